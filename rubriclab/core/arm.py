@@ -190,6 +190,11 @@ class Arm:
         return order_text([self.names[name] for name in self.shown[order] if name >= 0])
 
 
+def label_of(score: float) -> float:
+    """A score as rows name it: whole ones as whole numbers."""
+    return int(score) if float(score).is_integer() else score
+
+
 def once(work: Callable[[Arm], Made]) -> Callable[[Arm], Made]:
     """``work`` computed once an arm, whichever topics ask for it: what several of them start from."""
 
@@ -218,7 +223,7 @@ def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], proba
     order_code, order = distinct(rows["ordering"].astype(np.int64), len(run.orderings))
     unit_code, unit = distinct(run.unit_of_item[item_code], len(run.unit_names))
     text = distinct(run.text_of_item[item_code], len(run.items))[1]
-    names: tuple[Any, ...] = tuple(int(score) if float(score).is_integer() else score for score in condition.scores)
+    names: tuple[Any, ...] = tuple(map(label_of, condition.scores))
     target = np.zeros(len(item_code), dtype=np.int64)
     orderings = [run.orderings[k] for k in order_code]
     at = rows["position"].astype(np.int64) - 1

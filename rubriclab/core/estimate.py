@@ -109,16 +109,31 @@ def mean_over(
     return ratio(top, count, names, rule, none=none)
 
 
-def share_of(hits: Floats | Bools, trials: Bools, unit: Ints, names: Units, *, balanced: bool = False) -> Estimate:
+def share_of(
+    hits: Floats | Bools,
+    trials: Bools,
+    unit: Ints,
+    names: Units,
+    *,
+    balanced: bool = False,
+    none: str = "nothing_parsed",
+) -> Estimate:
     """The share of ``hits`` among ``trials``, (n,) each; ``unit``: (n,) an index into ``names``; ``balanced`` as there."""
-    successes, count = (sum_by(unit, part, len(names)) for part in (hits * trials, trials))
-    return share(successes, count, names, balanced=balanced)
+    successes, count = (sum_by(unit, part, len(names)) for part in (np.where(trials, hits, 0.0), trials))
+    return share(successes, count, names, balanced=balanced, none=none)
 
 
-def share(successes: Floats, trials: Floats, unit: Units, *, balanced: bool = False) -> Estimate:
+def share(
+    successes: Floats, trials: Floats, unit: Units, *, balanced: bool = False, none: str = "nothing_parsed"
+) -> Estimate:
     """Successes over trials, (units,) each, by Wilson's rule; ``balanced`` as there."""
     alone = bool((trials <= 1).all() and np.isin(successes, (0.0, 1.0)).all())
-    return ratio(successes, trials, unit, lambda _: Wilson(float(trials.sum()), balanced, alone))
+    return ratio(successes, trials, unit, lambda _: Wilson(float(trials.sum()), balanced, alone), none=none)
+
+
+def t_p(e: Estimate) -> float:
+    """Two-sided p of "it is 0" by Student's t on units - 1; NaN without an error."""
+    return float(2 * special.stdtr(e.units - 1, -abs(e.value / e.error))) if e.error > 1e-9 else float("nan")
 
 
 def jackknife(

@@ -6,6 +6,8 @@ own numbers before anything is drawn, so that neither the order of rows nor any 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
@@ -115,6 +117,22 @@ def distinct(codes: Ints, size: int) -> tuple[Ints, Ints]:
     rank = np.zeros(size, dtype=np.int64)
     rank[present] = np.arange(len(present))
     return present, rank[codes]
+
+
+def rank_within(code: Ints, *by: NDArray[Any]) -> Ints:
+    """(rows,): which of the rows of its code each is, from 0, sorted by the last of ``by``, then the one before."""
+    row = np.lexsort((*by, code))
+    rank = np.empty(len(code), dtype=np.int64)
+    rank[row] = np.arange(len(code)) - np.searchsorted(code[row], code[row])
+    return rank
+
+
+def spread_out(code: Ints, n: int, by: NDArray[Any], values: NDArray[Any]) -> Floats:
+    """(n, most): the ``values`` of the rows of each code 0..n-1, sorted by ``by``; NaN where there are no more."""
+    rank = rank_within(code, by)
+    table = np.full((n, int(rank.max(initial=0)) + 1), np.nan)
+    table[code, rank] = values
+    return table
 
 
 def has_repeats(codes: Ints, size: int) -> bool:

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.core.arm import Arm, Names
+from rubriclab.core.arm import Arm, Names, label_of
 from rubriclab.core.estimate import Estimate, jackknife, missing, plain, share
 from rubriclab.core.intervals import Fisher, Student
-from rubriclab.core.topic import Caution, Chart, Row, topic
+from rubriclab.core.topic import Caution, Chart, Row, nothing, topic
 from rubriclab.stats import agreement as stats
-from rubriclab.stats.resample import Floats, Ints, crossed, distinct
+from rubriclab.stats.resample import Floats, Ints, crossed, distinct, spread_out
 from rubriclab.topics.people import yardsticks
-from rubriclab.topics.rated import SCORED, Rated, beside, call_rank, rated
+from rubriclab.topics.rated import SCORED, Rated, beside, rated
 
 ICC, LIMITS = ("icc2_1", "icc2_k", "icc3_1"), ("limit_low", "limit_high")
 SHARES = ("exact", "within_one")
@@ -31,7 +31,6 @@ MOST_CATEGORIES, MOST_CELLS = 20, 10
 FEWEST_OUTSIDE = 12
 """Below so many items outside the commonest pair of values a coefficient beyond chance has no interval: its denominator
 is then made by a few rare values (skewed ratings, 15 and 30 items: 0.88 and 0.91 of intervals held)."""
-_COEFFICIENT = Fisher(fewest=10)
 _LIMIT = Student(fewest=10, lopsided=True)
 """Of limits of agreement: held in 0.92 to 0.97 of the studies of Fisher's rule; plain Student's in 0.89 to 0.94."""
 
@@ -55,8 +54,7 @@ class Side:
 def agreement(arm: Arm) -> Iterator[Row | Caution]:
     given = rated(arm)
     if given is not None and (not given.comparable or not len(given.both)):
-        why = "nothing_rated" if given.comparable else "other_scale"
-        yield from (Row(measure, missing(why), {"side": "single"}, counts={"n": 0}) for measure in MEASURES)
+        yield from nothing(MEASURES, "nothing_rated" if given.comparable else "other_scale", {"side": "single"})
     elif given is not None:
         at = given.both
         values = np.unique(np.concatenate([arm.scores, np.round(given.ratings[at][np.isfinite(given.ratings[at])], 6)]))
@@ -79,12 +77,13 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
 def across(given: Rated, at: Ints, values: Floats, other: Floats | None = None) -> Side:
     """The judge beside people, or beside the ``other`` judge's calls, (items of ``at``, values)."""
     unit, names = given.units(at)
-    theirs = counts(given.ratings[at], values) if other is None else other
-    table = stats.across(call_counts(given.arm, values)[at], theirs, values, given.arm.step, unit, len(names))
-    apart = stats.difference_sums(given.mean[at] - given.human[at], None, unit, len(names))
+    table = None
+    if len(values) <= MOST_CATEGORIES:
+        theirs = counts(given.ratings[at], values) if other is None else other
+        table = stats.across(call_counts(given.arm, values)[at], theirs, values, given.arm.step, unit, len(names))
     rows = np.column_stack([given.mean[at], given.human[at]])
-    few = table if len(values) <= MOST_CATEGORIES else None
-    return Side({"side": "single"}, names, len(at), few, rows, unit, apart, centred=False)
+    apart = stats.difference_sums(rows[:, 0] - rows[:, 1], None, unit, len(names))
+    return Side({"side": "single"}, names, len(at), table, rows, unit, apart, centred=False)
 
 
 def judges(arm: Arm, other: Arm) -> Iterator[Row]:
@@ -111,8 +110,7 @@ def repeats(arm: Arm) -> Side | None:
     size = np.bincount(code, minlength=1)
     if size.max(initial=0) < 2:
         return None
-    table = np.full((len(cells), int(size.max())), np.nan)
-    table[code, call_rank(code, arm.call[kept])] = arm.value[kept]
+    table = spread_out(code, len(cells), arm.call[kept], arm.value[kept])
     table, cells = table[size > 1], cells[size > 1]
     present, group = distinct(cells // len(arm.shown), arm.items)
     units, unit = distinct(arm.unit[present], arm.units)
@@ -160,21 +158,19 @@ def _categories(side: Side) -> dict[str, Estimate]:
         return dict.fromkeys((*SHARES, *stats.COEFFICIENTS), missing("many_values"))
     items = table.pairs.sum(axis=(1, 2))
     made = {name: share(table.alike(steps), items, side.names, balanced=True) for steps, name in enumerate(SHARES)}
-    return made | dict(zip(stats.COEFFICIENTS, _coefficients(table, side.names), strict=True))
+    return made | _coefficients(table, side.names)
 
 
-def _coefficients(table: stats.PairTable, names: Names) -> list[Estimate]:
+def _coefficients(table: stats.PairTable, names: Names) -> dict[str, Estimate]:
     def of(pairs: Floats, both: Floats) -> Floats:
         return stats.coefficients(pairs, both, table.values)
 
-    every = jackknife(of, (table.pairs, table.coincidences), names, rule=_COEFFICIENT)
-    return [
-        replace(
-            _explained(estimate, outside=np.inf if name.startswith("ac") else table.spread),
-            rule=Fisher(fewest=10, lengthened=name in DISTANCES),
-        )
-        for name, estimate in zip(stats.COEFFICIENTS, every, strict=True)
-    ]
+    made = {}
+    every = jackknife(of, (table.pairs, table.coincidences), names)
+    for name, estimate in zip(stats.COEFFICIENTS, every, strict=True):
+        explained = _explained(estimate, outside=np.inf if name.startswith("ac") else table.spread)
+        made[name] = replace(explained, rule=Fisher(fewest=10, lengthened=name in DISTANCES))
+    return made
 
 
 def _explained(estimate: Estimate, outside: float) -> Estimate:
@@ -194,7 +190,7 @@ def _intraclass(side: Side) -> dict[str, Estimate]:
     present, code = np.unique(side.unit, return_inverse=True)
     by_unit = stats.intraclass_sums(side.rows, code, len(present))
     k = side.rows.shape[1]
-    every = jackknife(lambda total: stats.intraclass(total, k), (by_unit,), side.names[present], rule=_COEFFICIENT)
+    every = jackknife(lambda total: stats.intraclass(total, k), (by_unit,), side.names[present], rule=Fisher(fewest=10))
     return {name: _explained(estimate, outside) for name, estimate in zip(ICC, every, strict=True)}
 
 
@@ -208,11 +204,11 @@ def _limits(side: Side) -> dict[str, Estimate]:
 
 def beyond_people(single: Side, among: Side) -> Row:
     """Weighted kappa of the judge with people - that of people among themselves, on the items that several rated."""
-    if single.table is None or among.table is None:
-        return Row("kappa_difference", missing("many_values"), counts={"n": single.items})
-    at = stats.COEFFICIENTS.index("kappa_quadratic")
-    one, other = (_coefficients(side.table, side.names)[at] for side in (single, among) if side.table)
-    return Row("kappa_difference", replace(one - other, rule=Student(heavy=True)), counts={"n": single.items})
+    mine, theirs = (_categories(side)["kappa_quadratic"] for side in (single, among))
+    difference = replace(mine - theirs, rule=Student(heavy=True))
+    if single.table is None:
+        difference = missing("many_values")
+    return Row("kappa_difference", difference, counts={"n": single.items})
 
 
 def confusion(single: Side) -> Iterator[Row]:
@@ -221,7 +217,7 @@ def confusion(single: Side) -> Iterator[Row]:
     if table is None or len(table.values) > MOST_CELLS:
         return
     items = table.pairs.sum(axis=(1, 2))
-    labels = [int(value) if value.is_integer() else value for value in table.values.tolist()]
+    labels = [label_of(value) for value in table.values.tolist()]
     for i, score in enumerate(labels):
         for j, rating in enumerate(labels):
             estimate = share(table.pairs[:, i, j], items, single.names, balanced=True)

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import Estimate, missing, share
+from rubriclab.core.arm import Arm, label_of
+from rubriclab.core.estimate import Estimate, share_of
 from rubriclab.core.intervals import FewRated
-from rubriclab.core.topic import Caution, Row, topic
+from rubriclab.core.topic import Caution, Row, nothing, topic
 from rubriclab.model.study import ReadingPart
 from rubriclab.stats import prediction_powered as stats
-from rubriclab.stats.resample import Floats, Ints, sum_by
+from rubriclab.stats.resample import Floats, Ints
 from rubriclab.topics.rated import SCORED, Rated, rated
 
 MEASURES = {"judge_mean": "judge", "rated_mean": "rated", "corrected_mean": "corrected", "corrected_bias": "bias"}
@@ -33,7 +33,7 @@ def corrected_means(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Ro
     if given is None:
         return
     if not given.comparable:
-        yield from (Row(measure, missing("other_scale")) for measure in MEASURES)
+        yield from nothing(MEASURES, "other_scale", counts={})
         return
     cut = (reading or ReadingPart()).cut
     cut = float(arm.scores[[0, -1]].mean() if cut is None else cut)
@@ -41,15 +41,11 @@ def corrected_means(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Ro
     for of, at in systems(given):
         yield from means(given, MEASURES, given.human, given.mean, of, at)
     whole = np.flatnonzero(np.isfinite(given.mean))
-    yield from means(given, PASSES, people, judge, {"cut": int(cut) if cut.is_integer() else cut}, whole)
-    gap, p = stats.unlike(given.human[whole], given.mean[whole], *_units(given, whole))
+    yield from means(given, PASSES, people, judge, {"cut": label_of(cut)}, whole)
+    unit, names = given.units(whole)
+    gap, p = stats.unlike(given.human[whole], given.mean[whole], unit, len(names))
     if p < stats.SIGNIFICANT:
         yield Caution("rated_unlike", of={"gap": abs(gap), "direction": "higher" if gap > 0 else "lower"})
-
-
-def _units(given: Rated, at: Ints) -> tuple[Ints, int]:
-    unit, names = given.units(at)
-    return unit, len(names)
 
 
 def systems(given: Rated) -> Iterator[tuple[dict[str, str], Ints]]:
@@ -72,13 +68,12 @@ def means(
     rated_units = np.bincount(unit[seen], minlength=len(names)) > 0
     counts = {"n": len(at), "rated": int(seen.sum()), "rated_units": int(rated_units.sum())}
     if rated_units.sum() < stats.FEWEST_RATED:
-        yield from (Row(measure, missing("few_rated_units"), of, counts=counts) for measure in measures)
+        yield from nothing(measures, "few_rated_units", of, counts=counts)
         return
     made, weight = stats.corrected_mean(human, judge, unit, len(names))
     for measure, key in measures.items():
         if measure == "judge_pass":
-            passed, count = (sum_by(unit, each, len(names)) for each in (judge, np.ones(len(at))))
-            yield Row(measure, share(passed, count, names), of, counts=counts)
+            yield Row(measure, share_of(judge, np.ones(len(at), dtype=bool), unit, names), of, counts=counts)
             continue
         part = made[key]
         own = part.sums if key == "judge" else part.sums[rated_units]

@@ -13,20 +13,17 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import Estimate, Rule, average, missing, plain, ratio, simultaneous
+from rubriclab.core.estimate import Estimate, Rule, average, left_out, mean_over, missing, plain, simultaneous
 from rubriclab.core.intervals import Fisher, Student
 from rubriclab.core.topic import Caution, Chart, Row, topic
 from rubriclab.stats import correlation as stats
-from rubriclab.stats.resample import Floats, Ints, sum_by
-from rubriclab.topics.rated import MIN_UNITS, SCORED, Rated, beside, call_rank, few_rated, rated
+from rubriclab.stats.resample import Floats, Ints
+from rubriclab.topics.rated import BY_Z, ENOUGH, MIN_UNITS, SCORED, Rated, beside, few_rated, rated, rounds
 
 CALLS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 60, 120)
 """Numbers of calls that the budget names, and all that there are."""
 MOST_ORDERS = 30
-ENOUGH = 0.5
-"""From this share of items on an order (a round of repeats) is one that items share."""
 CHARTS = (Chart("forest", "budget_pearson", by="calls"), Chart("forest", "order_pearson", by="order"))
-_Z = Fisher()
 
 
 @topic("people", axes=SCORED, charts=CHARTS)
@@ -69,15 +66,13 @@ def by_target(
 def correlations(given: Rated, of: Mapping[str, Any] | None = None) -> Iterator[Row]:
     """r, rho and tau-b of an item's mean score with its mean rating."""
     for measure, statistic, rule in (
-        ("pearson", stats.pearson, _Z),
-        ("spearman", stats.spearman, _Z),
+        ("pearson", stats.pearson, BY_Z),
+        ("spearman", stats.spearman, BY_Z),
         ("kendall", stats.kendall, Fisher(fewest=10)),
     ):
 
         def estimate(at: Ints, statistic: Any = statistic, rule: Rule = rule) -> Estimate:
-            unit, names = given.units(at)
-            made = statistic(given.mean[at], given.human[at], unit, len(names))
-            return given.estimate(made, names, rule, "constant_side" if len(at) > 1 else "nothing_rated")
+            return given.r(at, statistic, rule, "constant_side" if len(at) > 1 else "nothing_rated")
 
         yield from by_target(given, measure, given.both, estimate, rule, of or {})
 
@@ -88,9 +83,12 @@ def differences(given: Rated) -> Iterator[Row]:
     def judge_minus_people(at: Ints) -> Estimate:
         if not given.comparable:
             return missing("other_scale")
-        unit, names = given.units(at)
-        top, count = (sum_by(unit, part, len(names)) for part in (given.mean[at] - given.human[at], np.ones(len(at))))
-        return ratio(top, count, names, lambda moves: Student(step=given.arm.step, moves=moves), none="nothing_rated")
+        apart, arm = (given.mean - given.human)[at], given.arm
+
+        def rule(moves: Floats) -> Rule:
+            return Student(step=arm.step, moves=moves)
+
+        return mean_over(apart, arm.unit[at], arm.unit_names, rule, none="nothing_rated")
 
     yield from by_target(given, "mean_difference", given.both, judge_minus_people, Student(), {})
 
@@ -104,30 +102,13 @@ def among_people(given: Rated) -> Iterator[Row]:
         counted = np.isfinite(value) & (shared >= MIN_UNITS)
         if not counted.any():
             return missing("few_shared")
-        made = stats.LeftOut(float(value[counted].mean()), without[:, counted].mean(axis=1))
-        return given.estimate(made, names, _Z)
+        return left_out(float(value[counted].mean()), without[:, counted].mean(axis=1), names, BY_Z)
 
     if given.several.any():
-        yield from by_target(given, "people_pearson", np.flatnonzero(given.several), one_person, _Z, {})
+        yield from by_target(given, "people_pearson", np.flatnonzero(given.several), one_person, BY_Z, {})
 
 
 # ----------------------------------------------------------------------------------------------- more calls, other orders
-def rounds(arm: Arm) -> Floats:
-    """(rounds, items, K): scores by order, one round of repeats after the other; by call where no orders are shared."""
-    orders = len(arm.shown)
-    cell = arm.item * orders + arm.order
-    if orders < 2 or arm.condition.drawn or len(np.unique(cell)) < ENOUGH * arm.items * orders:
-        rank = call_rank(arm.item, arm.call)
-        table = np.full((1, arm.items, int(rank.max(initial=-1)) + 1), np.nan)
-        table[0, arm.item, rank] = arm.value
-        return table
-    rank = call_rank(cell, arm.call)
-    table = np.full((int(rank.max()) + 1, arm.items, orders), np.nan)
-    table[rank, arm.item, arm.order] = arm.value
-    full = np.isfinite(table).mean(axis=(1, 2)) >= ENOUGH
-    return table[full] if full.any() else table[:1]
-
-
 def budget(given: Rated, at: Ints, calls: list[int]) -> list[tuple[Estimate, stats.Budget]]:
     """For each number of calls: mean r over subsets (of several criteria: their mean), and the first one's subsets."""
     tables, every = rounds(given.arm), []
@@ -135,9 +116,9 @@ def budget(given: Rated, at: Ints, calls: list[int]) -> list[tuple[Estimate, sta
         if len(items) > 1:
             unit, names = given.units(items)
             made = stats.budget(tables[:, items], given.human[items], unit, len(names), calls)
-            every.append([(given.estimate(one.r, names, _Z), one) for one in made])
+            every.append([(left_out(*one.r, names, BY_Z, none="constant_side"), one) for one in made])
     together = zip(*every, strict=True)
-    return [(average([e for e, _ in one], _Z) if len(one) > 1 else one[0][0], one[0][1]) for one in together]
+    return [(average([e for e, _ in one], BY_Z) if len(one) > 1 else one[0][0], one[0][1]) for one in together]
 
 
 def budgets(given: Rated) -> Iterator[Row]:
@@ -164,7 +145,7 @@ def single_orders(given: Rated) -> Iterator[Row]:
         here = np.flatnonzero(rateable & (arm.order == order))
         unit, names = given.units(arm.item[here])
         r = stats.pearson(arm.value[here], given.human[arm.item[here]], unit, len(names))
-        made.append((order, given.estimate(r, names, _Z), len(here)))
+        made.append((order, left_out(*r, names, BY_Z, none="constant_side"), len(here)))
     level = simultaneous([estimate for _, estimate, _ in made])
     rounded = np.round([estimate.value for _, estimate, _ in made], 12)
     for order, estimate, n in made:

@@ -18,9 +18,8 @@ from rubriclab.core.intervals import Fisher, Opaque, Student
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import correlation, debias
 from rubriclab.stats.debias import Grid, grid_of, over
-from rubriclab.stats.resample import Bools, Floats, Ints, by_content, sum_by
-from rubriclab.topics.people import ENOUGH
-from rubriclab.topics.rated import call_rank, rated
+from rubriclab.stats.resample import Bools, Floats, Ints, by_content, spread_out, sum_by
+from rubriclab.topics.rated import ENOUGH, rated
 from rubriclab.topics.reliability import Pooled, pooled
 
 AVERAGE, BEST, FORMS = "average of orders", "best order", "average of forms"
@@ -46,10 +45,9 @@ class Asked:
     @property
     def rounds(self) -> Floats:
         """(rounds, items, columns): scores, one round of repeats after the other; NaN where there is none."""
-        rank = call_rank(self.calls.item * self.grid.count.shape[1] + self.column, self.calls.call)
-        table = np.full((int(rank.max(initial=0)) + 1, *self.grid.count.shape), np.nan)
-        table[rank, self.calls.item, self.column] = self.calls.value
-        return table
+        calls, shape = self.calls, self.grid.count.shape
+        cells = calls.item * shape[1] + self.column
+        return np.moveaxis(spread_out(cells, self.grid.count.size, calls.call, calls.value).reshape(*shape, -1), 2, 0)
 
     def row(self, measure: str, estimate: Estimate, calls: int, protocol: str = "") -> Row:
         of = {"protocol": protocol} if protocol else {"calls": calls}
@@ -58,15 +56,8 @@ class Asked:
 
 
 def asked(calls: Pooled, column: Ints, columns: int, default: int) -> Asked:
-    grid, given, human = (
-        grid_of(calls.item, calls.items, column, columns, calls.value, default),
-        rated(calls.widest),
-        None,
-    )
-    if given is not None:
-        human = np.full(len(calls.widest.run.items), np.nan)
-        human[calls.widest.item_code] = given.human
-        human = human[calls.item_code]
+    grid, given = grid_of(calls.item, calls.items, column, columns, calls.value, default), rated(calls.widest)
+    human = calls.widest.of_run(given.human)[calls.item_code] if given else None
     return Asked(calls, column, grid, human)
 
 
@@ -143,7 +134,7 @@ def averaged(of: Asked, protocol: str) -> Iterator[Row]:
 
 def budget_r(of: Asked, table: Floats, calls: int, kept: Bools | None = None) -> Estimate:
     """r of the mean of so many calls of ``table`` (rounds, items, K) with people, over all subsets."""
-    human = np.zeros(0) if of.human is None else of.human
+    human = np.full(of.calls.items, np.nan) if of.human is None else of.human
     at = np.flatnonzero(of.grid.usable & np.isfinite(human) & (True if kept is None else kept))
     unit, code = np.unique(of.calls.unit[at], return_inverse=True)
     if len(at) < 2:
@@ -212,13 +203,12 @@ def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterato
     centre = grid.centre[items] - away / (count - 1) / grid.m[items]
     fewer = grid.noise[items, grid.default] / (count * (count - 1))
     own = over(grid.error)[items] / grid.m[items] + fewer / grid.m[items] ** 2
-    rank, distance, r = call_rank(items, calls.call[at]), {}, {}
+    distance, r = {}, {}
     for name, every in guesses.items():
-        table = np.full((2, calls.items, int(rank.max(initial=0)) + 1), np.nan)
-        table[0, items, rank] = over((every - centre[:, None]) ** 2) - own
-        table[1, items, rank] = over(every[:, :2])  # the first halving: each call has one guess
-        distance[name] = over(table[0])
-        r[name] = missing("nothing_rated") if of.human is None else budget_r(of, table[1:], 1)
+        away = over((every - centre[:, None]) ** 2) - own
+        distance[name] = over(spread_out(items, calls.items, calls.call[at], away))
+        guess = over(every[:, :2])  # the first halving: each call has one guess
+        r[name] = budget_r(of, spread_out(items, calls.items, calls.call[at], guess)[None], 1)
     for name, first in {CORRECTED: "default", SHRUNK: "default", BEYOND: SHRUNK}.items():
         second = CORRECTED if name == BEYOND else name
         yield of.row("gain", gain(of, distance[first], distance[second]), 1, name)

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm, grouped
-from rubriclab.core.estimate import Estimate, missing, ratio, share
+from rubriclab.core.arm import Arm, Names, grouped
+from rubriclab.core.estimate import Estimate, mean_over, missing, ratio, share_of
 from rubriclab.core.intervals import Reach, Student
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.core.variants import forms
-from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
+from rubriclab.stats.resample import Bools, Floats, Ints, spread_out, sum_by
 from rubriclab.stats.winners import Side, tau_b, winner_changes, winners
-from rubriclab.topics.rated import SCORED, call_rank, means, rated
+from rubriclab.topics.rated import SCORED, means, rated
 
 CHARTS = (Chart("forest", "kendall_tau", by="against"), Chart("forest", "top1_changed", by="against"))
 MOST_PAIRS = 20
@@ -64,12 +64,11 @@ class Ranked:
         group = pd.factorize(names["dataset"] + "\0" + names["prompt"] + "\0" + names["criterion"])[0]
         content = np.column_stack([part for arm in (self.a, self.b) for part in _calls(arm, item)])
         rank = np.unique(np.nan_to_num(content, nan=-1e9), axis=0, return_inverse=True)[1].ravel()
-        row = np.lexsort((rank, group))
         size = np.bincount(group)
-        at = np.arange(len(item)) - np.repeat(np.cumsum(size) - size, size)
-        table, ranks = (np.full((len(size), int(size.max())), -1, dtype=np.int64) for _ in range(2))
-        table[group[row], at], ranks[group[row], at] = item[row], rank[row]
-        table, ranks = table[size > 1], ranks[size > 1]
+        table, ranks = (
+            np.nan_to_num(spread_out(group, len(size), rank, part)[size > 1], nan=-1).astype(np.int64)
+            for part in (item, rank)
+        )
         return np.asarray(table[np.lexsort(ranks.T[::-1])])
 
     def of(self, values: Floats) -> Floats:
@@ -77,25 +76,22 @@ class Ranked:
         return np.where(self.cell >= 0, values[self.cell], np.nan)
 
     def means(self, arm: Arm) -> Floats:
-        whole = np.full(len(arm.run.items), np.nan)
-        whole[arm.item_code] = means(arm)
-        return self.of(whole)
+        return self.of(arm.of_run(means(arm)))
 
     @cached_property
     def people(self) -> Floats:
         """Mean rating of each candidate, on the prompts all of whose candidates have one; else NaN."""
-        given, whole = rated(self.a), np.full(len(self.a.run.items), np.nan)
-        if given is not None:
-            whole[self.a.item_code] = given.human
-        values = self.of(whole)
+        given = rated(self.a)
+        if given is None:
+            return np.full(self.cell.shape, np.nan)
+        values = self.of(self.a.of_run(given.human))
         full = (np.isfinite(values) | (self.cell < 0)).all(axis=1, keepdims=True)
         return np.where(full, values, np.nan)
 
-    def over(self, values: Floats | Bools, which: Bools) -> tuple[Floats, Floats, np.ndarray]:
-        """Sums of ``values`` (prompts,) over the prompts ``which`` by unit, their number, and the units' names."""
-        run = self.a.run
-        unit, code = distinct(run.unit_of_item[self.cell[which, 0]], len(run.unit_names))
-        return sum_by(code, values[which], len(unit)), sum_by(code, which[which], len(unit)), run.unit_names[unit]
+    @cached_property
+    def unit(self) -> tuple[Ints, Names]:
+        """((prompts,) unit of the run, the names of its units)."""
+        return self.a.run.unit_of_item[self.cell[:, 0]], self.a.run.unit_names
 
     def row(self, measure: str, estimate: Estimate, n: float, **counts: float) -> Row:
         about = {"against": self.b.code} if self.a is not self.b else {}
@@ -103,10 +99,12 @@ class Ranked:
 
     def points(self, measure: str, values: Floats) -> Row:
         """A mean over the prompts with a number, in points."""
-        known = np.isfinite(values)
-        top, count, names = self.over(values, known)
-        estimate = ratio(top, count, names, lambda moves: Student(step=self.a.step, moves=moves), none="nothing_rated")
-        return self.row(measure, estimate, int(known.sum()))
+
+        def rule(moves: Floats) -> Student:
+            return Student(step=self.a.step, moves=moves)
+
+        estimate = mean_over(values, *self.unit, rule, none="nothing_rated")
+        return self.row(measure, estimate, int(np.isfinite(values).sum()))
 
 
 def _calls(arm: Arm, item: Ints) -> tuple[Floats, Floats]:
@@ -117,9 +115,7 @@ def _calls(arm: Arm, item: Ints) -> tuple[Floats, Floats]:
     at[item] = np.arange(len(item))
     row = at[arm.item_code[arm.item[kept]]]
     kept, row = kept[row >= 0], row[row >= 0]
-    rank = call_rank(row, np.arange(float(len(row))))
-    score, order = (np.full((len(item), int(rank.max(initial=0)) + 1), np.nan) for _ in range(2))
-    score[row, rank], order[row, rank] = arm.value[kept], arm.order[kept]
+    score, order = (spread_out(row, len(item), np.arange(len(row)), part[kept]) for part in (arm.value, arm.order))
     return score, order
 
 
@@ -129,15 +125,13 @@ def changes(made: Ranked) -> Iterator[Row]:
     compared, mine, theirs = winners(a, b)
     tau = tau_b(a, b)
     known = compared & np.isfinite(tau)
-    top, count, names = made.over(tau, known)
-    estimate = ratio(top, count, names, lambda moves: Reach(2.0, moves), none="all_tied")
+    estimate = mean_over(np.where(known, tau, np.nan), *made.unit, partial(Reach, 2.0), none="all_tied")
     yield made.row("kendall_tau", estimate, int(known.sum()), left_out=int((compared & ~known).sum()))
     for measure, changed in (
         ("top1_changed", np.asarray(~(mine & theirs).any(axis=1))),
         ("top1_changed_strict", np.asarray((mine != theirs).any(axis=1))),
     ):
-        top, count, names = made.over(changed, compared)
-        yield made.row(measure, share(top, count, names), int(compared.sum()))
+        yield made.row(measure, share_of(changed, compared, *made.unit), int(compared.sum()))
 
 
 def beyond_noise(made: Ranked) -> Iterator[Row]:
@@ -152,10 +146,10 @@ def beyond_noise(made: Ranked) -> Iterator[Row]:
     noisy = winner_changes(sides[0], sides[1])
     estimates = []
     for top, count in ((noisy.changed, noisy.decided), (noisy.again, noisy.again_decided)):
-        tops, _, names = made.over(top, count > 0)
-        bottom, _, _ = made.over(count, count > 0)
+        unit, names = made.unit
+        tops, bottom = (sum_by(unit, part, len(names)) for part in (np.where(count > 0, top, 0.0), count))
         # An estimate of several draws: a prompt's part is no coin (Wilson's interval held in 1.000, or 0.85 as balanced).
-        estimates.append(ratio(tops, bottom, names, lambda moves: Reach(1.0, moves), none="no_winner"))
+        estimates.append(ratio(tops, bottom, names, partial(Reach, 1.0), none="no_winner"))
     change, again = estimates
     yield made.row("top1_equal_calls", change, noisy.decided.sum())
     if not np.isfinite(again.value):

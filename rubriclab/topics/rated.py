@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm, Names
-from rubriclab.core.estimate import Estimate, Rule, left_out, missing
+from rubriclab.core.arm import Arm, Names, once
+from rubriclab.core.estimate import Estimate, Rule, left_out
+from rubriclab.core.intervals import Fisher
 from rubriclab.core.topic import Caution
 from rubriclab.model.judgment import Reorder
-from rubriclab.stats.correlation import LeftOut
-from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
+from rubriclab.stats.correlation import LeftOut, pearson
+from rubriclab.stats.resample import Bools, Floats, Ints, distinct, spread_out, sum_by
 
 SCORED: set[Reorder] = {"options", "criteria", "responses", "bare"}
 """The axes whose answers are scores, as ratings are."""
 MIN_UNITS = 8
 MOST_RATERS = 100
 """Of more raters none is spoken of: the first, second, ... rating of an item are taken for raters."""
+ENOUGH = 0.5
+"""From this share of items on an order (a round of repeats) is one that items share."""
+BY_Z = Fisher()
 OFF_SCALE = 0.05
 """More ratings a step or more beyond the ends of the judge's scale are no slips, but another scale."""
 
@@ -38,17 +43,17 @@ class Rated:
     human: Floats = field(repr=False)
     mean: Floats = field(repr=False)
 
-    @property
+    @cached_property
     def both(self) -> Ints:
         """The items that have a rating and a score."""
         return np.flatnonzero(np.isfinite(self.human) & np.isfinite(self.mean))
 
-    @property
+    @cached_property
     def several(self) -> Bools:
         """(items,): have two people rated it, or more?"""
         return np.asarray(np.isfinite(self.ratings).sum(axis=1) > 1)
 
-    @property
+    @cached_property
     def comparable(self) -> bool:
         """Are ratings on the judge's scale, so that points can be compared with points?"""
         given, scale, step = self.ratings[np.isfinite(self.ratings)], self.arm.scores, self.arm.step
@@ -59,9 +64,17 @@ class Rated:
         present, code = distinct(self.arm.unit[at], self.arm.units)
         return code, self.arm.unit_names[present]
 
-    def estimate(self, of: LeftOut, names: Names, rule: Rule, none: str = "constant_side") -> Estimate:
-        """``none``: the reason where the number is not defined."""
-        return left_out(of.value, of.without, names, rule) if np.isfinite(of.value) else missing(none)
+    def r(
+        self,
+        at: Ints,
+        statistic: Callable[[Floats, Floats, Ints, int], LeftOut] = pearson,
+        rule: Rule = BY_Z,
+        none: str = "constant_side",
+    ) -> Estimate:
+        """A correlation of mean scores with mean ratings over the items ``at``; ``none``: why there is none."""
+        unit, names = self.units(at)
+        made = statistic(self.mean[at], self.human[at], unit, len(names))
+        return left_out(*made, names, rule, none=none)
 
     def targets(self, at: Ints) -> Iterator[tuple[str, Ints]]:
         """(criterion, its items among ``at``) where one call scores several criteria; else ("", all)."""
@@ -72,6 +85,7 @@ class Rated:
             yield str(name), at[self.arm.target[at] == k]
 
 
+@once
 def means(arm: Arm) -> Floats:
     """(items,): mean score over an item's calls, NaN without one."""
     kept = arm.rows
@@ -80,6 +94,7 @@ def means(arm: Arm) -> Floats:
         return np.asarray(sum_by(arm.item[kept], arm.value[kept], arm.items) / count)
 
 
+@once
 def rated(arm: Arm) -> Rated | None:
     """None where no item of the arm has a rating."""
     given: list[dict[str, float]] = [
@@ -90,23 +105,31 @@ def rated(arm: Arm) -> Rated | None:
     if not named:
         given = [{f"rating {k + 1:03}": x for k, x in enumerate(ratings.values())} for ratings in given]
     frame = pd.DataFrame(given, index=range(arm.items), dtype=np.float64).sort_index(axis=1)
-    human = frame.mean(axis=1).to_numpy()
-    return (
-        Rated(arm, tuple(map(str, frame)), named, frame.to_numpy(), human, means(arm)) if len(frame.columns) else None
-    )
+    if not len(frame.columns):
+        return None
+    return Rated(arm, tuple(map(str, frame)), named, frame.to_numpy(), frame.mean(axis=1).to_numpy(), means(arm))
 
 
-def call_rank(cell: Ints, call: Floats) -> Ints:
-    """(rows,): which of its cell's calls a row is, from 0."""
-    return (pd.Series(call).groupby(cell).rank(method="first").to_numpy() - 1).astype(np.int64)
+@once
+def rounds(arm: Arm) -> Floats:
+    """(rounds, items, K): scores by order, one round of repeats after the other; by call where no orders are shared."""
+    orders = len(arm.shown)
+    cell = arm.item * orders + arm.order
+    if orders < 2 or arm.condition.drawn or len(np.unique(cell)) < ENOUGH * arm.items * orders:
+        return spread_out(arm.item, arm.items, arm.call, arm.value)[None]
+    return full_rounds(spread_out(cell, arm.items * orders, arm.call, arm.value).reshape(arm.items, orders, -1))
+
+
+def full_rounds(table: Floats) -> Floats:
+    """(rounds, items, columns) from (items, columns, rounds): those in which ENOUGH cells were asked, else the first."""
+    table = np.moveaxis(table, 2, 0)
+    full = np.isfinite(table).mean(axis=(1, 2)) >= ENOUGH
+    return table[full] if full.any() else table[:1]
 
 
 def beside(arm: Arm, other: Arm) -> Rated:
     """The other judge's mean scores in the room of people's ratings."""
-    at = np.searchsorted(other.item_code, arm.item_code).clip(max=max(other.items - 1, 0))
-    theirs = np.full(arm.items, np.nan)
-    if other.items:
-        theirs = np.where(other.item_code[at] == arm.item_code, means(other)[at], np.nan)
+    theirs = other.of_run(means(other))[arm.item_code]
     return Rated(arm, (other.condition.judge,), True, theirs[:, None], theirs, means(arm))
 
 

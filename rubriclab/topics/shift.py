@@ -6,16 +6,17 @@ A single score changes with the order and with the judge's own noise; the same o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from rubriclab.core.answers import line, turn
-from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import Estimate, Rule, missing, ratio
+from rubriclab.core.arm import Arm, once
+from rubriclab.core.estimate import Estimate, Rule, mean_over, missing, ratio
 from rubriclab.core.intervals import Opaque, Reach, Student
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats.noise import differences, within_item_sd
-from rubriclab.stats.resample import Bools, Floats, sum_by
+from rubriclab.stats.resample import Bools, Floats, distinct, sum_by
 from rubriclab.stats.shift import OrderCells, extremes, order_cells, over_texts, within_texts
 
 CHARTS = (Chart("forest", "line"), Chart("forest", "order_excess"))
@@ -27,15 +28,12 @@ ENOUGH = 0.5
 
 @topic("shift", axes={"options", "bare"}, charts=CHARTS)
 def shift(arm: Arm) -> Iterator[Row]:
-    if arm.condition.reorder == "bare":  # nothing is listed: the judge's own noise is all there is
-        yield from single_scores(arm)
-        yield spread(arm)
-        return
-    yield from contrasts(arm, arm.ok, arm.value, ("line", "turn"))
-    given = arm.ok & np.isfinite(arm.expected)
-    if given.any() and given.sum() > MOSTLY * arm.ok.sum() and not mean_of_known(arm.mass[given]) < 0.5:
-        yield from contrasts(arm, given, arm.expected, ("line_expected",))
-    yield largest_gap(arm)
+    if arm.condition.reorder != "bare":  # else nothing is listed: the judge's own noise is all there is
+        yield from contrasts(arm, arm.ok, arm.value, ("line", "turn"))
+        given = arm.ok & np.isfinite(arm.expected)
+        if given.any() and given.sum() > MOSTLY * arm.ok.sum() and not mean_of_known(arm.mass[given]) < 0.5:
+            yield from contrasts(arm, given, arm.expected, ("line_expected",))
+        yield largest_gap(arm)
     yield from single_scores(arm)
     yield spread(arm)
 
@@ -68,15 +66,8 @@ def contrasts(arm: Arm, kept: Bools, value: Floats, measures: tuple[str, ...]) -
         else:
             reach = max(reach, contrast.reach)
             top, bottom = (sum_by(arm.text_unit, part, arm.units) for part in (contrast.top, contrast.bottom))
-            estimate = ratio(top, bottom, arm.unit_names, _reaching(reach))
+            estimate = ratio(top, bottom, arm.unit_names, partial(Reach, reach))
         yield Row(measure, estimate, counts=counts)
-
-
-def _reaching(reach: float) -> Callable[[Floats], Rule]:
-    def rule(moves: Floats) -> Reach:
-        return Reach(reach, moves)
-
-    return rule
 
 
 def _between_texts(arm: Arm, cells: OrderCells, direction: Floats, span: float) -> Estimate:
@@ -85,7 +76,7 @@ def _between_texts(arm: Arm, cells: OrderCells, direction: Floats, span: float) 
     if fitted is None:
         return missing("single_order")
     slope, influence, reach = fitted
-    unit, code = np.unique(arm.text_unit[cells.text], return_inverse=True)
+    unit, code = distinct(arm.text_unit[cells.text], arm.units)
     moves = sum_by(code, influence, len(unit)) * len(unit)
     return Estimate(slope, moves - moves.mean(), arm.unit_names[unit], Reach(reach, moves))
 
@@ -99,13 +90,10 @@ def largest_gap(arm: Arm) -> Row:
     made = extremes(arm.item[kept], arm.order[kept], arm.value[kept], arm.unit, arm.units, arm.shown, arm.scores)
     if made is None:
         return Row("largest_gap", missing("too_few_units"), counts=counts)
-    orders = {
-        name: " ".join(str(arm.names[s]) for s in order)
-        for name, order in (("highest", made.highest), ("lowest", made.lowest))
-    }
-    nothing = np.broadcast_to(0.0, arm.units)
-    estimate = Estimate(made.value, nothing, arm.unit_names, Opaque(made.interval))
-    return Row("largest_gap", estimate, counts={**counts, **orders, "modelled": made.modelled})
+    highest, lowest = (" ".join(str(arm.names[s]) for s in order) for order in (made.highest, made.lowest))
+    estimate = Estimate(made.value, np.broadcast_to(0.0, arm.units), arm.unit_names, Opaque(made.interval))
+    more = {"highest": highest, "lowest": lowest, "modelled": made.modelled}
+    return Row("largest_gap", estimate, counts=counts | more)
 
 
 # --------------------------------------------------------------------------------------------------------- single scores
@@ -115,33 +103,43 @@ CHANGES = ("order_change", "repeat_change", "order_excess")
 def single_scores(arm: Arm, measures: tuple[str, str, str] = CHANGES) -> Iterator[Row]:
     """How far two scores of one item lie apart in different orders, in the same order, and how much of it is the order's.
 
-    Of choices: how often two calls name different winners, a tie being one of its own; ``measures`` names the rows. By text, each counts once whatever its calls; all three over the same texts where ENOUGH of them know their noise.
-    ``from``: the strategy whose repeats size the noise.
+    Of choices: how often two calls name different winners, a tie being one of its own; ``measures`` names the rows. By
+    text, each counts once whatever its calls. ``from``: the strategy whose repeats size the noise.
     """
     apart, own = changes(arm)
-    same, source = noise_of(arm, own)
-    known = np.isfinite(apart - same) if source else np.isfinite(apart)
-    change, repeat, excess = measures
     nothing = "nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "no_two_orders"
-    if not known.any() and np.isfinite(own).any():
-        yield Row(change, missing(nothing), counts={"n": 0})
-        yield _over_texts(arm, repeat, own, arm.condition.strategy)
-        yield Row(excess, missing(nothing), counts={"n": 0})
-        return
-    if not known.any():
-        for measure in measures:
-            yield Row(measure, missing(nothing), counts={"n": 0})
-        return
-    few = known.sum() < ENOUGH * arm.texts
-    yield _over_texts(arm, change, apart if few else np.where(known, apart, np.nan))
-    if not source:
-        yield Row(repeat, missing("no_repeats"), counts={"n": 0})
-        yield Row(excess, missing("no_repeats"), counts={"n": 0})
-        return
-    yield _over_texts(arm, repeat, np.where(known, same, np.nan), source)
-    yield _over_texts(arm, excess, apart - same, source, beyond_noise=True)
+    same, source = noise_of(arm) if np.isfinite(apart).any() else (own, arm.condition.strategy)
+
+    def row(measure: str, values: Floats, why: str) -> Row:
+        return _over_texts(arm, measure, values, why, "" if measure == measures[0] else source, measure == measures[2])
+
+    yield from beside_noise(measures, apart, same, arm.texts, row, nothing)
 
 
+def beside_noise(
+    measures: tuple[str, str, str],
+    change: Floats,
+    same: Floats,
+    texts: int,
+    row: Callable[[str, Floats, str], Row],
+    nothing: str,
+    silent: str = "no_repeats",
+) -> Iterator[Row]:
+    """Rows of a change (n,), of that between calls in the same order, and of the first less the second.
+
+    NaN where not known. The excess is over what knows both; all three are where ENOUGH of ``texts`` do, so that they add
+    up. ``row``: of a measure, its values, and why there are none; ``nothing``: why no change is known,
+    ``silent``: why no noise.
+    """
+    known = np.isfinite(change - same)
+    changed, repeated = np.isfinite(change).any(), np.isfinite(same).any()
+    few = known.sum() < ENOUGH * texts or not known.any()
+    yield row(measures[0], change if few else np.where(known, change, np.nan), nothing)
+    yield row(measures[1], np.where(known, same, np.nan) if known.any() else same, silent if changed else nothing)
+    yield row(measures[2], change - same, nothing if not changed else "noise_elsewhere" if repeated else silent)
+
+
+@once
 def changes(arm: Arm) -> tuple[Floats, Floats]:
     """(texts,) each, in points: mean |difference| of two calls in different orders, and in the same order.
 
@@ -160,27 +158,25 @@ def _by_text(arm: Arm, values: Floats) -> Floats:
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
 
 
-def noise_of(arm: Arm, own: Floats) -> tuple[Floats, str]:
+def noise_of(arm: Arm) -> tuple[Floats, str]:
     """((texts,) change in the same order, the strategy it was measured under; "" where no order was asked twice).
 
-    The arm's own where ENOUGH of its texts have it, else that of the arm of its setting that knows most texts.
+    The arm's own where ENOUGH of its texts have it, else that of the arm of its setting that knows it of most texts
+    whose change is known.
     """
+    apart, own = changes(arm)
     candidates = [(own, arm.condition.strategy)]
     if np.isfinite(own).sum() < ENOUGH * arm.texts or not np.isfinite(own).any():
         for control in arm.controls()[1:]:
             whole = np.full(len(arm.run.items), np.nan)
             whole[control.text_code] = changes(control)[1]
             candidates.append((whole[arm.text_code], control.condition.strategy))
-    known = [int(np.isfinite(values).sum()) for values, _ in candidates]
-    best = int(np.argmax(known))
-    return (candidates[best][0], candidates[best][1]) if known[best] else (own, "")
+    same, source = max(candidates, key=lambda pair: (np.isfinite(pair[0] + apart).sum(), np.isfinite(pair[0]).sum()))
+    return same, source if np.isfinite(same).any() else ""
 
 
-def _over_texts(arm: Arm, measure: str, values: Floats, source: str = "", *, beyond_noise: bool = False) -> Row:
+def _over_texts(arm: Arm, measure: str, values: Floats, why: str, source: str = "", beyond_noise: bool = False) -> Row:
     """The mean over the texts that have a value; an excess scatters to one side, most texts not at all and some far."""
-    known = np.isfinite(values)
-    unit = arm.text_unit[known]
-    top, count = sum_by(unit, values[known], arm.units), sum_by(unit, known[known], arm.units)
 
     def rule(moves: Floats) -> Rule:
         if arm.condition.chooses:
@@ -189,14 +185,13 @@ def _over_texts(arm: Arm, measure: str, values: Floats, source: str = "", *, bey
             step=arm.step, moves=moves, lopsided=beyond_noise, beyond_noise=beyond_noise, positive=not beyond_noise
         )
 
-    estimate = ratio(top, count, arm.unit_names, rule)
-    return Row(measure, estimate, counts={"n": int(known.sum())} | ({"from": source} if source else {}))
+    estimate = mean_over(values, arm.text_unit, arm.unit_names, rule, none=why)
+    n = int(np.isfinite(values).sum())
+    return Row(measure, estimate, counts={"n": n} | ({"from": source} if source and n else {}))
 
 
 def spread(arm: Arm) -> Row:
     """Standard deviation of an item's scores over its calls, mean over items (Xu et al. v1, Table 3)."""
-    kept = arm.rows
-    values = within_item_sd(arm.item[kept], arm.value[kept], arm.items)
-    if not np.isfinite(values).any():
-        return Row("within_item_sd", missing("no_repeats" if arm.ok.any() else "nothing_parsed"), counts={"n": 0})
-    return _over_texts(arm, "within_item_sd", _by_text(arm, values))
+    values = within_item_sd(arm.item[arm.rows], arm.value[arm.rows], arm.items)
+    why = "no_repeats" if arm.ok.any() else "nothing_parsed"
+    return _over_texts(arm, "within_item_sd", _by_text(arm, values), why)

@@ -6,21 +6,22 @@ that change when the same form asks again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from rubriclab.core.answers import Answers
-from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import Estimate, missing, ratio, share
-from rubriclab.core.intervals import Fisher, Reach, Student
-from rubriclab.core.topic import Chart, Row, topic
-from rubriclab.core.variants import Form, forms, side_by_side
-from rubriclab.stats.correlation import pearson
+from rubriclab.core.arm import Arm, label_of
+from rubriclab.core.estimate import mean_over, share_of
+from rubriclab.core.intervals import Reach, Student
+from rubriclab.core.topic import Chart, Row, nothing, topic
+from rubriclab.core.variants import forms, side_by_side
 from rubriclab.stats.noise import differences
-from rubriclab.stats.resample import Floats, Ints, sum_by
+from rubriclab.stats.resample import Floats, Ints
 from rubriclab.topics.rated import SCORED, Rated, beside, rated
+from rubriclab.topics.shift import beside_noise
 
 CHARTS = (
     Chart("forest", "variant_shift", by="variant"),
@@ -39,17 +40,18 @@ def variants(arms: Sequence[Arm]) -> Iterator[Row]:
     shown: set[int] = set()
     for form in forms(arms):
         for base, arm in zip(form.base, form.arms, strict=True):
-            one = replace(form, base=(base,), arms=(arm,))
-            made = side_by_side(one)
-            for measure in MEASURES if made is None else ():
-                yield Row(measure, missing("other_scores"), {"variant": form.name}, condition=arm.code)
-            if made is not None:
-                yield from changed(one, *made)
+            made = side_by_side(replace(form, base=(base,), arms=(arm,)))
+            of = {"variant": form.name}
+            if made is None:
+                yield from nothing(MEASURES, "other_scores", of, condition=arm.code, counts={})
+            else:
+                yield from changed(arm, of, *made)
             if arm.condition.chooses:
                 continue
+            both = beside(arm, base)
             if made is not None:
-                yield from shifts(one)
-            yield from correlations(one)
+                yield from shifts(both, of)
+            yield from correlations(both, of)
             if base.code not in shown:
                 shown.add(base.code)
                 yield from of_people(base)
@@ -57,25 +59,20 @@ def variants(arms: Sequence[Arm]) -> Iterator[Row]:
             yield from distribution(arm, form.name)
 
 
-def shifts(form: Form) -> Iterator[Row]:
+def shifts(both: Rated, of: Mapping[str, str]) -> Iterator[Row]:
     """Mean difference of an item's mean scores, other form - default, and the mean size of it, in points."""
-    arm, other = form.arms[0], form.base[0]
-    made = beside(arm, other)
-    of, at = {"variant": form.name}, made.both
-    unit, names = made.units(at)
-    moved = made.mean[at] - made.human[at]
+    arm, moved = both.arm, both.mean - both.human
     for measure, values in (("variant_shift", moved), ("variant_distance", np.abs(moved))):
-        top, count = (sum_by(unit, part, len(names)) for part in (values, np.ones(len(at))))
 
         def rule(moves: Floats, positive: bool = measure == "variant_distance") -> Student:
             return Student(step=arm.step, moves=moves, positive=positive)
 
-        yield Row(measure, ratio(top, count, names, rule), of, condition=arm.code, counts={"n": len(at)})
+        estimate = mean_over(values, arm.unit, arm.unit_names, rule)
+        yield Row(measure, estimate, of, condition=arm.code, counts={"n": len(both.both)})
 
 
-def changed(form: Form, answers: Answers, item_of_lot: Ints) -> Iterator[Row]:
+def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints) -> Iterator[Row]:
     """Share of scores (of choices: winners) that differ between a call in each form, in one form, and the excess."""
-    arm, measures = form.arms[0], MEASURES[:3]
     lots, unlike = len(item_of_lot), 1.0 - np.eye(len(answers.points))
 
     def apart(side: int | None) -> Floats:
@@ -87,72 +84,53 @@ def changed(form: Form, answers: Answers, item_of_lot: Ints) -> Iterator[Row]:
         ]
         return np.asarray(np.mean([part.other if side is None else part.same for part in parts], axis=0))
 
-    flips, own = apart(None), (apart(0) + apart(1)) / 2
-    known = np.isfinite(flips - own)
-    if not known.any():
-        yield _over_lots(arm, measures[0], flips, item_of_lot, form)
-        for measure in measures[1:]:
-            yield Row(measure, missing("no_repeats"), {"variant": form.name}, condition=arm.code, counts={"n": 0})
-        return
-    for measure, values in zip(measures, (flips, own, flips - own), strict=True):
-        yield _over_lots(arm, measure, np.where(known, values, np.nan), item_of_lot, form)
+    def row(measure: str, values: Floats, why: str) -> Row:
+        known, names = np.isfinite(values), arm.run.unit_names
+        unit = arm.run.unit_of_item[item_of_lot]
+        if measure == "variant_excess":
+            estimate = mean_over(values, unit, names, partial(Reach, 1.0), none=why)
+        else:
+            estimate = share_of(values, known, unit, names, none=why)
+        counts = {"n": len(np.unique(item_of_lot[known]))}
+        return Row(measure, estimate, of, condition=arm.code, counts=counts)
+
+    flips, sides = apart(None), np.stack([apart(0), apart(1)])
+    silent = "noise_elsewhere" if np.isfinite(sides).any() else "no_repeats"
+    lots_of_both = int(np.isfinite(flips).sum())
+    yield from beside_noise(MEASURES[:3], flips, sides.mean(axis=0), lots_of_both, row, "nothing_parsed", silent)
 
 
-def _over_lots(arm: Arm, measure: str, values: Floats, item_of_lot: Ints, form: Form) -> Row:
-    known = np.isfinite(values)
-    unit, code = np.unique(arm.run.unit_of_item[item_of_lot[known]], return_inverse=True)
-    top, count = (sum_by(code, part, len(unit)) for part in (values[known], known[known]))
-    names = arm.run.unit_names[unit]
-    excess = measure == "variant_excess"
-    estimate = ratio(top, count, names, lambda moves: Reach(1.0, moves)) if excess else share(top, count, names)
-    counts = {"n": len(np.unique(item_of_lot[known]))}
-    return Row(measure, estimate, {"variant": form.name}, condition=arm.code, counts=counts)
-
-
-def correlations(form: Form) -> Iterator[Row]:
+def correlations(both: Rated, of: Mapping[str, str]) -> Iterator[Row]:
     """r of the two forms' mean scores; r of this form with people on the same items, and its difference from the default's."""
-    arm, other = form.arms[0], form.base[0]
-    made = beside(arm, other)
-
-    def r(of: Rated, at: Ints) -> Estimate:
-        unit, names = of.units(at)
-        return of.estimate(pearson(of.mean[at], of.human[at], unit, len(names)), names, Fisher())
-
-    both = made.both
-    about = {"variant": form.name}
-    yield Row("variant_pearson", r(made, both), about, condition=arm.code, counts={"n": len(both)})
-    people = rated(arm)
+    arm, people = both.arm, rated(both.arm)
+    yield Row("variant_pearson", both.r(both.both), of, condition=arm.code, counts={"n": len(both.both)})
     if people is None:
         return
-    default = replace(people, mean=made.human)
-    at = np.intersect1d(people.both, both)
-    mine, theirs, counts = r(people, at), r(default, at), {"n": len(at)}
-    yield Row("variant_pearson", mine, {**about, "against": "people"}, condition=arm.code, counts=counts)
-    yield Row("variant_pearson_difference", mine - theirs, about, condition=arm.code, counts=counts)
+    at = np.intersect1d(people.both, both.both)
+    mine, theirs, counts = people.r(at), replace(people, mean=both.human).r(at), {"n": len(at)}
+    yield Row("variant_pearson", mine, {**of, "against": "people"}, condition=arm.code, counts=counts)
+    yield Row("variant_pearson_difference", mine - theirs, of, condition=arm.code, counts=counts)
 
 
 def distribution(arm: Arm, name: str) -> Iterator[Row]:
     """Share of each score among all replies, those without one as -1 (Li et al., Figure 3)."""
-    unit = arm.unit[arm.item]
-    every = np.bincount(unit, minlength=arm.units).astype(np.float64)
-    for k, score in enumerate([FAILED, *arm.scores.tolist()]):
-        given = sum_by(unit, np.where(arm.ok, arm.score, -1) == k - 1, arm.units)
-        estimate = share(given, every, arm.unit_names) if len(unit) else missing("nothing_parsed")
-        of = {"score": int(score) if float(score).is_integer() else score, "variant": name}
-        yield Row("form_score_share", estimate, of, condition=arm.code, counts={"n": len(unit)})
+    given = np.where(arm.ok, arm.score, FAILED)
+    yield from _shares_of_scores(arm, name, [FAILED, *range(len(arm.scores))], given, arm.unit[arm.item])
 
 
 def of_people(arm: Arm) -> Iterator[Row]:
     """The same of people's mean ratings, each to the nearest score, upwards from the middle."""
     people = rated(arm)
-    if people is None or not people.comparable:
-        return
-    known = np.isfinite(people.human)
-    middle = (arm.scores[1:] + arm.scores[:-1]) / 2
-    nearest = np.searchsorted(middle, people.human[known], side="right")
-    unit, names = people.units(known)
-    every = np.bincount(unit).astype(np.float64)
-    for k, score in enumerate(arm.scores.tolist()):
-        of = {"score": int(score) if score.is_integer() else score, "variant": "people"}
-        estimate = share(sum_by(unit, nearest == k, len(names)), every, names)
-        yield Row("form_score_share", estimate, of, condition=arm.code, counts={"n": int(known.sum())})
+    if people is not None and people.comparable:
+        known = np.isfinite(people.human)
+        middle = (arm.scores[1:] + arm.scores[:-1]) / 2
+        nearest = np.searchsorted(middle, people.human[known], side="right")
+        yield from _shares_of_scores(arm, "people", range(len(arm.scores)), nearest, arm.unit[known])
+
+
+def _shares_of_scores(arm: Arm, name: str, codes: Iterable[int], given: Ints, unit: Ints) -> Iterator[Row]:
+    for code in codes:
+        score = FAILED if code == FAILED else label_of(arm.condition.scores[code])
+        estimate = share_of(given == code, np.ones(len(given), dtype=bool), unit, arm.unit_names)
+        of = {"score": score, "variant": name}
+        yield Row("form_score_share", estimate, of, condition=arm.code, counts={"n": len(given)})

@@ -181,3 +181,16 @@ def test_shares_weigh_calls_and_units_carry_the_interval() -> None:
     )
     assert (by_prompt.unit, by_prompt.estimate.units) == ("prompt", 20)
     assert np.ptp(by_prompt.interval) > 1.2 * np.ptp(by_item.interval)
+
+
+def test_noise_of_other_items_than_the_change_makes_no_excess() -> None:
+    """Ten items in two orders once each, a point apart; ten more in one order twice, two points apart."""
+    score = [[1, 2, np.nan, np.nan]] * 10 + [[np.nan, np.nan, 2, 4]] * 10
+    found = findings(options(score, ORDERS, [0, 5, 0, 0]))
+    change, repeat, excess = (only(found, name) for name in ("order_change", "repeat_change", "order_excess"))
+    assert (change.value, change.counts["n"], repeat.value, repeat.counts["n"]) == (1.0, 10, 2.0, 10)
+    assert (excess.why, excess.counts["n"]) == ("noise_elsewhere", 0)
+    # Half of the items know both, so all three numbers are theirs: 1 - 2 points.
+    found = findings(options([[1, 2, 3, 1]] * 10 + [[1, 5, np.nan, np.nan]] * 10, ORDERS, [0, 5, 5, 0]))
+    rows = [only(found, name) for name in ("order_change", "repeat_change", "order_excess")]
+    assert [(row.value, row.counts["n"]) for row in rows] == [(1.5, 10), (0.5, 10), (1.0, 10)]

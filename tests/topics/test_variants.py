@@ -213,3 +213,15 @@ def test_strategies_are_compared_with_their_own_kind() -> None:
 def test_an_unfinished_run_says_nothing_of_forms() -> None:
     table = replace(two([[1, 1]] * 9, [[2, 2]] * 9), state="paused")
     assert {row.why for row in findings(table).select(topic="verdict")} == {"unfinished"}
+
+
+def test_an_excess_is_over_items_that_know_both_change_and_noise() -> None:
+    """Six items always change with the form and never in it; of six more the default was asked twice and changed, the
+    letters once. Half of them know their noise: all three numbers are theirs. Else a change has no noise beside it."""
+    default = [[1, 1]] * 6 + [[1, 2]] * 6
+    found = findings(two(default, [[2, 2]] * 6 + [[2, np.nan]] * 6))
+    flips, own, excess = (only(found, f"variant_{name}", 1) for name in ("flips", "repeat", "excess"))
+    assert (flips.value, flips.counts["n"], own.value, excess.value, excess.counts["n"]) == (1.0, 6, 0.0, 1.0, 6)
+    found = findings(two([[1, 1]] * 6 + [[1, np.nan]] * 6, [[2, np.nan]] * 6 + [[2, 2]] * 6))
+    flips, own, excess = (only(found, f"variant_{name}", 1) for name in ("flips", "repeat", "excess"))
+    assert (flips.value, flips.counts["n"], own.why, excess.why) == (1.0, 12, "noise_elsewhere", "noise_elsewhere")
