@@ -61,7 +61,7 @@ def plan(
 
     planned = plan_of_file(study)
     shown: list[dict[str, Any]] = []
-    for call in planned.orders_of_first_item()[:show]:
+    for call in planned.previews()[:show]:
         about_it = planned.conditions[call.condition]
         facts = {"dataset": about_it.dataset, "reorder": about_it.reorder, "variant": dict(about_it.variant)}
         messages = [dict(message) for message in call.messages]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -13,12 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from rubriclab.model.judge import RESERVED, JudgeSettings, Seed
 from rubriclab.model.judgment import Reorder
-from rubriclab.model.orders import MAX_CALLS, Strategy, StrategyKind
+from rubriclab.model.orders import MAX_CALLS, STRATEGIES, Strategy, StrategyKind
 from rubriclab.model.text import LabError, digest, look_alike, shorten
 
 MAX_STUDY = 1_000_000
-
-
+MOST_DOTS = 1_000
+"""In a line: a key of a hundred thousand parts takes minutes to parse."""
+DEEPEST = 64
 MOST_DATASETS = 50
 FIRST_FIELDS = ("reorder", "strategies", "repeats", "answer", "seed")
 """Of the design: what the first version knew."""
@@ -28,6 +29,16 @@ class Part(BaseModel):
     """A table of the study file. Unknown keys are refused, so that a typing error is never silently left out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _twice(names: Sequence[str]) -> str:
+    """The first name that looks like an earlier one or like nothing; empty where all differ."""
+    seen = {""}
+    for name in names:
+        if look_alike(name) in seen:
+            return shorten(name) or "blank"
+        seen.add(look_alike(name))
+    return ""
 
 
 class RubricPart(Part):
@@ -84,7 +95,13 @@ class StrategyPart(Part):
     kind: StrategyKind
     name: str = Field("", max_length=100)
     calls: int | None = Field(None, ge=1, le=MAX_CALLS)
-    orders: tuple[tuple[int | str, ...], ...] = ()
+    orders: tuple[tuple[int | str, ...], ...] = Field((), max_length=MAX_CALLS)
+
+    @model_validator(mode="after")
+    def _listed(self) -> StrategyPart:
+        if self.orders and not STRATEGIES[self.kind].listed:
+            raise ValueError(f'{self.kind} makes its own orders; give orders with kind = "custom" or "min-bias"')
+        return self
 
 
 IdStyle = Literal["arabic", "letters", "roman", "shuffled"]
@@ -130,10 +147,11 @@ class VaryPart(Part):
             if name.removeprefix("extra.").split(".")[0] in RESERVED and name.startswith("extra."):
                 raise ValueError(f"{name} is a field that the lab fills in itself; vary another one")
         sizes = [len(levels) for levels in self.factors().values()]
-        if self.crossed and math.prod(sizes) > MOST_VARIANTS:
+        settings = math.prod(sizes) if self.crossed else sum(sizes) - len(sizes) + 1
+        if settings > MOST_VARIANTS:
             raise ValueError(
-                f"the factors make {math.prod(sizes):,} combinations; at most {MOST_VARIANTS} can be told apart: take "
-                "fewer levels, or crossed = false"
+                f"the factors make {settings:,} combinations; at most {MOST_VARIANTS} can be told apart: take "
+                f"fewer levels{', or crossed = false' * self.crossed}"
             )
         return self
 
@@ -207,11 +225,10 @@ class DesignPart(Part):
 
     @model_validator(mode="after")
     def _names_differ(self) -> DesignPart:
-        names = [part.name or part.kind for part in self.strategies]
-        if not names:
+        if not self.strategies:
             raise ValueError('strategies is empty; expected at least one, as ["balanced"]')
-        if len(set(names)) < len(names):
-            raise ValueError("two strategies have the same name; give each its own name")
+        if twice := _twice([part.name or part.kind for part in self.strategies]):
+            raise ValueError(f"two strategies are called “{twice}”, or look like it; give each a name of its own")
         return self
 
     @property
@@ -294,11 +311,30 @@ class Study(Part):
     def _single(cls, value: Any) -> Any:
         return [value] if isinstance(value, dict) else value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        """What JSON and DuckDB cannot hold is refused wherever it stands, in free tables (``extra``) too."""
+        waiting: list[tuple[list[str], Any]] = [([], value)]
+        while waiting:
+            path, part = waiting.pop()
+            if isinstance(part, dict | list) and len(path) >= DEEPEST:
+                raise ValueError(f"{_where(path[:4])}… is more than {DEEPEST} tables deep; expected a flatter one")
+            if isinstance(part, dict | list):
+                inner = part.items() if isinstance(part, dict) else enumerate(part)
+                waiting += [([*path, str(key)], inside) for key, inside in inner]
+            elif isinstance(part, float) and not math.isfinite(part):
+                raise ValueError(f"{_where(path)} is {part}; expected a finite number")
+            elif isinstance(part, int) and part.bit_length() > 64:
+                raise ValueError(f"{_where(path)} is a number of {part.bit_length():,} bits; expected at most 64")
+        return value
+
     @model_validator(mode="after")
     def _judge_names(self) -> Study:
-        names = [judge.name for judge in self.judges]
-        if not names or len(set(names)) < len(names):
-            raise ValueError("judges need names, each its own: two have the same, or there is none")
+        if not self.judges:
+            raise ValueError("judges is empty; expected at least one, as [[judges]]")
+        if twice := _twice([judge.name for judge in self.judges]):
+            raise ValueError(f"two judges are called “{twice}”, or look like it; give each a name of its own")
         if len(self.data) > MOST_DATASETS:
             raise ValueError(
                 f"[[data]] stands {len(self.data)} times; at most {MOST_DATASETS} can be judged in a study"
@@ -342,6 +378,10 @@ def read_study(path: str | Path) -> Study:
 
 def study_from_toml(text: str, source: str = "study.toml") -> Study:
     """As ``read_study``, from its text."""
+    if any(line.count(".") > MOST_DOTS for line in text.split("\n")):
+        raise LabError(
+            f"{source} has a line with more than {MOST_DOTS:,} dots; expected keys of a few parts. Split it."
+        )
     try:
         return Study.model_validate(tomllib.loads(text))
     except ValidationError as fault:
@@ -362,8 +402,7 @@ def problems(fault: ValidationError) -> str:
     """A pydantic error in words: “[design] calls is 0; expected …”. No input longer than 60 signs is repeated."""
     lines = []
     for error in fault.errors()[:8]:
-        path = [str(part) for part in error["loc"]]
-        where = f"[{path[0]}] {'.'.join(path[1:])}".strip() if len(path) > 1 else (path[0] if path else "study")
+        where = _where([str(part) for part in error["loc"]])
         message, given = error["msg"].removeprefix("Value error, "), error["input"]
         short = isinstance(given, str | float) or (isinstance(given, int) and given.bit_length() < 200)
         if error["type"] == "extra_forbidden":
@@ -373,3 +412,10 @@ def problems(fault: ValidationError) -> str:
         else:
             lines.append(f"{where}: {message}")
     return "; ".join(lines) + "."
+
+
+def _where(path: Sequence[str]) -> str:
+    """A place in a study file: its table and the key in it."""
+    if len(path) > 1:
+        return f"[{shorten(path[0])}] {shorten('.'.join(path[1:]))}"
+    return shorten(path[0]) if path else "study"

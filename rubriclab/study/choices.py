@@ -1,87 +1,21 @@
-"""Pairs and lists: answers of several candidates to one prompt in, calls that ask for the best of them out."""
+"""Pairs and lists: answers of several candidates to one prompt in, the comparisons between them out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from rubriclab.model.data import Comparison, DataSet, Item, Rubric, preference
-from rubriclab.model.judgment import Call, Ordering, Outcome, Reply
-from rubriclab.model.orders import Strategy, rotations
-from rubriclab.model.study import DesignPart
+from rubriclab.model.data import Comparison, DataSet, Item, preference
 from rubriclab.model.text import LabError, count, shorten
-from rubriclab.study.comparison import Family, comparison_prompt, letters, template_of
-from rubriclab.study.outcomes import choice_outcomes
-from rubriclab.study.prompts import Messages
-from rubriclab.study.protocols import Protocol, Shape, Subject
+
+Made = tuple[tuple[Item, ...], tuple[int, ...], list[str]]
+"""(a run's items, which of the data's items each comes from, notes on what was left out)."""
 
 MAX_COMPARISONS = 200_000
 
 
-class PairsProtocol(Protocol):
-    """Two candidates' answers to one prompt a call; which is better? The candidates are reordered."""
-
-    def size(self, design: DesignPart) -> int:
-        """Candidates of a comparison."""
-        return 2
-
-    def items(
-        self, dataset: DataSet, rubric: Rubric, design: DesignPart
-    ) -> tuple[tuple[Item, ...], tuple[int, ...], list[str]]:
-        return comparisons(dataset, self.size(design), design.baseline)
-
-    def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
-        shape = Shape((), (), self.size(design))
-        return [
-            Subject((code,), item, (), item.item_id, shape, item.names)
-            for code, item in enumerate(items)
-            if isinstance(item, Comparison)
-        ], []
-
-    def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
-        """Balanced are the rotations: each candidate at each position once, the fewest calls that show it there."""
-        names = tuple(map(str, subject.options))
-        if strategy.kind == "balanced":
-            strategy = replace(strategy, kind="custom", orders=tuple(rotations(names)))
-        elif strategy.kind in ("custom", "min-bias"):  # orders of candidates whose names differ: by their rank
-            ranks = {str(rank): name for rank, name in enumerate(names, start=1)}
-            orders = tuple(tuple(ranks.get(str(part), part) for part in order) for order in strategy.orders)
-            strategy = replace(strategy, orders=orders)
-        for order in strategy.asked(names, seed=seed, item_id=subject.id):
-            yield Ordering(order, letters(len(order), tie=False))
-
-    def begins(self, subject: Subject, ordering: Ordering, design: DesignPart) -> str:
-        return "Verdict: Assistant" if self.brief(subject, design) else ""
-
-    def brief(self, subject: Subject, design: DesignPart) -> bool:
-        return family_of(design) == "brief"
-
-    def template(self, subject: Subject, design: DesignPart) -> str:
-        return template_of(family_of(design), subject.shape.positions)
-
-    def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages:
-        if not isinstance(subject.text, Comparison):
-            raise LabError(f"“{shorten(subject.text.item_id)}” is one answer; a comparison needs several.")
-        return comparison_prompt(subject.text, ordering, tie=design.tie, family=family_of(design))
-
-    def parse(self, call: Call, reply: Reply, targets: Sequence[str], design: DesignPart) -> tuple[Outcome, ...]:
-        return choice_outcomes(call, reply, tie=design.tie)
-
-
-class ListsProtocol(PairsProtocol):
-    """As pairs, with ``k`` candidates; which is best?"""
-
-    def size(self, design: DesignPart) -> int:
-        return design.k
-
-
-def family_of(design: DesignPart) -> Family:
-    """The prompts that are used: those that the study names, else the letter alone (the MT-Bench ones for feedback)."""
-    return design.template or ("brief" if design.answer == "score" else "mtbench")
-
-
-def comparisons(dataset: DataSet, size: int, baseline: str = "") -> tuple[tuple[Item, ...], tuple[int, ...], list[str]]:
+def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
     """Every set of ``size`` candidates of a prompt as an item; only those with ``baseline`` where that is named.
 
     (items, the data's item that each one's first answer comes from, notes). Answers without a prompt share one where
@@ -98,14 +32,16 @@ def comparisons(dataset: DataSet, size: int, baseline: str = "") -> tuple[tuple[
     made: list[tuple[Comparison, int]] = []
     skipped = 0
     for answers in groups.values():
-        sets = [chosen for chosen in combinations(sorted(answers), size) if not baseline or baseline in chosen]
-        skipped += not sets
-        made += [_comparison([answers[name] for name in chosen]) for chosen in sets]
-        if len(made) > MAX_COMPARISONS:
-            raise LabError(
-                f"“{shorten(dataset.name)}” gives more than {MAX_COMPARISONS:,} comparisons. Name a baseline candidate, "
-                "or take fewer items."
-            )
+        before, named = len(made), [baseline] if baseline else []
+        others = sorted(name for name in answers if name != baseline)
+        for chosen in combinations(others, size - len(named)) if not baseline or baseline in answers else ():
+            made.append(_comparison([answers[name] for name in sorted([*named, *chosen])]))
+            if len(made) > MAX_COMPARISONS:  # before they are all made: 20 of 60 candidates are 4e15
+                raise LabError(
+                    f"“{shorten(dataset.name)}” gives more than {MAX_COMPARISONS:,} comparisons. Name a baseline "
+                    "candidate, or take fewer items."
+                )
+        skipped += len(made) == before
     if not made:
         raise LabError(
             f"No prompt of “{shorten(dataset.name)}” has answers of {count(size, 'candidate')}"

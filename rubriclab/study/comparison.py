@@ -15,7 +15,7 @@ from typing import Literal
 from rubriclab.model.data import Comparison, Item
 from rubriclab.model.judgment import Ordering
 from rubriclab.study.parse import answer_part, readable
-from rubriclab.study.prompts import Messages
+from rubriclab.study.prompts import Messages, user
 
 Family = Literal["brief", "mtbench", "devbench"]
 START, END = "<<<START OF", "<<<END OF"
@@ -135,7 +135,7 @@ def _devbench(comparison: Comparison, ordering: Ordering, tie_label: str | None)
         "Reason: 1. ...\n2. ...\n\n"
         f"{ENDING}"
     )
-    return ({"role": "user", "content": text},)
+    return user([text])
 
 
 def _brief(comparison: Comparison, ordering: Ordering, tie_label: str | None) -> Messages:

@@ -9,13 +9,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from rubriclab.model.judgment import Call, Ordering, Outcome, Reply, Status
+from rubriclab.model.judgment import Call, Condition, Ordering, Outcome, Reply, Status
 from rubriclab.study.comparison import letters, parse_verdict
 from rubriclab.study.parse import READ, looks_refused, parse_criteria, parse_label
 from rubriclab.study.prompts import FEEDBACK_TEMPLATE, Answer
 
 REFUSALS = ("content_filter", "refusal")
 """How a reply ends that the provider held back, or in which the model refused by a field of its own."""
+WORD, LINE = r"\S*\Z", r"[^\n]*\Z"
+"""The last word and the last line of a text."""
+
+
+def outcomes(call: Call, reply: Reply, condition: Condition, *, tie: bool) -> tuple[Outcome, ...]:
+    """What a reply says about each item of its call; never raises for what a judge wrote. ``tie``: may one be answered."""
+    if condition.chooses:
+        return choice_outcomes(call, reply, tie=tie)
+    if condition.joint:
+        return joint_outcomes(call, reply, condition.targets or sorted(map(str, call.ordering.shown)))
+    if condition.reorder == "options":
+        return option_outcomes(call, reply)
+    # An answer that is asked about alone, as the control of a batch, stands at position 1 of 1; a bare score at none.
+    return unlisted_outcomes(call, reply, 1 if condition.reorder == "responses" else None)
 
 
 def option_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
@@ -26,74 +40,45 @@ def option_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
     """
     labels = call.ordering.labels
     p, mass = label_probabilities(reply.top, labels) if reply.top else (None, None)
-    status, position = failure_of(reply), None
-    text = reply.text if status is None else _begun_and_cut(call, reply, r"\S*\Z").rstrip(" ")
-    if text and (status is None or not text[-1].isalnum()):
-        answer: Answer = "feedback" if call.template == FEEDBACK_TEMPLATE else "score"
-        position = parse_label(text, labels, answer).label
-    if position is not None:
-        status = Status.OK
-    status = _without_score(reply) if status is None else status
+    status, text = _said(call, reply, WORD)
+    answer: Answer = "feedback" if call.template == FEEDBACK_TEMPLATE else "score"
+    whole = status is None or not text[-1:].isalnum()  # “4 or 5” may have been cut behind its 4
+    position = parse_label(text, labels, answer).label if text and whole else None
     if position is None:
-        return (Outcome(call.items[0], 0, status, mass=mass),)
+        return (Outcome(call.items[0], 0, _without_score(reply) if status is None else status, mass=mass),)
     scores = [float(score) for score in call.ordering.shown]
     expected = sum(score * share for score, share in zip(scores, p, strict=True)) if p is not None else None
-    return (Outcome(call.items[0], 0, status, scores[position], position + 1, expected, mass, p),)
+    return (Outcome(call.items[0], 0, Status.OK, scores[position], position + 1, expected, mass, p),)
 
 
-def criteria_outcomes(call: Call, reply: Reply, criteria: Sequence[str]) -> tuple[Outcome, ...]:
-    """One outcome for each of ``criteria``, which are those of ``call.items`` in that order; ``slot`` counts from 0.
-
-    ``call.ordering`` shows criteria. ``position``, from 1, is where the criterion stood, scored or not. Those that a
-    reply scores are OK, whatever became of the others.
-    """
-    shown = [str(name) for name in call.ordering.shown]
-    status = failure_of(reply)
-    text = reply.text if status is None else _begun_and_cut(call, reply, r"[^\n]*\Z")
-    scores = parse_criteria(text, shown, call.scores)
-    if status is None:
-        status = Status.UNPARSED if scores else _without_score(reply)
-    return tuple(
-        Outcome(item, slot, Status.OK, float(scores[name]), shown.index(name) + 1)
-        if name in scores
-        else Outcome(item, slot, status, None, shown.index(name) + 1)
-        for slot, (item, name) in enumerate(zip(call.items, criteria, strict=True))
-    )
-
-
-def bare_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
-    """The score of an answer that was asked for without a list: parsed as any other, at no position."""
-    return tuple(replace(outcome, position=None, p=None) for outcome in option_outcomes(call, reply))
-
-
-def alone_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
-    """The score of an answer that was asked about alone, as the control of a batch: at position 1 of 1."""
+def unlisted_outcomes(call: Call, reply: Reply, position: int | None) -> tuple[Outcome, ...]:
+    """The score of an answer whose prompt shows the scale in its own order: parsed as any other, at ``position``."""
     numbers = Ordering(call.scores, tuple(map(str, call.scores)))
     return tuple(
-        replace(outcome, position=1, p=None) for outcome in option_outcomes(replace(call, ordering=numbers), reply)
+        replace(outcome, position=position, p=None)
+        for outcome in option_outcomes(replace(call, ordering=numbers), reply)
     )
 
 
-def batch_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
-    """One outcome for each item of a batch; ``position`` is where its answer stood.
+def joint_outcomes(call: Call, reply: Reply, names: Sequence[str]) -> tuple[Outcome, ...]:
+    """One outcome for each item of a call that scores several; ``slot`` counts from 0.
 
-    ``call.ordering`` shows the items' ids and calls them “Response 1” and so on by position; ``call.items`` are sorted by
-    these ids.
+    ``names``: what stands for each of ``call.items``, in that order, in ``call.ordering.shown``: criteria, or ids of
+    answers. ``position``, from 1, is where it stood, scored or not. Those that a reply scores are OK, whatever became of
+    the others.
     """
-    labels = call.ordering.labels
-    status = failure_of(reply)
-    text = reply.text if status is None else _begun_and_cut(call, reply, r"[^\n]*\Z")
+    shown, labels = list(call.ordering.shown), call.ordering.labels
+    status, text = _said(call, reply, LINE)
     scores = parse_criteria(text, labels, call.scores)
     if status is None:
         status = Status.UNPARSED if scores else _without_score(reply)
-    shown = [str(name) for name in call.ordering.shown]
-    position_of = [shown.index(name) for name in sorted(shown)]
-    return tuple(
-        Outcome(item, slot, Status.OK, float(scores[labels[position]]), position + 1)
-        if labels[position] in scores
-        else Outcome(item, slot, status, None, position + 1)
-        for slot, (item, position) in enumerate(zip(call.items, position_of, strict=True))
-    )
+    scored = []
+    for slot, (item, name) in enumerate(zip(call.items, names, strict=True)):
+        position = shown.index(name)
+        score = scores.get(labels[position])
+        ended = status if score is None else Status.OK
+        scored.append(Outcome(item, slot, ended, None if score is None else float(score), position + 1))
+    return tuple(scored)
 
 
 def choice_outcomes(call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ...]:
@@ -101,15 +86,14 @@ def choice_outcomes(call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ..
 
     ``p``: probability of each position, a tie's share given to all alike; where the first token can tell.
     """
-    labels = letters(len(call.ordering.labels), tie=tie)
+    n = len(call.ordering.labels)
+    labels = letters(n, tie=tie)
     brief = "-brief." in call.template
-    status = failure_of(reply)
-    text = reply.text if status is None else _begun_and_cut(call, reply, r"\S*\Z").rstrip(" ")
+    status, text = _said(call, reply, WORD)
     verdict = parse_verdict(text, labels, tie=tie, brief=brief) if text else None
     p, mass = label_probabilities(reply.top, labels) if reply.top and brief else (None, None)
     if verdict is None:
         return (Outcome(call.items[0], 0, _without_score(reply) if status is None else status, mass=mass),)
-    n = len(call.ordering.labels)
     shares = None if p is None else tuple(share + sum(p[n:]) / n for share in p[:n])
     position = 0 if tie and verdict == labels[-1] else labels.index(verdict) + 1
     return (Outcome(call.items[0], 0, Status.OK, None, position, mass=mass, p=shares),)
@@ -130,15 +114,19 @@ def _without_score(reply: Reply) -> Status:
     return Status.REFUSED if looks_refused(reply.text) else Status.UNPARSED
 
 
-def _begun_and_cut(call: Call, reply: Reply, last: str) -> str:
-    """What can be read of an answer that the lab began and cut: all but its ``last`` word or line; else nothing.
+def _said(call: Call, reply: Reply, last: str) -> tuple[Status | None, str]:
+    """(how a reply failed, None where it did not; what of it is parsed).
 
-    An embedded model goes on and on. “The score is 5, and” is an answer, “The score is 5” and “The score is 4.” may
-    have become 50 and 4.5.
+    Of an answer that the lab began and cut that is all but its ``last`` word or line, of another failed one nothing. An
+    embedded model goes on and on: “The score is 5, and” is an answer, “The score is 5” and “The score is 4.” may have
+    become 50 and 4.5.
     """
-    if call.messages[-1]["role"] != "assistant" or reply.error or reply.finish != "length":
-        return ""
-    return re.sub(last, "", reply.text[-READ:])
+    status = failure_of(reply)
+    if status is None:
+        return None, reply.text
+    if status != Status.TRUNCATED or call.messages[-1]["role"] != "assistant":
+        return status, ""
+    return status, re.sub(last, "", reply.text[-READ:]).rstrip(" ")
 
 
 # ---------------------------------------------------------------- probabilities

@@ -11,9 +11,11 @@ import hashlib
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
@@ -24,10 +26,10 @@ from rubriclab.model.judgment import ITEM_COLUMNS, Call, Condition, Ordering, Ou
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
-from rubriclab.study.axes import PROTOCOLS
 from rubriclab.study.options import Variant, check_factors, dealt, judge_at, rubric_at, variants, with_reference
+from rubriclab.study.outcomes import outcomes
 from rubriclab.study.prompts import Messages
-from rubriclab.study.protocols import Protocol, Shape, Subject
+from rubriclab.study.protocols import PROTOCOLS, Prompt, Protocol, Shape, Subject
 
 REPEATED_SUBJECTS = 10
 """Items on which a deterministic judge is asked its orders again, to show that its repeats are equal."""
@@ -67,9 +69,21 @@ class PlanPart:
         return PROTOCOLS[self.axis]
 
     @cached_property
-    def of_item(self) -> Mapping[int, Subject]:
-        """The subject that an item (by its code) is asked about in."""
-        return {code: subject for subject in self.subjects for code in subject.items}
+    def by_shape(self) -> Mapping[Shape, list[int]]:
+        """The numbers of the subjects of each shape."""
+        numbers: dict[Shape, list[int]] = {}
+        for number, subject in enumerate(self.subjects):
+            numbers.setdefault(subject.shape, []).append(number)
+        return numbers
+
+    @cached_property
+    def of_item(self) -> Mapping[int, list[Subject]]:
+        """The subjects that an item (by its code) is asked about in: one, or beside others and alone."""
+        out: dict[int, list[Subject]] = {}
+        for subject in self.subjects:
+            for code in subject.items:
+                out.setdefault(code, []).append(subject)
+        return out
 
     def asked(self, shape: Shape) -> list[Strategy]:
         """The strategies under which subjects of a shape are asked."""
@@ -87,7 +101,8 @@ class Plan:
     """Every call of a study. ``conditions[c]`` has ``planned[c]`` calls; ``notes`` say what was left out or changed.
 
     ``sources``: each data set with its rubric; ``wordings``: the rubrics that the factor of that name has; ``parts``: by
-    data set, then axis, then setting of the factors; ``part_of[c]``: that of condition c.
+    data set, then axis, then setting of the factors; ``part_of[c]``: that of condition c; ``asked``: the conditions of a
+    judge (by its name), part and shape with their strategies; ``origins``: data set and row of each item.
     """
 
     study: Study
@@ -100,15 +115,11 @@ class Plan:
     planned: tuple[int, ...]
     notes: tuple[str, ...]
     identity: str
-    _origins: tuple[tuple[int, int], ...]
+    asked: Mapping[tuple[str, int, Shape], Sequence[tuple[int, Strategy]]]
+    origins: tuple[tuple[int, int], ...]
 
     def __len__(self) -> int:
         return sum(self.planned)
-
-    @property
-    def dataset(self) -> DataSet:
-        """The first data set."""
-        return self.sources[0][0]
 
     @property
     def rubric(self) -> Rubric:
@@ -121,12 +132,10 @@ class Plan:
         By judge, then by item; never more than one item's at once.
         """
         for settings in self.study.judges:
-            if judge in (None, settings.name):
-                for group in self._groups:
-                    if scope not in (None, self.parts[group[0]].scope):
-                        continue
-                    for asked in _together([self.parts[code] for code in group]):
-                        yield from self._subject_calls(settings, [(group[k], n, subject) for k, n, subject in asked])
+            for group in self._groups:
+                if judge in (None, settings.name) and scope in (None, self.parts[group[0]].scope):
+                    for asked in self._by_subject(group):
+                        yield from self._subject_calls(settings, asked)
 
     def items_frame(self) -> pd.DataFrame:
         """The run's items, one row each, its index the item's code.
@@ -134,116 +143,114 @@ class Plan:
         ITEM_COLUMNS, ``unit_text`` (a hash of the texts that names the item in other runs) and ``source`` (which of
         its data set's items it comes from).
         """
-        names = [dataset.name for dataset, _ in self.sources]
-        several = [len(rubric.criteria) > 1 for _, rubric in self.sources]
-        rows = [
-            (item.item_id, names[data], item.criterion, item.block, item.prompt, item.candidate, item.task,
-             dict(item.ratings), unit_text(item, several=several[data]), source)
-            for item, (data, source) in zip(self.items, self._origins, strict=True)
-        ]  # fmt: skip
+        rows = []
+        for item, (number, source) in zip(self.items, self.origins, strict=True):
+            dataset, rubric = self.sources[number]
+            several = item.criterion if len(rubric.criteria) > 1 else None
+            unit_text = digest(item.instruction, item.response, several)[:32]
+            rows.append(
+                (item.item_id, dataset.name, item.criterion, item.block, item.prompt, item.candidate, item.task,
+                 dict(item.ratings), unit_text, source)
+            )  # fmt: skip
         return pd.DataFrame(rows, columns=[*ITEM_COLUMNS, "unit_text", "source"])
 
     def parse(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
-        """What a reply says about each item of its call; never raises for what a judge wrote."""
-        part = self.parts[self.part_of[call.condition]]
-        return part.protocol.parse(call, reply, self.conditions[call.condition].targets, part.design)
+        """What a reply says about each item of its call."""
+        return outcomes(call, reply, self.conditions[call.condition], tie=self.study.design.tie)
 
-    def previews(self, item: int = 0) -> list[Call]:
-        """The first judge's call about an item (by its code) in each order that it is shown in, the default one first.
+    def previews(self, *items: int) -> list[Call]:
+        """The first judge's call about each item (by its code) in each order that it is shown in, default ones first.
 
-        Where factors are varied, every setting of them in the default order comes before other orders. Raises LabError
-        for an item that is not asked about.
+        Without a code: about the first item of each data set and axis. Where factors are varied, every setting of them
+        in the default order comes before other orders. Raises LabError for an item that is not asked about.
         """
         judge = self.study.judges[0]
         ranked: list[tuple[bool, Call]] = []
-        for code, part in enumerate(self.parts):
-            if item in part.of_item:
-                subject = part.of_item[item]
+        for item in items or dict.fromkeys(self.parts[group[0]].subjects[0].items[0] for group in self._groups):
+            asking = [(code, subject) for code, part in enumerate(self.parts) for subject in part.of_item.get(item, ())]
+            if not asking:
+                raise self._not_asked(item)
+            for code, subject in asking:
+                part = self.parts[code]
                 asked = {call.ordering: call for call in self._subject_calls(judge, [(code, 0, subject)])}
                 orders = dict.fromkeys(
                     order for strategy in part.asked(subject.shape) for order in part.orders(subject, strategy)
                 )
                 ranked += [(order.shown != subject.options, asked[order]) for order in orders]
-        if not ranked:
-            raise LabError(f"Item {item} is not asked about; choose another one of {len(self.items):,}.")
         return [call for _, call in sorted(ranked, key=lambda pair: pair[0])]
-
-    def orders_of_first_item(self) -> list[Call]:
-        """As ``previews`` for the first item of each data set and axis that is asked about, the default orders first."""
-        firsts = dict.fromkeys(self.parts[group[0]].subjects[0].items[0] for group in self._groups)
-        default = [part.subjects[0].options for part in self.parts]
-        calls = [call for item in firsts for call in self.previews(item)]
-        return sorted(calls, key=lambda call: call.ordering.shown != default[self.part_of[call.condition]])
 
     def messages(self, condition: int, item: int, ordering: Ordering) -> Messages:
         """What was sent about an item (by its code) in an order under a condition (by its code)."""
-        name = self.conditions[condition].judge
-        judge = next(judge for judge in self.study.judges if judge.name == name)
         part = self.parts[self.part_of[condition]]
-        if item not in part.of_item:
-            raise LabError(f"Item {item} is not asked about; choose another one of {len(self.items):,}.")
-        return _rendered(part, judge, part.of_item[item], ordering)
+        judge = next(judge for judge in self.study.judges if judge.name == self.conditions[condition].judge)
+        for subject in part.of_item.get(item, ()):
+            fits = sorted(map(str, ordering.shown)) == sorted(map(str, subject.options))
+            if fits and len(ordering.labels) == len(ordering.shown):
+                return _sent(part.protocol.prompt(subject, ordering, part.design), judge)
+        raise self._not_asked(item)
+
+    def _not_asked(self, item: int) -> LabError:
+        return LabError(f"Item {item} is not asked about; choose another one of {len(self.items):,}.")
 
     # ------------------------------------------------------------ how calls are made
 
     @cached_property
     def _groups(self) -> list[list[int]]:
         """Parts (by their numbers) of one data set and axis, which differ in the factors' levels."""
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for code, part in enumerate(self.parts):
-            groups.setdefault(part.scope, []).append(code)
-        return list(groups.values())
+        return [list(group) for _, group in groupby(range(len(self.parts)), key=lambda code: self.parts[code].scope)]
+
+    def _by_subject(self, group: Sequence[int]) -> Iterator[list[tuple[int, int, Subject]]]:
+        """(part, number of the subject in it, the subject) in all parts of a group that ask about it, by subject."""
+        if len(group) == 1:  # never all at once
+            for number, subject in enumerate(self.parts[group[0]].subjects):
+                yield [(group[0], number, subject)]
+            return
+        by_id: dict[str, list[tuple[int, int, Subject]]] = {}
+        for code in group:
+            for number, subject in enumerate(self.parts[code].subjects):
+                by_id.setdefault(subject.id, []).append((code, number, subject))
+        yield from by_id.values()
 
     def _subject_calls(self, judge: JudgeSettings, asked: list[tuple[int, int, Subject]]) -> list[Call]:
         """The calls of one judge about one subject in all settings of the factors, in their random order.
 
         ``asked``: (part, number of the subject in it, the subject).
         """
-        times: dict[str, int] = {}  # the same words again, whichever strategy or setting asks, are another call
+        times: Counter[str] = Counter()  # the same words again, whichever strategy or setting asks, are another call
         calls = []
         for code, number, subject in asked:
             part = self.parts[code]
             settings = judge_at(judge, part.variant)
-            template = part.protocol.template(subject, part.design)
-            tokens = answer_tokens(settings, subject, brief=part.protocol.brief(subject, part.design))
-            if settings.extra != judge.extra and judge.max_tokens is None:
-                tokens = REASONING_TOKENS  # the field may switch reasoning on
-            rendered: dict[Ordering, tuple[Messages, Any, str]] = {}
-            for condition, strategy in self._asked[judge.name, code, subject.shape]:
-                repeats: dict[Ordering, int] = {}
+            extra = settings.extra if settings.extra != judge.extra else None
+            known: dict[Ordering, tuple[Messages, str, int, str]] = {}
+            for condition, strategy in self.asked[judge.name, code, subject.shape]:
+                repeats: Counter[Ordering] = Counter()
                 for ordering in part.orders(subject, asked_as(strategy, settings, number, part.sample)):
-                    if ordering not in rendered:
-                        messages = _rendered(part, settings, subject, ordering)
-                        begun = self._hash(judge, code, template, subject, messages)
-                        rendered[ordering] = messages, begun, begun.hexdigest()
-                    messages, begun, same = rendered[ordering]
-                    key = begun.copy()
-                    key.update(f"{times.get(same, 0)}}}".encode())
+                    if ordering not in known:
+                        prompt = part.protocol.prompt(subject, ordering, part.design)
+                        messages = _sent(prompt, settings)
+                        tokens = answer_tokens(settings, subject, brief=prompt.brief)
+                        if extra is not None and judge.max_tokens is None:
+                            tokens = REASONING_TOKENS  # the field may switch reasoning on
+                        identity = self._identity(judge, code, prompt.template, subject, messages)
+                        known[ordering] = messages, prompt.template, tokens, identity
+                    messages, template, tokens, identity = known[ordering]
+                    key = hashlib.sha256(f"{identity}{times[identity]}}}".encode("utf-8", "surrogatepass"))
                     calls.append(
                         Call(
-                            key.hexdigest()[:32], condition, subject.items, ordering, repeats.get(ordering, 0), messages,
+                            key.hexdigest()[:32], condition, subject.items, ordering, repeats[ordering], messages,
                             template, subject.shape.scores, tokens, settings.temperature, settings.reasoning_effort,
-                            settings.seed, settings.extra if settings.extra != judge.extra else None,
+                            settings.seed, extra,
                         )
                     )  # fmt: skip
-                    times[same] = times.get(same, 0) + 1
-                    repeats[ordering] = repeats.get(ordering, 0) + 1
+                    times[identity] += 1
+                    repeats[ordering] += 1
         seeded = hashlib.sha256(f"{self.study.design.seed}|calls|{asked[0][2].id}".encode("utf-8", "surrogatepass"))
         random.Random(int.from_bytes(seeded.digest()[:8], "big")).shuffle(calls)
         return calls
 
     @cached_property
-    def _asked(self) -> Mapping[tuple[str, int, Shape], list[tuple[int, Strategy]]]:
-        """(condition, strategy) of each judge, part and shape."""
-        out: dict[tuple[str, int, Shape], list[tuple[int, Strategy]]] = {}
-        for code, (condition, part) in enumerate(zip(self.conditions, self.part_of, strict=True)):
-            shape = Shape(tuple(map(int, condition.scores)), condition.targets, condition.positions)
-            strategy = next(known for known in self.parts[part].asked(shape) if known.name == condition.strategy)
-            out.setdefault((condition.judge, part, shape), []).append((code, strategy))
-        return out
-
-    @cached_property
-    def _identities(self) -> Mapping[tuple[str, int], str]:
+    def _judges(self) -> Mapping[tuple[str, int], str]:
         """Each judge under each part as its calls' keys have it; ``twin`` tells judges apart that answer as one."""
         out: dict[tuple[str, int], str] = {}
         seen: dict[str, dict[str, int]] = {}
@@ -254,33 +261,20 @@ class Plan:
                 out[judge.name, code] = f'"judge":{identity},"twin":{twins.setdefault(judge.name, len(twins))}'
         return out
 
-    def _hash(self, judge: JudgeSettings, part: int, template: str, subject: Subject, messages: Messages) -> Any:
-        """The hash of all that decides a call's answer but its repeat, which comes last."""
+    def _identity(self, judge: JudgeSettings, part: int, template: str, subject: Subject, messages: Messages) -> str:
+        """All that decides a call's answer but its repeat, which comes last."""
         scope = self.parts[part].scope
-        text = (
-            f'{{{self._identities[judge.name, part]},"item":{_canonical([*scope, subject.id] if scope else subject.id)},'
+        return (
+            f'{{{self._judges[judge.name, part]},"item":{_canonical([*scope, subject.id] if scope else subject.id)},'
             f'"template":{_canonical(template)},"messages":{_canonical(messages)},"repeat":'
         )
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass"))
 
 
-def _together(parts: Sequence[PlanPart]) -> Iterator[list[tuple[int, int, Subject]]]:
-    """(part, number, subject) of each subject in all parts that ask about it, subject by subject."""
-    if len(parts) == 1:
-        for number, subject in enumerate(parts[0].subjects):
-            yield [(0, number, subject)]
-        return
-    by_id: dict[str, list[tuple[int, int, Subject]]] = {}
-    for code, part in enumerate(parts):
-        for number, subject in enumerate(part.subjects):
-            by_id.setdefault(subject.id, []).append((code, number, subject))
-    yield from by_id.values()
-
-
-def _rendered(part: PlanPart, judge: JudgeSettings, subject: Subject, ordering: Ordering) -> Messages:
-    messages = part.protocol.messages(subject, ordering, part.design)
-    begun = part.protocol.begins(subject, ordering, part.design) if answer_is_begun(judge) else ""
-    return (*messages, {"role": "assistant", "content": begun}) if begun else messages
+def _sent(prompt: Prompt, judge: JudgeSettings) -> Messages:
+    """The messages of a prompt; the answer of an embedded judge is begun for it."""
+    if not prompt.begun or not answer_is_begun(judge):
+        return prompt.messages
+    return (*prompt.messages, {"role": "assistant", "content": prompt.begun})
 
 
 def plan(
@@ -325,12 +319,14 @@ def plan(
                 subjects, said = asked[shown.id, score]
                 parts.append(_part(data, shown, own, variant, subjects, scope))
                 notes += said
-    conditions, planned, part_of = [], [], []
-    by_shape = {id(subjects): _by_shape(subjects) for subjects in (part.subjects for part in parts)}
+    conditions: list[Condition] = []
+    planned, part_of = [], []
+    asking: dict[tuple[str, int, Shape], list[tuple[int, Strategy]]] = {}
     for judge in study.judges:
         for code, part in enumerate(parts):
-            for shape, numbers in by_shape[id(part.subjects)].items():
+            for shape, numbers in part.by_shape.items():
                 for strategy in part.asked(shape):
+                    asking.setdefault((judge.name, code, shape), []).append((len(conditions), strategy))
                     conditions.append(
                         Condition(
                             judge.name, part.dataset.name, strategy.name, part.axis, shape.scores, shape.targets,
@@ -350,17 +346,15 @@ def plan(
     return Plan(
         study, tuple(sources), wordings, tuple(parts), tuple(part_of), tuple(items), tuple(conditions), tuple(planned),
         tuple(dict.fromkeys(notes)), study.identity(*(known[0] if len(known) == 1 else digest(known) for known in ids)),
-        tuple(origins),
+        asking, tuple(origins),
     )  # fmt: skip
 
 
 def _coded(items: Sequence[Item], rows: Sequence[int], shared: dict[tuple[Any, ...], int], first: int) -> list[int]:
     """The code of each item in the run: that of the same item under another axis, else the next from ``first`` on."""
-    keys = [
-        (row, item.item_id, item.criterion, item.block, item.candidate) for item, row in zip(items, rows, strict=True)
-    ]
     earlier, codes = dict(shared), []
-    for key in keys:
+    for item, row in zip(items, rows, strict=True):
+        key = (row, item.item_id, item.criterion, item.block, item.candidate)
         codes.append(earlier.get(key, first))
         first += key not in earlier
         shared.setdefault(key, codes[-1])
@@ -388,13 +382,6 @@ def _subjects(
     return able, notes
 
 
-def _by_shape(subjects: Sequence[Subject]) -> dict[Shape, list[int]]:
-    numbers: dict[Shape, list[int]] = {}
-    for number, subject in enumerate(subjects):
-        numbers.setdefault(subject.shape, []).append(number)
-    return numbers
-
-
 def _part(
     dataset: DataSet,
     rubric: Rubric,
@@ -408,10 +395,11 @@ def _part(
     strategies = tuple(design.plans() if base or design.vary.crossed else design.plans()[:1])
     sample = None if design.repeats_on is None else _repeated(subjects, design.repeats_on, design.seed)
     part = PlanPart(dataset, rubric, design, variant, subjects, strategies, sample, scope)
-    for subject in {subject.shape: subject for subject in reversed(subjects)}.values():
-        for strategy in part.asked(subject.shape):
+    for shape, numbers in part.by_shape.items():
+        subject = subjects[numbers[0]]
+        for strategy in part.asked(shape):
             orders = list(part.orders(subject, strategy))
-            part.protocol.messages(subject, orders[0], design)
+            part.protocol.prompt(subject, orders[0], design)
             if len(orders) > MAX_REPEAT:
                 raise LabError(f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} can be.")
     return part
@@ -502,11 +490,6 @@ def answer_tokens(judge: JudgeSettings, subject: Subject, *, brief: bool) -> int
         return min(longest + EMBEDDED_TOKENS_BEHIND_LABEL, LABEL_TOKENS)
     names = subject.shape.targets or tuple("Response 1" for _ in subject.answers)
     return sum(EMBEDDED_TOKENS_A_LINE + len(name) // 2 for name in names) if names else EMBEDDED_FEEDBACK_TOKENS
-
-
-def unit_text(item: Item, *, several: bool) -> str:
-    """A hash of an item's texts (with ``several`` criteria also of its criterion): what names it in other runs."""
-    return digest(item.instruction, item.response, item.criterion if several else None)[:32]
 
 
 def _canonical(value: Any) -> str:

@@ -31,7 +31,6 @@ RESPONSE_HEADING = "###Response to evaluate:"
 FEEDBACK_ENDING = "###Feedback:"
 SCORE_ENDING = "Answer with the score only:"
 BATCH_ENDING = "Answer with one line for each response, the score only:"
-BATCH_BEGUN = "Scores:\n[Response 1] "
 CRITERIA_ENDING = "Do not include any feedback, explanation, or extra text."
 
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
@@ -40,6 +39,17 @@ _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
 def fold(label: str) -> str:
     """How labels are compared: full-width forms as plain ones, no case, no outer blanks, no invisible signs."""
     return without_invisible(unicodedata.normalize("NFKC", label)).strip().casefold()
+
+
+def user(parts: Sequence[str]) -> Messages:
+    """One message of paragraphs."""
+    return ({"role": "user", "content": "\n\n".join(parts)},)
+
+
+def _answered(item: Item) -> list[str]:
+    """The paragraphs of an instruction, if there is one, and of its response."""
+    asked = [f"###The instruction to evaluate:\n{item.instruction}"] if item.instruction else []
+    return [*asked, f"{RESPONSE_HEADING}\n{item.response}"]
 
 
 # ---------------------------------------------------------------- one response under one criterion
@@ -53,8 +63,6 @@ def score_prompt(
     ``ordering.shown[p]`` is the score at position p + 1, ``ordering.labels[p]`` what stands for it. The item's
     reference answer, if it has one, is shown as one of the score ``reference``, None for the highest. The task names the
     labels in an order of their own (``natural_order``), so that it does not change with the ordering.
-
-    Raises LabError where ordering and criterion do not fit.
     """
     label_of, options = _options(criterion, ordering)
     best = label_of[max(label_of) if reference is None else reference]
@@ -62,29 +70,22 @@ def score_prompt(
     task = _feedback_task(allowed) if answer == "feedback" else _score_task(allowed)
     parts = [
         f"{TASK_HEADING}\n{_given(item, best)}\n{task}",
-        *([f"###The instruction to evaluate:\n{item.instruction}"] if item.instruction else []),
-        f"{RESPONSE_HEADING}\n{item.response}",
+        *_answered(item),
         *([f"###Reference Answer (Score {best}):\n{item.reference}"] if item.reference else []),
         "###Score Rubrics:\n" + options,
         FEEDBACK_ENDING if answer == "feedback" else SCORE_ENDING,
     ]
-    return ({"role": "user", "content": "\n\n".join(parts)},)
+    return user(parts)
 
 
 @lru_cache(maxsize=1_024)
 def _options(criterion: Criterion, ordering: Ordering) -> tuple[Mapping[int, str], str]:
     """(label of each score, the criterion's heading and one line an option as shown): all items share them."""
-    shown, labels = ordering.shown, ordering.labels
-    if sorted(map(str, shown)) != sorted(map(str, criterion.scores)) or len(labels) != len(shown):
-        raise LabError(
-            f"The order {list(shown)} with the labels {list(labels)} does not show each score of "
-            f"“{shorten(criterion.name)}” ({_listed(criterion.scores)}) once with a label of its own."
-        )
     about = {option.score: option.description for option in criterion.options}
-    label_of = {int(score): label for score, label in zip(shown, labels, strict=True)}
-    lines = [f"[{_heading(criterion)}]"]
+    label_of = {int(score): label for score, label in zip(ordering.shown, ordering.labels, strict=True)}
+    lines = [f"[{heading_of(criterion)}]"]
     for score, label in label_of.items():
-        description = _one_line(about[score])
+        description = one_line(about[score])
         lines.append(f"Score {label}: {description}" if description else f"Score {label}")
     return label_of, "\n".join(lines)
 
@@ -125,11 +126,14 @@ def _score_task(allowed: str) -> str:
 def _allowed(labels: tuple[str, ...]) -> str:
     """The labels in words: a range for three or more consecutive whole numbers, else the list of them."""
     ordered = natural_order(labels)
-    if all(re.fullmatch(r"-?\d+", label) for label in ordered):
-        numbers = [int(label) for label in ordered]
-        if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
-            return f"an integer between {numbers[0]} and {numbers[-1]}"
+    whole = all(re.fullmatch(r"-?\d+", label) for label in ordered)
+    if whole and _consecutive([int(label) for label in ordered]):
+        return f"an integer between {int(ordered[0])} and {int(ordered[-1])}"
     return f"one of {', '.join(ordered)}"
+
+
+def _consecutive(numbers: Sequence[int]) -> bool:
+    return len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1))
 
 
 def natural_order(labels: Sequence[str]) -> tuple[str, ...]:
@@ -152,12 +156,12 @@ def _roman_value(label: str) -> int:
     return sum(-value if value < after else value for value, after in zip(values, following, strict=True))
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _heading(criterion: Criterion) -> str:
-    return _one_line(f"{criterion.name}: {criterion.description}" if criterion.description else criterion.name)
+def heading_of(criterion: Criterion) -> str:
+    return one_line(f"{criterion.name}: {criterion.description}" if criterion.description else criterion.name)
 
 
 # ---------------------------------------------------------------- a bare score, and several responses in one call
@@ -172,12 +176,11 @@ def bare_prompt(item: Item, criterion: Criterion) -> Messages:
         "1. Assess the quality of the response strictly based on the given criterion, not evaluating in general.\n"
         f"2. Answer with a score that is {_allowed(tuple(map(str, scores)))}; {scores[-1]} is best.\n"
         "3. Write the score alone: no feedback, no other word.",
-        *([f"###The instruction to evaluate:\n{item.instruction}"] if item.instruction else []),
-        f"{RESPONSE_HEADING}\n{item.response}",
-        f"###Criterion:\n[{_heading(criterion)}]",
+        *_answered(item),
+        f"###Criterion:\n[{heading_of(criterion)}]",
         SCORE_ENDING,
     ]
-    return ({"role": "user", "content": "\n\n".join(parts)},)
+    return user(parts)
 
 
 def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
@@ -186,7 +189,7 @@ def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
     Layout and wording are those of the single call but for what several responses need, so that a difference between
     the two comes from their being asked together. An instruction that all share is shown once.
     """
-    count = len(items)
+    count, numbers = len(items), tuple(map(str, criterion.scores))
     instructions = {item.instruction for item in items}
     shared = instructions.pop() if len(instructions) == 1 else None
     given = f"{count} responses to evaluate"
@@ -198,8 +201,7 @@ def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
         f"{given}, and a score rubric representing an evaluation criterion are given.\n"
         "1. Assess the quality of each response by itself, strictly based on the given score rubric, not evaluating in "
         "general.\n"
-        f"2. Give each response a score that is {_allowed(tuple(map(str, criterion.scores)))}. You should refer to the "
-        "score rubric.\n"
+        f"2. Give each response a score that is {_allowed(numbers)}. You should refer to the score rubric.\n"
         f"3. Write {count} lines, one for each response in the order in which they stand, as “[Response 1] N”: no "
         "feedback, no other word."
     )
@@ -210,9 +212,8 @@ def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
         if shared is None and item.instruction:
             parts.append(f"###Instruction {position}:\n{item.instruction}")
         parts.append(f"###Response {position}:\n{item.response}")
-    numbers = tuple(map(str, criterion.scores))
     options = _options(criterion, Ordering(criterion.scores, numbers))[1]
-    return ({"role": "user", "content": "\n\n".join([*parts, f"###Score Rubrics:\n{options}", BATCH_ENDING])},)
+    return user([*parts, f"###Score Rubrics:\n{options}", BATCH_ENDING])
 
 
 # ---------------------------------------------------------------- one response under several criteria
@@ -221,26 +222,20 @@ def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
 def criteria_prompt(item: Item, criteria: Sequence[Criterion], ordering: Ordering) -> Messages:
     """The one user message that asks for ``item``'s score under each of ``criteria``, in the order shown.
 
-    ``ordering.shown`` holds their names by position; ``check_criteria`` has passed them. Raises LabError where it is no
-    order of these criteria.
+    ``ordering.shown`` holds their names by position; ``check_criteria`` has passed them.
     """
     by_name = {criterion.name: criterion for criterion in criteria}
     names = [str(name) for name in ordering.shown]
-    if sorted(names) != sorted(by_name) or len(by_name) < len(criteria):
-        raise LabError(f"The order {names} is no order of the criteria {list(by_name)}: name each of them once.")
-    about = "\n".join(f"- {_heading(by_name[name])}" for name in names)
-    number = len(names)
+    about = "\n".join(f"- {heading_of(by_name[name])}" for name in names)
     parts = [
         f"{TASK_HEADING}\nYou are evaluating a response on multiple criteria. For each "
         f"criterion below, assign {_scale(criteria[0].scores)}. Do NOT include explanations or feedback.",
         "###Criteria (evaluate in this order):\n" + about,
-        *([f"###The instruction to evaluate:\n{item.instruction}"] if item.instruction else []),
-        f"{RESPONSE_HEADING}\n{item.response}",
-        f"###Output format:\nFor each of the {number} {'criterion' if number == 1 else 'criteria'}, write one line:\n"
-        f"[Criterion] N\nOutput exactly {number} {'line' if number == 1 else 'lines'}, one per criterion. "
-        + CRITERIA_ENDING,
+        *_answered(item),
+        f"###Output format:\nFor each of the {len(names)} criteria, write one line:\n[Criterion] N\n"
+        f"Output exactly {len(names)} lines, one per criterion. {CRITERIA_ENDING}",
     ]
-    return ({"role": "user", "content": "\n\n".join(parts)},)
+    return user(parts)
 
 
 def check_criteria(criteria: Sequence[Criterion]) -> None:
@@ -267,7 +262,7 @@ def name_key(name: str) -> str:
 
 def _scale(scores: tuple[int, ...]) -> str:
     """The scale in words: a range for three or more consecutive scores, else the list of them."""
-    if len(scores) > 2 and list(scores) == list(range(scores[0], scores[-1] + 1)):
+    if _consecutive(scores):
         return f"an integer score on a {scores[0]}-{scores[-1]} scale"
     return f"one of the scores {_listed(scores)}"
 

@@ -1,32 +1,41 @@
-"""What one call asks about: score options of one criterion, all criteria of one text, or a bare score.
+"""What one call asks about, by what it lists: score options, criteria, several answers, candidates, or nothing.
 
 A protocol makes the run's items from the data, groups them into subjects (what one order is about), and turns a
-subject and an order into messages. A new one is a class and its line in ``study/axes.py``.
+subject and an order into a prompt. A new one is a class and its line in ``PROTOCOLS``; what its replies say is told by
+``outcomes``.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol as Interface
+from typing import Any
 
-from rubriclab.model.data import Criterion, DataSet, Item, Rubric
-from rubriclab.model.judgment import Call, Ordering, Outcome, Reply
-from rubriclab.model.orders import Strategy
+from rubriclab.model.data import Comparison, Criterion, DataSet, Item, Rubric
+from rubriclab.model.judgment import Ordering, Reorder
+from rubriclab.model.orders import Strategy, rotations
 from rubriclab.model.study import DesignPart
 from rubriclab.model.text import LabError, count, look_alike, shorten
-from rubriclab.study.outcomes import bare_outcomes, criteria_outcomes, option_outcomes
+from rubriclab.study.choices import Made, comparisons
+from rubriclab.study.comparison import comparison_prompt, letters, template_of
 from rubriclab.study.prompts import (
     BARE_TEMPLATE,
+    BATCH_TEMPLATE,
     CRITERIA_TEMPLATE,
     FEEDBACK_TEMPLATE,
     SCORE_TEMPLATE,
     Messages,
     bare_prompt,
+    batch_prompt,
     check_criteria,
     criteria_prompt,
     score_prompt,
 )
+
+SCORE_BEGUN = "The score is "
+ALONE = "alone"
+"""The strategy under which answers that one call scores together are also asked about one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +65,26 @@ class Subject:
     reference: int | None = None
 
 
-class Protocol(Interface):
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What is sent. ``brief``: the whole reply is one label; ``begun``: how an embedded judge's answer is begun for it."""
+
+    messages: Messages
+    template: str
+    begun: str = ""
+    brief: bool = False
+
+
+class Protocol:
     """What an axis has to say; the methods with a body are what most say."""
 
-    def items(
-        self, dataset: DataSet, rubric: Rubric, design: DesignPart
-    ) -> tuple[tuple[Item, ...], tuple[int, ...], list[str]]:
+    def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
         """(the run's items, which of the data's items each comes from, notes on what was left out)."""
+        return *rated_items(dataset, rubric), []
 
     def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
         """(subjects in the data's order, notes on what was left out). Raises LabError where none is left."""
+        raise NotImplementedError
 
     def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
         """Those under which subjects of a shape are asked."""
@@ -73,18 +92,16 @@ class Protocol(Interface):
 
     def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
         """The ordering of every call of a subject under a strategy, repeats in, in the design's order."""
+        options: Sequence[Any] = subject.options
+        for order in strategy.asked(options, seed=seed, item_id=subject.id):
+            yield Ordering(order, self.labels(subject, order))
 
-    def begins(self, subject: Subject, ordering: Ordering, design: DesignPart) -> str:
-        """How the answer of an embedded judge is begun for it; empty where it is left to itself."""
+    def labels(self, subject: Subject, order: tuple[Any, ...]) -> tuple[str, ...]:
+        """What stands for each of ``order`` in prompt and reply."""
+        return order
 
-    def brief(self, subject: Subject, design: DesignPart) -> bool:
-        """Whether the whole reply is one label."""
-
-    def template(self, subject: Subject, design: DesignPart) -> str: ...
-
-    def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages: ...
-
-    def parse(self, call: Call, reply: Reply, targets: Sequence[str], design: DesignPart) -> tuple[Outcome, ...]: ...
+    def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
+        raise NotImplementedError
 
 
 def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tuple[int, ...]]:
@@ -115,11 +132,6 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tup
 class OptionsProtocol(Protocol):
     """One response under one criterion a call; the score options are reordered."""
 
-    def items(
-        self, dataset: DataSet, rubric: Rubric, design: DesignPart
-    ) -> tuple[tuple[Item, ...], tuple[int, ...], list[str]]:
-        return *rated_items(dataset, rubric), []
-
     def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
         shapes = {criterion.name: Shape(criterion.scores, (), len(criterion.options)) for criterion in rubric.criteria}
         subjects = []
@@ -129,27 +141,17 @@ class OptionsProtocol(Protocol):
             subjects.append(Subject((code,), item, (criterion,), name, shapes[criterion.name], criterion.scores))
         return subjects, []
 
-    def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
-        labels = {option.score: option.shown_label for option in subject.criteria[0].options}
-        for order in strategy.asked(subject.shape.scores, seed=seed, item_id=subject.id):
-            yield Ordering(order, tuple(labels[score] for score in order))
+    def labels(self, subject: Subject, order: tuple[Any, ...]) -> tuple[str, ...]:
+        label_of = {option.score: option.shown_label for option in subject.criteria[0].options}
+        return tuple(label_of[score] for score in order)
 
-    def begins(self, subject: Subject, ordering: Ordering, design: DesignPart) -> str:
-        return "The score is " if design.answer == "score" else ""
-
-    def brief(self, subject: Subject, design: DesignPart) -> bool:
-        return design.answer == "score"
-
-    def template(self, subject: Subject, design: DesignPart) -> str:
-        return FEEDBACK_TEMPLATE if design.answer == "feedback" else SCORE_TEMPLATE
-
-    def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages:
-        return score_prompt(
+    def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
+        messages = score_prompt(
             subject.text, subject.criteria[0], ordering, answer=design.answer, reference=subject.reference
         )
-
-    def parse(self, call: Call, reply: Reply, targets: Sequence[str], design: DesignPart) -> tuple[Outcome, ...]:
-        return option_outcomes(call, reply)
+        if design.answer == "feedback":
+            return Prompt(messages, FEEDBACK_TEMPLATE)
+        return Prompt(messages, SCORE_TEMPLATE, SCORE_BEGUN, brief=True)
 
 
 class BareProtocol(OptionsProtocol):
@@ -158,33 +160,18 @@ class BareProtocol(OptionsProtocol):
     def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
         return [Strategy("fixed", "bare", max(strategy.repeats for strategy in strategies))]
 
-    def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
+    def labels(self, subject: Subject, order: tuple[Any, ...]) -> tuple[str, ...]:
         """The scale as its numbers, which the prompt names and does not list."""
-        scores = subject.shape.scores
-        yield from [Ordering(scores, tuple(map(str, scores)))] * (strategy.calls or strategy.repeats)
+        return tuple(map(str, order))
 
-    def template(self, subject: Subject, design: DesignPart) -> str:
-        return BARE_TEMPLATE
-
-    def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages:
-        return bare_prompt(subject.text, subject.criteria[0])
-
-    def begins(self, subject: Subject, ordering: Ordering, design: DesignPart) -> str:
-        return "The score is "
-
-    def brief(self, subject: Subject, design: DesignPart) -> bool:
-        return True
-
-    def parse(self, call: Call, reply: Reply, targets: Sequence[str], design: DesignPart) -> tuple[Outcome, ...]:
-        return bare_outcomes(call, reply)
+    def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
+        return Prompt(bare_prompt(subject.text, subject.criteria[0]), BARE_TEMPLATE, SCORE_BEGUN, brief=True)
 
 
 class CriteriaProtocol(Protocol):
     """One response under all its criteria in one call; the criteria are reordered."""
 
-    def items(
-        self, dataset: DataSet, rubric: Rubric, design: DesignPart
-    ) -> tuple[tuple[Item, ...], tuple[int, ...], list[str]]:
+    def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
         """Criteria of one text stand together, in the rubric's order; the block is the text."""
         items, sources = rated_items(dataset, rubric)
         rank = {criterion.name: k for k, criterion in enumerate(rubric.criteria)}
@@ -228,26 +215,142 @@ class CriteriaProtocol(Protocol):
             )
         return subjects, notes
 
-    def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
-        for order in strategy.asked(subject.shape.targets, seed=seed, item_id=subject.id):
-            yield Ordering(order, order)
-
-    def begins(self, subject: Subject, ordering: Ordering, design: DesignPart) -> str:
-        return f"Scores:\n[{ordering.shown[0]}]" if design.answer == "score" else ""
-
-    def brief(self, subject: Subject, design: DesignPart) -> bool:
-        return False
-
-    def template(self, subject: Subject, design: DesignPart) -> str:
-        return CRITERIA_TEMPLATE
-
-    def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages:
-        return criteria_prompt(subject.text, subject.criteria, ordering)
-
-    def parse(self, call: Call, reply: Reply, targets: Sequence[str], design: DesignPart) -> tuple[Outcome, ...]:
-        return criteria_outcomes(call, reply, targets)
+    def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
+        begun = f"Scores:\n[{ordering.shown[0]}]" if design.answer == "score" else ""
+        return Prompt(criteria_prompt(subject.text, subject.criteria, ordering), CRITERIA_TEMPLATE, begun)
 
 
 def _text_of(item: Item) -> str:
     """What rows about one text have in common."""
     return look_alike(item.block) if item.block else f"{item.instruction}\0{item.response}"
+
+
+class ResponsesProtocol(Protocol):
+    """Several answers a call, each scored under the same criterion; or one of them alone, to tell what company does.
+
+    Items of one criterion are dealt into batches by the seed, so that companions are nobody's choice; those of one
+    prompt stay together where there are enough.
+    """
+
+    def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
+        by_criterion: dict[str, list[int]] = {}
+        for code, item in enumerate(items):
+            by_criterion.setdefault(str(item.criterion), []).append(code)
+        subjects: list[Subject] = []
+        left = 0
+        for name, codes in by_criterion.items():
+            if len(codes) < design.k:
+                raise LabError(
+                    f"[design] k is {design.k}, but “{shorten(name)}” has {count(len(codes), 'answer')}; a call needs "
+                    f"{design.k}. Take more items or a smaller k."
+                )
+            criterion = rubric.criterion(name)
+            batches = _dealt(items, codes, design.k, f"{design.seed}|batch|{name}")
+            left += len(codes) - design.k * len(batches)
+            for number, batch in enumerate(batches, start=1):
+                subjects.append(_batch(items, batch, criterion, f"batch {number} of {design.k}|{name}"))
+                subjects += [_batch(items, [code], criterion, f"{items[code].item_id}|{name}") for code in batch]
+        return subjects, [f"{count(left, 'answer')} left out: the last call would not be full."] if left else []
+
+    def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
+        """An item alone has one order; it is asked about as often as an order of a batch, and at least twice."""
+        if shape.positions > 1:
+            return list(strategies)
+        return [Strategy("fixed", ALONE, max(2, *(strategy.repeats for strategy in strategies)))]
+
+    def labels(self, subject: Subject, order: tuple[Any, ...]) -> tuple[str, ...]:
+        return tuple(f"Response {k}" for k in range(1, len(order) + 1))
+
+    def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
+        (criterion,) = subject.criteria
+        if subject.shape.positions == 1:
+            numbers = Ordering(criterion.scores, tuple(map(str, criterion.scores)))
+            return Prompt(score_prompt(subject.text, criterion, numbers), SCORE_TEMPLATE, SCORE_BEGUN, brief=True)
+        by_id = {item.item_id: item for item in subject.answers}
+        messages = batch_prompt([by_id[str(name)] for name in ordering.shown], criterion)
+        return Prompt(messages, BATCH_TEMPLATE, f"Scores:\n[{ordering.labels[0]}] ")
+
+
+def _batch(items: Sequence[Item], codes: Sequence[int], criterion: Criterion, name: str) -> Subject:
+    """Answers sorted by their ids, so that a batch has one default order."""
+    codes = sorted(codes, key=lambda code: items[code].item_id)
+    answers = tuple(items[code] for code in codes)
+    shape = Shape(criterion.scores, (), len(codes))
+    ids = tuple(item.item_id for item in answers)
+    return Subject(tuple(codes), answers[0], (criterion,), name, shape, ids, answers)
+
+
+def _dealt(items: Sequence[Item], codes: Sequence[int], k: int, seed: str) -> list[list[int]]:
+    """Full batches of ``k``: prompts in random order, whole batches within a prompt first, then what is over, mixed."""
+    rng = random.Random(seed)
+    prompts: dict[str, list[int]] = {}
+    for code in codes:
+        prompts.setdefault(items[code].prompt or items[code].item_id, []).append(code)
+    batches, over = [], []
+    for members in rng.sample(list(prompts.values()), len(prompts)):
+        shuffled = rng.sample(members, len(members))
+        whole = len(shuffled) - len(shuffled) % k
+        batches += [shuffled[start : start + k] for start in range(0, whole, k)]
+        over += shuffled[whole:]
+    rng.shuffle(over)
+    return batches + [over[start : start + k] for start in range(0, len(over) - k + 1, k)]
+
+
+class PairsProtocol(Protocol):
+    """Two candidates' answers to one prompt a call; which is better? The candidates are reordered."""
+
+    def size(self, design: DesignPart) -> int:
+        """Candidates of a comparison."""
+        return 2
+
+    def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
+        return comparisons(dataset, self.size(design), design.baseline)
+
+    def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
+        shape = Shape((), (), self.size(design))
+        return [
+            Subject((code,), item, (), item.item_id, shape, item.names)
+            for code, item in enumerate(items)
+            if isinstance(item, Comparison)
+        ], []
+
+    def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
+        """Balanced are the rotations: each candidate at each position once, the fewest calls that show it there."""
+        names = tuple(map(str, subject.options))
+        if strategy.kind == "balanced":
+            strategy = replace(strategy, kind="custom", orders=tuple(rotations(names)))
+        elif strategy.orders:  # of candidates whose names differ from prompt to prompt: by their rank
+            ranks = {str(rank): name for rank, name in enumerate(names, start=1)}
+            orders = tuple(tuple(ranks.get(str(part), part) for part in order) for order in strategy.orders)
+            strategy = replace(strategy, orders=orders)
+        return super().orders(subject, strategy, seed)
+
+    def labels(self, subject: Subject, order: tuple[Any, ...]) -> tuple[str, ...]:
+        return letters(len(order), tie=False)
+
+    def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
+        """In the family that the study names, else asking for the letter alone (MT-Bench's for feedback)."""
+        family = design.template or ("brief" if design.answer == "score" else "mtbench")
+        assert isinstance(subject.text, Comparison)
+        messages = comparison_prompt(subject.text, ordering, tie=design.tie, family=family)
+        brief = family == "brief"
+        begun = "Verdict: Assistant" if brief else ""
+        return Prompt(messages, template_of(family, subject.shape.positions), begun, brief=brief)
+
+
+class ListsProtocol(PairsProtocol):
+    """As pairs, with ``k`` candidates; which is best?"""
+
+    def size(self, design: DesignPart) -> int:
+        return design.k
+
+
+PROTOCOLS: dict[Reorder, Protocol] = {
+    "options": OptionsProtocol(),
+    "criteria": CriteriaProtocol(),
+    "responses": ResponsesProtocol(),
+    "pairs": PairsProtocol(),
+    "lists": ListsProtocol(),
+    "bare": BareProtocol(),
+}
+"""The values of ``[design] reorder``."""

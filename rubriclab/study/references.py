@@ -16,14 +16,14 @@ from rubriclab.model.judgment import Call, Ordering, Reply, Status
 from rubriclab.model.text import digest
 from rubriclab.study.outcomes import option_outcomes
 from rubriclab.study.plan import EMBEDDED_FEEDBACK_TOKENS, LABEL_TOKENS, REASONING_TOKENS, answer_is_begun
-from rubriclab.study.prompts import Messages
+from rubriclab.study.prompts import Messages, heading_of, one_line, user
+from rubriclab.study.protocols import SCORE_BEGUN
 
 WRITE_TEMPLATE, REVIEW_TEMPLATE = "reference-write.v1", "reference-review.v1"
 REVIEW_ENDING = "Which score does the answer get? Reply with the score alone:"
 WRITE_TOKENS = 800
 WRITE_TEMPERATURE = 0.8
 """Of a writer whose own is 0: it would write the same answer again at every attempt."""
-REVIEW_BEGUN = "The score is "
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def write_prompt(task: Task, score: int, earlier: Sequence[int | None] = ()) -> 
         *([_missed(score, given)] if given else []),
         "Write the answer and nothing else:",
     ]
-    return ({"role": "user", "content": "\n\n".join(parts)},)
+    return user(parts)
 
 
 def review_prompt(task: Task, answer: str) -> Messages:
@@ -67,23 +67,18 @@ def review_prompt(task: Task, answer: str) -> Messages:
         _scale(task.criterion),
         REVIEW_ENDING,
     ]
-    return ({"role": "user", "content": "\n\n".join(parts)},)
+    return user(parts)
 
 
 def _scale(criterion: Criterion) -> str:
-    head = criterion.name + (f": {criterion.description}" if criterion.description else "")
-    options = [f"{option.score} = {_one_line(option.description or 'no description')}" for option in criterion.options]
-    return "\n".join([f"## Scale\n{_one_line(head)}", *options])
+    options = [f"{option.score} = {one_line(option.description or 'no description')}" for option in criterion.options]
+    return "\n".join([f"## Scale\n{heading_of(criterion)}", *options])
 
 
 def _missed(score: int, given: Sequence[int]) -> str:
     way = "weaker" if given[-1] > score else "better"
     scores = ", ".join(map(str, given))
     return f"Earlier answers were given the score(s) {scores}. Write a different, clearly {way} answer."
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 # ---------------------------------------------------------------- calls and replies
@@ -102,7 +97,7 @@ def review_call(judge: JudgeSettings, task: Task, answer: str, attempt: int) -> 
     """The reviewer's call about an answer; the answer of an embedded judge is begun for it, as where it judges."""
     messages = review_prompt(task, answer)
     if answer_is_begun(judge):
-        messages = (*messages, {"role": "assistant", "content": REVIEW_BEGUN})
+        messages = (*messages, {"role": "assistant", "content": SCORE_BEGUN})
     return _call(judge, task, REVIEW_TEMPLATE, messages, LABEL_TOKENS, [attempt])
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from rubriclab.model.judgment import Call, Ordering, Reply, Status
 from rubriclab.model.text import LabError
 from rubriclab.study.choices import comparisons
 from rubriclab.study.comparison import comparison_prompt, parse_verdict
-from rubriclab.study.outcomes import batch_outcomes, choice_outcomes
+from rubriclab.study.outcomes import choice_outcomes, joint_outcomes
 from rubriclab.study.prompts import bare_prompt, batch_prompt
 from tests.study.kit import criterion, small_plan
 
@@ -148,13 +150,13 @@ def test_the_outcome_of_a_choice_names_the_position() -> None:
 def test_the_outcomes_of_a_batch_go_to_the_answers_that_stood_there() -> None:
     # Items 4 and 9 are “a” and “b” (sorted by id); “b” is shown first.
     asked = call("batch.v1", (4, 9), ("b", "a"), ("Response 1", "Response 2"))
-    outcomes = batch_outcomes(asked, Reply(text="[Response 1] 3\nResponse 2: 1/3"))
+    outcomes = joint_outcomes(asked, Reply(text="[Response 1] 3\nResponse 2: 1/3"), ["a", "b"])
     assert [(o.item, o.slot, o.score, o.position) for o in outcomes] == [(4, 0, 1.0, 2), (9, 1, 3.0, 1)]
-    half = batch_outcomes(asked, Reply(text="[Response 1] 3\n[Response 2] 9"))
+    half = joint_outcomes(asked, Reply(text="[Response 1] 3\n[Response 2] 9"), ["a", "b"])
     assert [o.status for o in half] == [Status.UNPARSED, Status.OK]
 
 
-def drafts(prompts: int = 3, candidates: str = "abc") -> DataSet:
+def drafts(prompts: int = 3, candidates: Sequence[str] = "abc") -> DataSet:
     return DataSet(
         "d",
         tuple(
@@ -192,7 +194,18 @@ def test_answers_in_one_call_are_asked_about_alone_beside_it() -> None:
     batch, alone = plan.conditions
     assert (batch.positions, batch.strategy, alone.positions, alone.strategy) == (4, "balanced", 1, "alone")
     assert plan.planned == (2 * 8, 8 * 2)  # two batches in eight orders; every answer twice
-    assert len(next(iter(plan.calls())).items) == 4
+    calls = list(plan.calls())
+    assert Counter(len(call.items) for call in calls) == {4: 16, 1: 16}
+    # What was sent is made again for both, and both are shown before the run.
+    assert all(plan.messages(call.condition, call.items[0], call.ordering) == call.messages for call in calls)
+    assert Counter(len(call.items) for call in plan.previews()) == {4: 8, 1: 1}
+    with pytest.raises(LabError, match="not asked about"):
+        plan.messages(0, 0, Ordering(("x", "y"), ("A", "B")))
+
+
+def test_more_comparisons_than_can_be_made_are_refused_at_once() -> None:
+    with pytest.raises(LabError, match="more than 200,000 comparisons"):  # 10 of 60 candidates: 75 thousand million
+        small_plan(dataset=drafts(1, [f"c{k}" for k in range(60)]), reorder="lists", k=10)
 
 
 @pytest.mark.papers(1)

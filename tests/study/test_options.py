@@ -61,7 +61,7 @@ def test_prompts_of_levels_equal_those_of_the_earlier_lab(name: str) -> None:
     (code,) = (code for code, part in enumerate(made.parts) if levels.items() <= part.variant.items())
     subject = made.parts[code].subjects[0]
     ordering = replace(calls_at(made, **levels)[0].ordering, shown=tuple(case["shown"]), labels=tuple(case["labels"]))
-    messages = made.parts[code].protocol.messages(subject, ordering, made.parts[code].design)
+    messages = made.parts[code].protocol.prompt(subject, ordering, made.parts[code].design).messages
     assert messages == ({"role": "user", "content": case["prompt"]},)
     assert {label for call in calls_at(made, **levels) for label in call.ordering.labels} == {*case["labels"]}
 
