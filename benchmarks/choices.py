@@ -125,7 +125,7 @@ def numbers(
     prompts = [f"q{k // of}" for k in range(units * of)]
     orders = rotations(p)
     (arm,) = Judgments(comparisons(position, orders, prompt=prompts)).arms
-    made = topic.Compared(arm)
+    made = topic.compared(arm)
     rows = [*topic.rates(made), *topic.shares(arm), topic.first_advantage(made), *topic.stability(arm)]
     rows += [
         *topic.win_rates(made),

@@ -7,16 +7,16 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-from scipy import special
 
-from rubriclab.core.arm import UNPARSED, Arm
-from rubriclab.core.estimate import Estimate, plain, share
+from rubriclab.core.arm import UNPARSED, Arm, grouped
+from rubriclab.core.estimate import Estimate, plain, share, t_p
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.model.judge import family_of
+from rubriclab.model.judgment import Condition
 from rubriclab.stats import comparison as stats
-from rubriclab.stats.resample import Bools, Floats, Ints, sum_by
+from rubriclab.stats.resample import Bools, Floats, Ints, rank_within, sum_by
 from rubriclab.stats.tests import holm
-from rubriclab.topics.pairs import Compared, gold
+from rubriclab.topics.pairs import compared, gold
 
 HARDEST = 10
 MIN_JUDGES = 3
@@ -26,16 +26,15 @@ MIN_JUDGES = 3
 @topic("judges", axes={"pairs", "lists"}, charts=(Chart("bars", "disagreement", by="judges"),), per="run")
 def judges(arms: Sequence[Arm]) -> Iterator[Row]:
     """Of each group of arms that differ in their judge alone; the first judge is the baseline."""
-    groups: dict[tuple[object, ...], list[Arm]] = {}
-    for arm in arms:
-        about = arm.condition
-        key = about.dataset, about.reorder, about.positions, about.strategy, about.variant_key
-        groups.setdefault(key, []).append(arm)
-    for group in groups.values():
+
+    def alike(about: Condition) -> tuple[object, ...]:
+        return about.dataset, about.reorder, about.positions, about.strategy, about.variant_key
+
+    for group in grouped(arms, alike):
         if len({arm.condition.judge for arm in group}) > 1:
-            yield from agreement(group)
-            yield from families(group)
-            yield from together(group)
+            base, choices = side_by_side(group)
+            yield from agreement(group, base, choices)
+            yield from together(group, base, choices)
             yield from against_baseline(group)
             yield from fairness_on_consistency(group)
 
@@ -53,10 +52,7 @@ def side_by_side(group: Sequence[Arm]) -> tuple[Arm, Ints]:
     def keys(arm: Arm) -> Ints:
         order = np.array([orders[tuple(row)] for row in arm.shown.tolist()], dtype=np.int64)[arm.order]
         call = arm.item_code[arm.item] * len(orders) + order
-        row = np.lexsort((arm.call, arm.repeat, call))
-        again = np.empty(len(call), dtype=np.int64)
-        again[row] = np.arange(len(call)) - np.searchsorted(call[row], call[row])
-        return again * (len(base.run.items) * len(orders)) + call
+        return rank_within(call, arm.call, arm.repeat) * (len(base.run.items) * len(orders)) + call
 
     mine = keys(base)
     row = np.argsort(mine)
@@ -69,46 +65,35 @@ def side_by_side(group: Sequence[Arm]) -> tuple[Arm, Ints]:
     return base, choices
 
 
-def _over(base: Arm, top: Floats | Bools, bottom: Floats | Bools) -> Estimate:
+def _over(base: Arm, hits: Floats | Bools, trials: Floats | Bools) -> Estimate:
+    """Hits among trials of the calls (calls,), or how often of several."""
     unit = base.unit[base.item]
-    return share(sum_by(unit, top, base.units), sum_by(unit, bottom, base.units), base.unit_names)
+    return share(sum_by(unit, hits, base.units), sum_by(unit, trials, base.units), base.unit_names)
 
 
-def agreement(group: Sequence[Arm]) -> Iterator[Row]:
-    """Share of calls that two judges answered alike, and of those in which neither said tie (Shi et al., C.1)."""
-    base, choices = side_by_side(group)
-    for i, a in enumerate(group):
-        for j, b in list(enumerate(group))[i + 1 :]:
-            for measure, least in (("judges_agree", stats.NO_WINNER), ("judges_agree_no_ties", 1)):
-                both = np.asarray((choices[:, [i, j]] >= least).all(axis=1))
-                alike = both & (choices[:, i] == choices[:, j])
-                n = {"n": int(both.sum())}
-                yield Row(measure, _over(base, alike, both), {"against": b.code}, condition=a.code, counts=n)
-
-
-def families(group: Sequence[Arm]) -> Iterator[Row]:
-    """Agreement of judges of one family, of two, and the difference, where their names tell families (Shi et al., C.1)."""
-    base, choices = side_by_side(group)
+def agreement(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
+    """Share of calls that two judges answered alike, and of those in which neither said tie; of judges of one family, of
+    two, and the difference, where their names tell families (Shi et al., C.1)."""
     family = [family_of(arm.condition.judge) for arm in group]
-    pairs = list(combinations(range(len(group)), 2))
-    shares = {}
-    for kind in ("within", "between"):
-        asked, alike = np.zeros((2, len(choices)))
-        for i, j in pairs:
-            if (family[i] == family[j]) is (kind == "within"):
-                both = (choices[:, i] >= stats.NO_WINNER) & (choices[:, j] >= stats.NO_WINNER)
-                asked += both
-                alike += both & (choices[:, i] == choices[:, j])
-        shares[kind] = _over(base, alike, asked)
+    hits, trials = (dict.fromkeys(("within", "between"), np.zeros(len(choices))) for _ in range(2))
+    for i, j in combinations(range(len(group)), 2):
+        same = choices[:, i] == choices[:, j]
+        lower = choices[:, [i, j]].min(axis=1)
+        both, decided = lower >= stats.NO_WINNER, lower > stats.NO_WINNER
+        for measure, which in (("judges_agree", both), ("judges_agree_no_ties", decided)):
+            of, n = {"against": group[j].code}, {"n": int(which.sum())}
+            yield Row(measure, _over(base, same & which, which), of, condition=group[i].code, counts=n)
+        kind = "within" if family[i] == family[j] else "between"
+        hits[kind], trials[kind] = hits[kind] + (same & both), trials[kind] + both
+    shares = {kind: _over(base, hits[kind], trials[kind]) for kind in hits}
     if all(estimate.units for estimate in shares.values()):
         for kind, estimate in shares.items():
             yield Row("family_agreement", estimate, {"families": kind}, condition=base.code)
         yield Row("family_difference", shares["within"] - shares["between"], condition=base.code)
 
 
-def together(group: Sequence[Arm]) -> Iterator[Row]:
+def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
     """Disagreement with the commonest choice, the hardest calls, and the majority vote as a judge of its own."""
-    base, choices = side_by_side(group)
     vote = stats.votes(choices, base.positions)
     shared = vote.judges > 1
     n = {"n": int(shared.sum())}
@@ -120,12 +105,11 @@ def together(group: Sequence[Arm]) -> Iterator[Row]:
     won = base.shown[base.order, np.clip(vote.choice - 1, 0, base.positions - 1)]
     score = np.where(vote.choice > 0, won, np.where(ok, base.positions, -1))
     position = np.where(ok, vote.choice - 1, UNPARSED)
-    made = Compared(replace(base, position=position, score=score, ok=ok))
+    made = compared(replace(base, position=position, score=score, ok=ok))
     counts = {"n": int(made.parsed.sum()), "judges": len(group)}
     if counts["n"]:
-        every = np.ones(len(made.item), dtype=bool)
-        yield Row("majority_pc", made.pc(every), condition=base.code, counts=counts)
-        yield Row("majority_pf", made.pf(every), condition=base.code, counts=counts)
+        yield Row("majority_pc", made.pc(made.every), condition=base.code, counts=counts)
+        yield Row("majority_pf", made.pf(made.every), condition=base.code, counts=counts)
     for row_of_gold in gold(made):
         if row_of_gold.measure == "accuracy" and not row_of_gold.of:
             yield replace(row_of_gold, measure="majority_accuracy", condition=base.code)
@@ -144,11 +128,8 @@ def hardest(base: Arm, vote: stats.Votes) -> Iterator[Row]:
 
 def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
     """The straight line of |PF| on PC through three judges or more (Shi et al., Figure 2c); PC = 1 leaves PF = 0."""
-    made = [Compared(arm) for arm in group]
-    points = np.array([
-        (each.pc(every).value, abs(each.pf(every).value))
-        for each in made if len(every := np.ones(len(each.item), dtype=bool))
-    ])  # fmt: skip
+    made = [each for each in map(compared, group) if len(each.item)]
+    points = np.array([(each.pc(each.every).value, abs(each.pf(each.every).value)) for each in made])
     if len(points) < MIN_JUDGES or not np.isfinite(points).all() or np.ptp(points[:, 0]) < 1e-9:
         return
     slope, level = np.polyfit(points[:, 0], points[:, 1], 1)
@@ -159,18 +140,15 @@ def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
 
 def against_baseline(group: Sequence[Arm]) -> Iterator[Row]:
     """PC of each judge less that of the first, task by task: paired t tests over units, by Holm (Shi et al., Figure 6)."""
-    first, *others = [Compared(arm) for arm in group]
+    first, *others = map(compared, group)
     rows = []
     for made in others:
         for task in sorted(set(first.tasks) & set(made.tasks)):
-            parts = [one.pc(one.task == one.tasks.index(task)) for one in (made, first) if task in one.tasks]
-            if not all(part.units for part in parts):
-                continue
-            difference = parts[0] - parts[1]
-            t = difference.value / difference.error if difference.error > 1e-12 else float("nan")
-            p = float(2 * special.stdtr(difference.units - 1, -abs(t)))
-            of = {"task": task, "against": first.arm.code} if task else {"against": first.arm.code}
-            rows.append((Row("pc_difference", difference, of, condition=made.arm.code), p))
-    adjusted: Floats = holm(np.array([p for _, p in rows]))
-    for (row, p), by_holm in zip(rows, adjusted.tolist(), strict=True):
-        yield replace(row, test=("paired t", p), counts={"n": row.estimate.units, "p_holm": by_holm})
+            mine, theirs = (side.pc(side.task == side.tasks.index(task)) for side in (made, first))
+            if mine.units and theirs.units:
+                of = ({"task": task} if task else {}) | {"against": first.arm.code}
+                rows.append(Row("pc_difference", mine - theirs, of, condition=made.arm.code))
+    p = [t_p(row.estimate) for row in rows]
+    adjusted: Floats = holm(np.array(p))
+    for row, own, by_holm in zip(rows, p, adjusted.tolist(), strict=True):
+        yield replace(row, test=("paired t", own), counts={"n": row.estimate.units, "p_holm": by_holm})

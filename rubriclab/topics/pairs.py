@@ -6,21 +6,23 @@ PC, PF and what is made of them count series: a comparison in every rotation of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import product
 from statistics import multimode
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import TIE, Arm
-from rubriclab.core.estimate import Estimate, missing, plain, ratio, share
+from rubriclab.core.arm import Arm, once
+from rubriclab.core.estimate import Estimate, mean_over, missing, plain, share, share_of
 from rubriclab.core.intervals import Reach
-from rubriclab.core.topic import Chart, Row, topic
+from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.stats import comparison as stats
-from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
+from rubriclab.stats.resample import Bools, Floats, Ints, distinct, rank_within, sum_by
 from rubriclab.stats.tests import holm
+from rubriclab.topics.position import shares
 from rubriclab.topics.shift import single_scores
 
 CHARTS = (Chart("bars", "position_share", by="position"), Chart("forest", "win_rate", by="candidate"))
@@ -30,9 +32,8 @@ MOST_CELLS = 600
 
 @topic("pairs", axes={"pairs", "lists"}, charts=CHARTS)
 def pairs(arm: Arm) -> Iterator[Row]:
-    made = Compared(arm)
+    made = compared(arm)
     yield from rates(made)
-    yield from classes(made)
     yield from shares(arm)
     yield first_advantage(made)
     yield from stability(arm)
@@ -46,70 +47,38 @@ def pairs(arm: Arm) -> Iterator[Row]:
 @dataclass(frozen=True, eq=False)
 class Compared:
     """An arm's calls put together as series, and its series as cells: a set of candidates, or the candidate beside the
-    baseline that is in every comparison, under a task."""
+    baseline that is in every comparison, under a task.
+
+    ``calls``: (series, p), the row of the call in which the j-th candidate of a circle stood first; repeats in turn.
+    Of each series, (series,): ``item``; ``unit``; ``parsed`` in every order; ``consistent``; ``net``, 1 recency, -1
+    primacy; ``winner`` of every order by the rank of its name, p for a tie in all, -1 for neither; ``won`` (series, p), 1
+    for that candidate, 1/p each of a tie or an inconsistent series; ``set`` and ``task``, indexes into ``sets`` (sorted
+    names) and ``tasks``; ``cell``, of those that have a series.
+    """
 
     arm: Arm
+    calls: Ints
+    series: stats.Series
+    item: Ints
+    unit: Ints
+    parsed: Bools
+    consistent: Bools
+    net: Floats
+    winner: Ints
+    won: Floats
+    set: Ints
+    sets: list[tuple[str, ...]]
+    task: Ints
+    tasks: list[str]
+    cell: Ints
 
     @property
     def p(self) -> int:
         return self.arm.positions
 
     @cached_property
-    def calls(self) -> Ints:
-        """(series, p): the row of the call in which the j-th candidate of a circle stood first; repeats in turn."""
-        arm = self.arm
-        if not len(arm.item) or not (arm.shown[:, 0] >= 0).any():
-            return np.zeros((0, max(self.p, 1)), dtype=np.int64)
-        lead = arm.shown.argmin(axis=1)
-        around = np.take_along_axis(arm.shown, (lead[:, None] + np.arange(self.p)) % self.p, axis=1)
-        circle = np.unique(around, axis=0, return_inverse=True)[1].ravel()[arm.order]
-        key = arm.item * len(arm.shown) + arm.order
-        row = np.lexsort((arm.call, arm.repeat, key))
-        again = np.empty(len(key), dtype=np.int64)
-        again[row] = np.arange(len(key)) - np.searchsorted(key[row], key[row])
-        series = (arm.item * (circle.max() + 1) + circle) * (again.max() + 1) + again
-        code = np.unique(series, return_inverse=True)[1]
-        table = np.full((code.max() + 1, self.p), -1, dtype=np.int64)
-        known = arm.shown[arm.order, 0] >= 0
-        table[code[known], ((self.p - lead) % self.p)[arm.order[known]]] = np.flatnonzero(known)
-        return table[(table >= 0).all(axis=1)]
-
-    @cached_property
-    def series(self) -> stats.Series:
-        return stats.classify(self.arm.position[self.calls] + 1)
-
-    @cached_property
-    def parsed(self) -> Bools:
-        return np.asarray(self.series.kind != stats.LOST)
-
-    @cached_property
-    def item(self) -> Ints:
-        """(series,)"""
-        return self.arm.item[self.calls[:, 0]]
-
-    @cached_property
-    def winner(self) -> Ints:
-        """(series,): the candidate that won every order, by the rank of its name; p for a tie in all, -1 for neither."""
-        winner, first = self.series.winner, self.arm.order[self.calls[:, 0]]
-        won = self.arm.shown[first, np.clip(winner, 0, self.p - 1)]
-        return np.where((winner >= 0) & (winner < self.p), won, winner)
-
-    @cached_property
-    def _sets(self) -> tuple[Ints, list[tuple[str, ...]]]:
-        """((items,) set of candidates, names of each set, sorted)."""
-        names = self.arm.run.items["candidate"].iloc[self.arm.item_code]
-        ranks = "|".join(str(k + 1) for k in range(self.p))
-        code, sets = pd.factorize(names.where(names.notna(), ranks).astype(str), sort=True)
-        return code.astype(np.int64), [tuple(name.split("|")) for name in sets]
-
-    @property
-    def sets(self) -> list[tuple[str, ...]]:
-        return self._sets[1]
-
-    @cached_property
-    def set(self) -> Ints:
-        """(series,)"""
-        return self._sets[0][self.item]
+    def every(self) -> Bools:
+        return np.ones(len(self.item), dtype=bool)
 
     @cached_property
     def baseline(self) -> str | None:
@@ -123,99 +92,112 @@ class Compared:
         return "|".join(name for name in names if name != self.baseline) if len(names) == 2 else "|".join(names)
 
     @cached_property
-    def tasks(self) -> list[str]:
-        return self._tasks[1]
-
-    @cached_property
-    def _tasks(self) -> tuple[Ints, list[str]]:
-        names = self.arm.run.items["task"].iloc[self.arm.item_code]
-        code, tasks = pd.factorize(names.where(names.notna(), "").astype(str), sort=True)
-        return code.astype(np.int64), list(tasks)
-
-    @cached_property
-    def task(self) -> Ints:
-        """(series,)"""
-        return self._tasks[0][self.item]
-
-    @cached_property
-    def cell(self) -> Ints:
-        """(series,): its set of candidates x task, of those that have a series."""
-        return distinct(self.set * len(self.tasks) + self.task, len(self.sets) * len(self.tasks))[1]
-
-    @cached_property
     def count(self) -> Floats:
         """(cells,): series."""
         return np.bincount(self.cell).astype(np.float64)
 
     @cached_property
-    def net(self) -> Floats:
-        """(series,): 1 recency, -1 primacy."""
-        return np.asarray((self.series.kind == stats.RECENCY) * 1.0 - (self.series.kind == stats.PRIMACY) * 1.0)
+    def first(self) -> Ints:
+        """(cells,): a series of each."""
+        return np.unique(self.cell, return_index=True)[1]
 
-    def by_unit(self, which: Bools, *columns: Any) -> tuple[Any, ...]:
-        """Sums over the series ``which`` by unit, of those that have one: (columns..., names)."""
-        unit, code = distinct(self.arm.unit[self.item[which]], self.arm.units)
-        return (*(sum_by(code, column[which], len(unit)) for column in columns), self.arm.unit_names[unit])
+    def by_cell(self, values: Floats | Bools) -> Floats:
+        """Sums of ``values`` (series, ...) by cell."""
+        return sum_by(self.cell, values, len(self.count))
+
+    def share(self, hits: Floats | Bools, trials: Bools, *, balanced: bool = False) -> Estimate:
+        """The share of the series ``trials`` that are ``hits``."""
+        return share_of(hits, trials, self.unit, self.arm.unit_names, balanced=balanced)
 
     def pc(self, which: Bools) -> Estimate:
         """Consistent series among those parsed in every order."""
-        return share(*self.by_unit(which & self.parsed, self.series.kind == stats.CONSISTENT, self.parsed))
+        return self.share(self.consistent, which & self.parsed)
 
     def pf(self, which: Bools) -> Estimate:
         """Mean over cells of (recency - primacy) / series, those that were not parsed included (Shi et al.'s formula)."""
         if not which.any():
             return missing("nothing_parsed")
         weight = 1.0 / self.count[self.cell] / len(np.unique(self.cell[which]))
-        own = (np.bincount(self.cell, self.net) / self.count)[self.cell]
-        top, expected, unit = self.by_unit(which, self.net * weight, own * weight)
+        own = (self.by_cell(self.net) / self.count)[self.cell]
+        unit, code = distinct(self.unit[which], self.arm.units)
+        top, expected = (sum_by(code, (part * weight)[which], len(unit)) for part in (self.net, own))
         moves = top * len(unit)
-        return Estimate(float(top.sum()), moves - expected * len(unit), unit, _signed(moves))
+        return Estimate(float(top.sum()), moves - expected * len(unit), self.arm.unit_names[unit], _signed(moves))
+
+    def sign_p(self, which: Bools) -> float:
+        """Of the exact test of PF = 0 over the series ``which``."""
+        net = sum_by(self.unit[which], stats.nets(self.series, self.p)[which], self.arm.units)
+        return stats.sign_flip_p(net.round().astype(np.int64))
 
 
-def _signed(moves: Floats) -> Reach:
-    return Reach(1.0, moves, least=-1.0, most=1.0)
+_signed = partial(Reach, 1.0, least=-1.0, most=1.0)
+SIGN_TEST = "exact sign test over inconsistent series, by unit"
+
+
+@once
+def compared(arm: Arm) -> Compared:
+    calls, p = series_of(arm), arm.positions
+    item, series = arm.item[calls[:, 0]], stats.classify(arm.position[calls] + 1)
+    parsed, winner = np.asarray(series.kind != stats.LOST), series.winner
+    first = arm.shown[arm.order[calls[:, 0]], np.clip(winner, 0, p - 1)]
+    winner = np.where((winner >= 0) & (winner < p), first, winner)
+    shared = parsed & ((winner < 0) | (winner == p))
+    won = (winner[:, None] == np.arange(p)) + shared[:, None] / p
+
+    def named(column: str, default: str) -> tuple[Ints, list[str]]:
+        """(code of each series, the names in order)."""
+        names = arm.run.items[column].iloc[arm.item_code]
+        code, every = pd.factorize(names.where(names.notna(), default).astype(str), sort=True)
+        return code.astype(np.int64)[item], list(every)
+
+    candidates, sets = named("candidate", "|".join(str(k + 1) for k in range(p)))
+    task, tasks = named("task", "")
+    net = (series.kind == stats.RECENCY) * 1.0 - (series.kind == stats.PRIMACY) * 1.0
+    return Compared(
+        arm, calls, series, item, arm.unit[item], parsed, series.kind == stats.CONSISTENT, net, winner, won,
+        candidates, [tuple(name.split("|")) for name in sets], task, tasks,
+        distinct(candidates * len(tasks) + task, len(sets) * len(tasks))[1],
+    )  # fmt: skip
+
+
+def series_of(arm: Arm) -> Ints:
+    """``Compared.calls``."""
+    p = arm.positions
+    if not len(arm.item) or not (arm.shown[:, 0] >= 0).any():
+        return np.zeros((0, max(p, 1)), dtype=np.int64)
+    lead = arm.shown.argmin(axis=1)
+    around = np.take_along_axis(arm.shown, (lead[:, None] + np.arange(p)) % p, axis=1)
+    circle = np.unique(around, axis=0, return_inverse=True)[1].ravel()[arm.order]
+    again = rank_within(arm.item * len(arm.shown) + arm.order, arm.call, arm.repeat)
+    series = (arm.item * (circle.max() + 1) + circle) * (again.max() + 1) + again
+    code = np.unique(series, return_inverse=True)[1]
+    table = np.full((code.max() + 1, p), -1, dtype=np.int64)
+    known = arm.shown[arm.order, 0] >= 0
+    table[code[known], ((p - lead) % p)[arm.order[known]]] = np.flatnonzero(known)
+    return table[(table >= 0).all(axis=1)]
 
 
 def rates(made: Compared) -> Iterator[Row]:
-    """PC, PF and error with the paper's spreads over cells; PF with the exact sign test of its inconsistent series."""
-    every, series = np.ones(len(made.item), dtype=bool), made.series
+    """PC, PF and error with the paper's spreads over cells; PF with the exact sign test of its inconsistent series; the
+    share of each class among all series."""
     counts = {"n": int(made.parsed.sum()), "series": len(made.item)}
     why = "nothing_parsed" if len(made.item) else "no_two_orders"
     if not counts["n"]:
-        for measure in ("pc", "pc_sd", "pf", "pf_sd"):
-            yield Row(measure, missing(why), counts=counts)
+        yield from nothing(("pc", "pc_sd", "pf", "pf_sd"), why, counts=counts)
     else:
-        yield Row("pc", made.pc(every), counts=counts)
-        p = stats.sign_flip_p(made.by_unit(every, stats.nets(series, made.p))[0].round().astype(np.int64))
-        yield Row("pf", made.pf(every), test=("exact sign test over inconsistent series, by unit", p), counts=counts)
-        consistent, parsed = (np.bincount(made.cell, part) for part in (series.kind == stats.CONSISTENT, made.parsed))
+        yield Row("pc", made.pc(made.every), counts=counts)
+        yield Row("pf", made.pf(made.every), test=(SIGN_TEST, made.sign_p(made.every)), counts=counts)
         # In the paper's spread a cell of which nothing was parsed counts as 0.
-        yield Row("pc_sd", plain(float((consistent / np.maximum(parsed, 1)).std()), "as_in_paper"), counts=counts)
-        yield Row(
-            "pf_sd", plain(float((np.bincount(made.cell, made.net) / made.count).std()), "as_in_paper"), counts=counts
-        )
-    lost = series.lost.astype(np.float64)
-    estimate = share(*made.by_unit(every, lost, lost + made.p * made.parsed)) if len(made.item) else missing(why)
-    yield Row("error_rate", estimate, counts={"n": int((lost + made.p * made.parsed).sum())})
-
-
-def classes(made: Compared) -> Iterator[Row]:
-    """Share of each class among all series."""
-    every = np.ones(len(made.item), dtype=bool)
+        pc = made.by_cell(made.consistent) / np.maximum(made.by_cell(made.parsed), 1)
+        for measure, values in (("pc_sd", pc), ("pf_sd", made.by_cell(made.net) / made.count)):
+            yield Row(measure, plain(float(values.std()), "as_in_paper"), counts=counts)
+    asked = made.series.lost + made.p * made.parsed
+    lost, all_asked = (sum_by(made.unit, part, made.arm.units) for part in (made.series.lost, asked))
+    yield Row("error_rate", share(lost, all_asked, made.arm.unit_names, none=why), counts={"n": int(asked.sum())})
     for kind, name in enumerate(stats.CLASSES):
         if name != "neutral" or made.p > 2:
-            estimate = share(*made.by_unit(every, made.series.kind == kind, every), balanced=True)
-            yield Row("class_share", estimate, {"class": name}, counts={"n": len(every)})
-
-
-def shares(arm: Arm) -> Iterator[Row]:
-    """Share of each position among all parsed choices; a tie is 1/p of each."""
-    tied = arm.by_unit(sum_by(arm.item, arm.ok & (arm.position == TIE), arm.items))
-    chosen = arm.by_unit(arm.counts.sum(axis=1)) + tied[:, None] / arm.positions
-    calls = chosen.sum(axis=1)
-    for p in range(arm.positions):
-        estimate = share(chosen[:, p], calls, arm.unit_names, balanced=True)
-        yield Row("position_share", estimate, {"position": p + 1}, counts={"n": round(float(calls.sum()))})
+            estimate = made.share(made.series.kind == kind, made.every, balanced=True)
+            yield Row("class_share", estimate, {"class": name}, counts={"n": len(made.item)})
 
 
 def first_advantage(made: Compared) -> Row:
@@ -226,15 +208,13 @@ def first_advantage(made: Compared) -> Row:
     arm = made.arm
     won = (arm.position == 0) * 1.0 - (arm.position == arm.positions - 1)
     if made.parsed.any():
-        values = won[made.calls].mean(axis=1)
-        top, bottom, unit = made.by_unit(made.parsed, values, made.parsed)
+        values, unit = np.where(made.parsed, won[made.calls].mean(axis=1), np.nan), made.unit
     elif arm.condition.drawn and arm.ok.any():
-        of = arm.unit[arm.item[arm.ok]]
-        top, bottom, unit = sum_by(of, won[arm.ok], arm.units), sum_by(of, arm.ok[arm.ok], arm.units), arm.unit_names
+        values, unit = np.where(arm.ok, won, np.nan), arm.unit[arm.item]
     else:
         return Row("first_advantage", missing("no_two_orders" if arm.ok.any() else "nothing_parsed"), counts={"n": 0})
-    counts = {"n": int(bottom.sum())}
-    return Row("first_advantage", ratio(top, bottom, unit, _signed), counts=counts)
+    counts = {"n": int(np.isfinite(values).sum())}
+    return Row("first_advantage", mean_over(values, unit, arm.unit_names, _signed), counts=counts)
 
 
 def stability(arm: Arm) -> Iterator[Row]:
@@ -243,20 +223,11 @@ def stability(arm: Arm) -> Iterator[Row]:
     again = stats.stability(code, arm.position + 1, len(query), arm.positions)
     known = np.isfinite(again.share)
     if not known.any():
-        yield Row("rs", missing("no_repeats"), counts={"n": 0})
-        yield Row("rs_sd", missing("no_repeats"), counts={"n": 0})
+        yield from nothing(("rs", "rs_sd"), "no_repeats")
         return
-    unit = arm.unit[(query // len(arm.shown))[known]]
-    top, count = sum_by(unit, again.share[known], arm.units), sum_by(unit, known[known], arm.units)
-    counts = {"n": int(known.sum())}
-    yield Row("rs", share(top, count, arm.unit_names, balanced=True), counts=counts)
+    unit, counts = arm.unit[query // len(arm.shown)], {"n": int(known.sum())}
+    yield Row("rs", share_of(again.share, known, unit, arm.unit_names, balanced=True), counts=counts)
     yield Row("rs_sd", plain(float(again.sd[known].mean()), "as_in_paper"), counts=counts)
-
-
-def _won(made: Compared) -> Floats:
-    """(series, p): 1 for the candidate that won every order; 1/p each of a tie or an inconsistent series."""
-    shared = made.parsed & ((made.winner < 0) | (made.winner == made.p))
-    return np.asarray((made.winner[:, None] == np.arange(made.p)) + shared[:, None] / made.p)
 
 
 def win_rates(made: Compared) -> Iterator[Row]:
@@ -264,50 +235,39 @@ def win_rates(made: Compared) -> Iterator[Row]:
     code, names = pd.factorize(np.array([name for members in made.sets for name in members], dtype=object), sort=True)
     if not len(made.item) or len(names) > MOST_CELLS:
         return
-    won, members = _won(made), code.reshape(len(made.sets), -1)[made.set]
+    members = code.reshape(len(made.sets), -1)[made.set]
     for k, name in enumerate(names):
         here = members == k
         which = here.any(axis=1) & made.parsed
-        if not which.any():
-            continue
-        wins = (won * here).sum(axis=1)
-        estimate = share(*made.by_unit(which, wins, which), balanced=True)
-        yield Row("win_rate", estimate, {"candidate": name}, counts={"n": int(which.sum())})
+        if which.any():
+            estimate = made.share((made.won * here).sum(axis=1), which, balanced=True)
+            yield Row("win_rate", estimate, {"candidate": name}, counts={"n": int(which.sum())})
 
 
 def cells(made: Compared) -> Iterator[Row]:
     """PC and PF by task, by candidate and by both; the sign test of each task's PF = 0, by Holm over tasks."""
     if not made.parsed.any():
         return
-    yield from _tasks(made)
-    if len(made.count) > MOST_CELLS:
-        return
+    tasks = {name: made.task == task for task, name in enumerate(made.tasks) if (made.task == task).any()}
+    if len(tasks) > 1:
+        p = [made.sign_p(which) for which in tasks.values()]
+        for (name, which), own, adjusted in zip(tasks.items(), p, holm(np.array(p)), strict=True):
+            pc, pf = _cell(made, which, {"task": name})
+            yield pc
+            yield replace(pf, test=(SIGN_TEST, own), counts={**pf.counts, "p_holm": float(adjusted)})
     named = np.array([made.set_name(code) for code in range(len(made.sets))], dtype=object)[made.set]
-    candidates = sorted(set(named))
-    parts: list[tuple[dict[str, str], Bools]] = []
+    candidates = {name: named == name for name in sorted(set(named))} if len(made.count) <= MOST_CELLS else {}
     if len(candidates) > 1:
-        parts = [({"candidate": name}, named == name) for name in candidates]
-        if len(made.tasks) > 1:
-            parts += [({"task": made.tasks[task], **of}, which & (made.task == task)) for of, which in parts
-                      for task in np.unique(made.task[which])]  # fmt: skip
-    for of, which in parts:
-        counts = {"n": int((which & made.parsed).sum())}
-        yield Row("pc_cell", made.pc(which), of, counts=counts)
-        yield Row("pf_cell", made.pf(which), of, counts=counts)
+        for name, which in candidates.items():
+            yield from _cell(made, which, {"candidate": name})
+        for (name, which), task in product(candidates.items(), tasks if len(made.tasks) > 1 else ()):
+            if (which & tasks[task]).any():
+                yield from _cell(made, which & tasks[task], {"task": task, "candidate": name})
 
 
-def _tasks(made: Compared) -> Iterator[Row]:
-    tasks = [task for task in range(len(made.tasks)) if (made.task == task).any()]
-    if len(tasks) < 2:
-        return
-    net = stats.nets(made.series, made.p)
-    p = [stats.sign_flip_p(made.by_unit(made.task == task, net)[0].round().astype(np.int64)) for task in tasks]
-    for task, own, adjusted in zip(tasks, p, holm(np.array(p)), strict=True):
-        which, of = made.task == task, {"task": made.tasks[task]}
-        counts = {"n": int((which & made.parsed).sum())}
-        yield Row("pc_cell", made.pc(which), of, counts=counts)
-        test = ("exact sign test over inconsistent series, by unit", own)
-        yield Row("pf_cell", made.pf(which), of, test=test, counts={**counts, "p_holm": float(adjusted)})
+def _cell(made: Compared, which: Bools, of: dict[str, str]) -> tuple[Row, Row]:
+    counts = {"n": int((which & made.parsed).sum())}
+    return Row("pc_cell", made.pc(which), of, counts=counts), Row("pf_cell", made.pf(which), of, counts=counts)
 
 
 def parabolas(made: Compared) -> Iterator[Row]:
@@ -317,30 +277,24 @@ def parabolas(made: Compared) -> Iterator[Row]:
     """
     if not made.parsed.any():
         return
-    set_of, task_of = (np.zeros(len(made.count), dtype=np.int64) for _ in range(2))
-    set_of[made.cell], task_of[made.cell] = distinct(made.set, len(made.sets))[1], made.task
-    won = sum_by(made.cell, _won(made), len(made.count))
-    parsed, consistent, pf = (
-        sum_by(made.cell, part, len(won)) for part in (made.parsed, made.series.kind == stats.CONSISTENT, made.net)
-    )
-    pf /= made.count
+    won, parsed, consistent = (made.by_cell(part) for part in (made.won, made.parsed, made.consistent))
+    of_cell, task_of = made.set[made.first], made.task[made.first]
     cell, candidate = (part.ravel() for part in np.indices(won.shape))
     if made.p == 2:
-        other = np.array([members[0] == made.baseline for members in made.sets])[np.unique(made.set)]
-        cell, candidate = np.arange(len(parsed)), other[set_of] * 1
-    if len(parsed) <= MOST_CELLS:
-        names = [made.set_name(code) for code in np.unique(made.set)]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            rate = won / parsed[:, None]
-        for c in np.flatnonzero(parsed) if len(parsed) > 1 else []:
-            of = {"task": made.tasks[task_of[c]], "candidate": names[set_of[c]]}
-            counts = {"n": int(parsed[c])}
-            gap = float(np.abs(rate[c] - 1 / made.p).max())
-            yield Row("quality_gap", plain(gap, "as_in_paper"), of, counts=counts)
-            if made.p == 2:
-                yield Row("cell_win_rate", plain(float(rate[c, candidate[c]]), "as_in_paper"), of, counts=counts)
-    at = stats.Points(cell, candidate, set_of, np.unique(task_of, return_inverse=True)[1])
-    for outcome, fit in zip(("PC", "PF"), stats.parabolas(consistent, parsed, won, pf, at), strict=True):
+        other = np.array([members[0] == made.baseline for members in made.sets])
+        cell, candidate = np.arange(len(parsed)), other[of_cell] * 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rate = won / parsed[:, None]
+    for c in np.flatnonzero(parsed) if 1 < len(parsed) <= MOST_CELLS else []:
+        of = {"task": made.tasks[task_of[c]], "candidate": made.set_name(of_cell[c])}
+        counts = {"n": int(parsed[c])}
+        yield Row("quality_gap", plain(float(np.abs(rate[c] - 1 / made.p).max()), "as_in_paper"), of, counts=counts)
+        if made.p == 2:
+            yield Row("cell_win_rate", plain(float(rate[c, candidate[c]]), "as_in_paper"), of, counts=counts)
+    sets, tasks = (np.unique(codes, return_inverse=True)[1] for codes in (of_cell, task_of))
+    pf = made.by_cell(made.net) / made.count
+    fits = stats.parabolas(consistent, parsed, won, pf, stats.Points(cell, candidate, sets, tasks))
+    for outcome, fit in zip(("PC", "PF"), fits, strict=True):
         chance = {"n": fit.n, "low_by_chance": fit.low, "high_by_chance": fit.high}
         for term in ("level", "slope", "curvature"):
             value = getattr(fit, term)
@@ -363,22 +317,19 @@ def gold_winner(arm: Arm) -> Ints:
 def gold(made: Compared) -> Iterator[Row]:
     """How often the gold winner is chosen: in all, by its position, by order, and in every order of a series."""
     arm, best = made.arm, gold_winner(made.arm)
-    kept = arm.ok & (best[arm.item] >= 0) & (arm.shown[arm.order, 0] >= 0)
-    if not kept.any():
+    known = arm.ok & (best[arm.item] >= 0) & (arm.shown[arm.order, 0] >= 0)
+    if not known.any():
         return
-    right = kept & (arm.score == best[arm.item])
     at = (arm.shown[arm.order] == best[arm.item][:, None]).argmax(axis=1)
-
-    def row(measure: str, which: Bools, of: dict[str, Any]) -> Row:
-        top, count = (sum_by(arm.unit[arm.item], part, arm.units) for part in (right & which, kept & which))
-        return Row(measure, share(top, count, arm.unit_names), of, counts={"n": int((kept & which).sum())})
-
-    yield row("accuracy", kept, {})
-    for p in range(arm.positions):
-        yield row("gold_accuracy", at == p, {"position": p + 1})
-    for order in range(len(arm.shown)) if len(arm.shown) <= 2 * arm.positions else []:
-        yield row("accuracy", arm.order == order, {"order": arm.order_label(order)})
-    known = made.parsed & (best[made.item] >= 0)
-    if known.any():
-        both = share(*made.by_unit(known, made.winner == best[made.item], known))
-        yield Row("accuracy_all_orders", both, counts={"n": int(known.sum())})
+    parts: list[tuple[str, Bools, dict[str, Any]]] = [("accuracy", known, {})]
+    parts += [("gold_accuracy", known & (at == p), {"position": p + 1}) for p in range(arm.positions)]
+    if len(arm.shown) <= 2 * arm.positions:
+        orders = range(len(arm.shown))
+        parts += [("accuracy", known & (arm.order == k), {"order": arm.order_label(k)}) for k in orders]
+    for measure, which, of in parts:
+        estimate = share_of(arm.score == best[arm.item], which, arm.unit[arm.item], arm.unit_names)
+        yield Row(measure, estimate, of, counts={"n": int(which.sum())})
+    whole = made.parsed & (best[made.item] >= 0)
+    if whole.any():
+        both = made.share(made.winner == best[made.item], whole)
+        yield Row("accuracy_all_orders", both, counts={"n": int(whole.sum())})

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rubriclab.core.arm import Arm
+from rubriclab.core.arm import TIE, Arm
 from rubriclab.core.estimate import Estimate, jackknife, missing, plain, share, simultaneous
 from rubriclab.core.intervals import Length, Wilson
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import ordering
 from rubriclab.stats import position as stats
-from rubriclab.stats.resample import MIN_RESAMPLED, Floats, bootstrap_sums, widened
+from rubriclab.stats.resample import MIN_RESAMPLED, Floats, bootstrap_sums, sum_by, widened
 from rubriclab.stats.shift import judged_alone
 
 CHARTS = (
@@ -37,12 +37,13 @@ def position(arm: Arm) -> Iterator[Row]:
 
 
 def shares(arm: Arm) -> Iterator[Row]:
-    """Share of each position among all parsed choices."""
-    chosen = arm.by_unit(arm.counts.sum(axis=1))
+    """Share of each position among all parsed choices; a tie is 1/p of each."""
+    tied = arm.by_unit(sum_by(arm.item, arm.ok & (arm.position == TIE), arm.items))
+    chosen = arm.by_unit(arm.counts.sum(axis=1)) + tied[:, None] / arm.positions
     calls = chosen.sum(axis=1)
     for p in range(arm.positions):
         estimate = share(chosen[:, p], calls, arm.unit_names, balanced=True)
-        yield Row("position_share", estimate, {"position": p + 1}, counts={"n": int(calls.sum())})
+        yield Row("position_share", estimate, {"position": p + 1}, counts={"n": round(float(calls.sum()))})
 
 
 def distances(arm: Arm) -> Iterator[Row]:

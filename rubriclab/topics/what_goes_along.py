@@ -11,13 +11,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm
+from rubriclab.core.arm import Arm, grouped
 from rubriclab.core.estimate import missing, plain
 from rubriclab.core.topic import Row, topic
-from rubriclab.stats import comparison
-from rubriclab.stats.resample import sum_by
+from rubriclab.model.judgment import Condition
 from rubriclab.stats.stepwise import stepwise
-from rubriclab.topics.pairs import Compared
+from rubriclab.topics.pairs import compared
 
 LENGTHS = ("input_length", "output_length")
 """Columns of items: signs of the question, and of all answers, where their texts are kept."""
@@ -28,46 +27,38 @@ NONE = "none"
 @topic("what_goes_along", axes={"pairs", "lists"}, per="run")
 def what_goes_along(arms: Sequence[Arm]) -> Iterator[Row]:
     """Of conditions that differ in their judge alone, on each data set; of several data sets also together."""
-    groups: dict[tuple[object, ...], list[Arm]] = {}
-    for arm in arms:
-        about = arm.condition
-        key = about.reorder, about.positions, about.strategy, about.variant_key
-        groups.setdefault((*key, about.dataset), []).append(arm)
-        groups.setdefault((*key, None), []).append(arm)
-    for (*_, dataset), group in groups.items():
-        datasets = {arm.condition.dataset for arm in group}
-        if dataset is None and len(datasets) < 2:
-            continue
-        cells = pd.concat([cells_of(arm) for arm in group], ignore_index=True)
-        if len(cells) > 1:
-            yield from tables(cells, group[0].code, {"dataset": "all"} if dataset is None else {})
+
+    def alike(about: Condition) -> tuple[object, ...]:
+        return about.reorder, about.positions, about.strategy, about.variant_key
+
+    for group in grouped(arms, alike):
+        datasets = grouped(group, lambda about: about.dataset)
+        for part, of in [(part, {}) for part in datasets] + [(group, {"dataset": "all"})] * (len(datasets) > 1):
+            cells = pd.concat([cells_of(arm) for arm in part], ignore_index=True)
+            if len(cells) > 1:
+                yield from tables(cells, part[0].code, of)
 
 
 def cells_of(arm: Arm) -> pd.DataFrame:
     """One row a cell: judge, task, candidate, PC, PF, quality gap and mean lengths."""
-    made = Compared(arm)
+    made = compared(arm)
     if not made.parsed.any():
         return pd.DataFrame()
-    n = len(made.count)
-    first = np.unique(made.cell, return_index=True)[1]
-    parsed, net = sum_by(made.cell, made.parsed, n), sum_by(made.cell, made.net, n)
-    consistent = sum_by(made.cell, made.series.kind == comparison.CONSISTENT, n)
-    shared = made.parsed & ((made.winner < 0) | (made.winner == made.p))
-    won = np.where(shared[:, None], 1.0 / made.p, made.winner[:, None] == np.arange(made.p))
+    parsed = made.by_cell(made.parsed)
     with np.errstate(invalid="ignore", divide="ignore"):
         cells = {
-            "judge": [arm.condition.judge] * n,
-            "task": [made.tasks[k] for k in made.task[first]],
-            "candidate": [made.set_name(k) for k in made.set[first]],
-            "PC": consistent / parsed,
-            "PF": net / made.count,
-            "quality_gap": np.abs(sum_by(made.cell, won, n) / parsed[:, None] - 1 / made.p).max(axis=1),
+            "judge": arm.condition.judge,
+            "task": [made.tasks[k] for k in made.task[made.first]],
+            "candidate": [made.set_name(k) for k in made.set[made.first]],
+            "PC": made.by_cell(made.consistent) / parsed,
+            "PF": made.by_cell(made.net) / made.count,
+            "quality_gap": np.abs(made.by_cell(made.won) / parsed[:, None] - 1 / made.p).max(axis=1),
         }
     items = arm.run.items.iloc[arm.item_code]
     for name in LENGTHS:
         if name in items:
             length = np.array(items[name].fillna(np.nan), dtype=np.float64)
-            cells[name] = sum_by(made.cell, length[made.item], n) / made.count
+            cells[name] = made.by_cell(length[made.item]) / made.count
     return pd.DataFrame(cells)
 
 
@@ -78,18 +69,14 @@ def tables(cells: pd.DataFrame, code: int, of: dict[str, str]) -> Iterator[Row]:
     more = {name: values for name, values in more.items() if np.isfinite(values).any()}
     for outcome in ("PC", "PF"):
         made = stepwise(cells[outcome].to_numpy(dtype=np.float64), {**variables, **more})
-        about = {"outcome": outcome, **of}
+        about, n = {"outcome": outcome, **of}, {"n": made.n}
         if made.chosen is None:
-            yield Row(
-                "aic_removed", missing("few_cells"), {**about, "term": NONE}, condition=code, counts={"n": made.n}
-            )
+            yield Row("aic_removed", missing("few_cells"), {**about, "term": NONE}, condition=code, counts=n)
             continue
         for term, model in {NONE: made.chosen, **made.without}.items():
-            counts = {
-                "n": made.n, "df": made.chosen.k - model.k, "sum_sq": model.rss - made.chosen.rss, "rss": model.rss,
-                "aic": model.aic,
-            }  # fmt: skip
+            counts = {"df": made.chosen.k - model.k, "sum_sq": model.rss - made.chosen.rss, "rss": model.rss}
             change = plain(model.aic - made.chosen.aic, "chosen_by_aic")
+            counts |= {**n, "aic": model.aic}
             yield Row("aic_removed", change, {**about, "term": term}, condition=code, counts=counts)
         for term in made.dropped:
-            yield Row("aic_removed", missing("dropped"), {**about, "term": term}, condition=code, counts={"n": made.n})
+            yield Row("aic_removed", missing("dropped"), {**about, "term": term}, condition=code, counts=n)
