@@ -135,14 +135,6 @@ def spread_out(code: Ints, n: int, by: NDArray[Any], values: NDArray[Any]) -> Fl
     return table
 
 
-def has_repeats(codes: Ints, size: int) -> bool:
-    """Does any of ``codes``, 0..size-1, stand twice?"""
-    if size <= 16 * len(codes):
-        return bool((np.bincount(codes, minlength=1) > 1).any())
-    ranked = np.sort(codes)
-    return bool((ranked[1:] == ranked[:-1]).any())
-
-
 def crossed(*codes_and_sizes: Ints | int, weights: Floats | None = None) -> Floats:
     """Counts, or sums of ``weights``, over crossed codes: crossed(a, n_a, b, n_b) -> (n_a, n_b)."""
     codes, sizes = codes_and_sizes[::2], [int(size) for size in codes_and_sizes[1::2]]

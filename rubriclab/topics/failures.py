@@ -7,16 +7,16 @@ from typing import get_args
 
 import numpy as np
 
-from rubriclab.core.arm import TIE, Arm
-from rubriclab.core.estimate import Estimate, missing, ratio, share
+from rubriclab.core.arm import TIE, Arm, label_of
+from rubriclab.core.estimate import Estimate, mean_over, share, share_of
 from rubriclab.core.gate import MOST_ORDERS
 from rubriclab.core.intervals import FEW_MOVED
 from rubriclab.core.topic import Caution, Chart, Row, topic
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.judgment import Reorder, Status
-from rubriclab.stats.resample import Bools, has_repeats, sum_by
+from rubriclab.stats.resample import Bools, crossed
 from rubriclab.topics.position import one_order_each, shown_evenly
-from rubriclab.topics.shift import mean_of_known
+from rubriclab.topics.shift import changes
 
 CONSTANT = 0.95
 """From this share of one score on, shares of positions look even whatever the judge does."""
@@ -41,72 +41,63 @@ def failures(arm: Arm) -> Iterator[Row | Caution]:
 def parsed(arm: Arm) -> Iterator[Row | Caution]:
     """Share of judgments with a score: in all, and in each order where not all have one."""
     asked = len(arm.ok)
-    lost = asked - int(arm.ok.sum())
-    yield Row("parsed_share", _share_of(arm, arm.ok, np.ones(asked, dtype=bool)), counts={"n": asked})
-    off_scale = int(((arm.status == Status.OK) & ~arm.ok).sum())
+    lost, off_scale = asked - int(arm.ok.sum()), int(((arm.status == Status.OK) & ~arm.ok).sum())
+    parts: list[tuple[dict[str, str], Bools]] = [({}, np.ones(asked, dtype=bool))]
+    by_order = 0 < lost < asked and not arm.condition.drawn and 1 < len(arm.shown) <= MOST_ORDERS
+    if by_order:
+        parts += [({"order": arm.order_label(order)}, arm.order == order) for order in range(len(arm.shown))]
+    for of, which in parts:
+        yield Row("parsed_share", _share(arm, arm.ok, which), of, counts={"n": int(which.sum())})
     if lost == asked:
         yield Caution("nothing_parsed", of={"judgments": asked})
-        return
-    if off_scale:
-        yield Caution("off_scale", of={"judgments": off_scale})
-    if lost > NOTABLE * asked:
-        yield Caution("unparsed", of={"unparsed": lost, "judgments": asked})
-    if not lost or arm.condition.drawn or not 1 < len(arm.shown) <= MOST_ORDERS:
-        return
-    rates = np.bincount(arm.order, arm.ok) / np.bincount(arm.order)
-    for order in range(len(rates)):
-        here = arm.order == order
-        of, counts = {"order": arm.order_label(order)}, {"n": int(here.sum())}
-        yield Row("parsed_share", _share_of(arm, arm.ok & here, here), of, counts=counts)
-    least, most = int(rates.argmin()), int(rates.argmax())
-    if rates[most] - rates[least] > NOTABLE:
-        ends = {"least": float(rates[least]), "most": float(rates[most])}
-        yield Caution(
-            "unparsed_by_order", of={**ends, "order": arm.order_label(least), "against": arm.order_label(most)}
-        )
+    else:
+        if off_scale:
+            yield Caution("off_scale", of={"judgments": off_scale})
+        if lost > NOTABLE * asked:
+            yield Caution("unparsed", of={"unparsed": lost, "judgments": asked})
+    if by_order:
+        rates = np.bincount(arm.order, arm.ok) / np.bincount(arm.order)
+        least, most = int(rates.argmin()), int(rates.argmax())
+        if rates[most] - rates[least] > NOTABLE:
+            ends = {"least": float(rates[least]), "most": float(rates[most])}
+            named = {"order": arm.order_label(least), "against": arm.order_label(most)}
+            yield Caution("unparsed_by_order", of=ends | named)
 
 
-def _share_of(arm: Arm, hits: Bools, trials: Bools) -> Estimate:
-    if not len(hits):
-        return missing("nothing_parsed")
-    unit = arm.unit[arm.item]
-    return share(sum_by(unit, hits, arm.units), sum_by(unit, trials, arm.units), arm.unit_names)
+def _share(arm: Arm, hits: Bools, trials: Bools) -> Estimate:
+    """Of judgments, (rows,) each."""
+    return share_of(hits, trials, arm.unit[arm.item], arm.unit_names)
 
 
 def scores(arm: Arm) -> Iterator[Row | Caution]:
     """How often each score was given; a judge that gives one score shows nothing of its positions."""
-    unit, score = arm.unit[arm.item[arm.rows]], arm.score[arm.rows]
-    given = np.bincount(unit * len(arm.scores) + score, minlength=arm.units * len(arm.scores))
-    table = given.reshape(arm.units, -1).astype(np.float64)
-    total = table.sum(axis=1)
-    names = [int(value) if value.is_integer() else value for value in arm.scores.tolist()]
+    table = crossed(arm.unit[arm.item[arm.rows]], arm.units, arm.score[arm.rows], len(arm.scores))
+    total, given = table.sum(axis=1), table.sum(axis=0) / table.sum()
+    names = [label_of(score) for score in arm.scores.tolist()]
     for k, name in enumerate(names):
         estimate = share(table[:, k], total, arm.unit_names)
         yield Row("score_share", estimate, {"score": name}, counts={"n": int(total.sum())})
-    top = int(table.sum(axis=0).argmax())
-    largest = float(table[:, top].sum() / total.sum())
-    if largest >= CONSTANT:
-        yield Caution("constant_judge", of={"share": largest, "score": names[top]})
+    if given.max() >= CONSTANT:
+        yield Caution("constant_judge", of={"share": float(given.max()), "score": names[int(given.argmax())]})
 
 
 def ties(arm: Arm) -> Iterator[Row | Caution]:
     """How often no candidate won."""
-    kept = arm.ok
-    tied = arm.position == TIE
-    yield Row("tie_share", _share_of(arm, tied, kept), counts={"n": int(kept.sum())})
-    if tied.sum() > MANY_TIES * kept.sum():
-        yield Caution("many_ties", of={"share": float(tied.sum() / kept.sum())})
+    tied, n = arm.ok & (arm.position == TIE), int(arm.ok.sum())
+    yield Row("tie_share", _share(arm, tied, arm.ok), counts={"n": n})
+    if tied.sum() > MANY_TIES * n:
+        yield Caution("many_ties", of={"share": float(tied.sum() / n)})
 
 
 def labels(arm: Arm) -> Iterator[Row | Caution]:
     """How much of the probability fell on labels of options, where the server gave any."""
-    kept = arm.ok & np.isfinite(arm.mass)
-    if not kept.any():
+    mass = np.where(arm.ok, arm.mass, np.nan)
+    known = np.isfinite(mass)
+    if not known.any():
         return
-    unit = arm.unit[arm.item[kept]]
-    top, count = sum_by(unit, arm.mass[kept], arm.units), sum_by(unit, kept[kept], arm.units)
-    yield Row("label_mass", ratio(top, count, arm.unit_names), counts={"n": int(kept.sum())})
-    mean = mean_of_known(arm.mass[kept])
+    estimate = mean_over(mass, arm.unit[arm.item], arm.unit_names)
+    yield Row("label_mass", estimate, counts={"n": int(known.sum())})
+    mean = float(mass[known].mean())
     if mean < 0.5:
         yield Caution("mass_off_labels", of={"share": mean})
 
@@ -116,16 +107,10 @@ def orders(arm: Arm) -> Iterator[Row | Caution]:
     if arm.single_order:
         yield Caution("single_order")
         return
-    kept = arm.rows
-    item, score = arm.item[kept], arm.score[kept]
-    calls = np.bincount(item, minlength=arm.items)
-    low, high = np.full(arm.items, score.max()), np.full(arm.items, -1)
-    np.minimum.at(low, item, score)
-    np.maximum.at(high, item, score)
-    several = calls > 1
-    moved = several & (high > low)
+    given = crossed(arm.item[arm.rows], arm.items, arm.score[arm.rows], int(arm.score.max()) + 1)
+    several, moved = given.sum(axis=1) > 1, (given > 0).sum(axis=1) > 1
     if several.any():
-        estimate = share(sum_by(arm.unit, moved, arm.units), sum_by(arm.unit, several, arm.units), arm.unit_names)
+        estimate = share_of(moved, several, arm.unit, arm.unit_names)
         yield Row("moved_share", estimate, counts={"n": int(several.sum())})
     alone = one_order_each(arm)
     if alone:
@@ -134,14 +119,8 @@ def orders(arm: Arm) -> Iterator[Row | Caution]:
         yield Caution("few_moved", of={"items": int(moved.sum())})
     if arm.condition.reorder == "options" and not shown_evenly(arm):
         yield Caution("uneven")
-    if not alone and not any(_repeats(control) for control in arm.controls()):
+    if not alone and not any(np.isfinite(changes(control)[1]).any() for control in arm.controls()):
         yield Caution("no_repeats")
-
-
-def _repeats(arm: Arm) -> bool:
-    """Was any item judged in the same order twice?"""
-    key = arm.item[arm.rows] * len(arm.shown) + arm.order[arm.rows]
-    return has_repeats(key, arm.items * len(arm.shown))
 
 
 def units(arm: Arm) -> Iterator[Caution]:
@@ -154,6 +133,6 @@ def units(arm: Arm) -> Iterator[Caution]:
     first = np.unique(arm.text, return_index=True)[1]
     texts = items["instruction"].iloc[first].fillna("").astype(str)
     texts = texts[texts.str.strip() != ""]
-    shared = int(texts.duplicated(keep=False).sum())
-    if shared:
-        yield Caution("shared_text", of={"items": shared, "texts": int(texts[texts.duplicated(keep=False)].nunique())})
+    shared = texts[texts.duplicated(keep=False)]
+    if len(shared):
+        yield Caution("shared_text", of={"items": len(shared), "texts": int(shared.nunique())})

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from rubriclab.core.arm import Arm, grouped
-from rubriclab.core.estimate import Estimate, jackknife, mean_over, missing, plain, simultaneous
+from rubriclab.core.estimate import Estimate, jackknife, mean_over, missing, plain, simultaneous, t_p
 from rubriclab.core.intervals import Student
 from rubriclab.core.judgments import hash_names
 from rubriclab.core.topic import Chart, Row, topic
@@ -33,15 +32,13 @@ CHARTS = (
 
 @topic("joint", axes={"criteria", "responses"}, charts=CHARTS)
 def joint(arm: Arm) -> Iterator[Row]:
-    if not arm.condition.joint:  # one answer a call: the judge's own noise is all there is
-        yield from single_scores(arm)
-        return
-    counts, sums = tables(arm)
-    yield from shifts(arm, counts, sums)
-    yield from extremes_of_positions(arm, counts, sums)
-    if arm.condition.reorder == "criteria":
-        yield from neighbours(arm)
-    yield from contrasts(arm, complete(arm), arm.value, ("turn",))
+    if arm.condition.joint:  # else one answer a call: the judge's own noise is all there is
+        counts, sums = tables(arm)
+        yield from shifts(arm, counts, sums)
+        yield from extremes_of_positions(arm, counts, sums)
+        if arm.condition.reorder == "criteria":
+            yield from neighbours(arm)
+        yield from contrasts(arm, complete(arm), arm.value, ("turn",))
     yield from single_scores(arm)
 
 
@@ -55,8 +52,7 @@ def tables(arm: Arm) -> tuple[Floats, Floats]:
     if arm.condition.reorder == "responses":
         position, value = arm.position[kept], arm.value[kept]
         several = (crossed(item, arm.items, position, arm.positions) > 0).sum(axis=1) > 1
-        away = value - (sum_by(item, value, arm.items) / np.maximum(np.bincount(item, minlength=arm.items), 1))[item]
-        rows = several[item]
+        away, rows = value - means(arm)[item], several[item]
         pooled = arm.text[item[rows]], arm.texts, position[rows], arm.positions
         return crossed(*pooled)[:, None], crossed(*pooled, weights=away[rows])[:, None]
     cells = arm.text[item], arm.texts, arm.target[item], len(arm.names), arm.position[kept], arm.positions
@@ -78,26 +74,25 @@ def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
     """Mean at a position less the criterion's mean; first less last position. Each table's intervals hold at once."""
     by_unit = [sum_by(arm.text_unit, part, arm.units) for part in (sums, counts)]
     scored = by_unit[1].sum(axis=2) > 0
-    positions = counts.sum(axis=0) > 0
-    why = "nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "missing_cells"
+    why = missing("nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "missing_cells")
     # One answer of k that moves by a step moves its batch's mean by a step / k.
     rule = Student(least=arm.step / (arm.positions if arm.condition.reorder == "responses" else 1))
-    found_shifts, found_ends = [], []
+    made: dict[str, list[Row]] = {"position_shift": [], "first_minus_last": []}
     for k, of in enumerate(targets(arm)):
-        parts = [part[:, k] for part in by_unit]
+        parts, n = [part[:, k] for part in by_unit], counts[:, k].sum(axis=0)
         each = jackknife(stats.position_shifts, parts, arm.unit_names, known=scored[:, k], rule=rule, light=True)
-        moved = positions[k].sum() > 1  # else its shift is 0 by definition
+        moved = np.count_nonzero(n) > 1  # else its shift is 0 by definition
         for p, estimate in enumerate(each):
-            made = estimate if moved and np.isfinite(estimate.value) else missing(why)
-            n = {"n": int(counts[:, k, p].sum())}
-            found_shifts.append(Row("position_shift", made, {**of, "position": p + 1}, counts=n))
+            made["position_shift"].append(Row(
+                "position_shift", estimate if moved and np.isfinite(estimate.value) else why, {**of, "position": p + 1},
+                counts={"n": int(n[p])},
+            ))  # fmt: skip
         (end,) = jackknife(_first_minus_last, parts, arm.unit_names, known=scored[:, k], rule=rule)
-        made = end if arm.positions > 1 and np.isfinite(end.value) else missing(why)
-        n = {"n": int(counts[:, k].sum())}
-        found_ends.append(Row("first_minus_last", made, of, counts=n))
-    for rows in (found_shifts, found_ends):
+        end = end if arm.positions > 1 and np.isfinite(end.value) else why
+        made["first_minus_last"].append(Row("first_minus_last", end, of, counts={"n": int(n.sum())}))
+    for rows in made.values():
         level = simultaneous([row.estimate for row in rows if not row.estimate.why])
-        yield from (Row(row.measure, row.estimate, row.of, counts=row.counts, level=level) for row in rows)
+        yield from (replace(row, level=level) for row in rows)
 
 
 def _first_minus_last(sums: Floats, counts: Floats) -> Floats:
@@ -108,38 +103,29 @@ def _first_minus_last(sums: Floats, counts: Floats) -> Floats:
 def extremes_of_positions(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
     """Delta Pos as in the paper, and Friedman's test, by criterion."""
     delta = stats.delta_pos(sums.sum(axis=0), counts.sum(axis=0))
-    shown = [counts[:, k].sum(axis=0) > 0 for k in range(counts.shape[1])]
-    cells = [stats.position_means(sums[:, k][:, seen], counts[:, k][:, seen]) for k, seen in enumerate(shown)]
-    tests = [friedman(part) for part in cells]
+    shown = counts.sum(axis=0) > 0
+    tests = [friedman(stats.position_means(sums[:, k][:, seen], counts[:, k][:, seen])) for k, seen in enumerate(shown)]
     adjusted = holm(np.array([test.p for test in tests]))
-    why = "nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "undefined"
+    why = missing("nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "undefined")
     for k, (of, test) in enumerate(zip(targets(arm), tests, strict=True)):
-        n = {"n": int(counts[:, k].sum())}
-        made = plain(float(delta[k]), "maximum") if np.isfinite(delta[k]) else missing(why)
-        yield Row("delta_pos", made, of, counts=n)
-        known = np.isfinite(test.statistic)
-        yield Row(
-            "friedman",
-            plain(test.statistic, "statistic") if known else missing(why),
-            of,
-            test=("Friedman", test.p) if known else None,
-            counts={"n": test.blocks, "left_out": test.excluded, "p_holm": float(adjusted[k])},
-        )
+        largest = plain(float(delta[k]), "maximum") if np.isfinite(delta[k]) else why
+        yield Row("delta_pos", largest, of, counts={"n": int(counts[:, k].sum())})
+        n = {"n": test.blocks, "left_out": test.excluded, "p_holm": float(adjusted[k])}
+        if np.isfinite(test.statistic):
+            yield Row("friedman", plain(test.statistic, "statistic"), of, ("Friedman", test.p), n)
+        else:
+            yield Row("friedman", why, of, counts=n)
 
 
 def neighbours(arm: Arm) -> Iterator[Row]:
     """What the criterion scored just before adds to the next score, against the mean of all predecessors."""
     kept = arm.rows
     item, position, order = arm.item[kept], arm.position[kept], arm.order[kept]
-    n = len(arm.names)
-    before = np.where(position > 0, arm.shown[order, np.maximum(position - 1, 0)], n)
-    fitted = (
-        stats.carryover(
-            arm.text[item], arm.target[item], position, before, arm.value[kept], texts=arm.texts, criteria=n
-        )
-        if len(item)
-        else None
-    )
+    n, fitted = len(arm.names), None
+    if len(item):
+        before = np.where(position > 0, arm.shown[order, np.maximum(position - 1, 0)], n)
+        rows = arm.text[item], arm.target[item], position, before, arm.value[kept]
+        fitted = stats.carryover(*rows, texts=arm.texts, criteria=n)
     if fitted is None:
         yield Row("carryover", missing("not_separable" if len(item) else "nothing_parsed"))
         return
@@ -148,8 +134,7 @@ def neighbours(arm: Arm) -> Iterator[Row]:
     influence = sum_by(code, fitted.parts[scored], len(unit)) * len(unit)
     for k, name in enumerate(arm.names):
         estimate = Estimate(float(fitted.effect[k]), influence[:, k], arm.unit_names[unit], Student())
-        t = estimate.value / estimate.error if estimate.error > 1e-9 else float("nan")
-        p = float(2 * special.stdtr(len(unit) - 1, -abs(t)))
+        p = t_p(estimate)
         test = ("t", p) if np.isfinite(p) else None
         counts = {"n": len(scored), "by_criterion": fitted.by_criterion}
         yield Row("carryover", estimate, {"before": name}, test=test, counts=counts)

@@ -5,14 +5,15 @@ Shares, V and Bias Cost are the paper's; intervals keep the calls of a unit toge
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from rubriclab.core.arm import TIE, Arm
+from rubriclab.core.arm import TIE, Arm, once
 from rubriclab.core.estimate import Estimate, jackknife, missing, plain, share, simultaneous
 from rubriclab.core.intervals import Length, Wilson
-from rubriclab.core.topic import Chart, Row, topic
+from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.stats import ordering
 from rubriclab.stats import position as stats
 from rubriclab.stats.resample import MIN_RESAMPLED, Floats, bootstrap_sums, sum_by, widened
@@ -52,8 +53,7 @@ def distances(arm: Arm) -> Iterator[Row]:
     pooled = stats.selection(chosen.sum(axis=0))
     n = {"n": int(chosen.sum())}
     if not n["n"]:
-        for measure in ("cramers_v", "chi2", "v_without_noise"):
-            yield Row(measure, missing("nothing_parsed"), counts=n)
+        yield from nothing(("cramers_v", "chi2", "v_without_noise"), "nothing_parsed")
         return
     yield Row("cramers_v", plain(pooled.v, "as_in_paper"), counts=n)
     yield Row("chi2", plain(pooled.chi2, "statistic"), test=("chi-square, as in the paper", pooled.p), counts=n)
@@ -85,11 +85,13 @@ def v_without_noise(arm: Arm, chosen: Floats, pooled: stats.Selection) -> Estima
     return Estimate(value, influence, arm.unit_names, Length(pooled.share, draws))
 
 
+@once
 def one_order_each(arm: Arm) -> bool:
     """Were most of the texts that were judged, judged in one order only?"""
     return judged_alone(arm.text[arm.item[arm.rows]], arm.order[arm.rows], arm.texts)[1]
 
 
+@once
 def shown_evenly(arm: Arm) -> bool:
     """Did every score stand at every position about equally often? Repeats of an item's one order are no other deal."""
     exposure = arm.exposure
@@ -107,39 +109,36 @@ def scores_by_position(arm: Arm) -> tuple[Floats, list[Row]]:
     error): an error either way ends at 0, and a position that was never chosen is not for that certain never to be.
     """
     chosen, shown = arm.by_unit(arm.counts), arm.by_unit(arm.exposure)
-    n = arm.positions
-    whole = np.empty((len(arm.names), n))
+    why = missing("single_order" if arm.single_order else "missing_cells")
     rows: list[Row] = []
     for s, name in enumerate(arm.names):
-        counts = int(chosen[:, s].sum())
-        whole[s] = stats.position_given_score(chosen[:, s].sum(axis=0), shown[:, s].sum(axis=0))
-        known = chosen[:, s].sum(axis=1) > 0
-        rule = Wilson(counts, balanced=True, exact=True)
-        parts = jackknife(
-            stats.position_given_score, (chosen[:, s], shown[:, s]), arm.unit_names, known=known, rule=rule, light=True
-        )
-        why = "single_order" if arm.single_order else "missing_cells"
-        for p, estimate in enumerate(parts):
-            made = estimate if np.isfinite(estimate.value) else missing(why)
-            rows.append(Row("position_given_score", made, {"score": name, "position": p + 1}, counts={"n": counts}))
+        n, parts = int(chosen[:, s].sum()), (chosen[:, s], shown[:, s])
+        known, rule = chosen[:, s].sum(axis=1) > 0, Wilson(n, balanced=True, exact=True)
+        cells = jackknife(stats.position_given_score, parts, arm.unit_names, known=known, rule=rule, light=True)
+        for p, estimate in enumerate(cells):
+            made, of = estimate if np.isfinite(estimate.value) else why, {"score": name, "position": p + 1}
+            rows.append(Row("position_given_score", made, of, counts={"n": n}))
     level = simultaneous([row.estimate for row in rows if row.estimate.units >= MIN_RESAMPLED])
-    return whole, [Row(row.measure, row.estimate, row.of, counts=row.counts, level=level) for row in rows]
+    table = np.array([row.value for row in rows]).reshape(len(arm.names), arm.positions)
+    return table, [replace(row, level=level) for row in rows]
 
 
 def bias_costs(arm: Arm, table: Floats) -> Iterator[Row]:
     """The paper's Bias Cost of the design's own orders, of the ascending and the descending one, and the least of all."""
-    n = arm.positions
-    ascending = np.arange(n)
+
+    def made(cost: float) -> Estimate:
+        why = "single_order" if arm.single_order else "missing_cells"
+        return plain(cost, "distances") if np.isfinite(cost) else missing(why)
+
+    def name(order: Iterable[int]) -> str:
+        return " ".join(str(arm.names[s]) for s in order)
+
+    upwards = tuple(range(arm.positions))
     orders = [tuple(shown) for shown in arm.shown.tolist() if shown[0] >= 0]
-    wanted = list(dict.fromkeys([*orders[:MOST_ORDERS], tuple(ascending.tolist()), tuple(ascending[::-1].tolist())]))
-    missing_why = "single_order" if arm.single_order else "missing_cells"
+    wanted = list(dict.fromkeys([*orders[:MOST_ORDERS], upwards, upwards[::-1]]))
     counts = {"n": int(arm.counts.sum())}
     for order, cost in zip(wanted, ordering.bias_cost(table, np.array(wanted)).tolist(), strict=True):
-        made = plain(cost, "distances") if np.isfinite(cost) else missing(missing_why)
-        yield Row("bias_cost", made, {"order": " ".join(str(arm.names[s]) for s in order)}, counts=counts)
+        yield Row("bias_cost", made(cost), {"order": name(order)}, counts=counts)
     cheapest, least = ordering.least_bias_cost(table)
-    if np.isfinite(least):
-        named = {"order": " ".join(str(arm.names[s]) for s in cheapest)}
-        yield Row("least_bias_cost", plain(least, "distances"), counts={**counts, **named})
-    else:
-        yield Row("least_bias_cost", missing(missing_why), counts=counts)
+    named = {"order": name(cheapest)} if np.isfinite(least) else {}
+    yield Row("least_bias_cost", made(least), counts=counts | named)

@@ -213,8 +213,7 @@ def test_sums_and_tables_by_code() -> None:
     assert resample.sum_by(np.zeros(0, int), np.zeros((0, 2)), 2).tolist() == [[0, 0], [0, 0]]
     assert resample.crossed(code, 3, np.array([1, 0, 1]), 2).tolist() == [[0, 2], [0, 0], [1, 0]]
     assert [part.tolist() for part in resample.distinct(np.array([7, 3, 7]), 9)] == [[3, 7], [1, 0, 1]]
-    assert resample.has_repeats(np.array([1, 5, 1]), 6)
-    assert not resample.has_repeats(np.array([1, 10**9]), 10**10)
+    assert resample.spread_out(code, 3, np.array([9, 1, 3]), np.array([1.0, 2, 4])).tolist()[0] == [4, 1]
 
 
 def test_groups_add_up_to_all() -> None:
