@@ -34,7 +34,7 @@ from rubriclab.sinks.pictures import (
 )
 from rubriclab.sinks.report import method_lines
 from rubriclab.sinks.table import spoken
-from rubriclab.sinks.text import MINUS, NBSP, axis_name
+from rubriclab.sinks.text import MINUS, NBSP, axis_name, ci
 
 if TYPE_CHECKING:
     from rubriclab.store.store import RunInfo
@@ -304,7 +304,7 @@ def _scores_and_slopes(chosen: Chosen) -> None:
             st.markdown(f"**Each answer listed {slopes.ends[0]} and {slopes.ends[1]}** · and the mean difference")
             chart(slopes, key=f"slopes-{chosen.condition}")
             cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
-            interval = f", 95{NBSP}% interval" if slopes.difference.has_interval else "; too few groups for an interval"
+            interval = f", {ci()}" if slopes.difference.has_interval else "; too few groups for an interval"
             st.caption(
                 f"Each line: an answer's scores over all its orders, as a straight line. Orange falls, blue rises.{cut} "
                 f"Right: mean difference{interval}; green: too small to matter."
@@ -318,7 +318,8 @@ def _criteria_in_turn(chosen: Chosen) -> None:
     if forest is not None:
         st.markdown("**First against last, each criterion** · green: too small to matter")
         chart(forest, key=f"first-{chosen.condition}")
-        st.caption("Single criteria have intervals and no verdict: the three questions take them together.")
+        together = f"Lines: {ci(rows[0].level)}, so that all hold at once. " if len(rows) > 1 else ""
+        st.caption(f"{together}Single criteria have no verdict: the three questions take them together.")
 
 
 def _choices(chosen: Chosen) -> None:
@@ -337,7 +338,7 @@ def _choices(chosen: Chosen) -> None:
             st.markdown("**In the terms of the papers**")
             table = paper_table(chosen.findings, printed)
             st.dataframe(table.frame(), hide_index=True, width="stretch")
-            st.caption(safe(f"PF: below 0 the first answer is preferred, above 0 the last. {' '.join(table.legend)}"))
+            st.caption(safe(" ".join(table.legend)))
 
 
 def _forms(chosen: Chosen) -> None:

@@ -42,7 +42,9 @@ class Measure:
 
     ``name``: of the measure, in titles and tables; ``label``: of a row, with fields of ``Row.of``; ``form``: of a
     number; ``unit``: points, share, percentage points or none; ``front``: on the first screen; ``contrast``: may A - B
-    be had; ``term``: key of its definition; ``question``: whose verdict speaks of it (a value of QUESTIONS, or gate).
+    be had; ``term``: key of its definition; ``question``: whose verdict speaks of it (a value of QUESTIONS, or gate);
+    ``sign``: what plus and minus mean; ``codes``: what codes in ``Row.of`` are called; ``of_choices``, ``of_points``: the
+    name where a call chooses a winner, and where positions lean in points.
     """
 
     key: str
@@ -54,6 +56,10 @@ class Measure:
     contrast: bool = True
     term: str = ""
     question: str = ""
+    sign: str = ""
+    codes: Mapping[str, str] = field(default_factory=dict)
+    of_choices: str = ""
+    of_points: str = ""
 
 
 MEASURES: dict[str, Measure] = {key: Measure(key, **entry) for key, entry in _WORDS.items()}
@@ -111,7 +117,8 @@ class Row:
     @property
     def label(self) -> str:
         """What the row is called beside its number."""
-        return (self.about.label or self.about.name).format_map(defaultdict(str, self.of)).strip()
+        of = {name: self.about.codes.get(str(value), value) for name, value in self.of.items()}
+        return (self.about.label or self.about.name).format_map(defaultdict(str, of)).strip()
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -133,10 +140,12 @@ class Caution:
     condition: int = -1
     of: Mapping[str, Any] = field(default_factory=dict)
     topic: str = ""
+    chooses: bool = False
+    """Is it about winners, not scores?"""
 
     @property
     def sentence(self) -> str:
-        return CAUTIONS[self.kind].format(**self.of)
+        return CAUTIONS[self.kind].format(noun="winner" if self.chooses else "score", **self.of)
 
 
 @dataclass(frozen=True)
@@ -251,7 +260,8 @@ class Findings:
             for row in spoken.rows(subject, **({"reading": self.reading} if spoken.takes_reading else {})):
                 code = first if row.condition < 0 else row.condition
                 if isinstance(row, Caution):
-                    cautions.append(replace(row, condition=code, topic=spoken.key))
+                    chooses = self.conditions[code].chooses
+                    cautions.append(replace(row, condition=code, topic=spoken.key, chooses=chooses))
                 else:
                     rows.append(replace(row, topic=spoken.key, condition=code, unit=arms[code].unit_kind))
         self._tell(steps, steps, "")

@@ -15,7 +15,7 @@ from rubriclab.core.topic import Findings
 from rubriclab.model.text import LabError, printable, shorten
 from rubriclab.sinks.marks import DARK, LIGHT, Bars, Cells, Curves, Forest, Palette, Picture, Point, Slopes, Stacks, ink
 from rubriclab.sinks.pictures import picture_of
-from rubriclab.sinks.text import NBSP, number
+from rubriclab.sinks.text import number
 
 __all__ = ["DARK", "KINDS", "LIGHT", "chart_of", "draw", "escape"]
 
@@ -107,7 +107,7 @@ def bars(picture: Bars, palette: Palette) -> go.Figure:
         )  # fmt: skip
     _axis(figure.update_xaxes, [point.label for point in points], picture.axis)
     ticks = picture.ticks
-    words = [number(tick, ".0%").replace(NBSP, " ") for tick in ticks]
+    words = [number(tick, ".0%") for tick in ticks]
     return figure.update_yaxes(range=[0, picture.most * 1.08], tickvals=ticks, ticktext=words)
 
 
@@ -270,7 +270,7 @@ def stacks(picture: Stacks, palette: Palette) -> go.Figure:
     figure.update_layout(barmode="stack", showlegend=True)
     figure.update_layout(legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0, "traceorder": "normal"})
     _axis(figure.update_yaxes, [stack.label for stack in rows], "", 22, showgrid=False)
-    ticks = {"tickvals": [0, 0.5, 1], "ticktext": ["0 %", "50 %", "100 %"]}
+    ticks = {"tickvals": [0, 0.5, 1], "ticktext": [number(tick, ".0%") for tick in (0, 0.5, 1)]}
     return figure.update_xaxes(range=[0, 1.001], **ticks)
 
 

@@ -14,8 +14,8 @@ from rubriclab.model.text import count, shorten
 from rubriclab.sinks.answer import BADGES, Answer, Question
 from rubriclab.sinks.facts import EFFECT, EQUIVALENT, UNDECIDED, Facts, every_facts, variants_of
 from rubriclab.sinks.marks import Curves
-from rubriclab.sinks.pictures import generic
-from rubriclab.sinks.text import NBSP, ends, number, reason
+from rubriclab.sinks.pictures import generic, smallest_mean
+from rubriclab.sinks.text import ci, numbers_of, reason, say
 from rubriclab.topics.protocols import AVERAGE, BEST, BEYOND, CORRECTED, FORMS
 from rubriclab.topics.reliability import MOST_CALLS, ONE_ORDER
 
@@ -26,6 +26,7 @@ REMEDIES = {
     BEST: "One better order",
     FORMS: "Several forms of the prompt, averaged",
 }
+WORDS = ("helps",)
 
 
 def row_of(findings: Findings, facts: Facts, measure: str, protocol: str = "") -> Row | None:
@@ -33,11 +34,9 @@ def row_of(findings: Findings, facts: Facts, measure: str, protocol: str = "") -
     own = findings.conditions[facts.condition]
     for row in findings.select(measure):
         asked = findings.conditions[row.condition]
-        same = (
-            (asked.judge, asked.dataset) == (own.judge, own.dataset)
-            if protocol == FORMS
-            else asked.setting == own.setting
-        )
+        same = asked.setting == own.setting
+        if protocol == FORMS:
+            same = (asked.judge, asked.dataset) == (own.judge, own.dataset)
         if same and row.of.get("protocol", "") == protocol:
             return row
     return None
@@ -54,39 +53,33 @@ def helps_answer(findings: Findings, facts: Facts) -> Answer:
     judge = shorten(facts.judge, 100)
     answer = Answer(judge, facts.condition, headline, line, about=facts.about, simulated=facts.simulated)
     if not facts.finished:
-        return replace(answer, headline="How many calls are needed, so far")
+        return replace(answer, headline=say("early", WORDS))
     remedies = (_remedy(findings, facts, protocol) for protocol in REMEDIES)
     return replace(answer, questions=tuple(remedy for remedy in remedies if remedy is not None))
 
 
 def _calls(findings: Findings, facts: Facts) -> tuple[str, str]:
+    """(headline, line below it) about the number of calls."""
     needed, one = (row_of(findings, facts, "calls_needed", protocol) for protocol in ("", ONE_ORDER))
     if needed is None or not math.isfinite(needed.value):
         if needed is not None and needed.why == "not_reached":
-            return (
-                f"No number of calls up to {MOST_CALLS} reaches 0.9",
-                "Its mean score says too little of single answers.",
-            )
-        return "How many calls are needed is not known", reason(needed) if needed is not None else ""
+            return say("not_reached", WORDS, most=MOST_CALLS), say("not_reached_line", WORDS)
+        return say("not_known", WORDS), reason(needed) if needed is not None else ""
     low, high = needed.interval
     inside = reason(needed).rstrip(".")
     if math.isfinite(low):
         to = f"{low:.0f} or more" if high >= MOST_CALLS else f"{low:.0f} to {high:.0f}"
-        inside = f"95{NBSP}% CI for the number of calls: {to}"
-    line = f"That reaches a dependability of 0.9 ({inside})."
-    again = one.value if one is not None else math.nan
-    if facts.gate_open and needed.value > 1:
-        if one is not None and one.why == "not_reached":
-            line += f" Repeating one order does not get there in {MOST_CALLS} calls."
-        elif math.isfinite(again):
-            line += f" In one order it takes {again:.0f}."
-        return f"Average {needed.value:.0f} calls in different orders", line
-    if needed.value == 1 or (again <= needed.value and facts.is_(EQUIVALENT, *facts.questions)):
-        return (
-            f"{count(int(needed.value), 'call')} in one order {'is enough' if needed.value == 1 else 'are as good'}",
-            line,
-        )
-    return f"Average {needed.value:.0f} calls", f"{line} That different orders help is not shown."
+        inside = f"{ci(needed.level)} for the number of calls: {to}"
+    calls, again = int(needed.value), one.value if one is not None else math.nan
+    enough = calls == 1 or (again <= calls and facts.is_(EQUIVALENT, *facts.questions))
+    headline, more = "average", "not_shown"
+    if facts.gate_open and calls > 1:
+        never = one is not None and one.why == "not_reached"
+        headline, more = "orders", "never" if never else "again" if math.isfinite(again) else "nothing"
+    elif enough:
+        headline, more = "one_call" if calls == 1 else "one_order", "nothing"
+    fields = {"calls": count(calls, "call"), "most": str(MOST_CALLS), "again": f"{again:.0f}"}
+    return say(headline, WORDS, **fields), say("line", WORDS, inside=inside) + say(f"line_{more}", WORDS, **fields)
 
 
 def _remedy(findings: Findings, facts: Facts, protocol: str) -> Question | None:
@@ -94,43 +87,30 @@ def _remedy(findings: Findings, facts: Facts, protocol: str) -> Question | None:
     row = row_of(findings, facts, "gain_pearson", protocol)
     by_r = row is not None and math.isfinite(row.interval[0])
     if not by_r:
-        row = row_of(findings, facts, "gain", protocol) or row_of(
-            findings, facts, "gain", CORRECTED if protocol == BEYOND else AVERAGE
-        )
+        instead = CORRECTED if protocol == BEYOND else AVERAGE
+        row = row_of(findings, facts, "gain", protocol) or row_of(findings, facts, "gain", instead)
     if row is None or (protocol == FORMS and row.of["protocol"] != FORMS):
         return None
-    title, (low, high) = REMEDIES[protocol], row.interval
+    low, high = row.interval
+    smallest = findings.reading.smallest.r if by_r else smallest_mean(findings, row.condition)
+    forms = protocol == FORMS
+    behind = _forms_matter(findings, facts) if forms else facts.gate_open
+    fields = {
+        **numbers_of(row, smallest),
+        "over": say("beyond", WORDS) if protocol == BEYOND else "",
+        "what": say("r" if by_r else "distance", WORDS),
+        "sign": "worse" if row.value < 0 else "better",
+        "open": "" if behind else say("form_open" if forms else "order_open", WORDS),
+        "units": str(facts.units),
+    }
+    word, key = UNDECIDED, "undecided"
     if not math.isfinite(low):
-        said = reason(row)
-        if row.why == "few_for_best_order":
-            said = f"A best order needs 30 or more groups (train/test split); this run has {facts.units}."
-        return Question(HELPS[UNDECIDED], title, said, UNDECIDED)
-    smallest = (
-        findings.reading.smallest.r
-        if by_r
-        else findings.reading.smallest.mean * findings.judgments.arms[row.condition].step
-    )
-    unit = "" if by_r else f"{NBSP}points"
-    inside, gained = ends(low, high, ".2f", limits=(0.0, smallest)), number(abs(row.value), ".2f") + unit
-    limit = number(smallest, ".2f") + unit
-    over = " over drawing scores to the mean" if protocol == BEYOND else ""
-    if high < smallest:
-        return Question(
-            HELPS[EQUIVALENT], title, f"No gain of {limit} or more{over} at equal cost ({inside}).", EQUIVALENT
-        )
-    shown = _forms_matter(findings, facts) if protocol == FORMS else facts.gate_open
-    if low > 0 and shown:
-        rises = f"r rises by {gained}" if by_r else f"Scores come {gained} nearer to the mean over all orders"
-        return Question(HELPS[EFFECT], title, f"{rises}{over} at equal cost ({inside}).", EFFECT)
-    what = "r" if by_r else "distance from the mean over all orders"
-    open_question = "" if shown else " The order itself is not shown to matter."
-    if protocol == FORMS and not shown:
-        open_question = " The form itself is not shown to matter."
-    sign = "worse" if row.value < 0 else "better"
-    said = (
-        f"No gain shown{over}: {what} {sign} by {gained} at equal cost ({inside}); {limit} would matter.{open_question}"
-    )
-    return Question(HELPS[UNDECIDED], title, said, UNDECIDED)
+        key = "few_for_best" if row.why == "few_for_best_order" else ""
+    elif high < smallest:
+        word = key = EQUIVALENT
+    elif low > 0 and behind:
+        word, key = EFFECT, "rises" if by_r else "nearer"
+    return Question(HELPS[word], REMEDIES[protocol], say(key, WORDS, **fields) if key else reason(row), word)
 
 
 def _forms_matter(findings: Findings, facts: Facts) -> bool:

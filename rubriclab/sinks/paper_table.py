@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from rubriclab.core.gate import ALPHA
-from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
+from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Measure, Row
 from rubriclab.model.judgment import level_text, variant_text
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import LabError, printable, shorten
@@ -125,7 +125,8 @@ def paper_table(
             lines[key] = lines.get(key, [None] * len(columns)) + cells.get(key, [None] * len(mine))
         several = [f"{column} · {titles[-1]}" for column in mine] if len(mine) > 1 else titles[-1:]
         columns += several if len(asked) > 1 else mine
-    form = MEASURES[asked[0].partition(":")[0]].form
+    about = MEASURES[asked[0].partition(":")[0]]
+    form = _form(about)
     same = [paper for paper in papers if (paper.measure, paper.across) == (asked[0], across)]
     printed = {
         judge: tuple(Cell(number(by[x], form), by[x]) if x in by else None for x in columns)
@@ -138,6 +139,7 @@ def paper_table(
     legend += [f"{PAPER}: {paper.table}. {paper.note}".strip() for paper in same]
     if any(cell and " to " in cell.text for _, cells in body for cell in cells):
         legend.append(f"In brackets: 95{NBSP}% CI, unless another level stands there.")
+    legend += dict.fromkeys(sign for text in asked if (sign := MEASURES[text.partition(":")[0]].sign))
     if MEAN in [*columns, *(key[0] for key, _ in body)]:
         legend.append("Means are unweighted.")
     heads = [0, *(k for k in range(1, len(FIELDS)) if len({key[k] for key in lines}) > 1)]
@@ -228,7 +230,8 @@ class _Grid:
     def _column(self, row: Row) -> str | None:
         condition = self.conditions[row.condition]
         if self.across in row.of:
-            return level_text(row.of[self.across])
+            level = level_text(row.of[self.across])
+            return row.about.codes.get(level, level)
         if self.across in ("dataset", "strategy"):
             return str(getattr(condition, self.across))
         return level_text(condition.variant[self.across]) if self.across in condition.variant else None
@@ -262,13 +265,18 @@ class _Grid:
 
     def _cell(self, row: Row) -> Cell:
         """A row as it is printed: number, marks, interval, p; a dash where there is no number."""
-        about, marks = measure_of(row, self.conditions), self._marks(row)
-        text = (number(row.value, about.form) if math.isfinite(row.value) else "" if row.test else "–") + marks
-        level, _, inside = ends(*row.interval, about.form, row.level).partition(" CI ")
+        form, marks = _form(measure_of(row, self.conditions)), self._marks(row)
+        text = (number(row.value, form) if math.isfinite(row.value) else "" if row.test else "–") + marks
+        level, _, inside = ends(*row.interval, form, row.level).partition(" CI ")
         if inside:
             text += f" ({inside})" if math.isclose(row.level, 0.95) else f" ({inside}; {level} CI)"
         text = " ".join(part for part in (text, p_value(row.p)) if part)
-        return Cell(text, row.value, "" if row.why == "statistic" else about.form, marks, row)
+        return Cell(text, row.value, "" if row.why == "statistic" else form, marks, row)
+
+
+def _form(about: Measure) -> str:
+    """How a table writes a measure: as papers do, shares with a decimal."""
+    return about.form.replace(".0%", ".1%")
 
 
 Summary = tuple[str, Callable[[Sequence[Cell | None]], Cell | None]]

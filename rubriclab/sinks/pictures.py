@@ -16,7 +16,7 @@ from rubriclab.model.judgment import level_text
 from rubriclab.model.text import count
 from rubriclab.sinks.facts import CHOICES, Facts, facts_of, words_of
 from rubriclab.sinks.marks import Bars, Cells, Curve, Curves, Forest, Picture, Point, Slopes, Stack, Stacks
-from rubriclab.sinks.text import NBSP, ends, inside, name, number, order_title, say, value_text
+from rubriclab.sinks.text import NBSP, ci, ends, inside, name, number, order_title, say, value_text
 
 MOST_LINES = 120
 """Lines of single answers that a slope chart shows; the mean is over all."""
@@ -120,7 +120,7 @@ def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -
     even = {number(point.expected, ".0%") for point in points if math.isfinite(point.expected)}
     reference = f"no bias: {even.pop()}" if len(even) == 1 else ""
     shares = ", ".join(number(100 * point.value, ".0f") for point in points)
-    intervals = f"with 95{NBSP}% intervals" if points[0].has_interval else "without intervals"
+    intervals = f"with {ci()}" if points[0].has_interval else "without intervals"
     dotted = f" A dotted line marks {reference.removeprefix('no bias: ')}." if reference else ""
     what = (
         "how often the answer at each position won"
@@ -132,13 +132,19 @@ def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -
 
 
 def _by_position(findings: Findings, facts: Facts, values: Sequence[float], form: str) -> list[Point]:
-    """A mark a position, with the intervals of the verdict about positions; ``values`` - their leans are the middle."""
+    """A mark a position, with the intervals of the verdict about positions; ``values`` - their leans are the middle.
+
+    Intervals of shares end at 0 and 1.
+    """
+    least, most = (0.0, 1.0) if form.endswith("%") else (-math.inf, math.inf)
     rows = [row for row in findings.select("favours_positions", condition=facts.condition) if not row.of]
     intervals = rows[0].counts.get("intervals") if rows else None
     points = []
     for p, (value, lean) in enumerate(zip(values, facts.leans, strict=True)):
         middle, text = value - lean, number(value, form)
-        low, high = (end + middle for end in (intervals[p] if intervals else (math.nan, math.nan)))
+        low, high = (
+            float(np.clip(end + middle, least, most)) for end in (intervals[p] if intervals else (math.nan, math.nan))
+        )
         hover = (f"Position {p + 1}: {text}", ends(low, high, form) or "no interval")
         points.append(Point(str(p + 1), value, text, low, high, middle, facts.decided[p], {"position": p + 1}, hover))
     return points

@@ -16,11 +16,11 @@ from rubriclab.core.topic import Findings
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.answer import judged
 from rubriclab.sinks.cards import example_of
-from rubriclab.sinks.facts import Facts, calls_in, facts_to_say
+from rubriclab.sinks.facts import Facts, calls_in, facts_to_say, words_of
 from rubriclab.sinks.marks import LIGHT, Bars, Cells, ink, shade
-from rubriclab.sinks.pictures import score_cells, share_bars, target_cells
+from rubriclab.sinks.pictures import score_cells, share_bars, smallest_mean, target_cells
 from rubriclab.sinks.table import spoken
-from rubriclab.sinks.text import number
+from rubriclab.sinks.text import number, say
 
 HERE = Path(__file__).parent
 INCLUDE = ("answer", "charts", "example", "method", "numbers")
@@ -79,26 +79,13 @@ def footer(findings: Findings) -> str:
 
 def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
     """The method in five lines."""
-    facts = every[0]
-    what = {
-        "criteria": "Each text was judged with the criteria in the list in several orders",
-        "responses": "Several answers were scored in one call, listed in several orders",
-        "pairs": "Each pair of answers was shown in both orders",
-        "lists": "Each list of answers was shown in several orders",
-        "bare": "Each answer was scored without a list of options",
-    }.get(facts.reorder, "Each answer was judged with the score options in the list in several orders")
-    if facts.variant:
-        what = "Each answer was judged under several forms of the prompt"
-    small = findings.reading.smallest
-    step = findings.judgments.arms[facts.condition].step
-    return [
-        f"{what}; all else in the prompt stayed the same.",
-        "Nothing is called an effect unless an exact permutation test of an item's answers over its orders rejects at 5 %.",
-        f"Independent are {count(facts.units, facts.unit)}; intervals are 95 % confidence intervals over them.",
-        f"No is said only where the interval ends below the smallest effect that matters: {small.mean * step:.2f} points, "
-        f"{100 * small.share:.3g} percentage points of a position, {100 * small.single:.3g} in 100 single scores.",
-        "The sample is the data shown: other texts, rubrics, prompts or versions of the judge may give another answer.",
-    ]
+    facts, small = every[0], findings.reading.smallest
+    sizes = {
+        "mean": number(smallest_mean(findings, facts.condition)), "share": f"{100 * small.share:.3g}",
+        "single": f"{100 * small.single:.3g}", "units": count(facts.units, facts.unit),
+    }  # fmt: skip
+    lines = ("design", "test", "intervals", "no", "data")
+    return [say(f"method_{line}", words_of(facts), **sizes) for line in lines]
 
 
 def _part(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.core.topic import MEASURES, REASONS, Caution, Findings, Measure, Row
+from rubriclab.core.topic import REASONS, Caution, Findings, Measure, Row
 from rubriclab.model.judgment import Condition, order_text
 from rubriclab.model.text import printable, shorten
 
@@ -21,20 +21,14 @@ UNKNOWN = "unknown"
 MOST_SHOWN = 40
 SENTENCES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "sentences.toml").read_text("utf-8"))
 """Tables of sentences by their keys; see the file."""
-LEAN_OF_CRITERIA = replace(
-    MEASURES["favours_positions"], name="Largest change of a criterion's score at a position", form=".2f", unit="points"
-)
 
 
 def number(value: float, form: str = ".2f") -> str:
-    """``value`` in a Python format, with a true minus, a no-break space before %, and never a negative zero."""
-    if value is None or not math.isfinite(value):
-        return UNKNOWN
-    text = format(value, form)
-    digits = text.strip("+-%")
-    if not digits.strip("0.,"):
-        text = text.lstrip("+-")
-    return text.replace("-", MINUS).replace("%", NBSP + "%")
+    """``value`` in a Python format, with a true minus, a no-break space before %, and never a negative zero.
+
+    A share that is neither 0 nor 1 is not written as 0 % or 100 %: it gets the decimals that it needs.
+    """
+    return beside(value, (), form)
 
 
 def beside(value: float, limits: Iterable[float], form: str) -> str:
@@ -42,14 +36,25 @@ def beside(value: float, limits: Iterable[float], form: str) -> str:
 
     An end of 4.8 beside a smallest effect of 5 is “4.8”, not “5”; a low end of 0.004 is “0.004”, not “0.00”.
     """
-    kind = form[-1]
-    decimals = int(form[:-1].rpartition(".")[2] or 0)
-    scale = 100 if kind == "%" else 1
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    before, _, after = form[:-1].rpartition(".")
+    decimals, kind = int(after or 0), form[-1]
+    scale, limits = (100, (*limits, -1.0, 0.0, 1.0)) if kind == "%" else (1, tuple(limits))
+    exact = round(value, 12)
     for more in range(4):
-        rounded = round(value * scale, decimals + more)
-        if all((value > x) == (rounded > x * scale) and (value < x) == (rounded < x * scale) for x in limits):
+        rounded = round(exact * scale, decimals + more)
+        if all((exact > x) == (rounded > x * scale) and (exact < x) == (rounded < x * scale) for x in limits):
             break
-    return number(value, f"{form[:-1].rpartition('.')[0]}.{decimals + more}{kind}")
+    text = format(value, f"{before}.{decimals + more}{kind}")
+    if not text.strip("+-%").strip("0.,"):
+        text = text.lstrip("+-")
+    return text.replace("-", MINUS).replace("%", NBSP + "%")
+
+
+def ci(level: float = 0.95) -> str:
+    """“95 % CI”: what an interval is called."""
+    return f"{100 * level:.4g}{NBSP}% CI"
 
 
 def ends(low: float, high: float, form: str = ".2f", level: float = 0.95, limits: Iterable[float] = ()) -> str:
@@ -58,7 +63,7 @@ def ends(low: float, high: float, form: str = ".2f", level: float = 0.95, limits
         return ""
     limits = tuple(limits)
     lower, upper = beside(low, limits, form), beside(high, limits, form)
-    return f"{100 * level:.4g}{NBSP}% CI {lower.removesuffix(NBSP + '%')} to {upper}"
+    return f"{ci(level)} {lower.removesuffix(NBSP + '%')} to {upper}"
 
 
 class _Fields(dict[str, Any]):
@@ -74,7 +79,7 @@ def say(key: str, tables: Iterable[str], **fields: Any) -> str:
     """The sentence ``key`` of the last of these tables that has it, with its fields and other words filled in."""
     given = _Fields(fields)
     given.words = {name: words for table in tables for name, words in SENTENCES.get(table, {}).items()}
-    return given.words[key].format_map(given).replace(" %", NBSP + "%")
+    return re.sub(r"(?<=\d) (?=(?:%|points\b|percentage points\b))", NBSP, given.words[key].format_map(given))
 
 
 def caution_text(caution: Caution) -> str:
@@ -105,10 +110,11 @@ def order_title(shown: Sequence[Any]) -> str:
 
 
 def measure_of(row: Row, conditions: Sequence[Condition] = ()) -> Measure:
-    """How a row is called and written: the lean of criteria is in points, that of options a share."""
-    if row.measure == "favours_positions" and conditions and conditions[row.condition].joint:
-        return LEAN_OF_CRITERIA
-    return row.about
+    """How a row is called and written: the lean of criteria is in points, that of options a share; choices have winners."""
+    asked, about = (conditions[row.condition] if conditions else None), row.about
+    if about.of_points and asked and asked.joint:
+        return replace(about, name=about.of_points, form=".2f", unit="points")
+    return replace(about, name=about.of_choices) if about.of_choices and asked and asked.chooses else about
 
 
 def name(row: Row, conditions: Sequence[Condition] = ()) -> str:
@@ -134,6 +140,15 @@ def reason(row: Row) -> str:
 def inside(row: Row) -> str:
     """The interval of a row, or why it has none."""
     return interval(row) or reason(row)
+
+
+def numbers_of(row: Row, smallest: float = 0.0) -> dict[str, str]:
+    """What a sentence says of a row: ``size``, its number without sign; ``inside``, its interval or why there is none;
+    ``limit``, the smallest effect; with their unit, each on its side of what decides."""
+    unit = f"{NBSP}points" if row.about.unit == "points" else ""
+    known = ends(*row.interval, ".2f", row.level, (0.0, smallest, -smallest))
+    size, limit = (f"{number(value)}{unit}" for value in (abs(row.value), smallest))
+    return {"size": size, "inside": known or reason(row).rstrip("."), "limit": limit}
 
 
 def value_text(row: Row, about: Measure | None = None) -> str:

@@ -125,6 +125,20 @@ def test_pairs_are_void_where_replies_or_repetitions_fail() -> None:
     assert "Mean" not in set(table.frame()["Judge"])
 
 
+def test_fairness_says_what_its_sign_means_and_shares_have_a_decimal() -> None:
+    pairs = [Condition("j", "A", "balanced", "pairs")]
+    rows = [
+        number_row("pc", 0, 0.815),
+        number_row("pf", 0, -0.25),
+        number_row("aic_removed", 0, 3.0, term="quality_gap"),
+    ]
+    table = paper_table(rows_only(pairs, rows), ["pc", "pf"])
+    assert table.columns == ("Position consistency (PC)", "Preference fairness (PF)")
+    assert [cell.text.rstrip(OPEN) for cell in table.lines[0][1] if cell] == ["81.5\u00a0%", "\u22120.250"]
+    assert "PF: plus, the later position is preferred (recency); minus, the earlier one (primacy)." in table.legend
+    assert paper_table(rows_only(pairs, rows), "aic_removed", across="term").columns == ("without the quality gap",)
+
+
 @pytest.mark.papers(15)
 def test_what_the_verdicts_leave_open_is_marked_and_the_rest_is_not() -> None:
     rules = {"first": made.always_first, "steady": made.by_quality}

@@ -11,13 +11,14 @@ from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.topic import REASONS, Row
 from rubriclab.sinks.text import MINUS, NBSP, beside, ends, findings_text, name, number, order_title, p_value, row_text
 from tests.sinks import made
+from tests.tables import comparisons, findings
 
 
 @pytest.mark.parametrize(
     ("value", "form", "text"),
     [
         (-0.074, ".2f", f"{MINUS}0.07"), (-0.004, ".2f", "0.00"), (0.0, "+.2f", "0.00"), (0.614, ".0%", f"61{NBSP}%"),
-        (1234.5, ",.1f", "1,234.5"), (math.nan, ".2f", "unknown"), (math.inf, ".2f", "unknown"),
+        (0.997, ".0%", f"99.7{NBSP}%"), (1.0, ".0%", f"100{NBSP}%"), (1234.5, ",.1f", "1,234.5"), (math.nan, ".2f", "unknown"), (math.inf, ".2f", "unknown"),
     ],
 )  # fmt: skip
 def test_a_number(value: float, form: str, text: str) -> None:
@@ -47,7 +48,7 @@ def test_a_row_is_written_with_its_unit_interval_level_and_test() -> None:
     row = Row("largest_gap", estimate, ends=(0.51, 0.70), test=("F", 0.0001))
     assert row_text(row) == f"0.62{NBSP}points (95{NBSP}% CI 0.51 to 0.70), F: p{NBSP}<{NBSP}0.001"
     wide = Row("position_given_score", estimate, {"score": 4, "position": 1}, ends=(0.5, 0.7), level=0.999)
-    assert row_text(wide) == f"62.0{NBSP}% (99.9{NBSP}% CI 50.0 to 70.0{NBSP}%)"
+    assert row_text(wide) == f"62{NBSP}% (99.9{NBSP}% CI 50 to 70{NBSP}%)"
     assert name(wide) == "Score 4 at position 1"
 
 
@@ -56,7 +57,7 @@ def test_a_test_alone_has_no_number_and_an_estimate_below_its_interval_says_so()
     gate = Row("gate", Estimate(math.nan, none, none), test=("permutation", 0.03))
     assert row_text(gate) == f"permutation: p{NBSP}={NBSP}0.030"
     below = Row("changes_single", Estimate(-0.022, none, none), ends=(0.0, 0.024))
-    assert row_text(below) == f"{MINUS}2.2{NBSP}% (95{NBSP}% CI 0.0 to 2.4{NBSP}%; below 0 only by chance)"
+    assert row_text(below) == f"{MINUS}2{NBSP}% (95{NBSP}% CI 0 to 2{NBSP}%; below 0 only by chance)"
 
 
 def test_the_lean_of_criteria_is_in_points() -> None:
@@ -80,6 +81,18 @@ def test_what_a_label_leaves_out_is_named_beside_it_and_why_there_is_no_number()
     row = Row("line", missing("single_order"), {"against": 2})
     assert name(row) == "Ascending - descending (against 2)"
     assert row_text(row) == f"unknown ({REASONS['single_order'].rstrip('.')})"
+
+
+def test_pairs_have_winners_and_terms_of_a_model_have_names() -> None:
+    said = findings_text(findings(comparisons([[1, 2]] * 12, [[0, 1], [1, 0]])))
+    assert "No order was asked twice: changes of single winners include the judge's own noise." in said
+    assert "Winners changed by the order, beyond noise" in said
+    assert "ingle score" not in said
+    names = [
+        name(Row("aic_removed", missing("dropped"), {"outcome": "PC", "term": term}))
+        for term in ("none", "quality_gap")
+    ]
+    assert names == ["PC: nothing left out", "PC: without the quality gap"]
 
 
 def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:
