@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,12 +64,15 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
         yield from confusion(single)
         several = at[given.several[at]]
         if len(several):
-            among = people_among_themselves(given, several, values)
+            unit, names = given.units(several)
+            ratings = given.ratings[several]
+            ratings = ratings[:, np.isfinite(ratings).any(axis=0)]
+            among = panel({"side": "people"}, arm, names, ratings, values, np.arange(len(several)), unit)
             yield from rows_of(among)
             yield beyond_people(across(given, several, values), among)
     others = yardsticks(arm)
-    again = repeats(arm) if given is not None or others else None
-    yield from rows_of(again) if again else ()
+    if given is not None or others:
+        yield from repeats(arm)
     for other in others:
         yield from judges(arm, other)
 
@@ -80,7 +84,7 @@ def across(given: Rated, at: Ints, values: Floats, other: Floats | None = None) 
     table = None
     if len(values) <= MOST_CATEGORIES:
         theirs = counts(given.ratings[at], values) if other is None else other
-        table = stats.across(call_counts(given.arm, values)[at], theirs, values, given.arm.step, unit, len(names))
+        table = stats.across(of_calls(given.arm, values)[at], theirs, values, given.arm.step, unit, len(names))
     rows = np.column_stack([given.mean[at], given.human[at]])
     apart = stats.difference_sums(rows[:, 0] - rows[:, 1], None, unit, len(names))
     return Side({"side": "single"}, names, len(at), table, rows, unit, apart, centred=False)
@@ -92,29 +96,21 @@ def judges(arm: Arm, other: Arm) -> Iterator[Row]:
     at = given.both
     if len(at):
         values = np.unique(np.concatenate([arm.scores, other.scores]))
-        theirs = call_counts(other, values)[np.searchsorted(other.item_code, arm.item_code[at])]
+        theirs = of_calls(other, values)[np.searchsorted(other.item_code, arm.item_code[at])]
         yield from rows_of(replace(across(given, at, values, theirs), of={"side": "judges", "against": other.code}))
 
 
-def people_among_themselves(given: Rated, at: Ints, values: Floats) -> Side:
-    unit, names = given.units(at)
-    ratings = given.ratings[at]
-    ratings = ratings[:, np.isfinite(ratings).any(axis=0)]
-    return panel({"side": "people"}, given.arm, names, ratings, values, np.arange(len(at)), unit)
-
-
-def repeats(arm: Arm) -> Side | None:
-    """The judge's calls of an item in one order as members of a panel; None where no order was asked twice."""
+def repeats(arm: Arm) -> Iterator[Row]:
+    """The judge's calls of an item in one order as members of a panel, where an order was asked twice."""
     kept = np.flatnonzero(arm.ok)
-    cells, code = np.unique(arm.item[kept] * len(arm.shown) + arm.order[kept], return_inverse=True)
-    size = np.bincount(code, minlength=1)
-    if size.max(initial=0) < 2:
-        return None
-    table = spread_out(code, len(cells), arm.call[kept], arm.value[kept])
-    table, cells = table[size > 1], cells[size > 1]
-    present, group = distinct(cells // len(arm.shown), arm.items)
-    units, unit = distinct(arm.unit[present], arm.units)
-    return panel({"side": "repeats"}, arm, arm.unit_names[units], table, arm.scores, group, unit)
+    cells, code, size = np.unique(
+        arm.item[kept] * len(arm.shown) + arm.order[kept], return_inverse=True, return_counts=True
+    )
+    if size.max(initial=0) > 1:
+        table = spread_out(code, len(cells), arm.call[kept], arm.value[kept])[size > 1]
+        present, group = distinct(cells[size > 1] // len(arm.shown), arm.items)
+        units, unit = distinct(arm.unit[present], arm.units)
+        yield from rows_of(panel({"side": "repeats"}, arm, arm.unit_names[units], table, arm.scores, group, unit))
 
 
 def panel(
@@ -131,19 +127,20 @@ def panel(
     return Side(of, names, len(unit), pairs, table[whole], unit[group[whole]], apart)
 
 
-def _category(given: Floats, values: Floats) -> Ints:
-    return np.searchsorted(values, np.round(given, 6) - 1e-9).astype(np.int64)
+def tally(row: Ints, rows: int, given: Floats, values: Floats) -> Floats:
+    """(rows, k): how often each of ``values`` was ``given`` (n,) in a ``row`` (n,)."""
+    return crossed(row, rows, np.searchsorted(values, np.round(given, 6) - 1e-9), len(values))
 
 
 def counts(table: Floats, values: Floats) -> Floats:
     """(rows, k): how often each of ``values`` is in a row of ``table``, NaN left out."""
     row, column = np.nonzero(np.isfinite(table))
-    return crossed(row.astype(np.int64), len(table), _category(table[row, column], values), len(values))
+    return tally(row, len(table), table[row, column], values)
 
 
-def call_counts(arm: Arm, values: Floats) -> Floats:
+def of_calls(arm: Arm, values: Floats) -> Floats:
     """(items, k): how often each of ``values`` was an item's score."""
-    return crossed(arm.item[arm.rows], arm.items, _category(arm.value[arm.rows], values), len(values))
+    return tally(arm.item[arm.rows], arm.items, arm.value[arm.rows], values)
 
 
 # ----------------------------------------------------------------------------------------------------------------- rows
@@ -158,15 +155,7 @@ def _categories(side: Side) -> dict[str, Estimate]:
         return dict.fromkeys((*SHARES, *stats.COEFFICIENTS), missing("many_values"))
     items = table.pairs.sum(axis=(1, 2))
     made = {name: share(table.alike(steps), items, side.names, balanced=True) for steps, name in enumerate(SHARES)}
-    return made | _coefficients(table, side.names)
-
-
-def _coefficients(table: stats.PairTable, names: Names) -> dict[str, Estimate]:
-    def of(pairs: Floats, both: Floats) -> Floats:
-        return stats.coefficients(pairs, both, table.values)
-
-    made = {}
-    every = jackknife(of, (table.pairs, table.coincidences), names)
+    every = jackknife(partial(stats.coefficients, values=table.values), (table.pairs, table.coincidences), side.names)
     for name, estimate in zip(stats.COEFFICIENTS, every, strict=True):
         explained = _explained(estimate, outside=np.inf if name.startswith("ac") else table.spread)
         made[name] = replace(explained, rule=Fisher(fewest=10, lengthened=name in DISTANCES))
@@ -189,14 +178,14 @@ def _intraclass(side: Side) -> dict[str, Estimate]:
     outside = side.table.spread if side.table else np.inf
     present, code = np.unique(side.unit, return_inverse=True)
     by_unit = stats.intraclass_sums(side.rows, code, len(present))
-    k = side.rows.shape[1]
-    every = jackknife(lambda total: stats.intraclass(total, k), (by_unit,), side.names[present], rule=Fisher(fewest=10))
+    statistic = partial(stats.intraclass, k=side.rows.shape[1])
+    every = jackknife(statistic, (by_unit,), side.names[present], rule=Fisher(fewest=10))
     return {name: _explained(estimate, outside) for name, estimate in zip(ICC, every, strict=True)}
 
 
 def _limits(side: Side) -> dict[str, Estimate]:
     """Mean difference -+ 1.96 sd; of a panel differences are taken both ways, so that their mean is 0."""
-    every = jackknife(lambda total: stats.limits(total, centred=side.centred), (side.apart,), side.names, rule=_LIMIT)
+    every = jackknife(partial(stats.limits, centred=side.centred), (side.apart,), side.names, rule=_LIMIT)
     still = abs(every[1].value - every[0].value) < 1e-9
     made = [missing(e.why) if e.why else plain(e.value, "constant_side") if still else e for e in every]
     return dict(zip(LIMITS, made, strict=True))
@@ -205,9 +194,7 @@ def _limits(side: Side) -> dict[str, Estimate]:
 def beyond_people(single: Side, among: Side) -> Row:
     """Weighted kappa of the judge with people - that of people among themselves, on the items that several rated."""
     mine, theirs = (_categories(side)["kappa_quadratic"] for side in (single, among))
-    difference = replace(mine - theirs, rule=Student(heavy=True))
-    if single.table is None:
-        difference = missing("many_values")
+    difference = replace(mine - theirs, rule=Student(heavy=True)) if single.table else missing("many_values")
     return Row("kappa_difference", difference, counts={"n": single.items})
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from rubriclab.core.answers import cells, from_arms
-from rubriclab.core.arm import Arm
+from rubriclab.core.arm import Arm, grouped
 from rubriclab.core.estimate import missing, plain
 from rubriclab.core.topic import Row, topic
 from rubriclab.core.verdict import MIN_UNITS
@@ -20,27 +21,18 @@ from rubriclab.stats.tests import holm
 @topic("directions", axes={"options"}, per="run")
 def directions(arms: Sequence[Arm]) -> Iterator[Row]:
     """How far apart the leans of two data sets lie, for every two that a judge was asked on in the same way."""
-    judges: dict[tuple[object, ...], dict[str, list[Arm]]] = {}
-    for arm in arms:
-        condition = arm.condition
-        alike = condition.judge, tuple(sorted((k, str(v)) for k, v in condition.variant.items())), condition.positions
-        judges.setdefault(alike, {}).setdefault(condition.dataset, []).append(arm)
-    for sets in judges.values():
-        leans = {name: leans_of_units(group) for name, group in sets.items()}
-        pairs = list(combinations(leans, 2))
-        tests = [difference(leans[first], leans[second]) for first, second in pairs]
+    for group in grouped(arms, lambda about: (about.judge, about.variant_key, about.positions)):
+        sets = [(part[0].code, leans_of_units(part)) for part in grouped(group, lambda about: about.dataset)]
+        pairs = list(combinations(sets, 2))
+        tests = [difference(first, second) for (_, first), (_, second) in pairs]
         adjusted = holm(np.array([p for _, p in tests]))
-        for (first, second), (size, p), p_holm in zip(pairs, tests, adjusted, strict=True):
-            known = np.isfinite(p)
-            counts = {"n": len(leans[first]) + len(leans[second]), "p_holm": float(p_holm)} if known else {}
-            yield Row(
-                "direction_difference",
-                plain(size, "statistic") if known else missing("too_few_units"),
-                {"against": sets[second][0].code},
-                test=("F", p) if known else None,
-                counts=counts,
-                condition=sets[first][0].code,
-            )
+        for ((code, first), (against, second)), (size, p), p_holm in zip(pairs, tests, adjusted, strict=True):
+            about: dict[str, Any] = {"of": {"against": against}, "condition": code}
+            if np.isfinite(p):
+                counts = {"n": len(first) + len(second), "p_holm": float(p_holm)}
+                yield Row("direction_difference", plain(size, "statistic"), test=("F", p), counts=counts, **about)
+            else:
+                yield Row("direction_difference", missing("too_few_units"), **about)
 
 
 def leans_of_units(arms: list[Arm]) -> Floats:
@@ -49,11 +41,9 @@ def leans_of_units(arms: list[Arm]) -> Floats:
     table = cells(from_arms(arms))
     if not table.items:
         return np.zeros((0, table.n))
-    usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
-    unit = np.unique(table.unit[usable], return_inverse=True)[1]
-    units = int(unit.max(initial=-1)) + 1
-    number = np.bincount(unit, minlength=units)[:, None]
-    return sum_by(unit, table.lean[usable], units) / np.maximum(number, 1)
+    usable = np.full(table.items, table.one_order_an_item) | (table.orders > 1)
+    unit, number = np.unique(table.unit[usable], return_inverse=True, return_counts=True)[1:]
+    return sum_by(unit, table.lean[usable], len(number)) / number[:, None]
 
 
 def difference(first: Floats, second: Floats) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.core.arm import Arm
+from rubriclab.core.arm import Arm, grouped
 from rubriclab.core.estimate import Estimate, Rule, average, left_out, mean_over, missing, plain, simultaneous
 from rubriclab.core.intervals import Fisher, Student
 from rubriclab.core.topic import Caution, Chart, Row, topic
@@ -43,11 +43,12 @@ def people(arm: Arm) -> Iterator[Row | Caution]:
 
 def yardsticks(arm: Arm) -> list[Arm]:
     """The first condition of every other judge of these data: is it near people, and are all others near it?"""
-    first: dict[str, Arm] = {}
-    for other in arm.run.arms:
-        if other.condition.dataset == arm.condition.dataset and other.condition.reorder in SCORED:
-            first.setdefault(other.condition.judge, other)
-    return [other for judge, other in first.items() if judge != arm.condition.judge]
+    about = arm.condition
+    others = [other for other in arm.run.arms if other.condition.judge != about.judge]
+    alike = [
+        other for other in others if other.condition.dataset == about.dataset and other.condition.reorder in SCORED
+    ]
+    return [group[0] for group in grouped(alike, lambda condition: condition.judge)]
 
 
 def by_target(
@@ -65,16 +66,12 @@ def by_target(
 # ------------------------------------------------------------------------------------------------- the judge and people
 def correlations(given: Rated, of: Mapping[str, Any] | None = None) -> Iterator[Row]:
     """r, rho and tau-b of an item's mean score with its mean rating."""
-    for measure, statistic, rule in (
-        ("pearson", stats.pearson, BY_Z),
-        ("spearman", stats.spearman, BY_Z),
-        ("kendall", stats.kendall, Fisher(fewest=10)),
-    ):
+    for statistic, rule in ((stats.pearson, BY_Z), (stats.spearman, BY_Z), (stats.kendall, Fisher(fewest=10))):
 
         def estimate(at: Ints, statistic: Any = statistic, rule: Rule = rule) -> Estimate:
             return given.r(at, statistic, rule, "constant_side" if len(at) > 1 else "nothing_rated")
 
-        yield from by_target(given, measure, given.both, estimate, rule, of or {})
+        yield from by_target(given, statistic.__name__, given.both, estimate, rule, of or {})
 
 
 def differences(given: Rated) -> Iterator[Row]:

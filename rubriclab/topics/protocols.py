@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from rubriclab.core.arm import Arm, grouped
-from rubriclab.core.estimate import Estimate, average, missing, ratio
+from rubriclab.core.estimate import Estimate, average, mean_over, missing
 from rubriclab.core.intervals import Fisher, Opaque, Student
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import correlation, debias
@@ -43,6 +44,11 @@ class Asked:
     human: Floats | None
 
     @property
+    def enough(self) -> bool:
+        """Are most items known well enough?"""
+        return bool(self.grid.usable.sum() >= ENOUGH * self.calls.items)
+
+    @cached_property
     def rounds(self) -> Floats:
         """(rounds, items, columns): scores, one round of repeats after the other; NaN where there is none."""
         calls, shape = self.calls, self.grid.count.shape
@@ -64,32 +70,26 @@ def asked(calls: Pooled, column: Ints, columns: int, default: int) -> Asked:
 @topic("protocols", axes={"options", "criteria"}, charts=(Chart("forest", "gain", by="protocol"),), per="run")
 def protocols(arms: Sequence[Arm]) -> Iterator[Row]:
     for group in grouped(arms, lambda condition: condition.setting):
-        calls = pooled([arm for arm in group if not arm.condition.drawn] or group)
-        code, m = calls.widest.code, len(calls.shown)
-        ascending = (calls.shown == np.arange(calls.shown.shape[1])).all(axis=1)
-        shared = np.bincount(calls.order, minlength=m) >= ENOUGH * max(calls.items, 1)
-        why = "nothing_parsed" if not len(calls.value) else "single_order" if m < 2 else ""
-        if why or not shared.all():
-            yield Row("gain", missing(why or "own_orders"), {"protocol": AVERAGE}, condition=code)
+        part = [arm for arm in group if not arm.condition.drawn] or group
+        calls = pooled(part)
+        often = np.bincount(calls.order, minlength=len(calls.shown))
+        why = "nothing_parsed" if not len(calls.value) else "single_order" if len(often) < 2 else ""
+        if why or (often < ENOUGH * max(calls.items, 1)).any():
+            unknown = missing(why or "own_orders")
+            yield Row("gain", unknown, {"protocol": AVERAGE}, condition=calls.widest.code)
             continue
-        default = int(ascending.argmax()) if ascending.any() else int(np.bincount(calls.order, minlength=m).argmax())
-        yield from _of_setting(asked(calls, calls.order, m, default), group)
+        ascending = (calls.shown == np.arange(calls.shown.shape[1])).all(axis=1)
+        of = asked(calls, calls.order, len(often), int((ascending if ascending.any() else often).argmax()))
+        yield from averaged(of, AVERAGE)
+        if of.enough:
+            for number in (number for number in BUDGETS if number <= len(often)):
+                sides = of.grid.column_distance(number)[:, of.grid.default], of.grid.average_distance(number)
+                yield of.row("budget_gain", gain(of, *sides), number)
+            halves = list(halvings(of))
+            yield from best_order(of, halves)
+            if calls.widest.condition.reorder == "options":
+                yield from corrected(of, halves, probabilities(calls, part))
     yield from forms(arms)
-
-
-def _of_setting(of: Asked, group: list[Arm]) -> Iterator[Row]:
-    grid = of.grid
-    if grid.usable.sum() < ENOUGH * of.calls.items:
-        yield of.row("gain", missing("no_repeats"), 1, AVERAGE)
-        return
-    yield from averaged(of, AVERAGE)
-    for calls in [calls for calls in BUDGETS if calls <= grid.count.shape[1]]:
-        sides = grid.column_distance(calls)[:, grid.default], grid.average_distance(calls)
-        yield of.row("budget_gain", gain(of, *sides), calls)
-    halves = list(halvings(of))
-    yield from best_order(of, halves)
-    if of.calls.widest.condition.reorder == "options":
-        yield from corrected(of, halves, probabilities(of.calls, group))
 
 
 def gain(of: Asked, default: Floats, protocol: Floats, stretch: float = 1.0) -> Estimate:
@@ -103,9 +103,7 @@ def gain(of: Asked, default: Floats, protocol: Floats, stretch: float = 1.0) -> 
     known = np.isfinite(default) & np.isfinite(protocol) & of.grid.usable
     if not known.any():
         return missing("no_repeats")
-    unit, units = of.calls.unit[known], len(of.calls.names)
-    count = np.bincount(unit, minlength=units).astype(np.float64)
-    sides = [ratio(sum_by(unit, side[known], units), count, of.calls.names) for side in (default, protocol)]
+    sides = [mean_over(np.where(known, side, np.nan), of.calls.unit, of.calls.names) for side in (default, protocol)]
     a, b = (max(side.value, 0.0) for side in sides)
     influence = stretch * (sides[0].influence - sides[1].influence)
     difference = replace(sides[0], value=a - b, influence=influence, rule=Student(lopsided=True))
@@ -123,6 +121,9 @@ def gain(of: Asked, default: Floats, protocol: Floats, stretch: float = 1.0) -> 
 def averaged(of: Asked, protocol: str) -> Iterator[Row]:
     """As many calls in different columns as there are (MOST at most), against as many in the default one."""
     grid = of.grid
+    if not of.enough:
+        yield of.row("gain", missing("no_repeats"), 1, protocol)
+        return
     k = min(grid.count.shape[1], MOST)
     yield of.row("gain", gain(of, grid.column_distance(k)[:, grid.default], grid.average_distance(k)), k, protocol)
     if of.human is not None:
@@ -191,8 +192,7 @@ def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterato
     """
     calls, grid = of.calls, of.grid
     at = np.flatnonzero((of.column == grid.default) & ((grid.count[:, grid.default] > 1) & grid.usable)[calls.item])
-    made = [] if chances is None else [learn(of, half, chances, at) for half in halves]
-    learnt = [one for one in made if one is not None]
+    learnt = [] if chances is None else [made for half in halves if (made := learn(of, half, chances, at))]
     if len(learnt) < len(halves):
         yield of.row("gain", missing("no_probabilities" if chances is None else "no_prior"), 1, CORRECTED)
         return
@@ -231,9 +231,8 @@ def learn(of: Asked, half: Bools, chances: Floats, at: Ints) -> dict[str, Floats
     return out
 
 
-def probabilities(calls: Pooled, group: list[Arm]) -> Floats | None:
+def probabilities(calls: Pooled, arms: list[Arm]) -> Floats | None:
     """(calls, options): of each score, by what stood where; None where some call has none."""
-    arms = [arm for arm in group if not arm.condition.drawn] or group
     if any(arm.probabilities is None for arm in arms):
         return None
     given = np.concatenate([np.asarray(arm.probabilities, dtype=np.float64) for arm in arms])[calls.kept]
@@ -254,8 +253,4 @@ def forms(arms: Sequence[Arm]) -> Iterator[Row]:
         kept = np.isin(calls.order, default)
         own = {name: getattr(calls, name)[kept] for name in ("item", "order", "value", "call", "kept")}
         part = replace(calls, widest=group[0], **own)
-        made = asked(part, code[part.kept], len(names), 0)
-        if made.grid.usable.sum() < ENOUGH * calls.items:
-            yield made.row("gain", missing("no_repeats"), 1, FORMS)
-        else:
-            yield from averaged(made, FORMS)
+        yield from averaged(asked(part, code[part.kept], len(names), 0), FORMS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,14 +57,17 @@ class Pooled:
 
 def pooled(arms: Sequence[Arm]) -> Pooled:
     """Arms of one setting together."""
-    run, parsed = arms[0].run, np.flatnonzero(np.concatenate([arm.ok for arm in arms]))
-    item_code = np.concatenate([arm.item_code[arm.item] for arm in arms])[parsed]
+    run = arms[0].run
+    parsed = np.flatnonzero(np.concatenate([arm.ok for arm in arms]))
+    code, call = (
+        np.concatenate(part)[parsed] for part in zip(*[(a.item_code[a.item], a.call) for a in arms], strict=True)
+    )
+    value = np.concatenate([arm.value for arm in arms])[parsed]
     starts = np.cumsum([0, *(len(arm.shown) for arm in arms[:-1])])
-    shown, alike = np.unique(np.concatenate([arm.shown for arm in arms]), axis=0, return_inverse=True)
     order = np.concatenate([arm.order + start for arm, start in zip(arms, starts, strict=True)])[parsed]
-    items, item = distinct(item_code, len(run.items))
+    shown, alike = np.unique(np.concatenate([arm.shown for arm in arms]), axis=0, return_inverse=True)
+    items, item = distinct(code, len(run.items))
     units, unit = distinct(run.unit_of_item[items], len(run.unit_names))
-    value, call = (np.concatenate([part[k] for part in [(a.value, a.call) for a in arms]])[parsed] for k in (0, 1))
     widest = max(arms, key=lambda arm: (len(arm.shown), -arm.code))
     return Pooled(widest, item, alike.ravel()[order], value, call, parsed, items, unit, run.unit_names[units], shown)
 
@@ -84,9 +88,9 @@ def reliability(arms: Sequence[Arm]) -> Iterator[Row]:
 def _rows(calls: Pooled, made: Components | None, nothing: str) -> Iterator[Row]:
     about: dict[str, Any] = {"condition": calls.widest.code, "counts": {"n": len(calls.value), "items": calls.items}}
     if made is None or not np.isfinite(made.shares).any():
-        why = nothing if made is None else "constant_scores"
-        yield Row("dependability", missing(why), {"calls": 1}, **about)
-        yield Row("calls_needed", missing(why), **about)
+        unknown = missing(nothing if made is None else "constant_scores")
+        yield Row("dependability", unknown, {"calls": 1}, **about)
+        yield Row("calls_needed", unknown, **about)
         return
     noise_why = "" if made.repeats >= FEWEST_AGAIN else "few_repeats"
 
@@ -94,28 +98,29 @@ def _rows(calls: Pooled, made: Components | None, nothing: str) -> Iterator[Row]
         """The k-th of several numbers that have their ends together."""
         if not np.isfinite(value[k]):
             return missing("no_repeats")
-        rule = Opaque(lambda level: (float(ends(level)[0][k]), float(ends(level)[1][k])), fewest=FEWEST)
-        return Estimate(float(value[k]), np.broadcast_to(0.0, len(calls.names)), calls.names, rule, why)
+        return _of_all(calls, float(value[k]), lambda level: (float(ends(level)[0][k]), float(ends(level)[1][k])), why)
 
     for k, part in enumerate(PARTS):
         if np.isfinite(made.shares[k]):
             why = noise_why if part == "noise" else ""
             yield Row("variance_share", estimate(k, made.shares, made.share_ends, why), {"term": part}, **about)
     orders = bool(np.isfinite(made.variances[0, 1:3]).any())
-    for protocol in ((), (ONE_ORDER,)) if orders else ((ONE_ORDER,),):
-        same = bool(protocol)
-        of = {"protocol": ONE_ORDER} if same else {}
+    for same in (False, True) if orders else (True,):
+        of, why = ({"protocol": ONE_ORDER}, noise_why) if same else ({}, "")
         if same and orders and not np.isfinite(made.variances[0, 3]):
             yield Row("calls_needed", missing("no_repeats"), of, **about)
             continue
-        value = made.dependability(CALLS, one_order=same)
-        why = noise_why if same else ""
+        value, ends = made.dependability(CALLS, one_order=same), partial(made.ends, CALLS, one_order=same)
         for k, number in enumerate(CALLS.tolist()):
-            ends = lambda level, same=same: made.ends(CALLS, level, one_order=same)  # noqa: E731
             yield Row("dependability", estimate(k, value, ends, why), {"calls": number} | of, **about)
         yield Row("calls_needed", calls_needed(calls, made, same, why), of, **about)
     if not orders:
         yield Row("calls_needed", missing("single_order"), **about)
+
+
+def _of_all(calls: Pooled, value: float, ends: Callable[[float], tuple[float, float]], why: str) -> Estimate:
+    """A number of all units together that no single one is a part of."""
+    return Estimate(value, np.broadcast_to(0.0, len(calls.names)), calls.names, Opaque(ends, fewest=FEWEST), why)
 
 
 def calls_needed(calls: Pooled, made: Components, one_order: bool, why: str) -> Estimate:
@@ -137,4 +142,4 @@ def calls_needed(calls: Pooled, made: Components, one_order: bool, why: str) -> 
             return float("nan"), float("nan")
         return fewest(high), min(fewest(low), float(MOST_CALLS))
 
-    return Estimate(value, np.broadcast_to(0.0, len(calls.names)), calls.names, Opaque(ends, fewest=FEWEST), why)
+    return _of_all(calls, value, ends, why)
