@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
@@ -102,11 +103,12 @@ class Run:
 
         ``filters``: condition, item (an item_id), position, score, status, limit.
         """
-        from rubriclab.sinks.table import judgments_frame
-
         if self.store is not None and self.id is not None:
             return self.store.judgments(self.id, **filters)
-        return judgments_frame(self.table, **filters)
+        from rubriclab.store.store import Store
+
+        with TemporaryDirectory() as folder, Store.open(Path(folder) / "lab.duckdb") as store:
+            return store.judgments(store.add_table(self.table), **filters)
 
     def read_as(
         self,

@@ -22,6 +22,7 @@ __all__ = ["DARK", "KINDS", "LIGHT", "chart_of", "draw", "escape"]
 FONT = '"Source Sans", "Source Sans 3", sans-serif'
 ROW = 52
 """Height of a line of cells or of a forest, px."""
+DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def escape(text: str, most: int = 60) -> str:
@@ -51,8 +52,15 @@ def _hover(point: Point) -> str:
     return "<br>".join([f"<b>{lines[0]}</b>", *lines[1:]]) if lines else ""
 
 
-def _figure(palette: Palette, height: int, **margin: int) -> go.Figure:
-    figure = go.Figure()
+def _about(points: Sequence[Point]) -> dict[str, Any]:
+    """What marks say under the pointer, and hand on at a click."""
+    words = [_hover(point) for point in points]
+    return {"hoverinfo": "text", "hovertext": words, "customdata": [dict(point.of) for point in points]}
+
+
+def _figure(palette: Palette, height: int, widths: Sequence[float] = (1.0,), **margin: int) -> go.Figure:
+    """An empty figure of panels beside each other."""
+    figure = go.Figure().set_subplots(1, len(widths), column_widths=list(widths), horizontal_spacing=0.12)
     figure.update_layout(
         height=height,
         paper_bgcolor="rgba(0,0,0,0)",
@@ -62,22 +70,41 @@ def _figure(palette: Palette, height: int, **margin: int) -> go.Figure:
         showlegend=False,
         dragmode=False,
         hoverlabel={"bgcolor": palette.surface, "bordercolor": palette.border, "font_color": palette.text},
+        legend={"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0, "font": {"size": 13}, "traceorder": "normal"},
     )
     shared = {"zeroline": False, "fixedrange": True, "color": palette.muted, "title_font": {"size": 13}, "ticks": ""}
     figure.update_xaxes(showgrid=False, **shared)
-    figure.update_yaxes(gridcolor=palette.grid, **shared)
-    return figure
+    return figure.update_yaxes(gridcolor=palette.grid, **shared)
 
 
-def _whiskers(points: tuple[Point, ...], palette: Palette) -> dict[str, Any]:
+def _dotted(palette: Palette) -> dict[str, Any]:
+    """The line of no effect."""
+    return {"color": palette.reference, "width": 1.5, "dash": "dot"}
+
+
+def _band(palette: Palette) -> dict[str, Any]:
+    """The ground of what is too small to matter."""
+    return {"fillcolor": palette.band, "line_width": 0, "layer": "below"}
+
+
+def _whiskers(points: Sequence[Point], palette: Palette, **more: Any) -> dict[str, Any]:
     if not any(point.has_interval for point in points):
         return {"visible": False}
     up = [point.high - point.value if point.has_interval else None for point in points]
     down = [max(0.0, point.value - point.low) if point.has_interval else None for point in points]
-    return {
-        "type": "data", "symmetric": False, "array": up, "arrayminus": down,
-        "color": palette.muted, "thickness": 1.4, "width": 5,
-    }  # fmt: skip
+    drawn = {"color": palette.muted, "thickness": 1.4, "width": 5} | more
+    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down} | drawn
+
+
+def _axis(update: Callable[..., Any], names: Sequence[str], title: str = "", most: int = 60, **more: Any) -> None:
+    """An axis of names, each at its integer: a category axis would take a numeric name as an index."""
+    ticks = {"tickvals": list(range(len(names))), "ticktext": [escape(name, most) for name in names]}
+    update(title_text=escape(title), **({"range": [-0.5, len(names) - 0.5]} | ticks | more))
+
+
+def _margin(names: Sequence[str], most: int) -> int:
+    """Room for the names of lines, px."""
+    return min(most, 32 + 7 * max(map(len, names), default=1))
 
 
 def bars(picture: Bars, palette: Palette) -> go.Figure:
@@ -86,9 +113,8 @@ def bars(picture: Bars, palette: Palette) -> go.Figure:
     points = picture.points
     colours = [palette.effect if point.decided else palette.neutral for point in points]
     figure.add_bar(
-        x=list(range(len(points))), y=[point.value for point in points], width=0.62,
-        marker={"color": colours, "cornerradius": 3}, error_y=_whiskers(points, palette), hoverinfo="text",
-        hovertext=[_hover(point) for point in points], customdata=[dict(point.of) for point in points],
+        x=list(range(len(points))), y=[point.value for point in points], width=0.62, **_about(points),
+        marker={"color": colours, "cornerradius": 3}, error_y=_whiskers(points, palette),
     )  # fmt: skip
     for k, point in enumerate(points):
         figure.add_annotation(
@@ -96,31 +122,22 @@ def bars(picture: Bars, palette: Palette) -> go.Figure:
             font={"size": 15 if point.decided else 13, "weight": 700 if point.decided else 400},
         )  # fmt: skip
         if math.isfinite(point.expected):
-            figure.add_shape(
-                type="line", x0=k - 0.5, x1=k + 0.5, y0=point.expected, y1=point.expected,
-                line={"color": palette.reference, "width": 1.5, "dash": "dot"},
-            )  # fmt: skip
+            ends = {"x0": k - 0.5, "x1": k + 0.5, "y0": point.expected, "y1": point.expected}
+            figure.add_shape(type="line", line=_dotted(palette), **ends)
     if picture.reference:
         figure.add_annotation(
             xref="paper", x=1.02, y=points[0].expected, text=escape(picture.reference).replace(": ", ":<br>"),
             showarrow=False, xanchor="left", align="left", font={"color": palette.muted, "size": 13},
         )  # fmt: skip
     _axis(figure.update_xaxes, [point.label for point in points], picture.axis)
-    ticks = picture.ticks
-    words = [number(tick, ".0%") for tick in ticks]
-    return figure.update_yaxes(range=[0, picture.most * 1.08], tickvals=ticks, ticktext=words)
-
-
-def _axis(update: Callable[..., Any], names: Sequence[str], title: str, most: int = 60, **more: Any) -> None:
-    """An axis of names, each at its integer: a category axis would take a numeric name as an index."""
-    ticks = {"tickvals": list(range(len(names))), "ticktext": [escape(name, most) for name in names]}
-    update(title_text=escape(title), **({"range": [-0.5, len(names) - 0.5]} | ticks | more))
+    words = [number(tick, ".0%") for tick in picture.ticks]
+    return figure.update_yaxes(range=[0, picture.most * 1.08], tickvals=picture.ticks, ticktext=words)
 
 
 def cells(picture: Cells, palette: Palette) -> go.Figure:
     """A heatmap centred on what each cell would be without an effect; invisible squares over it take hover and clicks."""
-    longest = max((len(line) for line in picture.lines), default=1)
-    figure = _figure(palette, 76 + ROW * max(3, len(picture.lines)), l=min(150, 34 + 7 * longest), t=10)
+    height = 76 + ROW * max(3, len(picture.lines))
+    figure = _figure(palette, height, l=_margin(picture.lines, 150), t=10)
     heat = [[picture.heat(point) if point else None for point in line] for line in picture.points]
     scale = [[0.0, palette.low], [0.5, palette.middle], [1.0, palette.high]]
     figure.add_heatmap(z=heat, zmin=-1, zmax=1, colorscale=scale, showscale=False, xgap=3, ygap=3, hoverinfo="skip")
@@ -131,8 +148,7 @@ def cells(picture: Cells, palette: Palette) -> go.Figure:
     hidden = {"marker": {"opacity": 0}}
     figure.add_scatter(
         x=[x for x, _, _ in at], y=[y for _, y, _ in at], mode="markers", selected=hidden, unselected=hidden,
-        marker={"symbol": "square", "size": 42, "opacity": 0}, hoverinfo="text",
-        hovertext=[_hover(point) for _, _, point in at], customdata=[dict(point.of) for _, _, point in at],
+        marker={"symbol": "square", "size": 42, "opacity": 0}, **_about([point for _, _, point in at]),
     )  # fmt: skip
     _axis(figure.update_xaxes, picture.columns, picture.axes[0])
     _axis(figure.update_yaxes, picture.lines, picture.axes[1], 22, showgrid=False)
@@ -141,7 +157,7 @@ def cells(picture: Cells, palette: Palette) -> go.Figure:
 
 def slopes(picture: Slopes, palette: Palette) -> go.Figure:
     """One thin line an answer between two orders, the mean thick; beside it the difference with its interval."""
-    figure = _figure(palette, 340, t=10)
+    figure = _figure(palette, 340, (0.77, 0.23), t=10)
     flat = (picture.scale[1] - picture.scale[0]) / 16
     for colour, kind in ((palette.reference, 0), (palette.rising, 1), (palette.effect, -1)):
         mine = [(name, a, b) for name, a, b in picture.items if (b - a > flat) - (b - a < -flat) == kind]
@@ -156,122 +172,91 @@ def slopes(picture: Slopes, palette: Palette) -> go.Figure:
         x=[0, 1], y=list(picture.mean), mode="lines+markers", line={"color": palette.text, "width": 3.5},
         marker={"size": 10}, hovertext=[f"Mean {number(mean, '.2f')}" for mean in picture.mean], hoverinfo="text",
     )  # fmt: skip
-    figure.update_xaxes(
-        tickvals=[0, 1], ticktext=[escape(end) for end in picture.ends], range=[-0.15, 1.15], domain=[0, 0.68]
-    )
     known = [*picture.scale, *picture.mean, *(end for item in picture.items for end in item[1:])]
     pad = 0.04 * (max(known) - min(known))
-    figure.update_yaxes(range=[min(known) - pad, max(known) + pad], title_text="Score")
-    _difference(figure, picture, palette)
-    return figure
-
-
-def _difference(figure: go.Figure, picture: Slopes, palette: Palette) -> None:
-    """The right panel: the mean difference, its interval, the band of small effects."""
-    point = picture.difference
-    known = [point.value, *((point.low, point.high) if point.has_interval else ())]
-    reach = 1.4 * max([*(abs(value) for value in known), picture.smallest, 0.1])
-    figure.add_shape(
-        type="rect", xref="x2", yref="y2", x0=-1, x1=1, y0=-picture.smallest, y1=picture.smallest,
-        fillcolor=palette.band, line_width=0, layer="below",
-    )  # fmt: skip
-    figure.add_shape(
-        type="line", xref="x2", yref="y2", x0=-1, x1=1, y0=0, y1=0,
-        line={"color": palette.reference, "width": 1.5, "dash": "dot"},
-    )  # fmt: skip
+    ends = [escape(end) for end in picture.ends]
+    figure.update_xaxes(col=1, tickvals=[0, 1], ticktext=ends, range=[-0.15, 1.15])
+    figure.update_yaxes(col=1, range=[min(known) - pad, max(known) + pad], title_text="Score")
+    # The right panel: the mean difference, its interval, the band of small effects.
+    point, beside = picture.difference, {"row": 1, "col": 2}
+    top = max([point.value, *((point.low, point.high) if point.has_interval else ())])
+    reach = 1.4 * max(abs(point.value), abs(top), abs(point.low) if point.has_interval else 0, picture.smallest, 0.1)
+    figure.add_hrect(y0=-picture.smallest, y1=picture.smallest, **_band(palette), **beside)
+    figure.add_hline(y=0, line=_dotted(palette), **beside)
     figure.add_scatter(
-        x=[0], y=[point.value], xaxis="x2", yaxis="y2", mode="markers", marker={"size": 11, "color": palette.text},
-        error_y=_whiskers((point,), palette) | {"color": palette.text, "thickness": 2.5, "width": 0},
-        hovertext=[_hover(point)], hoverinfo="text",
+        x=[0], y=[point.value], mode="markers", marker={"size": 11, "color": palette.text}, **_about([point]), **beside,
+        error_y=_whiskers([point], palette, color=palette.text, thickness=2.5, width=0),
     )  # fmt: skip
-    figure.add_annotation(
-        xref="x2", yref="y2", x=0, y=max(known), text=escape(point.text), showarrow=False, yshift=13,
-        font={"size": 14, "weight": 700},
-    )  # fmt: skip
-    figure.update_layout(
-        xaxis2={
-            "domain": [0.8, 1], "anchor": "y2", "range": [-1, 1], "tickvals": [0], "ticktext": [escape(point.label)],
-            "fixedrange": True, "color": palette.muted, "showgrid": False, "zeroline": False,
-        },
-        yaxis2={
-            "anchor": "x2", "range": [-reach, reach], "fixedrange": True, "color": palette.muted, "nticks": 6,
-            "gridcolor": palette.grid, "zeroline": False, "tickformat": "+.2f",
-        },
-    )  # fmt: skip
+    text = {"text": escape(point.text), "showarrow": False, "yshift": 13, "font": {"size": 14, "weight": 700}}
+    figure.add_annotation(x=0, y=top, **text, **beside)
+    figure.update_xaxes(col=2, range=[-1, 1], tickvals=[0], ticktext=[escape(point.label)])
+    return figure.update_yaxes(col=2, range=[-reach, reach], nticks=6, tickformat="+.2f")
 
 
 def forest(picture: Forest, palette: Palette) -> go.Figure:
     """Numbers with intervals under each other: a dot, a line, the value above, dotted 0, a green band of small effects."""
     points = picture.points[::-1]
-    longest = max((len(point.label) for point in points), default=1)
-    figure = _figure(palette, 70 + ROW * max(2, len(points)), l=min(190, 30 + 7 * longest), t=12)
-    if picture.smallest == picture.smallest:
-        figure.add_vrect(x0=-picture.smallest, x1=picture.smallest, fillcolor=palette.band, line_width=0, layer="below")
-    figure.add_vline(x=0, line={"color": palette.reference, "width": 1.5, "dash": "dot"})
+    names = [point.label for point in points]
+    figure = _figure(palette, 70 + ROW * max(2, len(points)), l=_margin(names, 190), t=12)
+    if math.isfinite(picture.smallest):
+        figure.add_vrect(x0=-picture.smallest, x1=picture.smallest, **_band(palette))
+    figure.add_vline(x=0, line=_dotted(palette))
+    figure.add_scatter(
+        x=[point.value for point in points], y=list(range(len(points))), mode="markers", **_about(points),
+        marker={"size": 11, "color": palette.reference},
+        error_x=_whiskers(points, palette, color=palette.reference, thickness=2.5, width=0),
+    )  # fmt: skip
     for k, point in enumerate(points):
-        whiskers = _whiskers((point,), palette) | {"color": palette.reference, "thickness": 2.5, "width": 0}
-        figure.add_scatter(
-            x=[point.value], y=[k], mode="markers", marker={"size": 11, "color": palette.reference}, error_x=whiskers,
-            hovertext=[_hover(point)], hoverinfo="text", customdata=[dict(point.of)],
-        )  # fmt: skip
         figure.add_annotation(x=point.value, y=k, text=escape(point.text), showarrow=False, yshift=15)
     figure.update_xaxes(title_text=escape(picture.axis), showgrid=True, gridcolor=palette.grid)
-    _axis(
-        figure.update_yaxes, [point.label for point in points], "", 26, showgrid=False, range=[-0.6, len(points) - 0.4]
-    )
+    _axis(figure.update_yaxes, names, "", 26, showgrid=False, range=[-0.6, len(points) - 0.4])
     return figure
 
 
-DASHES = ("solid", "dash", "dot", "dashdot")
-
-
 def curves(picture: Curves, palette: Palette) -> go.Figure:
-    """Numbers against a level: a line each with whiskers, its name at its right end; colour never stands alone."""
-    figure = _figure(palette, 320, t=14, r=12, l=58)
+    """Numbers against a level: a line each with whiskers, its name in the legend; colour never stands alone."""
+    several = len(picture.curves) > 1
+    height, foot = (320 + 20 * len(picture.curves), 90) if several else (320, 48)
+    figure = _figure(palette, height, t=14, r=12, l=58, b=foot).update_layout(showlegend=several)
     if math.isfinite(picture.smallest):
-        figure.add_hrect(y0=-picture.smallest, y1=picture.smallest, fillcolor=palette.band, line_width=0, layer="below")
+        figure.add_hrect(y0=-picture.smallest, y1=picture.smallest, **_band(palette))
     if math.isfinite(picture.target):
-        figure.add_hline(y=picture.target, line={"color": palette.reference, "width": 1.5, "dash": "dot"})
+        figure.add_hline(y=picture.target, line=_dotted(palette))
     at = picture.at
     for k, curve in enumerate(picture.curves):
         colour = palette.lines[k % len(palette.lines)]
         figure.add_scatter(
             x=[at[point.label] for point in curve.points], y=[point.value for point in curve.points],
-            mode="lines+markers", name=escape(curve.name, 30), marker={"size": 8, "color": colour},
+            mode="lines+markers", name=escape(curve.name, 30), marker={"size": 8, "color": colour}, **_about(curve.points),
             line={"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]},
-            error_y=_whiskers(curve.points, palette) | {"color": colour}, hoverinfo="text",
-            hovertext=[_hover(point) for point in curve.points], customdata=[dict(point.of) for point in curve.points],
+            error_y=_whiskers(curve.points, palette, color=colour),
         )  # fmt: skip
-    if len(picture.curves) > 1:
-        legend = {"orientation": "h", "y": -0.24, "yanchor": "top", "x": 0, "font": {"size": 13}}
-        figure.update_layout(showlegend=True, legend=legend, height=320 + 20 * len(picture.curves), margin_b=90)
-    span = max(at.values()) - min(at.values()) or 1.0
-    ends = [min(at.values()) - 0.08 * span, max(at.values()) + 0.08 * span]
+    low, high = min(at.values()), max(at.values())
+    pad = 0.08 * ((high - low) or 1.0)
     ticks = {"tickvals": list(at.values()), "ticktext": [escape(level, 16) for level in at]}
-    figure.update_xaxes(title_text=escape(picture.axes[0]), range=ends, **ticks)
+    figure.update_xaxes(title_text=escape(picture.axes[0]), range=[low - pad, high + pad], **ticks)
     return figure.update_yaxes(title_text=escape(picture.axes[1]), nticks=6)
 
 
 def stacks(picture: Stacks, palette: Palette) -> go.Figure:
     """Bars of shares above each other: what should be in green, then the first position in orange, the last in blue."""
     rows = picture.stacks[::-1]
-    longest = max(len(stack.label) for stack in rows)
-    figure = _figure(palette, 130 + ROW * max(2, len(rows)), l=min(150, 24 + 7 * longest), r=28, t=10, b=90)
+    names = [stack.name for stack in rows]
+    figure = _figure(palette, 130 + ROW * max(2, len(rows)), l=_margin(names, 150), r=28, t=10, b=90)
     colours = (palette.lines[2], palette.effect, palette.neutral, palette.grid)
     for k, name in enumerate(picture.names):
-        parts = [stack.parts[k] for stack in rows]
+        parts = [stack.points[k] for stack in rows]
         figure.add_bar(
             x=[part.value for part in parts], y=list(range(len(rows))), orientation="h", width=0.6, name=escape(name, 30),
-            marker={"color": colours[k]}, hoverinfo="text", hovertext=[_hover(part) for part in parts],
+            marker={"color": colours[k]}, **_about(parts),
             text=[escape(part.text) if part.value >= 0.08 else "" for part in parts], textposition="inside",
             insidetextanchor="middle", textangle=0,
             textfont={"size": 14, "color": palette.text if k == 3 else palette.ground},
         )  # fmt: skip
     figure.update_layout(barmode="stack", showlegend=True)
-    figure.update_layout(legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0, "traceorder": "normal"})
-    _axis(figure.update_yaxes, [stack.label for stack in rows], "", 22, showgrid=False)
-    ticks = {"tickvals": [0, 0.5, 1], "ticktext": [number(tick, ".0%") for tick in (0, 0.5, 1)]}
-    return figure.update_xaxes(range=[0, 1.001], **ticks)
+    _axis(figure.update_yaxes, names, "", 22, showgrid=False)
+    ticks = (0, 0.5, 1)
+    return figure.update_xaxes(range=[0, 1.001], tickvals=ticks, ticktext=[number(tick, ".0%") for tick in ticks])
 
 
 KINDS: dict[type, Callable[..., go.Figure]] = {

@@ -134,8 +134,8 @@ class Forest:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One line of a chart: a point for each level that it has, in the chart's own order."""
+class Series:
+    """One line of a chart: a point for each level that it has, in the chart's own order; or a bar with its parts."""
 
     name: str
     points: tuple[Point, ...]
@@ -148,7 +148,7 @@ class Curves:
     ``smallest``: half the width of the band of small effects around 0; ``target``: a dotted line.
     """
 
-    curves: tuple[Curve, ...]
+    curves: tuple[Series, ...]
     levels: tuple[str, ...]
     axes: tuple[str, str]
     alt: str
@@ -165,18 +165,10 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class Stack:
-    """One bar whose parts add up to 1."""
-
-    label: str
-    parts: tuple[Point, ...]
-
-
-@dataclass(frozen=True)
 class Stacks:
-    """Bars of shares above each other; ``names``: of the parts, the first is what should be."""
+    """Bars of shares that add up to 1; ``names``: of their parts, the first is what should be."""
 
-    stacks: tuple[Stack, ...]
+    stacks: tuple[Series, ...]
     names: tuple[str, ...]
     alt: str
 

@@ -15,7 +15,7 @@ from rubriclab.core.topic import MEASURES, TOPICS, Chart, Findings, Row
 from rubriclab.model.judgment import level_text
 from rubriclab.model.text import count
 from rubriclab.sinks.facts import CHOICES, Facts, facts_of, words_of
-from rubriclab.sinks.marks import Bars, Cells, Curve, Curves, Forest, Picture, Point, Slopes, Stack, Stacks
+from rubriclab.sinks.marks import Bars, Cells, Curves, Forest, Picture, Point, Series, Slopes, Stacks
 from rubriclab.sinks.text import NBSP, ci, ends, inside, name, number, order_title, say, value_text
 
 MOST_LINES = 120
@@ -175,8 +175,8 @@ def winner_stacks(arm: Arm) -> Stacks | None:
             share = float((kind[mine] == k).mean())
             text = number(share, ".0%")
             parts.append(Point(part, share, text, hover=(f"{label}: {part}", f"{text} {of}")))
-        stacks.append(Stack(label, tuple(parts)))
-    said = ", ".join(f"{part.label} {part.text}" for part in stacks[0].parts)
+        stacks.append(Series(label, tuple(parts)))
+    said = ", ".join(f"{part.label} {part.text}" for part in stacks[0].points)
     alt = f"Stacked bars of {count(int(known.sum()), 'comparison')} asked in several orders: {said}."
     return Stacks(tuple(stacks), names, alt)
 
@@ -375,7 +375,7 @@ def _curves(points: Mapping[tuple[Any, Any], Point], axes: tuple[str, str], alt:
     named: dict[Any, list[Point]] = {}
     for (name_of_line, _), point in points.items():
         named.setdefault(name_of_line, []).append(point)
-    curves = tuple(Curve("" if key is None else str(key), tuple(mine)) for key, mine in named.items())
+    curves = tuple(Series("" if key is None else str(key), tuple(mine)) for key, mine in named.items())
     return Curves(curves, tuple(dict.fromkeys(point.label for point in points.values())), axes, alt, **more)
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.model.judgment import Condition, JudgmentTable, Status, order_text
-from rubriclab.model.text import LabError
+from rubriclab.model.judgment import Condition, Status
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
 
 FACETS = ("position", "score", "target", "candidate", "task", "order", "calls", "protocol", "against")
@@ -68,24 +67,21 @@ def frame(findings: Findings) -> pd.DataFrame:
 
 def frame_of_rows(rows: Sequence[Row], conditions: Sequence[Condition] = ()) -> pd.DataFrame:
     """As ``frame``, of any rows; judge, data set and strategy stand beside them where ``conditions`` are given."""
+    if not rows:
+        return pd.DataFrame(columns=["topic", "measure", "condition", "value", "low", "high", "level"])
     records = []
     for row in rows:
         entry = row_document(row)
         of, counts = entry.pop("of"), entry.pop("counts", {})
-        beside: dict[str, Any] = {}
-        if conditions:
-            condition = conditions[row.condition]
-            beside |= {"judge": condition.judge, "dataset": condition.dataset, "strategy": condition.strategy}
-            beside |= {f"variant_{key}": value for key, value in condition.variant.items()}
-        spread = {key: of.get(key) for key in (*FACETS, *(key for key in of if key not in FACETS))}
-        kept = {f"count_{key}": value for key, value in counts.items() if not isinstance(value, list | dict)}
         head = {key: entry.pop(key) for key in ("topic", "measure", "condition")}
-        records.append(head | beside | spread | entry | kept)
-    if not records:
-        return pd.DataFrame(columns=["topic", "measure", "condition", "value", "low", "high", "level"])
+        if conditions:
+            asked = conditions[row.condition]
+            head |= {"judge": asked.judge, "dataset": asked.dataset, "strategy": asked.strategy}
+            head |= {f"variant_{key}": value for key, value in asked.variant.items()}
+        kept = {f"count_{key}": value for key, value in counts.items() if not isinstance(value, list | dict)}
+        records.append(head | dict.fromkeys(FACETS) | of | entry | kept)
     table = pd.DataFrame(records)
-    empty = [key for key in FACETS if key in table and table[key].isna().all()]
-    return table.drop(columns=empty)
+    return table.drop(columns=[key for key in FACETS if table[key].isna().all()])
 
 
 def conditions_document(findings: Findings) -> list[dict[str, Any]]:
@@ -125,35 +121,6 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
             for caution in findings.cautions
         ],
     }
-
-
-def judgments_frame(
-    table: JudgmentTable,
-    *,
-    condition: int | None = None,
-    item: str | None = None,
-    position: int | None = None,
-    score: float | None = None,
-    status: str | None = None,
-    limit: int | None = 200,
-) -> pd.DataFrame:
-    """One row a judgment of a run that is in no store: the store's own columns, as far as a table has them."""
-    rows, names = table.rows, [value.name.lower() for value in Status]
-    if status is not None and status not in names:
-        raise LabError(f"“{status}” is no status; expected one of {', '.join(names)}.")
-    items = table.items[["item_id", "criterion"]].iloc[rows["item"]].reset_index(drop=True)
-    orders = np.array([order_text(ordering.shown) for ordering in table.orderings] or [""], dtype=object)
-    filled = rows.reset_index(drop=True).assign(
-        item_id=items["item_id"].astype(str), criterion=items["criterion"], ordering=orders[rows["ordering"].to_numpy()],
-        status=np.array(names, dtype=object)[rows["status"].to_numpy()],
-    )  # fmt: skip
-    wanted = {"condition": condition, "item_id": item, "position": position, "score": score, "status": status}
-    for column, value in wanted.items():
-        if value is not None:
-            filled = filled[filled[column] == value]
-    columns = ["call", "condition", "item", "item_id", "criterion", "ordering", "slot", "repeat", "status", "score"]
-    filled = filled[[*columns, "position", "expected", "mass"]].reset_index(drop=True)
-    return filled if limit is None else filled.head(limit)
 
 
 def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:

@@ -58,7 +58,7 @@ def test_classes_of_swapped_pairs_are_those_of_the_paper() -> None:
     assert winner_classes(arm).tolist() == [0, 1, 2, 1, 2, 0, -1]
     picture = winner_stacks(arm)
     assert picture is not None
-    shares = {stack.label: [part.value for part in stack.parts] for stack in picture.stacks}
+    shares = {stack.name: [part.value for part in stack.points] for stack in picture.stacks}
     assert shares == {"all": [2 / 6] * 3, "x": [1 / 3] * 3, "y": [1 / 3] * 3}
     bars = draw(picture).data
     assert [bar.name for bar in bars] == ["same winner", "first twice", "second twice"]

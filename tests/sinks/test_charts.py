@@ -111,7 +111,7 @@ def test_criteria_cells_and_forest() -> None:
     assert forest is not None
     assert [point.label for point in forest.points] == ["Tone", "Length", "Facts"]
     assert forest.alt.count("95") >= 3
-    assert len(draw(forest).data) == 3
+    assert len(draw(forest).data[0].x) == 3
 
 
 def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:

@@ -1,4 +1,4 @@
-"""Rows as a frame, as JSON version 2, as LaTeX; judgments of a run that is in no store."""
+"""Rows as a frame, as JSON version 2, as LaTeX."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from rubriclab.model.text import LabError
-from rubriclab.sinks.table import document, frame, frame_of_rows, judgments_frame, latex
+from rubriclab.sinks.table import document, frame, frame_of_rows, latex
 from tests.sinks import made
 
 KEYS = {
@@ -81,18 +80,3 @@ def test_a_latex_table_of_every_row(findings: made.Findings) -> None:
     assert r"a\_judge" in text
     assert r"\%" in text
     assert "\u2212" not in text
-
-
-def test_judgments_of_a_table() -> None:
-    table = made.options_table({"j": made.always_first}, items=3)
-    every = judgments_frame(table, limit=None)
-    assert len(every) == 36
-    some = judgments_frame(table, item="answer-1", score=2, position=1, status="ok")
-    assert set(some["item_id"]) == {"answer-1"}
-    assert set(some["ordering"]) == {"2 1 3", "2 3 1"}
-    assert len(judgments_frame(table, limit=5)) == 5
-    assert judgments_frame(table, status="refused").empty
-    with pytest.raises(LabError, match="expected one of ok, unparsed"):
-        judgments_frame(table, status="lost")
-    criteria = judgments_frame(made.criteria_table(lambda *_: 3, items=1), limit=3)
-    assert criteria["ordering"].iloc[0] == "Tone|Length|Facts"
