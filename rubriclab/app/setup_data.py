@@ -95,14 +95,14 @@ def _upload(name: str, label: str) -> Table | None:
     table: Table = kept
     with st.container(horizontal=True, vertical_alignment="center"):
         separated = SEPARATORS.get(table.separator or "", "")
-        about = f"{count(len(table.rows), 'row')}, {count(len(table.columns), 'column')}"
+        about = f"{count(table.size, 'row')}, {count(len(table.columns), 'column')}"
         about += f", separated by {separated}" if separated else ""
         file_name = safe(st.session_state[f"setup {name} file"], 60)
         st.markdown(f":material/draft: **{file_name}** · {about}", width="content")
         st.button("Replace", icon=":material/upload:", type="tertiary", on_click=_replace, args=(name,))
     if table.note:
         st.caption(safe(table.note, 300))
-    _show_rows(table.columns, table.rows[:2], "The first two rows of the file")
+    _show_rows(table.columns, table.first(2), "The first two rows of the file")
     return table
 
 
@@ -130,7 +130,7 @@ def _columns(table: Table) -> None:
 
     held = draft()
     guess = guess_columns(table, held.rubric)
-    mark = digest(list(table.columns), len(table.rows))[:8]
+    mark = digest(list(table.columns), table.size)[:8]
     columns = list(table.columns)
     if not guess.matched:
         st.markdown("We could not match your column names, so we guessed from the contents. **Is this right?**")
@@ -220,7 +220,7 @@ def _judgments(table: Table) -> None:
     from rubriclab.data.scores import REQUIRED, column_names, guess_kind, read_judgments
 
     columns = list(table.columns)
-    mark = digest(columns, len(table.rows))[:8]
+    mark = digest(columns, table.size)[:8]
     guess = column_names(table, None, None)
     guessed = guess_kind(table, guess)
     kind_key = preset(f"judged-kind-{mark}", guessed if guessed in JUDGMENT_KINDS else "scores")
@@ -258,8 +258,9 @@ def _judgments(table: Table) -> None:
 
 def _order_column(table: Table) -> str | None:
     """The first column whose first cell lists three things or more."""
-    cells = table.rows[0] if len(table.rows) else []
-    listed = (name for name, cell in zip(table.columns, cells, strict=True) if ORDER.fullmatch(cell.strip()))
+    listed = (
+        name for name, cell in zip(table.columns, table.first(1)[0], strict=True) if ORDER.fullmatch(cell.strip())
+    )
     return next(listed, None)
 
 

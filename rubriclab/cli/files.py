@@ -44,11 +44,14 @@ def import_file(
     with opened(store, must_exist=False) as lab:
         infos = [lab.store.run(lab.store.add_table(*parts)) for parts in made]
     imported = [{"run": info.id, "name": info.name, "judgments": info.done} for info in infos]
+    for entry, (table, *_) in zip(imported, made, strict=True):
+        entry |= {"note": table.made_with["note"]} if "note" in table.made_with else {}
     if json:
         document: dict[str, Any] = dict(imported[0])
         return Outcome(document if len(imported) == 1 else document | {"runs": imported})
     lines = [
         f"{entry['name']}: {count(int(str(entry['judgments'])), 'call')} · rubriclab results {entry['run']}"
+        + (f"\n{entry['note']}" if "note" in entry else "")
         for entry in imported
     ]
     return Outcome("\n".join(lines))

@@ -1,4 +1,7 @@
-"""Columns of a table of judgments in, codes of their distinct texts out: what every kind of import stands on."""
+"""A table of judgments in, the table that every number starts from out: what its kinds have in common, by codes.
+
+A column is read as codes of its distinct texts, so that millions of rows take seconds; each text is parsed once.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,25 @@ import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from rubriclab.data.tables import Table, number
-from rubriclab.model import orders as designs
+from rubriclab.data.limits import refusal
+from rubriclab.data.tables import Table, as_list, number
 from rubriclab.model.data import MAX_ID
-from rubriclab.model.judgment import JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering
+from rubriclab.model.judgment import JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Reorder, Status
+from rubriclab.model.orders import STRATEGIES
 from rubriclab.model.text import LabError, digest, look_alike, shorten
 
 TEXTS = ("response", "instruction")
 MAX_SMALL = 32_767
 MAX_ORDER = 20_000
 """Signs of an order that lists ids or names."""
+Line = tuple[Any, ...]
+"""What a call lists, in its order: scores, or names of criteria, answers or candidates."""
 Value = TypeVar("Value")
 Key = TypeVar("Key", bound=Hashable)
 
@@ -42,15 +49,103 @@ class Coded:
         return int(np.flatnonzero(self.code == code)[0])
 
 
-class CodedTable:
-    """A table's columns by role, as codes. ``names``: the column of each role; ``long``: roles of up to MAX_ORDER signs."""
+class Reader:
+    """Judgments of one kind. ``names``: the column of each role; ``long``: roles of up to MAX_ORDER signs.
 
-    def __init__(self, table: Table, names: Mapping[str, Any], long: tuple[str, ...] = ()) -> None:
-        self.table, self.long = table, long
-        self.rows = len(table.rows)
-        human = names.get("human") or []
-        self.people = {f"human {column}": column for column in ([human] if isinstance(human, str) else human)}
+    A kind says what its calls list (``orders``), what they are about (``about``) and what was answered (``answers``).
+    """
+
+    reorder: Reorder
+    long: tuple[str, ...] = ()
+
+    def __init__(self, table: Table, names: Mapping[str, Any]) -> None:
+        self.table, self.rows = table, table.size
+        self.people = {f"human {column}": column for column in as_list(names.get("human"))}
         self.names = {**names, **self.people}
+
+    def orders(self) -> tuple[Sequence[Line], Coded]:
+        """(the different orders as shown, the order of each row)."""
+        raise NotImplementedError
+
+    def canonical(self, line: Line) -> Line:
+        """What an order lists, in the order that slots and designs are counted by."""
+        return tuple(sorted(line))
+
+    def about(self, dataset: Coded, order: Coded) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
+        """(columns of the items, item of each row, subject of each row: what one order is about)."""
+        raise NotImplementedError
+
+    def answers(self, dataset: Coded, order: Coded) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Of each row (was it read?, score, position from 1 or 0, slot)."""
+        raise NotImplementedError
+
+    def scale(self, line: Line, dataset: int) -> tuple[float, ...]:
+        """The scores that a call with these options may give, in a data set by its code."""
+        return ()
+
+    def moved(self, order: np.ndarray) -> bool:
+        """Whether what a condition's orders list stood at several positions: else nothing was drawn."""
+        return True
+
+    def labels(self, line: Line) -> tuple[str, ...]:
+        """What stands for each option in the prompt."""
+        return ()
+
+    def read(self, name: str) -> JudgmentTable:
+        judge, dataset = self.coded("judge", "judge"), self.coded("dataset", PurePath(self.table.name).stem or "data")
+        strategy = self.coded("strategy")
+        for column in (judge, dataset, strategy):
+            self.refuse_look_alikes(column.name, column.texts, column.row_of)
+        self.shown, order = self.orders()
+        self.refuse_names_alike(order)
+        self.whole = [self.canonical(line) for line in self.shown]
+        columns, item, subject = self.about(dataset, order)
+        read, score, position, slot = self.answers(dataset, order)
+        # A condition's calls list the same options or criteria; of answers and candidates only as many.
+        same = self.reorder in ("options", "criteria")
+        sets = distinct_of([line if same else len(line) for line in self.whole])[0]
+        condition, first = joint(judge.code, dataset.code, sets[order.code], strategy.code)
+        if len(first) > MAX_SMALL:
+            words = f" has {len(first):,} conditions (judge x data set x strategy); at most {MAX_SMALL:,} are read."
+            raise refusal(self.table.name, f"{words} Is a column of ids named judge, dataset or strategy?")
+        repeat = self.repeats(condition, item, order.code)
+        call, _ = joint(condition, subject, order.code, repeat)
+        local, distinct = distinct_of(
+            [tuple(map(whole.index, line)) for whole, line in zip(self.whole, self.shown, strict=True)]
+        )
+        conditions = []
+        for code, own in enumerate(parted(condition, len(first))):
+            row = first[code]
+            line, name_of = self.whole[order.code[row]], strategy.texts[strategy.code[row]]
+            design, drawn = design_of(subject[own], local[order.code[own]], distinct, len(np.unique(call[own])))
+            drawn = (drawn and self.moved(order.code[own])) or name_of.casefold() == "random"
+            conditions.append(
+                Condition(
+                    judge.texts[judge.code[row]], dataset.texts[dataset.code[row]],
+                    name_of or ("alone" if len(line) == 1 else design), self.reorder, self.scale(line, dataset.code[row]),
+                    line if self.reorder == "criteria" else (), len(line), drawn=drawn,
+                )
+            )  # fmt: skip
+        rows = {
+            "condition": condition, "item": item, "ordering": order.code, "slot": slot, "repeat": repeat, "call": call,
+            "status": np.where(read, Status.OK, Status.UNPARSED), "score": score, "position": position,
+        }  # fmt: skip
+        # Sorted by condition and call, calls counted from 0.
+        unknown = dict.fromkeys(("expected", "mass"), np.full(self.rows, np.nan))
+        frame = pd.DataFrame({**rows, **unknown}, columns=list(JUDGMENT_COLUMNS))
+        frame = frame.iloc[np.lexsort((frame["slot"], frame["call"], frame["condition"]))].reset_index(drop=True)
+        new = np.diff(frame["call"].to_numpy(), prepend=-1) != 0
+        frame["call"] = np.cumsum(new) - 1
+        hashed = int(pd.util.hash_pandas_object(frame, index=False).to_numpy().sum(dtype=np.uint64))
+        return JudgmentTable(
+            run=digest(name, hashed, columns["item_id"])[:12], name=name, conditions=tuple(conditions),
+            items=pd.DataFrame({role: pd.Series(cells, dtype=object) for role, cells in columns.items()}),
+            orderings=tuple(Ordering(tuple(line), self.labels(line)) for line in self.shown), rows=frame,
+            planned=tuple(np.bincount(frame["condition"][new], minlength=len(conditions)).tolist()),
+            made_with={"imported": self.table.name} | ({"note": self.table.note} if self.table.note else {}),
+        )  # fmt: skip
+
+    # ---- columns
 
     def coded(self, role: str, default: str = "", *, required: bool = False) -> Coded:
         """A column as codes of its texts without blanks around; ``default`` where there is none or a cell is empty."""
@@ -60,37 +155,43 @@ class CodedTable:
         merged, distinct = pd.factorize(np.array([text.strip() or default for text in texts], dtype=object))
         column = Coded(role, merged[codes].astype(np.int64), list(distinct))
         if required and column.blank >= 0:
-            where = self.where(column.row_of(column.blank), role)
-            raise LabError(f"{where}: the cell is empty; every judgment needs its {role}.")
+            raise self.fault(column.row_of(column.blank), role, f"the cell is empty; every judgment needs its {role}.")
         most = MAX_ORDER if role in self.long else MAX_ID
         for code, text in enumerate(column.texts):
             if len(text) > most and role not in TEXTS:
-                where = self.where(column.row_of(code), role)
-                raise LabError(f"{where}: {len(text):,} signs (“{shorten(text, 40)}”); at most {most:,} are read.")
+                words = f"{len(text):,} signs (“{shorten(text, 40)}”); at most {most:,} are read."
+                raise self.fault(column.row_of(code), role, words)
         return column
 
-    def where(self, row: int, role: str) -> str:
-        return self.table.where(row, self.names.get(role, role))
+    def fault(self, row: int, role: str, words: str) -> LabError:
+        return self.table.fault(int(row), self.names.get(role, role), words)
 
     def parsed(self, column: Coded, parse: Callable[[str], Value | None], expected: str) -> list[Value]:
         """Each distinct text parsed once. Raises LabError for the first row of one that is not as expected."""
         values = [parse(text) for text in column.texts]
         if None in values:
             code = values.index(None)
-            where = self.where(column.row_of(code), column.name)
-            raise LabError(f"{where}: “{shorten(column.texts[code])}” is not {expected}.")
+            raise self.fault(column.row_of(code), column.name, f"“{shorten(column.texts[code])}” is not {expected}.")
         return [value for value in values if value is not None]
 
-    def refuse_look_alikes(self, ids: Coded) -> None:
+    def refuse_look_alikes(self, role: str, names: Sequence[str], row_of: Callable[[int], int]) -> None:
+        """Raises LabError for two names that differ in case, blanks or invisible signs alone."""
         seen: dict[str, int] = {}
-        for code, text in enumerate(ids.texts):
+        for code, text in enumerate(names):
             other = seen.setdefault(look_alike(text), code)
             if other != code:
-                line = self.table.where(ids.row_of(other)).rpartition(", ")[2]
-                raise LabError(
-                    f"{self.where(ids.row_of(code), ids.name)}: the id “{shorten(text)}” looks like "
-                    f"“{shorten(ids.texts[other])}” in {line}. Write them alike, or tell them apart."
-                )
+                words = f"“{shorten(text)}” looks like “{shorten(names[other])}” in {self.table.line(row_of(other))}"
+                raise self.fault(row_of(code), role, f"{words}. Write them alike, or tell them apart.")
+
+    def refuse_names_alike(self, order: Coded) -> None:
+        """As ``refuse_look_alikes``, of what the orders list."""
+        first: dict[str, int] = {}
+        for code, line in enumerate(self.shown):
+            for name in line:
+                first.setdefault(name, code)
+        if self.reorder != "options":
+            codes = list(first.values())
+            self.refuse_look_alikes(order.name, list(first), lambda code: order.row_of(codes[code]))
 
     def agreed(self, column: Coded, item: np.ndarray, items: int) -> np.ndarray:
         """Code of each item; its rows agree or are empty, as are items with a code beyond the texts. Raises LabError."""
@@ -101,49 +202,41 @@ class CodedTable:
         odd = given[column.code[given] != code[item[given]]]
         if odd.size:
             row = int(odd[0])
-            raise LabError(
-                f"{self.where(row, column.name)}: “{shorten(column.texts[column.code[row]])}”, but an earlier row of the "
-                f"same item has “{shorten(column.texts[code[item[row]]])}”. Rows of one item have to agree."
-            )
+            earlier = shorten(column.texts[code[item[row]]])
+            words = f"“{shorten(column.texts[column.code[row]])}”, but an earlier row of the same item has “{earlier}”"
+            raise self.fault(row, column.name, f"{words}. Rows of one item have to agree.")
         return code
 
-    def repeats(self) -> np.ndarray | None:
-        """(rows,): the column that counts repeats, None where there is none."""
+    def ratings(
+        self, item: np.ndarray, items: int, value: Callable[[int, str], float | None], expected: Callable[[int], str]
+    ) -> list[dict[str, float]]:
+        """What each rater says of each item. ``value``: of an item's cell, None where it is not as ``expected``."""
+        ratings: list[dict[str, float]] = [{} for _ in range(items)]
+        for role, rater in self.people.items():
+            column = self.coded(role)
+            texts = [*column.texts, ""]
+            for k, code in enumerate(self.agreed(column, item, items)):
+                if texts[code] and (given := value(k, texts[code])) is not None:
+                    ratings[k][rater] = given
+                elif texts[code]:
+                    row = int(np.flatnonzero((item == k) & (column.code == code))[0])
+                    raise self.fault(row, role, f"“{shorten(texts[code])}” {expected(k)}.")
+        return ratings
+
+    def repeats(self, condition: np.ndarray, item: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """(rows,): the same order of an item again is a repeat; a column that counts them has to tell them apart."""
         if "repeat" not in self.names:
-            return None
+            return rank_within(joint(condition, item, order)[0])
         column = self.coded("repeat")
         counts = self.parsed(column, _repeat, f"a whole number from 0 to {MAX_SMALL:,}")
-        return np.asarray(np.array(counts, dtype=np.int64)[column.code])
-
-    def conditions(self, *codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(condition of each row, first row of each). Raises LabError for more than fit."""
-        condition, first = joint(*codes)
-        if len(first) > MAX_SMALL:
-            raise LabError(
-                f"“{shorten(self.table.name)}” has {len(first):,} conditions (judge x data set x strategy); at most "
-                f"{MAX_SMALL:,} are read. Is a column of ids named judge, dataset or strategy?"
-            )
-        return condition, first
-
-    def judgments(
-        self, name: str, conditions: Sequence[Condition], items: pd.DataFrame, orderings: Sequence[Ordering], rows: Rows
-    ) -> JudgmentTable:
-        """The run: rows sorted by condition and call, calls counted from 0."""
-        unknown = dict.fromkeys(("expected", "mass"), np.full(self.rows, np.nan))
-        frame = pd.DataFrame({**rows, **unknown}, columns=list(JUDGMENT_COLUMNS))
-        frame = frame.iloc[np.lexsort((frame["slot"], frame["call"], frame["condition"]))].reset_index(drop=True)
-        new = np.diff(frame["call"].to_numpy(), prepend=-1) != 0
-        frame["call"] = np.cumsum(new) - 1
-        hashed = int(pd.util.hash_pandas_object(frame, index=False).to_numpy().sum(dtype=np.uint64))
-        return JudgmentTable(
-            run=digest(name, hashed, items["item_id"].tolist())[:12], name=name, conditions=tuple(conditions),
-            items=items, orderings=tuple(orderings), rows=frame,
-            planned=tuple(np.bincount(frame["condition"][new], minlength=len(conditions)).tolist()),
-            made_with={"imported": self.table.name},
-        )  # fmt: skip
-
-
-Rows = Mapping[str, np.ndarray]
+        repeat = np.asarray(np.array(counts, dtype=np.int64)[column.code])
+        group, first = joint(condition, item, order, repeat)
+        twice = np.flatnonzero(first[group] != np.arange(self.rows))
+        if twice.size:
+            row = int(twice[0])
+            words = f"the same judge, item, order and repeat as in {self.table.line(first[group[row]])}"
+            raise self.fault(row, "repeat", f"{words}. Count the repeats, or leave the column out.")
+        return repeat
 
 
 def parted(condition: np.ndarray, conditions: int) -> Iterator[np.ndarray]:
@@ -165,17 +258,12 @@ def design_of(subject: np.ndarray, order: np.ndarray, lines: Sequence[tuple[int,
     return name, bool(kinds.size > 1 and kinds.size * subjects >= 2 * cells and calls < 1.5 * cells)
 
 
-def recognised(shown: Sequence[tuple[Any, ...]], options: tuple[Any, ...]) -> str:
+def recognised(shown: Sequence[Line], options: Line) -> str:
     """The design of ``options`` whose orders these are: fixed, descending, balanced, williams, all; else ``custom``."""
     lines = set(shown)
-    if lines == {options}:
-        return "fixed"
-    if lines == {options[::-1]}:
-        return "descending"
-    if lines == set(designs.balanced(options)):
-        return "balanced"
-    if lines == set(designs.williams(options)):
-        return "williams"
+    for kind, about in STRATEGIES.items():
+        if kind != "all" and about.orders is not None and set(about.orders(options)) == lines:
+            return kind
     return "all" if len(lines) == math.factorial(len(options)) else "custom"
 
 
@@ -201,24 +289,17 @@ def distinct_of(values: Sequence[Key]) -> tuple[np.ndarray, list[Key]]:
 
 def rank_within(group: np.ndarray) -> np.ndarray:
     """How many rows of the same group stand before each row."""
-    order = np.argsort(group, kind="stable")
-    ordered = group[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    rank = np.empty(len(group), dtype=np.int64)
-    rank[order] = np.arange(len(group)) - np.repeat(starts, np.diff(np.append(starts, len(group))))
-    return rank
+    return pd.Series(group).groupby(group).cumcount().to_numpy()
 
 
-def names_shown(text: str) -> tuple[str, ...] | None:
-    """Two or more different names between bars, else None."""
-    names = ids_shown(text)
-    return names if names is not None and len(names) > 1 else None
+def names_shown(most: int, least: int = 2) -> Callable[[str], Line | None]:
+    """A reader of ``least`` to ``most`` different names between bars; it gives None for anything else."""
 
+    def names_of(text: str) -> Line | None:
+        names = tuple(part.strip() for part in text.split("|"))
+        return names if len(set(names)) == len(names) and all(names) and least <= len(names) <= most else None
 
-def ids_shown(text: str) -> tuple[str, ...] | None:
-    """One or more different names between bars, else None."""
-    names = tuple(part.strip() for part in text.split("|"))
-    return names if len(set(names)) == len(names) and all(names) else None
+    return names_of
 
 
 def number_or_blank(text: str) -> float | None:

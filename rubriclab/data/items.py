@@ -5,17 +5,16 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from rubriclab.data.limits import MAX_ROWS
-from rubriclab.data.tables import Table, number
+from rubriclab.data.limits import MAX_ROWS, refusal
+from rubriclab.data.tables import Columns, Table, as_list, chosen_columns, number
 from rubriclab.model.data import MAX_ID, DataSet, Item, Rubric
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
-
-Columns = Mapping[str, str | Sequence[str]]
 
 # Names that columns have, most telling first: English, then German, Spanish, French, Portuguese, Italian.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -68,7 +67,7 @@ class Guess:
 def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
     """Which column has which role, by names, then by contents; whoever brought the file has the last word."""
     names = {_plain(column): column for column in reversed(table.columns)}
-    cells = {column: [cell.strip() for cell in _first_cells(table, column)] for column in table.columns}
+    cells = {column: [cell.strip() for cell in table.column(column, LOOKED_AT)] for column in table.columns}
     length = {name: float(np.mean([len(cell) for cell in part if cell] or [0])) for name, part in cells.items()}
     numeric = {name for name, part in cells.items() if _numeric(part)}
     free = [name for name in table.columns if not REFERENCE.fullmatch(name)]
@@ -142,11 +141,6 @@ def _stem(column: str) -> str:
     return re.sub(r"(\d+|_[^_]+)$", "", _plain(column))
 
 
-def _first_cells(table: Table, column: str) -> list[str]:
-    cells = table.data.column(column).slice(0, LOOKED_AT).to_pylist()
-    return ["" if cell is None else cell for cell in cells]
-
-
 def _numeric(cells: Sequence[str]) -> bool:
     given = [cell for cell in cells if cell]
     return bool(given) and sum(number(cell) is not None for cell in given) >= 0.9 * len(given)
@@ -178,60 +172,40 @@ def items_of(table: Table, columns: Columns, name: str = "") -> DataSet:
     Rows of one item may differ in rater. Answers to one instruction become a group where no column names groups. Raises
     LabError naming line, column, value and cure.
     """
-    known = _checked(table, columns)
-    if len(table.rows) > MAX_ROWS:
-        raise LabError(f"“{shorten(table.name)}” has {len(table.rows):,} rows; {MAX_ROWS:,} are read. Split it.")
-    cells = {
-        role: [cell.strip() for cell in table.column(column)]
-        for role, column in known.items()
-        if isinstance(column, str)
-    }
-    for role in TEXTS:
-        if role in known:
-            cells[role] = table.column(str(known[role]))  # as they are, blanks and all
-    used = [row for row, answer in enumerate(cells["response"]) if answer.strip()]
-    if not used:
-        raise LabError(
-            f"“{shorten(table.name)}”: no row has an answer in “{known['response']}”. Choose another column."
-        )
-    items = _with_groups(_Rows(table, known, cells).items(used), cells)
-    left_out = len(table.rows) - len(used)
-    note = f"; {count(left_out, 'row')} without an answer left out" if left_out else ""
-    return DataSet(name or table.name, tuple(items), f"{table.name}{note}")
-
-
-def _checked(table: Table, columns: Columns) -> dict[str, str | list[str]]:
-    """The columns by role without empty choices. Raises LabError for unknown roles and columns, and without an answer."""
-    known = {role: value if isinstance(value, str) else [*value] for role, value in columns.items() if value}
-    for role, value in known.items():
-        if role not in ROLES:
-            raise LabError(f"columns: “{shorten(role)}” is no role of a column; expected one of {', '.join(ROLES)}.")
-        if role != "human" and not isinstance(value, str):
-            raise LabError(f"columns: {role} is {value}; expected the name of one column.")
-        for column in [value] if isinstance(value, str) else value:
-            table.require(column)
+    known = chosen_columns(table, columns, ROLES)
     if "response" not in known:
-        raise LabError(f"“{shorten(table.name)}”: which column has the answers to score? Choose one of {table.listed}.")
-    if "rater" in known and not isinstance(known.get("human"), str) and len(known.get("human", ())) != 1:
+        raise refusal(table.name, f": which column has the answers to score? Choose one of {table.listed}.")
+    if "rater" in known and len(as_list(known.get("human"))) != 1:
         raise LabError("With a column of raters, ratings stand in one column: choose exactly one human score.")
-    return known
+    if table.size > MAX_ROWS:
+        raise refusal(table.name, f" has {table.size:,} rows; {MAX_ROWS:,} are read. Split it.")
+    rows = _Rows(table, known)
+    used = [row for row, answer in enumerate(rows.cells["response"]) if answer.strip()]
+    if not used:
+        raise refusal(table.name, f": no row has an answer in “{known['response']}”. Choose another column.")
+    items = _with_groups(rows.items(used), rows.cells)
+    left_out = table.size - len(used)
+    note = f"{count(left_out, 'row')} without an answer left out" if left_out else ""
+    origin = "; ".join(filter(None, [table.name, table.note.rstrip("."), note]))
+    return DataSet(name or table.name, tuple(items), origin)
 
 
 class _Rows:
-    """Rows of a table as items."""
+    """Rows of a table as items. ``cells``: by role, without blanks around them but for texts."""
 
-    def __init__(self, table: Table, known: Columns, cells: Mapping[str, list[str]]) -> None:
-        self.table, self.known, self.cells = table, known, cells
-        human = known.get("human", [])
-        self.people = {column: table.column(column) for column in ([human] if isinstance(human, str) else human)}
+    def __init__(self, table: Table, known: Mapping[str, Any]) -> None:
+        self.table, self.known = table, known
+        self.cells = {
+            role: [cell if role in TEXTS else cell.strip() for cell in table.column(column)]
+            for role, column in known.items()
+            if role != "human"
+        }
+        self.people = {column: table.column(column) for column in as_list(known.get("human"))}
         self.references = {name: table.column(name) for name in table.columns if REFERENCE.fullmatch(name)}
-        self.texts = [part for part in ("response", "instruction", "reference", "prompt", "candidate") if part in cells]
+        self.same = [role for role in ("response", "instruction", "reference", "prompt", "candidate") if role in known]
 
-    def where(self, row: int, role: str) -> str:
-        return self.table.where(row, str(self.known[role]))
-
-    def line(self, row: int) -> str:
-        return self.table.where(row).rpartition(", ")[2]
+    def fault(self, row: int, role: str, words: str) -> LabError:
+        return self.table.fault(row, self.known[role], words)
 
     def cell(self, row: int, role: str) -> str | None:
         return self.cells[role][row] or None if role in self.cells else None
@@ -243,76 +217,54 @@ class _Rows:
         text = self.cells["item_id"][row]
         if not text or len(text) > MAX_ID:
             why = f"{len(text):,} signs (“{shorten(text, 40)}”); at most {MAX_ID:,} are read" if text else "no id"
-            raise LabError(f"{self.where(row, 'item_id')}: {why}. Choose another column as the id, or leave it out.")
+            raise self.fault(row, "item_id", f"{why}. Choose another column as the id, or leave it out.")
         return text
 
-    def ratings(self, row: int) -> dict[str, float]:
-        """The scores of people in a row by their column."""
-        given = {}
+    def ratings(self, row: int) -> Iterator[tuple[str, float]]:
+        """The scores of people in a row, each with its rater: the column, or the cell of the column of raters."""
         for column, cells in self.people.items():
-            value = number(cells[row])
-            if value is not None:
-                given[column] = value
-            elif cells[row].strip():
-                raise LabError(
-                    f"{self.table.where(row, column)}: “{shorten(cells[row])}” is no score of a person; expected a number "
-                    "from -1e9 to 1e9. Leave the cell empty where there is none."
-                )
-        return given
+            value, rater = number(cells[row]), self.cell(row, "rater") if "rater" in self.cells else column
+            if value is not None and rater is None:
+                raise self.fault(row, "rater", "a rating without a rater. Name the rater, or leave the row out.")
+            if value is None and cells[row].strip():
+                words = f"“{shorten(cells[row])}” is no score of a person; expected a number from -1e9 to 1e9."
+                raise self.table.fault(row, column, f"{words} Leave the cell empty where there is none.")
+            if value is not None and rater is not None:
+                yield rater, value
 
     def items(self, used: Sequence[int]) -> list[Item]:
         """A row an item; with a column of raters, rows of one item (by its id, else by its texts) differ in rater."""
         by_rater = "rater" in self.cells
         first: dict[tuple[str, ...], int] = {}
-        ratings: dict[tuple[str, ...], dict[str, float]] = {}
+        ratings: dict[int, dict[str, float]] = {}
         for row in used:
+            own = [self.cells[role][row] for role in self.same] if by_rater else [str(row)]
             if "item_id" in self.cells:
                 own = [look_alike(self.item_id(row))]
-            else:
-                own = [self.cells[role][row] for role in self.texts] if by_rater else [str(row)]
-            key = (*own, look_alike(self.cell(row, "criterion") or ""))
-            start = first.setdefault(key, row)
-            given = ratings.setdefault(key, {})
-            if by_rater:
-                self.refuse_other_text(row, start)
-                self.add_rating(row, given)
-            else:
-                self.refuse_twice(row, start)
-                given |= self.ratings(row)
-        return [self.item(row, ratings[key]) for key, row in first.items()]
+            start = first.setdefault((*own, look_alike(self.cell(row, "criterion") or "")), row)
+            if row != start:
+                self.refuse_other(row, start, by_rater)
+            given = ratings.setdefault(start, {})
+            for rater, value in self.ratings(row):
+                if rater in given:
+                    words = f"a second rating of “{shorten(rater)}” for the item “{shorten(self.item_id(row))}”"
+                    raise self.fault(row, "rater", f"{words}. Keep the one that counts.")
+                given[rater] = value
+        return [self.item(row, given) for row, given in ratings.items()]
 
-    def add_rating(self, row: int, given: dict[str, float]) -> None:
-        """The rating of a row's rater, added to those of its item. Raises LabError without a rater, or for a second one."""
-        rater, where = self.cell(row, "rater"), self.where(row, "rater")
-        for value in self.ratings(row).values():
-            if rater is None:
-                raise LabError(f"{where}: a rating without a rater. Name the rater, or leave the row out.")
-            if rater in given:
-                raise LabError(
-                    f"{where}: a second rating of “{shorten(rater)}” for the item “{shorten(self.item_id(row))}”. Keep the "
-                    "one that counts."
-                )
-            given[rater] = value
-
-    def refuse_other_text(self, row: int, start: int) -> None:
-        for role in self.texts:
+    def refuse_other(self, row: int, start: int, by_rater: bool) -> None:
+        """Raises LabError for a second row of an item, unless the two differ in their rater alone."""
+        this, first = self.item_id(row), self.item_id(start)
+        where = self.table.line(start)
+        if not by_rater:
+            same = "stands" if this == first else f"looks like “{shorten(first)}”"
+            raters = " or, where they are ratings of several people, choose the column of raters"
+            words = f"the id “{shorten(this)}” {same} in {where} already. Choose another column as the id"
+            raise self.fault(row, "item_id", f"{words}{raters if this == first else ''}.")
+        for role in self.same:
             if self.cells[role][row] != self.cells[role][start]:
-                raise LabError(
-                    f"{self.where(row, role)}: another text than in {self.line(start)}, though both are the item "
-                    f"“{shorten(self.item_id(row))}”. Rows of one item may differ in rater and rating."
-                )
-
-    def refuse_twice(self, row: int, start: int) -> None:
-        if row != start:
-            this, other = self.item_id(row), self.item_id(start)
-            same = "stands" if this == other else f"looks like “{shorten(other)}”"
-            raters = (
-                " or, where they are ratings of several people, choose the column of raters" if this == other else ""
-            )
-            raise LabError(
-                f"{self.where(row, 'item_id')}: the id “{shorten(this)}” {same} in {self.line(start)} already. Choose "
-                f"another column as the id{raters}."
-            )
+                words = f"another text than in {where}, though both are the item “{shorten(this)}”"
+                raise self.fault(row, role, f"{words}. Rows of one item may differ in rater and rating.")
 
     def item(self, row: int, ratings: Mapping[str, float]) -> Item:
         cell = self.cell

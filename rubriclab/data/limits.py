@@ -34,6 +34,11 @@ LARGE, LARGE_SECONDS = 10 * MB, 30.0
 """A file of more than LARGE bytes may take LARGE_SECONDS."""
 
 
+def refusal(name: str, words: str) -> LabError:
+    """An error about a file of this name; ``words`` go on behind it."""
+    return LabError(f"“{shorten(name)}”{words}")
+
+
 def checked_file(path: str | Path, most: int = MAX_FILE) -> Path:
     """``path`` where it is an ordinary file of at most ``most`` bytes; a pipe or a device is never waited for."""
     path = Path(path).expanduser()
@@ -41,12 +46,12 @@ def checked_file(path: str | Path, most: int = MAX_FILE) -> Path:
         known = path.stat()
     except (OSError, ValueError) as fault:
         why = getattr(fault, "strerror", None) or str(fault)
-        raise LabError(f"“{shorten(str(path))}” cannot be read: {why}. Check the name.") from None
+        raise refusal(str(path), f" cannot be read: {why}. Check the name.") from None
     if not stat.S_ISREG(known.st_mode):
         kind = "a folder" if stat.S_ISDIR(known.st_mode) else "a pipe or a device"
-        raise LabError(f"“{shorten(str(path))}” cannot be read: it is {kind}, not a file. Name a file.")
+        raise refusal(str(path), f" cannot be read: it is {kind}, not a file. Name a file.")
     if not os.access(path, os.R_OK):
-        raise LabError(f"“{shorten(str(path))}” cannot be read: permission denied.")
+        raise refusal(str(path), " cannot be read: permission denied.")
     refuse_size(path.name, known.st_size, most)
     return path
 
@@ -54,9 +59,7 @@ def checked_file(path: str | Path, most: int = MAX_FILE) -> Path:
 def refuse_size(name: str, size: int, most: int = MAX_FILE) -> None:
     """Raises LabError for nothing at all and for more than is read."""
     if size > most:
-        raise LabError(
-            f"“{shorten(name)}” has {size / MB:,.1f} MB; at most {most / MB:,.0f} MB are read. Split it, or save it as "
-            "Parquet or .gz."
-        )
+        words = f" has {size / MB:,.1f} MB; at most {most / MB:,.0f} MB are read."
+        raise refusal(name, f"{words} Split it, or save it as Parquet or .gz.")
     if size == 0:
-        raise LabError(f"“{shorten(name)}” is empty: it has no header and no rows. Check the export.")
+        raise refusal(name, " is empty: it has no header and no rows. Check the export.")

@@ -49,14 +49,14 @@ def listed(table: Table, row: int, column: str, text: str, kind: type = list) ->
     value = json_value(text, table.name, row + 1) if text[:1] in "[{" else None
     if not isinstance(value, kind):
         expected = "a list" if kind is list else "an object"
-        raise LabError(f"{table.where(row, column)}: expected {expected}; the format has changed.")
+        raise table.fault(row, column, f"expected {expected}; the format has changed.")
     return value
 
 
 def rating(table: Table, row: int, column: str, value: Any) -> float:
     score = number(str(value))
     if score is None:
-        raise LabError(f"{table.where(row, column)}: “{shorten(str(value))}” is no rating.")
+        raise table.fault(row, column, f"“{shorten(str(value))}” is no rating.")
     return score
 
 
@@ -73,10 +73,8 @@ def hanna(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
     for key, column in columns.items():
         values = listed(scored, rows[0], column, scores[rows[0]][column])
         if len(values) != len(texts):
-            where = scored.where(rows[0], column)
-            raise LabError(
-                f"{where}: {len(values)} ratings for {len(texts)} stories; the files are not of one version."
-            )
+            words = f"{len(values)} ratings for {len(texts)} stories; the files are not of one version."
+            raise scored.fault(rows[0], column, words)
         given[key] = [rating(scored, rows[0], column, value) for value in values]
     return [
         Item(
@@ -108,7 +106,7 @@ def summeval(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
         experts = listed(table, row, "expert_annotations", record["expert_annotations"])
         article = record.get("text") or articles.get(record["id"], "")
         if not article:
-            raise LabError(f"{table.where(row, 'id')}: its article is in no file; name SummaC's summeval.json as well.")
+            raise table.fault(row, "id", "its article is in no file; name SummaC's summeval.json as well.")
         for name in SUMMEVAL:
             given = {f"Expert {k}": rating(table, row, name, expert.get(name)) for k, expert in enumerate(experts, 1)}
             items.append(_summary(record["id"], record["model_id"], article, record["decoded"], name, given))
@@ -130,7 +128,7 @@ def prometheus(tables: Sequence[Table], gold: Sequence[str]) -> Made:
     for row, record in enumerate(rows):
         parts = _prompt_parts(record["instruction"])
         if parts is None:
-            raise LabError(f"{table.where(row, 'instruction')}: no prompt with an answer and a rubric in it.")
+            raise table.fault(row, "instruction", "no prompt with an answer and a rubric in it.")
         marks = list(SCORE.finditer(parts["rubric"]))
         ends = [mark.start() for mark in marks[1:]] + [len(parts["rubric"])]
         options = tuple(
@@ -215,7 +213,7 @@ def llmbar(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
         subset = table.name.rpartition("-")[2].split(".")[0]
         for row, record in enumerate(records([table], LLMBAR, "The pairs")[1]):
             if record["label"] not in ("1", "2"):
-                raise LabError(f"{table.where(row, 'label')}: “{shorten(record['label'])}” is not 1 or 2.")
+                raise table.fault(row, "label", f"“{shorten(record['label'])}” is not 1 or 2.")
             pair = f"{subset}-{row + 1}"
             for name in LLMBAR[1:3]:
                 gold = float(name.endswith(record["label"]))
@@ -237,7 +235,7 @@ def llm_rubric(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
     items = []
     for row, record in enumerate(rated):
         if record["text_id"] not in messages:
-            raise LabError(f"{table.where(row, 'text_id')}: “{shorten(source.name)}” has no such conversation.")
+            raise table.fault(row, "text_id", f"“{shorten(source.name)}” has no such conversation.")
         line, said = messages[record["text_id"]]
         turns = [f"{turn['role'].capitalize()}: {turn['content']}" for turn in listed(source, line, "messages", said)]
         base = Item(record["text_id"], "\n\n".join(turns), block=record["text_id"], task="conversation")

@@ -31,7 +31,7 @@ def read_rubric(source: str | Path | bytes, name: str = "") -> Rubric:
     name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "rubric.yaml")
     ending = PurePath(name.lower()).suffix
     if ending not in ENDINGS:
-        raise LabError(f"“{shorten(name)}” ends in “{shorten(ending)}”; a rubric is one of {', '.join(ENDINGS)}.")
+        raise limits.refusal(name, f" ends in “{shorten(ending)}”; a rubric is one of {', '.join(ENDINGS)}.")
     if ending in (".csv", ".tsv", ".xlsx"):
         return _from_table(read_table(source, name), PurePath(name).stem)
     with tempfile.TemporaryDirectory(prefix="rubriclab-", ignore_cleanup_errors=True) as folder:
@@ -74,7 +74,9 @@ def _criterion(value: Any, where: str) -> Criterion:
     for k, option in enumerate(options, 1):
         here = f"{where}, option {k}"
         parts = _table(option, {"score", "description", "label"}, here)
-        score = _score(parts.get("score"), here)
+        score = _whole(parts.get("score"))
+        if score is None:
+            raise LabError(f"{here}: score is {shorten(repr(parts.get('score')), 40)}; expected a whole number.")
         made.append(Option(score, _text(parts, "description", here), _text(parts, "label", here)))
     return Criterion(_text(body, "name", where), tuple(made), _text(body, "description", where))
 
@@ -100,14 +102,12 @@ def _text(body: Mapping[str, Any], key: str, where: str) -> str:
     return storable(str(value)).strip()
 
 
-def _score(value: Any, where: str) -> int:
+def _whole(value: Any) -> int | None:
     try:
         number = float("nan" if isinstance(value, bool) else value)
     except (TypeError, ValueError, OverflowError):
-        number = float("nan")
-    if not abs(number) <= MAX_SCORE or number != int(number):
-        raise LabError(f"{where}: score is {shorten(repr(value), 40)}; expected a whole number.")
-    return int(number)
+        return None
+    return int(number) if abs(number) <= MAX_SCORE and number == int(number) else None
 
 
 def _from_table(table: Table, title: str) -> Rubric:
@@ -115,19 +115,18 @@ def _from_table(table: Table, title: str) -> Rubric:
     names = {look_alike(column): column for column in table.columns}
     for needed in ("score", "description"):
         if needed not in names:
-            raise LabError(
-                f"“{shorten(table.name)}” has no column {needed}; a rubric as a table has the columns criterion, score, "
-                "description and, if wanted, label and criterion_description."
-            )
-    blank = [""] * len(table.rows)
+            known = "criterion, score, description and, if wanted, label and criterion_description"
+            raise limits.refusal(table.name, f" has no column {needed}; a rubric as a table has the columns {known}.")
+    blank = [""] * table.size
     cells = [table.column(names[role]) if role in names else blank for role in COLUMNS]
     criteria: dict[str, dict[str, Any]] = {}
     for row, (criterion, score, description, label, about) in enumerate(zip(*cells, strict=True)):
         name = criterion.strip() or title
         body = criteria.setdefault(name, {"name": name, "description": "", "options": []})
         body["description"] = body["description"] or about
-        number = _score(score.strip(), table.where(row, names["score"]))
-        body["options"].append({"score": number, "description": description, "label": label})
+        if _whole(score) is None:
+            raise table.fault(row, names["score"], f"“{shorten(score)}” is no score; expected a whole number.")
+        body["options"].append({"score": score, "description": description, "label": label})
     return rubric_of({"name": title, "criteria": list(criteria.values())}, table.name)
 
 

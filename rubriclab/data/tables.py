@@ -14,18 +14,18 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, overload
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as compute
 
 from rubriclab.data import limits
-from rubriclab.data.limits import MB
+from rubriclab.data.limits import MB, refusal
 from rubriclab.data.outfiles import SHIELDED, read_shielded
 from rubriclab.data.worker import WORKER
 from rubriclab.model.text import LabError, count, look_alike, shorten, storable
@@ -37,6 +37,8 @@ SHEET_ROWS = 2**20
 """What Excel itself can hold; a row may claim any number."""
 SNIFFED_ROWS = 50
 CHUNK = 50_000
+Columns = Mapping[str, str | Sequence[str]]
+"""The column, or the several columns, of each role."""
 OTHER_KINDS = {
     b"\x89PNG": "a picture (PNG)", b"\xff\xd8\xff": "a picture (JPEG)", b"GIF8": "a picture (GIF)",
     b"%PDF-": "a PDF document", b"PK\x03\x04": "a zip archive or an Office file", b"\x1f\x8b": "a gzip file",
@@ -63,16 +65,22 @@ class Table:
         return tuple(self.data.column_names)
 
     @property
-    def rows(self) -> Rows:
-        return Rows(self.data)
+    def size(self) -> int:
+        """How many rows there are."""
+        return int(self.data.num_rows)
+
+    def first(self, rows: int) -> list[list[str]]:
+        """The first so many rows."""
+        part = self.data.slice(0, rows)
+        return [["" if cell is None else cell for cell in row.values()] for row in part.to_pylist()]
 
     def _filled(self, name: str) -> Any:
         self.require(name)
         return compute.fill_null(self.data.column(name), "")
 
-    def column(self, name: str) -> list[str]:
-        """The cells of a column, missing ones empty. Raises LabError for a column that is not there."""
-        values: list[str] = self._filled(name).to_pylist()
+    def column(self, name: str, most: int | None = None) -> list[str]:
+        """The cells of a column (the first ``most``), missing ones empty. Raises LabError for a column that is not there."""
+        values: list[str] = self._filled(name).slice(0, most).to_pylist()
         return values
 
     def coded(self, name: str) -> tuple[Any, list[str]]:
@@ -90,10 +98,13 @@ class Table:
         if column not in self.columns:
             raise LabError(f"“{shorten(self.name)}” has no column “{shorten(column)}”{purpose}; it has {self.listed}.")
 
-    def where(self, row: int, column: str = "") -> str:
-        """Where a cell stands, for messages: by line where rows are lines, else by row; ``row`` from 0."""
-        line = f"row {row + 1:,}" if self.first_line is None else f"line {row + self.first_line:,}"
-        return f"“{shorten(self.name)}”, {line}" + (f", column “{shorten(column)}”" if column else "")
+    def line(self, row: int) -> str:
+        """Where a row stands, for messages: by line where rows are lines, else by row; ``row`` from 0."""
+        return f"row {row + 1:,}" if self.first_line is None else f"line {row + self.first_line:,}"
+
+    def fault(self, row: int, column: str, words: str) -> LabError:
+        """An error that names file, row and column of a cell."""
+        return refusal(self.name, f", {self.line(row)}, column “{shorten(column)}”: {words}")
 
 
 def number(text: str) -> float | None:
@@ -103,24 +114,31 @@ def number(text: str) -> float | None:
     return value if abs(value) <= limits.MAX_RATING else None
 
 
-class Rows(Sequence[list[str]]):
-    """The rows of a table as lists of texts, made when asked for."""
+def as_list(columns: str | Sequence[str] | None) -> list[str]:
+    """What a role with several columns was given: the name of one, or several."""
+    return [columns] if isinstance(columns, str) else list(columns or ())
 
-    def __init__(self, data: pa.Table) -> None:
-        self._data = data
 
-    def __len__(self) -> int:
-        return int(self._data.num_rows)
+def chosen_columns(table: Table, columns: Columns, roles: Collection[str]) -> dict[str, Any]:
+    """The columns that were chosen by role, empty choices left out, ``human_1`` and ``human_2`` as several for ``human``.
 
-    @overload
-    def __getitem__(self, k: int) -> list[str]: ...
-    @overload
-    def __getitem__(self, k: slice) -> list[list[str]]: ...
-    def __getitem__(self, k: int | slice) -> list[str] | list[list[str]]:
-        chosen = range(len(self))[k]  # an IndexError, a row or rows, as of a list
-        part = self._data.take([chosen] if isinstance(chosen, int) else list(chosen))
-        rows = [["" if cell is None else str(cell) for cell in row.values()] for row in part.to_pylist()]
-        return rows[0] if isinstance(chosen, int) else rows
+    Raises LabError for a role that is not known, and for a column that is not there.
+    """
+    chosen: dict[str, Any] = {
+        role: value if isinstance(value, str) else [*value] for role, value in columns.items() if value
+    }
+    people = {role: chosen.pop(role) for role in [*chosen] if re.fullmatch(r"human_\d+", role)}
+    if people:
+        chosen["human"] = list(people.values())
+    for role, value in chosen.items():
+        if role not in roles:
+            words = f"“{shorten(role)}” is no role of a column; expected one of {', '.join(sorted(roles))}."
+            raise LabError(f"columns: {words}")
+        if role != "human" and not isinstance(value, str):
+            raise LabError(f"columns: {role} is {value}; expected the name of one column.")
+        for column in as_list(value):
+            table.require(column, f" for {role}")
+    return chosen
 
 
 def read_table(source: str | Path | bytes, name: str = "") -> Table:
@@ -135,7 +153,7 @@ def read_table(source: str | Path | bytes, name: str = "") -> Table:
         about = WORKER.run("table", file, name, result=str(result))
         with pa.OSFile(str(result)) as arrow, pa.ipc.open_stream(arrow) as reader:
             data = reader.read_all()
-    return Table(name, data, about["note"], about["separator"], about["first_line"])
+    return Table(name, data, **about)
 
 
 def as_file(source: str | Path | bytes, name: str, folder: Path, most: int = limits.MAX_FILE) -> Path:
@@ -150,11 +168,29 @@ def as_file(source: str | Path | bytes, name: str, folder: Path, most: int = lim
 
 def table_of_frame(frame: pd.DataFrame, name: str = "frame") -> Table:
     """A pandas frame as a table of texts, for notebooks. Raises LabError for columns that look alike."""
-    names = checked_names(name, [str(column) for column in frame.columns])
-    cells = [_array(_text(value) for value in frame.iloc[:, k].astype(object)) for k in range(frame.shape[1])]
-    if not len(frame):
-        raise LabError(f"“{shorten(name)}” has no rows.")
-    return Table(name, pa.Table.from_arrays(cells, names=names))
+    columns = (frame.iloc[:, k].astype(object) for k in range(frame.shape[1]))
+    return _checked(_of_values(name, [str(column) for column in frame.columns], columns))
+
+
+def _of_values(
+    name: str, names: Sequence[str], columns: Iterable[Iterable[Any]], note: str = "", first_line: int | None = None
+) -> Table:
+    """A table of values as JSON, Excel or a frame has them."""
+    names = checked_names(name, names)
+    cells = [_array(map(_text, column)) for column in columns]
+    return Table(name, pa.Table.from_arrays(cells, names=names), note, None, first_line)
+
+
+def _checked(table: Table) -> Table:
+    """The table. Raises LabError for one without rows, and for a cell that is too long."""
+    if not table.size:
+        raise refusal(table.name, " has a header but no rows. Check the export.")
+    for column in table.columns:
+        longest = compute.max(compute.binary_length(table.data.column(column))).as_py() or 0
+        if longest > limits.MAX_CELL:
+            words = f"a cell of {longest / MB:,.0f} MB; at most {limits.MAX_CELL // MB} MB are read. Shorten it."
+            raise refusal(table.name, f", column “{shorten(column)}”: {words}")
+    return table
 
 
 # ---- in the worker
@@ -176,19 +212,9 @@ def table_task(file: str, name: str, result: str) -> dict[str, Any]:
     elif ending in (".csv", ".tsv", ".txt"):
         table = delimited(path.read_bytes(), name, "\t" if ending == ".tsv" else None)
     else:
-        raise LabError(
-            f"“{shorten(name)}” ends in “{shorten(ending)}”, which is no known kind of table. Use one of "
-            f"{', '.join(ENDINGS)}, each also with .gz."
-        )
-    if not table.data.num_rows:
-        raise LabError(f"“{shorten(name)}” has a header but no rows. Check the export.")
-    for column in table.columns:
-        longest = compute.max(compute.binary_length(table.data.column(column))).as_py() or 0
-        if longest > limits.MAX_CELL:
-            raise LabError(
-                f"“{shorten(name)}”, column “{shorten(column)}”: a cell of {longest / MB:,.0f} MB; at most "
-                f"{limits.MAX_CELL // MB} MB are read. Shorten it."
-            )
+        known = f"Use one of {', '.join(ENDINGS)}, each also with .gz."
+        raise refusal(name, f" ends in “{shorten(ending)}”, which is no known kind of table. {known}")
+    table = _checked(table)
     with pa.OSFile(result, "wb") as sink, pa.ipc.new_stream(sink, table.data.schema) as writer:
         writer.write_table(table.data)
     return {"note": table.note, "separator": table.separator, "first_line": table.first_line}
@@ -201,12 +227,9 @@ def _unpacked(path: Path, name: str, target: Path) -> Path:
             while (chunk := packed.read(MB)) and size <= limits.MAX_UNPACKED:
                 size += out.write(chunk)
     except (OSError, EOFError) as fault:
-        raise LabError(
-            f"“{shorten(name)}” is not a whole gzip file: {shorten(str(fault), 100)}. Pack it again."
-        ) from None
+        raise refusal(name, f" is not a whole gzip file: {shorten(str(fault), 100)}. Pack it again.") from None
     if size > limits.MAX_UNPACKED:
-        most = limits.MAX_UNPACKED // MB
-        raise LabError(f"“{shorten(name)}” unpacks to more than {most} MB. Split it, or save it as Parquet.")
+        raise refusal(name, f" unpacks to more than {limits.MAX_UNPACKED // MB} MB. Split it, or save it as Parquet.")
     limits.refuse_size(name, size, limits.MAX_UNPACKED)
     return target
 
@@ -215,17 +238,25 @@ def _text_of(content: bytes, name: str) -> tuple[str, str]:
     """(the text, a note on its encoding); refuses what is no text."""
     kind = next((words for mark, words in OTHER_KINDS.items() if content.startswith(mark)), "")
     if kind:
-        raise LabError(f"“{shorten(name)}” is {kind}, whatever its name ends in. Give the table itself, as CSV.")
+        raise refusal(name, f" is {kind}, whatever its name ends in. Give the table itself, as CSV.")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16"), "Read as UTF-16."
+        try:
+            return content.decode("utf-16"), "Read as UTF-16."
+        except UnicodeDecodeError as fault:
+            raise refusal(name, f" is no whole UTF-16 (byte {fault.start:,}). Save it as UTF-8.") from None
     if b"\0" in content:
         line = content.count(b"\n", 0, content.index(b"\0")) + 1
-        raise LabError(f"“{shorten(name)}”, line {line:,}: a NUL byte, which no text holds. Save it as UTF-8.")
+        raise refusal(name, f", line {line:,}: a NUL byte, which no text holds. Save it as UTF-8.")
     try:
         return content.decode("utf-8-sig"), ""
     except UnicodeDecodeError as fault:
         line = content.count(b"\n", 0, fault.start) + 1
-        return content.decode("latin-1"), f"Line {line:,} is not UTF-8: read as Latin-1. Check accents and quotes."
+    try:
+        note = f"Line {line:,} is not UTF-8: read as Windows-1252. Check accents and quotes."
+        return content.decode("cp1252"), note
+    except UnicodeDecodeError as fault:
+        line = content.count(b"\n", 0, fault.start) + 1
+        raise refusal(name, f", line {line:,}: neither UTF-8 nor Windows-1252. Save it as UTF-8.") from None
 
 
 def _array(cells: Iterable[str | None]) -> pa.Array:
@@ -236,20 +267,18 @@ def checked_names(name: str, names: Sequence[str]) -> list[str]:
     """Names of columns, blank ones numbered. Raises LabError for names that look alike, that are texts, or too many."""
     out = [storable(column).strip() or f"column {k + 1}" for k, column in enumerate(names)]
     if len(out) > limits.MAX_COLUMNS:
-        raise LabError(f"“{shorten(name)}” has {len(out):,} columns; {limits.MAX_COLUMNS:,} are read. Leave some out.")
+        raise refusal(name, f" has {len(out):,} columns; {limits.MAX_COLUMNS:,} are read. Leave some out.")
     seen: dict[str, int] = {}
     for k, column in enumerate(out):
         if len(column) > limits.MAX_NAME:
-            raise LabError(
-                f"“{shorten(name)}”: the name of column {k + 1:,} has {len(column):,} signs (“{shorten(column, 40)}”); "
-                f"{limits.MAX_NAME:,} are read. Is the first row a header?"
+            words = (
+                f"column {k + 1:,} has {len(column):,} signs (“{shorten(column, 40)}”); {limits.MAX_NAME:,} are read"
             )
+            raise refusal(name, f": the name of {words}. Is the first row a header?")
         first = seen.setdefault(look_alike(column), k)
         if first != k:
-            raise LabError(
-                f"“{shorten(name)}”: columns {first + 1} and {k + 1} are named “{shorten(out[first])}” and "
-                f"“{shorten(column)}”; names must differ in more than case and blanks. Rename one."
-            )
+            words = f"columns {first + 1} and {k + 1} are named “{shorten(out[first])}” and “{shorten(column)}”"
+            raise refusal(name, f": {words}; names must differ in more than case and blanks. Rename one.")
     return out
 
 
@@ -260,21 +289,17 @@ def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
     """A table of delimited text, read in this process: files of others go through ``read_table``."""
     text, note = _text_of(content, name)
     if not text.strip():
-        raise LabError(f"“{shorten(name)}” is empty: it has no header and no rows. Check the export.")
+        raise refusal(name, " is empty: it has no header and no rows. Check the export.")
     if "\n" not in text:
         text = text.replace("\r", "\n")  # line ends of old Macs
     csv.field_size_limit(limits.MAX_CELL)
     used = separator or _sniffed(text)
-    try:
-        data, width = _columns_of(text, name, used)
-    except csv.Error:
-        _refuse_row(text, name, used)
-        raise
+    data = _columns_of(text, name, used)
     shielded, data = _unshielded(data)
     notes = [note]
     if shielded:
         notes.append(f"The apostrophe that kept a spreadsheet from computing was taken off {count(shielded, 'cell')}.")
-    if width == 1:
+    if data.num_columns == 1:
         notes.append("The file has one column. Is it separated by another sign than a comma?")
     lines = text.count("\n", 0, len(text.rstrip("\r\n"))) + 1
     return Table(name, data, " ".join(filter(None, notes)), used, 2 if lines == data.num_rows + 1 else None)
@@ -297,18 +322,35 @@ def _sniffed(text: str) -> str:
     return best
 
 
-def _columns_of(text: str, name: str, separator: str) -> tuple[pa.Table, int]:
-    """Rows counted cell by cell, in parts of CHUNK rows that become Arrow columns."""
-    reader = (row for row in csv.reader(_lines(text), delimiter=separator, strict=True) if row)
-    names = checked_names(name, [read_shielded(column) for column in next(reader, [])])
-    width, parts, rows = len(names), [], 0
+def _columns_of(text: str, name: str, separator: str) -> pa.Table:
+    """Rows in parts of CHUNK that become Arrow columns."""
+    reader = _rows(text, name, separator)
+    names = checked_names(name, [read_shielded(column) for column in next(reader)])
+    parts, rows = [pa.table({column: _array([]) for column in names})], 0
     while chunk := list(itertools.islice(reader, CHUNK)):
         rows += len(chunk)
-        if set(map(len, chunk)) != {width}:
-            _refuse_row(text, name, separator)
-        _refuse_amount(name, rows, width)
+        _refuse_amount(name, rows, len(names))
         parts.append(pa.Table.from_arrays([_array(cells) for cells in zip(*chunk, strict=True)], names=names))
-    return (pa.concat_tables(parts) if parts else pa.table({column: _array([]) for column in names})), width
+    return pa.concat_tables(parts)
+
+
+def _rows(text: str, name: str, separator: str) -> Iterator[list[str]]:
+    """Rows that are not empty. Raises LabError for one of another width than the header's, or with a broken quote."""
+    reader = csv.reader(_lines(text), delimiter=separator, strict=True)
+    start, width = 1, 0
+    try:
+        for row in reader:
+            width = width or len(row)
+            if row and len(row) != width:
+                cure = f"Put double quotes around cells that hold {SEPARATORS.get(separator, 'the separator')}."
+                words = f"{len(row)} cells, but the header names {width} columns. {cure}"
+                raise refusal(name, f", line {start:,}: {words}")
+            if row:
+                yield row
+            start = reader.line_num + 1
+    except csv.Error as fault:
+        words = f"{fault}. A quote opened there is not closed as CSV asks."
+        raise refusal(name, f", line {start:,}: {words}") from None
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -322,29 +364,9 @@ def _lines(text: str) -> Iterator[str]:
 
 def _refuse_amount(name: str, rows: int, columns: int) -> None:
     if rows > limits.MAX_JUDGMENTS or rows * columns > limits.MAX_JUDGMENT_CELLS:
-        raise LabError(
-            f"“{shorten(name)}” has {rows:,} rows of {columns:,} columns or more; {limits.MAX_JUDGMENTS:,} rows and "
-            f"{limits.MAX_JUDGMENT_CELLS:,} cells are read. Split it, or leave columns out."
-        )
-
-
-def _refuse_row(text: str, name: str, separator: str) -> None:
-    """Raises LabError for the first row of another width than the header's, or with a broken quote."""
-    reader = csv.reader(_lines(text), delimiter=separator, strict=True)
-    start, width = 1, 0
-    try:
-        for row in reader:
-            width = width or len(row)
-            if row and len(row) != width:
-                raise LabError(
-                    f"“{shorten(name)}”, line {start:,}: {len(row)} cells, but the header names {width} columns. Put "
-                    f"double quotes around cells that hold {SEPARATORS.get(separator, 'the separator')}."
-                )
-            start = reader.line_num + 1
-    except csv.Error as fault:
-        raise LabError(
-            f"“{shorten(name)}”, line {start:,}: {fault}. A quote opened there is not closed as CSV asks."
-        ) from None
+        most = f"{limits.MAX_JUDGMENTS:,} rows and {limits.MAX_JUDGMENT_CELLS:,} cells are read"
+        words = f" has {rows:,} rows of {columns:,} columns or more; {most}. Split it, or leave columns out."
+        raise refusal(name, words)
 
 
 def _unshielded(data: pa.Table) -> tuple[int, pa.Table]:
@@ -427,21 +449,19 @@ def _json(text: str, name: str, whole: bool, note: str) -> Table:
         numbers = [k for k, line in enumerate(lines, 1) if line.strip()]
         value = [json_value(lines[k - 1], name, k) for k in numbers]
     if not isinstance(value, list):
-        raise LabError(f"“{shorten(name)}” holds a JSON {_kind(value)}; expected a list of records.")
+        raise refusal(name, f" holds a JSON {_kind(value)}; expected a list of records.")
     columns: dict[str, None] = {}
     for k, record in enumerate(value):
         if not isinstance(record, dict):
             where = f"line {numbers[k]:,}" if numbers else f"record {k + 1:,}"
-            raise LabError(f"“{shorten(name)}”, {where}: a JSON {_kind(record)}; expected an object of columns.")
+            raise refusal(name, f", {where}: a JSON {_kind(record)}; expected an object of columns.")
         columns |= dict.fromkeys(record)
         if len(columns) > limits.MAX_COLUMNS:
             break
-    names = checked_names(name, list(columns))
-    if value and not names:
-        raise LabError(f"“{shorten(name)}”: its {len(value):,} records are empty. Check the export.")
-    _refuse_amount(name, len(value), len(names))
-    cells = [_array(_text(record.get(column)) for record in value) for column in columns]
-    return Table(name, pa.Table.from_arrays(cells, names=names), note)
+    if value and not columns:
+        raise refusal(name, f": its {len(value):,} records are empty. Check the export.")
+    _refuse_amount(name, len(value), len(columns))
+    return _of_values(name, list(columns), ([record.get(column) for record in value] for column in columns), note)
 
 
 def _kind(value: Any) -> str:
@@ -474,7 +494,7 @@ def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
     """
     import duckdb
 
-    large = LabError(f"“{shorten(name)}” unpacks to more than {limits.MAX_UNPACKED // MB} MB. Split it.")
+    large = refusal(name, f" unpacks to more than {limits.MAX_UNPACKED // MB} MB. Split it.")
     try:
         with duckdb.connect(":memory:", config={"memory_limit": "500MB", "threads": 1, "temp_directory": ""}) as db:
             db.execute(f"""SET allowed_paths = [{_quoted(str(path), "'")}]""")
@@ -501,7 +521,7 @@ def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
         if "Out of Memory" in str(fault):
             raise large from None
         words = shorten(str(fault).splitlines()[0].replace(str(path), name).rstrip(". "), 160)
-        raise LabError(f"“{shorten(name)}” is not a Parquet file that can be read: {words}. Write it again.") from None
+        raise refusal(name, f" is not a Parquet file that can be read: {words}. Write it again.") from None
 
 
 def _quoted(text: str, sign: str) -> str:
@@ -509,7 +529,10 @@ def _quoted(text: str, sign: str) -> str:
 
 
 def _parquet(path: Path, name: str) -> Table:
+    import pyarrow.parquet
+
     data = parquet_table(path, name, texts=True)
+    checked_names(name, pyarrow.parquet.read_schema(path).names)  # DuckDB gives the second of two the same a new name
     return Table(name, data.cast(pa.schema([(column, pa.large_string()) for column in data.column_names])))
 
 
@@ -525,7 +548,7 @@ def _excel(path: Path, name: str) -> Table:
     try:
         with zipfile.ZipFile(path) as book:
             if sum(part.file_size for part in book.infolist()) > limits.MAX_FILE:
-                raise LabError(f"“{shorten(name)}” unpacks to more than {limits.MAX_FILE // MB} MB. Save it as CSV.")
+                raise refusal(name, f" unpacks to more than {limits.MAX_FILE // MB} MB. Save it as CSV.")
         # From bytes: the worker's file has no ending, which openpyxl asks for.
         sheets = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)
         sheet = sheets.worksheets[0]
@@ -537,22 +560,18 @@ def _excel(path: Path, name: str) -> Table:
             width = max(width, last)
             rows.append(list(row[:last]))
             if width > limits.MAX_COLUMNS or max(width, 1) * len(rows) > limits.MAX_CELLS or len(rows) > SHEET_ROWS:
-                raise LabError(
-                    f"“{shorten(name)}” spreads over {width:,} columns and {len(rows):,} rows or more, which is beyond "
-                    "what is read of a sheet. Save it as CSV."
-                )
+                spread = f"{width:,} columns and {len(rows):,} rows or more"
+                raise refusal(name, f" spreads over {spread}, which is beyond what is read of a sheet. Save it as CSV.")
     except LabError:
         raise
     except Exception as fault:
         words = shorten(f"{type(fault).__name__}: {fault}", 120)
-        raise LabError(
-            f"“{shorten(name)}” is not an Excel workbook that can be read ({words}). Save it as CSV."
-        ) from None
+        raise refusal(name, f" is not an Excel workbook that can be read ({words}). Save it as CSV.") from None
     while rows and not rows[-1]:
         rows.pop()
     header = rows.pop(0) if rows else []
-    names = checked_names(name, [_text(cell) or "" for cell in [*header, *[None] * (width - len(header))]])
-    cells = [_array(_text(row[k]) if k < len(row) else None for row in rows) for k in range(width)]
+    names = [_text(cell) or "" for cell in [*header, *[None] * (width - len(header))]]
+    columns = ([row[k] if k < len(row) else None for row in rows] for k in range(width))
     others = sheets.sheetnames[1:]
     note = f"Read the first sheet, “{sheets.sheetnames[0]}”; not read: {', '.join(others)[:200]}." if others else ""
-    return Table(name, pa.Table.from_arrays(cells, names=names) if names else pa.table({}), note, None, 2)
+    return _of_values(name, names, columns, note, 2)

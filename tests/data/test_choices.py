@@ -11,7 +11,6 @@ import pytest
 from rubriclab.data.scores import column_names, guess_kind, read_judgments
 from rubriclab.data.tables import delimited, read_table
 from rubriclab.model.judgment import Condition, JudgmentTable, Ordering
-from rubriclab.model.text import LabError
 from rubriclab.store.bundle import bundle_bytes, read_bundle
 
 SHI = Path(__file__).resolve().parents[3] / "shared" / "data" / "shi"
@@ -129,33 +128,6 @@ def test_the_kind_is_guessed_from_the_columns(text: str, kind: str) -> None:
     table = delimited(text.encode(), "x.csv")
     assert guess_kind(table, column_names(table, None, None)) == kind
     assert read(text).conditions[0].reorder == {"scores": "options"}.get(kind, kind)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("judge,question_id,first,second,choice,winner\nj,1,a,a,A,a\n", "line 2, column “second”: “a” is the first"),
-        (PAIRS + "j,1,a,b,A\nj,1,b,a,D\n", "line 3, column “choice”: “D” is not A .the first wins., B"),
-        (PAIRS + "j,1,a|c,b,A\n", "column “first”: “a.c” is not a candidate's name without"),
-        (PAIRS + "j,1,a,,A\n", "column “second”: the cell is empty"),
-        (PAIRS + "j,q1,a,b,A\nj,Q1,b,a,A\n", "the id “Q1” looks like “q1” in line 2"),
-        (PAIRS.replace("choice", "choice,gold") + "j,1,a,b,A,b\nj,1,b,a,A,a\n", "line 3, column “gold”: “a”, but an"),
-        (PAIRS.replace("choice", "choice,gold") + "j,1,a,b,A,b\nj,2,b,a,A,c\n", "line 3, column “gold”: “c” is none"),
-        (PAIRS.replace("choice", "choice,gold") + "j,1,a,b,A,N\n", "column “gold”: “N” is none of what was compared"),
-        (LISTS + "j,1,a|b|a,a\n", "column “order”: .* is not 2 to 26 different candidates"),
-        (
-            LISTS + "j,1,a|b,c\n",
-            "line 2, column “winner”: “c” is none of what was compared; expected one of a, b, “tie”",
-        ),
-        (LISTS + "j,1,a|b,B\n", "“B” is none"),
-        ("judge,question_id,order\nj,1,a|b\n", "has no column"),
-        (RESPONSES + "j,d,a1,a1|a2,3\nj,d,a9,a1|a2,3\n", "line 3, column “item_id”: “a9” is not in the ordering"),
-        (RESPONSES + "j,d,a1,a1|a2,3.5\n", "3.5 is not a whole number, as scores of responses"),
-    ],
-)
-def test_faults_by_row(text: str, words: str) -> None:
-    with pytest.raises(LabError, match=words):
-        read(text, kind="responses" if text.startswith(RESPONSES) else None)
 
 
 @pytest.mark.papers(39, 44)

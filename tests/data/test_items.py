@@ -146,7 +146,7 @@ BY_ROW, RATED = ID | {"rater": "rater", "human": "score"}, "id,answer,rater,scor
         (f"{RATED}1,other,bo,3\n", BY_ROW, "line 3, column “answer”: another text"),
         (f"{RATED}1,a,ann,3\n", BY_ROW, "second rating of “ann”"),
         (f"{RATED}1,a,,3\n", BY_ROW, "a rating without a rater"),
-        ("answer\na\n", {"response": "nothing"}, "no column “nothing”; it has “answer”"),
+        ("answer\na\n", {"response": "nothing"}, "no column “nothing” for response; it has “answer”"),
         ("answer\na\n", {"responce": "answer"}, "“responce” is no role"),
         ("answer\na\n", {"instruction": "answer"}, "which column has the answers"),
         ("answer,r,a,b\nx,1,2,3\n", {"response": "answer", "rater": "r", "human": ["a", "b"]}, "exactly one human score"),

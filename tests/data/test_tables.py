@@ -75,17 +75,19 @@ def changed_book(content: bytes, change: Callable[[bytes], bytes]) -> bytes:
 )  # fmt: skip
 def test_files_are_read_as_they_are(content: bytes, name: str, rows: list[list[str]]) -> None:
     table = read_table(content, name)
-    assert (table.rows[:], len(table.rows)) == (rows, len(rows))
+    assert (table.first(9), table.size) == (rows, len(rows))
 
 
 def test_what_was_noticed_is_said() -> None:
-    assert "Latin-1" in read_table("a,b\né,2\n".encode("latin-1"), "x.csv").note
+    for text in ("é", "“€”"):
+        latin = read_table(f"a,b\n{text},2\n".encode("cp1252"), "x.csv")
+        assert ("Windows-1252" in latin.note, latin.first(1)) == (True, [[text, "2"]])
     assert "first sheet" in read_table(book(["a"], [1], sheets=2), "x.xlsx").note
     assert "taken off 1 cell." in read_table(b"a,b\n'=1,2\n", "x.csv").note
     table = read_table(b"a;b\n1;2\n3;2\n", "x.csv")
     assert (table.separator, table.note) == (";", "")
-    assert table.where(0, "b") == "“x.csv”, line 2, column “b”"
-    assert (table.coded("b")[0].tolist(), table.coded("b")[1], table.rows[-1]) == ([0, 0], ["2"], ["3", "2"])
+    assert str(table.fault(0, "b", "x")) == "“x.csv”, line 2, column “b”: x"
+    assert (table.coded("b")[0].tolist(), table.coded("b")[1]) == ([0, 0], ["2"])
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,8 @@ def test_what_was_noticed_is_said() -> None:
         (b"a,b\n1,2\n1,2,3\n", "x.csv", "line 3: 3 cells, but the header names 2"),
         (b"a,b\n1,2\n1\n", "x.csv", "line 3: 1 cells"),
         (b"a,b\n1,2\0\n", "x.csv", "line 2: a NUL byte"),
+        (b"a,b\n\xe9\x81,2\n", "x.csv", "line 2: neither UTF-8 nor Windows-1252"),
+        ("a,b\n1,2\n".encode("utf-16")[:-1], "x.csv", "no whole UTF-16"),
         (b"\x89PNG\r\n\x1a\n123", "x.csv", r"picture \(PNG\)"),
         (b"PK\x03\x04 123", "x.csv", "zip archive"),
         (b"a,a\n1,2\n", "x.csv", "columns 1 and 2 are named “a” and “a”"),
@@ -119,6 +123,11 @@ def test_what_was_noticed_is_said() -> None:
         (b'{"a": 1}\n{"a": -Infinity}\n', "x.jsonl", "“x.jsonl”, line 2: -Infinity"),
         (b'[{"a": 1}, 5]', "x.json", "record 2: a JSON number"),
         (packed(pa.table({"a": pa.array([b"\xff\xfe"], pa.binary())})), "x.parquet", "UTF8"),
+        (
+            packed(pa.Table.from_arrays([pa.array(["x"]), pa.array(["y"])], names=["a", "a"])),
+            "x.parquet",
+            "columns 1 and 2",
+        ),
         (packed(pa.table({"a": ["zzzz"]}), compression="none").replace(b"zzzz", b"\xff\xfezz"), "x.parquet", "UTF8"),
         (b"PAR1 and nothing", "x.parquet", "not a Parquet file"),
         (b"PK\x03\x04", "x.xlsx", "not an Excel workbook"),
@@ -169,7 +178,7 @@ ENTITIES = b'<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">' + b"".join(
 def test_what_a_sheet_claims_is_not_believed(old: bytes, new: bytes, words: str) -> None:
     claimed = changed_book(book(["a"], [1]), lambda part: re.sub(old, new, part, flags=re.DOTALL))
     with pytest.raises(LabError, match=words) if words else nullcontext():
-        assert read_table(claimed, "x.xlsx").rows[:] == [["1"]]
+        assert read_table(claimed, "x.xlsx").first(9) == [["1"]]
 
 
 def test_devices_pipes_folders_and_large_files_are_never_opened(tmp_path: Path) -> None:
@@ -191,7 +200,7 @@ def test_devices_pipes_folders_and_large_files_are_never_opened(tmp_path: Path) 
 
 def test_a_frame_is_a_table_too() -> None:
     table = table_of_frame(pd.DataFrame({"a": [1, 2], "b": [1.5, None], "c": ["x", None]}))
-    assert table.rows[:] == [["1", "1.5", "x"], ["2", "", ""]]
+    assert table.first(9) == [["1", "1.5", "x"], ["2", "", ""]]
     with pytest.raises(LabError, match="columns 1 and 2"):
         table_of_frame(pd.DataFrame([[1, 2]], columns=["a", "A"]))
 
