@@ -22,7 +22,7 @@ BUDGETS = {
     "judges": 2_700,
     "runs": 1_500,
     "store": 1_650,
-    "data": 2_550,
+    "data": 2_480,
     "app": 3_900,
     "cli": 750,
 }

@@ -297,9 +297,9 @@ def test_a_study_names_its_published_data(tmp_path: Path) -> None:
     assert made.planned == (12 * 10,)  # two stories under six criteria, in ten balanced orders
     own = '[rubric]\ncriteria = [{ name = "Surprise", options = { 1 = "no", 2 = "yes" } }]\n'
     mine = plan_of_file(written(tmp_path, "mine.toml", study + own))
-    assert {item.criterion for item in mine.dataset.items} == {"Surprise"}, "what the rubric asks, and no other"
+    assert {item.criterion for item in mine.items} == {"Surprise"}, "what the rubric asks, and no other"
     chosen = json.dumps(str(shared(FILES["mt_bench"][0])))
     four = f'[data]\npublished = "mt_bench"\nfiles = [{chosen}]\ncandidates = ["chatgpt"]\n'
-    assert len(plan_of_file(written(tmp_path, "four.toml", four)).dataset.items) == 80
+    assert len(plan_of_file(written(tmp_path, "four.toml", four)).items) == 80
     with pytest.raises(LabError, match="no candidate “chat”"):
         plan_of_file(written(tmp_path, "none.toml", four.replace("chatgpt", "chat")))
