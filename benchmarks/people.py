@@ -26,6 +26,9 @@ Weighted kappas and interval alpha before they were lengthened: .908 at 30 skewe
 (seed 815) .934 to .964 at 30 skewed items (width .58 for .48); on other seeds .928 to .933 in 30 skewed prompts, .984 at most
 at 30 even items. Difference of kappas with n - 1 degrees of freedom .908 at 100 skewed items, with fewer .948 to .967. The
 advantage of the mean of all ratings, learnt from them: .892 at 30 even items, so it has no interval.
+Kappas on fresh seeds and other judges (300 studies a cell, seed 52; scores from a normal, and from a gamma trait that piles up at
+the top, items of unequal difficulty, three raters of unequal severity; 30 / 100 units of one and of three items): all kappas of
+the judge with people and of people .933 to .987, their difference .96; the lowest of all coefficients, icc2_1 of people, .917.
 """
 
 TOPICS = ("people", "agreement", "alt_test", "corrected_means")

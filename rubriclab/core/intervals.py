@@ -16,7 +16,7 @@ from scipy import special
 
 from rubriclab.stats.position import v_interval
 from rubriclab.stats.proportions import NO_INTERVAL, clopper_pearson, wilson
-from rubriclab.stats.resample import Floats, degrees_of_freedom
+from rubriclab.stats.resample import Floats, degrees_of_freedom, hall, t_ends
 
 if TYPE_CHECKING:
     from rubriclab.core.estimate import Estimate
@@ -93,9 +93,8 @@ class Reach:
         n = e.units
         if n < self.fewest or not np.isfinite(e.value):
             return NO_INTERVAL
-        t = float(special.stdtrit(degrees_of_freedom(e.influence), 0.5 + level / 2))
-        below, above = hall(e.influence, t)
-        low, high = e.value - max(below, t) * e.error, e.value + max(above, t) * e.error
+        below, above = t_ends(e.influence, level)
+        low, high = e.value - below * e.error, e.value + above * e.error
         middle = float(np.median(self.moves))
         away = self.moves - middle
         away = np.where(np.abs(away) > 0.0025 * self.reach, away, 0.0)
@@ -104,22 +103,6 @@ class Reach:
             low = min(low, middle - self.reach * clopper_pearson(down, n, level=level)[1])
             high = max(high, middle + self.reach * clopper_pearson(up, n, level=level)[1])
         return max(low, self.least), min(high, self.most)
-
-
-def hall(influence: Floats, t: float) -> tuple[float, float]:
-    """How many standard errors below and above a mean of skewed units Student's ``t`` makes.
-
-    (m - mu) / se + a / 3 (..)^2 + a^2 / 27 (..)^3 + a / 6 with a = skewness / root n has no skewness to second order
-    (Hall 1992, On the Removal of Skewness by Transformation, section 2); its inverse at -t and t.
-    """
-    n, square = len(influence), float((influence**2).mean()) if len(influence) else 0.0
-    if square <= 0.0 or n < 3:
-        return t, t
-    a = float((influence * np.square(influence)).mean()) / square**1.5 * np.sqrt(n * (n - 1.0)) / (n - 2.0) / np.sqrt(n)
-    if abs(a) < 1e-6:
-        return t, t
-    low, high = (float(3.0 / a * (np.cbrt(1.0 + a * (x - a / 6.0)) - 1.0)) for x in (-t, t))
-    return high, -low
 
 
 @dataclass(frozen=True)
@@ -209,8 +192,7 @@ class Fisher:
         if error < _SAME:
             low, high = wilson((1.0 + e.value) / 2.0 * n, n, level=level)
             return 2.0 * low - 1.0, 2.0 * high - 1.0
-        t = float(special.stdtrit(degrees_of_freedom(influence), 0.5 + level / 2))
-        below, above = (max(end, t) for end in (hall(influence, t) if self.lengthened else (t, t)))
+        below, above = t_ends(influence, level, lengthened=self.lengthened)
         return min(float(np.tanh(z - below * error)), e.value), max(float(np.tanh(z + above * error)), e.value)
 
 

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, special
 
-from rubriclab.stats.resample import Floats, Ints, sum_by
+from rubriclab.stats.resample import Floats, Ints, by_content, sum_by
 
 MOST_PAIRS = 200_000
-"""Pairs of calls beyond which only some of each item's are used."""
+"""Pairs of calls beyond which only some of each item's are used, drawn at random."""
 ROUNDS, _FLAT, _RANK = 60, 1e-6, 1e-8
 Levels = dict[str, Ints]
 """Effect -> (orders, options): the level that each option has in each order; -1 where it has none."""
@@ -59,7 +59,7 @@ def _coded(level: Ints) -> Floats:
 
 def fit_choice(levels: Levels, item: Ints, order: Ints, choice: Ints, unit: Ints) -> Fit:
     """``item``, ``order``, ``choice`` (the option): (calls,); ``unit``: (items,)."""
-    a, b, weight = _pairs(item, order)
+    a, b, weight = _pairs(item, order * levels["position"].shape[1] + choice)
     kept = (order[a] != order[b]) & (choice[a] != choice[b])
     nothing = np.zeros(0, np.int64)
     if not (order != order[:1]).any():
@@ -88,14 +88,18 @@ def fit_choice(levels: Levels, item: Ints, order: Ints, choice: Ints, unit: Ints
     return Fit(made, units)
 
 
-def _pairs(item: Ints, order: Ints) -> tuple[Ints, Ints, Floats]:
+def _pairs(item: Ints, answer: Ints) -> tuple[Ints, Ints, Floats]:
     """Two calls of an item each, and their weight: (calls - 1) / pairs used of the item, as in the full likelihood.
 
-    Where not all are used, which ones hangs on their orders alone, never on an answer.
+    ``answer``: (calls,) order and choice as one code. Where not all pairs are used, each item's are drawn by themselves:
+    the same two orders for all items would give other odds than all pairs do, wherever the model is not the truth. Items
+    and calls are ranked by content before, so that no name reaches the draws.
     """
-    shuffled = np.random.default_rng(0).permutation(int(order.max(initial=-1)) + 1)
-    row = np.lexsort((shuffled[order], item))
-    calls = np.bincount(item)
+    rng, calls = np.random.default_rng(0), np.bincount(item)
+    content = by_content(sum_by(item, rng.random(int(answer.max(initial=-1)) + 1)[answer], len(calls)))
+    rank = np.argsort(content)[item]
+    row = np.lexsort((answer, rank))
+    row = row[np.argsort(rank[row] + rng.random(len(row)))]
     first: list[Ints] = []
     second: list[Ints] = []
     lag = 1

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.core.arm import Arm, once
-from rubriclab.core.estimate import Estimate, mean_over, missing, plain, share, share_of
+from rubriclab.core.estimate import Estimate, mean_over, missing, plain, share, share_of, weighted
 from rubriclab.core.intervals import Reach
 from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.stats import comparison as stats
@@ -240,7 +240,9 @@ def win_rates(made: Compared) -> Iterator[Row]:
         here = members == k
         which = here.any(axis=1) & made.parsed
         if which.any():
-            estimate = made.share((made.won * here).sum(axis=1), which, balanced=True)
+            wins = (made.won * here).sum(axis=1)
+            first, second = (made.share(wins == end, which) for end in (1.0, 0.0))
+            estimate = weighted(1 / made.p, [(1 - 1 / made.p, first), (-1 / made.p, second)])
             yield Row("win_rate", estimate, {"candidate": name}, counts={"n": int(which.sum())})
 
 

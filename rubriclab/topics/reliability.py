@@ -26,8 +26,7 @@ ONE_ORDER = "one order"
 FEWEST, FEWEST_AGAIN = 20, 100
 """Units, and second calls of an item in an order, from which on intervals are given (of what hangs on noise: both): with
 15 units they held in as few as 0.82 of studies; many repeats agree to the point, so few of them make all of the noise.
-From there on in 0.93 to 0.98 of 120 studies a cell of 30 and 60 items (in one order, 15 and 20 calls: 0.91), calls needed
-in 0.98 (``benchmarks/helps.py``)."""
+From there on in 0.92 to 0.99 of 300 studies a cell of 30 and 100 items, calls needed in 0.98 (``benchmarks/helps.py``)."""
 
 
 @dataclass(frozen=True, eq=False)

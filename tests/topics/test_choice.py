@@ -74,3 +74,15 @@ def test_no_finite_estimate() -> None:
     assert [(row.why, np.isnan(row.value)) for row in always] == [("separated", True)]
     constant = rows_of(options(np.full((20, 10), 3.0), orders))
     assert [row.why for row in constant] == ["no_changes"]
+
+
+def test_odds_of_drawn_pairs_are_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that takes the first option in 40 % and is no logit otherwise: of very many items the same two orders were
+    compared for all of them, which gave log-odds up to 0.21 away."""
+    rng, orders = np.random.default_rng(4), balanced_orders(5)
+    trait = 1.4 - rng.exponential(1.1, (1_500, 1)) + rng.normal(0, 0.3, (1_500, 10))
+    score = 1.0 + np.searchsorted([-1.5, -0.5, 0.5, 1.5], trait)
+    table = options(np.where(rng.random(trait.shape) < 0.4, orders[:, 0], score), orders)
+    every = np.log(odds(rows_of(table), "position_odds"))
+    monkeypatch.setattr("rubriclab.stats.choice.MOST_PAIRS", 1)
+    assert np.log(odds(rows_of(table), "position_odds")) == pytest.approx(every, abs=0.1)

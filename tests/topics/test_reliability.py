@@ -51,6 +51,9 @@ def test_without_an_order_effect_one_order_is_as_good() -> None:
     different, one = rows_of(planted(400, 0, 60), "calls_needed")
     # .36 / k <= 1 / 9: 3.24 calls, whatever their orders.
     assert different.value == one.value == 4
+    # An error of the mean of many calls that came out below 0 had no interval.
+    rows = [row for seed in range(8) for row in rows_of(planted(30, 0, 60, 4, seed), "dependability")]
+    assert all(row.interval[0] <= row.value <= row.interval[1] for row in rows)
 
 
 def test_reasons() -> None:
