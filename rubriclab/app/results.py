@@ -324,21 +324,19 @@ def _criteria_in_turn(chosen: Chosen) -> None:
 
 def _choices(chosen: Chosen) -> None:
     """Pairs and lists: how often each position won, and the papers' numbers of every judge."""
-    left, right = st.columns(2, gap="large")
     bars = share_bars(chosen.findings, chosen.facts)
     if bars is not None:
-        with left:
+        with st.columns(2, gap="large")[0]:
             st.markdown("**How often each position won**")
             chart(bars, key=f"won-{chosen.condition}")
-            st.caption(f"A tie counts as a share of a win for each. Lines on bars: 95{NBSP}% CI.")
+            st.caption(f"A tie counts as a share of a win for each. Lines on bars: {ci()}.")
     known = {row.measure for row in chosen.findings.rows}
     printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]
     if printed:
-        with right:
-            st.markdown("**In the terms of the papers**")
-            table = paper_table(chosen.findings, printed)
-            st.dataframe(table.frame(), hide_index=True, width="stretch")
-            st.caption(safe(" ".join(table.legend)))
+        st.markdown("**In the terms of the papers**")
+        table = paper_table(chosen.findings, printed)
+        st.dataframe(table.frame(), hide_index=True, width="stretch")
+        st.caption(safe(" ".join(table.legend)))
 
 
 def _forms(chosen: Chosen) -> None:

@@ -78,7 +78,7 @@ def _figure(palette: Palette, height: int, widths: Sequence[float] = (1.0,), **m
 
 
 def _dotted(palette: Palette) -> dict[str, Any]:
-    """The line of no effect."""
+    """The line of no effect. Plotly draws it and bands only in panels that have marks, so after them."""
     return {"color": palette.reference, "width": 1.5, "dash": "dot"}
 
 
@@ -181,12 +181,12 @@ def slopes(picture: Slopes, palette: Palette) -> go.Figure:
     point, beside = picture.difference, {"row": 1, "col": 2}
     top = max([point.value, *((point.low, point.high) if point.has_interval else ())])
     reach = 1.4 * max(abs(point.value), abs(top), abs(point.low) if point.has_interval else 0, picture.smallest, 0.1)
-    figure.add_hrect(y0=-picture.smallest, y1=picture.smallest, **_band(palette), **beside)
-    figure.add_hline(y=0, line=_dotted(palette), **beside)
     figure.add_scatter(
         x=[0], y=[point.value], mode="markers", marker={"size": 11, "color": palette.text}, **_about([point]), **beside,
         error_y=_whiskers([point], palette, color=palette.text, thickness=2.5, width=0),
     )  # fmt: skip
+    figure.add_hrect(y0=-picture.smallest, y1=picture.smallest, **_band(palette), **beside)
+    figure.add_hline(y=0, line=_dotted(palette), **beside)
     text = {"text": escape(point.text), "showarrow": False, "yshift": 13, "font": {"size": 14, "weight": 700}}
     figure.add_annotation(x=0, y=top, **text, **beside)
     figure.update_xaxes(col=2, range=[-1, 1], tickvals=[0], ticktext=[escape(point.label)])
@@ -198,14 +198,14 @@ def forest(picture: Forest, palette: Palette) -> go.Figure:
     points = picture.points[::-1]
     names = [point.label for point in points]
     figure = _figure(palette, 70 + ROW * max(2, len(points)), l=_margin(names, 190), t=12)
-    if math.isfinite(picture.smallest):
-        figure.add_vrect(x0=-picture.smallest, x1=picture.smallest, **_band(palette))
-    figure.add_vline(x=0, line=_dotted(palette))
     figure.add_scatter(
         x=[point.value for point in points], y=list(range(len(points))), mode="markers", **_about(points),
         marker={"size": 11, "color": palette.reference},
         error_x=_whiskers(points, palette, color=palette.reference, thickness=2.5, width=0),
     )  # fmt: skip
+    if math.isfinite(picture.smallest):
+        figure.add_vrect(x0=-picture.smallest, x1=picture.smallest, **_band(palette))
+    figure.add_vline(x=0, line=_dotted(palette))
     for k, point in enumerate(points):
         figure.add_annotation(x=point.value, y=k, text=escape(point.text), showarrow=False, yshift=15)
     figure.update_xaxes(title_text=escape(picture.axis), showgrid=True, gridcolor=palette.grid)
@@ -218,10 +218,6 @@ def curves(picture: Curves, palette: Palette) -> go.Figure:
     several = len(picture.curves) > 1
     height, foot = (320 + 20 * len(picture.curves), 90) if several else (320, 48)
     figure = _figure(palette, height, t=14, r=12, l=58, b=foot).update_layout(showlegend=several)
-    if math.isfinite(picture.smallest):
-        figure.add_hrect(y0=-picture.smallest, y1=picture.smallest, **_band(palette))
-    if math.isfinite(picture.target):
-        figure.add_hline(y=picture.target, line=_dotted(palette))
     at = picture.at
     for k, curve in enumerate(picture.curves):
         colour = palette.lines[k % len(palette.lines)]
@@ -231,6 +227,10 @@ def curves(picture: Curves, palette: Palette) -> go.Figure:
             line={"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]},
             error_y=_whiskers(curve.points, palette, color=colour),
         )  # fmt: skip
+    if math.isfinite(picture.smallest):
+        figure.add_hrect(y0=-picture.smallest, y1=picture.smallest, **_band(palette))
+    if math.isfinite(picture.target):
+        figure.add_hline(y=picture.target, line=_dotted(palette))
     low, high = min(at.values()), max(at.values())
     pad = 0.08 * ((high - low) or 1.0)
     ticks = {"tickvals": list(at.values()), "ticktext": [escape(level, 16) for level in at]}

@@ -98,6 +98,7 @@ def test_slopes_show_the_number_that_stands_beside_them(findings: made.Findings)
     changes = [right - left for _, left, right in picture.items]
     assert sum(changes) / len(changes) == pytest.approx(row.value, abs=1e-9)
     assert len(draw(picture).data) >= 3
+    assert {(shape.type, shape.yref) for shape in draw(picture).layout.shapes} == {("rect", "y2"), ("line", "y2")}
 
 
 def test_criteria_cells_and_forest() -> None:
@@ -112,6 +113,7 @@ def test_criteria_cells_and_forest() -> None:
     assert [point.label for point in forest.points] == ["Tone", "Length", "Facts"]
     assert forest.alt.count("95") >= 3
     assert len(draw(forest).data[0].x) == 3
+    assert [shape.type for shape in draw(forest).layout.shapes] == ["rect", "line"]  # what is too small, and 0
 
 
 def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
