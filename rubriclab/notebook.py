@@ -26,7 +26,8 @@ from rubriclab.model.text import LabError
 if TYPE_CHECKING:
     from rubriclab.runs.runner import Snapshot
     from rubriclab.sinks.paper_table import PaperTable
-    from rubriclab.store.store import RunInfo, Store
+    from rubriclab.store.read import RunInfo
+    from rubriclab.store.store import Store
 
 Kind = Literal["scores", "criteria", "pairs", "lists", "responses"]
 

@@ -16,7 +16,7 @@ from rubriclab.model.text import file_name
 from rubriclab.sinks.report import INCLUDE, default_title, report_html
 
 if TYPE_CHECKING:
-    from rubriclab.store.store import RunInfo
+    from rubriclab.store.read import RunInfo
 
 PARTS = dict(zip(("Answer", "Charts", "Example of one answer", "Method", "All numbers"), INCLUDE, strict=True))
 

@@ -13,7 +13,7 @@ from rubriclab.app.frame import faults, go, labelled, safe
 from rubriclab.model.text import count
 
 if TYPE_CHECKING:
-    from rubriclab.store.store import RunInfo
+    from rubriclab.store.read import RunInfo
 
 
 def page() -> None:

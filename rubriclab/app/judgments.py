@@ -17,7 +17,7 @@ from rubriclab.sinks.cards import Card, pair_of
 from rubriclab.sinks.text import NBSP, number, order_title
 
 if TYPE_CHECKING:
-    from rubriclab.store.store import RunInfo
+    from rubriclab.store.read import RunInfo
     from rubriclab.study.plan import Plan
 
 ANY = "any"

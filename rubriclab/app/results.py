@@ -37,7 +37,7 @@ from rubriclab.sinks.table import spoken
 from rubriclab.sinks.text import MINUS, NBSP, axis_name, ci
 
 if TYPE_CHECKING:
-    from rubriclab.store.store import RunInfo
+    from rubriclab.store.read import RunInfo
 
 BADGES = {"effect": "orange", "equivalent": "green", "undecided": "gray"}
 FILTERS = ("score", "position", "criterion", "status", "find")

@@ -16,7 +16,7 @@ from rubriclab.sinks.text import number
 
 if TYPE_CHECKING:
     from rubriclab.runs.runner import Run
-    from rubriclab.store.store import RunInfo
+    from rubriclab.store.read import RunInfo
 
 PAGE = 20
 STOPPED = {

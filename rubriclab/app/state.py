@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rubriclab.judges.vllm import VllmServer
     from rubriclab.runs.manager import RunManager
     from rubriclab.runs.runner import Run
-    from rubriclab.store.store import RunInfo, Store
+    from rubriclab.store.read import RunInfo
+    from rubriclab.store.store import Store
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
 MOST_CALLS = 200_000

@@ -8,35 +8,42 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
+import re
 import stat
 import tempfile
 import zipfile
-from collections.abc import Mapping
-from dataclasses import asdict
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from rubriclab.data.limits import MAX_UNPACKED, MB, checked_file
+from rubriclab.data.limits import MAX_RATING, MAX_UNPACKED, MB, checked_file
 from rubriclab.data.tables import json_value, parquet_table
-from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, JudgmentTable, Ordering, Reorder, Status
+from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Status
 from rubriclab.model.study import read_reading
-from rubriclab.model.text import LabError, shorten
-from rubriclab.store.read import CALL_COLUMNS, WHOLE, condition_of
-from rubriclab.store.store import STATES, TEXTS, Store
+from rubriclab.model.text import LabError, digest, shorten, storable
+from rubriclab.store.read import CALL_COLUMNS, TEXTS, WHOLE, condition_of, with_none
+from rubriclab.store.store import STATES, Store
 
 FORMAT = 2
 MAX_JSON = 20 * MB
 MAX_POSITIONS = 1_000
+MAX_SCORE = 1e6
+PlannedCalls = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 CALL_TEXTS = ("key", "text", "finish", "error", "kind", "model", "sent", "note")
 # What each column may hold; anything else would falsify a result or not fit into the store.
-RANGES: Mapping[str, tuple[float, float]] = {
+RANGES: dict[str, tuple[float, float]] = {
     "call": (0, 2**31 - 1), "slot": (0, 32_767), "repeat": (0, 32_767), "status": (0, len(Status) - 1),
-    "position": (0, MAX_POSITIONS), "score": (-1e6, 1e6), "expected": (-1e6, 1e6), "mass": (-1e-6, 1.001),
+    "position": (0, MAX_POSITIONS), "score": (-MAX_SCORE, MAX_SCORE), "expected": (-MAX_SCORE, MAX_SCORE), "mass": (-1e-6, 1.001),
 }  # fmt: skip
 
 
@@ -72,17 +79,15 @@ def bundle_bytes(table: JudgmentTable, store: Store | None = None, run: str | No
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
-            archive.writestr(
-                zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED
-            )  # without a time: same run, same file
+            # Without a time: the same run is the same file.
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
 
 def _parquet(frame: pd.DataFrame) -> bytes:
     out = io.BytesIO()
-    parquet.write_table(
-        pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(), out, compression="zstd"
-    )
+    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+    parquet.write_table(table, out, compression="zstd")
     return out.getvalue()
 
 
@@ -100,32 +105,35 @@ def read_bundle(path: str | Path) -> JudgmentTable:
 def read_parts(path: str | Path) -> tuple[JudgmentTable, pd.DataFrame, dict[str, Any]]:
     """(judgments, calls with their replies, study) of a bundle; every part bounded and checked, nothing run or sent."""
     path = checked_file(path)
+    name = shorten(path.name)
     try:
         with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(prefix="rubriclab-") as folder:
-            _refuse_members(path.name, archive)
-            head = json_value(_part(path.name, archive, "study.json", MAX_JSON).decode("utf-8-sig"), "study.json")
+            _refuse_members(name, archive)
+            head = json_value(
+                _content(name, archive, "study.json", MAX_JSON).decode("utf-8-sig"), f"{name}, study.json"
+            )
             if not isinstance(head, dict) or head.get("format") != FORMAT:
-                raise LabError(f"{path.name} is no run of this version: study.json has not the format {FORMAT}.")
-            tables = {}
-            for name in ("items", "judgments", "calls"):
-                file = Path(folder, f"{name}.parquet")
-                file.write_bytes(_part(path.name, archive, f"{name}.parquet", MAX_UNPACKED))
-                tables[name] = parquet_table(file, f"{path.name}, {name}.parquet").to_pandas()
+                made = shorten(str(head.get("format"))) if isinstance(head, dict) else "none"
+                raise LabError(
+                    f"{name} has the format {made}, and this rubriclab reads the format {FORMAT}: update it, or export "
+                    "the run again."
+                )
+            parts = []
+            for part in ("items", "judgments", "calls"):
+                file = Path(folder, f"{part}.parquet")
+                file.write_bytes(_content(name, archive, file.name, MAX_UNPACKED))
+                parts.append(Part(f"{name}, {file.name}", parquet_table(file, f"{name}, {file.name}").to_pandas()))
+                file.unlink()
+        items, judgments, calls = parts
+        table = _table(_storable(head), items, judgments, f"{name}, study.json")
+        return table, _calls(calls, table), dict(head.get("study") or {})
     except LabError:
         raise
-    except (OSError, zipfile.BadZipFile, KeyError, UnicodeDecodeError, RuntimeError, EOFError, ValueError) as fault:
-        raise LabError(
-            f"{path.name} is not a whole bundle of a run: {shorten(str(fault), 200)}. Export it again."
-        ) from None
-    try:
-        table = _table(head, tables["items"], tables["judgments"], path.name)
-        calls = _calls(tables["calls"], table, path.name)
-        study = dict(head.get("study") or {})
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, RuntimeError, UnicodeError) as fault:
+        raise LabError(f"{name} is not a whole bundle of a run: {shorten(str(fault), 200)}. Export it again.") from None
     except (TypeError, AttributeError, KeyError, ValueError, OverflowError) as fault:
-        if isinstance(fault, LabError):
-            raise
-        raise LabError(f"{path.name}: a part of another form than a run's ({shorten(repr(fault), 120)}).") from None
-    return table, calls, study
+        why = shorten(f"{type(fault).__name__}: {fault}", 160)
+        raise LabError(f"{name}: a part of another form than a run's ({why}). Export the run again.") from None
 
 
 def _refuse_members(name: str, archive: zipfile.ZipFile) -> None:
@@ -140,7 +148,7 @@ def _refuse_members(name: str, archive: zipfile.ZipFile) -> None:
         seen.add(part)
 
 
-def _part(name: str, archive: zipfile.ZipFile, part: str, most: int) -> bytes:
+def _content(name: str, archive: zipfile.ZipFile, part: str, most: int) -> bytes:
     """A member's bytes, read no further than it may be long whatever the directory says of it."""
     if part not in archive.namelist():
         raise LabError(f"{name} is no bundle of a run: it has no {part}. Export the run again.")
@@ -151,130 +159,160 @@ def _part(name: str, archive: zipfile.ZipFile, part: str, most: int) -> bytes:
     return content
 
 
-def _table(head: Mapping[str, Any], items: pd.DataFrame, rows: pd.DataFrame, name: str) -> JudgmentTable:
-    conditions = tuple(condition_of(body) for body in head["conditions"])
+def _storable(value: Any) -> Any:
+    """A value of JSON whose texts, also the names of its fields, can be kept."""
+    if isinstance(value, dict):
+        return {storable(name): _storable(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_storable(part) for part in value]
+    return storable(value) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table of a bundle, and how messages name it."""
+
+    name: str
+    frame: pd.DataFrame
+
+    def refuse(self, column: str, bad: Any, expected: str) -> None:
+        """Raises LabError naming the first row in which ``bad`` holds, its value and how many more there are."""
+        where = np.flatnonzero(bad)
+        if where.size:
+            value = shorten(str(self.frame[column].iloc[int(where[0])]))
+            more = f", and {where.size - 1:,} more rows" if where.size > 1 else ""
+            raise LabError(f"{self.name}, row {where[0] + 1:,}, column {column}: {value} is not {expected}{more}.")
+
+    def numbers(self, column: str, low: float, high: float) -> np.ndarray:
+        """A column as numbers within its limits: whole ones, or fractions with NaN for what is missing."""
+        given = self.frame[column]
+        values = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        whole, missing = column in WHOLE, np.isnan(values)
+        bad = np.where(missing, given.notna().to_numpy() | whole, (values < low) | (values > high))
+        bad |= whole & ~missing & (values != np.floor(values))
+        self.refuse(column, bad, f"{'a whole number' if whole else 'a number'} from {low:g} to {high:,g}")
+        return values.astype(np.int64) if whole else values
+
+    def require(self, columns: Sequence[str]) -> None:
+        missing = [column for column in columns if column not in self.frame]
+        if missing:
+            raise LabError(f"{self.name} lacks the columns {', '.join(missing[:6])}. Export the run again.")
+
+
+def _table(head: Mapping[str, Any], items: Part, judgments: Part, name: str) -> JudgmentTable:
+    conditions = tuple(_condition(body, name) for body in head["conditions"])
     orderings = tuple(Ordering(tuple(part["shown"]), tuple(map(str, part["labels"]))) for part in head["orderings"])
-    for condition in conditions:
-        texts = (condition.judge, condition.dataset, condition.strategy)
-        numbers = [condition.positions, *condition.scores]
-        if condition.reorder not in get_args(Reorder) or not all(isinstance(text, str) for text in texts):
-            raise LabError(f"{name}, study.json: “{shorten(str(condition), 80)}” is no condition.")
-        if not all(isinstance(n, int | float) and abs(n) <= 1e6 for n in numbers) or len(numbers) > MAX_POSITIONS:
-            raise LabError(f"{name}, study.json: the scale of “{shorten(condition.judge)}” is not of numbers.")
-        least = 2 if condition.chooses else int(condition.reorder == "responses")
-        most = 2 if condition.reorder == "pairs" else MAX_POSITIONS
-        if type(condition.positions) is not int or not least <= condition.positions <= most:
-            given = f"positions is {shorten(str(condition.positions))}; expected {least} to {most}"
-            raise LabError(f"{name}, study.json: {given} where {condition.reorder} are reordered.")
-        if not (condition.chooses or condition.scores):
-            raise LabError(f"{name}, study.json: “{shorten(condition.judge)}” has no scores to choose from.")
     for ordering in orderings:
         known = all(isinstance(part, str | int | float) for part in ordering.shown)
         if not known or len(ordering.shown) > MAX_POSITIONS:
-            raise LabError(f"{name}, study.json: “{shorten(str(ordering.shown), 80)}” is no ordering.")
-    missing = [column for column in JUDGMENT_COLUMNS if column not in rows]
-    missing += [column for column in ITEM_COLUMNS if column not in items]
-    if missing:
-        raise LabError(f"{name} lacks the columns {', '.join(missing[:6])}. Export the run again.")
-    place_of = f"{name}, judgments.parquet"
-    limits = dict(RANGES) | {
-        "condition": (0, len(conditions) - 1), "item": (0, len(items) - 1), "ordering": (0, len(orderings) - 1)
-    }  # fmt: skip
-    checked = {column: _numbers(rows, column, limits[column], place_of) for column in JUDGMENT_COLUMNS}
-    lengths = np.array([len(ordering.shown) for ordering in orderings])
-    _refuse(
-        rows, "position", checked["position"] > lengths[checked["ordering"]], "a position in the list shown", place_of
-    )
-    frame = pd.DataFrame(checked)
-    asked = np.array(
-        [(part.positions, *(part.reorder == axis for axis in ("responses", "criteria"))) for part in conditions]
-    )
-    positions, answers, criteria = asked.reshape(-1, 3)[checked["condition"]].T
-    _refuse(rows, "slot", (answers > 0) & (checked["slot"] >= positions), "one of the call's answers", place_of)
-    unnamed = items["criterion"].isna().to_numpy()[checked["item"]]
-    _refuse(rows, "item", (criteria > 0) & unnamed, "an item under a criterion", place_of)
-    twice = frame.duplicated(["call", "item"]).to_numpy()
-    _refuse(rows, "call", twice, "a call that stands once for each item", place_of)
-    by_call = frame.groupby("call", sort=False)["condition"]
-    _refuse(
-        rows, "call", (by_call.transform("min") != frame["condition"]).to_numpy(), "a call of one condition", place_of
-    )
-    names = [column for column in rows.columns if column[:1] == "p" and column[1:].isdigit()]
-    p = [_numbers(rows, column, (-1e-6, 1.001), place_of) for column in sorted(names, key=lambda part: int(part[1:]))]
-    state = str(head.get("state"))
-    order = np.lexsort((frame["slot"], frame["call"], frame["condition"]))
+            raise LabError(f"{name}: “{shorten(str(ordering.shown), 80)}” is no ordering.")
+    planned = msgspec.convert(head.get("planned") or [], tuple[PlannedCalls, ...])
+    if planned and len(planned) != len(conditions):
+        raise LabError(
+            f"{name}: planned has {len(planned)} numbers; expected one for each of {len(conditions)} conditions."
+        )
+    rows, probabilities = _judgments(judgments, conditions, orderings, items)
+    state, key, title = str(head.get("state")), str(head["id"]), str(head["name"])[:200]
     return JudgmentTable(
-        run=str(head["id"])[:64], name=str(head["name"])[:200] or "Run", conditions=conditions,
-        items=_items(items, f"{name}, items.parquet"), orderings=orderings,
-        rows=frame.iloc[order].reset_index(drop=True), planned=tuple(int(n) for n in head.get("planned") or ()),
-        probabilities=np.column_stack(p)[order] if p else None,
+        run=key if re.fullmatch(r"[\w.-]{1,64}", key) else digest(key)[:12],
+        name=title if title.strip() else "Run",
+        conditions=conditions,
+        items=_items(items),
+        orderings=orderings,
+        rows=rows,
+        planned=planned,
+        probabilities=probabilities,
         state="interrupted" if state in ("running", "planned") or state not in STATES else state,
         made_with=dict(head.get("made_with") or {}),
-        reading=read_reading(head.get("reading") or {}, f"{name}, study.json").model_dump(mode="json", exclude_unset=True),
-    )  # fmt: skip
+        reading=read_reading(head.get("reading") or {}, name).model_dump(mode="json", exclude_unset=True),
+    )
 
 
-def _numbers(rows: pd.DataFrame, column: str, limits: tuple[float, float], name: str) -> np.ndarray:
-    """A column as numbers within its limits: whole ones, or fractions with NaN for what is missing."""
-    values = pd.to_numeric(rows[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    whole = column in WHOLE
-    missing = np.isnan(values)
-    odd = missing & (rows[column].notna().to_numpy() | whole)
-    beyond = ~missing & ~((values >= limits[0]) & (values <= limits[1]))
-    broken = whole & ~missing & (values != np.floor(values))
-    kind = "a whole number" if whole else "a number"
-    _refuse(rows, column, odd | beyond | broken, f"{kind} from {limits[0]:g} to {limits[1]:,g}", name)
-    return values.astype(np.int64) if whole else values
+def _condition(body: Any, name: str) -> Condition:
+    """A condition whose numbers some result can be made of."""
+    msgspec.convert(body, Condition)
+    condition = condition_of(body)
+    judge = shorten(condition.judge)
+    if len(condition.scores) > MAX_POSITIONS or any(abs(score) > MAX_SCORE for score in condition.scores):
+        raise LabError(f"{name}: the scale of “{judge}” is not of numbers from -1e6 to 1e6.")
+    if any(b <= a for a, b in pairwise(condition.scores)):
+        raise LabError(f"{name}: the scale of “{judge}” does not ascend: {shorten(str(condition.scores))}.")
+    if not (condition.chooses or condition.scores):
+        raise LabError(f"{name}: “{judge}” has no scores to choose from.")
+    least = 2 if condition.chooses else int(condition.reorder == "responses")
+    most = 2 if condition.reorder == "pairs" else MAX_POSITIONS
+    if not least <= condition.positions <= most:
+        given = f"positions is {condition.positions}; expected {least} to {most}"
+        raise LabError(f"{name}: {given} where {condition.reorder} are reordered.")
+    return condition
 
 
-def _refuse(rows: pd.DataFrame, column: str, bad: np.ndarray, expected: str, name: str) -> None:
-    where = np.flatnonzero(bad)
-    if where.size:
-        value = shorten(str(rows[column].iloc[int(where[0])]))
-        more = f", and {where.size - 1:,} more rows" if where.size > 1 else ""
-        raise LabError(f"{name}, row {where[0] + 1:,}, column {column}: {value} is not {expected}{more}.")
+def _judgments(
+    part: Part, conditions: Sequence[Condition], orderings: Sequence[Ordering], items: Part
+) -> tuple[pd.DataFrame, np.ndarray | None]:
+    """(JUDGMENT_COLUMNS sorted by condition and call, probabilities or None), each row one that a run can have."""
+    part.require(JUDGMENT_COLUMNS)
+    items.require(ITEM_COLUMNS)
+    if part.frame.empty:
+        raise LabError(f"{part.name} has no judgments: nothing was asked yet. Export the run once it has answers.")
+    known = {"condition": len(conditions), "item": len(items.frame), "ordering": len(orderings)}
+    limits = RANGES | {column: (0, entries - 1) for column, entries in known.items()}
+    frame = pd.DataFrame({column: part.numbers(column, *limits[column]) for column in JUDGMENT_COLUMNS})
+    lengths = np.array([len(ordering.shown) for ordering in orderings])
+    part.refuse("position", frame["position"] > lengths[frame["ordering"]], "a position in the list shown")
+    part.refuse("score", (frame["status"] > 0) & frame["score"].notna(), "missing, as its status says")
+    reorder = np.array([condition.reorder for condition in conditions])[frame["condition"]]
+    positions = np.array([condition.positions for condition in conditions])[frame["condition"]]
+    part.refuse("slot", (reorder == "responses") & (frame["slot"] >= positions), "one of the call's answers")
+    unnamed = items.frame["criterion"].isna().to_numpy()[frame["item"]]
+    part.refuse("item", (reorder == "criteria") & unnamed, "an item under a criterion")
+    part.refuse("call", frame.duplicated(["call", "item"]), "a call that stands once for each item")
+    first = frame.groupby("call", sort=False)["condition"].transform("min")
+    part.refuse("call", first != frame["condition"], "a call of one condition")
+    names = [name for name in map(str, part.frame.columns) if name[:1] == "p" and name[1:].isdigit()][:MAX_POSITIONS]
+    shares = [part.numbers(name, *RANGES["mass"]) for name in sorted(names, key=lambda name: int(name[1:]))]
+    order = np.lexsort((frame["slot"], frame["call"], frame["condition"]))
+    return frame.iloc[order].reset_index(drop=True), np.column_stack(shares)[order] if shares else None
 
 
-def _items(items: pd.DataFrame, name: str) -> pd.DataFrame:
-    frame = items.astype(object).where(items.notna(), None)
-    people = []
+def _items(part: Part) -> pd.DataFrame:
+    """The known columns of the items, their texts as they can be kept, the ratings as dicts."""
+    frame, people = with_none(part.frame), []
     for number, text in enumerate(frame["ratings"]):
-        given = json_value(text, name) if isinstance(text, str) else {}
-        if not isinstance(given, dict) or not all(
-            isinstance(score, int | float) and abs(score) <= 1e9 for score in given.values()
+        given = _storable(json_value(text, part.name)) if isinstance(text, str) else {}
+        if (
+            not isinstance(given, dict)
+            or len(given) > MAX_POSITIONS
+            or not all(isinstance(score, int | float) and abs(score) <= MAX_RATING for score in given.values())
         ):
-            raise LabError(f"{name}, row {number + 1:,}: “{shorten(str(text))}” are no ratings of people.")
-        people.append({str(rater): float(score) for rater, score in given.items()})
+            raise LabError(f"{part.name}, row {number + 1:,}: “{shorten(str(text))}” are no ratings of people.")
+        people.append({rater: float(score) for rater, score in given.items()})
+    part.refuse("item_id", frame["item_id"].isna(), "a text")
     columns = [column for column in (*ITEM_COLUMNS, "unit_text", *TEXTS) if column in frame]
-    _refuse(frame, "item_id", ~frame["item_id"].map(lambda text: isinstance(text, str)).to_numpy(bool), "a text", name)
     for column in set(columns) - {"ratings"}:
-        odd = frame[column].map(lambda value: value is not None and not isinstance(value, str)).to_numpy(bool)
-        _refuse(frame, column, odd, "a text", name)
+        part.refuse(column, [not isinstance(cell, str | None) for cell in frame[column]], "a text")
     frame = frame[columns].assign(ratings=pd.Series(people, dtype=object))
     return frame if "unit_text" in frame else frame.assign(unit_text=frame["item_id"])
 
 
-def _calls(calls: pd.DataFrame, table: JudgmentTable, name: str) -> pd.DataFrame:
+def _calls(part: Part, table: JudgmentTable) -> pd.DataFrame:
     """The known columns of the calls; a reply that is a plain label has to be the score beside it."""
-    place_of = f"{name}, calls.parquet"
-    known = calls[[column for column in CALL_COLUMNS if column in calls]].copy()
+    part.require(("call", "condition", "status"))
+    known = part.frame[[column for column in CALL_COLUMNS if column in part.frame]].copy()
     for column in ("call", "condition", "status"):
-        limits = RANGES.get(column, (0, len(table.conditions) - 1))
-        known[column] = _numbers(calls, column, limits, place_of)
-    _refuse(calls, "call", known["call"].duplicated().to_numpy(), "a call that stands once", place_of)
-    foreign = ~known["call"].isin(table.rows["call"]).to_numpy()
-    _refuse(calls, "call", foreign, "a call that the judgments know", place_of)
-    for column in ("tokens_in", "tokens_out", "cached", "attempt", "seconds"):
-        if column in known:
-            most = 32_767 if column == "attempt" else 2**31 - 1
-            numbers = pd.to_numeric(known[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-            known[column] = np.where((numbers >= 0) & (numbers <= most), numbers, np.nan)
-    for column in [name for name in CALL_TEXTS if name in known]:
-        known[column] = known[column].astype(object).where(known[column].map(lambda cell: isinstance(cell, str)), None)
+        known[column] = part.numbers(column, *RANGES.get(column, (0, len(table.conditions) - 1)))
+    part.refuse("call", known["call"].duplicated(), "a call that stands once")
+    part.refuse("call", ~known["call"].isin(table.rows["call"]), "a call that the judgments know")
+    for column in set(map(str, known.columns)) - {"call", "condition", "status", "asked"}:
+        if column in CALL_TEXTS:
+            known[column] = [storable(cell) if isinstance(cell, str) else None for cell in known[column]]
+        else:
+            numbers = pd.to_numeric(known[column], errors="coerce")
+            known[column] = numbers.where(numbers.between(0, 32_767 if column == "attempt" else 2**31 - 1))
     if "asked" in known:
         known["asked"] = pd.to_datetime(known["asked"], errors="coerce").astype("datetime64[us]")
     if "text" in known:
-        _refuse_other_replies(known, table, name)
+        _refuse_other_replies(known, table, part.name)
     return known
 
 

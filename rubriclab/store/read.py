@@ -1,14 +1,16 @@
-"""A run's rows in the store in; its judgments as a table, in words, or one call word for word out."""
+"""What a store tells of its runs: lists, judgments as a table or in words, one call word for word."""
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from rubriclab.model.judgment import (
     ITEM_COLUMNS,
@@ -19,18 +21,16 @@ from rubriclab.model.judgment import (
     Status,
     order_text,
 )
-from rubriclab.model.text import LabError
+from rubriclab.model.text import LabError, shorten
 from rubriclab.store.database import Database
-
-if TYPE_CHECKING:
-    from rubriclab.store.store import RunInfo
 
 CALL_COLUMNS = (
     "call", "key", "condition", "status", "attempt", "text", "finish", "error", "kind", "tokens_in", "tokens_out",
     "cached", "seconds", "model", "asked", "sent", "note",
 )  # fmt: skip
-WHOLE = ("condition", "item", "ordering", "slot", "repeat", "call", "status", "position")
 FRACTIONS = ("score", "expected", "mass")
+WHOLE = tuple(name for name in JUDGMENT_COLUMNS if name not in FRACTIONS)
+TEXTS = ("response", "instruction", "reference")
 # A run's items with what its data sets keep of their texts. ``runs.dataset`` names one data set, or several with blanks
 # between them, whose items are told apart by their names.
 ITEMS = """(SELECT i.*, t.texts FROM run_items i JOIN runs r ON r.run = i.run
@@ -40,237 +40,284 @@ ITEMS = """(SELECT i.*, t.texts FROM run_items i JOIN runs r ON r.run = i.run
 LENGTHS = {"instruction": "input_length", "response": "output_length"}
 # A call that was asked again has an earlier, no longer final answer, whose judgments do not count.
 FINAL = "NOT EXISTS (SELECT 1 FROM calls c WHERE c.run = j.run AND c.call = j.call AND NOT c.final)"
+STATUSES = [status.name.lower() for status in Status]
 
 
-def table(database: Database, run: RunInfo) -> JudgmentTable:
-    """All judgments of final calls, sorted by condition and call; columns of numbers come through Arrow."""
-    number = [run.number]
-    study, made_with = database.rows("SELECT study, made_with FROM runs WHERE run = ?", number)[0]
-    conditions = database.rows("SELECT body, planned FROM conditions WHERE run = ? ORDER BY condition", number)
-    asked = [condition_of(json.loads(body)) for body, _ in conditions]
-    again = database.rows("SELECT 1 FROM calls WHERE run = ? AND NOT final LIMIT 1", number)
-    final = f" AND {FINAL}" if again else ""
-    columns = database.arrow(f"SELECT {', '.join(JUDGMENT_COLUMNS)}, p FROM judgments j WHERE run = ?{final}", number)
-    # After the judgments: a run that is being asked adds orderings, each with its judgments.
-    orderings = database.rows("SELECT shown, labels FROM orderings WHERE run = ? ORDER BY ordering", number)
-    rows, probabilities = judgment_frame(columns)
-    return JudgmentTable(
-        run=run.id,
-        name=run.name,
-        conditions=tuple(asked),
-        items=_items(database, run.number, lengths=any(condition.chooses for condition in asked)),
-        orderings=tuple(Ordering(tuple(json.loads(shown)), tuple(json.loads(labels))) for shown, labels in orderings),
-        rows=rows,
-        planned=tuple(planned for _, planned in conditions),
-        probabilities=probabilities,
-        state=run.state,
-        made_with=json.loads(made_with),
-        reading=json.loads(study).get("reading") or {},
-    )
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What lists say of a run. ``done``: calls that have a final answer, ``failed`` of them without a score.
 
-
-def judgment_frame(columns: pa.Table) -> tuple[pd.DataFrame, np.ndarray | None]:
-    """(JUDGMENT_COLUMNS sorted by condition and call, probabilities or None) of an Arrow table with a list ``p``."""
-    values: dict[str, np.ndarray] = {}
-    for name in WHOLE:
-        values[name] = columns.column(name).combine_chunks().to_numpy(zero_copy_only=False)
-    for name in FRACTIONS:
-        values[name] = columns.column(name).combine_chunks().to_numpy(zero_copy_only=False).astype(np.float64)
-    probabilities = _matrix(columns.column("p").combine_chunks())
-    call, condition = values["call"].astype(np.int64), values["condition"].astype(np.int64)
-    key = (condition << 40) + (call << 8) + np.minimum(values["slot"].astype(np.int64), 255)
-    if len(key) and bool((key[1:] < key[:-1]).any()):
-        order = np.argsort(key, kind="stable")
-        values = {name: column[order] for name, column in values.items()}
-        probabilities = None if probabilities is None else probabilities[order]
-    return pd.DataFrame({name: values[name] for name in JUDGMENT_COLUMNS}, copy=False), probabilities
-
-
-def _matrix(lists: Any) -> Any:
-    """(rows, longest list) with NaN where a list is missing or shorter; None where all are missing."""
-    if len(lists) == lists.null_count:
-        return None
-    lengths = np.asarray(lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
-    flat = lists.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
-    width = int(lengths.max())
-    if bool((lengths == width).all()):
-        return flat.reshape(-1, width)
-    matrix = np.full((len(lengths), width), np.nan)
-    matrix[np.arange(width) < lengths[:, None]] = flat
-    return matrix
-
-
-def judgment_columns(run: int, table: JudgmentTable) -> pa.Table:
-    """The rows of a table as the store keeps them."""
-    rows = table.rows
-    columns: dict[str, Any] = {"run": np.full(len(rows), run, dtype=np.int32)}
-    for name in WHOLE:
-        columns[name] = rows[name].to_numpy()
-    for name in FRACTIONS:
-        columns[name] = pa.array(rows[name].to_numpy(dtype=np.float64), from_pandas=True)
-    return pa.table(columns | {"p": probability_lists(table.probabilities, len(rows))})
-
-
-def probability_lists(matrix: np.ndarray | None, rows: int) -> pa.Array:
-    """Rows of a matrix as lists: missing where nothing is known, without the NaN that fill up shorter ones."""
-    if matrix is None:
-        return pa.nulls(rows, pa.list_(pa.float32()))
-    known = ~np.isnan(matrix)
-    lengths = known.sum(axis=1)
-    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    values = pa.array(matrix[known].astype(np.float32))
-    offsets = pa.array(ends, mask=np.append(lengths == 0, False))
-    return pa.ListArray.from_arrays(offsets, values)
-
-
-def _items(database: Database, run: int, *, lengths: bool) -> pd.DataFrame:
-    """``lengths``: with those of a comparison's question and answers, where their texts are kept."""
-    columns, source = ", ".join((*ITEM_COLUMNS, "unit_text")), "run_items WHERE run = ?"
-    if lengths:
-        columns += "".join(f", length(texts->>'$.{text}') AS {name}" for text, name in LENGTHS.items())
-        source = ITEMS
-    frame = database.frame(f"SELECT {columns} FROM {source} ORDER BY item", [run])
-    ratings = {text: json.loads(text) for text in frame["ratings"].unique()}
-    frame = frame.astype(object).where(frame.notna(), None)
-    return frame.assign(ratings=pd.Series([dict(ratings[text]) for text in frame["ratings"]], dtype=object))
-
-
-def texts(database: Database, run: RunInfo, names: Sequence[str]) -> pd.DataFrame:
-    """The named texts of a run's items in their order, empty where none is kept."""
-    rows = database.rows(f"SELECT texts FROM {ITEMS} ORDER BY item", [run.number])
-    kept = [json.loads(text or "{}") for (text,) in rows]
-    return pd.DataFrame({name: [body.get(name, "") for body in kept] for name in names}, dtype=object)
-
-
-def calls(database: Database, run: int) -> pd.DataFrame:
-    """CALL_COLUMNS of the final calls in the order of their numbers."""
-    return database.frame(f"SELECT {', '.join(CALL_COLUMNS)} FROM calls WHERE run = ? AND final ORDER BY call", [run])
-
-
-def call_columns(run: int, frame: pd.DataFrame) -> pa.Table:
-    """Calls as ``calls`` gives them, as the store keeps them."""
-    columns = {name: pa.array(frame[name], from_pandas=True) for name in CALL_COLUMNS if name in frame}
-    return pa.table(columns | {"run": np.full(len(frame), run), "final": np.full(len(frame), True)})
-
-
-def judgments(
-    database: Database,
-    run: int,
-    *,
-    condition: int | None = None,
-    item: int | str | None = None,
-    position: int | None = None,
-    score: float | None = None,
-    status: str | int | None = None,
-    ordering: str | None = None,
-    criterion: str | None = None,
-    text: str | None = None,
-    limit: int | None = 200,
-    offset: int = 0,
-) -> pd.DataFrame:
-    """Judgments in words, in the order of their calls.
-
-    ``item``: its number or its id; ``position`` from 1; ``status``: ok, unparsed, refused, truncated, error, or
-    “failed” for all but ok; ``ordering`` as in the column, ``3 1 2``; ``text``: part of an id, a reply or an answer,
-    whatever its case. Columns: call, condition, item, item_id, criterion, ordering, labels, slot, repeat, status,
-    score, position, expected, mass, reply, error, kind, note.
+    ``revision`` changes with each commit and each renaming: caches over a run are kept by it. ``dataset``: id of its
+    data set, of several with blanks between them; empty where an import had no texts.
     """
-    parts, values = ["j.run = ?", FINAL], [run]  # type: tuple[list[str], list[Any]]
-    for name, value in (("j.condition", condition), ("j.position", position), ("j.score", score)):
-        if value is not None:
-            parts.append(f"{name} = ?")
-            values.append(value)
-    if item is not None:
-        parts.append("j.item = ?" if isinstance(item, int) else "i.item_id = ?")
-        values.append(item)
-    if criterion is not None:
-        parts.append("i.criterion = ?")
-        values.append(criterion)
-    if ordering is not None:
-        rows = database.rows("SELECT ordering, shown FROM orderings WHERE run = ?", [run])
-        parts.append("list_contains(?, j.ordering)")
-        values.append([code for code, shown in rows if order_text(json.loads(shown)) == ordering])
-    if status is not None:
-        parts.append("j.status <> 0" if status == "failed" else "j.status = ?")
-        values += [] if status == "failed" else [_status(status)]
-    if text:
-        parts.append(
-            "(contains(lower(i.item_id), lower(?)) OR contains(lower(c.text), lower(?)) "
-            "OR contains(lower(i.texts ->> 'response'), lower(?)))"
+
+    number: int
+    id: str
+    name: str
+    state: str
+    reason: str
+    planned: int
+    created: datetime
+    changed: datetime
+    revision: int
+    identity: str
+    dataset: str
+    done: int
+    failed: int
+    judges: tuple[str, ...]
+    reorder: str
+    simulated: bool
+
+
+class Reader:
+    """The questions that can be asked of a database; ``Store`` adds what changes it."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    @property
+    def path(self) -> str:
+        return self._db.path
+
+    @property
+    def read_only(self) -> bool:
+        return self._db.read_only
+
+    # ---- runs
+
+    def runs(self) -> list[RunInfo]:
+        """All runs, newest first."""
+        rows = self._db.rows(
+            """
+            SELECT r.run, id, name, state, coalesce(reason, ''), planned, created, changed, revision, identity, dataset,
+                   -- an import has judgments without calls
+                   coalesce(done, CASE WHEN state = 'finished' THEN planned ELSE 0 END), coalesce(failed, 0)
+            FROM runs r LEFT JOIN (SELECT run, count(*) AS done, count(*) FILTER (status <> 0) AS failed
+                                   FROM calls WHERE final GROUP BY run) c USING (run)
+            ORDER BY created DESC, r.run DESC
+            """
         )
-        values += [text] * 3
-    frame = database.frame(
-        f"""
-        SELECT j.call, j.condition, j.item, i.item_id, i.criterion, o.shown AS ordering, o.labels, j.slot, j.repeat,
-               j.status, j.score, j.position, j.expected, j.mass, c.text AS reply, c.error, c.kind, c.note
-        FROM judgments j
-        JOIN {ITEMS} i ON i.item = j.item
-        JOIN orderings o ON o.run = j.run AND o.ordering = j.ordering
-        LEFT JOIN calls c ON c.run = j.run AND c.call = j.call
-        WHERE {" AND ".join(parts)} ORDER BY j.call, j.slot LIMIT ? OFFSET ?
-        """,
-        [run, *values, 2**62 if limit is None else limit, offset],
-    )
-    frame["ordering"] = [order_text(json.loads(shown)) for shown in frame["ordering"]]
-    frame["labels"] = [json.loads(labels) for labels in frame["labels"]]
-    frame["status"] = [Status(code).name.lower() for code in frame["status"]]
-    return frame
+        bodies: dict[int, list[dict[str, Any]]] = {}
+        for run, body in self._db.rows("SELECT run, body FROM conditions ORDER BY run, condition"):
+            bodies.setdefault(run, []).append(json.loads(body))
+        return [self._info(row, bodies.get(row[0], [])) for row in rows]
+
+    def _info(self, row: tuple[Any, ...], bodies: list[dict[str, Any]]) -> RunInfo:
+        number, id, name, state, reason, *rest = row
+        state, reason = self._db.unsaved_states.get(id, (state, reason))
+        if state == "running" and self.read_only:
+            state = "interrupted"
+        judges = tuple(dict.fromkeys(body["judge"] for body in bodies))
+        reorder = bodies[0]["reorder"] if bodies else "options"
+        simulated = any(body["simulated"] for body in bodies)
+        values: tuple[Any, ...] = (number, id, name, state, reason, *rest, judges, reorder, simulated)
+        return RunInfo(*values)
+
+    def run(self, text: str) -> RunInfo:
+        """A run by its id, a beginning of it that no other has, or its name. Raises LabError naming near ones."""
+        runs = self.runs()
+        wanted = text.strip()
+        for matches in (
+            [run for run in runs if run.id == wanted],
+            [run for run in runs if run.name == wanted],
+            [run for run in runs if wanted and run.id.startswith(wanted)],
+            [run for run in runs if run.name.casefold() == wanted.casefold()],
+        ):
+            if len(matches) == 1:
+                return matches[0]
+            if matches:
+                raise LabError(
+                    f"“{shorten(wanted)}” fits {len(matches)} runs: "
+                    f"{', '.join(f'{run.id} ({shorten(run.name, 40)})' for run in matches[:5])}. Give the id of one."
+                )
+        if not runs:
+            raise LabError(f"{self.path} has no runs, so none is called “{shorten(wanted)}”.")
+        names = {name: run for run in reversed(runs) for name in (run.id, run.name)}
+        near = difflib.get_close_matches(wanted, names, 3, 0.5) or [run.name for run in runs[:3]]
+        known = ", ".join(f"“{shorten(names[name].name, 40)}” ({names[name].id})" for name in dict.fromkeys(near))
+        raise LabError(f"The store has no run “{shorten(wanted)}”. Near it: {known}. “rubriclab runs” lists all.")
+
+    def study(self, id: str) -> dict[str, Any]:
+        """The study of a run as it was kept."""
+        ((body,),) = self._db.rows("SELECT study FROM runs WHERE run = ?", [self.run(id).number])
+        study: dict[str, Any] = json.loads(body)
+        return study
+
+    def final_keys(self, id: str, retry_failed: bool = False) -> set[str]:
+        """Keys of the calls that need not be asked again; with ``retry_failed`` only those that gave a score."""
+        more = " AND status = 0" if retry_failed else ""
+        sql = f"SELECT key FROM calls WHERE run = ? AND final{more}"
+        return {key for (key,) in self._db.rows(sql, [self.run(id).number])}
+
+    # ---- as columns
+
+    def table(self, id: str) -> JudgmentTable:
+        """All judgments of final calls, sorted by condition and call. Callers cache it by ``revision``."""
+        run = self.run(id)
+        number = [run.number]
+        study, made_with = self._db.rows("SELECT study, made_with FROM runs WHERE run = ?", number)[0]
+        conditions = self._db.rows("SELECT body, planned FROM conditions WHERE run = ? ORDER BY condition", number)
+        asked = tuple(condition_of(json.loads(body)) for body, _ in conditions)
+        rows, probabilities = self._judged(run.number)
+        # After the judgments: a run that is being asked adds orderings, each with its judgments.
+        orderings = self._db.rows("SELECT shown, labels FROM orderings WHERE run = ? ORDER BY ordering", number)
+        return JudgmentTable(
+            run=run.id,
+            name=run.name,
+            conditions=asked,
+            items=self._items(run.number, lengths=any(condition.chooses for condition in asked)),
+            orderings=tuple(Ordering(tuple(json.loads(order)), tuple(json.loads(names))) for order, names in orderings),
+            rows=rows,
+            planned=tuple(planned for _, planned in conditions),
+            probabilities=probabilities,
+            state=run.state,
+            made_with=json.loads(made_with),
+            reading=json.loads(study).get("reading") or {},
+        )
+
+    def _judged(self, run: int) -> tuple[pd.DataFrame, np.ndarray | None]:
+        """(JUDGMENT_COLUMNS, probabilities (rows, longest list) with NaN where one is missing or shorter, or None)."""
+        again = self._db.rows("SELECT 1 FROM calls WHERE run = ? AND NOT final LIMIT 1", [run])
+        source = f"judgments j WHERE run = ?{f' AND {FINAL}' if again else ''}"
+        longest = self._db.rows("SELECT coalesce(max(len(p)), 0) FROM judgments WHERE run = ?", [run])[0][0]
+        p = f", list_resize(coalesce(p, []), {longest}, 'nan'::REAL) AS p" if longest else ""
+        columns = self._db.arrow(
+            f"SELECT {', '.join(JUDGMENT_COLUMNS)}{p} FROM {source} ORDER BY condition, call, slot, rowid", [run]
+        )
+        rows = columns.select(JUDGMENT_COLUMNS).to_pandas().astype(dict.fromkeys(FRACTIONS, np.float64))
+        if not longest:
+            return rows, None
+        flat = columns.column("p").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        return rows, flat.astype(np.float64).reshape(-1, longest)
+
+    def _items(self, run: int, *, lengths: bool) -> pd.DataFrame:
+        """``lengths``: with those of a comparison's question and answers, where their texts are kept."""
+        columns, source = ", ".join((*ITEM_COLUMNS, "unit_text")), "run_items WHERE run = ?"
+        if lengths:
+            columns += "".join(f", length(texts->>'$.{text}') AS {name}" for text, name in LENGTHS.items())
+            source = ITEMS
+        frame = with_none(self._db.frame(f"SELECT {columns} FROM {source} ORDER BY item", [run]))
+        ratings = [json.loads(text) for text in frame["ratings"]]
+        return frame.assign(ratings=pd.Series(ratings, dtype=object))
+
+    def texts(self, id: str) -> pd.DataFrame:
+        """TEXTS of a run's items, one row an item, empty where none is kept."""
+        columns = ", ".join(f"coalesce(texts->>'$.{name}', '') AS {name}" for name in TEXTS)
+        return self._db.frame(f"SELECT {columns} FROM {ITEMS} ORDER BY item", [self.run(id).number]).astype(object)
+
+    def calls(self, id: str) -> pd.DataFrame:
+        """CALL_COLUMNS of the final calls in the order of their numbers."""
+        sql = f"SELECT {', '.join(CALL_COLUMNS)} FROM calls WHERE run = ? AND final ORDER BY call"
+        return self._db.frame(sql, [self.run(id).number])
+
+    # ---- in words
+
+    def judgments(
+        self,
+        id: str,
+        *,
+        condition: int | None = None,
+        item: int | str | None = None,
+        position: int | None = None,
+        score: float | None = None,
+        status: str | None = None,
+        ordering: str | None = None,
+        criterion: str | None = None,
+        text: str | None = None,
+        limit: int | None = 200,
+        offset: int = 0,
+    ) -> pd.DataFrame:
+        """Judgments in words, in the order of their calls.
+
+        ``item``: its number or its id; ``position`` from 1; ``status``: ok, unparsed, refused, truncated, error, or
+        “failed” for all but ok; ``ordering`` as in the column, ``3 1 2``; ``text``: part of an id, a reply or an answer,
+        whatever its case. Columns: call, condition, item, item_id, criterion, ordering, labels, slot, repeat, status,
+        score, position, expected, mass, reply, error, kind, note.
+        """
+        run = self.run(id).number
+        filters: dict[str, Any] = {
+            "j.condition = ?": condition,
+            "j.position = ?": position,
+            "j.score = ?": score,
+            "j.item = ?" if isinstance(item, int) else "i.item_id = ?": item,
+            "i.criterion = ?": criterion,
+        }
+        if ordering is not None:
+            rows = self._db.rows("SELECT ordering, shown FROM orderings WHERE run = ?", [run])
+            filters["list_contains(?, j.ordering)"] = [
+                code for code, shown in rows if order_text(json.loads(shown)) == ordering
+            ]
+        if status == "failed":
+            filters["j.status <> ?"] = 0
+        elif status is not None:
+            if status.lower() not in STATUSES:
+                raise LabError(f"“{shorten(status)}” is no status; expected one of {', '.join(STATUSES)}, failed.")
+            filters["j.status = ?"] = STATUSES.index(status.lower())
+        if text:
+            filters["contains(lower(concat_ws(chr(10), i.item_id, c.text, i.texts ->> 'response')), lower(?))"] = text
+        asked = {test: value for test, value in filters.items() if value is not None}
+        frame = self._db.frame(
+            f"""
+            SELECT j.call, j.condition, j.item, i.item_id, i.criterion, o.shown AS ordering, o.labels, j.slot, j.repeat,
+                   j.status, j.score, j.position, j.expected, j.mass, c.text AS reply, c.error, c.kind, c.note
+            FROM judgments j
+            JOIN {ITEMS} i ON i.item = j.item
+            JOIN orderings o ON o.run = j.run AND o.ordering = j.ordering
+            LEFT JOIN calls c ON c.run = j.run AND c.call = j.call
+            WHERE {" AND ".join(("j.run = ?", FINAL, *asked))} ORDER BY j.call, j.slot LIMIT ? OFFSET ?
+            """,
+            [run, run, *asked.values(), 2**62 if limit is None else limit, offset],
+        )
+        frame["ordering"] = [order_text(json.loads(shown)) for shown in frame["ordering"]]
+        frame["labels"] = [json.loads(labels) for labels in frame["labels"]]
+        frame["status"] = [STATUSES[code] for code in frame["status"]]
+        return frame
+
+    def call(self, id: str, call: int) -> dict[str, Any]:
+        """A call with its reply, tokens, order shown, the text it judged and what each of its items got.
+
+        Raises LabError for a number that the run has no judgment of.
+        """
+        run = self.run(id)
+        outcomes = self._db.arrow(
+            "SELECT j.* EXCLUDE (run, call), i.criterion AS target, o.shown, o.labels FROM judgments j "
+            "JOIN run_items i USING (run, item) JOIN orderings o USING (run, ordering) "
+            "WHERE run = ? AND call = ? ORDER BY slot",
+            [run.number, call],
+        ).to_pylist()
+        if not outcomes:
+            raise LabError(f"“{run.name}” has no call {call}.")
+        first = outcomes[0]
+        shown, labels = json.loads(first["shown"]), json.loads(first["labels"])
+        kept = "SELECT * EXCLUDE (run, text), text AS reply FROM calls WHERE run = ? AND call = ?"
+        facts = self._first_row(kept, [run.number, call]) or {"reply": None}
+        return facts | {
+            "call": call,
+            "condition": first["condition"],
+            "repeat": first["repeat"],
+            "status": STATUSES[facts.get("status", first["status"])],
+            "shown": shown,
+            "labels": labels,
+            "ordering": order_text(shown),
+            "item": self._item(run.number, first["item"]),
+            "outcomes": [outcome | {"status": STATUSES[outcome["status"]]} for outcome in outcomes],
+        }
+
+    def _item(self, run: int, item: int) -> dict[str, Any]:
+        """Names, ratings and texts (response, instruction, reference, columns) of an item; texts are empty if not kept."""
+        sql = f"SELECT item, {', '.join(ITEM_COLUMNS)}, texts FROM {ITEMS} WHERE item = ?"
+        row = self._first_row(sql, [run, item]) or {}
+        texts = dict.fromkeys(TEXTS, "") | {"columns": {}} | json.loads(row.pop("texts") or "{}")
+        return {**row, "ratings": json.loads(row["ratings"]), **texts}
+
+    def _first_row(self, sql: str, values: list[Any]) -> dict[str, Any] | None:
+        frame = with_none(self._db.frame(sql, values))
+        return None if frame.empty else {str(name): value for name, value in frame.iloc[0].items()}
 
 
-def _status(status: str | int) -> int:
-    names = [value.name.lower() for value in Status]
-    if isinstance(status, str) and status.lower() not in names:
-        raise LabError(f"“{status[:40]}” is no status; expected one of {', '.join(names)}, failed.")
-    return names.index(status.lower()) if isinstance(status, str) else int(status)
-
-
-def call(database: Database, run: RunInfo, call: int) -> dict[str, Any]:
-    """A call with its reply, tokens, order shown, the text it judged and what each of its items got.
-
-    Raises LabError for a number that the run has no judgment of.
-    """
-    outcomes = database.arrow(
-        "SELECT j.* EXCLUDE (run, call), i.criterion AS target FROM judgments j JOIN run_items i USING (run, item) "
-        "WHERE run = ? AND call = ? ORDER BY slot",
-        [run.number, call],
-    ).to_pylist()
-    if not outcomes:
-        raise LabError(f"“{run.name}” has no call {call}.")
-    ((shown, labels),) = database.rows(
-        "SELECT shown, labels FROM orderings WHERE run = ? AND ordering = ?", [run.number, outcomes[0]["ordering"]]
-    )
-    kept = "SELECT * EXCLUDE (run, text), text AS reply FROM calls WHERE run = ? AND call = ?"
-    facts = _first_row(database.frame(kept, [run.number, call])) or {"reply": None}
-    return facts | {
-        "call": call,
-        "condition": outcomes[0]["condition"],
-        "repeat": outcomes[0]["repeat"],
-        "status": Status(facts.get("status", outcomes[0]["status"])).name.lower(),
-        "shown": json.loads(shown),
-        "labels": json.loads(labels),
-        "ordering": order_text(json.loads(shown)),
-        "item": item(database, run, outcomes[0]["item"]),
-        "outcomes": [outcome | {"status": Status(outcome["status"]).name.lower()} for outcome in outcomes],
-    }
-
-
-def item(database: Database, run: RunInfo, item: int) -> dict[str, Any]:
-    """Names, ratings and texts (response, instruction, reference, columns) of an item; texts are empty if not kept."""
-    frame = _first_row(
-        database.frame(f"SELECT item, {', '.join(ITEM_COLUMNS)}, texts FROM {ITEMS} WHERE item = ?", [run.number, item])
-    )
-    if frame is None:
-        raise LabError(f"“{run.name}” has no item {item}.")
-    texts = {"response": "", "instruction": "", "reference": "", "columns": {}}
-    texts |= json.loads(frame.pop("texts") or "{}")
-    return {**frame, "ratings": json.loads(frame["ratings"]), **texts}
-
-
-def _first_row(frame: pd.DataFrame) -> dict[str, Any] | None:
-    if frame.empty:
-        return None
-    row = frame.astype(object).where(frame.notna(), None).iloc[0]
-    return {str(name): value for name, value in row.items()}
+def with_none(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same cells as objects, None where one is missing."""
+    return frame.astype(object).where(frame.notna(), None)
 
 
 def condition_of(body: Mapping[str, Any]) -> Condition:

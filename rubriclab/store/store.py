@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,50 +15,23 @@ import pandas as pd
 import pyarrow as pa
 
 from rubriclab.model.data import DataSet, Item
-from rubriclab.model.judgment import ITEM_COLUMNS, Condition, JudgmentTable
+from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, Condition, JudgmentTable
 from rubriclab.model.text import LabError, digest, shorten, storable
-from rubriclab.store import read, references
-from rubriclab.store.database import DamagedLog, Database, insert, now, open_database, recover
+from rubriclab.store import references
+from rubriclab.store.database import DamagedLog, insert, now, open_database, recover
+from rubriclab.store.read import CALL_COLUMNS, TEXTS, Reader
 from rubriclab.store.references import Attempt
 from rubriclab.store.writer import RunWriter, orderings_columns
 
 STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
-TEXTS = ("response", "instruction", "reference")
 BODY = (*TEXTS, "columns", "ratings")
 NAMES = ("item_id", "criterion", "block", "prompt", "candidate", "task")
+# Probabilities as lists: missing where nothing is known, without the NaN that fill up shorter ones.
+LISTS = "nullif(list_filter(p::REAL[], lambda share: NOT isnan(share)), []) AS p"
 
 
-@dataclass(frozen=True, slots=True)
-class RunInfo:
-    """What lists say of a run. ``done``: calls that have a final answer, ``failed`` of them without a score.
-
-    ``revision`` changes with each commit and each renaming: caches over a run are kept by it. ``dataset``: id of its
-    data set, of several with blanks between them; empty where an import had no texts.
-    """
-
-    id: str
-    name: str
-    state: str
-    reason: str
-    planned: int
-    done: int
-    failed: int
-    created: datetime
-    changed: datetime
-    judges: tuple[str, ...]
-    reorder: str
-    simulated: bool
-    revision: int
-    identity: str
-    dataset: str
-    number: int
-
-
-class Store:
+class Store(Reader):
     """One DuckDB file. Threads may share a store; a second process is refused with the first one's PID."""
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
 
     @classmethod
     def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
@@ -90,14 +61,6 @@ class Store:
         except DamagedLog:
             return recover(path, target)
         return None
-
-    @property
-    def path(self) -> str:
-        return self._db.path
-
-    @property
-    def read_only(self) -> bool:
-        return self._db.read_only
 
     def close(self) -> None:
         self._db.close()
@@ -210,65 +173,6 @@ class Store:
             free = f"{wanted} {k}"
         return free
 
-    def runs(self) -> list[RunInfo]:
-        """All runs, newest first."""
-        rows = self._db.rows(
-            """
-            SELECT r.run, id, name, state, reason, planned, created, changed, revision, identity, dataset, done, failed
-            FROM runs r LEFT JOIN (SELECT run, count(*) AS done, count(*) FILTER (status <> 0) AS failed
-                                   FROM calls WHERE final GROUP BY run) c USING (run)
-            ORDER BY created DESC, r.run DESC
-            """
-        )
-        bodies: dict[int, list[dict[str, Any]]] = {}
-        for run, body in self._db.rows("SELECT run, body FROM conditions ORDER BY run, condition"):
-            bodies.setdefault(run, []).append(json.loads(body))
-        return [self._info(row, bodies.get(row[0], [])) for row in rows]
-
-    def _info(self, row: tuple[Any, ...], bodies: list[dict[str, Any]]) -> RunInfo:
-        number, id, name, state, reason, planned, created, changed, revision, identity, dataset, done, failed = row
-        state, reason = self._db.unsaved_states.get(id, (state, reason))
-        if done is None and state == "finished":
-            done = planned  # an import: judgments without calls
-        if state == "running" and self.read_only:
-            state = "interrupted"
-        return RunInfo(
-            id, name, state, reason or "", planned, done or 0, failed or 0, created, changed,
-            tuple(dict.fromkeys(body["judge"] for body in bodies)),
-            bodies[0]["reorder"] if bodies else "options",
-            any(body["simulated"] for body in bodies), revision, identity, dataset, number,
-        )  # fmt: skip
-
-    def run(self, text: str) -> RunInfo:
-        """A run by its id, a beginning of it that no other has, or its name. Raises LabError naming near ones."""
-        runs = self.runs()
-        wanted = text.strip()
-        for matches in (
-            [run for run in runs if run.id == wanted],
-            [run for run in runs if run.name == wanted],
-            [run for run in runs if wanted and run.id.startswith(wanted)],
-            [run for run in runs if run.name.casefold() == wanted.casefold()],
-        ):
-            if len(matches) == 1:
-                return matches[0]
-            if matches:
-                raise LabError(
-                    f"“{shorten(wanted)}” fits {len(matches)} runs: "
-                    f"{', '.join(f'{run.id} ({shorten(run.name, 40)})' for run in matches[:5])}. Give the id of one."
-                )
-        if not runs:
-            raise LabError(f"{self.path} has no runs, so none is called “{shorten(wanted)}”.")
-        names = {name: run for run in reversed(runs) for name in (run.id, run.name)}
-        near = difflib.get_close_matches(wanted, names, 3, 0.5) or [run.name for run in runs[:3]]
-        known = ", ".join(f"“{shorten(names[name].name, 40)}” ({names[name].id})" for name in dict.fromkeys(near))
-        raise LabError(f"The store has no run “{shorten(wanted)}”. Near it: {known}. “rubriclab runs” lists all.")
-
-    def study(self, id: str) -> dict[str, Any]:
-        """The study of a run as it was kept."""
-        ((body,),) = self._db.rows("SELECT study FROM runs WHERE id = ?", [self.run(id).id])
-        study: dict[str, Any] = json.loads(body)
-        return study
-
     def set_state(self, id: str, state: str, reason: str = "") -> None:
         """One of STATES, with the reason in words. At a pause and at the end the log is taken into the file.
 
@@ -316,32 +220,6 @@ class Store:
         """The one that keeps a run's judgments. Raises LabError where the run has one already."""
         return RunWriter(self._db, self.run(id).number)
 
-    def final_keys(self, id: str, retry_failed: bool = False) -> set[str]:
-        """Keys of the calls that need not be asked again; with ``retry_failed`` only those that gave a score."""
-        more = " AND status = 0" if retry_failed else ""
-        sql = f"SELECT key FROM calls WHERE run = ? AND final{more}"
-        return {key for (key,) in self._db.rows(sql, [self.run(id).number])}
-
-    def table(self, id: str) -> JudgmentTable:
-        """All judgments of a run as columns; 2,000,000 take a second or two. Callers cache it by ``revision``."""
-        return read.table(self._db, self.run(id))
-
-    def texts(self, id: str) -> pd.DataFrame:
-        """TEXTS of a run's items, one row an item, empty where none is kept."""
-        return read.texts(self._db, self.run(id), TEXTS)
-
-    def calls(self, id: str) -> pd.DataFrame:
-        """One row a final call: key, condition, status, text, tokens, seconds, error, ... for exports."""
-        return read.calls(self._db, self.run(id).number)
-
-    def judgments(self, id: str, **filters: Any) -> pd.DataFrame:
-        """Judgments in words, for lists: see ``read.judgments`` for the filters."""
-        return read.judgments(self._db, self.run(id).number, **filters)
-
-    def call(self, id: str, call: int) -> dict[str, Any]:
-        """One call word for word: see ``read.call``."""
-        return read.call(self._db, self.run(id), call)
-
     def add_table(
         self,
         table: JudgmentTable,
@@ -383,9 +261,15 @@ class Store:
                 _insert_dataset(cursor, identity, table.name, origin, table.items, texts)
             ((number,),) = cursor.execute("SELECT run FROM runs WHERE id = ?", [key]).fetchall()
             insert(cursor, "orderings", orderings_columns(number, 0, table.orderings))
-            insert(cursor, "judgments", read.judgment_columns(number, table))
+            rows = _arrow(table.rows, JUDGMENT_COLUMNS)
+            if table.probabilities is None:
+                insert(cursor, "judgments", rows, f"{number} AS run, *")
+            else:
+                flat = np.ascontiguousarray(table.probabilities, dtype=np.float32).ravel()
+                lists = pa.FixedSizeListArray.from_arrays(flat, table.probabilities.shape[1])
+                insert(cursor, "judgments", rows.append_column("p", lists), f"{number} AS run, * REPLACE ({LISTS})")
             if calls is not None and len(calls):
-                insert(cursor, "calls", read.call_columns(number, calls))
+                insert(cursor, "calls", _arrow(calls, CALL_COLUMNS), f"{number} AS run, true AS final, *")
         self.checkpoint()
         return key
 
@@ -399,6 +283,11 @@ def _insert_dataset(
     columns = _text_columns(names, NAMES)
     columns |= {"dataset": [key] * len(names), "item": list(range(len(names))), "texts": [_json(t) for t in texts]}
     insert(cursor, "items", columns)
+
+
+def _arrow(frame: pd.DataFrame, names: Sequence[str]) -> pa.Table:
+    """The columns of a frame that have one of these names; NaN as missing."""
+    return pa.Table.from_pandas(frame[[name for name in names if name in frame]], preserve_index=False)
 
 
 def _text_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:

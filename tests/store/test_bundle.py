@@ -139,11 +139,19 @@ def cell(column: str, value: Any, row: int = 0) -> Callable[[pd.DataFrame], pd.D
         ({"calls": cell("text", "1")}, r"its reply is “1”"),
         ({"items": cell("ratings", '{"ann": 1e300}')}, r"no ratings of people"),
         ({"items": cell("ratings", "[" * 100_000)}, r"items.parquet.*nested deeper"),
-        ({"study": lambda head: head.update(format=3)}, r"not the format 2"),
+        ({"study": lambda head: head.update(format=3)}, r"has the format 3, and this rubriclab reads the format 2: update"),
         ({"study": lambda head: head.update(conditions=[1])}, r"another form"),
-        ({"study": lambda head: head["conditions"][0].update(positions=10**9)}, r"not of numbers"),
+        ({"study": lambda head: head["conditions"][0].update(positions=10**9)}, r"positions is 1000000000; expected"),
         ({"study": lambda head: head["orderings"][0].update(shown=[[1]])}, r"no ordering"),
         ({"study": lambda head: head.update(orderings=[])}, r"column ordering"),
+        ({"study": lambda head: head["conditions"][0].update(variant=[1])}, r"another form.*variant"),
+        ({"study": lambda head: head["conditions"][0].update(targets=[{}])}, r"another form.*targets"),
+        ({"study": lambda head: head["conditions"][0].update(scores=[1, 1, 1])}, r"“small” does not ascend"),
+        ({"study": lambda head: head.update(planned=[1])}, r"planned has 1 numbers; expected one for each of 2"),
+        ({"study": lambda head: head.update(planned=[10**30, 1])}, r"another form"),
+        ({"judgments": cell("status", 1)}, r"column score: 2.0 is not missing, as its status says"),
+        ({"judgments": lambda rows: rows[:0], "calls": lambda rows: rows[:0]}, r"has no judgments: nothing was asked"),
+        ({"items": cell("ratings", json.dumps(dict.fromkeys(map(str, range(5_000)), 1)))}, r"no ratings of people"),
     ],
 )  # fmt: skip
 def test_rows_that_cannot_be_are_refused(recorded: Path, tmp_path: Path, changes: dict[str, Any], words: str) -> None:
@@ -167,8 +175,8 @@ JUDGED = {
     ("kind", "changes", "words"),
     [
         ("pairs", {"study": condition(positions=0)}, "positions is 0; expected 2 to 2 where pairs are reordered"),
-        ("pairs", {"study": condition(positions=True)}, "positions is True"),
-        ("pairs", {"study": condition(positions=2.5)}, "positions is 2.5"),
+        ("pairs", {"study": condition(positions=True)}, r"got `bool` - at `\$.positions`"),
+        ("pairs", {"study": condition(positions=2.5)}, "got `float`"),
         ("pairs", {"study": condition(positions=3)}, "positions is 3"),
         ("pairs", {"study": condition(reorder="lists", positions=-1)}, "positions is -1; expected 2 to"),
         ("pairs", {"study": condition(reorder="bare")}, "“j” has no scores to choose from"),
@@ -214,6 +222,20 @@ def test_members_that_lead_out_or_stand_twice_are_refused(recorded: Path, tmp_pa
         archive.writestr(name, "{}")
     with pytest.raises(LabError, match=r"stands twice|leads out"):
         read_bundle(path)
+
+
+def test_names_that_cannot_be_kept_are_mended(recorded: Path, tmp_path: Path) -> None:
+    def named(head: dict[str, Any]) -> None:
+        head.update(id=" a/../\0 ", name="\0\ud83d", made_with={"a": "\ud800\0"})
+        head["conditions"][0]["judge"] = "small\0\ud83d"
+
+    ratings = cell("ratings", '{"a\\u0000\\ud800": 1}')
+    path = repacked(recorded, tmp_path / "odd.zip", study=named, items=ratings)
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        run = import_bundle(store, path)
+        assert store.run(run).judges == ("small�", "large")
+        assert store.table(run).items["ratings"][0] == {"a�": 1.0}
+        same(read_bundle(bundle_of(store, run, tmp_path / "again.zip")), read_bundle(path))
 
 
 def test_a_refused_import_leaves_no_store(recorded: Path, tmp_path: Path) -> None:
