@@ -44,10 +44,10 @@ class Student:
     skewed studies, where n - 1 held in 0.91 to 0.95.
     """
 
+    moves: Floats | None = field(default=None, repr=False)
     fewest: int = 8
     step: float = 1.0
     least: float = 0.0
-    moves: Floats | None = field(default=None, repr=False)
     lopsided: bool = False
     beyond_noise: bool = False
     positive: bool = False

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rubriclab.core.arm import Arm
 from rubriclab.core.estimate import Estimate, missing
-from rubriclab.core.intervals import Opaque, Student
+from rubriclab.core.intervals import Opaque
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats.choice import fit_choice, layout
-from rubriclab.stats.resample import Floats, Ints
-
-MEASURES = {"position": "position_odds", "neighbour": "neighbour", "label": "label_odds"}
 
 
 @topic("choice", axes={"options"}, charts=(Chart("forest", "position_odds"),))
 def choice(arm: Arm) -> Iterator[Row]:
-    """Odds against the average level, an option's own worth held constant; of labels where they do not hang on the score."""
-    names, labels = label_codes(arm)
+    """Odds against the average level, an option's own worth held constant; of labels where they do not hang on the score.
+
+    exp of log-odds, with the ends of Student's interval of them: held in 0.92 to 0.97 of 600 studies a cell of 30 and 100
+    items of mixed logit and ordinal judges, positions and neighbours (``benchmarks/helps.py``).
+    """
+    shown = [arm.run.orderings[k].labels for k in arm.order_code]
+    names, labels = sorted({label for row in shown for label in row}), None
+    if names and {len(row) for row in shown} == {arm.positions}:
+        labels = np.array([[names.index(label) for label in row] for row in shown], dtype=np.int64)
     whole = arm.shown[:, 0] >= 0
     kept = np.flatnonzero(arm.ok & whole[arm.order])
     fit = fit_choice(
@@ -31,34 +37,20 @@ def choice(arm: Arm) -> Iterator[Row]:
     if not fit.effects:
         yield Row("position_odds", missing(fit.why), {"position": 1}, counts=counts)
         return
-    levels: dict[str, tuple[str, list[Any]]] = {
-        "position": ("position", list(range(1, arm.positions + 1))),
-        "neighbour": ("before", list(arm.names)),
-        "label": ("label", names),
+    levels: dict[str, tuple[str, str, Sequence[Any]]] = {
+        "position": ("position_odds", "position", range(1, arm.positions + 1)),
+        "neighbour": ("neighbour", "before", arm.names),
+        "label": ("label_odds", "label", names),
     }
     for effect, made in fit.effects.items():
-        field, every = levels[effect]
+        measure, field, every = levels[effect]
         for k, level in enumerate(every):
-            estimate = odds(float(made.log_odds[k]), made.influence[:, k], arm.unit_names[fit.units])
-            yield Row(MEASURES[effect], estimate, {field: level}, counts=counts)
+            logs = Estimate(float(made.log_odds[k]), made.influence[:, k], arm.unit_names[fit.units])
+            value = float(np.exp(logs.value))
+            estimate = replace(logs, value=value, influence=logs.influence * value, rule=Opaque(partial(_ends, logs)))
+            yield Row(measure, estimate, {field: level}, counts=counts)
 
 
-def odds(log_odds: float, influence: Floats, names: Any) -> Estimate:
-    """exp of a log-odds, with the ends of Student's interval of it: held in 0.92 to 0.97 of 600 studies a cell of 30 and 100
-    items of mixed logit and ordinal judges, positions and neighbours (``benchmarks/helps.py``)."""
-    plain = Estimate(log_odds, influence, names, Student())
-
-    def ends(level: float) -> tuple[float, float]:
-        low, high = np.exp(plain.interval(level))
-        return float(low), float(high)
-
-    return Estimate(float(np.exp(log_odds)), influence * np.exp(log_odds), names, Opaque(ends))
-
-
-def label_codes(arm: Arm) -> tuple[list[str], Ints | None]:
-    """(labels, their code at each position in each order); None where orderings name none."""
-    shown = [arm.run.orderings[k].labels for k in arm.order_code]
-    names = sorted({label for row in shown for label in row})
-    if not names or {len(row) for row in shown} != {arm.positions}:
-        return [], None
-    return names, np.array([[names.index(label) for label in row] for row in shown], dtype=np.int64)
+def _ends(logs: Estimate, level: float) -> tuple[float, float]:
+    low, high = np.exp(logs.interval(level))
+    return float(low), float(high)

@@ -38,25 +38,20 @@ def corrected_means(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Ro
     cut = (reading or ReadingPart()).cut
     cut = float(arm.scores[[0, -1]].mean() if cut is None else cut)
     people, judge = (np.where(np.isfinite(side), side >= cut, np.nan) for side in (given.human, given.mean))
-    for of, at in systems(given):
-        yield from means(given, MEASURES, given.human, given.mean, of, at)
     whole = np.flatnonzero(np.isfinite(given.mean))
+    systems: list[tuple[dict[str, str], Ints]] = [({}, whole)]
+    items = arm.run.items.iloc[arm.item_code[whole]]
+    for column, field in (("candidate", "candidate"), ("criterion", "target")):
+        code, every = pd.factorize(items[column], sort=True)
+        if 1 < len(every) <= MOST_SYSTEMS:
+            systems += [({field: str(name)}, whole[code == k]) for k, name in enumerate(every)]
+    for of, at in systems:
+        yield from means(given, MEASURES, given.human, given.mean, of, at)
     yield from means(given, PASSES, people, judge, {"cut": label_of(cut)}, whole)
     unit, names = given.units(whole)
     gap, p = stats.unlike(given.human[whole], given.mean[whole], unit, len(names))
     if p < stats.SIGNIFICANT:
         yield Caution("rated_unlike", of={"gap": abs(gap), "direction": "higher" if gap > 0 else "lower"})
-
-
-def systems(given: Rated) -> Iterator[tuple[dict[str, str], Ints]]:
-    """All items that have a score, then those of each candidate and each criterion, where there are several."""
-    at = np.flatnonzero(np.isfinite(given.mean))
-    yield {}, at
-    items = given.arm.run.items.iloc[given.arm.item_code[at]]
-    for column, field in (("candidate", "candidate"), ("criterion", "target")):
-        code, names = pd.factorize(items[column], sort=True)
-        if 1 < len(names) <= MOST_SYSTEMS:
-            yield from (({field: str(name)}, at[code == k]) for k, name in enumerate(names))
 
 
 def means(

@@ -19,7 +19,7 @@ from rubriclab.core.intervals import Student
 from rubriclab.core.judgments import hash_names
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import joint as stats
-from rubriclab.stats.resample import Bools, Floats, crossed, distinct, sum_by
+from rubriclab.stats.resample import Floats, crossed, distinct, sum_by
 from rubriclab.stats.tests import friedman, holm
 from rubriclab.topics.rated import means
 from rubriclab.topics.shift import contrasts, single_scores
@@ -38,7 +38,11 @@ def joint(arm: Arm) -> Iterator[Row]:
         yield from extremes_of_positions(arm, counts, sums)
         if arm.condition.reorder == "criteria":
             yield from neighbours(arm)
-        yield from contrasts(arm, complete(arm), arm.value, ("turn",))
+        call = np.unique(arm.call, return_inverse=True)[1]
+        complete = (
+            np.bincount(call, arm.ok)[call] == len(arm.names)
+        ) & arm.ok  # every criterion of the call was scored
+        yield from contrasts(arm, complete, arm.value, ("turn",))
     yield from single_scores(arm)
 
 
@@ -64,12 +68,6 @@ def targets(arm: Arm) -> list[dict[str, Any]]:
     return [{}] if arm.condition.reorder == "responses" else [{"target": name} for name in arm.names]
 
 
-def complete(arm: Arm) -> Bools:
-    """(rows,): judgments of calls in which every criterion was scored."""
-    call = distinct(arm.call.astype(np.int64), int(arm.call.max(initial=-1)) + 1)[1]
-    return np.asarray(np.bincount(call, arm.ok)[call] == len(arm.names)) & arm.ok if len(call) else arm.ok
-
-
 def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
     """Mean at a position less the criterion's mean; first less last position. Each table's intervals hold at once."""
     by_unit = [sum_by(arm.text_unit, part, arm.units) for part in (sums, counts)]
@@ -78,26 +76,25 @@ def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
     # One answer of k that moves by a step moves its batch's mean by a step / k.
     rule = Student(least=arm.step / (arm.positions if arm.condition.reorder == "responses" else 1))
     made: dict[str, list[Row]] = {"position_shift": [], "first_minus_last": []}
+
+    def first_minus_last(sums: Floats, counts: Floats) -> Floats:
+        at = stats.position_means(sums, counts)
+        return np.asarray(at[..., :1] - at[..., -1:])
+
     for k, of in enumerate(targets(arm)):
         parts, n = [part[:, k] for part in by_unit], counts[:, k].sum(axis=0)
         each = jackknife(stats.position_shifts, parts, arm.unit_names, known=scored[:, k], rule=rule, light=True)
         moved = np.count_nonzero(n) > 1  # else its shift is 0 by definition
         for p, estimate in enumerate(each):
-            made["position_shift"].append(Row(
-                "position_shift", estimate if moved and np.isfinite(estimate.value) else why, {**of, "position": p + 1},
-                counts={"n": int(n[p])},
-            ))  # fmt: skip
-        (end,) = jackknife(_first_minus_last, parts, arm.unit_names, known=scored[:, k], rule=rule)
+            estimate = estimate if moved and np.isfinite(estimate.value) else why
+            here = {**of, "position": p + 1}
+            made["position_shift"].append(Row("position_shift", estimate, here, counts={"n": int(n[p])}))
+        (end,) = jackknife(first_minus_last, parts, arm.unit_names, known=scored[:, k], rule=rule)
         end = end if arm.positions > 1 and np.isfinite(end.value) else why
         made["first_minus_last"].append(Row("first_minus_last", end, of, counts={"n": int(n.sum())}))
     for rows in made.values():
         level = simultaneous([row.estimate for row in rows if not row.estimate.why])
         yield from (replace(row, level=level) for row in rows)
-
-
-def _first_minus_last(sums: Floats, counts: Floats) -> Floats:
-    means = stats.position_means(sums, counts)
-    return np.asarray(means[..., :1] - means[..., -1:])
 
 
 def extremes_of_positions(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:

@@ -100,7 +100,13 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
     for off in range(int(vote.off[shared].max(initial=0)) + 1):
         estimate = _over(base, shared & (vote.off == off), shared)
         yield Row("disagreement", estimate, {"judges": off}, condition=base.code, counts=n)
-    yield from hardest(base, vote)
+    # The comparisons, each in an order, on which most judges differ from the commonest choice; mean over repeats.
+    query, code, asked = np.unique(base.item * len(base.shown) + base.order, return_inverse=True, return_counts=True)
+    off, judges = (sum_by(code, part, len(query)) / asked for part in (vote.off, vote.judges))
+    for k in [k for k in np.lexsort((judges, -off))[:HARDEST] if off[k] > 0]:
+        item, order = divmod(int(query[k]), len(base.shown))
+        of = {"item": str(base.run.items["item_id"].iloc[base.item_code[item]]), "order": base.order_label(order)}
+        yield Row("hardest", plain(off[k], "counted"), of, condition=base.code, counts={"judges": float(judges[k])})
     ok = vote.choice >= stats.NO_WINNER
     won = base.shown[base.order, np.clip(vote.choice - 1, 0, base.positions - 1)]
     score = np.where(vote.choice > 0, won, np.where(ok, base.positions, -1))
@@ -113,17 +119,6 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
     for row_of_gold in gold(made):
         if row_of_gold.measure == "accuracy" and not row_of_gold.of:
             yield replace(row_of_gold, measure="majority_accuracy", condition=base.code)
-
-
-def hardest(base: Arm, vote: stats.Votes) -> Iterator[Row]:
-    """The comparisons, each in an order, on which most judges differ from the commonest choice; mean over repeats."""
-    query, code = np.unique(base.item * len(base.shown) + base.order, return_inverse=True)
-    off, judges = (sum_by(code, part, len(query)) / np.bincount(code) for part in (vote.off, vote.judges))
-    for k in np.lexsort((judges, -off))[:HARDEST]:
-        if off[k] > 0:
-            item, order = divmod(int(query[k]), len(base.shown))
-            of = {"item": str(base.run.items["item_id"].iloc[base.item_code[item]]), "order": base.order_label(order)}
-            yield Row("hardest", plain(off[k], "counted"), of, condition=base.code, counts={"judges": float(judges[k])})
 
 
 def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:

@@ -8,6 +8,7 @@ raise every correlation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from rubriclab.core.estimate import Estimate, Rule, average, left_out, mean_over
 from rubriclab.core.intervals import Fisher, Student
 from rubriclab.core.topic import Caution, Chart, Row, topic
 from rubriclab.stats import correlation as stats
-from rubriclab.stats.resample import Floats, Ints
+from rubriclab.stats.resample import Ints
 from rubriclab.topics.rated import BY_Z, ENOUGH, MIN_UNITS, SCORED, Rated, beside, few_rated, rated, rounds
 
 CALLS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 60, 120)
@@ -81,11 +82,7 @@ def differences(given: Rated) -> Iterator[Row]:
         if not given.comparable:
             return missing("other_scale")
         apart, arm = (given.mean - given.human)[at], given.arm
-
-        def rule(moves: Floats) -> Rule:
-            return Student(step=arm.step, moves=moves)
-
-        return mean_over(apart, arm.unit[at], arm.unit_names, rule, none="nothing_rated")
+        return mean_over(apart, arm.unit[at], arm.unit_names, partial(Student, step=arm.step), none="nothing_rated")
 
     yield from by_target(given, "mean_difference", given.both, judge_minus_people, Student(), {})
 

@@ -19,7 +19,8 @@ from rubriclab.core.estimate import Estimate, mean_over, missing, ratio, share_o
 from rubriclab.core.intervals import Reach, Student
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.core.variants import forms
-from rubriclab.stats.resample import Bools, Floats, Ints, spread_out, sum_by
+from rubriclab.stats.debias import over
+from rubriclab.stats.resample import Floats, Ints, spread_out, sum_by
 from rubriclab.stats.winners import Side, tau_b, winner_changes, winners
 from rubriclab.topics.rated import SCORED, means, rated
 
@@ -40,7 +41,6 @@ def ranking(arms: Sequence[Arm]) -> Iterator[Row]:
         if len(made.cell):
             yield from changes(made)
             yield from beyond_noise(made)
-            yield from worth(made)
     for arm in arms:
         yield from picks(Ranked(arm, arm))
 
@@ -99,11 +99,7 @@ class Ranked:
 
     def points(self, measure: str, values: Floats) -> Row:
         """A mean over the prompts with a number, in points."""
-
-        def rule(moves: Floats) -> Student:
-            return Student(step=self.a.step, moves=moves)
-
-        estimate = mean_over(values, *self.unit, rule, none="nothing_rated")
+        estimate = mean_over(values, *self.unit, partial(Student, step=self.a.step), none="nothing_rated")
         return self.row(measure, estimate, int(np.isfinite(values).sum()))
 
 
@@ -120,37 +116,39 @@ def _calls(arm: Arm, item: Ints) -> tuple[Floats, Floats]:
 
 
 def changes(made: Ranked) -> Iterator[Row]:
-    """tau-b over the prompts that have one, and the shares of prompts whose winners change, two ways of counting ties."""
+    """tau-b over the prompts that have one, the shares of prompts whose winners change, two ways of counting ties, and
+    people's mean rating of what a picks - of what b picks; tied winners count with their mean."""
     a, b = made.means(made.a), made.means(made.b)
     compared, mine, theirs = winners(a, b)
     tau = tau_b(a, b)
     known = compared & np.isfinite(tau)
     estimate = mean_over(np.where(known, tau, np.nan), *made.unit, partial(Reach, 2.0), none="all_tied")
     yield made.row("kendall_tau", estimate, int(known.sum()), left_out=int((compared & ~known).sum()))
-    for measure, changed in (
-        ("top1_changed", np.asarray(~(mine & theirs).any(axis=1))),
-        ("top1_changed_strict", np.asarray((mine != theirs).any(axis=1))),
-    ):
+    ways = {"top1_changed": ~(mine & theirs).any(axis=1), "top1_changed_strict": (mine != theirs).any(axis=1)}
+    for measure, changed in ways.items():
         yield made.row(measure, share_of(changed, compared, *made.unit), int(compared.sum()))
+    if np.isfinite(made.people).any():
+        picked, other = (over(np.where(which, made.people, np.nan)) for which in (mine, theirs))
+        yield made.points("pick_difference", picked - other)
 
 
 def beyond_noise(made: Ranked) -> Iterator[Row]:
     """At equal numbers of calls: winners that change between the arms, and in the same orders asked again."""
-    item = made.cell[made.cell >= 0]
-    sides = []
+    asked, sides = made.cell >= 0, []
+    rank = np.where(asked, asked.cumsum().reshape(asked.shape) - 1, -1)
     for arm in (made.a, made.b):
-        score, order = _calls(arm, item)
-        table = np.full((2, *made.cell.shape, score.shape[1]), np.nan)
-        table[:, made.cell >= 0] = np.stack([score, order])
-        sides.append(Side(table[0], np.nan_to_num(table[1], nan=-1.0).astype(np.int64)))
-    noisy = winner_changes(sides[0], sides[1])
-    estimates = []
-    for top, count in ((noisy.changed, noisy.decided), (noisy.again, noisy.again_decided)):
-        unit, names = made.unit
-        tops, bottom = (sum_by(unit, part, len(names)) for part in (np.where(count > 0, top, 0.0), count))
+        calls = _calls(arm, made.cell[asked])
+        score, order = (np.pad(part, ((0, 1), (0, 0)), constant_values=np.nan)[rank] for part in calls)
+        sides.append(Side(score, np.nan_to_num(order, nan=-1.0).astype(np.int64)))
+    noisy = winner_changes(*sides)
+    unit, names = made.unit
+
+    def part(top: Floats, count: Floats) -> Estimate:
         # An estimate of several draws: a prompt's part is no coin (Wilson's interval held in 1.000, or 0.85 as balanced).
-        estimates.append(ratio(tops, bottom, names, partial(Reach, 1.0), none="no_winner"))
-    change, again = estimates
+        sums = [sum_by(unit, values, len(names)) for values in (np.where(count > 0, top, 0.0), count)]
+        return ratio(sums[0], sums[1], names, partial(Reach, 1.0), none="no_winner")
+
+    change, again = part(noisy.changed, noisy.decided), part(noisy.again, noisy.again_decided)
     yield made.row("top1_equal_calls", change, noisy.decided.sum())
     if not np.isfinite(again.value):
         for measure in ("top1_repeat_change", "top1_excess"):
@@ -163,27 +161,13 @@ def beyond_noise(made: Ranked) -> Iterator[Row]:
     yield replace(row, test=("calls dealt over the two conditions within an item", noisy.p))
 
 
-def worth(made: Ranked) -> Iterator[Row]:
-    """People's mean rating of what a picks - of what b picks; tied winners count with their mean."""
-    if np.isfinite(made.people).any():
-        _, mine, theirs = winners(made.means(made.a), made.means(made.b))
-        yield made.points("pick_difference", _picked(made.people, mine) - _picked(made.people, theirs))
-
-
 def picks(made: Ranked) -> Iterator[Row]:
     """Best of N: people's mean rating of the pick - of the mean candidate; and the most that could be had."""
     if len(made.cell) and np.isfinite(made.people).any():
         own = made.means(made.a)
         people = np.where(np.isfinite(own), made.people, np.nan)
         compared, mine, _ = winners(own, own)
-        middle = _picked(people, np.isfinite(people) & compared[:, None])
-        yield made.points("pick_gain", _picked(people, mine & compared[:, None]) - middle)
+        middle = np.where(compared, over(people), np.nan)
+        yield made.points("pick_gain", over(np.where(mine, people, np.nan)) - middle)
         best = np.where(np.isfinite(people), people, -np.inf).max(axis=1)
         yield made.points("pick_most", np.where(np.isfinite(middle), best - middle, np.nan))
-
-
-def _picked(people: Floats, which: Bools) -> Floats:
-    """(prompts,): mean rating of the candidates ``which``; NaN for none."""
-    number = which.sum(axis=1)
-    total = np.where(which, people, 0.0).sum(axis=1)
-    return np.asarray(np.where(number > 0, total / np.maximum(number, 1), np.nan))

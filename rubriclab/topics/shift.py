@@ -15,9 +15,10 @@ from rubriclab.core.arm import Arm, once
 from rubriclab.core.estimate import Estimate, Rule, mean_over, missing, ratio
 from rubriclab.core.intervals import Opaque, Reach, Student
 from rubriclab.core.topic import Chart, Row, topic
+from rubriclab.stats.debias import over
 from rubriclab.stats.noise import differences, within_item_sd
 from rubriclab.stats.resample import Bools, Floats, distinct, sum_by
-from rubriclab.stats.shift import OrderCells, extremes, order_cells, over_texts, within_texts
+from rubriclab.stats.shift import extremes, order_cells, over_texts, within_texts
 
 CHARTS = (Chart("forest", "line"), Chart("forest", "order_excess"))
 MOSTLY = 0.9
@@ -31,16 +32,11 @@ def shift(arm: Arm) -> Iterator[Row]:
     if arm.condition.reorder != "bare":  # else nothing is listed: the judge's own noise is all there is
         yield from contrasts(arm, arm.ok, arm.value, ("line", "turn"))
         given = arm.ok & np.isfinite(arm.expected)
-        if given.any() and given.sum() > MOSTLY * arm.ok.sum() and not mean_of_known(arm.mass[given]) < 0.5:
+        if given.sum() > MOSTLY * arm.ok.sum() and not over(arm.mass[None, given])[0] < 0.5:
             yield from contrasts(arm, given, arm.expected, ("line_expected",))
         yield largest_gap(arm)
     yield from single_scores(arm)
     yield spread(arm)
-
-
-def mean_of_known(values: Floats) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if known.size else float("nan")
 
 
 # ------------------------------------------------------------------------------------------------------ the mean score
@@ -58,8 +54,13 @@ def contrasts(arm: Arm, kept: Bools, value: Floats, measures: tuple[str, ...]) -
         direction = turn(arm.shown) if measure == "turn" else line(arm.shown)
         if not len(cells.text):
             estimate = missing("nothing_parsed")
-        elif alone:
-            estimate = _between_texts(arm, cells, direction, span)
+        elif alone:  # one drawn order a text: texts are held against each other, by HC3
+            estimate = missing("single_order")
+            if (fitted := over_texts(cells, direction, span)) is not None:
+                slope, influence, most = fitted
+                unit, code = distinct(arm.text_unit[cells.text], arm.units)
+                moves = sum_by(code, influence, len(unit)) * len(unit)
+                estimate = Estimate(slope, moves - moves.mean(), arm.unit_names[unit], Reach(most, moves))
         elif (contrast := within_texts(cells, direction, arm.texts, span)) is None:
             several = bool((np.bincount(cells.text) > 1).any())
             estimate = missing("single_order" if arm.single_order else "no_contrast" if several else "no_two_orders")
@@ -68,17 +69,6 @@ def contrasts(arm: Arm, kept: Bools, value: Floats, measures: tuple[str, ...]) -
             top, bottom = (sum_by(arm.text_unit, part, arm.units) for part in (contrast.top, contrast.bottom))
             estimate = ratio(top, bottom, arm.unit_names, partial(Reach, reach))
         yield Row(measure, estimate, counts=counts)
-
-
-def _between_texts(arm: Arm, cells: OrderCells, direction: Floats, span: float) -> Estimate:
-    """One drawn order a text: texts are held against each other, by HC3."""
-    fitted = over_texts(cells, direction, span)
-    if fitted is None:
-        return missing("single_order")
-    slope, influence, reach = fitted
-    unit, code = distinct(arm.text_unit[cells.text], arm.units)
-    moves = sum_by(code, influence, len(unit)) * len(unit)
-    return Estimate(slope, moves - moves.mean(), arm.unit_names[unit], Reach(reach, moves))
 
 
 def largest_gap(arm: Arm) -> Row:
@@ -177,14 +167,11 @@ def noise_of(arm: Arm) -> tuple[Floats, str]:
 
 def _over_texts(arm: Arm, measure: str, values: Floats, why: str, source: str = "", beyond_noise: bool = False) -> Row:
     """The mean over the texts that have a value; an excess scatters to one side, most texts not at all and some far."""
-
-    def rule(moves: Floats) -> Rule:
-        if arm.condition.chooses:
-            return Reach(1.0, moves, least=-1.0 if beyond_noise else 0.0, most=1.0)
-        return Student(
-            step=arm.step, moves=moves, lopsided=beyond_noise, beyond_noise=beyond_noise, positive=not beyond_noise
-        )
-
+    rule: Callable[[Floats], Rule] = partial(
+        Student, step=arm.step, lopsided=beyond_noise, beyond_noise=beyond_noise, positive=not beyond_noise
+    )
+    if arm.condition.chooses:
+        rule = partial(Reach, 1.0, least=-1.0 if beyond_noise else 0.0, most=1.0)
     estimate = mean_over(values, arm.text_unit, arm.unit_names, rule, none=why)
     n = int(np.isfinite(values).sum())
     return Row(measure, estimate, counts={"n": n} | ({"from": source} if source and n else {}))

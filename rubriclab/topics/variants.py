@@ -63,10 +63,7 @@ def shifts(both: Rated, of: Mapping[str, str]) -> Iterator[Row]:
     """Mean difference of an item's mean scores, other form - default, and the mean size of it, in points."""
     arm, moved = both.arm, both.mean - both.human
     for measure, values in (("variant_shift", moved), ("variant_distance", np.abs(moved))):
-
-        def rule(moves: Floats, positive: bool = measure == "variant_distance") -> Student:
-            return Student(step=arm.step, moves=moves, positive=positive)
-
+        rule = partial(Student, step=arm.step, positive=measure == "variant_distance")
         estimate = mean_over(values, arm.unit, arm.unit_names, rule)
         yield Row(measure, estimate, of, condition=arm.code, counts={"n": len(both.both)})
 
@@ -85,12 +82,11 @@ def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints
         return np.asarray(np.mean([part.other if side is None else part.same for part in parts], axis=0))
 
     def row(measure: str, values: Floats, why: str) -> Row:
-        known, names = np.isfinite(values), arm.run.unit_names
-        unit = arm.run.unit_of_item[item_of_lot]
+        known, units = np.isfinite(values), (arm.run.unit_of_item[item_of_lot], arm.run.unit_names)
         if measure == "variant_excess":
-            estimate = mean_over(values, unit, names, partial(Reach, 1.0), none=why)
+            estimate = mean_over(values, *units, partial(Reach, 1.0), none=why)
         else:
-            estimate = share_of(values, known, unit, names, none=why)
+            estimate = share_of(values, known, *units, none=why)
         counts = {"n": len(np.unique(item_of_lot[known]))}
         return Row(measure, estimate, of, condition=arm.code, counts=counts)
 
