@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from rubriclab.judges.client import ChatClient
-from rubriclab.judges.kinds import Progress
+from rubriclab.judges.kinds import Progress, read_options
 from rubriclab.judges.weights import CATALOGUE, model_file, sha256_of
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
@@ -38,7 +40,22 @@ AT_ONCE = 2
 waiting counts against the judge's timeout."""
 IDLE_SECONDS = 30.0
 """How long a stop waits for the call under way."""
-OPTIONS = ("path", "sha256", "context", "threads", "prefill")
+
+
+class Options(BaseModel):
+    """The keys of the judge's ``options``.
+
+    ``path`` of a GGUF file of your own; ``sha256`` that the file must have; ``context`` in tokens; ``threads`` for
+    reading prompts; ``prefill`` is the study's.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    path: str | None = None
+    sha256: str = ""
+    context: int = Field(CONTEXT_TOKENS, ge=1)
+    threads: int = Field(BATCH_THREADS, ge=1)
+    prefill: Any = None
 
 
 class EmbeddedJudge:
@@ -58,12 +75,10 @@ class EmbeddedJudge:
     async def open(cls, settings: JudgeSettings, *, progress: Progress | None = None) -> EmbeddedJudge:
         """Fetches the weights on first use (``progress``: bytes so far, in all, from where) and loads them (0.5 s).
 
-        ``settings.options``: ``path`` of a GGUF file of your own; ``sha256`` that the file must have; ``context`` in
-        tokens; ``threads`` for reading prompts; ``prefill`` is the study's. Raises LabError saying what to do: unknown
-        option or model, no weights, no GGUF file, a context that does not fit into memory, a missing library.
+        Raises LabError saying what to do: unknown option or model, no weights, no GGUF file, a context that does not
+        fit into memory, a missing library.
         """
-        check_options(settings)
-        server = await asyncio.to_thread(acquire, settings, progress)
+        server = await asyncio.to_thread(acquire, settings, read_options(Options, settings), progress)
         try:
             return cls(settings, server)
         except BaseException:
@@ -87,19 +102,6 @@ class EmbeddedJudge:
         await self._client.close()
         server, self._server = self._server, STOPPED
         release(server)
-
-
-def check_options(settings: JudgeSettings) -> None:
-    """Raises LabError for what can be seen to be wrong without fetching or loading anything."""
-    for option, value in settings.options.items():
-        if option not in OPTIONS:
-            raise LabError(
-                f"The embedded judge “{settings.name}” has no option “{shorten(option)}”; it has {', '.join(OPTIONS)}."
-            )
-        if option in ("context", "threads") and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise LabError(
-                f"Option “{option}” of judge “{settings.name}” is {shorten(repr(value))}; expected a whole number from 1."
-            )
 
 
 # ---------------------------------------------------------------- running servers
@@ -149,18 +151,16 @@ RUNNING: dict[tuple[Any, ...], LlamaServer] = {}
 LOCK = threading.Lock()
 
 
-def acquire(settings: JudgeSettings, progress: Progress | None = None) -> LlamaServer:
+def acquire(settings: JudgeSettings, options: Options, progress: Progress | None = None) -> LlamaServer:
     """A running server of this process with these weights, else a new one. Blocks; raises LabError."""
-    options = settings.options
-    path = model_file(settings.model, path=options.get("path"), progress=progress)
-    identity = (path, options.get("context", CONTEXT_TOKENS), options.get("threads", BATCH_THREADS))
+    path = model_file(settings.model, path=options.path, progress=progress)
+    identity = (path, options.context, options.threads)
     with LOCK:
-        server = RUNNING.get(identity) or start(settings, *identity)
-        wanted = options.get("sha256")
-        if wanted and wanted != server.sha256:
+        server = RUNNING.get(identity) or start(settings.model if options.path is None else path.stem, *identity)
+        if options.sha256 not in ("", server.sha256):
             raise LabError(
-                f"{path} has the sha256 {server.sha256}, not {shorten(str(wanted), 80)}, which judge “{settings.name}” "
-                "asks for. Name the right file as path, or correct or leave out sha256."
+                f"{path} has the sha256 {server.sha256}, not {shorten(options.sha256, 80)}, which judge "
+                f"“{settings.name}” asks for. Name the right file as path, or correct or leave out sha256."
             )
         RUNNING[identity] = server
         server.users += 1
@@ -188,15 +188,14 @@ def stop_all() -> None:
         server.stop()
 
 
-def start(settings: JudgeSettings, path: Path, context: int, threads: int) -> LlamaServer:
-    """One slot, quiet, reachable from this machine with the key only."""
+def start(name: str, path: Path, context: int, threads: int) -> LlamaServer:
+    """One slot, quiet, reachable from this machine with the key only; ``name``: the model's, of the catalogue or not."""
     llama = library()
     sha256 = sha256_of(path)
     key = secrets.token_urlsafe(24)
     parameters = llama.CommonParams()
     parameters.model.path = str(path)
-    name = settings.model if settings.model in CATALOGUE and not settings.options.get("path") else path.stem
-    parameters.model_alias = {f"{name}@{sha256[:12]}"}
+    parameters.model_alias = {f"{name if name in CATALOGUE else path.stem}@{sha256[:12]}"}
     parameters.n_ctx = context
     parameters.n_parallel = 1
     # A cancelled call ends at the next batch; larger ones read a prompt no faster.

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
 from rubriclab.model.data import Rubric
-from rubriclab.model.judge import JudgeKind, JudgeSettings
+from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
+from rubriclab.model.text import LabError, shorten
 
 T = TypeVar("T")
+Options = TypeVar("Options", bound=BaseModel)
 Progress = Callable[[int, int, str], None]
 """Called with bytes so far, bytes in all, and from where in words; several times a second."""
 USUAL_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}
@@ -29,33 +33,6 @@ class Asker(Protocol):
         """Let go of connections and servers; safe to call twice."""
 
 
-async def open_embedded(settings: JudgeSettings, *, progress: Progress | None, **_: Any) -> Asker:
-    from rubriclab.judges.embedded import EmbeddedJudge
-
-    return await EmbeddedJudge.open(settings, progress=progress)
-
-
-async def open_server(settings: JudgeSettings, *, secrets: Mapping[str, str] | None, **_: Any) -> Asker:
-    from rubriclab.judges.client import ChatClient
-
-    addresses = settings.base_urls or (USUAL_ADDRESS[settings.kind],)
-    return ChatClient(settings.model_copy(update={"base_urls": addresses}), secrets=secrets)
-
-
-async def open_simulated(settings: JudgeSettings, *, rubric: Rubric | None, **_: Any) -> Asker:
-    from rubriclab.judges.simulated import SimulatedJudge
-
-    return SimulatedJudge(settings, rubric)
-
-
-KINDS: dict[JudgeKind, Callable[..., Awaitable[Asker]]] = {
-    "embedded": open_embedded,
-    "vllm": open_server,
-    "openai": open_server,
-    "simulated": open_simulated,
-}
-
-
 async def open_judge(
     settings: JudgeSettings,
     *,
@@ -69,7 +46,31 @@ async def open_judge(
     ``rubric``: what a simulated judge may look at. Raises LabError for settings that can never work (no address, a key
     that is not set, an unknown model or option) and for weights that cannot be had.
     """
-    return await KINDS[settings.kind](settings, secrets=secrets, progress=progress, rubric=rubric)
+    if settings.kind == "embedded":
+        from rubriclab.judges.embedded import EmbeddedJudge
+
+        return await EmbeddedJudge.open(settings, progress=progress)
+    if settings.kind == "simulated":
+        from rubriclab.judges.simulated import SimulatedJudge
+
+        return SimulatedJudge(settings, rubric)
+    from rubriclab.judges.client import ChatClient
+
+    addresses = settings.base_urls or (USUAL_ADDRESS[settings.kind],)
+    return ChatClient(settings.model_copy(update={"base_urls": addresses}), secrets=secrets)
+
+
+def read_options(model: type[Options], settings: JudgeSettings) -> Options:
+    """The options of a judge's kind. Raises LabError naming the first wrong one, its value and what is expected."""
+    try:
+        return model.model_validate(settings.options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        given = "" if first["type"] == "extra_forbidden" else f" is {shorten(repr(first['input']))}"
+        raise LabError(
+            f"Option “{shorten(str(first['loc'][0]))}” of the {settings.kind} judge “{settings.name}”{given}: "
+            f"{first['msg']}. It has the options {', '.join(model.model_fields)}."
+        ) from error
 
 
 def in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -5,8 +5,8 @@ What stands at position p gets the utility
     U[p] = -((score - target) / step)^2 + first * [p = 0] + slope * p + own leaning of the item at p
 
 and is picked with probability softmax(U / noise). A candidate's answer has its own quality in place of the first term,
-the same in every comparison; of several answers in one call the first gets ``first_of_several`` points more. Nothing it says is a model's judgment: every reply names
-``simulated`` as its model, and results carry the label wherever they show.
+the same in every comparison; of several answers in one call the first gets ``first_of_several`` points more. Nothing it
+says is a model's judgment: every reply names ``simulated`` as its model, and results carry the label wherever they show.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import random
 import re
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from rubriclab.judges.kinds import read_options
 from rubriclab.model.data import Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
-from rubriclab.model.text import LabError, digest
+from rubriclab.model.text import digest
 
 MODEL = "simulated"
 MASS = 0.97
@@ -64,14 +65,7 @@ class Effects(BaseModel):
 
 def read_effects(settings: JudgeSettings) -> Effects:
     """The planted effects of a judge. Raises LabError naming the option, its value and what is expected."""
-    try:
-        return Effects(**settings.options)
-    except (ValidationError, TypeError) as error:
-        first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": ("?",), "msg": str(error)}
-        raise LabError(
-            f"Option “{first['loc'][0]}” of the simulated judge “{settings.name}”: {first['msg']}. It has the options "
-            f"{', '.join(Effects.model_fields)}."
-        ) from error
+    return read_options(Effects, settings)
 
 
 class SimulatedJudge:
@@ -97,10 +91,8 @@ class SimulatedJudge:
             text = "It is hard to say which description fits here."
         elif call.template.startswith("reference"):
             text = self._reference(call, rng)
-        elif call.template.startswith("criteria."):
-            text = self._criteria(call, rng)
-        elif call.template.startswith("batch."):
-            text = self._batch(call, rng)
+        elif call.template.startswith(("criteria.", "batch.")):
+            text = self._several(call, rng)
         elif call.template.startswith(("pairwise", "listwise")):
             text, top = self._choice(call, rng)
         else:
@@ -122,51 +114,34 @@ class SimulatedJudge:
         labels = call.ordering.labels if listed else tuple(map(str, call.scores))
         effects = effects if listed else effects.model_copy(update={"first": 0.0, "slope": 0.0, "line": 0.0})
         n = len(shown)
-        low, high = min(shown), max(shown)
-        step = (high - low) / (n - 1)
+        low, high, step = scale_of(shown)
         # How far the list ascends: 1 for ascending, -1 for descending, by rank correlation.
         ranks = [sorted(shown).index(score) - (n - 1) / 2 for score in shown]
         ascends = sum(rank * (p - (n - 1) / 2) for p, rank in enumerate(ranks)) / sum(rank * rank for rank in ranks)
         target = self.target(call.items[0], low, high, step) + effects.line / 2 * ascends
-        utilities = [-(((score - target) / step) ** 2) + effects.slope * p for p, score in enumerate(shown)]
+        utilities = [fit + effects.slope * p for p, fit in enumerate(fits(shown, target, step))]
         utilities[0] += effects.first
         if effects.item_lean:
             own = random.Random(digest("lean", effects.seed, call.items[0]))
             utilities = [value + own.gauss(0.0, effects.item_lean) for value in utilities]
         return labels[draw(utilities, effects.noise, rng)], labels, softmax(utilities)
 
-    def _criteria(self, call: Call, rng: random.Random) -> str:
-        """One line a criterion in the order shown; a score may colour the one after it."""
-        effects = self.effects
-        scores = [float(score) for score in call.scores]
-        low, high = min(scores), max(scores)
-        step = (high - low) / (len(scores) - 1)
-        names = self._criteria_names
-        if not {*map(str, call.ordering.shown)} <= {*names}:  # of a data set with a rubric of its own
-            names = sorted(map(str, call.ordering.shown))
+    def _several(self, call: Call, rng: random.Random) -> str:
+        """One line a criterion or an answer in the order shown; a criterion's score may colour the one after it."""
+        effects, criteria = self.effects, call.template.startswith("criteria.")
+        shown = [str(name) for name in call.ordering.shown]
+        # The call's items are in canonical order, so that each keeps its quality in every order.
+        own = criteria and {*shown} <= {*self._criteria_names}  # else of a data set with a rubric of its own
+        names = self._criteria_names if own else sorted(shown)
+        first, carryover = (effects.criteria_first, effects.carryover) if criteria else (effects.first_of_several, 0.0)
+        low, high, step = scale_of(call.scores)
         lines, before = [], 0.0
-        for p, name in enumerate(call.ordering.shown):
-            # An item a criterion, in canonical order, so that an item keeps its quality in every order.
-            item = call.items[names.index(str(name)) % len(call.items)]
-            target = self.target(item, low, high, step) + effects.carryover * before
-            target += effects.criteria_first if p == 0 else 0.0
-            utilities = [-(((score - target) / step) ** 2) for score in scores]
-            score = call.scores[draw(utilities, effects.noise, rng)]
+        for p, name in enumerate(shown):
+            item = call.items[names.index(name) % len(call.items)]
+            target = self.target(item, low, high, step) + carryover * before + (first if p == 0 else 0.0)
+            score = call.scores[draw(fits(call.scores, target, step), effects.noise, rng)]
             before = score - (low + high) / 2
-            lines.append(f"[{name}] {score}")
-        return "\n".join(lines)
-
-    def _batch(self, call: Call, rng: random.Random) -> str:
-        """One line an answer in the order shown; ``call.items`` are sorted by the ids that the order names."""
-        effects = self.effects
-        low, high = float(call.scores[0]), float(call.scores[-1])
-        step = (high - low) / (len(call.scores) - 1)
-        item_of = dict(zip(sorted(map(str, call.ordering.shown)), call.items, strict=True))
-        lines = []
-        for p, (name, label) in enumerate(zip(call.ordering.shown, call.ordering.labels, strict=True)):
-            target = self.target(item_of[str(name)], low, high, step) + (effects.first_of_several if p == 0 else 0.0)
-            utilities = [-(((score - target) / step) ** 2) for score in call.scores]
-            lines.append(f"[{label}] {call.scores[draw(utilities, effects.noise, rng)]}")
+            lines.append(f"[{name if criteria else call.ordering.labels[p]}] {score}")
         return "\n".join(lines)
 
     def _choice(self, call: Call, rng: random.Random) -> tuple[str, tuple[tuple[str, float], ...]]:
@@ -187,19 +162,29 @@ class SimulatedJudge:
     def _reference(self, call: Call, rng: random.Random) -> str:
         """A reference answer that says how good it is, or the score of such an answer."""
         words, scores = call.messages[0]["content"], call.scores
-        step = (scores[-1] - scores[0]) / (len(scores) - 1)
+        step = scale_of(scores)[2]
         if asked := ASKED.search(words):
             return WRITTEN.format(int(asked[1]) + step * rng.gauss(0.0, self.effects.written))
         stated = STATED.search(words)
         if stated is None:
             return "This answer was not written by a simulated judge."
-        utilities = [-(((score - float(stated[1])) / step) ** 2) for score in scores]
-        return str(scores[draw(utilities, self.effects.noise, rng)])
+        return str(scores[draw(fits(scores, float(stated[1]), step), self.effects.noise, rng)])
 
     def target(self, item: int, low: float, high: float, step: float) -> float:
         """The right score of an item, in points; the same for every order and every simulated judge."""
         drawn = random.Random(digest("quality", item)).gauss(0.0, self.effects.quality)
         return min(high, max(low, (low + high) / 2 + step * drawn))
+
+
+def scale_of(scores: Sequence[float]) -> tuple[float, float, float]:
+    """Lowest and highest score of a scale, and one step of it."""
+    low, high = min(scores), max(scores)
+    return low, high, (high - low) / (len(scores) - 1)
+
+
+def fits(scores: Sequence[float], target: float, step: float) -> list[float]:
+    """Log-odds of each score by its distance from the right one."""
+    return [-(((score - target) / step) ** 2) for score in scores]
 
 
 def alternatives(labels: Sequence[str], chances: Sequence[float]) -> tuple[tuple[str, float], ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -48,7 +49,7 @@ class Transport(httpx2.AsyncBaseTransport):
         self, *, timeout: float, ca_file: str | None = None, secrets: tuple[str, ...] = (), inward: bool = True
     ) -> None:
         self.timeout, self.secrets, self._inward = timeout, secrets, inward
-        self._proxies: dict[str, str | None] = {}
+        self._proxy = cache(proxy_of)  # looked up once a host instead of at every request
         self._room = asyncio.Semaphore(LARGE_AT_ONCE)
         self._session = aiohttp.ClientSession(
             connector=Connector(
@@ -65,7 +66,7 @@ class Transport(httpx2.AsyncBaseTransport):
         headers = {name: value for name, value in request.headers.items() if name in SENT and value}
         answering = False
         clock = asyncio.timeout(self.timeout)
-        proxy = self._proxy(url)
+        proxy = self._proxy(request.url.scheme, request.url.host)
         try:
             if proxy and not self._inward:  # what the proxy connects to nobody here resolves, but figures can be read
                 refuse_inward(request.url.host, filter(in_figures, [request.url.host]))
@@ -126,15 +127,6 @@ class Transport(httpx2.AsyncBaseTransport):
             if held:
                 self._room.release()
 
-    def _proxy(self, url: str) -> str | None:
-        """The environment's proxy for an address, looked up once a host instead of at every request."""
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        if host not in self._proxies:
-            own = host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host)
-            self._proxies[host] = None if own else getproxies().get(parts.scheme)
-        return self._proxies[host]
-
     async def aclose(self) -> None:
         await self._session.close()
 
@@ -163,6 +155,12 @@ class Connector(aiohttp.TCPConnector):
             connection.close()
             connection = await super()._get(key, traces)
         return connection
+
+
+def proxy_of(scheme: str, host: str) -> str | None:
+    """The environment's proxy for a host; None for this machine and where there is none."""
+    own = host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host)
+    return None if own else getproxies().get(scheme)
 
 
 async def fetch(url: str, *, key: str | None = None, timeout: float = 5.0, inward: bool = True) -> bytes:

