@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rubriclab.sinks.paper_table import PaperTable
     from rubriclab.store.read import RunInfo
     from rubriclab.store.store import Store
+    from rubriclab.study.plan import Plan
 
 Kind = Literal["scores", "criteria", "pairs", "lists", "responses"]
 
@@ -102,7 +103,7 @@ class Run:
     def judgments(self, **filters: Any) -> pd.DataFrame:
         """One row a judgment: item_id, condition, ordering, score, expected, position, status (and the reply, from a store).
 
-        ``filters``: condition, item (an item_id), position, score, status, limit.
+        ``filters``: condition, item (an item_id), position, score, status, limit; from a store criterion and text too.
         """
         if self.store is not None and self.id is not None:
             return self.store.judgments(self.id, **filters)
@@ -112,15 +113,9 @@ class Run:
             return store.judgments(store.add_table(self.table), **filters)
 
     def read_as(
-        self,
-        unit: str | None = None,
-        smallest: float | None = None,
-        *,
-        share: float | None = None,
-        single: float | None = None,
-        epsilon: float | None = None,
-        cut: float | None = None,
-    ) -> Run:
+        self, unit: str | None = None, smallest: float | None = None, *, share: float | None = None,
+        single: float | None = None, epsilon: float | None = None, cut: float | None = None,
+    ) -> Run:  # fmt: skip
         """The same judgments under another unit, other smallest effects (mean in steps of the scale), epsilon or cut."""
         changes = {"mean": smallest, "share": share, "single": single}
         sizes = self.reading.smallest.model_dump() | {key: value for key, value in changes.items() if value is not None}
@@ -129,9 +124,43 @@ class Run:
         reading = read_reading(own | {"smallest": sizes}, "reading")
         return Run(self.table, reading, store=self.store, id=self.id)
 
-    def minus(self, other: Run) -> Contrast:
-        """A - B, number by number, paired on the units that both have."""
-        return Contrast(contrast(self.findings.rows, other.findings.rows))
+    def minus(self, other: Run | int) -> Contrast:
+        """A - B, number by number, paired on the units that both have.
+
+        ``other``: another run, or the number of a condition, which every other condition of this run is held against.
+        Raises LabError for a condition that the run does not have.
+        """
+        rows = self.findings.rows
+        if isinstance(other, Run):
+            return Contrast(contrast(rows, other.findings.rows, other.table.name))
+        conditions = range(len(self.table.conditions))
+        if other not in conditions:
+            raise LabError(f"“{self.table.name}” has no condition {other}; it has 0 to {conditions[-1]}.")
+        theirs = [row for row in rows if row.condition == other]
+        mine = ([row for row in rows if row.condition == code] for code in conditions if code != other)
+        return Contrast([row for part in mine for row in contrast(part, theirs)])
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """The plan that the run was made from; None for judgments made elsewhere and where it cannot be made again."""
+        from rubriclab.runs.manager import plan_of_run
+
+        if self.store is None or self.id is None:
+            return None
+        try:
+            return plan_of_run(self.store, self.id)
+        except LabError:
+            return None
+
+    def descriptions(self, criterion: str | None = None, condition: int | None = None) -> dict[Any, str]:
+        """What each score stands for in the run's rubric (that of a condition, by its code); empty where it is not known."""
+        if self.plan is None or (condition is None and len({part.rubric.id for part in self.plan.parts}) > 1):
+            return {}
+        rubric = self.plan.parts[self.plan.part_of[condition or 0]].rubric
+        several = len(rubric.criteria) > 1
+        if several and criterion is None:
+            return {}
+        return {option.score: option.description for option in rubric.criterion(criterion if several else None).options}
 
     def _judged_text(self, call: int) -> str:
         """The text that a call judged; empty where it is not known."""
@@ -140,6 +169,29 @@ class Run:
         items, rows = self.table.items, self.table.rows
         item = int(rows.loc[rows["call"] == call, "item"].iloc[0])
         return str(items["response"].iloc[item] or "") if "response" in items else ""
+
+    def content(self, ending: str, **report: Any) -> bytes:
+        """The run as a file of that ending: .html report, .zip run, .csv judgments, .numbers.csv and .tex every number.
+
+        ``report``: title, include, texts of the report, as ``report_html`` takes them. Raises LabError for another ending.
+        """
+        from rubriclab.data.outfiles import csv_text
+        from rubriclab.sinks.report import report_html
+        from rubriclab.sinks.table import frame, latex
+        from rubriclab.store.bundle import bundle_bytes
+
+        if ending == ".html":
+            known: dict[str, Any] = {"text_of": self._judged_text, "descriptions": self.descriptions()}
+            return report_html(self.findings, **known, **report).encode()
+        if ending == ".zip":
+            return bundle_bytes(self.table, self.store, self.id, csv_text(frame(self.findings)))
+        if ending == ".csv":
+            return csv_text(self.judgments(limit=None)).encode()
+        if ending == ".numbers.csv":
+            return csv_text(frame(self.findings)).encode()
+        if ending == ".tex":
+            return latex(self.findings).encode()
+        raise LabError(f"No file of a run ends in “{ending}”; expected .html, .zip, .csv or .tex.")
 
     def export(
         self, path: str | Path, *, texts: bool = False, title: str | None = None, table: PaperTable | None = None
@@ -152,34 +204,18 @@ class Run:
         from rubriclab.data.outfiles import csv_text, write_atomically
 
         path = Path(path)
-        if table is not None:
-            if path.suffix not in (".tex", ".csv"):
-                raise LabError(f"{path.name} ends in “{path.suffix}”; a table is written as .tex or .csv.")
+        if table is None:
+            content = self.content(path.suffix, texts=texts, title=title)
+        elif path.suffix in (".tex", ".csv"):
             content = (table.latex() if path.suffix == ".tex" else csv_text(table.numbers())).encode()
-        elif path.suffix == ".html":
-            from rubriclab.sinks.report import report_html
-
-            title = title or self.table.name
-            content = report_html(self.findings, title=title, texts=texts, text_of=self._judged_text).encode()
-        elif path.suffix == ".zip":
-            from rubriclab.sinks.table import frame
-            from rubriclab.store.bundle import bundle_bytes
-
-            content = bundle_bytes(self.table, self.store, self.id, csv_text(frame(self.findings)))
-        elif path.suffix == ".csv":
-            content = csv_text(self.judgments(limit=None)).encode()
-        elif path.suffix == ".tex":
-            from rubriclab.sinks.table import latex
-
-            content = latex(self.findings).encode()
         else:
-            raise LabError(f"{path.name} ends in “{path.suffix}”; expected .html, .zip, .csv or .tex.")
+            raise LabError(f"{path.name} ends in “{path.suffix}”; a table is written as .tex or .csv.")
         write_atomically(path, content)
         return path
 
 
 class Contrast:
-    """The differences of two runs (or of two conditions): rows as a frame."""
+    """The differences of two runs (or of conditions): rows as a frame."""
 
     def __init__(self, differences: list[Row]) -> None:
         self.differences = differences
@@ -216,8 +252,12 @@ class Lab:
 
     def run(self, name: str) -> Run:
         """A run by its id, a unique beginning of it, or its name. Raises LabError where there is none."""
-        info = self.store.run(name)
-        return Run(self.store.table(info.id), store=self.store, id=info.id)
+        return kept_run(self.store, self.store.run(name).id)
+
+
+def kept_run(store: Store, id: str) -> Run:
+    """A run of a store that is open already."""
+    return Run(store.table(id), store=store, id=id)
 
 
 def read(
@@ -273,50 +313,14 @@ def run(
         running = Running(
             opened, plan, secrets=secrets, max_calls=max_calls, max_money=max_money, retry_failed=retry_failed
         ).start()
-        _waited(running, progress)
-        return Run(opened.table(running.id), store=opened, id=running.id)
+        waited(running, progress)
+        return kept_run(opened, running.id)
     except BaseException:
         opened.close()
         raise
 
 
-def write_references(
-    study: str | Path,
-    out: str | Path,
-    store: str | Path = "lab.duckdb",
-    *,
-    items: int | None = None,
-    drop: tuple[str, ...] = (),
-    secrets: Mapping[str, str] | None = None,
-    progress: Callable[[Any], None] | None = None,
-) -> dict[str, Any]:
-    """Write reference answers of each score for a study's data into ``out``, a CSV file that a study can name as its data.
-
-    ``[references]`` of the study names who writes and who reviews. The same call goes on where it was stopped. Returns
-    counts: wanted, accepted, failed, attempts, by_score, state, reason, notes. Raises LabError for what cannot work.
-    """
-    from rubriclab.data.outfiles import csv_text, write_atomically
-    from rubriclab.runs.loading import read_sources
-    from rubriclab.runs.references import ReferenceJob, references_table
-    from rubriclab.store.store import Store
-
-    if Path(out).suffix != ".csv":
-        raise LabError(f"{Path(out).name} is no name for the answers; expected one that ends in .csv.")
-    asked, sources, folder = read_sources(study, items=items, drop=drop)
-    if len(sources) > 1:
-        raise LabError(f"The study has {len(sources)} data sets; write reference answers for one of them at a time.")
-    if any(part.file and (folder / part.file).resolve() == Path(out).resolve() for part in asked.data):
-        raise LabError(f"{out} is the study's own data, which is never written over. Choose another name.")
-    with Store.open(Path(store)) as opened:
-        job = ReferenceJob(opened, asked, *sources[0], secrets=secrets).start()
-        _waited(job, progress)
-        said = job.document()
-    if said["accepted"]:
-        write_atomically(out, csv_text(references_table(job.result())).encode())
-    return said | {"file": str(out) if said["accepted"] else None}
-
-
-def _waited(running: Any, progress: Callable[[Any], None] | None) -> None:
+def waited(running: Any, progress: Callable[[Any], None] | None) -> None:
     """Until what was started has ended or paused; Ctrl-C pauses it and goes on as KeyboardInterrupt."""
     try:
         while running.wait(0.5).state in ("planned", "running"):

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rubriclab.app import judgments, state
+from rubriclab.app import state
 from rubriclab.app.draft import study_toml
-from rubriclab.app.frame import faults, verbatim
+from rubriclab.app.frame import faults, fold, verbatim
 from rubriclab.app.results import choose_run, nothing
 from rubriclab.model.text import file_name
-from rubriclab.sinks.report import INCLUDE, default_title, report_html
+from rubriclab.sinks.report import INCLUDE, default_title
 
 if TYPE_CHECKING:
-    from rubriclab.store.read import RunInfo
+    from rubriclab.notebook import Run as Kept
 
 PARTS = dict(zip(("Answer", "Charts", "Example of one answer", "Method", "All numbers"), INCLUDE, strict=True))
+PREVIEW = ("item_id", "ordering", "score", "position", "status", "reply")
 
 
 def page() -> None:
@@ -34,20 +35,16 @@ def page() -> None:
             "What for", ["One-page report", "Data"], default="One-page report", key="for", bind="query-params",
             required=True,
         )  # fmt: skip
-    if kind == "Data":
-        _data(info)
-    else:
-        _report(info)
+    (_data if kind == "Data" else _report)(state.kept(info.id), info.name)
 
 
-def _report(info: RunInfo) -> None:
-    findings, store = state.findings(info.id), state.store_of(info.id)
+def _report(run: Kept, name: str) -> None:
     left, right = st.columns([1, 1.75], gap="large")
     with left:
         st.markdown("One HTML file that opens anywhere, also without a network.")
-        title = st.text_input("Title", default_title(findings), max_chars=200, key=f"title-{info.id}")
+        title = st.text_input("Title", default_title(run.findings), max_chars=200, key=f"title-{run.id}")
         include = st.pills(
-            "Include", list(PARTS), selection_mode="multi", default=[name for name in PARTS if name != "All numbers"],
+            "Include", list(PARTS), selection_mode="multi", default=[part for part in PARTS if part != "All numbers"],
             key="include", wrap=True,
         )  # fmt: skip
         texts = st.toggle(
@@ -55,16 +52,9 @@ def _report(info: RunInfo) -> None:
             help="Off: the file holds numbers, names of judges and your rubric, but no answer and no rater.",
         )  # fmt: skip
         with faults(), st.spinner("Report is being written …"):
-            content = report_html(
-                findings,
-                title=title or None,
-                include=[PARTS[name] for name in include],
-                texts=texts,
-                text_of=lambda call: str(store.call(info.id, call)["item"]["response"]),
-                descriptions=judgments.descriptions(info),
-            ).encode()
+            content = run.content(".html", title=title or None, include=[PARTS[part] for part in include], texts=texts)
             st.download_button(
-                "Download report (HTML)", content, file_name(info.name, ".html"), "text/html", type="primary",
+                "Download report (HTML)", content, file_name(name, ".html"), "text/html", type="primary",
                 icon=":material/download:", on_click="ignore", key="download-report",
             )  # fmt: skip
             st.caption(f"About {max(1, round(len(content) / 1000)):,} kB.")
@@ -73,42 +63,39 @@ def _report(info: RunInfo) -> None:
                 # As an address of its own the file has no origin: it could not reach the page even if it had a script.
                 address = f"data:text/html;charset=utf-8;base64,{b64encode(content).decode()}"
                 st.iframe(address, height=900, alt="The report as it will look")
-        _terminal(f"rubriclab export {info.id} --out report.html")
+        _terminal(f"rubriclab export {run.id} --out report.html")
 
 
-def _data(info: RunInfo) -> None:
-    from rubriclab.data.outfiles import csv_text
-    from rubriclab.sinks.table import frame
-
+def _data(run: Kept, name: str) -> None:
     left, right = st.columns([1, 1.75], gap="large")
-    store, plan = state.store_of(info.id), judgments.plan_of(info)
+    plan = run.plan
     with left:
         st.markdown("**Judgments**: one row a judgment, with the order shown and the reply.")
-        _made("judgments.csv", "text/csv", info, lambda: csv_text(store.judgments(info.id, limit=None)))
+        _made("judgments.csv", "text/csv", name, lambda: run.content(".csv"))
         st.markdown("**Numbers**: one row a number, with its interval, as every page shows it.")
-        _made("numbers.csv", "text/csv", info, lambda: csv_text(frame(state.findings(info.id))))
+        _made("numbers.csv", "text/csv", name, lambda: run.content(".numbers.csv"))
         if plan is not None:
             st.markdown("**Study**: what was asked of whom, to be run again.")
-            _made("study.toml", "text/x-toml", info, lambda: study_toml(plan.study))
+            _made("study.toml", "text/x-toml", name, lambda: study_toml(plan.study))
         st.markdown("**Run**: all of it in one file, which another lab reads.")
-        _made("run.zip", "application/zip", info, lambda: state.bundle(info.id))
-        _terminal(f"rubriclab export {info.id} --out run.zip")
+        _made("run.zip", "application/zip", name, lambda: run.content(".zip"))
+        _terminal(f"rubriclab export {run.id} --out run.zip")
     with right, st.container(border=True, key="preview"):
         st.caption("Preview: the first judgments")
-        first = store.judgments(info.id, limit=12)
-        columns = [name for name in ("item_id", "ordering", "score", "position", "status", "reply") if name in first]
-        st.dataframe(first[columns], hide_index=True, width="stretch")
+        first = run.judgments(limit=12)
+        columns = [column for column in PREVIEW if column in first]
+        wide = {"item_id": st.column_config.Column(width=200)}
+        st.dataframe(first[columns], hide_index=True, width="stretch", column_config=wide)
 
 
-def _made(kind: str, mime: str, info: RunInfo, make: Callable[[], str | bytes]) -> None:
+def _made(kind: str, mime: str, name: str, make: Callable[[], str | bytes]) -> None:
     """A download whose file is made when it is asked for. ``kind``: its ending is that of the file."""
     stem, _, ending = kind.partition(".")
     st.download_button(
-        f"{stem.capitalize()} ({ending.upper()})", make, file_name(f"{info.name} {stem}", f".{ending}"), mime,
+        f"{stem.capitalize()} ({ending.upper()})", make, file_name(f"{name} {stem}", f".{ending}"), mime,
         icon=":material/download:", on_click="ignore", key=f"download-{stem}",
     )  # fmt: skip
 
 
 def _terminal(command: str) -> None:
-    with st.expander("The same from a terminal", icon=":material/terminal:"):
-        verbatim(command)
+    fold("The same from a terminal", lambda: verbatim(command), icon="terminal")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import streamlit as st
 
 from rubriclab.app import guard
 from rubriclab.model.text import LabError, shorten, without_invisible
-
-if TYPE_CHECKING:
-    from rubriclab.sinks.answer import Question
 
 log = logging.getLogger("rubriclab")
 
@@ -152,20 +149,9 @@ def verbatim(text: str, *, height: int | None = None) -> None:
     st.code(text, language=None, wrap_lines=True, height=height or "content")
 
 
-def emphasised(line: str, strong: str) -> str:
-    """A line of an answer as markdown, its number in bold."""
-    before, bold, after = line.partition(strong) if strong else (line, "", "")
-    return f"{safe(before)}**{safe(bold)}**{safe(after)}" if bold else safe(line)
-
-
-def show_questions(questions: Sequence[Question], colours: Mapping[str, str], key: str = "") -> None:
-    """Questions with their badges, one under another. ``colours``: of a badge, by verdict; ``key``: one a page."""
-    if not questions:
-        return
-    with st.container(key=f"questions-{key}"):
-        for number, asked in enumerate(questions):
-            with st.container(key=f"question-{key}{number}"):
-                badge, words = st.columns([1, 3.6], gap="small")
-                badge.markdown(f":{colours[asked.verdict]}-badge[{asked.badge}]")
-                words.header(asked.title, anchor=False)
-                words.markdown(f":gray[{safe(asked.sentence)}]")
+def fold(label: str, draw: Callable[[], None], *, icon: str = "table_rows", key: str | None = None) -> None:
+    """A part of a page that is computed only when it is opened."""
+    folded = st.expander(label, icon=f":material/{icon}:", key=key or label, on_change="rerun")
+    if folded.open:
+        with folded, faults():
+            draw()

@@ -26,20 +26,16 @@ def page() -> None:
     st.space("small")
     left, right = st.columns([1.06, 1], gap="large")
     with left:
-        _ways_in()
+        with st.container(border=True):
+            st.markdown("**Measure your judge**")
+            st.markdown("Your file, your rubric, five short steps.")
+            setup_button(width="stretch")
+        with st.container(border=True):
+            st.markdown("**Start with the sample**")
+            st.markdown("Sixty answers that come with the lab, judged by a small model on this machine.")
+            sample_button(width="stretch")
     with right, st.container(border=True, key="home-latest"):
         _latest()
-
-
-def _ways_in() -> None:
-    with st.container(border=True):
-        st.markdown("**Measure your judge**")
-        st.markdown("Your file, your rubric, five short steps.")
-        setup_button(width="stretch")
-    with st.container(border=True):
-        st.markdown("**Start with the sample**")
-        st.markdown("Sixty answers that come with the lab, judged by a small model on this machine.")
-        sample_button(width="stretch")
 
 
 def _latest() -> None:
@@ -66,22 +62,18 @@ def _stopped(info: RunInfo) -> None:
     st.caption(f"Latest run · {safe(info.name, 60)} · {info.created:%-d %b %Y}")
     reason = f": {safe(info.reason.rstrip('.'), 200)}" if info.reason else ""
     st.markdown(f"**{safe(info.name, 80)}** stopped after {info.done:,} of {count(info.planned, 'call')}{reason}.")
-    with faults():
-        failed = info.state == "failed"  # all was asked: there is nothing to resume
-        word = "Ask again what failed" if failed else "Resume"
-        if st.button(word, icon=":material/replay:" if failed else ":material/play_arrow:", type="primary"):
-            state.manager().resume(info.id, retry_failed=failed)
-            go("runs", run=info.id)
+    runs.again_button(info, "home-again", "primary")
 
 
 def _finished(info: RunInfo, caption: str) -> None:
-    from rubriclab.app.frame import emphasised
+    from rubriclab.app.answers import emphasised
     from rubriclab.sinks.answer import judged
     from rubriclab.sinks.facts import facts_of
     from rubriclab.sinks.pictures import main_picture
 
     st.caption(caption)
-    findings = state.findings(info.id)
+    with st.spinner("Computing …"):
+        findings = state.findings(info.id)
     facts = facts_of(findings)
     said = judged(findings, facts)
     st.header(labelled(said.headline, said.simulated), anchor=False)

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from rubriclab.app import state
 from rubriclab.app.frame import safe, verbatim
 from rubriclab.core.arm import Arm
-from rubriclab.core.topic import Findings
 from rubriclab.model.judgment import Ordering
-from rubriclab.model.text import LabError, count, digest
+from rubriclab.model.text import count, digest
 from rubriclab.sinks.cards import Card, pair_of
 from rubriclab.sinks.text import NBSP, number, order_title
 
 if TYPE_CHECKING:
-    from rubriclab.store.read import RunInfo
+    from rubriclab.notebook import Run
     from rubriclab.study.plan import Plan
 
 ANY = "any"
@@ -25,20 +23,21 @@ STATUSES = ("ok", "failed", "unparsed", "refused", "truncated", "error")
 COLUMNS = {"item_id": "Answer", "ordering": "Order"}
 VIEWS = ("Reply", "Prompt as sent", "Probabilities", "Same answer, other orders")
 LIMIT = 200
+WIDE = 150
+"""Of the column of names, px: a long one would push all others out of sight."""
 
 
-def tab(info: RunInfo, findings: Findings, condition: int) -> None:
-    """Filters and the list left, the chosen call right."""
-    arm = findings.judgments.arms[condition]
+def tab(run: Run, arm: Arm) -> None:
+    """Filters and the list left, the chosen call right. ``arm``: the condition whose judgments are shown."""
     left, right = st.columns([1, 1.2], gap="large")
     with left:
-        chosen = _list(_filtered(info, arm), arm)
+        chosen = _list(_filtered(run, arm), arm)
     if chosen is not None:
         with right:
-            _call(info, arm, chosen)
+            _call(run, arm, chosen)
 
 
-def _filtered(info: RunInfo, arm: Arm) -> pd.DataFrame:
+def _filtered(run: Run, arm: Arm) -> pd.DataFrame:
     """The judgments that the filters leave; every filter stands in the address."""
     criteria = arm.condition.reorder == "criteria"
     positions = [0] * arm.condition.chooses + list(range(1, arm.positions + 1))  # 0: a tie
@@ -49,8 +48,8 @@ def _filtered(info: RunInfo, arm: Arm) -> pd.DataFrame:
         status = _filter("status", list(STATUSES))
         criterion = _filter("criterion", [str(name) for name in arm.names], 160) if criteria else None
         text = st.text_input("Find in texts", key="find", bind="query-params", placeholder="word", width=110)
-    return state.store_of(info.id).judgments(
-        info.id, condition=arm.code, score=None if score is None else float(score), position=None if position is None else int(position), status=status,
+    return run.judgments(
+        condition=arm.code, score=score and float(score), position=position and int(position), status=status,
         criterion=criterion, text=text or None, limit=LIMIT,
     )  # fmt: skip
 
@@ -85,7 +84,7 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
     event = st.dataframe(
         shown, hide_index=True, width="stretch", height=360, on_select="rerun", selection_mode="single-row",
         key=f"judgments-{listed}-{st.session_state.get(f'moved-{listed}', 0)}",
-        selection_default={"selection": {"rows": [at]}},
+        selection_default={"selection": {"rows": [at]}}, column_config={"Answer": st.column_config.Column(width=WIDE)},
     )  # fmt: skip
     rows = event.selection.rows
     if rows:
@@ -104,8 +103,10 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
     return int(frame["call"].iloc[at])
 
 
-def _call(info: RunInfo, arm: Arm, call: int) -> None:
-    facts = state.store_of(info.id).call(info.id, call)
+def _call(run: Run, arm: Arm, call: int) -> None:
+    assert run.store is not None
+    assert run.id is not None
+    facts = run.store.call(run.id, call)
     outcome = facts["outcomes"][0]
     title = f"**{safe(str(facts['item']['item_id']), 60)}** · order {safe(order_title(facts['shown']), 80)}"
     if arm.condition.reorder == "options" and outcome["score"] is not None:
@@ -116,16 +117,23 @@ def _call(info: RunInfo, arm: Arm, call: int) -> None:
         title += f" · {facts['status']}"
     st.markdown(title)
     view = st.segmented_control(
-        "View", VIEWS, default=VIEWS[-1], key="view", bind="query-params", label_visibility="collapsed", required=True
+        "View",
+        VIEWS,
+        default=VIEWS[-1],
+        key="view",
+        bind="query-params",
+        label_visibility="collapsed",
+        required=True,
+        wrap=True,
     )
     if view == "Reply":
         _reply(facts)
     elif view == "Prompt as sent":
-        _prompt(info, facts)
+        _prompt(run.plan, facts)
     elif view == "Probabilities":
         _probabilities(facts)
     else:
-        cards = pair_of(arm, call, descriptions(info, facts["item"].get("criterion"), facts["condition"]))
+        cards = pair_of(arm, call, run.descriptions(facts["item"].get("criterion"), facts["condition"]))
         show_cards(cards)
         if len(cards) == 1:
             st.caption("This answer was not judged in another order.")
@@ -155,36 +163,8 @@ def _reply(facts: dict[str, Any]) -> None:
     st.caption(" · ".join(parts))
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _plan(run_id: str, revision: int) -> Plan:  # noqa: ARG001 - a new revision is another plan
-    from rubriclab.runs.manager import plan_of_run
-
-    return plan_of_run(state.store_of(run_id), run_id)
-
-
-def plan_of(info: RunInfo) -> Plan | None:
-    """The plan that a run was made from; None for judgments made elsewhere and where it cannot be made again."""
-    try:
-        return _plan(info.id, info.revision)
-    except LabError:
-        return None
-
-
-def descriptions(info: RunInfo, criterion: str | None = None, condition: int | None = None) -> dict[Any, str]:
-    """What each score stands for in the run's rubric (that of a condition, by its code); empty where that is not known."""
-    plan = plan_of(info)
-    if plan is None or (condition is None and len({part.rubric.id for part in plan.parts}) > 1):
-        return {}
-    rubric = plan.parts[plan.part_of[condition or 0]].rubric
-    several = len(rubric.criteria) > 1
-    if several and criterion is None:
-        return {}
-    return {option.score: option.description for option in rubric.criterion(criterion if several else None).options}
-
-
-def _prompt(info: RunInfo, facts: dict[str, Any]) -> None:
+def _prompt(plan: Plan | None, facts: dict[str, Any]) -> None:
     """The messages, made again from the plan, and shown only where they are those that were sent."""
-    plan = plan_of(info)
     if plan is None:
         st.caption("The prompts of this run are not known here: its judgments came from a file.")
         return

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rubriclab.app import helps, judgments, people, state
+from rubriclab.app import judgments, state
+from rubriclab.app.answers import (
+    MOST_CAUTIONS,
+    beside,
+    number_table,
+    show_cautions,
+    show_picture,
+    what_helps,
+    with_people,
+)
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import sample_button, setup_button
-from rubriclab.app.frame import emphasised, faults, labelled, safe, show_questions
+from rubriclab.app.frame import faults, fold, safe
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart, printed_beside
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
 from rubriclab.sinks.facts import CHOICES, Facts, facts_of, settings, variants_of
-from rubriclab.sinks.marks import Cells, Forest
+from rubriclab.sinks.helps import row_of
+from rubriclab.sinks.marks import Forest
 from rubriclab.sinks.paper_table import axes_of, numbers_of, paper_table
+from rubriclab.sinks.people import has_people
 from rubriclab.sinks.pictures import (
     LEVELLED,
+    Shown,
     generic,
     level_curves,
     levelled_factors,
@@ -31,15 +44,14 @@ from rubriclab.sinks.pictures import (
     score_cells,
     score_slopes,
     share_bars,
+    smallest_mean,
 )
 from rubriclab.sinks.report import method_lines
-from rubriclab.sinks.table import spoken
 from rubriclab.sinks.text import MINUS, NBSP, axis_name, ci
 
 if TYPE_CHECKING:
     from rubriclab.store.read import RunInfo
 
-BADGES = {"effect": "orange", "equivalent": "green", "undecided": "gray"}
 FILTERS = ("score", "position", "criterion", "status", "find")
 STYLE = """<style>
 [class*="st-key-question-"] { border-top: 1px solid rgba(128, 140, 155, 0.35); padding-top: 0.6rem; }
@@ -51,7 +63,9 @@ STYLE = """<style>
 [class*="st-key-questions"] .stColumn:last-child p { font-size: 0.94rem; }
 [class*="st-key-pictures"] h2 { font-size: 1rem; padding: 0; }
 </style>"""
-MOST_CAUTIONS = 2
+MISSING = (
+    "No human scores: name their columns in Set up, step 1, or as human, human_1, human_2 … in a table of judgments."
+)
 
 
 @dataclass(frozen=True)
@@ -77,26 +91,20 @@ def page() -> None:
     st.html(STYLE)
     chosen = _header(info)
     answer = judged(chosen.findings, chosen.facts)
-    left, right = st.columns([1.12, 1], gap="large")
-    with left:
-        show_answer(answer)
-    with right, st.container(key="pictures"):
-        _picture(chosen)
-    rated = people.shown(chosen.findings, chosen.facts.condition)
-    helped = helps.shown(chosen.findings, chosen.facts)
-    names = ["Bias", *(["With people"] if rated else []), *(["What helps"] if helped else []), "Judgments"]
-    tabs = dict(zip(names, st.tabs(names, key="tab", on_change="rerun", bind="query-params"), strict=True))
-    for name, tab in tabs.items():
+    findings, facts = chosen.findings, chosen.facts
+    key = f"main-{facts.reorder}-{chosen.condition}-{facts.variant}"
+    beside(answer, "bias", _main(chosen), key, partial(_clicked, key))
+    tabs: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
+    if facts.calls and has_people(findings, facts.condition):
+        tabs["With people"] = lambda: with_people(findings, facts)
+    if facts.calls and not facts.variant and row_of(findings, facts, "calls_needed") is not None:
+        tabs["What helps"] = lambda: what_helps(findings, facts)
+    tabs["Judgments"] = lambda: judgments.tab(state.kept(info.id), findings.judgments.arms[chosen.condition])
+    opened = st.tabs(list(tabs), key="tab", on_change="rerun", bind="query-params")
+    for tab, draw in zip(opened, tabs.values(), strict=True):
         if tab.open:
             with tab:
-                if name == "Bias":
-                    _bias(chosen, answer)
-                elif name == "With people":
-                    people.tab(chosen.findings, chosen.facts)
-                elif name == "What helps":
-                    helps.tab(chosen.findings, chosen.facts)
-                else:
-                    judgments.tab(info, chosen.findings, chosen.condition)
+                draw()
 
 
 def nothing(title: str = "Results") -> None:
@@ -137,7 +145,7 @@ def plain_name(name: str) -> str:
 def _header(info: RunInfo) -> Chosen:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choose_run(info, "results")
-        conditions = state.table(info.id).conditions
+        conditions = state.kept(info.id).table.conditions
         judge = _choice("Judge", [asked.judge for asked in conditions], "judge")
         dataset = _choice("Data set", [asked.dataset for asked in conditions if asked.judge == judge], "dataset")
         named = settings(conditions, judge, dataset)
@@ -145,8 +153,8 @@ def _header(info: RunInfo) -> Chosen:
         with st.popover("Options", icon=":material/tune:"):
             reading = _reading(info, conditions[next(iter(named.values()))].scores)
             strategy = st.container()
-            if not state.table(info.id).items["ratings"].map(bool).any():
-                st.info(people.MISSING, icon=":material/group_add:")
+            if not state.kept(info.id).table.items["ratings"].map(bool).any():
+                st.info(MISSING, icon=":material/group_add:")
         with st.spinner("Computing …", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
         every = _settings(findings, named)
@@ -197,8 +205,8 @@ def _choice(label: str, options: list[str], name: str) -> str:
 
 def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
     """The run's own reading, with what the options change in it; ``scores``: the scale of the setting that is shown."""
-    table = state.table(info.id)
-    own = ReadingPart.model_validate(dict(table.reading))
+    run = state.kept(info.id)
+    table, own = run.table, run.reading
     step = step_of(scores)
     mean = st.number_input(
         "Smallest effect that matters, points", 0.01, 10.0 * step, own.smallest.mean * step, 0.05, key="smallest",
@@ -220,116 +228,35 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
     return ReadingPart.model_validate(own.model_dump() | {"unit": unit, "smallest": smallest})
 
 
-# ---------------------------------------------------------------- the answer
+# ---------------------------------------------------------------- the answer's picture and the tab Bias
 
 
-def show_answer(answer: Answer) -> None:
-    """Headline, line, three questions with their badges, what to do, cautions."""
-    if answer.early:
-        st.markdown(f":gray[:material/hourglass_top: {safe(answer.early)}]")
-    st.title(labelled(answer.headline, answer.simulated), anchor=False)
-    st.markdown(emphasised(answer.line, answer.strong))
-    show_questions(answer.questions, BADGES)
-    if answer.note:
-        st.markdown(safe(answer.note))
-    if answer.advice:
-        st.markdown(f"**What to do:** {safe(answer.advice)}")
-    for caution in answer.cautions[:MOST_CAUTIONS]:
-        st.caption(f":material/info: {safe(caution)}")
-
-
-def _picture(chosen: Chosen) -> None:
+def _main(chosen: Chosen) -> Shown:
+    """The picture beside the answer; what it is made of stands in its note."""
     facts, arm = chosen.facts, chosen.findings.judgments.arms[chosen.condition]
-    title, picture, note = main_picture(chosen.findings, facts, chosen.condition)
-    st.header(title, anchor=False)
-    if picture is None:
-        return
-    key = f"main-{facts.reorder}-{chosen.condition}-{facts.variant}"
-    chart(picture, key=key, on_select=(lambda: _clicked(key)) if isinstance(picture, Cells) else None)
-    what = {"pairs": "pair", "lists": "list", "criteria": "text", "responses": "batch"}.get(facts.reorder, "answer")
-    rests = f"{count(facts.calls, 'call')}: {count(arm.texts, what, 'batches' if what == 'batch' else '')}"
-    orders = (
-        f" in {count(len(arm.shown), 'order')} ({safe(arm.condition.strategy, 40)})" if facts.reorder != "bare" else ""
+    shown = main_picture(chosen.findings, facts, chosen.condition)
+    what, several = {
+        "pairs": ("pair", ""), "lists": ("list", ""), "criteria": ("text", ""), "responses": ("batch", "batches"),
+    }.get(facts.reorder, ("answer", ""))  # fmt: skip
+    shown_once = arm.items if arm.condition.chooses else arm.texts
+    strategy = safe(arm.condition.strategy, 40)
+    orders = f" in {count(len(arm.shown), 'order')} ({strategy})" if facts.reorder != "bare" else ""
+    return shown._replace(
+        note=f"{shown.note} {count(facts.calls, 'call')}: {count(shown_once, what, several)}{orders}."
     )
-    st.caption(f"{note} {rests}{orders}.")
-
-
-# ---------------------------------------------------------------- the tab Bias
 
 
 def _bias(chosen: Chosen, answer: Answer) -> None:
     if len(chosen.codes) > 1:
         strategy = chosen.findings.conditions[chosen.condition].strategy
         st.caption(f"Pictures: {safe(strategy, 40)} orders alone. The three questions use all of this judge's orders.")
-    if chosen.facts.variant:
-        _forms(chosen)
-    elif chosen.facts.reorder in CHOICES:
-        _choices(chosen)
-    elif chosen.facts.reorder == "criteria":
-        _criteria_in_turn(chosen)
-    elif chosen.facts.reorder == "options":
-        _scores_and_slopes(chosen)
-    for factor in levelled_factors(chosen.findings):
-        _by_level(chosen.findings, factor)
-    label = "More numbers: strength, tests, order by order"
-    more = st.expander(label, icon=":material/table_rows:", key="more", on_change="rerun")
-    if more.open:
-        with more:
-            for caution in answer.cautions[MOST_CAUTIONS:]:
-                st.caption(f":material/info: {safe(caution)}")
-            _several(chosen.info, chosen.findings)
-            _more(chosen)
-    label = "How this was computed, and what it assumes"
-    how = st.expander(label, icon=":material/rule:", key="how", on_change="rerun")
-    if how.open:
-        with how:
-            _how(chosen)
-
-
-def _scores_and_slopes(chosen: Chosen) -> None:
-    left, right = st.columns(2, gap="large")
-    cells = score_cells(chosen.findings, chosen.condition)
-    if cells is not None:
-        key = f"scores-{chosen.condition}"
-        with left:
-            st.markdown("**Score by position** · click a cell to read its calls")
-            chart(cells, key=key, on_select=lambda: _clicked(key))
-            st.caption(
-                "Of the calls that gave a score, the share given at each position. No bias: "
-                f"{100 / len(cells.columns):.0f}{NBSP}% everywhere. Orange: more; blue: less."
-            )
-    slopes = score_slopes(chosen.findings, chosen.facts, chosen.condition)
-    if slopes is not None:
-        with right:
-            st.markdown(f"**Each answer listed {slopes.ends[0]} and {slopes.ends[1]}** · and the mean difference")
-            chart(slopes, key=f"slopes-{chosen.condition}")
-            cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
-            interval = f", {ci()}" if slopes.difference.has_interval else "; too few groups for an interval"
-            st.caption(
-                f"Each line: an answer's scores over all its orders, as a straight line. Orange falls, blue rises.{cut} "
-                f"Right: mean difference{interval}; green: too small to matter."
-            )
-
-
-def _criteria_in_turn(chosen: Chosen) -> None:
-    rows = chosen.findings.select("first_minus_last", condition=chosen.condition)
-    smallest = chosen.findings.reading.smallest.mean * chosen.findings.judgments.arms[chosen.condition].step
-    forest = row_forest(rows, f"Points, listed first {MINUS} listed last", smallest, by="target")
-    if forest is not None:
-        st.markdown("**First against last, each criterion** · green: too small to matter")
-        chart(forest, key=f"first-{chosen.condition}")
-        together = f"Lines: {ci(rows[0].level)}, so that all hold at once. " if len(rows) > 1 else ""
-        st.caption(f"{together}Single criteria have no verdict: the three questions take them together.")
-
-
-def _choices(chosen: Chosen) -> None:
-    """Pairs and lists: how often each position won, and the papers' numbers of every judge."""
-    bars = share_bars(chosen.findings, chosen.facts)
-    if bars is not None:
-        with st.columns(2, gap="large")[0]:
-            st.markdown("**How often each position won**")
-            chart(bars, key=f"won-{chosen.condition}")
-            st.caption(f"A tie counts as a share of a win for each. Lines on bars: {ci()}.")
+    drawn = [shown for shown in _pictures(chosen) if shown.picture is not None]
+    wide = len(drawn) == 1 and isinstance(drawn[0].picture, Forest)
+    for shown, column in zip(drawn, st.columns(1 if wide else 2, gap="large"), strict=False):
+        with column:
+            st.markdown(shown.title)
+            key = f"{type(shown.picture).__name__}-{chosen.condition}"
+            show_picture(shown, key, partial(_clicked, key))
     known = {row.measure for row in chosen.findings.rows}
     printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]
     if printed:
@@ -337,22 +264,54 @@ def _choices(chosen: Chosen) -> None:
         table = paper_table(chosen.findings, printed)
         st.dataframe(table.frame(), hide_index=True, width="stretch")
         st.caption(safe(" ".join(table.legend)))
+    for factor in levelled_factors(chosen.findings):
+        _by_level(chosen.findings, factor)
+    fold("More numbers: strength, tests, order by order", lambda: _more(chosen, answer), key="more")
+    fold("How this was computed, and what it assumes", lambda: _how(chosen), icon="rule", key="how")
 
 
-def _forms(chosen: Chosen) -> None:
-    """Every variant of this judge on this data set, held against the default."""
-    facts, own = chosen.facts, chosen.findings.conditions[chosen.condition]
-    rows = [
-        row
-        for row in chosen.findings.select("variant_shift")
-        if (asked := chosen.findings.conditions[row.condition]).judge == own.judge and asked.dataset == own.dataset
-    ]
-    smallest = chosen.findings.reading.smallest.mean * chosen.findings.judgments.arms[chosen.condition].step
-    forest = row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant")
-    if forest is not None:
-        st.markdown("**Every form against the default** · green: too small to matter")
-        chart(forest, key=f"forms-{facts.condition}")
-        st.caption(f"Change of the mean score, 95{NBSP}% CI. A verdict stands with each form: choose it above.")
+def _pictures(chosen: Chosen) -> Iterator[Shown]:
+    """What stands below the answer, by what changed order; without a picture where none can be drawn."""
+    findings, facts, code = chosen.findings, chosen.facts, chosen.condition
+    smallest = smallest_mean(findings, code)
+    if facts.variant:
+        own = findings.conditions[code]
+        about = {
+            k for k, asked in enumerate(findings.conditions) if (asked.judge, asked.dataset) == (own.judge, own.dataset)
+        }
+        rows = [row for row in findings.select("variant_shift") if row.condition in about]
+        yield Shown(
+            "**Every form against the default** · green: too small to matter",
+            row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant"),
+            f"Change of the mean score, {ci()}. A verdict stands with each form: choose it above.",
+        )
+    elif facts.reorder in CHOICES:
+        note = f"A tie counts as a share of a win for each. Lines on bars: {ci()}."
+        yield Shown("**How often each position won**", share_bars(findings, facts), note)
+    elif facts.reorder == "criteria":
+        rows = findings.select("first_minus_last", condition=code)
+        together = f"Lines: {ci(rows[0].level)}, so that all hold at once. " if len(rows) > 1 else ""
+        yield Shown(
+            "**First against last, each criterion** · green: too small to matter",
+            row_forest(rows, f"Points, listed first {MINUS} listed last", smallest, by="target"),
+            f"{together}Single criteria have no verdict: the three questions take them together.",
+        )
+    elif facts.reorder == "options":
+        cells, slopes = score_cells(findings, code), score_slopes(findings, facts, code)
+        even = f"{100 / findings.conditions[code].positions:.0f}{NBSP}%"
+        note = f"Of the calls that gave a score, the share given at each position. No bias: {even} everywhere."
+        yield Shown(
+            "**Score by position** · click a cell to read its calls", cells, f"{note} Orange: more; blue: less."
+        )
+        if slopes is not None:
+            title = f"**Each answer listed {slopes.ends[0]} and {slopes.ends[1]}** · and the mean difference"
+            cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
+            sized = f", {ci()}" if slopes.difference.has_interval else "; too few groups for an interval"
+            note = (
+                f"Each line: an answer's scores over all its orders, as a straight line. Orange falls, blue rises.{cut} "
+                f"Right: mean difference{sized}; green: too small to matter."
+            )
+            yield Shown(title, slopes, note)
 
 
 def _by_level(findings: Findings, factor: str) -> None:
@@ -370,9 +329,7 @@ def _by_level(findings: Findings, factor: str) -> None:
             with column:
                 st.caption(MEASURES[measure].name)
                 chart(picture, key=f"level-{factor}-{measure}-{dataset}")
-    st.caption(
-        "Lines on points: 95\u00a0% CI. Single levels have no verdict; the three questions are about one setting."
-    )
+    st.caption(f"Lines on points: {ci()}. Single levels have no verdict; the three questions are about one setting.")
 
 
 def _clicked(key: str) -> None:
@@ -433,15 +390,14 @@ def _several(info: RunInfo, findings: Findings) -> None:
             st.download_button("LaTeX", *made, icon=":material/download:", on_click="ignore")
 
 
-def _more(chosen: Chosen) -> None:
+def _more(chosen: Chosen, answer: Answer) -> None:
     """Every row of the judge's setting by topic, and the charts that topics declare beside the pictures above."""
+    show_cautions(answer.cautions[MOST_CAUTIONS:])
+    _several(chosen.info, chosen.findings)
     rows = [row for row in chosen.findings.rows if row.condition in chosen.codes.values()]
     for topic in dict.fromkeys(row.topic for row in rows):
         st.markdown(f"**{topic.capitalize()}**")
-        frame = spoken(chosen.findings, [row for row in rows if row.topic == topic])
-        if frame["Condition"].nunique() == 1:
-            frame = frame.drop(columns="Condition")
-        st.dataframe(frame, hide_index=True, width="stretch")
+        number_table(chosen.findings, [row for row in rows if row.topic == topic])
         for drawn in TOPICS[topic].charts if topic in TOPICS else ():
             if drawn.measure in ("position_share", "position_given_score", "position_shift", "first_minus_last"):
                 continue  # drawn above

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import sample_button, setup_button
-from rubriclab.app.frame import announce, faults, go, labelled, safe
+from rubriclab.app.frame import announce, faults, fold, go, labelled, safe
 from rubriclab.model.text import count, duration, file_name, look_alike
 from rubriclab.sinks.marks import Bars, Point
 from rubriclab.sinks.text import number
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rubriclab.store.read import RunInfo
 
 PAGE = 20
+ORDERED = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}
 STOPPED = {
     "paused": "paused",
     "cancelled": "cancelled",
@@ -37,8 +39,12 @@ def page() -> None:
             progress_card(run_id, key="runs")
     with faults():
         _list([info for info in state.store().runs() if info.id not in active], bool(active))
-        _examples()
-    _store()
+        examples = state.shown_examples()
+        if examples:
+            st.caption("Recorded with small models, to look at")
+        for info in examples:  # they open like any run, and cannot be changed
+            _row(info, own=False)
+    fold("Store", _store, icon="database", key="runs-store")
 
 
 # ---------------------------------------------------------------- running
@@ -100,22 +106,19 @@ def early(counts: tuple[int, ...]) -> tuple[str, Bars | None]:
     total = sum(counts)
     if not total or len(counts) < 2:
         return "", None
-    shares, even, scores = [given / total for given in counts], 1 / len(counts), count(total, "score")
+    even, scores = 1 / len(counts), count(total, "score")
     points = tuple(
-        Point(
-            str(position), share, number(share, ".0%"), expected=even,
-            hover=(f"Position {position}: {number(share, '.0%')} of {scores} so far",),
-        )
-        for position, share in enumerate(shares, 1)
+        Point(str(position), given / total, number(given / total, ".0%"), expected=even,
+              hover=(f"Position {position}: {number(given / total, '.0%')} of {scores} so far",))
+        for position, given in enumerate(counts, 1)
     )  # fmt: skip
-    top = max(points, key=lambda point: point.value)
-    sentence = (
-        f"Position {top.label} leads so far with **{top.text}** of {scores}; {number(even, '.0%')} would be even. "
-        "The answer comes at the end."
-    )
+    top, would_be = max(points, key=lambda point: point.value), number(even, ".0%")
     said = ", ".join(point.text for point in points)
     alt = f"Bar chart of the positions chosen so far: {said} of {scores}. Nothing is decided yet."
-    return sentence, Bars(points, "Position in the list", alt, f"no bias: {number(even, '.0%')}")
+    return (
+        f"Position {top.label} leads so far with **{top.text}** of {scores}; {would_be} would be even. "
+        "The answer comes at the end."
+    ), Bars(points, "Position in the list", alt, f"no bias: {would_be}")
 
 
 # ---------------------------------------------------------------- the list
@@ -136,33 +139,20 @@ def _list(infos: list[RunInfo], running: bool) -> None:
         )  # fmt: skip
         if st.button("New run", icon=":material/add:", type="primary"):
             go("setup")
-    infos = sorted(infos, key=lambda info: info.created, reverse=True)
     if wanted:
         infos = [info for info in infos if look_alike(wanted) in look_alike(" ".join((info.name, *info.judges)))]
         if not infos:
             st.markdown(f"No run is called “{safe(wanted, 60)}”.")
-    first = 0
-    if len(infos) > PAGE:
-        first = PAGE * (st.pagination(-(-len(infos) // PAGE), key="runs-page") - 1)
+    first = PAGE * (st.pagination(-(-len(infos) // PAGE), key="runs-page") - 1) if len(infos) > PAGE else 0
     for info in infos[first : first + PAGE]:
         _row(info)
-
-
-def _examples() -> None:
-    """The recorded examples: they open like any run, and cannot be changed."""
-    infos = state.examples().runs()
-    if infos:
-        st.caption("Recorded with small models, to look at")
-    for info in infos:
-        _row(info, own=False)
 
 
 def _row(info: RunInfo, *, own: bool = True) -> None:
     with st.container(border=True, key=f"run-{info.id}"):
         left, middle, right = st.columns([1.5, 1.5, 1], vertical_alignment="center")
-        changed = "score order" if info.reorder == "options" else "criterion order"
-        judges = safe(", ".join(info.judges), 70)
-        left.markdown(f"**{safe(info.name, 70)}**{labelled('', info.simulated)}  \n:small[:gray[{judges} · {changed}]]")
+        about = f"{safe(', '.join(info.judges), 70)} · {ORDERED.get(info.reorder, 'answer order')}"
+        left.markdown(f"**{safe(info.name, 70)}**{labelled('', info.simulated)}  \n:small[:gray[{about}]]")
         word = STOPPED.get(info.state, "")
         reason = safe(info.reason, 200) if word else ""
         if reason.endswith("by you"):  # “paused by you” says both
@@ -172,46 +162,52 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
         middle.markdown(f"**{state.headline(info)}**  \n:small[:gray[{facts}]]{why}")
         with right, st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
             if info.state in STOPPED and info.state != "failed" and info.planned > 0:
-                with faults():
-                    if st.button("Resume", icon=":material/play_arrow:", key=f"resume-{info.id}"):
-                        state.manager().resume(info.id)
-                        st.rerun()
-            elif st.button("Open results", icon=":material/grid_on:", key=f"open-{info.id}"):
-                go("results", run=info.id)
+                again_button(info, f"resume-{info.id}")
+            else:
+                _open_button("Open results", info, ":material/grid_on:")
             if own:
                 _menu(info)
 
 
+def again_button(info: RunInfo, key: str, kind: Literal["primary", "secondary"] = "secondary") -> None:
+    """Goes on with a stopped run; where all was asked, asks again what failed. Nothing for judgments made elsewhere."""
+    failed = info.state == "failed"
+    if failed and state.kept(info.id).plan is None:
+        return
+    label, icon = ("Ask again what failed", "replay") if failed else ("Resume", "play_arrow")
+    with faults():
+        if st.button(label, icon=f":material/{icon}:", key=key, type=kind):
+            state.manager().resume(info.id, retry_failed=failed)
+            go("runs", run=info.id)
+
+
+def _open_button(label: str, info: RunInfo, icon: str | None = None) -> None:
+    if st.button(label, icon=icon, key=f"open-{info.id}"):
+        go("results", run=info.id)
+
+
 def _menu(info: RunInfo) -> None:
     menu = st.popover(":material/more_horiz:", type="tertiary", key=f"menu-{info.id}", on_change="rerun")
-    with menu:
-        if not menu.open:
-            return
+    if not menu.open:
+        return
+    with menu, faults():
         if info.state == "failed":
-            if st.button("Ask again what failed", icon=":material/replay:", key=f"menu-again-{info.id}"):
-                with faults():
-                    state.manager().resume(info.id, retry_failed=True)
-                    st.rerun()
-        elif info.done and info.state != "finished" and st.button("Open results so far", key=f"menu-open-{info.id}"):
-            go("results", run=info.id)
-        typed = st.text_input("Name", value=info.name[:200], max_chars=200, key=f"menu-name-{info.id}")
-        if st.button(
-            "Rename", icon=":material/edit:", key=f"menu-rename-{info.id}", disabled=not (typed or "").strip()
-        ):
-            with faults():
-                state.store().rename(info.id, (typed or "").strip())
-                st.rerun()
-        st.download_button(
-            "Download the run",
-            lambda: state.bundle(info.id),
-            file_name(info.name, ".zip"),
-            "application/zip",
-            on_click="ignore",
-            icon=":material/download:",
-            key=f"menu-download-{info.id}",
-        )
+            again_button(info, f"menu-again-{info.id}")
+        elif info.done and info.state in STOPPED:
+            _open_button("Open results so far", info)
+        typed = str(st.text_input("Name", value=info.name[:200], max_chars=200, key=f"menu-name-{info.id}")).strip()
+        if st.button("Rename", icon=":material/edit:", key=f"menu-rename-{info.id}", disabled=not typed):
+            state.store().rename(info.id, typed)
+            st.rerun()
+        _download("Download the run", lambda: state.kept(info.id).content(".zip"), file_name(info.name, ".zip"))
         if st.button("Delete", icon=":material/delete:", key=f"menu-delete-{info.id}"):
             _delete(info)
+
+
+def _download(label: str, make: Callable[[], bytes], name: str) -> None:
+    st.download_button(
+        label, make, name, "application/octet-stream", on_click="ignore", icon=":material/download:", key=f"take-{name}"
+    )
 
 
 @st.dialog("Delete this run?")
@@ -227,19 +223,8 @@ def _delete(info: RunInfo) -> None:
 
 
 def _store() -> None:
-    fold = st.expander("Store", icon=":material/database:", key="runs-store", on_change="rerun")
-    if not fold.open:
-        return
-    with fold, faults():
-        path = state.store_path()
-        size = sum(part.stat().st_size for part in (path, path.with_name(path.name + ".wal")) if part.exists())
-        st.markdown(f"**{safe(path.name)}** · {size / 1e6:,.1f} MB")
-        st.caption("One file holds all runs of this lab. Keys are never in it.")
-        st.download_button(
-            "Back up",
-            state.backup,
-            f"{path.stem}-backup.duckdb",
-            "application/octet-stream",
-            on_click="ignore",
-            icon=":material/download:",
-        )
+    path = state.store_path()
+    size = sum(part.stat().st_size for part in (path, path.with_name(path.name + ".wal")) if part.exists())
+    st.markdown(f"**{safe(path.name)}** · {size / 1e6:,.1f} MB")
+    st.caption("One file holds all runs of this lab. Keys are never in it.")
+    _download("Back up", state.backup, f"{path.stem}-backup.duckdb")

@@ -11,19 +11,20 @@ from weakref import finalize
 
 import streamlit as st
 
-from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
     from rubriclab.core.topic import Findings
     from rubriclab.judges.vllm import VllmServer
+    from rubriclab.notebook import Run as Kept
     from rubriclab.runs.manager import RunManager
     from rubriclab.runs.runner import Run
     from rubriclab.store.read import RunInfo
     from rubriclab.store.store import Store
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
+NO_ESTIMATE = "No estimate yet"
 MOST_CALLS = 200_000
 """Calls of a run whose number the list of runs still computes by itself."""
 
@@ -80,8 +81,13 @@ def run_info(run_id: str) -> RunInfo:
 
 def listed() -> list[RunInfo]:
     """Runs that results can be shown of, the newest first: the user's with judgments, then the recorded examples."""
-    own = [info for info in store().runs() if info.done]
-    return sorted(own, key=lambda info: info.created, reverse=True) + list(examples().runs())
+    return [info for info in store().runs() if info.done] + shown_examples()
+
+
+def shown_examples() -> list[RunInfo]:
+    """The recorded examples but for those that the user's store holds too: an imported run keeps its id."""
+    own = {info.id for info in store().runs()}
+    return [info for info in examples().runs() if info.id not in own]
 
 
 def run_choice() -> RunInfo | None:
@@ -99,23 +105,22 @@ def run_choice() -> RunInfo | None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _table(run_id: str, revision: int) -> JudgmentTable:  # noqa: ARG001 - a new revision is another table
-    return store_of(run_id).table(run_id)
+def _kept(run_id: str, revision: int) -> Kept:  # noqa: ARG001 - a new revision is another table
+    from rubriclab.notebook import kept_run
+
+    return kept_run(store_of(run_id), run_id)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _findings(run_id: str, revision: int, reading: str) -> Findings:
-    import rubriclab.topics  # noqa: F401 - registers what findings are made of
-    from rubriclab.core.judgments import Judgments
-    from rubriclab.core.topic import Findings
+    from rubriclab.notebook import Run as Kept
 
-    part = ReadingPart.model_validate_json(reading)
-    return Findings(Judgments(_table(run_id, revision), part.unit), part)
+    return Kept(_kept(run_id, revision).table, ReadingPart.model_validate_json(reading)).findings
 
 
-def table(run_id: str) -> JudgmentTable:
-    """A run's judgments as they are now."""
-    return _table(run_id, run_info(run_id).revision)
+def kept(run_id: str) -> Kept:
+    """A run as it is now: its table, plan, single judgments, and what it is written as."""
+    return _kept(run_id, run_info(run_id).revision)
 
 
 def findings(run_id: str, reading: ReadingPart | None = None) -> Findings:
@@ -124,8 +129,7 @@ def findings(run_id: str, reading: ReadingPart | None = None) -> Findings:
     ``reading``: None takes the run's own.
     """
     revision = run_info(run_id).revision
-    part = reading or ReadingPart.model_validate(dict(_table(run_id, revision).reading))
-    return _findings(run_id, revision, part.model_dump_json())
+    return _findings(run_id, revision, (reading or _kept(run_id, revision).reading).model_dump_json())
 
 
 # ---------------------------------------------------------------- runs of this server
@@ -148,15 +152,6 @@ def active() -> list[Run]:
     return manager().running()
 
 
-def bundle(run_id: str) -> bytes:
-    """A run as a zip, with its rows, to take along."""
-    from rubriclab.data.outfiles import csv_text
-    from rubriclab.sinks.table import frame
-    from rubriclab.store.bundle import bundle_bytes
-
-    return bundle_bytes(table(run_id), store_of(run_id), run_id, csv_text(frame(findings(run_id))))
-
-
 def backup() -> bytes:
     """The whole store as a file."""
     with TemporaryDirectory(prefix="rubriclab-") as folder:
@@ -167,25 +162,30 @@ def backup() -> bytes:
 def _headline(run_id: str, revision: int) -> str:
     from rubriclab.core.answers import cells, from_arms
     from rubriclab.core.judgments import Judgments
+    from rubriclab.sinks.pictures import winner_classes
     from rubriclab.sinks.text import number
     from rubriclab.topics.position import shares
 
-    arm = Judgments(_table(run_id, revision)).arms[0]
+    arm = Judgments(_kept(run_id, revision).table).arms[0]
     if arm.condition.reorder == "options" and arm.ok.any():
         top = max(shares(arm), key=lambda row: row.value)
         return f"Position {top.of['position']} chosen in {number(top.value, '.0%')}"
+    if arm.condition.chooses:
+        known = (kinds := winner_classes(arm))[kinds >= 0]
+        same = number((known == 0).mean(), ".0%") if len(known) else ""
+        return f"Same winner in every order: {same}" if same else NO_ESTIMATE
     table = cells(from_arms([arm]))
-    if arm.condition.reorder == "criteria" and table.items:
+    if arm.condition.joint and table.items:
         leans = table.lean.mean(axis=0)
         return f"By position {number(leans.min(), '+.2f')} to {number(leans.max(), '+.2f')} points"
-    return "No estimate yet"
+    return NO_ESTIMATE
 
 
 def headline(info: RunInfo) -> str:
     """The one number that the list of runs shows of a run, in words: no markup of strangers in it."""
     if info.done > MOST_CALLS:
         return "Open results to see"
-    return _headline(info.id, info.revision) if info.done else "No estimate yet"
+    return _headline(info.id, info.revision) if info.done else NO_ESTIMATE
 
 
 # ---------------------------------------------------------------- a vLLM server started from a page

@@ -79,29 +79,16 @@ def results(
 
 
 def _contrast_rows(run: Run, against: str) -> list[Row]:
-    """Rows A - B where A is the run and B is ``against``: a condition's number, else a run of the same store.
-
-    Each names the other condition in ``of["against"]``. Raises LabError where there is no such run or condition.
-    """
-    from rubriclab.core.operations import contrast
+    """Rows A - B where A is the run and B is ``against``: a condition's number, else a run of the same store."""
     from rubriclab.notebook import Run
 
     if against.isdigit() and int(against) < len(run.table.conditions):
-        other = int(against)
-        rows = run.findings.rows
-        return [
-            row
-            for code in range(len(run.table.conditions))
-            if code != other
-            for row in contrast([r for r in rows if r.condition == code], [r for r in rows if r.condition == other])
-        ]
+        return run.minus(int(against)).differences
     if run.store is None:
         raise LabError(
             f"--against {against}: a file can only be held against its own conditions; import both as runs first."
         )
-    info = run.store.run(against)
-    other_run = Run(run.store.table(info.id), run.reading, store=run.store, id=info.id)
-    return contrast(run.findings.rows, other_run.findings.rows, info.name)
+    return run.minus(Run(run.store.table(against), run.reading)).differences
 
 
 def judgments(

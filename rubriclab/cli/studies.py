@@ -17,6 +17,7 @@ from rubriclab.model.text import LabError, count
 
 LAST_ANSWERS_SECONDS = 20.0
 """How long the pages may take to end: they wait for answers that are under way."""
+GOES_ON = "The same command goes on where it stopped."
 
 
 def lab(*, port: int = 8501, store: StorePath = None) -> Outcome:
@@ -133,34 +134,49 @@ def run(
         if info.state == "finished":
             lines += ["", made.text()]
         elif info.state != "failed":
-            lines.append("The same command goes on where it stopped.")
+            lines.append(GOES_ON)
         said = "\n".join(lines)
     made.close()
     return Outcome(said, code)
 
 
 def _references(study: str, out: Path, store: Path, *, items: int | None, drop: tuple[str, ...], json: bool) -> Outcome:
-    """Reference answers written into ``out``, and what became of them."""
-    from rubriclab.notebook import write_references
+    """Write reference answers of each score for a study's data into ``out``, and say what became of them.
 
-    made = write_references(study, out, store, items=items, drop=drop, progress=progress_line("answer"))
+    ``[references]`` of the study names who writes and who reviews. The same command goes on where it was stopped.
+    """
+    from rubriclab.data.outfiles import csv_text, write_atomically
+    from rubriclab.notebook import waited
+    from rubriclab.runs.loading import read_sources
+    from rubriclab.runs.references import ReferenceJob, references_table
+    from rubriclab.store.store import Store
+
+    if out.suffix != ".csv":
+        raise LabError(f"{out.name} is no name for the answers; expected one that ends in .csv.")
+    asked, sources, folder = read_sources(study, items=items, drop=drop)
+    if len(sources) > 1:
+        raise LabError(f"The study has {len(sources)} data sets; write reference answers for one of them at a time.")
+    if any(part.file and (folder / part.file).resolve() == out.resolve() for part in asked.data):
+        raise LabError(f"{out} is the study's own data, which is never written over. Choose another name.")
+    with Store.open(store) as opened:
+        job = ReferenceJob(opened, asked, *sources[0]).start()
+        waited(job, progress_line("answer"))
+        made = job.document()
+    if made["accepted"]:
+        write_atomically(out, csv_text(references_table(job.result())).encode())
     code = DONE if made["state"] == "finished" else STOPPED
     if json:
-        return Outcome(made, code)
+        return Outcome(made | {"file": str(out) if made["accepted"] else None}, code)
     ending = f": {made['reason']}" if made["reason"] else ""
-    written = (
-        f"{made['accepted']:,} of {count(made['wanted'], 'answer')} written in {count(made['attempts'], 'attempt')}"
-    )
-    lines = [f"Reference answers: {made['state']}{ending} · {written}"]
+    tried = f"{made['accepted']:,} of {count(made['wanted'], 'answer')} written in {count(made['attempts'], 'attempt')}"
+    lines = [f"Reference answers: {made['state']}{ending} · {tried}"]
     for score, ended in made["by_score"].items():
         lines.append(f"Score {score}: {ended['accepted']:,} passed, {ended['failed']:,} did not")
     lines += made["notes"]
-    if made["file"]:
-        lines.append(
-            f"{made['file']} has the data with them, as columns reference_1 …: name it as the file of [[data]]"
-        )
+    if made["accepted"]:
+        lines.append(f"{out} has the data with them, as columns reference_1 …: name it as the file of [[data]]")
     if code == STOPPED:
-        lines.append("The same command goes on where it stopped.")
+        lines.append(GOES_ON)
     return Outcome("\n".join(lines), code)
 
 

@@ -115,7 +115,7 @@ def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -
             )
             for p, row in enumerate(rows)
         ]  # fmt: skip
-    if not points:
+    if not any(math.isfinite(point.value) for point in points):
         return None
     even = {number(point.expected, ".0%") for point in points if math.isfinite(point.expected)}
     reference = f"no bias: {even.pop()}" if len(even) == 1 else ""
