@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rubriclab.core.arm import Arm, widest
 from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
-
-if TYPE_CHECKING:
-    from rubriclab.core.arm import Arm
 
 FLAT = 1e-9
 SEED = 20240607
@@ -38,7 +36,6 @@ class Answers:
     points: Floats
     drawn: bool = False
     criteria: bool = False
-    unit_kind: str = "item"
     condition: int = 0
     choices: bool = False
 
@@ -69,13 +66,11 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
     kept, run = wanted[order], chosen[0].run
     items, item = distinct(item[kept], len(run.items))
     unit = distinct(run.unit_of_item[items], len(run.unit_names))[1]
-    widest = max(chosen, key=lambda arm: (len(arm.shown), -arm.code))
-    chooses = widest.condition.chooses
-    points = np.arange(widest.positions + 1.0) if chooses else widest.scores
+    arm = widest(chosen)
+    about, points = arm.condition, np.arange(arm.positions + 1.0) if arm.condition.chooses else arm.scores
     return Answers(
-        item, order[kept], code[kept], orders, unit, points, widest.condition.drawn, widest.condition.joint,
-        widest.unit_kind, widest.code, chooses,
-    )  # fmt: skip
+        item, order[kept], code[kept], orders, unit, points, about.drawn, about.joint, arm.code, about.chooses
+    )
 
 
 def _orders_of(arms: Sequence[Arm]) -> set[tuple[int, ...]]:
@@ -83,17 +78,12 @@ def _orders_of(arms: Sequence[Arm]) -> set[tuple[int, ...]]:
 
 
 def calls_of(arm: Arm) -> tuple[Ints, Ints, Ints]:
-    """(item of the run, order, code (calls, k)) of each call; of several items scored in one: the first of them."""
-    return _calls_of_criteria(arm) if arm.condition.joint else _calls_of_options(arm)
+    """(item of the run, order, code (calls, k)) of each call; of several items scored in one: the first of them.
 
-
-def _calls_of_options(arm: Arm) -> tuple[Ints, Ints, Ints]:
-    """(item of the run, order, code (calls, 1)) of each call: options, or candidates."""
-    return arm.item_code[arm.item], arm.order, np.where(arm.ok, arm.score, -1)[:, None]
-
-
-def _calls_of_criteria(arm: Arm) -> tuple[Ints, Ints, Ints]:
-    """(first item of the text or batch in the run, order, codes (calls, criteria or answers)) of each call."""
+    k = 1 of options and candidates, else the criteria or answers that a call scores.
+    """
+    if not arm.condition.joint:
+        return arm.item_code[arm.item], arm.order, np.where(arm.ok, arm.score, -1)[:, None]
     first, call = np.unique(arm.call, return_index=True, return_inverse=True)[1:]
     code = np.full((len(first), arm.positions), -1)
     code[call[arm.ok], arm.target[arm.item[arm.ok]]] = arm.score[arm.ok]
@@ -259,19 +249,8 @@ def cells(answers: Answers) -> Cells:
     dealt = mean if (count[kept] == number[kept]).all() else means(_picked(cell, number), number)
     weights = np.full(n, 1 / n) if answers.criteria else np.zeros(n) if answers.choices else answers.points
     return Cells(
-        cell_item,
-        shown[order[fresh]],
-        count,
-        mean,
-        same,
-        kept,
-        dealt,
-        unit,
-        cross,
-        weights,
-        answers.drawn,
-        answers.criteria,
-    )
+        cell_item, shown[order[fresh]], count, mean, same, kept, dealt, unit, cross, weights, answers.drawn, answers.criteria
+    )  # fmt: skip
 
 
 def fingerprints(columns: NDArray[Any]) -> NDArray[np.uint64]:

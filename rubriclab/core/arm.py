@@ -208,6 +208,11 @@ def once(work: Callable[[Arm], Made]) -> Callable[[Arm], Made]:
     return kept
 
 
+def widest(arms: Iterable[Arm]) -> Arm:
+    """The arm with the most orders, of several the first: which one numbers of all of them are about."""
+    return max(arms, key=lambda arm: (len(arm.shown), -arm.code))
+
+
 def grouped(arms: Iterable[Arm], key: Callable[[Condition], Any]) -> list[list[Arm]]:
     """Arms whose conditions have the same ``key`` together, by the first of each."""
     together: dict[Any, list[Arm]] = {}
@@ -324,13 +329,8 @@ def shown_table(orderings: list[Ordering], names: tuple[Any, ...], positions: in
 
 def score_index(values: Floats, scores: Floats) -> Ints:
     """The index of each value among the ascending ``scores``; -1 for NaN and what is not on the scale."""
-    known = np.where(np.isfinite(values), values, -np.inf)
-    if len(scores) and bool((np.diff(scores) == 1.0).all()):
-        # Scales without gaps, nearly all: the distance from the lowest score, found by no search.
-        above = np.clip(known - scores[0], -1.0, float(len(scores)))
-        fits = (above >= 0) & (above < len(scores)) & (above == np.floor(above))
-        return np.where(fits, above, -1.0).astype(np.int64)
     if not len(scores):
         return np.full(len(values), -1, dtype=np.int64)
+    known = np.where(np.isfinite(values), values, -np.inf)
     near = np.clip(np.searchsorted(scores, known - 1e-6), 0, len(scores) - 1)
     return np.where(np.abs(scores[near] - known) <= 1e-5, near, -1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,16 @@ from rubriclab.core.intervals import Opaque, Student, Wilson
 from rubriclab.stats.proportions import NO_INTERVAL
 from rubriclab.stats.resample import Bools, Floats, Ints, sum_by
 
-Rule = Callable[["Estimate", float], tuple[float, float]]
+
+class Rule(Protocol):
+    """An estimate and a level -> (low, high). ``fewest``: units; below so many there is no interval."""
+
+    @property
+    def fewest(self) -> int: ...
+
+    def __call__(self, e: Estimate, level: float, /) -> tuple[float, float]: ...
+
+
 Units = NDArray[Any]
 DRAWS = 20_000
 FLAT = 1e-12
@@ -51,7 +60,9 @@ class Estimate:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """(low, high); NaN where ``why`` says so or the rule has too few units."""
-        return NO_INTERVAL if self.why else self.rule(self, level)
+        if self.why or self.units < self.rule.fewest or not np.isfinite(self.value):
+            return NO_INTERVAL
+        return self.rule(self, level)
 
     def __sub__(self, other: Estimate) -> Estimate:
         """a - b, paired on the units that both have, the others independent; by Student's rule."""

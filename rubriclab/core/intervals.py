@@ -55,20 +55,14 @@ class Student:
 
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
         n = e.units
-        if n < self.fewest or not np.isfinite(e.value):
-            return NO_INTERVAL
         square = max(float((e.influence**2).sum()), 2 * self.least**2)
         df = degrees_of_freedom(e.influence) if self.heavy else n - 1
         error, t = float(np.sqrt(square / (n * (n - 1)))), float(special.stdtrit(df, 0.5 + level / 2))
         below, above = hall(e.influence, t) if self.lopsided else (t, t)
         low, high = e.value - below * error, e.value + above * error
         if self.moves is not None:
-            moved = np.abs(self.moves) > _STILL * self.step
-            if moved.sum() < FEW_MOVED:
-                most = max(self.step, float(np.abs(self.moves).max()))
-                up, down = int((moved & (self.moves > 0)).sum()), int((moved & (self.moves < 0)).sum())
-                low = min(low, -most * clopper_pearson(down, n, level=level)[1])
-                high = max(high, most * clopper_pearson(up, n, level=level)[1])
+            most = max(self.step, float(np.abs(self.moves).max()))
+            low, high = _bounded(low, high, self.moves, _STILL * self.step, most, level)
         return max(low, 0.0) if self.positive else low, max(high, 0.0) if self.beyond_noise else high
 
 
@@ -90,19 +84,23 @@ class Reach:
     most: float = np.inf
 
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
-        n = e.units
-        if n < self.fewest or not np.isfinite(e.value):
-            return NO_INTERVAL
         below, above = t_ends(e.influence, level)
         low, high = e.value - below * e.error, e.value + above * e.error
         middle = float(np.median(self.moves))
-        away = self.moves - middle
-        away = np.where(np.abs(away) > 0.0025 * self.reach, away, 0.0)
-        if np.count_nonzero(away) < FEW_MOVED:
-            up, down = int((away > 0).sum()), int((away < 0).sum())
-            low = min(low, middle - self.reach * clopper_pearson(down, n, level=level)[1])
-            high = max(high, middle + self.reach * clopper_pearson(up, n, level=level)[1])
-        return max(low, self.least), min(high, self.most)
+        low, high = _bounded(low - middle, high - middle, self.moves - middle, 0.0025 * self.reach, self.reach, level)
+        return max(middle + low, self.least), min(middle + high, self.most)
+
+
+def _bounded(low: float, high: float, moves: Floats, still: float, most: float, level: float) -> tuple[float, float]:
+    """At least -+ ``most`` times Clopper and Pearson's bounds of how many units moved, where fewer than FEW_MOVED did.
+
+    ``moves``: (units,); those of at most ``still`` are none.
+    """
+    up, down = int((moves > still).sum()), int((moves < -still).sum())
+    if up + down >= FEW_MOVED:
+        return low, high
+    below, above = (most * clopper_pearson(moved, len(moves), level=level)[1] for moved in (down, up))
+    return min(low, -below), max(high, above)
 
 
 @dataclass(frozen=True)
@@ -124,8 +122,6 @@ class Wilson:
 
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
         n = e.units
-        if n < self.fewest or not np.isfinite(e.value):
-            return NO_INTERVAL
         value = min(max(e.value, 0.0), 1.0)
         between = e.error**2
         worth = float(self.trials) if self.alone else float(n)
@@ -151,9 +147,7 @@ class Length:
     fewest: int = 10
 
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
-        if e.units < self.fewest or not np.isfinite(e.value):
-            return NO_INTERVAL
-        return v_interval(self.share, self.draws, tails=None if level == 0.95 else ((1 - level) / 2, (1 - level) / 2))
+        return v_interval(self.share, self.draws, level)
 
 
 @dataclass(frozen=True)
@@ -164,7 +158,7 @@ class Opaque:
     fewest: int = 8
 
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
-        return NO_INTERVAL if e.units < self.fewest or not np.isfinite(e.value) else self.ends(level)
+        return self.ends(level)
 
 
 @dataclass(frozen=True)
@@ -183,8 +177,6 @@ class Fisher:
 
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
         n = e.units
-        if n < self.fewest or not np.isfinite(e.value):
-            return NO_INTERVAL
         edge = 1.0 - 1e-12
         z, without = (np.arctanh(np.clip(x, -edge, edge)) for x in (e.value, e.value - e.influence / (n - 1)))
         influence = (n - 1) * (without.mean() - without)
@@ -210,7 +202,7 @@ class FewRated:
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
         n, left = len(self.own), max(len(self.own) - self.fitted, 1)
         error = float(np.sqrt(np.square(e.influence / max(e.units, 1)).sum() * n / left))
-        if n < self.fewest or not np.isfinite(e.value) or error <= _SAME:
+        if n < self.fewest or error <= _SAME:
             return NO_INTERVAL
         df = min(left, degrees_of_freedom(self.own - self.own.mean()))
         reach = float(special.stdtrit(df, 0.5 + level / 2)) * error

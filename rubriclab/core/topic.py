@@ -9,14 +9,15 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import signature
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from rubriclab.core.arm import Arm, grouped
+from rubriclab.core.arm import Arm, grouped, widest
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.variants import form_verdicts, forms
@@ -34,6 +35,7 @@ CAUTIONS: dict[str, str] = _WORDS.pop("cautions")
 """What must be read before a number: kind -> sentence with the caution's own fields."""
 QUESTIONS = {"favours_positions": "positions", "moves_mean": "mean", "changes_single": "single"}
 """The verdict measures and the questions of ``core/verdict.py`` that they answer."""
+TESTS = {"positions": "F", "mean": "t", "single": "gate"}
 
 
 @dataclass(frozen=True)
@@ -235,98 +237,84 @@ class Findings:
         if not TOPICS:
             raise RuntimeError("No topic is registered: import rubriclab.topics before asking for findings.")
         arms = self.judgments.arms
-        settings = grouped(arms, lambda condition: condition.setting)
-        rows: list[Row] = []
-        cautions: list[Caution] = []
+        work: list[tuple[str, Callable[[Callable[[float], None]], Iterable[Row | Caution]]]] = []
+        work += [("verdict", partial(self._verdict_rows, group)) for group in grouped(arms, attrgetter("setting"))]
+        if any(not form.strategy for form in forms(arms)):
+            work.append(("verdict", partial(self._form_rows, arms)))
         alone = [spoken for spoken in TOPICS.values() if spoken.per == "arm"]
         subjects = [(spoken, subject) for arm in arms for spoken in alone for subject in spoken.subjects([arm])]
         several = [spoken for spoken in TOPICS.values() if spoken.per != "arm"]
         subjects += [(spoken, subject) for spoken in several for subject in spoken.subjects(arms)]
-        of_forms = any(not form.strategy for form in forms(arms))
-        steps = len(subjects) + len(settings) + of_forms
-        done = 0
-        for setting in settings:
-            self._tell(done, steps, "verdict")
-            rows += self._verdict_rows(setting, done, steps)
-            done += 1
-        if of_forms:
-            self._tell(done, steps, "verdict")
-            rows += self._form_rows(arms)
-            done += 1
-        for spoken, subject in subjects:
-            self._tell(done, steps, spoken.key)
-            done += 1
-            first = (subject if isinstance(subject, Arm) else subject[0]).code
-            for row in spoken.rows(subject, **({"reading": self.reading} if spoken.takes_reading else {})):
-                code = first if row.condition < 0 else row.condition
+        work += [(spoken.key, partial(self._topic_rows, spoken, subject)) for spoken, subject in subjects]
+        rows: list[Row] = []
+        cautions: list[Caution] = []
+        tell = self.progress or (lambda *_: None)
+        for done, (what, make) in enumerate(work):
+            tell(done, len(work), what)
+            for row in make(lambda share, at=done: tell(at, len(work), f"verdict {share:.0%}")):  # type: ignore[misc]
                 if isinstance(row, Caution):
-                    chooses = self.conditions[code].chooses
-                    cautions.append(replace(row, condition=code, topic=spoken.key, chooses=chooses))
+                    cautions.append(row)
                 else:
-                    rows.append(replace(row, topic=spoken.key, condition=code, unit=arms[code].unit_kind))
-        self._tell(steps, steps, "")
+                    rows.append(row)
+        tell(len(work), len(work), "")
         return rows, cautions
 
-    def _tell(self, done: int, steps: int, what: str) -> None:
-        if self.progress is not None:
-            self.progress(done, steps, what)
+    def _topic_rows(self, spoken: Topic, subject: Any, _: Callable[[float], None]) -> Iterator[Row | Caution]:
+        """What a topic says of a subject, with the topic and, where it is left out, the first condition written in."""
+        first = (subject if isinstance(subject, Arm) else subject[0]).code
+        for row in spoken.rows(subject, **({"reading": self.reading} if spoken.takes_reading else {})):
+            code = first if row.condition < 0 else row.condition
+            if isinstance(row, Caution):
+                yield replace(row, topic=spoken.key, condition=code, chooses=self.conditions[code].chooses)
+            else:
+                yield replace(row, topic=spoken.key, condition=code, unit=self.judgments.arms[code].unit_kind)
 
-    def _verdict_rows(self, arms: list[Arm], done: int, steps: int) -> Iterator[Row]:
+    def _verdict_rows(self, arms: list[Arm], tell: Callable[[float], None]) -> Iterator[Row]:
         """The gate and three questions of one judge, data set and variant; no verdict before the run is finished."""
-        chosen = max(arms, key=lambda arm: (len(arm.shown), -arm.code))
-        if chosen.condition.reorder == "bare" or (
-            chosen.condition.reorder == "responses" and not chosen.condition.joint
-        ):
+        chosen = widest(arms)
+        about = chosen.condition
+        if about.reorder == "bare" or (about.reorder == "responses" and not about.joint):
             return  # nothing is listed, so there is no order
-        asked = {key: name for key, name in QUESTIONS.items() if name != "mean" or not chosen.condition.chooses}
-        if not self.judgments.finished:
-            for measure in (*asked, "gate"):
-                yield Row(measure, missing("unfinished"), topic="verdict", condition=chosen.code, unit=chosen.unit_kind)
-            return
+        given = verdicts(arms, self.reading.smallest, progress=tell) if self.judgments.finished else None
+        yield from self._rows_of(given, chosen, QUESTIONS, {}, "unfinished")
 
-        def progress(share: float) -> None:
-            self._tell(done, steps, f"verdict {share:.0%}")
-
-        yield from self._rows_of(verdicts(arms, self.reading.smallest, progress=progress), asked, chosen.unit_kind)
-
-    def _form_rows(self, arms: Sequence[Arm]) -> Iterator[Row]:
+    def _form_rows(self, arms: Sequence[Arm], _: Callable[[float], None]) -> Iterator[Row]:
         """The gate and two questions of each variant held against the default; its name stands in ``of.variant``."""
         if self.judgments.finished:
             made = form_verdicts(arms, self.reading.smallest)
         else:
             made = [(form, None) for form in forms(arms) if not form.strategy]
+        asked = {key: name for key, name in QUESTIONS.items() if name != "positions"}
         for form, given in made:
-            about, of = form.arms[0], {"variant": form.name}
-            asked = {key: name for key, name in QUESTIONS.items() if name != "positions"}
-            if about.condition.chooses:
-                del asked["moves_mean"]
-            if given is None:
-                why = missing("other_scores" if self.judgments.finished else "unfinished")
-                for measure in (*asked, "gate"):
-                    yield Row(measure, why, of, topic="verdict", condition=about.code, unit=about.unit_kind)
-            else:
-                yield from self._rows_of(given, asked, about.unit_kind, of)
+            why = "other_scores" if self.judgments.finished else "unfinished"
+            yield from self._rows_of(given, form.arms[0], asked, {"variant": form.name}, why)
 
     def _rows_of(
-        self, given: Verdicts, asked: Mapping[str, str], unit: str, of: Mapping[str, Any] | None = None
+        self, given: Verdicts | None, arm: Arm, questions: Mapping[str, str], of: Mapping[str, Any], why: str
     ) -> Iterator[Row]:
-        """One row a question, and one of the gate."""
-        common: dict[str, Any] = {"topic": "verdict", "condition": given.condition, "unit": unit, "of": of or {}}
+        """One row a question, and one of the gate; without a number, and ``why``, where no verdict was ``given``."""
+        asked = {key: name for key, name in questions.items() if name != "mean" or not arm.condition.chooses}
+        common: dict[str, Any] = {"topic": "verdict", "unit": arm.unit_kind}
+        if given is None:
+            yield from nothing((*asked, "gate"), why, of, counts={}, condition=arm.code, **common)
+            return
+        common |= {"of": of, "condition": given.condition}
+        size = {"n": given.items, "units": given.units}
         for measure, question in asked.items():
             answer = given.questions[question]
             yield Row(
                 measure,
                 Estimate(answer.value, np.zeros(0), np.zeros(0), why=answer.why),
-                test=("gate" if question == "single" else "F" if question == "positions" else "t", answer.p),
-                counts={"n": given.items, "units": given.units, "above_zero": answer.above_zero, **answer.more},
+                test=(TESTS[question], answer.p),
+                counts={**size, "above_zero": answer.above_zero, **answer.more},
                 verdict=answer.verdict,
                 smallest=answer.smallest,
                 ends=(answer.low, answer.high),
                 **common,
             )
         gate = given.gate
-        counts: dict[str, Any] = {"n": given.items, "units": given.units, "deals": gate.deals, "exact": gate.exact}
-        counts |= {"parts": dict(gate.parts), "least": gate.least, "unparsed_p": given.unparsed_p}
+        counts = {**size, "deals": gate.deals, "exact": gate.exact, "parts": dict(gate.parts), "least": gate.least}
+        counts["unparsed_p"] = given.unparsed_p
         test = ("permutation of calls over " + ("forms" if of else "orders"), gate.p)
         yield Row("gate", Estimate(float("nan"), np.zeros(0), np.zeros(0)), test=test, counts=counts, **common)
 

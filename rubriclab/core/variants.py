@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rubriclab.core.answers import FLAT, Answers, calls_of, fingerprints, sorted_items
-from rubriclab.core.arm import Arm, grouped
+from rubriclab.core.arm import Arm, grouped, widest
 from rubriclab.core.gate import Cards, Gate, centred, deal, standardised, together
 from rubriclab.core.verdict import Verdicts, decide
 from rubriclab.model.judgment import Condition, variant_text
@@ -100,7 +100,7 @@ def side_by_side(form: Form) -> tuple[Answers, Ints] | None:
     unit = np.unique(first.run.unit_of_item[item_of_lot], return_inverse=True)[1]
     answers = Answers(
         code_of_lot, sides, codes, np.stack([np.arange(n)[::-1], np.arange(n)]), unit, points, False,
-        first.condition.joint, first.unit_kind, max(form.arms, key=lambda arm: (len(arm.shown), -arm.code)).code, chooses,
+        first.condition.joint, widest(form.arms).code, chooses,
     )  # fmt: skip
     return answers, item_of_lot
 

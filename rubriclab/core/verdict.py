@@ -10,14 +10,15 @@ the exact test of ``core/gate.py``, and behind it the two means are a closed tes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from rubriclab.core.answers import FLAT, Answers, Cells, cells, from_arms
+from rubriclab.core.arm import Arm
 from rubriclab.core.estimate import Estimate, missing, ratio
 from rubriclab.core.gate import ALPHA, Gate, gate, unparsed
 from rubriclab.core.intervals import FEW_MOVED, Reach
@@ -26,9 +27,6 @@ from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, sum_by
 from rubriclab.stats.shift import OrderCells, over_texts, within_texts
 from rubriclab.stats.tests import holm
-
-if TYPE_CHECKING:
-    from rubriclab.core.arm import Arm
 
 Word = Literal["effect", "equivalent", "undecided"]
 MIN_UNITS = 8
@@ -40,21 +38,25 @@ QUESTIONS = ("positions", "mean", "single")
 class Answer:
     """One question: ``value``, the size seen (>= 0; a share, or points), with the ends ``low``, ``high`` of its interval.
 
-    ``above_zero``: the test rejects, though the interval's own end may touch 0. ``p``: of the test. ``smallest``: the
-    smallest effect that matters, in the unit of value. ``why``: a key of the reasons, where something cannot be said.
-    ``more``: what sentences need beside it (see ``verdicts``).
+    Before the question is decided ``low`` may be below 0. ``p``: of its test. ``reach``: the most a unit can be, ``most``:
+    the most the value can be. ``few_moved``: is the interval an exact bound, for want of units that moved? ``above_zero``:
+    the test rejects, though the interval's own end may touch 0. ``smallest``: the smallest effect that matters, in the
+    unit of value. ``why``: a key of the reasons, where something cannot be said. ``more``: what sentences need beside it
+    (see ``verdicts``).
     """
 
-    question: str
-    value: float
-    low: float
-    high: float
-    above_zero: bool
-    verdict: Word
-    p: float
-    smallest: float
+    value: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
+    p: float = float("nan")
+    reach: float = 1.0
+    most: float = float("inf")
+    few_moved: bool = False
     why: str = ""
     more: dict[str, Any] = field(default_factory=dict)
+    above_zero: bool = False
+    verdict: Word = "undecided"
+    smallest: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,6 @@ class Verdicts:
     unparsed_p: float
     condition: int
     units: int
-    unit_kind: str
     items: int
 
 
@@ -112,13 +113,13 @@ def decide(
 
     lack = _lack(table, usable)
     means = ("positions",) * (not of_form) + ("mean",) * (not answers.choices)
-    sizes = {name: Size(why=lack) for name in (*means, "single")}
+    sizes = {name: Answer(why=lack) for name in (*means, "single")}
     if not lack:
         if "positions" in means:
             sizes["positions"] = _positions(table, usable, span)
         if "mean" in means:
             sizes["mean"] = _mean(table, span)
-        one_each = Size(p=passed.p, why="one_order_an_item")
+        one_each = Answer(p=passed.p, why="one_order_an_item")
         sizes["single"] = one_each if table.one_order_an_item else _single(table, passed.p)
     limits = {"positions": smallest.mean * step if table.criteria else smallest.share}
     limits |= {"mean": smallest.mean * step, "single": smallest.single}
@@ -134,7 +135,7 @@ def decide(
         )
         for name, size in sizes.items()
     }
-    return Verdicts(passed, answered, unparsed_p, answers.condition, units, answers.unit_kind, int(usable.sum()))
+    return Verdicts(passed, answered, unparsed_p, answers.condition, units, int(usable.sum()))
 
 
 def _lack(table: Cells, usable: NDArray[np.bool_]) -> str:
@@ -147,7 +148,7 @@ def _lack(table: Cells, usable: NDArray[np.bool_]) -> str:
 
 
 def _answer(
-    question: str, size: Size, rejected: bool, smallest: float, units: int, *, blocked: str, few_deals: bool,
+    question: str, size: Answer, rejected: bool, smallest: float, units: int, *, blocked: str, few_deals: bool,
     of_form: bool = False,
 ) -> Answer:  # fmt: skip
     """One interval and one word, never against each other.
@@ -180,7 +181,9 @@ def _answer(
     decided = verdict != "undecided" and np.isfinite(high)
     reasons = (*(() if decided else (blocked, *lacking)), NOISE[noise])
     why = next((reason for reason in reasons if reason), "")
-    return Answer(question, size.value, low, high, rejected, verdict, size.p, smallest, why, more)
+    return replace(
+        size, low=low, high=high, why=why, more=more, above_zero=rejected, verdict=verdict, smallest=smallest
+    )
 
 
 def units_needed(smallest: float, reach: float) -> int:
@@ -192,7 +195,7 @@ def units_needed(smallest: float, reach: float) -> int:
     return 1 if share >= 1 else int(np.ceil(np.log(ALPHA) / np.log1p(-share)))
 
 
-def _more_units(size: Size, smallest: float, units: int, needed: int) -> int | None:
+def _more_units(size: Answer, smallest: float, units: int, needed: int) -> int | None:
     """About how many more units would decide, if the size stays: an effect, or equivalent, whichever is nearer.
 
     Intervals shrink with the root of the units; with their number where hardly any moved (Clopper and Pearson's bound).
@@ -212,25 +215,7 @@ def _more_units(size: Size, smallest: float, units: int, needed: int) -> int | N
 NOISE = {"all": "", "some": "noise_partly_included", "none": "noise_included"}
 
 
-@dataclass(frozen=True)
-class Size:
-    """How large something is: ``value`` >= 0 with the ends of its magnitude before the question is decided.
-
-    ``low`` may be below 0. ``reach``: the most a unit can be; ``most``: the most the value can be.
-    """
-
-    value: float = float("nan")
-    low: float = float("nan")
-    high: float = float("nan")
-    p: float = float("nan")
-    reach: float = 1.0
-    most: float = float("inf")
-    few_moved: bool = False
-    why: str = ""
-    more: dict[str, Any] = field(default_factory=dict)
-
-
-def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Size:
+def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Answer:
     """Question 1: the lean of each position; its test is V squared over what noise makes of it."""
     n = table.n
     reach, most = (span, span) if table.criteria else (1.0, 1 - 1 / n)
@@ -254,7 +239,7 @@ def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Size:
         "v_without_noise": v_without_noise,
     }
     p, few = lean_test(top, bottom[:, 0]), _few_moved(leans[largest])
-    return Size(abs(leans[largest].value), low, high, p, most, most, few, more=more)
+    return Answer(abs(leans[largest].value), low, high, p, most, most, few, more=more)
 
 
 def lean_test(top: Floats, bottom: Floats) -> float:
@@ -285,7 +270,7 @@ def _squared_length(parts: Floats) -> tuple[float, float]:
     return total / units**2, max(0.0, (total - own) / (units * (units - 1))) if units > 1 else float("nan")
 
 
-def _mean(table: Cells, span: float) -> Size:
+def _mean(table: Cells, span: float) -> Answer:
     """Question 2: the named contrasts of the mean score, each by its t test, the smallest p by Sidak's rule.
 
     It is about reversing the list, not about any two orders: a third part for these (the vector of order means, F as in
@@ -304,7 +289,7 @@ def _mean(table: Cells, span: float) -> Size:
             sums, weights = _unit_sums(table.unit[held], parts.top[held, None], parts.bottom[held, None])
             estimates[name] = _estimate(sums[:, 0], weights[:, 0], reach)
     if not estimates:
-        return Size(why="no_contrast", reach=reach)
+        return Answer(why="no_contrast", reach=reach)
     estimates = {name: e for name, e in estimates.items() if e.units >= MIN_UNITS} or estimates
     bands, intervals, low, high = _magnitude(list(estimates.values()), len(estimates))
     values = [e.value for e in estimates.values()]
@@ -318,7 +303,7 @@ def _mean(table: Cells, span: float) -> Size:
     }
     few = _few_moved(estimates[larger])
     smallest_p = float(1 - (1 - p.min()) ** len(p))
-    return Size(abs(estimates[larger].value), low, high, smallest_p, reach, span, few, more=more)
+    return Answer(abs(estimates[larger].value), low, high, smallest_p, reach, span, few, more=more)
 
 
 def _slope_over_items(table: Cells, scores: OrderCells, contrast: Floats, span: float) -> Estimate:
@@ -332,7 +317,7 @@ def _slope_over_items(table: Cells, scores: OrderCells, contrast: Floats, span: 
     return Estimate(slope, moves - moves.mean(), np.arange(len(sums)), Reach(reach, moves))
 
 
-def _single(table: Cells, p: float) -> Size:
+def _single(table: Cells, p: float) -> Answer:
     """Question 3: scores that change between two orders, less those that change in the same order asked again.
 
     At least 0 in truth where every order was asked twice (the energy distance between orders; Szekely and Rizzo 2013).
@@ -354,7 +339,7 @@ def _single(table: Cells, p: float) -> Size:
         "noise": "all" if every else "some" if again.any() else "none",
         "beyond_noise": (estimate.value, low, high),
     }
-    return Size(estimate.value, low if every else -np.inf, high, p, 1.0, 1.0, _few_moved(estimate), more=more)
+    return Answer(estimate.value, low if every else -np.inf, high, p, 1.0, 1.0, _few_moved(estimate), more=more)
 
 
 # --------------------------------------------------------------------------------------------------------- means over units

@@ -100,17 +100,7 @@ class Rubric:
 
     def criteria_document(self) -> list[dict[str, Any]]:
         """The criteria as JSON values: what ``[[rubric.criteria]]`` of a study file holds."""
-        return [
-            {
-                "name": criterion.name,
-                "description": criterion.description,
-                "options": [
-                    {"score": option.score, "description": option.description, "label": option.label}
-                    for option in criterion.options
-                ],
-            }
-            for criterion in self.criteria
-        ]
+        return [asdict(part) | {"options": [asdict(option) for option in part.options]} for part in self.criteria]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,7 @@ def differences(item: Ints, order: Ints, score: Ints, scores: Floats, n_items: i
     # A call that is alone in its order has no pair there; of millions, few are left to be looked at.
     key = item * orders + order
     again = _again(key, n_items * orders)
-    compact = n_items * orders <= 16 * len(key)
-    cell, within = distinct(key[again], n_items * orders) if compact else np.unique(key[again], return_inverse=True)
+    cell, within = distinct(key[again], n_items * orders)
     same = sum_by(cell // orders, _pairs(within, score[again], apart, len(cell)), n_items)
     with np.errstate(invalid="ignore", divide="ignore"):
         return Differences(*((of[:, 0] / of[:, 1]) for of in (every - same, same)))

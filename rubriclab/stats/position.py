@@ -61,8 +61,8 @@ def v_from_noise(unit_counts: Floats) -> float:
     return float(np.sqrt(n / (n - 1) * units / (units - 1) * float(np.sum(residual**2))))
 
 
-def v_interval(share: Floats, resampled: Floats, *, tails: tuple[float, float] | None = None) -> tuple[float, float]:
-    """A 95 % interval for V that may reach 0, by inverting a bootstrap test.
+def v_interval(share: Floats, resampled: Floats, level: float = 0.95) -> tuple[float, float]:
+    """An interval for V that may reach 0, by inverting a bootstrap test.
 
     ``share``: (n,); ``resampled``: (n_boot, n) shares of resampled units. V is the length of the deviation from 1/n, up
     to a factor; a plain percentile interval of a length is pushed upward twice (by the data's noise, and by the
@@ -70,8 +70,7 @@ def v_interval(share: Floats, resampled: Floats, *, tails: tuple[float, float] |
     |t u + z| >= c, z being a resampled error; each z has its own t, and t belongs to the interval unless a length as
     great as c is too rare under it, or one as small. How the 5 % are shared out depends on t: all for "as great" at
     t = 0, where no length is too small, half and half a few errors away (the idea of Feldman and Cousins 1998). So 0 is
-    left out when the same bootstrap rejects "no effect" at 0.05, neither more nor less often. ``tails``: two one-sided
-    bounds instead, with these chances that V lies below the first and above the second end.
+    left out when the same bootstrap rejects "no effect" at 0.05, neither more nor less often.
     """
     n = len(share)
     scale = np.sqrt(n / (n - 1))
@@ -83,11 +82,11 @@ def v_interval(share: Floats, resampled: Floats, *, tails: tuple[float, float] |
     direction = deviation / length if length >= FLAT else np.eye(n)[0] - 1.0 / n
     along = error @ (direction / np.linalg.norm(direction))
     square = np.sum(error**2, axis=1)
-    low, high = _accepted(along, along**2 - square + length**2, float(np.sqrt(square.mean())), tails)
+    low, high = _accepted(along, along**2 - square + length**2, float(np.sqrt(square.mean())), 1 - level)
     return float(min(1.0, scale * low)), float(min(1.0, scale * high))
 
 
-def _accepted(along: Floats, inside: Floats, spread: float, tails: tuple[float, float] | None) -> tuple[float, float]:
+def _accepted(along: Floats, inside: Floats, spread: float, alpha: float) -> tuple[float, float]:
     """The least and the greatest t >= 0 under which the observed length is not too rare.
 
     |t u + z| >= c where t is at least ``-along`` + root(``inside``), or at most ``-along`` - root(``inside``), or
@@ -100,15 +99,14 @@ def _accepted(along: Floats, inside: Floats, spread: float, tails: tuple[float, 
     t = np.unique(np.concatenate([[0.0], after[after > 0], until[until > 0]]))
     if spread <= 0.0:
         return float(t[-1]), float(t[-1])
-    shared = 0.025 * (1.0 + np.exp(-((t / spread) ** 2)))
-    rare, small = (shared, 0.05 - shared) if tails is None else tails
+    rare = alpha / 2 * (1.0 + np.exp(-((t / spread) ** 2)))
 
     def reached(slack: float, first: str, second: str) -> Floats:
         past = np.searchsorted(after, t + slack, side=first)  # type: ignore[call-overload]
         still = len(until) - np.searchsorted(until, t - slack, side=second)  # type: ignore[call-overload]
         return np.asarray((always + past + still) / len(along))
 
-    kept = t[(reached(FLAT, "right", "left") > rare) & (1.0 - reached(-FLAT, "left", "right") > small)]
+    kept = t[(reached(FLAT, "right", "left") > rare) & (1.0 - reached(-FLAT, "left", "right") > alpha - rare)]
     return (float(kept[0]), float(kept[-1])) if kept.size else (0.0, 0.0)
 
 

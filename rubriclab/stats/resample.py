@@ -50,19 +50,14 @@ def bootstrap_sums(unit_sums: Floats, *, n_boot: int, seed: int) -> Floats:
     rng = np.random.default_rng(seed)
     if len(sums) > DIRECT_LIMIT:
         (sums,) = in_groups([sums], GROUPS, rng)
-    return resample_weights(len(sums), n_boot, rng) @ sums
-
-
-def resample_weights(n_units: int, n_boot: int, rng: np.random.Generator) -> Floats:
-    """Bootstrap weights (n_boot, n_units): each row is one multinomial draw of ``n_units`` out of ``n_units``."""
-    counts = np.empty((n_boot, n_units))
-    # A block of rows at a time: its counters stay in the processor's cache.
-    block = max(1, _BLOCK // max(n_units, 1))
+    # Bootstrap weights a block of rows at a time, each one multinomial draw: its counters stay in the processor's cache.
+    counts, units = np.empty((n_boot, len(sums))), len(sums)
+    block = max(1, _BLOCK // max(units, 1))
     for start in range(0, n_boot, block):
         rows = min(block, n_boot - start)
-        draws = rng.integers(0, n_units, size=(rows, n_units)) + np.arange(rows)[:, None] * n_units
-        counts[start : start + rows] = np.bincount(draws.ravel(), minlength=rows * n_units).reshape(rows, n_units)
-    return counts
+        draws = rng.integers(0, units, size=(rows, units)) + np.arange(rows)[:, None] * units
+        counts[start : start + rows] = np.bincount(draws.ravel(), minlength=rows * units).reshape(rows, units)
+    return counts @ sums
 
 
 def widened(estimate: Floats, draws: Floats, units: int) -> Floats:
@@ -137,8 +132,15 @@ def sum_by(code: Ints, values: Floats | Ints | Bools, n: int) -> Floats:
     return np.stack(columns, axis=1).reshape((n, *values.shape[1:])) if columns else np.zeros((n, *values.shape[1:]))
 
 
-def distinct(codes: Ints, size: int) -> tuple[Ints, Ints]:
-    """(the codes of 0..size-1 that occur, ascending; each entry's rank among them), by counting."""
+def distinct(codes: Ints, size: int | None = None) -> tuple[Ints, Ints]:
+    """(the codes that occur, from 0, ascending; each entry's rank among them), by counting where a table is not too large.
+
+    ``size``: one more than the largest code can be, where it is known.
+    """
+    size = int(codes.max(initial=-1)) + 1 if size is None else size
+    if size > 16 * len(codes) + 1_000_000:
+        present, rank = np.unique(codes, return_inverse=True)
+        return present, rank
     present = np.flatnonzero(np.bincount(codes, minlength=size))
     rank = np.zeros(size, dtype=np.int64)
     rank[present] = np.arange(len(present))

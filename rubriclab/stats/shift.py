@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from rubriclab.stats.proportions import NO_INTERVAL
-from rubriclab.stats.resample import Bools, Floats, Ints, by_content, crossed, in_groups, sum_by
+from rubriclab.stats.resample import Bools, Floats, Ints, by_content, crossed, distinct, in_groups, sum_by
 
 MIN_UNITS = 8
 SPLITS, DRAWS, GROUPS = 6, 1_000, 200
@@ -33,16 +33,8 @@ class OrderCells(NamedTuple):
 
 def order_cells(text: Ints, order: Ints, value: Floats, orders: int) -> OrderCells:
     """The cells of calls (calls,); ``orders``: how many there are."""
-    key = text * orders + order
-    if key.max(initial=0) <= 8 * len(key) + 1_000_000:  # counted; else sorted
-        counted = np.bincount(key)
-        present = np.flatnonzero(counted)
-        rank = np.zeros(len(counted), dtype=np.int64)
-        rank[present] = np.arange(len(present))
-        cell, calls = rank[key], counted[present]
-    else:
-        present, cell, calls = np.unique(key, return_inverse=True, return_counts=True)
-    return OrderCells(present // orders, present % orders, np.bincount(cell, value, len(present)) / calls)
+    present, cell = distinct(text * orders + order)
+    return OrderCells(present // orders, present % orders, np.bincount(cell, value) / np.bincount(cell))
 
 
 class Contrast(NamedTuple):
@@ -178,7 +170,9 @@ def extremes(
         if not kept.all():
             item, order, value = item[kept], order[kept], value[kept]
             alone, between = judged_alone(item, order, len(unit))
-        parts = _by_order(item, column[order], value, unit, n_units, len(often), alone, between)
+        y = centred(item, value[:, None], alone, between)[:, 0]
+        cells = unit[item], n_units, column[order], len(often)
+        parts = [crossed(*cells, weights=y), crossed(*cells)]  # (units, orders): item-centred scores, and calls
         ranked = by_content(np.hstack(parts))
         top, bottom = in_groups([part[ranked] for part in parts], GROUPS, rng)
         compare = ends
@@ -192,7 +186,9 @@ def extremes(
         high, low = rank, len(rank) - 1 - rank
     else:
         high, low = (shown[often[int(end(rounded_ties(whole)))]] for end in (np.argmax, np.argmin))
-    halves = np.stack([_half(len(top), rng) for _ in range(SPLITS)])
+    halves = np.zeros((SPLITS, len(top)))
+    for half in halves:
+        half[rng.permutation(len(top))[: len(top) // 2]] = 1.0
     folds = np.concatenate([halves, 1.0 - halves])  # the i-th and the i + SPLITS-th: one split
     signs = rng.choice([-1.0, 1.0], size=(DRAWS, len(top)))
     made = Extremes(top, bottom, compare, high, low, modelled, folds, signs)
@@ -223,15 +219,6 @@ def centred(item: Ints, values: Floats, alone: Bools, between: bool) -> Floats:
         means[alone] = sums[alone].sum(axis=0) / count[alone].sum()
         return np.asarray(values - means[item])
     return np.asarray(np.where(alone[item][:, None], 0.0, values - means[item]))
-
-
-def _by_order(
-    item: Ints, order: Ints, value: Floats, unit: Ints, n_units: int, orders: int, alone: Bools, between: bool
-) -> tuple[Floats, Floats]:
-    """Item-centred scores and calls of each order, (units, orders) each."""
-    y = centred(item, value[:, None], alone, between)[:, 0]
-    cells = unit[item], n_units, order, orders
-    return crossed(*cells, weights=y), crossed(*cells)
 
 
 def _by_position(
@@ -326,9 +313,3 @@ def _solved(top: Floats, bottom: Floats) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(top / bottom)
     return np.asarray(top @ np.linalg.pinv(bottom, hermitian=True))
-
-
-def _half(units: int, rng: np.random.Generator) -> Floats:
-    kept = np.zeros(units)
-    kept[rng.permutation(units)[: units // 2]] = 1.0
-    return kept

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from rubriclab.stats.resample import Floats
@@ -34,7 +35,7 @@ def friedman(cells: Floats) -> Friedman:
     excluded = int((~whole).sum())
     if k < 2 or n < 2:
         return Friedman(float("nan"), float("nan"), n, excluded)
-    ranks = _midranks(used)
+    ranks = pd.DataFrame(used).rank(axis=1).to_numpy()
     # Mid-ranks lose (t^3 - t) / 12 of the sum of squares for every tie of t.
     ties = 12.0 * (n * k * (k + 1) * (2 * k + 1) / 6.0 - float((ranks**2).sum()))
     correction = 1.0 - ties / (n * k * (k**2 - 1))
@@ -43,15 +44,6 @@ def friedman(cells: Floats) -> Friedman:
     spread = 12.0 / (n * k * (k + 1)) * float((ranks.sum(axis=0) ** 2).sum()) - 3.0 * n * (k + 1)
     statistic = max(0.0, spread / correction)
     return Friedman(statistic, float(special.chdtrc(k - 1, statistic)), n, excluded)
-
-
-def _midranks(rows: Floats) -> Floats:
-    """Ranks within each row of (n, k), ties sharing their mean rank: 1 + values below + half the other ties."""
-    ranks = np.empty(rows.shape)
-    for j in range(rows.shape[1]):
-        own = rows[:, j : j + 1]
-        ranks[:, j] = 1.0 + (rows < own).sum(axis=1) + ((rows == own).sum(axis=1) - 1) / 2.0
-    return ranks
 
 
 def holm(p_values: Floats) -> Floats:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm, Names
+from rubriclab.core.arm import Arm, Names, widest
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.intervals import Opaque
 from rubriclab.core.topic import Chart, Row, topic
@@ -67,8 +67,9 @@ def pooled(arms: Sequence[Arm]) -> Pooled:
     shown, alike = np.unique(np.concatenate([arm.shown for arm in arms]), axis=0, return_inverse=True)
     items, item = distinct(code, len(run.items))
     units, unit = distinct(run.unit_of_item[items], len(run.unit_names))
-    widest = max(arms, key=lambda arm: (len(arm.shown), -arm.code))
-    return Pooled(widest, item, alike.ravel()[order], value, call, parsed, items, unit, run.unit_names[units], shown)
+    return Pooled(
+        widest(arms), item, alike.ravel()[order], value, call, parsed, items, unit, run.unit_names[units], shown
+    )
 
 
 @topic(
