@@ -1,100 +1,194 @@
-"""The study that is being set up in this visit: what the steps chose in, a plan or the reason why there is none out."""
+"""The study that is being set up in this visit: the study file's own tables, and the uploads that they name."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from rubriclab.data.published import sources
+from rubriclab.data.sample import sample_rubric
+from rubriclab.data.tables import Table
 from rubriclab.model.data import DataSet, Rubric
-from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.study import DataPart, DesignPart, RubricPart, Study, problems
+from rubriclab.model.study import DataPart, RubricPart, Study, problems
 from rubriclab.model.text import LabError, shorten
+from rubriclab.runs.loading import SEVERAL, Folder, dataset_of, rubric_of_part, wordings_of
 
 if TYPE_CHECKING:
-    from rubriclab.data.tables import Table
     from rubriclab.runs.estimate import Estimate
     from rubriclab.study.plan import Plan
+
+P = TypeVar("P", bound=BaseModel)
+Uploaded = TypeVar("Uploaded")
+MOST_READ = 60
+
+
+def made(model: type[P], values: Mapping[str, Any]) -> P:
+    """A table of the study. Raises LabError in words for what its model refuses."""
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as fault:
+        raise LabError(problems(fault)) from None
+
+
+def changed(part: P, **values: Any) -> P:
+    """The table with other values. Raises LabError."""
+    return made(type(part), dict(part) | values)
+
+
+def written(rubric: Rubric) -> RubricPart:
+    """A rubric as the study file holds it."""
+    return RubricPart(name=shorten(rubric.name, 200), criteria=rubric.criteria_document())
+
+
+class Uploads(Folder):
+    """The files that were uploaded in this visit, by the names that the study gives them.
+
+    Nothing else is read: a study that somebody loads may name any path of this machine.
+    """
+
+    def __init__(self) -> None:
+        self.tables: dict[str, Table] = {}
+        self.rubrics: dict[str, Rubric] = {}
+        self.version = 0
+        """Counts the uploads: what was made of the files before is made again."""
+
+    def table(self, name: str) -> Table:
+        return _uploaded(self.tables, name, "step 1")
+
+    def rubric(self, name: str) -> Rubric:
+        return _uploaded(self.rubrics, name, "step 2")
+
+    def add(self, name: str, content: Table | Rubric) -> None:
+        """Keep what was read of a file under this name."""
+        self.version += 1
+        if isinstance(content, Table):
+            self.tables[name] = content
+        else:
+            self.rubrics[name] = content
+
+
+def _uploaded(files: Mapping[str, Uploaded], name: str, where: str) -> Uploaded:
+    if name not in files:
+        raise LabError(f"The study names “{shorten(name)}”, which is on your machine: upload it in {where}.")
+    return files[name]
 
 
 @dataclass
 class Draft:
-    """What the steps hold. ``problems``: by step, why it cannot be launched as it stands; empty steps are fine.
+    """``study``: what the steps filled in so far, unchecked, its data perhaps none. Loading, editing and launching are
+    one path: what no step shows stays in it.
 
-    ``table``: an upload; ``columns``: which of its columns are what, by role; ``dataset``: its items by these
-    columns, ``confirmed`` once the user said that they are right.
+    ``unconfirmed``: numbers of data sets whose columns the user has not confirmed; ``problems``: by step, why the study
+    cannot be launched as it stands.
     """
 
-    table: Table | None = None
-    file: str = ""
-    columns: dict[str, str | list[str]] = field(default_factory=dict)
-    dataset: DataSet | None = None
-    confirmed: bool = False
-    sample: bool = False
-    rubric: Rubric | None = None
-    judges: tuple[JudgeSettings, ...] = (JudgeSettings(name="smollm2-135m"),)
-    design: DesignPart = field(default_factory=DesignPart)
-    name: str = ""
+    study: Study = field(
+        default_factory=lambda: Study.model_construct(name="", data=(), rubric=written(sample_rubric()))
+    )
+    uploads: Uploads = field(default_factory=Uploads)
+    unconfirmed: set[int] = field(default_factory=set)
     problems: dict[int, str] = field(default_factory=dict)
-    planned: tuple[str, Plan] | None = None
-    """The last plan, beside what it was made of."""
-    estimated: tuple[Plan, Estimate] | None = None
+    _read: dict[str, Any] = field(default_factory=dict)
+    _planned: tuple[str, Plan] | None = None
+    _estimated: tuple[Plan, Estimate] | None = None
 
-    def study(self) -> Study:
-        """The study file of this draft. Raises LabError in words for what its models refuse."""
-        if self.dataset is None or self.rubric is None:
+    def change(self, **parts: Any) -> None:
+        """Put tables of the study in place of what they were."""
+        self.study = self.study.model_copy(update=parts)
+
+    def set_rubric(self, part: RubricPart | None) -> None:
+        """The study's rubric, also where it is the first wording."""
+        first, rubrics = self.study.design.vary.wording[:1], self.study.rubrics
+        if part is not None and first and first[0] in rubrics:
+            rubrics = rubrics | {first[0]: part}
+        self.change(rubric=part, rubrics=rubrics)
+
+    def set_data(self, number: int, part: DataPart, *, confirmed: bool) -> None:
+        """Put a data set in place of the one of that number, or behind all."""
+        data = [*self.study.data]
+        data[number : number + 1] = [part]
+        self.change(data=tuple(data))
+        (self.unconfirmed.discard if confirmed else self.unconfirmed.add)(number)
+
+    def remove_data(self, number: int) -> None:
+        data = [part for k, part in enumerate(self.study.data) if k != number]
+        self.unconfirmed = {k - (k > number) for k in self.unconfirmed if k != number}
+        self.change(data=tuple(data))
+
+    def checked(self) -> Study:
+        """The study as a file could hold it. Raises LabError in words for what its models refuse."""
+        if not self.study.data:
             raise LabError("First add your answers in step 1.")
+        return changed(self.study, name=shorten(self.study.name, 200) or "Study")
+
+    def rubric(self, number: int | None = 0) -> Rubric:
+        """The rubric of a data set; of None, and before there are data, the study's. Raises LabError without its file."""
+        study, code = self.study, number or 0
+        if number is None or not study.data:
+            study = study.model_copy(update={"data": (DataPart(sample=True),)})
+        read: Rubric = self._made("rubric", study.data[code], lambda: rubric_of_part(study, code, self.uploads))
+        return read
+
+    def dataset(self, number: int = 0) -> DataSet:
+        """The items of a data set. Raises LabError where its file is not here or not as the study says."""
+        part, rubric = self.study.data[number], self.rubric(number)
+        drafts = not {*SEVERAL}.isdisjoint(self.study.design.axes)
+        read: DataSet = self._made(
+            f"data {rubric.id}", part, lambda: dataset_of(part, self.uploads, rubric, drafts=drafts)
+        )
+        return read
+
+    def here(self, number: int) -> bool:
+        """Whether a data set can be read as the study says."""
         try:
-            if self.sample:
-                part = DataPart(sample=True)
-            else:
-                part = DataPart(
-                    file=shorten(self.file, 200), name=shorten(self.dataset.name, 200), columns=self.columns
-                )
-            return Study(
-                name=shorten(self.name, 200) or "Study",
-                data=(part,),
-                rubric=RubricPart(name=shorten(self.rubric.name, 200), criteria=self.rubric.criteria_document()),
-                design=self.design,
-                judges=self.judges,
-            )
-        except ValidationError as fault:
-            raise LabError(problems(fault)) from None
+            return bool(self.dataset(number).items)
+        except LabError:
+            return False
+
+    def _made(self, what: str, part: DataPart, make: Callable[[], Any]) -> Any:
+        """What is read of files, made once for each state of what decides it. Nothing is fetched but by its button."""
+        tables = self.study.model_dump_json(include={"rubric", "rubrics"})
+        design = self.study.design
+        key = f"{what} {self.uploads.version} {part.model_dump_json()} {tables} {design.axes} {design.vary.wording}"
+        if key not in self._read:
+            if len(self._read) >= MOST_READ:
+                self._read.clear()
+            about = sources()[part.published] if part.published and not part.files else None
+            if about is not None and not all(file.here() for file in about.files):
+                raise LabError(f"{about.title} is not on this machine yet: fetch it, or upload your copy, in step 1.")
+            self._read[key] = make()
+        return self._read[key]
 
     def plan(self) -> Plan:
         """The calls that a launch would make; computed once for each state of the draft. Raises LabError."""
         from rubriclab.study.plan import plan
 
-        study = self.study()
-        assert self.dataset is not None
-        assert self.rubric is not None
-        key = study.identity(self.dataset.id, self.rubric.id) + study.name
-        if self.planned is None or self.planned[0] != key:
-            self.planned = key, plan(study, self.dataset, self.rubric)
-        return self.planned[1]
+        study = self.checked()
+        key = f"{self.uploads.version} {study.model_dump_json()}"
+        if self._planned is None or self._planned[0] != key:
+            first, *more = [(self.dataset(number), self.rubric(number)) for number in range(len(study.data))]
+            self._planned = key, plan(study, *first, more, wordings_of(study, self.uploads))
+        return self._planned[1]
 
     def estimate(self, plan: Plan) -> Estimate:
         """What the plan takes and can find; computed once for each plan."""
         from rubriclab.runs.estimate import estimate
 
-        if self.estimated is None or self.estimated[0] is not plan:
-            self.estimated = plan, estimate(plan)
-        return self.estimated[1]
+        if self._estimated is None or self._estimated[0] is not plan:
+            self._estimated = plan, estimate(plan)
+        return self._estimated[1]
 
 
 def draft() -> Draft:
     """The draft of this visit."""
-    if "setup draft" not in st.session_state:
-        from rubriclab.data.sample import sample_rubric
-
-        st.session_state["setup draft"] = Draft(rubric=sample_rubric())
-    made: Draft = st.session_state["setup draft"]
-    return made
+    held: Draft = st.session_state.setdefault("setup draft", Draft())
+    return held
 
 
 def study_toml(study: Study) -> str:

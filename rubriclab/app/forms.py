@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import streamlit as st
+from pydantic import BaseModel
 
 from rubriclab.app import state
 from rubriclab.app.frame import announce, faults, go, safe
 from rubriclab.model.text import shorten
+
+if TYPE_CHECKING:
+    from rubriclab.app.draft import Draft
 
 
 def step(number: int, title: str, summary: str, *, opened: bool, ready: bool, body: Callable[[], None]) -> None:
@@ -62,19 +67,6 @@ def open_step(number: int) -> None:
     st.session_state["setup step"] = number
 
 
-def later(work: Callable[..., None], *arguments: Any) -> NoReturn:
-    """Run the page again, and ``work`` before it draws anything: fields that are drawn already cannot be filled."""
-    st.session_state["setup later"] = (work, arguments)
-    st.rerun()
-
-
-def do_later() -> None:
-    """Called before the page draws: what ``later`` was told."""
-    work, arguments = st.session_state.pop("setup later", (None, ()))
-    if work is not None:
-        work(*arguments)
-
-
 def opened_step() -> int:
     return int(st.session_state.get("setup step", 1))
 
@@ -88,10 +80,16 @@ def editor(start: pd.DataFrame, *, key: str, **options: Any) -> pd.DataFrame:
     return edited
 
 
-def fill_editor(rows: pd.DataFrame, *, key: str) -> None:
-    """Let such a table hold ``rows`` from its next drawing on."""
-    st.session_state.pop(key, None)
-    st.session_state[f"{key} now"] = rows
+def ask(widget: Callable[..., Any], label: str, *choices: Any, key: str, start: Any, **more: Any) -> Any:
+    """A widget that starts from a value and outlives a change of step or page. ``more``: what it takes besides."""
+    st.session_state.setdefault(key, start)
+    return widget(label, *choices, key=key, persist_state="session", **more)
+
+
+def forget(*beginnings: str) -> None:
+    """Let the widgets whose keys begin so start again from what the draft holds."""
+    for key in [key for key in st.session_state if str(key).startswith(beginnings)]:
+        del st.session_state[key]
 
 
 def column_select(
@@ -103,17 +101,9 @@ def column_select(
     """
     choices = [-1, *range(len(columns))] if optional else list(range(len(columns)))
     start = columns.index(guessed) if guessed in columns else choices[0]
-    if key not in st.session_state:
-        st.session_state[key] = start
-    chosen = st.selectbox(
-        label,
-        choices,
-        format_func=lambda code: "None" if code < 0 else column_name(columns, code),
-        key=key,
-        help=safe(why) or None,
-        persist_state="session",
-    )
-    return None if chosen is None or chosen < 0 else columns[chosen]
+    name = lambda code: "None" if code < 0 else column_name(columns, code)  # noqa: E731
+    code = ask(st.selectbox, label, choices, key=key, start=start, format_func=name, help=safe(why) or None)
+    return None if code is None or code < 0 else columns[code]
 
 
 def column_name(columns: Sequence[str], code: int) -> str:
@@ -123,22 +113,81 @@ def column_name(columns: Sequence[str], code: int) -> str:
     return name if len(same) == 1 else f"{name} ({code + 1})"
 
 
-def segments(label: str, options: Mapping[str, str], *, key: str, hidden: bool = True) -> str:
+def segments(label: str, options: Mapping[str, str], *, key: str, start: str, hidden: bool = True) -> str:
     """A segmented control with one choice, always made; ``options``: value -> what it says. Returns the value."""
-    chosen = st.segmented_control(
-        label,
-        list(options),
-        format_func=lambda value: options[value],
-        key=key,
-        default=None if key in st.session_state else next(iter(options)),
-        required=True,
-        label_visibility="collapsed" if hidden else "visible",
-        persist_state="session",
-    )
-    return chosen or next(iter(options))
+    shown: Any = "collapsed" if hidden else "visible"
+    chosen = ask(
+        st.segmented_control, label, list(options), key=key, start=start, format_func=options.__getitem__, required=True,
+        label_visibility=shown,
+    )  # fmt: skip
+    return chosen or start
 
 
-def preset(key: str, value: Any) -> str:
-    """Give a widget's key its first value, before it is drawn; returns the key."""
-    st.session_state.setdefault(key, value)
-    return key
+def upload(label: str, endings: Sequence[str], held: Draft, name: str, **more: Any) -> Any:
+    """An uploader that is empty again after every upload that was kept. ``name``: tells it from others."""
+    return st.file_uploader(label, type=list(endings), key=f"upload-{name}-{held.uploads.version}", **more)
+
+
+def listed(rows: Sequence[str], name: str, remove: Callable[[int], None]) -> int | None:
+    """The rows of a list, each with ``Change`` and ``Remove``; the number of the one whose form is open, None for none.
+
+    ``rows``: markdown; ``len(rows)`` is the number of a new one. Where a form is open and it is the only one, there is
+    no list. ``name``: beginning of the keys of the form's widgets, which start anew for another row.
+    """
+
+    def removed(number: int) -> None:
+        remove(number)
+        open_row(name, None)
+
+    opened: int | None = st.session_state.setdefault(f"setup {name} open", 0)
+    if opened is None or opened >= len(rows) or len(rows) > 1:
+        for number, row in enumerate(rows):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(row, width="stretch")
+                for word, work, values in (("Change", open_row, (name, number)), ("Remove", removed, (number,))):
+                    if word == "Remove" or number != opened:
+                        key = f"{name}-{word.lower()}-{number}"
+                        st.button(word, key=key, type="tertiary", on_click=work, args=values)
+    return opened if rows else 0
+
+
+def open_row(name: str, number: int | None) -> None:
+    """Open the form of this row of a list; None closes it."""
+    forget(f"{name}-")
+    st.session_state[f"setup {name} open"] = number
+
+
+MOST_EXACT = 2**53 - 1
+"""A browser's numbers are exact up to here."""
+
+
+@cache
+def _schema(model: type[BaseModel]) -> Mapping[str, Any]:
+    properties: Mapping[str, Any] = model.model_json_schema()["properties"]
+    return properties
+
+
+def field(part: BaseModel, name: str, label: str, where: Any = st, *, key: str, **more: Any) -> Any:
+    """A widget for one field of a model, by its schema: bounds, choices, on or off; it starts from the part's own value.
+
+    ``key``: beginning of the widget's key; ``more``: what the widget takes besides.
+    """
+    schema = _schema(type(part))[name]
+    about = next((kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"), schema)
+    value = getattr(part, name)
+    if isinstance(value, int) and abs(value) > MOST_EXACT:
+        where.text_input(label, str(value), disabled=True)
+        return value
+    kept = {"key": f"{key}-{name}", "start": value}
+    if about["type"] == "boolean":
+        return ask(where.checkbox, label, **kept, **more)
+    if "enum" in about or "options" in more:
+        known = more.pop("options", about.get("enum", ()))
+        choices = list(dict.fromkeys([*known, *([] if value is None else [value])]))
+        return ask(where.selectbox, label, choices, **kept, **{"index": None if "anyOf" in schema else 0} | more)
+    if about["type"] == "string":
+        return ask(where.text_input, label, **kept, **{"max_chars": about.get("maxLength", 500)} | more)
+    number = int if about["type"] == "integer" else float
+    bounds = {"min_value": about.get("minimum", about.get("exclusiveMinimum")), "max_value": about.get("maximum")}
+    bounds = {bound: number(min(max(end, -MOST_EXACT), MOST_EXACT)) for bound, end in bounds.items() if end is not None}
+    return ask(where.number_input, label, **kept, **{"value": None} | bounds | more)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import PurePath
+from typing import NoReturn
 
 import streamlit as st
 
 from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state
 from rubriclab.app.draft import Draft, draft, study_toml
-from rubriclab.app.forms import do_later, later, opened_step, preset, step
+from rubriclab.app.forms import ask, forget, open_row, open_step, opened_step, step, upload
 from rubriclab.app.frame import announce, faults, go, safe, verbatim
-from rubriclab.model.study import MAX_STUDY, Study, study_from_toml
+from rubriclab.data.sample import presets
+from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, read_study, study_from_toml
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
 from rubriclab.sinks.facts import AXES
 from rubriclab.sinks.text import order_title
@@ -21,14 +23,13 @@ STEPS = {1: ("Data", setup_data), 2: ("Rubric", setup_rubric), 3: ("Judge", setu
 
 def page() -> None:
     """Draws the page."""
-    do_later()
     st.title("Set up a run", anchor=False)
     st.markdown("Five steps. Every step has a default; change what you need.")
     held = draft()
     left, right = st.columns([2, 1], gap="large")
     with left:
         for number, (title, part) in STEPS.items():
-            ready = held.confirmed if number == 1 else number not in held.problems
+            ready = number not in held.problems and (number > 1 or bool(held.study.data and not held.unconfirmed))
             step(
                 number, title, part.summary(), opened=opened_step() == number, ready=ready, body=part.body
             )  # fmt: skip
@@ -44,22 +45,20 @@ def page() -> None:
 def _planned(held: Draft) -> tuple[Plan | None, str]:
     """The plan of the draft as far as there is one, and why it cannot be launched yet (empty: it can)."""
     _name(held)
-    if held.dataset is None:
-        return None, "First add your answers in step 1."
-    for number in sorted(held.problems):
+    for number in sorted(held.problems) if held.study.data else ():
         return None, held.problems[number]
     try:
         plan = held.plan()
     except LabError as fault:
         return None, str(fault)
-    return plan, "" if held.confirmed else "First confirm the columns in step 1."
+    return plan, "First confirm the columns in step 1." if held.unconfirmed else ""
 
 
 def _check(held: Draft, plan: Plan | None, blocked: str) -> None:
     """Step 5: what it costs, what it can find, its name, and the launch."""
     if plan is not None:
         _numbers(plan)
-    held.name = st.text_input("Name of the run", key="launch-name", max_chars=200, persist_state="session") or ""
+    st.text_input("Name of the run", key="launch-name", max_chars=200, persist_state="session")
     calls = sum(plan.planned) if plan else 0
     label = f"Launch: {count(calls, 'call')}" if plan else "Launch"
     pressed = st.button(
@@ -70,8 +69,10 @@ def _check(held: Draft, plan: Plan | None, blocked: str) -> None:
     elif pressed and plan is not None:
         with faults():
             run_id = state.manager().start(held.plan()).id
-            announce(f"Launched: {safe(held.name, 60)}.")
+            announce(f"Launched: {safe(held.study.name, 60)}.")
             go("runs", run=run_id)
+    if kept := _kept(held.study):
+        st.caption(safe(kept, 400))
     _prompt(plan)
     _study_file(held)
     st.caption("Nothing is sent before you launch. Your file stays here; the judge's server sees the prompts.")
@@ -79,14 +80,16 @@ def _check(held: Draft, plan: Plan | None, blocked: str) -> None:
 
 def _name(held: Draft) -> None:
     """A name from the data and what is reordered, until the user types another one."""
+    axis = held.study.design.axes[0]
     what = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}.get(
-        held.design.axes[0], AXES[held.design.axes[0]].lower()
+        axis, AXES[axis].lower()
     )
-    automatic = f"{shorten(held.dataset.name, 60)}, {what}" if held.dataset else ""
-    if st.session_state.get("launch-name", "") in ("", st.session_state.get("setup name", "")):
+    data = held.study.data
+    automatic = f"{shorten(PurePath(setup_data.name_of(data[0])).stem, 60)}, {what}" if data else ""
+    if st.session_state.get("launch-name", held.study.name) in ("", st.session_state.get("setup name", "")):
         st.session_state["launch-name"] = automatic
     st.session_state["setup name"] = automatic
-    held.name = st.session_state["launch-name"]
+    held.change(name=st.session_state.setdefault("launch-name", held.study.name))
 
 
 def _numbers(plan: Plan) -> None:
@@ -115,7 +118,7 @@ def _prompt(plan: Plan | None) -> None:
             st.caption("First add your answers in step 1.")
             return
         left, right = st.columns(2)
-        item = left.number_input("Answer", 1, len(plan.items), key=preset("prompt-item", 1)) - 1
+        item = ask(left.number_input, "Answer", 1, len(plan.items), key="prompt-item", start=1) - 1
         with faults():
             calls = plan.previews(int(item))
             order = right.selectbox(
@@ -130,66 +133,49 @@ def _prompt(plan: Plan | None) -> None:
 
 
 def _study_file(held: Draft) -> None:
-    """study.toml: to read, to take along, to load."""
-    fold = st.expander("study.toml", icon=":material/code:", key="launch-toml", on_change="rerun")
+    """study.toml: to read and to take along; a preset or a file to load."""
+    fold = st.expander("study.toml · Load a study", icon=":material/code:", key="launch-toml", on_change="rerun")
     if not fold.open:
         return
-    with fold:
-        if held.dataset is not None and not held.problems:
-            with faults():
-                text = study_toml(held.study())
-                st.code(text, language="toml", height=240)
-                st.download_button(
-                    "Download study.toml",
-                    text,
-                    file_name(held.name, ".toml"),
-                    "application/toml",
-                    on_click="ignore",
-                    icon=":material/download:",
-                )
-        file = st.file_uploader(
-            "Load a study.toml", type=["toml"], key=f"toml-upload-{st.session_state.get('setup toml count', 0)}",
-            max_upload_size=1,
-        )  # fmt: skip
+    with fold, faults():
+        if held.study.data and not held.problems:
+            text = study_toml(held.checked())
+            st.code(text, language="toml", height=240)
+            st.download_button(
+                "Download study.toml", text, file_name(held.study.name, ".toml"), "application/toml",
+                on_click="ignore", icon=":material/download:",
+            )  # fmt: skip
+        left, right = st.columns([2, 1], vertical_alignment="bottom")
+        known = presets()
+        name = left.selectbox("Load a study of a paper", list(known), key="toml-preset")
+        if right.button("Load", key="toml-load"):
+            load(read_study(known[name]))
+        file = upload("Load a study.toml", ["toml"], held, "toml", max_upload_size=1)
         if file is not None:
-            with faults():
-                if file.size > MAX_STUDY:
-                    raise LabError(f"A study file has at most {MAX_STUDY:,} bytes; this one has {file.size:,}.")
-                study = study_from_toml(file.getvalue().decode("utf-8", "replace"), "study.toml")
-                refuse_beyond_steps(study)
-                st.session_state["setup toml count"] = st.session_state.get("setup toml count", 0) + 1
-                announce("Loaded. Its data file has to be uploaded in step 1, unless it is the sample.")
-                later(load, study)
+            if file.size > MAX_STUDY:
+                raise LabError(f"A study file has at most {MAX_STUDY:,} bytes; this one has {file.size:,}.")
+            load(study_from_toml(file.getvalue().decode("utf-8", "replace"), "study.toml"))
 
 
-def refuse_beyond_steps(study: Study) -> None:
-    """Raises LabError for a study that the steps would cut down: what they cannot show they would leave out."""
-    beyond = [f"{len(study.data)} data sets"] * (len(study.data) > 1)
-    beyond += [f"reorder = {', '.join(study.design.axes)}"] * (len(study.design.axes) > 1)
-    beyond += [f"{name} varied" for name in study.design.vary.factors()]
-    if beyond:
-        raise LabError(
-            f"This study has {shorten('; '.join(beyond), 200)}, which the steps do not show. Start it as it is with "
-            "“rubriclab run study.toml” on this store: its run then stands under Runs."
-        )
-
-
-def load(study: Study) -> None:
-    """Let a study file fill the steps. Its data and rubric files are not read: they are on the user's machine."""
-    from rubriclab.data.sample import sample
-    from rubriclab.runs.loading import rubric_of_part
-
+def load(study: Study) -> NoReturn:
+    """Let a study fill the steps, whole: what no step shows is kept and launched all the same, and said."""
     held = draft()
-    if study.rubric is not None and study.rubric.criteria:
-        held.rubric = rubric_of_part(study, 0, Path())
-        setup_rubric.fill(held.rubric)
-    setup_judge.fill(study.judges)
-    setup_orders.fill(study.design)
+    held.study = study
+    held.unconfirmed.clear()
     held.problems.clear()
-    st.session_state["launch-name"] = study.name
-    held.sample = study.data[0].sample
-    if held.sample:
-        held.dataset, held.columns, held.confirmed = sample(), {}, True
-        st.session_state["setup step"] = 0
-    elif held.table is None:
-        st.session_state["setup step"] = 1
+    held.uploads.version += 1
+    forget("rubric-", "orders-", "launch-name", "setup name")
+    missing = next((number for number in range(len(study.data)) if not held.here(number)), None)
+    open_row("data", missing)
+    open_row("judge", None)
+    open_step(0 if missing is None else 1)
+    announce("Loaded." if missing is None else "Loaded. Its data are not here yet: see step 1.")
+    st.rerun()
+
+
+def _kept(study: Study) -> str:
+    """What the study holds that no step shows, in words; empty: nothing."""
+    parts = [f"{count(len(study.paper), 'table')} of a paper's numbers"] * bool(study.paper)
+    if study.reading != ReadingPart():
+        parts.append(f"how results are read ({study.reading.model_dump(exclude_defaults=True)})")
+    return f"Kept from the study file: {', '.join(parts)}." if parts else ""

@@ -1,109 +1,177 @@
-"""Step 1 of Set up: a file, the sample or finished judgments in; a data set (or a run of judgments) out."""
+"""Step 1 of Set up: files, the sample, public data sets or finished judgments in; the study's data (or a run) out."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from pathlib import PurePath
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from rubriclab.app import state
-from rubriclab.app.draft import draft
-from rubriclab.app.forms import column_select, open_step, preset, segments
+from rubriclab.app.draft import Draft, changed, draft, made, written
+from rubriclab.app.forms import ask, column_select, field, forget, listed, open_row, open_step, segments, upload
 from rubriclab.app.frame import announce, faults, go, safe
-from rubriclab.data.tables import SEPARATORS
+from rubriclab.app.setup_rubric import rubric_file
+from rubriclab.data.items import guess_columns
+from rubriclab.data.limits import MB
+from rubriclab.data.published import Published, fetched, published, sources
+from rubriclab.data.sample import sample, sample_rubric
+from rubriclab.data.tables import SEPARATORS, Table, read_table
 from rubriclab.model.data import DataSet
-from rubriclab.model.text import count, digest, shorten
+from rubriclab.model.study import DataPart, RubricPart
+from rubriclab.model.text import LabError, count, shorten
 
-if TYPE_CHECKING:
-    from rubriclab.data.tables import Table
-
-KINDS = {"file": "Upload a file", "sample": "Sample", "judgments": "Judgments made elsewhere"}
-ENDINGS = ["csv", "tsv", "txt", "xlsx", "json", "jsonl", "parquet"]
+KINDS = {
+    "file": "Upload a file", "sample": "Sample", "published": "Public data set", "judgments": "Judgments made elsewhere",
+}  # fmt: skip
+ENDINGS = ("csv", "tsv", "txt", "xlsx", "json", "jsonl", "parquet")
 COLUMNS = {"response": "Answer to score", "instruction": "Instruction (optional)", "human": "Human score (optional)"}
 MORE = {
-    "reference": "Reference answer",
-    "criterion": "Criterion",
-    "candidate": "Candidate (who wrote the answer)",
-    "rater": "Rater",
-    "prompt": "Group",
-    "item_id": "Id",
-}
-JUDGMENT_KINDS = {"scores": "Scores, options reordered", "criteria": "Scores, criteria reordered"}
+    "reference": "Reference answer", "criterion": "Criterion", "candidate": "Candidate (who wrote the answer)",
+    "rater": "Rater", "prompt": "Group", "item_id": "Id", "task": "Task", "block": "Text (under several criteria)",
+}  # fmt: skip
+JUDGMENT_KINDS = {
+    "scores": "Scores, options reordered", "criteria": "Scores, criteria reordered", "pairs": "Choices of two",
+    "lists": "Choices from lists", "responses": "Scores of several in a call",
+}  # fmt: skip
 ORDER = re.compile(r"-?\d+([ ,;>|]+-?\d+){2,}|[^|]+(\|[^|]+)+")
-JUDGMENT_LABELS = {
-    "item_id": "Id of the answer",
-    "text_id": "Id of the answer",
-    "ordering": "Order shown",
-    "score": "Score given",
-    "criterion": "Criterion",
-    "judge": "Judge",
-    "dataset": "Data set",
-    "prompt": "Group",
-    "repeat": "Repeat",
-    "human": "Human score",
-    "response": "Answer",
-    "instruction": "Instruction",
-}
+FURTHER = {
+    "criterion": "Criterion", "judge": "Judge", "dataset": "Data set", "prompt": "Group", "task": "Task",
+    "repeat": "Repeat", "human": "Human score", "response": "Answer", "instruction": "Instruction",
+}  # fmt: skip
+JUDGMENT_LABELS = FURTHER | {
+    "item_id": "Id of the answer", "text_id": "Id of the answer", "question_id": "Id of the question",
+    "ordering": "Order shown", "order": "Order shown", "first": "Shown first", "second": "Shown second",
+    "choice": "Choice: A, B, C for a tie", "winner": "Winner", "score": "Score given",
+}  # fmt: skip
 
 
 def summary() -> str:
     """What the closed step says."""
     held = draft()
-    if held.dataset is None or not held.confirmed:
-        return "no answers yet" if held.dataset is None else "columns not confirmed yet"
-    groups = len({item.prompt or item.item_id for item in held.dataset.items})
-    answers = count(len(held.dataset.items), "answer")
-    name = "Sample" if held.sample else shorten(held.file, 40)
-    return f"{name} · {answers}" + (f", {count(groups, 'group')}" if groups < len(held.dataset.items) else "")
+    data = held.study.data
+    if held.unconfirmed or not data:
+        return "columns not confirmed yet" if data else "no answers yet"
+    try:
+        items = [item for number in range(len(data)) for item in held.dataset(number).items]
+    except LabError as fault:
+        return str(fault)
+    groups = len({item.prompt or item.item_id for item in items})
+    name = shorten(name_of(data[0]), 40) if len(data) == 1 else count(len(data), "data set")
+    return f"{name} · {count(len(items), 'answer')}" + (f", {count(groups, 'group')}" if groups < len(items) else "")
+
+
+def name_of(part: DataPart) -> str:
+    """How a data set is called: by its name, else by where it comes from."""
+    return part.name or (sources()[part.published].title if part.published else part.file) or "Sample"
 
 
 def body() -> None:
-    """The open step."""
-    kind = segments("Where from?", KINDS, key="data-kind")
-    if kind == "sample":
-        _sample()
-    elif kind == "file":
-        table = _upload("data", "One answer per row: CSV, TSV, Excel, JSON or Parquet, up to 100 MB")
-        draft().table = table
-        if table is not None:
-            _columns(table)
-    else:
-        table = _upload("judged", "One judgment per row: CSV, TSV, Excel, JSON or Parquet, up to 100 MB")
-        if table is not None:
-            _judgments(table)
-
-
-def _upload(name: str, label: str) -> Table | None:
-    """An uploader, or the file that was uploaded with its size and ``Replace``; None: no file that can be read."""
-    kept = st.session_state.get(f"setup {name} table")
-    if kept is None:
-        file = st.file_uploader(
-            label, type=ENDINGS, key=f"{name}-upload-{st.session_state.get(f'setup {name} count', 0)}"
+    """The open step: the data sets that there are, and the form of the one that is open."""
+    held = draft()
+    data = held.study.data
+    rows = [f"**{safe(name_of(part), 60)}** :gray[{safe(_about(held, k), 250)}]" for k, part in enumerate(data)]
+    number = listed(rows, "data", held.remove_data)
+    if number is not None:
+        part = data[number] if number < len(data) else None
+        origin = "file" if part is None or part.file else "sample" if part.sample else "published"
+        kind = segments("Where from?", KINDS, key="data-kind", start=origin)
+        {"file": _file, "sample": _sample, "published": _published, "judgments": _judgments}[kind](
+            held, number, part if kind == origin else None
         )
-        if file is None:
-            return None
-        with st.spinner(f"Reading {safe(file.name, 60)} …"), faults():
-            from rubriclab.data.tables import read_table
+        if part is not None and kind == origin and held.here(number):
+            _more(held, number)
+    if data and not held.unconfirmed and (number is None or number < len(data)):
+        more = ("data", len(data))
+        st.button("Add another data set", icon=":material/add:", type="tertiary", on_click=open_row, args=more)
 
-            st.session_state[f"setup {name} table"] = read_table(file.getvalue(), file.name)
-            st.session_state[f"setup {name} file"] = file.name
+
+def _about(held: Draft, number: int) -> str:
+    rubric = held.study.data[number].rubric
+    own = f", judged by a rubric of its own: {rubric.name or rubric.file}" if rubric else ""
+    try:
+        return count(len(held.dataset(number).items), "answer") + own
+    except LabError as fault:
+        return str(fault)
+
+
+def _use(held: Draft, number: int, part: DataPart) -> None:
+    """Confirms a data set; then the steps close.
+
+    A published one alone brings its rubric with it. Beside others each has its own, and the study's is for the rest.
+    """
+    held.set_data(number, part, confirmed=True)
+    data = held.study.data
+    if len(data) == 1 and part.published:
+        held.set_rubric(None)
+    if len(data) > 1 and not held.study.design.vary.wording:
+        for k, other in enumerate(data):
+            if other.published and other.rubric is None and (held.study.rubric is None or k == number):
+                held.set_data(k, changed(other, rubric=_as_published(held, other)), confirmed=True)
+        if held.study.rubric is None and not all(other.published for other in data):
+            held.set_rubric(written(sample_rubric()))
+    forget("rubric-", "data-")
+    open_step(0)
+    st.rerun()
+
+
+def _as_published(held: Draft, part: DataPart) -> RubricPart:
+    """The rubric that a published data set brings, to be written into the study."""
+    return written(published(str(part.published), [held.uploads.table(name) for name in part.files])[1])
+
+
+# ---------------------------------------------------------------- a file
+
+
+def _file(held: Draft, number: int, part: DataPart | None) -> None:
+    name = part.file if part else ""
+    if part is not None and name in held.uploads.tables:
+        table = held.uploads.table(name)
+        if _head(table, name):
+            held.remove_data(number)
+            open_row("data", len(held.study.data))
             st.rerun()
-        return None
-    table: Table = kept
+        _columns(held, number, part, table)
+        return
+    if name:
+        st.markdown(f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here.")
+    read = _uploaded(held, "One answer per row")
+    if read is not None:
+        title = name or shorten(PurePath(read.name).name, 200)
+        while not name and title in {other.file for other in held.study.data}:
+            title = f"{PurePath(title).stem} (2){PurePath(title).suffix}"
+        held.uploads.add(title, read)
+        known = part is not None and number not in held.unconfirmed
+        held.set_data(number, part or made(DataPart, {"file": title}), confirmed=known)
+        forget("data-")
+        st.rerun()
+
+
+def _uploaded(held: Draft, what: str) -> Table | None:
+    """What was read of an uploaded file; None where there is none, or none that can be read."""
+    file = upload(f"{what}: CSV, TSV, Excel, JSON or Parquet, up to 100 MB", ENDINGS, held, "table")
+    if file is not None:
+        with st.spinner(f"Reading {safe(file.name, 60)} …"), faults():
+            return read_table(file.getvalue(), file.name)
+    return None
+
+
+def _head(table: Table, name: str) -> bool:
+    """The file, its size and first rows; True where it is to be replaced."""
     with st.container(horizontal=True, vertical_alignment="center"):
         separated = SEPARATORS.get(table.separator or "", "")
-        about = f"{count(table.size, 'row')}, {count(len(table.columns), 'column')}"
+        about = f"{count(len(table.rows), 'row')}, {count(len(table.columns), 'column')}"
         about += f", separated by {separated}" if separated else ""
-        file_name = safe(st.session_state[f"setup {name} file"], 60)
-        st.markdown(f":material/draft: **{file_name}** · {about}", width="content")
-        st.button("Replace", icon=":material/upload:", type="tertiary", on_click=_replace, args=(name,))
+        st.markdown(f":material/draft: **{safe(name, 60)}** · {about}", width="content")
+        replaced = st.button("Replace", icon=":material/upload:", type="tertiary")
     if table.note:
         st.caption(safe(table.note, 300))
-    _show_rows(table.columns, table.first(2), "The first two rows of the file")
-    return table
+    _show_rows(table.columns, table.rows[:2], "The first two rows of the file")
+    return replaced
 
 
 def _show_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], alt: str) -> None:
@@ -115,35 +183,24 @@ def _show_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], alt: str) 
     st.dataframe(pd.DataFrame(cut, columns=names), hide_index=True, alt=alt)
 
 
-def _replace(name: str) -> None:
-    st.session_state[f"setup {name} table"] = None
-    st.session_state[f"setup {name} count"] = st.session_state.get(f"setup {name} count", 0) + 1
-    if name == "data":
-        held = draft()
-        held.table = None
-        if not held.sample:
-            held.dataset, held.confirmed = None, False
-
-
-def _columns(table: Table) -> None:
-    from rubriclab.data.items import guess_columns
-
-    held = draft()
-    guess = guess_columns(table, held.rubric)
-    mark = digest(list(table.columns), table.size)[:8]
+def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
+    """Which column is what: guessed, changed, and confirmed by one click."""
+    guess = guess_columns(table, held.rubric(number))
+    before = {role: value for role, value in (guess.columns | part.columns).items() if value}
+    human = before.pop("human", [])
+    people = [human] if isinstance(human, str) else list(human)
     columns = list(table.columns)
-    if not guess.matched:
+    if not guess.matched and not part.columns:
         st.markdown("We could not match your column names, so we guessed from the contents. **Is this right?**")
     chosen: dict[str, Any] = {}
 
     def choose(role: str, label: str) -> None:
-        chosen[role] = column_select(
-            label, columns, _first(guess.columns.get(role)), key=f"data-{role}-{mark}",
-            why=guess.reasons.get(role, ""), optional=role != "response",
-        )  # fmt: skip
+        start = _first(people if role == "human" else before.get(role))
+        why, optional = guess.reasons.get(role, ""), role != "response"
+        chosen[role] = column_select(label, columns, start, key=f"data-{role}", why=why, optional=optional)
 
-    for (role, label), part in zip(COLUMNS.items(), st.columns(3), strict=True):
-        with part:
+    for (role, label), where in zip(COLUMNS.items(), st.columns(3), strict=True):
+        with where:
             choose(role, label)
     groups = st.container()
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -151,118 +208,193 @@ def _columns(table: Table) -> None:
         with st.popover("More columns", icon=":material/view_column:", type="tertiary"):
             for role, label in MORE.items():
                 choose(role, label)
-            human = guess.columns.get("human")
-            further = st.multiselect(
-                "Further human scores", columns, format_func=lambda name: shorten(name, 60), persist_state="session",
-                key=preset(f"data-humans-{mark}", human[1:] if isinstance(human, list) else []),
-            )  # fmt: skip
-    chosen["human"] = [name for name in dict.fromkeys([chosen["human"], *further]) if name]
-    mapped = {role: value for role, value in chosen.items() if value}
-    file = st.session_state["setup data file"]
+            further = ask(st.multiselect, "Further human scores", columns, key="data-humans", start=people[1:])
+    given = [name for name in dict.fromkeys([chosen.pop("human"), *further]) if name]
+    mapped = {role: name for role, name in chosen.items() if name}
+    if pressed or (mapped, given) != (before, people):
+        none = {role: "" for role in guess.columns if role not in mapped}
+        part = changed(part, columns=none | mapped | {"human": given})
+        held.set_data(number, part, confirmed=False)
     with groups, faults():
-        held.confirmed = held.confirmed and not held.sample and mapped == held.columns
-        held.dataset = None
-        held.dataset = _dataset(table, mapped, file.rsplit(".", 1)[0])
-        held.columns, held.sample, held.file = mapped, False, file
-        left_out = held.dataset.origin.rpartition("; ")[2]
-        st.caption(groups_sentence(held.dataset) + (f" {left_out}." if left_out.endswith("left out") else ""))
+        dataset = held.dataset(number)
+        left_out = dataset.origin.rpartition("; ")[2]
+        st.caption(groups_sentence(dataset) + (f" {left_out}." if left_out.endswith("left out") else ""))
         if pressed:
-            held.confirmed = True
-            open_step(0)
-            st.rerun()
-
-
-def _dataset(table: Table, columns: dict[str, Any], name: str) -> DataSet:
-    """The items of a table by these columns; made once for each choice of columns."""
-    from rubriclab.data.items import items_of
-
-    kept, by, made = st.session_state.get("setup data made", (None, None, None))
-    if kept is not table or by != columns:
-        made = items_of(table, columns, name=name)
-        st.session_state["setup data made"] = table, columns, made
-    assert isinstance(made, DataSet)
-    return made
+            _use(held, number, part)
 
 
 def groups_sentence(dataset: DataSet) -> str:
     """How many answers there are to how many instructions, and what that means."""
     prompts = [item.prompt or "" for item in dataset.items]
-    groups = len(set(prompts))
+    groups, answers = len(set(prompts)), count(len(prompts), "answer")
     if not any(prompts):
-        return f"{count(len(prompts), 'answer')}. No instruction repeats, so each answer counts by itself."
+        return f"{answers}. No instruction repeats, so each answer counts by itself."
     if groups < len(prompts):
-        return (
-            f"{count(len(prompts), 'answer')} to {count(groups, 'instruction')}. Answers to one instruction count as "
-            "one group."
-        )
-    return f"{count(len(prompts), 'answer')}, each to an instruction of its own."
+        return f"{answers} to {count(groups, 'instruction')}. Answers to one instruction count as one group."
+    return f"{answers}, each to an instruction of its own."
 
 
-def _sample() -> None:
-    from rubriclab.data.sample import sample
+# ---------------------------------------------------------------- the sample, public data sets
 
+
+def _sample(held: Draft, number: int, _part: DataPart | None) -> None:
     dataset = sample()
-    st.markdown(
-        f"{count(len(dataset.items), 'short answer')} to everyday tasks, of varied quality, that come with the lab."
-    )
-    rows = [(item.instruction, item.response) for item in dataset.items[:2]]
-    _show_rows(("Instruction", "Answer"), rows, "The first two answers of the sample")
-    st.caption(groups_sentence(dataset))
+    answers = count(len(dataset.items), "short answer")
+    st.markdown(f"{answers} to everyday tasks, of varied quality, that come with the lab.")
+    _show_items(dataset)
     if st.button("Use the sample", icon=":material/check:", type="primary"):
-        held = draft()
-        held.dataset, held.sample, held.columns, held.file, held.confirmed = dataset, True, {}, "", True
-        open_step(0)
-        st.rerun()
+        _use(held, number, DataPart(sample=True))
 
 
-def _judgments(table: Table) -> None:
+def _show_items(dataset: DataSet) -> None:
+    rows = [(item.instruction, item.response) for item in dataset.items[:2]]
+    _show_rows(("Instruction", "Answer"), rows, "The first two answers")
+    st.caption(groups_sentence(dataset))
+
+
+def _published(held: Draft, number: int, part: DataPart | None) -> None:
+    """A data set as its authors published it: fetched by a button, or the user's own copies, whose columns are checked."""
+    titles = [about.title for about in sources().values()]
+    names = {
+        name: f"{about.title}, {name}" if titles.count(about.title) > 1 else about.title
+        for name, about in sources().items()
+    }
+    start = part.published if part else next(iter(names))
+    name = ask(st.selectbox, "Data set", list(names), key="data-set", start=start, format_func=names.__getitem__)
+    about = sources()[name]
+    st.markdown(safe(about.about))
+    origins = ", ".join(f"github.com/{'/'.join(file.path.split('/')[:2])} ({file.title})" for file in about.files)
+    st.caption(f"Licence: {safe(about.licence)}. From {safe(origins)}.")
+    absent = [file for file in about.files if not file.here()]
+    unknown = [file.title for file in absent if not file.sha256]
+    if part is not None and part.published == name and (part.files or not absent):
+        _show_items(held.dataset(number))
+    elif unknown:
+        st.caption(f"{safe(', '.join(unknown))} cannot be fetched: no hash of it is known. Upload your own copy.")
+    elif absent:
+        with faults():
+            _fetch(about, sum(file.size for file in absent))
+    elif st.button("Use this data set", icon=":material/check:", type="primary", key="data-use"):
+        _use(held, number, made(DataPart, {"published": name}))
+    label = f"Or upload your own copy: {safe(', '.join(file.title for file in about.files))}"
+    files = upload(label, [*ENDINGS, "gz"], held, name, accept_multiple_files=True)
+    if files and st.button("Use these files", icon=":material/check:", key="data-own"):
+        with st.spinner("Reading …"):
+            tables = {shorten(PurePath(file.name).name, 200): read_table(file.getvalue(), file.name) for file in files}
+            published(name, list(tables.values()))  # raises for columns that are not those of this data set
+        for title, table in tables.items():
+            held.uploads.add(title, table)
+        _use(held, number, made(DataPart, {"published": name, "files": list(tables)}))
+
+
+def _fetch(about: Published, size: int) -> None:
+    """Fetches what is not here, with its progress; a fault of the network is said in words."""
+    if not st.button(f"Fetch {size / MB:.1f} MB", icon=":material/download:", type="primary", key="data-fetch"):
+        return
+    bar, before = st.progress(0.0, text="Asking github.com …"), 0
+    for file in about.files:
+        if not file.here():
+            fetched(file, partial(_show, bar, size, before))
+            before += file.size
+    st.rerun()
+
+
+def _show(bar: Any, size: int, before: int, came: int) -> None:
+    bar.progress(min(1.0, (before + came) / size), f"{(before + came) / MB:.1f} of {size / MB:.1f} MB")
+
+
+def _more(held: Draft, number: int) -> None:
+    """What a data set may have besides: a name, a sample, some candidates, a rubric of its own."""
+    part = held.study.data[number]
+    with st.popover("Name, sample and rubric", icon=":material/tune:", type="tertiary"):
+        values: dict[str, Any] = {
+            "name": field(part, "name", "Name of the data set", key="data", placeholder=name_of(part)),
+            "take": field(part, "take", "Only so many answers, drawn", key="data", placeholder="all"),
+            "seed": field(part, "seed", "Seed of the draw", key="data"),
+        }
+        known = {*part.candidates, *(item.candidate for item in held.dataset(number).items if item.candidate)}
+        if known:
+            start = list(part.candidates)
+            values["candidates"] = ask(
+                st.multiselect, "Only the answers of", sorted(known), key="data-candidates", start=start
+            )
+        before = _first(part.columns.get("human")) or ""
+        if part.published:
+            label = "Scores in place of people's: their column"
+            gold = ask(st.text_input, label, key="data-gold", start=before, max_chars=200)
+            values |= {} if gold == before else {"columns": {"human": gold} if gold else {}}
+        if part.rubric and st.button("Judge it by the rubric of step 2"):
+            values["rubric"] = None
+        if (
+            part.published
+            and held.study.rubric
+            and not part.rubric
+            and st.button("Judge it by its rubric as published")
+        ):
+            values["rubric"] = _as_published(held, part)
+        if (file := rubric_file("A rubric of its own", held, "own")) is not None:
+            values["rubric"] = written(file[1])
+        now = changed(part, **values)
+        if now != part:
+            held.set_data(number, now, confirmed=number not in held.unconfirmed)
+            st.rerun()
+
+
+# ---------------------------------------------------------------- judgments made elsewhere
+
+
+def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
     """Finished judgments: the columns, then straight to Results."""
     from rubriclab.data.scores import REQUIRED, column_names, guess_kind, read_judgments
 
+    table: Table | None = st.session_state.get("setup judged")
+    if table is None or _head(table, table.name):
+        st.session_state["setup judged"] = None if table else _uploaded(held, "One judgment per row")
+        if table or st.session_state["setup judged"]:
+            forget("judged-")
+            held.uploads.version += 1
+            st.rerun()
+        return
     columns = list(table.columns)
-    mark = digest(columns, table.size)[:8]
-    guess = column_names(table, None, None)
-    guessed = guess_kind(table, guess)
-    kind_key = preset(f"judged-kind-{mark}", guessed if guessed in JUDGMENT_KINDS else "scores")
-    kind = segments("What was reordered?", JUDGMENT_KINDS, key=kind_key, hidden=False)
+    start = guess_kind(table, column_names(table, None, None))
+    kind = segments("What was reordered?", JUDGMENT_KINDS, key="judged-kind", start=start, hidden=False)
     guess = column_names(table, kind, None)
-    st.caption("Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria with | between.")
+    st.caption("Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria and candidates with | between.")
     needed = REQUIRED[kind]  # type: ignore[index]
-    further = [role for role in JUDGMENT_LABELS if role not in needed and not role.endswith("_id")]
     chosen: dict[str, str | None] = {}
 
     def choose(role: str) -> None:
         start = _first(guess.get(role)) or (_order_column(table) if role == "ordering" else None)
-        chosen[role] = column_select(JUDGMENT_LABELS[role], columns, start, key=f"judged-{kind}-{role}-{mark}")
+        chosen[role] = column_select(JUDGMENT_LABELS[role], columns, start, key=f"judged-{kind}-{role}")
 
-    for role, part in zip(needed, st.columns(len(needed)), strict=True):
-        with part:
+    for role, where in zip(needed, st.columns(len(needed)), strict=True):
+        with where:
             choose(role)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        button = st.empty()
-        with st.popover("More columns", icon=":material/view_column:", type="tertiary"):
-            for role in further:
-                choose(role)
     missing = [JUDGMENT_LABELS[role] for role in needed if not chosen[role]]
-    if button.button(
-        "Open results", icon=":material/grid_on:", type="primary", disabled=bool(missing), key="judged-open"
-    ):
-        with faults(), st.spinner("Reading the judgments …"):
-            made = read_judgments(table, kind, {role: name for role, name in chosen.items() if name})
-            run_id = state.store().add_table(made)
-            announce("Kept as a run of its own.")
-            go("results", run=run_id)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button(
+            "Open results", icon=":material/grid_on:", type="primary", disabled=bool(missing), key="judged-open"
+        )
+        with st.popover("More columns", icon=":material/view_column:", type="tertiary"):
+            for role in FURTHER:
+                if role not in needed:
+                    choose(role)
     if missing:
         st.caption(f"First choose: {', '.join(missing)}.")
+    if pressed:
+        with st.spinner("Reading the judgments …"):
+            judged = read_judgments(table, kind, {role: name for role, name in chosen.items() if name})
+            run_id = state.store().add_table(judged)
+        announce("Kept as a run of its own.")
+        go("results", run=run_id)
 
 
 def _order_column(table: Table) -> str | None:
     """The first column whose first cell lists three things or more."""
-    listed = (
-        name for name, cell in zip(table.columns, table.first(1)[0], strict=True) if ORDER.fullmatch(cell.strip())
-    )
-    return next(listed, None)
+    cells = table.rows[0] if len(table.rows) else []
+    orders = (name for name, cell in zip(table.columns, cells, strict=True) if ORDER.fullmatch(cell.strip()))
+    return next(orders, None)
 
 
-def _first(value: str | list[str] | None) -> str | None:
+def _first(value: str | Sequence[str] | None) -> str | None:
     return value if isinstance(value, str) else (value[0] if value else None)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import streamlit as st
-from pydantic import ValidationError
 
 from rubriclab.app import state
-from rubriclab.app.draft import draft
-from rubriclab.app.forms import preset, segments
+from rubriclab.app.draft import changed, draft
+from rubriclab.app.forms import ask, field, listed, open_row, segments
 from rubriclab.app.frame import faults, safe, verbatim
 from rubriclab.judges.keys import read_key
 from rubriclab.judges.probe import JudgeReport, find_servers, models_of, test_judge
@@ -18,7 +17,6 @@ from rubriclab.judges.simulated import read_effects
 from rubriclab.judges.vllm import VllmServer, why_not
 from rubriclab.judges.weights import CATALOGUE
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.study import problems
 from rubriclab.model.text import LabError, shorten
 
 WHERE = {"machine": "On this machine", "api": "API or server", "simulated": "Simulated"}
@@ -29,7 +27,7 @@ PROVIDERS = {
     "OpenRouter": ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "Ollama": ("http://localhost:11434/v1", ""),
 }
-EFFORTS = ["", "none", "minimal", "low", "medium", "high"]
+EFFORTS = ["none", "minimal", "low", "medium", "high"]
 
 
 def summary() -> str:
@@ -37,128 +35,115 @@ def summary() -> str:
     held = draft()
     if 3 in held.problems:
         return held.problems[3]
-    where = {"embedded": "on this machine", "vllm": "vLLM", "openai": "API or server", "simulated": "simulated"}
-    if len(held.judges) == 1:
-        return f"{shorten(held.judges[0].name, 50)} · {where[held.judges[0].kind]}"
-    return ", ".join(shorten(judge.name, 30) for judge in held.judges)
+    judges = held.study.judges
+    if len(judges) == 1:
+        where = {"embedded": "on this machine", "vllm": "vLLM", "openai": "API or server", "simulated": "simulated"}
+        return f"{shorten(judges[0].name, 50)} · {where[judges[0].kind]}"
+    return ", ".join(shorten(judge.name, 30) for judge in judges)
 
 
 def body() -> None:
-    """The open step: the judges that were added, then the form of one more."""
+    """The open step: the judges that there are, and the form of the one that is open."""
     held = draft()
     held.problems.pop(3, None)
-    kept: list[JudgeSettings] = st.session_state.setdefault("setup judges", [])
-    for number, judge in enumerate(kept):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{safe(judge.name, 60)}** :gray[{safe(judge.model, 60)}]", width="stretch")
-            st.button("Remove", key=f"judge-remove-{number}", type="tertiary", on_click=_remove, args=(number,))
+    rows = [f"**{safe(judge.name, 60)}** :gray[{safe(judge.model, 60)}]" for judge in held.study.judges]
+    number = listed(rows, "judge", _remove)
     tested: JudgeReport | None = None
-    form = not kept or st.session_state.get("setup another", False)
-    judges = list(kept)
-    if form:
+    if number is not None:
+        others = [judge for k, judge in enumerate(held.study.judges) if k != number]
         try:
-            judge = _form({other.name for other in kept})
+            judge = _form(held.study.judges[number], {other.name for other in others})
+            held.change(judges=(*held.study.judges[:number], judge, *held.study.judges[number + 1 :]))
         except LabError as fault:
             held.problems[3] = str(fault)
             st.markdown(f":orange[{safe(str(fault))}]")
-        else:
-            judges.append(judge)
-    if judges:
-        held.judges = tuple(judges)
-    fine = 3 not in held.problems
     with st.container(horizontal=True):
-        if form and fine:
-            tested = _tested(judges[-1])
+        if number is not None and 3 not in held.problems:
+            tested = _tested(held.study.judges[number])
         st.button(
-            "Add another judge",
-            icon=":material/add:",
-            type="tertiary",
-            disabled=not fine,
-            on_click=_add,
-            args=(judges,),
-        )
-        if form and kept:
-            st.button("Leave this one out", type="tertiary", on_click=_leave_out)
+            "Add another judge", icon=":material/add:", type="tertiary", disabled=3 in held.problems, on_click=_add,
+            key="judge-another",
+        )  # fmt: skip
     if tested is not None:
         _report(tested)
 
 
-def fill(judges: tuple[JudgeSettings, ...]) -> None:
-    """Put the judges of a study file in place of what was chosen."""
-    st.session_state["setup judges"], st.session_state["setup another"] = list(judges), False
-    draft().judges = judges
-
-
-def _add(judges: list[JudgeSettings]) -> None:
-    st.session_state["setup judges"], st.session_state["setup another"] = judges, True
-    taken = {judge.model for judge in judges}
-    st.session_state["judge-embedded"] = next((name for name in CATALOGUE if name not in taken), "smollm2-135m")
-    st.session_state["judge-name"] = ""
+def _add() -> None:
+    """One more judge: the next of the small models, until another one is chosen."""
+    held = draft()
+    taken = {judge.model for judge in held.study.judges}
+    model = next((name for name in CATALOGUE if name not in taken), "smollm2-135m")
+    judge = JudgeSettings(name=_other_name(model, {known.name for known in held.study.judges}), model=model)
+    held.change(judges=(*held.study.judges, judge))
+    open_row("judge", len(held.study.judges) - 1)
 
 
 def _remove(number: int) -> None:
-    kept = st.session_state["setup judges"]
-    st.session_state["setup judges"] = kept[:number] + kept[number + 1 :]
-    st.session_state["setup another"] = st.session_state.get("setup another", False) and len(kept) > 1
+    held = draft()
+    kept = tuple(judge for k, judge in enumerate(held.study.judges) if k != number)
+    held.change(judges=kept or (JudgeSettings(name="smollm2-135m"),))
 
 
-def _leave_out() -> None:
-    st.session_state["setup another"] = False
+def _other_name(model: str, names: set[str]) -> str:
+    """A name for results that no other judge has."""
+    name = shorten(model.rsplit("/", 1)[-1], 80)
+    while name in names:
+        name = f"{name} (2)"
+    return name
 
 
-def _form(names: set[str]) -> JudgeSettings:
+def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
     """The fields of one judge. Raises LabError for settings that cannot be."""
-    kind = segments("Where does the judge run?", WHERE, key="judge-where")
+    where = {"openai": "api", "simulated": "simulated"}.get(judge.kind, "machine")
+    kind = segments("Where does the judge run?", WHERE, key="judge-where", start=where)
     if kind == "machine":
-        kind = segments("Which model?", HERE, key="judge-here")
-    draw = {"embedded": _embedded, "vllm": _vllm, "api": _server, "simulated": _simulated}[kind]
-    try:
-        values = draw()
-        values = _fold(values["model"] or "judge", names) | values
-        if not values["model"]:
-            raise LabError("First choose the judge's model in step 3.")
-        return JudgeSettings(**values)
-    except ValidationError as fault:
-        raise LabError(problems(fault)) from None
+        here = "vllm" if judge.kind == "vllm" else "embedded"
+        kind = segments("Which model?", HERE, key="judge-here", start=here)
+    values = {"embedded": _embedded, "vllm": _vllm, "api": _server, "simulated": _simulated}[kind](judge)
+    if not values.get("model", judge.model):
+        raise LabError("First choose the judge's model in step 3.")
+    if values.get("kind", judge.kind) != judge.kind:  # what the other kind of judge needed is nothing to this one
+        kept = {"name", "temperature", "max_tokens", "reasoning_effort", "price_input", "price_output"}
+        judge = JudgeSettings(**judge.model_dump(include=kept))
+    settings = changed(judge, **values)
+    return changed(settings, **_fold(settings, names))
 
 
-def _embedded() -> dict[str, Any]:
-    model = st.selectbox(
-        "Model", list(CATALOGUE), key="judge-embedded", persist_state="session",
-        help="No key, no server, no graphics card.",
-    )  # fmt: skip
+def _embedded(judge: JudgeSettings) -> dict[str, Any]:
+    start = judge.model if judge.model in CATALOGUE else next(iter(CATALOGUE))
+    about = "No key, no server, no graphics card."
+    model = ask(st.selectbox, "Model", list(CATALOGUE), key="judge-embedded", start=start, help=about)
     weights = CATALOGUE[model]
     ready = "It is on this machine already." if weights.present() else "It is downloaded once, on the first call."
     st.caption(f"{safe(weights.about)} {ready}")
-    return {"kind": "embedded", "model": model, "concurrency": 1}
+    return {"model": model} | ({} if judge.kind == "embedded" else {"kind": "embedded", "concurrency": 1})
 
 
-def _server() -> dict[str, Any]:
+def _server(judge: JudgeSettings) -> dict[str, Any]:
     left, right = st.columns(2)
-    left.selectbox(
-        "Provider", list(PROVIDERS), key="judge-provider", on_change=_provider_chosen, persist_state="session"
-    )
-    address = right.text_input(
-        "Base URL", key=preset("judge-url", PROVIDERS["OpenAI-compatible server"][0]), max_chars=500,
-        persist_state="session",
-    )  # fmt: skip
+    provider, api = next(iter(PROVIDERS)), judge.kind == "openai"
+    ask(left.selectbox, "Provider", list(PROVIDERS), key="judge-provider", start=provider, on_change=_provider_chosen)
+    start = judge.base_urls[0] if judge.base_urls else PROVIDERS[provider][0]
+    address = ask(right.text_input, "Base URL", key="judge-url", start=start, max_chars=500)
     left, right = st.columns(2)
-    variable = right.text_input(
-        "Environment variable with the key (optional)", key=preset("judge-key", ""), max_chars=100,
-        placeholder="OPENAI_API_KEY", persist_state="session",
+    variable = ask(
+        right.text_input, "Environment variable with the key (optional)", key="judge-key", start=judge.key_env or "",
+        max_chars=100, placeholder="OPENAI_API_KEY",
         help="The variable's name, never the key itself. It is read where the lab runs.",
     )  # fmt: skip
     # Raises where the variable is not set, or is not meant for judges.
     read_key(JudgeSettings(name="this judge", key_env=variable or None))
     known, why = _models(address, variable) if address.startswith(("http://", "https://")) else ([], "")
-    model = left.selectbox(
-        "Model", known, index=0 if len(known) == 1 else None, key="judge-model", accept_new_options=True,
-        placeholder="Choose or type a model", persist_state="session",
+    own = judge.model if api else known[0] if len(known) == 1 else None
+    model = ask(
+        left.selectbox, "Model", list(dict.fromkeys([*known, *([own] if own else [])])), key="judge-model",
+        start=own, index=None, accept_new_options=True, placeholder="Choose or type a model",
         help="Read from the server." if known else "The server named no models; type the name.",
     )  # fmt: skip
     if why:
         st.caption(safe(why, 300))
-    return {"kind": "openai", "model": model or "", "base_urls": (address,), "key_env": variable or None}
+    addresses = (address, *judge.base_urls[1:])
+    return {"kind": "openai", "model": model or "", "base_urls": addresses, "key_env": variable or None}
 
 
 def _provider_chosen() -> None:
@@ -175,7 +160,7 @@ def _models(address: str, variable: str) -> tuple[list[str], str]:
         return [], str(fault)
 
 
-def _vllm() -> dict[str, Any]:
+def _vllm(judge: JudgeSettings) -> dict[str, Any]:
     """vLLM: found where it runs, or started here."""
     if served():
         raise LabError(
@@ -196,9 +181,10 @@ def _vllm() -> dict[str, Any]:
         return {"kind": server.kind, "model": model, "base_urls": (server.base_url,)}
     if servers is not None:
         st.caption("No server answers on this machine.")
-    model = st.text_input(
-        "Model", key=preset("judge-vllm-model", ""), placeholder="Qwen/Qwen3-8B", max_chars=300, persist_state="session"
-    )
+    elif judge.kind == "vllm" and judge.base_urls:
+        st.caption(f"{safe(judge.model, 100)} at {safe(', '.join(judge.base_urls), 200)}.")
+        return {}
+    model = ask(st.text_input, "Model", key="judge-vllm-model", start="", placeholder="Qwen/Qwen3-8B", max_chars=300)
     reason = why_not()
     if st.button("Start vLLM", icon=":material/play_arrow:", disabled=bool(reason) or not model, key="judge-start"):
         with faults():
@@ -246,50 +232,48 @@ PLANTED = {
 }
 
 
-def _simulated() -> dict[str, Any]:
+def _simulated(judge: JudgeSettings) -> dict[str, Any]:
     st.caption("No model: answers are made up with the effects that you plant. Every result of it is labelled.")
     parts = st.columns(3)
-    options = {
-        name: parts[number % 3].number_input(
-            label, value=start, step=0.1, key=f"judge-planted-{name}", help=caption, persist_state="session"
-        )
-        for number, (name, (label, start, caption)) in enumerate(PLANTED.items())
-    }
+    own = judge.kind == "simulated"
+    options = dict(judge.options) if own else {}
+    for number, (name, (label, start, caption)) in enumerate(PLANTED.items()):
+        before, key = options.get(name, start), f"judge-planted-{name}"
+        value = ask(parts[number % 3].number_input, label, key=key, start=float(before), step=0.1, help=caption)
+        if value != before or not own:
+            options[name] = value
     read_effects(JudgeSettings(name="simulated", kind="simulated", options=options))  # raises for what cannot be
-    return {"kind": "simulated", "model": "simulated", "options": options}
+    return {"kind": "simulated", "model": judge.model if own else "simulated", "options": options}
 
 
 FOLD: dict[str, tuple[str, dict[str, Any]]] = {
-    "temperature": ("Temperature", {"min_value": 0.0, "max_value": 2.0, "step": 0.1, "value": 0.0}),
-    "max_tokens": ("Longest answer, tokens", {"min_value": 1, "max_value": 100_000, "placeholder": "as needed"}),
-    "concurrency": ("Calls at once, at most", {"min_value": 1, "max_value": 2_048, "value": 8}),
-    "rpm": ("Calls a minute, at most", {"min_value": 1.0, "placeholder": "no limit"}),
-    "timeout": ("Seconds a call, at most", {"min_value": 1.0, "max_value": 3_600.0, "value": 120.0}),
-    "price_input": ("Price, million tokens sent", {"min_value": 0.0, "placeholder": "none"}),
-    "price_output": ("Price, million tokens received", {"min_value": 0.0, "placeholder": "none"}),
+    "reasoning_effort": ("Reasoning effort", {"options": EFFORTS, "placeholder": "server's own"}),
+    "temperature": ("Temperature", {"step": 0.1, "placeholder": "server's own"}),
+    "max_tokens": ("Longest answer, tokens", {"placeholder": "as needed"}),
+    "concurrency": ("Calls at once, at most", {}),
+    "rpm": ("Calls a minute, at most", {"placeholder": "no limit"}),
+    "timeout": ("Seconds a call, at most", {}),
+    "price_input": ("Price, million tokens sent", {"placeholder": "none"}),
+    "price_output": ("Price, million tokens received", {"placeholder": "none"}),
 }
 
 
-def _fold(model: str, names: set[str]) -> dict[str, Any]:
-    """Name, temperature, length, effort, pace and prices; empty: the server's own."""
-    name = shorten(model.rsplit("/", 1)[-1], 80)
-    while name in names:
-        name = f"{name} (2)"
+def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
+    """Name, temperature, length, effort, pace and prices; empty: the server's own. What no field shows is said."""
+    name = _other_name(judge.model, names)
+    start = "" if judge.name == name else judge.name
     with st.expander("Temperature, length, reasoning, pace and prices", icon=":material/tune:"):
         parts = st.columns(3)
-        typed = parts[0].text_input(
-            "Name in results", key="judge-name", placeholder=name, max_chars=100, persist_state="session"
+        typed = ask(
+            parts[0].text_input, "Name in results", key="judge-name", start=start, max_chars=100, placeholder=name
         )
-        effort = parts[1].selectbox(
-            "Reasoning effort", EFFORTS, format_func=lambda word: word or "server's own", key="judge-effort",
-            persist_state="session",
-        )  # fmt: skip
-        values: dict[str, Any] = {"name": (typed or "").strip() or name, "reasoning_effort": effort or None}
-        for number, (field, (label, options)) in enumerate(FOLD.items()):
-            values[field] = parts[(number + 2) % 3].number_input(
-                label, key=f"judge-{field}", persist_state="session", **({"value": None} | options)
-            )
-    return {field: value for field, value in values.items() if value is not None or field == "temperature"}
+        values: dict[str, Any] = {"name": (typed or "").strip() or name}
+        for number, (setting, (label, options)) in enumerate(FOLD.items(), 1):
+            values[setting] = field(judge, setting, label, parts[number % 3], key="judge", **options)
+        kept = judge.model_dump(include={"top_p", "seed", "extra", "ca_file"}, exclude_defaults=True)
+        if kept:
+            st.caption(f"Kept from the study file: {safe(str(kept), 300)}")
+    return values
 
 
 def _tested(judge: JudgeSettings) -> JudgeReport | None:

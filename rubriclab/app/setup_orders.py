@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from pathlib import PurePath
+from typing import Any, get_args
 
 import streamlit as st
-from pydantic import ValidationError
 
-from rubriclab.app.draft import Draft, draft
-from rubriclab.app.forms import preset
+from rubriclab.app import setup_references
+from rubriclab.app.draft import Draft, changed, draft, made, written
+from rubriclab.app.forms import ask, field
 from rubriclab.app.frame import safe
+from rubriclab.app.setup_judge import EFFORTS
+from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.model.data import Rubric
-from rubriclab.model.orders import ALL_WITHOUT_ASKING, MAX_CALLS, STRATEGIES, Strategy, StrategyKind
-from rubriclab.model.study import DesignPart, StrategyPart, problems
+from rubriclab.model.orders import ALL_WITHOUT_ASKING, MAX_CALLS, RANDOM_CALLS, STRATEGIES, Strategy, StrategyKind
+from rubriclab.model.study import DesignPart, IdStyle, StrategyPart, VaryPart
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.facts import AXES
+from rubriclab.study.options import FACTORS
 
 CAPTIONS: dict[str, str] = {
     "options": "One criterion a call.",
@@ -40,145 +45,122 @@ def summary() -> str:
     held = draft()
     if 4 in held.problems:
         return held.problems[4]
-    names = [
-        STRATEGIES[part.kind].title if part.name in ("", part.kind) else part.name for part in held.design.strategies
-    ]
-    if held.design.axes[0] == "bare":
-        return f"A bare score, asked {count(held.design.repeats, 'time')}"
-    what = AXES[held.design.axes[0]].lower().replace("two answers", "pairs")
-    times = {1: "each once", 2: "every order twice"}.get(
-        held.design.repeats, f"every order {held.design.repeats} times"
-    )
-    return f"{', '.join(shorten(name, 30) for name in names)} orders of the {what}, {times}"
+    design = held.study.design
+    names = [STRATEGIES[part.kind].title if part.name in ("", part.kind) else part.name for part in design.strategies]
+    factors = ", ".join(FACTOR_LABELS.get(name, name).lower() for name in design.vary.factors())
+    varied = f"; varied: {factors}" if factors else ""
+    if design.axes == ("bare",):
+        return f"A bare score, asked {count(design.repeats, 'time')}{varied}"
+    what = " and ".join(AXES[axis].lower().replace("two answers", "pairs") for axis in design.axes if axis != "bare")
+    what += ", and bare scores" * ("bare" in design.axes)
+    times = {1: "each once", 2: "every order twice"}.get(design.repeats, f"every order {design.repeats} times")
+    return f"{', '.join(shorten(name, 30) for name in names)} orders of the {what}, {times}{varied}"
 
 
 def body() -> None:
     """The open step."""
     held = draft()
-    rubric = held.rubric
-    assert rubric is not None
     held.problems.pop(4, None)
-    reorder = _reorder(held, rubric)
-    repeats = int(st.session_state.get("orders-repeats", held.design.repeats))
     try:
-        more = _comparison(held, reorder)
-        listed = _listed(rubric, reorder, more.get("k", 4))
-        strategies = _strategies(listed, reorder, repeats) if listed else (StrategyPart(kind="fixed"),)
-        with st.expander("Repeats, seed and answer format", icon=":material/tune:"):
-            left, middle, right = st.columns(3)
-            repeats = left.number_input(
-                "How often each order is asked", 1, 100, key=preset("orders-repeats", held.design.repeats),
-                persist_state="session",
-                help="Twice or more: the difference within one order is the judge's own noise.",
-            )  # fmt: skip
-            seed = middle.number_input(
-                "Seed", 0, 2**31, key=preset("orders-seed", held.design.seed), persist_state="session"
-            )
-            answer = right.selectbox(
-                "Answer format", list(ANSWERS), format_func=lambda kind: ANSWERS[kind],
-                key=preset("orders-answer", held.design.answer), persist_state="session",
-            )  # fmt: skip
-        chosen = {
-            "reorder": reorder,
-            "strategies": strategies,
-            "repeats": int(repeats),
-            "answer": answer,
-            "seed": int(seed),
-        }
-        held.design = DesignPart(**chosen, **more)
-    except ValidationError as fault:
-        held.problems[4] = problems(fault)
+        rubric = held.rubric()
+        axes = _axes(held, rubric)
+        shape = next((axis for axis in axes if axis != "bare"), "bare")
+        values: dict[str, Any] = {"reorder": axes[0] if len(axes) == 1 else axes} | _comparison(held, axes)
+        listed = _listed(rubric, shape, values.get("k", held.study.design.k))
+        if listed:
+            values["strategies"] = _strategies(held.study.design, listed, shape)
+        values |= _repeats(held.study.design)
+        values["vary"] = _vary(held, rubric, axes)
+        held.change(design=changed(held.study.design, **values))
     except LabError as fault:
         held.problems[4] = str(fault)
-    if 4 in held.problems:
         st.error(safe(held.problems[4]), icon=":material/error:")
+    if held.study.data:
+        setup_references.fold(held)
 
 
-def fill(design: DesignPart) -> None:
-    """Put the design of a study file in place of what was chosen."""
-    draft().design = design
-    st.session_state["orders-reorder"] = design.axes[0]
-    st.session_state["orders-repeats"], st.session_state["orders-seed"] = design.repeats, design.seed
-    st.session_state["orders-answer"], st.session_state["orders-k"] = design.answer, design.k
-    st.session_state["orders-tie"], st.session_state["orders-baseline"] = design.tie, design.baseline
-    st.session_state["orders-template"] = design.template
-    kinds = {part.kind: part for part in design.strategies}
-    for kind in STRATEGIES:
-        st.session_state[f"orders-{kind}"] = kind in kinds
-    for kind in ("custom", "min-bias"):
-        if kind in kinds:
-            st.session_state[f"orders-{kind}-text"] = "\n".join(" | ".join(map(str, o)) for o in kinds[kind].orders)
-    if "random" in kinds and kinds["random"].calls:
-        st.session_state["orders-random-calls"] = kinds["random"].calls
+def _repeats(design: DesignPart) -> dict[str, Any]:
+    with st.expander("Repeats, seed and answer format", icon=":material/tune:"):
+        left, right = st.columns(2)
+        about = "Twice or more: the difference within one order is the judge's own noise."
+        part = "A share below 1, or so many questions of each task; the others are asked once in each order."
+        form = {"format_func": ANSWERS.__getitem__}
+        return {
+            "repeats": field(design, "repeats", "How often each order is asked", left, key="orders", help=about),
+            "repeats_on": field(
+                design, "repeats_on", "Repeats only on", right, key="orders", placeholder="all questions", help=part
+            ),
+            "answer": field(design, "answer", "Answer format", left, key="orders", **form),
+            "seed": field(design, "seed", "Seed", right, key="orders"),
+        }
 
 
-def _reorder(held: Draft, rubric: Rubric) -> str:
-    """What a call lists; what this rubric or these data cannot have is greyed out with the reason."""
+def _axes(held: Draft, rubric: Rubric) -> list[str]:
+    """What a call lists, once or several times; what this rubric or these data cannot have is greyed out with the reason."""
     reasons = _impossible(held, rubric)
     for number, kind in enumerate(CAPTIONS, 1):
         if kind in reasons:
-            label = f'.st-key-orders-reorder [data-testid="stRadioGroup"] > div:nth-child({number}) label'
+            label = f'.st-key-orders-axis [data-testid="stRadioGroup"] > div:nth-child({number}) label'
             st.html(f"<style>{label} {{ opacity: 0.5; pointer-events: none; }}</style>")
-    if st.session_state.get("orders-reorder") in reasons:
-        st.session_state["orders-reorder"] = "options"
-    scores = rubric.criteria[0].scores
-    own = held.design.axes[0]
-    chosen = st.radio(
-        "What changes order?",
-        list(CAPTIONS),
-        format_func=lambda kind: f"Score options ({scores[0]} to {scores[-1]})" if kind == "options" else AXES[kind],
+    scores, own = rubric.criteria[0].scores, held.study.design.axes
+    titles = AXES | {"options": f"Score options ({scores[0]} to {scores[-1]})"}
+    first = ask(
+        st.radio, "What changes order?", list(CAPTIONS), key="orders-axis", start=own[0], format_func=titles.__getitem__,
         captions=[reasons.get(kind, caption) for kind, caption in CAPTIONS.items()],
-        key=preset("orders-reorder", "options" if own in reasons else own),
-        persist_state="session",
-    )
-    return str(chosen) if chosen and chosen not in reasons else "options"
+    )  # fmt: skip
+    others = [kind for kind in CAPTIONS if kind != first and (kind not in reasons or kind in own)]
+    st.session_state["orders-also"] = [kind for kind in st.session_state.get("orders-also", own[1:]) if kind in others]
+    also = ask(
+        st.multiselect, "On the same answers also", others, key="orders-also", start=[], format_func=AXES.__getitem__,
+        placeholder="nothing else",
+    )  # fmt: skip
+    for axis in (first, *also):
+        if axis in reasons:
+            raise LabError(reasons[axis])
+    return [first, *also]
 
 
 def _impossible(held: Draft, rubric: Rubric) -> dict[str, str]:
     """Axis -> why it cannot be chosen: what is missing, and the step that adds it."""
     reasons = {} if len(rubric.criteria) > 1 else {"criteria": "Needs two or more criteria: add one in step 2."}
-    if held.dataset is not None and len(held.dataset.items) < 2:
+    if not held.study.data:
+        return reasons
+    if len(held.dataset().items) < 2:
         reasons["responses"] = "Needs two answers or more: add them in step 1."
     most = len(_candidates(held)[1])
     for kind, needed in (("pairs", 2), ("lists", 3)):
-        if held.dataset is not None and most < needed:
+        if most < needed and not held.study.data[0].sample:
             words = "two" if needed == 2 else "three"
             reasons[kind] = f"Needs answers of {words} candidates to one instruction: name their column in step 1."
     return reasons
 
 
 def _candidates(held: Draft) -> tuple[list[str], set[str]]:
-    """(all candidates, those of the instruction that has most of them)."""
+    """(all candidates, those of the instruction that has most of them), of the first data set."""
     groups: dict[str, set[str]] = {}
-    for item in held.dataset.items if held.dataset else ():
+    for item in held.dataset().items if held.study.data else ():
         if item.candidate:
             groups.setdefault(item.prompt or item.instruction, set()).add(item.candidate)
     return sorted(set().union(*groups.values())), max(groups.values(), key=len, default=set())
 
 
-def _comparison(held: Draft, reorder: str) -> dict[str, Any]:
+def _comparison(held: Draft, axes: Sequence[str]) -> dict[str, Any]:
     """What a call that shows several answers needs besides: how many, ties, a baseline, the prompt."""
-    more: dict[str, Any] = {}
-    if reorder in ("lists", "responses"):
-        most = len(_candidates(held)[1]) if reorder == "lists" and held.dataset else 20
-        least = 3 if reorder == "lists" else 2
-        key = preset("orders-k", min(held.design.k, max(least, most)))
-        st.session_state[key] = min(max(st.session_state[key], least), max(least, most))
-        more["k"] = int(st.number_input("Answers in a call", least, max(least, most), key=key, persist_state="session"))
-    if reorder in ("pairs", "lists"):
+    design, more = held.study.design, dict[str, Any]()
+    if {"lists", "responses"} & {*axes}:
+        least = 3 if "lists" in axes else 2
+        most = max(least, len(_candidates(held)[1])) if "lists" in axes and held.study.data else 20
+        st.session_state["orders-k"] = min(max(st.session_state.get("orders-k", design.k), least), most)
+        more["k"] = field(design, "k", "Answers in a call", key="orders", min_value=least, max_value=most)
+    if {"pairs", "lists"} & {*axes}:
         left, middle, right = st.columns([1, 1.2, 1.6], vertical_alignment="bottom")
-        more["tie"] = left.checkbox("A tie may be answered", key=preset("orders-tie", True), persist_state="session")
-        names = ["", *_candidates(held)[0]]
-        if st.session_state.get("orders-baseline", "") not in names:
-            st.session_state["orders-baseline"] = ""
-        more["baseline"] = middle.selectbox(
-            "Compare only with", names, format_func=lambda name: shorten(name, 40) or "all with all",
-            key=preset("orders-baseline", held.design.baseline), persist_state="session",
+        more["tie"] = field(design, "tie", "A tie may be answered", left, key="orders")
+        more["baseline"] = field(
+            design, "baseline", "Compare only with", middle, key="orders", options=["", *_candidates(held)[0]],
+            format_func=lambda name: shorten(name, 40) or "all with all",
         )  # fmt: skip
-        more["template"] = right.selectbox(
-            "Prompt", list(TEMPLATES), format_func=TEMPLATES.__getitem__,
-            key=preset("orders-template", held.design.template),
-            persist_state="session",
+        more["template"] = field(
+            design, "template", "Prompt", right, key="orders", format_func=TEMPLATES.__getitem__
         )  # fmt: skip
     return more
 
@@ -192,55 +174,67 @@ def _listed(rubric: Rubric, reorder: str, k: int) -> list[int | str]:
     return [] if reorder == "bare" else list(range(1, (2 if reorder == "pairs" else k) + 1))
 
 
-def _strategies(shown: list[int | str], reorder: str, repeats: int) -> tuple[StrategyPart, ...]:
+def _strategies(design: DesignPart, shown: list[int | str], axis: str) -> tuple[StrategyPart, ...]:
     """The chosen strategies, each with its calls beside it. Raises LabError for orders that are none."""
     st.markdown(":small[Ordering strategies]")
-    parts, fault = [], ""
+    parts: list[StrategyPart] = []
+    fault = ""
+    repeats = int(st.session_state.get("orders-repeats", design.repeats))
     for kind, about in STRATEGIES.items():
+        same = [part for part in design.strategies if part.kind == kind] or [StrategyPart(kind=kind)]
         recommended = ", every order twice (recommended)" if kind == "balanced" and repeats == 2 else ""
-        chosen = st.checkbox(
-            f"**{about.title}**{recommended} :gray[· {_calls(kind, shown, repeats, reorder)}]", help=about.caption,
-            key=preset(f"orders-{kind}", kind in {part.kind for part in draft().design.strategies}),
-            persist_state="session",
+        left, right = st.columns([3, 1], vertical_alignment="center")
+        calls = same[0].calls
+        words = count(calls, "call") + " an answer" if calls else _calls(kind, shown, repeats, axis)
+        chosen = ask(
+            left.checkbox, f"**{about.title}**{recommended} :gray[· {words}]", key=f"orders-{kind}",
+            start=same[0] in design.strategies, help=about.caption,
         )  # fmt: skip
         if not chosen:
             continue
         try:
-            parts.append(StrategyPart(kind=kind, **_detail(kind, shown)))
+            calls = field(
+                same[0], "calls", f"Calls of {about.title}", right, key=f"orders-{kind}", placeholder="calls",
+                label_visibility="collapsed",
+            )  # fmt: skip
+            parts.append(changed(same[0], **{"calls": calls} | _detail(same[0], shown)))
         except LabError as error:
             fault = fault or str(error)
+        parts += same[1:]
+        for part in same[1:]:
+            st.caption(f"and as the study file says: {safe(part.name, 60)}, {count(part.calls or 0, 'call')}")
     if fault:
         raise LabError(fault)
     if not parts:
         raise LabError("Choose at least one ordering strategy in step 4.")
-    return tuple(parts)
+    before = [part.name or part.kind for part in design.strategies]
+    ranks = {name: rank for rank, name in enumerate(before)}  # the first is the one that factors are asked under
+    return tuple(sorted(parts, key=lambda part: ranks.get(part.name or part.kind, len(ranks))))
 
 
-def _detail(kind: StrategyKind, shown: Sequence[int | str]) -> dict[str, Any]:
-    """What a strategy needs beside its kind: how many random orders, or the orders themselves."""
-    if kind == "random":
-        calls = st.number_input(
-            "Random orders of an answer, each asked once", 1, 1_000, key=preset("orders-random-calls", 10),
-            persist_state="session",
-        )  # fmt: skip
-        return {"calls": int(calls)}
-    if kind == "all" and len(shown) > ALL_WITHOUT_ASKING:
+def _detail(part: StrategyPart, shown: Sequence[int | str]) -> dict[str, Any]:
+    """What a strategy needs beside its kind and calls: the orders themselves, a number of calls where they are many."""
+    if part.kind == "all" and len(shown) > ALL_WITHOUT_ASKING:
         total = math.factorial(len(shown))
         if total > MAX_CALLS:
             raise LabError(
                 f"All orders of {len(shown)} would be {total:,} calls an answer; at most {MAX_CALLS:,} are possible."
             )
         return {"calls": total}
-    if kind in ("custom", "min-bias"):
-        typed = st.text_area(
-            "Orders, one a line" if kind == "custom" else "The order that a probe showed to be least biased",
-            key=preset(f"orders-{kind}-text", " | ".join(map(str, reversed(shown))) if kind == "custom" else ""),
-            placeholder=" | ".join(map(str, shown)), height=90, max_chars=10_000, persist_state="session",
-        )  # fmt: skip
-        orders = tuple(tuple(_names(line, shown)) for line in (typed or "").splitlines() if line.strip())
-        Strategy(kind, kind, 1, None, orders).asked(list[Any](shown))  # raises for what is no order
-        return {"orders": orders}
-    return {}
+    if part.kind not in ("custom", "min-bias"):
+        return {}
+    before = "\n".join(" | ".join(map(str, order)) for order in part.orders)
+    default = " | ".join(map(str, reversed(shown))) if part.kind == "custom" else ""
+    typed = ask(
+        st.text_area, "Orders, one a line" if part.kind == "custom" else "The order that a probe showed to be least biased",
+        key=f"orders-{part.kind}-text", start=before or default, placeholder=" | ".join(map(str, shown)), height=90,
+        max_chars=10_000,
+    )  # fmt: skip
+    if typed == before and part.orders:
+        return {}
+    orders = tuple(tuple(_names(line, shown)) for line in (typed or "").splitlines() if line.strip())
+    Strategy(part.kind, part.kind, 1, None, orders).asked(list[Any](shown))  # raises for what is no order
+    return {"orders": orders}
 
 
 def _names(line: str, shown: Sequence[int | str]) -> list[int | str]:
@@ -259,7 +253,7 @@ def _calls(kind: StrategyKind, shown: Sequence[Any], repeats: int, reorder: str)
     """How many orders, and calls an answer, in words."""
     about = STRATEGIES[kind]
     if about.drawn:
-        return f"{st.session_state.get('orders-random-calls', 10)} calls an answer"
+        return f"{RANDOM_CALLS} calls an answer"
     if about.orders is None:
         return "as many as you list"
     if kind == "balanced" and reorder in ("pairs", "lists"):  # the rotations alone (study/choices.py)
@@ -269,3 +263,87 @@ def _calls(kind: StrategyKind, shown: Sequence[Any], repeats: int, reorder: str)
         return "too many orders"
     times = 1 if kind == "all" and len(shown) > 4 else repeats
     return f"{count(len(orders), 'order')}, {count(len(orders) * times, 'call')} an answer"
+
+
+# ---------------------------------------------------------------- factors
+
+
+FACTOR_LABELS = {
+    "ids": "Score labels",
+    "reference": "Reference answer shown",
+    "scale": "Number of scores",
+    "wording": "Wording of the rubric",
+    "temperature": "Temperature",
+    "reasoning_effort": "Reasoning effort",
+}
+
+
+def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
+    """The factors of the study, the levels of each; the first level is the baseline."""
+    vary = held.study.design.vary
+    fold = st.expander("Vary", icon=":material/alt_route:", key="orders-vary", expanded=bool(vary.factors()))
+    with fold:
+        st.caption("Two levels or more of what you vary. The first is the baseline; type a level that is not listed.")
+        wordings = _wordings(held, rubric)
+        known: dict[str, Sequence[Any]] = {
+            "ids": get_args(IdStyle),
+            "reference": [0, *rubric.criteria[0].scores],
+            "scale": range(2, 11),
+            "wording": wordings,
+            "temperature": [0.0, 0.3, 0.6, 1.0],
+            "reasoning_effort": EFFORTS,
+        }
+        values: dict[str, Any] = {}
+        columns = st.columns(2)
+        for number, (name, levels) in enumerate(known.items()):
+            if getattr(vary, name) or set(FACTORS.get(name, axes)) & {*axes}:
+                with columns[number % 2]:
+                    values[name] = _levels(name, getattr(vary, name), levels)
+        fields = ask(
+            st.multiselect, "Fields of the request", list(vary.extra), key="orders-extra", start=list(vary.extra),
+            accept_new_options=True, placeholder="chat_template_kwargs.enable_thinking",
+            help="Sent to a server with every call; dots lead into a field. Of its levels true and false switch it.",
+        )  # fmt: skip
+        values["extra"] = {name: _levels(f"extra.{name}", vary.extra.get(name, ()), [True, False]) for name in fields}
+        values["crossed"] = field(vary, "crossed", "All combinations of the levels", key="orders-vary")
+    own = held.study.rubric
+    if own is not None and own.name in values.get("wording", ()):
+        held.change(rubrics=held.study.rubrics | {own.name: own})
+    return made(VaryPart, {name: value for name, value in values.items() if value})
+
+
+def _levels(name: str, before: Sequence[Any], known: Sequence[Any]) -> tuple[Any, ...]:
+    """The levels of one factor as they were chosen or typed. Raises LabError for a single one."""
+    label, key = FACTOR_LABELS.get(name, name), f"orders-vary-{name}"
+    text = lambda level: json.dumps(level) if isinstance(level, bool) else shorten(str(level), 40)  # noqa: E731
+    chosen = ask(
+        st.multiselect, label, list(dict.fromkeys([*before, *known])), key=key, start=list(before), format_func=text,
+        accept_new_options=True, placeholder="not varied",
+    )  # fmt: skip
+    if len(chosen) == 1 or (name.startswith("extra.") and not chosen):
+        raise LabError(f"{shorten(label)}: choose two levels or more; the first is the baseline.")
+    return tuple(_level(level) if isinstance(level, str) and level not in known else level for level in chosen)
+
+
+def _level(typed: str) -> Any:
+    """What was typed as a level: a number, true or false, else a word."""
+    try:
+        value = json.loads(typed.strip())
+    except ValueError:
+        return typed
+    return value if isinstance(value, bool | int | float) else typed
+
+
+def _wordings(held: Draft, rubric: Rubric) -> list[str]:
+    """Names of the rubrics that can be varied: the study's own first, then uploaded ones, kept in the study itself."""
+    study = held.study
+    if (file := rubric_file("Another wording of the rubric", held, "wording")) is not None:
+        missing = [name for name in study.design.vary.wording if name not in (*study.rubrics, *held.uploads.rubrics)]
+        named = [name for name in missing if PurePath(name).name == file[0]]
+        if named:
+            held.uploads.add(named[0], file[1])
+        else:
+            held.change(rubrics=study.rubrics | {file[0]: written(file[1])})
+        st.rerun()
+    own = study.rubric.file or study.rubric.name if study.rubric else rubric.name
+    return list(dict.fromkeys([*study.design.vary.wording, own, *study.rubrics]))

@@ -1,53 +1,64 @@
-"""Step 2 of Set up: a ready-made rubric, a file or a typed table in; a rubric out."""
+"""Step 2 of Set up: a ready-made rubric, a file or a typed table in; the study's rubric out."""
 
 from __future__ import annotations
 
 import pandas as pd
 import streamlit as st
 
-from rubriclab.app.draft import draft
-from rubriclab.app.forms import editor, fill_editor, later, preset, segments
-from rubriclab.app.frame import faults, safe
+from rubriclab.app.draft import Draft, draft, written
+from rubriclab.app.forms import ask, editor, forget, segments, upload
+from rubriclab.app.frame import safe
+from rubriclab.data.rubrics import read_rubric
+from rubriclab.data.sample import sample_rubrics
 from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.text import NBSP
 
-KINDS = {"ready": "Ready-made", "own": "Write or paste"}
+KINDS = {"ready": "Ready-made", "own": "Write or paste", "data": "Comes with the data"}
 MOST_CRITERIA = 12
 COLUMNS = {
     "Score": st.column_config.NumberColumn(width="small", step=1, required=True, format="%d"),
     "Description": st.column_config.TextColumn(width="large"),
+    "Label": st.column_config.TextColumn(width="small"),
 }
 
 
 def summary() -> str:
     """What the closed step says."""
-    rubric = draft().rubric
-    if 2 in draft().problems or rubric is None:
-        return draft().problems.get(2, "no rubric yet")
+    held = draft()
+    try:
+        rubric = held.rubric()
+    except LabError as fault:
+        return held.problems.get(2, str(fault))
     options = count(len(rubric.criteria[0].options), "score option")
     criteria = f"{len(rubric.criteria)} criteria, " if len(rubric.criteria) > 1 else ""
-    return f"{shorten(rubric.name, 50)} · {criteria}{options}"
+    own = sum(part.rubric is not None for part in held.study.data)
+    others = f"; {count(own, 'data set')} with a rubric of its own" if own else ""
+    return held.problems.get(2, f"{shorten(rubric.name, 50)} · {criteria}{options}{others}")
 
 
 def body() -> None:
     """The open step."""
     held = draft()
     held.problems.pop(2, None)
-    if segments("Which rubric?", KINDS, key="rubric-kind") == "ready":
-        from rubriclab.data.sample import sample_rubrics
-
-        ready = {_title(rubric): rubric for rubric in sample_rubrics()}
-        held.rubric = ready[st.selectbox("Rubric", list(ready), key="rubric-ready", persist_state="session")]
-        for criterion in held.rubric.criteria:
-            _shown(criterion)
-        st.button("Change its words", icon=":material/edit:", type="tertiary", on_click=fill, args=(held.rubric,))
-        return
-    if "setup criteria" not in st.session_state and held.rubric is not None:
-        later(fill, held.rubric)
-    _file()
+    ready = {_title(rubric): rubric for rubric in sample_rubrics()}
+    now = next((title for title, rubric in ready.items() if held.study.rubric == written(rubric)), None)
+    start = "data" if held.study.rubric is None else "ready" if now else "own"
+    kind = segments("Which rubric?", KINDS, key="rubric-kind", start=start)
     try:
-        held.rubric = _typed()
+        if kind == "own":
+            _own(held)
+            return
+        if kind == "data":
+            st.caption("The rubric that the sample or a public data set brings; a preference needs none.")
+            held.set_rubric(None)
+        else:
+            title = ask(st.selectbox, "Rubric", list(ready), key="rubric-ready", start=now or next(iter(ready)))
+            held.set_rubric(written(ready[title]))
+        for criterion in held.rubric().criteria:
+            _shown(criterion)
+        words = (held.rubric(),)
+        st.button("Change its words", icon=":material/edit:", type="tertiary", on_click=_into_table, args=words)
     except LabError as fault:
         held.problems[2] = str(fault)
         st.error(safe(str(fault)), icon=":material/error:")
@@ -58,16 +69,11 @@ def _title(rubric: Rubric) -> str:
     return rubric.name if criteria == 1 else f"{rubric.name}, {count(criteria, 'criterion', 'criteria')}"
 
 
-def fill(rubric: Rubric) -> None:
+def _into_table(rubric: Rubric) -> None:
     """Put a rubric into the table to edit."""
+    forget("rubric-")
+    draft().set_rubric(written(rubric))
     st.session_state["rubric-kind"] = "own"
-    st.session_state["rubric-name"] = rubric.name
-    st.session_state["setup criteria"] = len(rubric.criteria)
-    for number, criterion in enumerate(rubric.criteria):
-        st.session_state[f"rubric-criterion-{number}"] = criterion.name
-        st.session_state[f"rubric-about-{number}"] = criterion.description
-        rows = [{"Score": option.score, "Description": option.description} for option in criterion.options]
-        fill_editor(pd.DataFrame(rows), key=f"rubric-options-{number}")
 
 
 def _shown(criterion: Criterion) -> None:
@@ -75,77 +81,84 @@ def _shown(criterion: Criterion) -> None:
     st.markdown("  \n".join([f"**{safe(criterion.name, 80)}**: {safe(criterion.description, 400)}", *options]))
 
 
-def _file() -> None:
-    """A rubric as a file fills the table below."""
+def rubric_file(label: str, held: Draft, name: str) -> tuple[str, Rubric] | None:
+    """An uploader of rubrics: the file's name and what was read of it, once. Raises LabError for what is no rubric."""
+    file = upload(
+        f"{label}: YAML, JSON or CSV", ("yaml", "yml", "json", "csv"), held, f"{name}-rubric", max_upload_size=2
+    )
+    if file is None:
+        return None
+    rubric = read_rubric(file.getvalue(), file.name)
+    held.uploads.version += 1
+    return shorten(file.name, 100), rubric
+
+
+def _own(held: Draft) -> None:
+    """The table to edit, or a file that fills it. The study's rubric stays as it is until something is changed."""
+    named = held.study.rubric.file if held.study.rubric else ""
+    missing = bool(named) and named not in held.uploads.rubrics
+    if missing:
+        st.markdown(f"The study names **{safe(named, 100)}**, which is on your machine. Upload it here.")
     with st.popover("From a file", icon=":material/upload:", type="tertiary"):
-        file = st.file_uploader(
-            "YAML, JSON or CSV with the columns criterion, score, description",
-            type=["yaml", "yml", "json", "csv"],
-            max_upload_size=2,
-            key=f"rubric-upload-{st.session_state.get('setup rubric count', 0)}",
-        )
-        if file is not None:
-            with faults():
-                from rubriclab.data.rubrics import read_rubric
+        file = rubric_file("With the columns criterion, score and description", held, "study")
+    if file is not None:
+        forget("rubric-")
+        if missing:
+            held.uploads.add(named, file[1])
+        else:
+            held.set_rubric(written(file[1]))
+        st.rerun()
+    start = held.rubric(None)
+    typed = _typed(start)
+    if typed != start:
+        held.set_rubric(written(typed))
 
-                rubric = read_rubric(file.getvalue(), file.name)
-                st.session_state["setup rubric count"] = st.session_state.get("setup rubric count", 0) + 1
-                later(fill, rubric)
 
-
-def _typed() -> Rubric:
-    """The rubric as it stands in the fields. Raises LabError for one that is none."""
-    number_of = int(st.session_state.get("setup criteria", 1))
+def _typed(start: Rubric) -> Rubric:
+    """The rubric as it stands in the fields, which begin with ``start``. Raises LabError for one that is none."""
+    number_of = int(st.session_state.setdefault("rubric-criteria", len(start.criteria)))
     left, right = st.columns([1, 2])
-    name = left.text_input("Name", key="rubric-name", max_chars=200, persist_state="session") or ""
+    name = ask(left.text_input, "Name", key="rubric-name", start=start.name, max_chars=200) or ""
     criteria = []
     for number in range(number_of):
+        blank = Criterion(
+            f"Criterion {number + 1}", tuple(Option(option.score) for option in start.criteria[0].options)
+        )
+        known = start.criteria[number] if number < len(start.criteria) else blank
+        title = name if known.name == start.name else known.name
         if number_of > 1:
             left, right = st.columns([1, 2])
-            title = left.text_input(
-                f"Criterion {number + 1}", key=f"rubric-criterion-{number}", max_chars=200, persist_state="session"
-            )
-        else:
-            title = name
-        about = right.text_input(
-            "What is judged?", key=preset(f"rubric-about-{number}", ""), max_chars=2_000, persist_state="session"
-        )
-        rows = editor(
-            pd.DataFrame({"Score": [1, 2, 3, 4, 5], "Description": [""] * 5}), key=f"rubric-options-{number}",
-            num_rows="dynamic", hide_index=True, column_config=COLUMNS, alt="Scores and what they stand for",
+            title = ask(left.text_input, blank.name, key=f"rubric-name-{number}", start=known.name, max_chars=200)
+        key = f"rubric-about-{number}"
+        about = ask(right.text_input, "What is judged?", key=key, start=known.description, max_chars=2_000)
+        rows = [(option.score, option.description, option.label) for option in known.options]
+        shown = [*COLUMNS][: 3 if any(option.label for option in known.options) else 2]
+        edited = editor(
+            pd.DataFrame(rows, columns=[*COLUMNS])[shown], key=f"rubric-options-{number}", num_rows="dynamic",
+            hide_index=True, column_config=COLUMNS, alt="Scores and what they stand for",
         )  # fmt: skip
-        criteria.append(Criterion((title or "").strip() or f"Criterion {number + 1}", _options(rows), about or ""))
+        criteria.append(Criterion((title or "").strip() or blank.name, _options(edited), about or ""))
     with st.container(horizontal=True):
         full = number_of >= MOST_CRITERIA
-        st.button("Add a criterion", icon=":material/add:", type="tertiary", on_click=_more, disabled=full)
+        st.button("Add a criterion", icon=":material/add:", type="tertiary", on_click=_number, args=(1,), disabled=full)
         if number_of > 1:
-            st.button("Remove the last", icon=":material/remove:", type="tertiary", on_click=_fewer)
+            st.button("Remove the last", icon=":material/remove:", type="tertiary", on_click=_number, args=(-1,))
     return Rubric(name.strip() or "My rubric", tuple(criteria))
 
 
 def _options(rows: pd.DataFrame) -> tuple[Option, ...]:
     """The rows of the table that have a score. Raises LabError for scores that are no whole numbers."""
     options = []
-    for score, description in rows[["Score", "Description"]].itertuples(index=False):
+    for row in rows.to_dict("records"):
+        score = row["Score"]
         if pd.isna(score):
             continue
         if float(score) != int(score):
             raise LabError(f"The score {score} is no whole number: use 1, 2, 3 and so on.")
-        options.append(Option(int(score), "" if pd.isna(description) else str(description)))
+        texts = [row.get(name, "") for name in ("Description", "Label")]
+        options.append(Option(int(score), *("" if pd.isna(text) else str(text) for text in texts)))
     return tuple(options)
 
 
-def _more() -> None:
-    number = int(st.session_state.get("setup criteria", 1))
-    if number == 1:
-        st.session_state["rubric-criterion-0"] = st.session_state.get("rubric-name", "")
-    st.session_state[f"rubric-criterion-{number}"] = f"Criterion {number + 1}"
-    first = st.session_state.get("rubric-options-0 now")
-    if first is not None:
-        rows = first[["Score"]].copy()
-        fill_editor(rows.assign(Description=""), key=f"rubric-options-{number}")
-    st.session_state["setup criteria"] = number + 1
-
-
-def _fewer() -> None:
-    st.session_state["setup criteria"] = int(st.session_state["setup criteria"]) - 1
+def _number(change: int) -> None:
+    st.session_state["rubric-criteria"] += change

@@ -13,7 +13,7 @@ import time
 import tomllib
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -24,7 +24,7 @@ from rubriclab.data.outfiles import write_atomically
 from rubriclab.data.published_readers import READERS
 from rubriclab.data.rubrics import rubric_of, yaml_value
 from rubriclab.data.sample import data_path
-from rubriclab.data.tables import read_table
+from rubriclab.data.tables import Table, read_table
 from rubriclab.model.data import DataSet, Rubric
 from rubriclab.model.text import LabError, shorten
 
@@ -36,15 +36,25 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A file at ``owner/repository/commit/path``; ``sha256`` of its bytes: without it the file is not fetched."""
+    """A file at ``owner/repository/commit/path``, of ``size`` bytes; without their ``sha256`` it is not fetched."""
 
     path: str
     sha256: str = ""
     name: str = ""
+    size: int = 0
 
     @property
     def title(self) -> str:
         return self.name or PurePath(self.path).name
+
+    @property
+    def cached(self) -> Path:
+        """Where it lies in the cache folder once it was fetched."""
+        return cache_folder() / f"{self.sha256[:12]}-{self.title}"
+
+    def here(self) -> bool:
+        """Whether it was fetched, and is as it was."""
+        return self.cached.is_file() and hashlib.sha256(self.cached.read_bytes()).hexdigest() == self.sha256
 
 
 @dataclass(frozen=True)
@@ -70,7 +80,7 @@ def sources() -> Mapping[str, Published]:
     }
 
 
-def published(name: str, files: tuple[Path, ...] = (), gold: tuple[str, ...] = ()) -> tuple[DataSet, Rubric]:
+def published(name: str, files: Sequence[Path | Table] = (), gold: tuple[str, ...] = ()) -> tuple[DataSet, Rubric]:
     """The items and the rubric of a published data set; ``files``: the user's own copies, in any order.
 
     ``gold``: columns of another model's scores to take where no person rated. Raises LabError for an unknown name, for
@@ -86,7 +96,8 @@ def published(name: str, files: tuple[Path, ...] = (), gold: tuple[str, ...] = (
             f"{about.title} is not fetched: {missing[0].title} has no known hash. Get {_sources(about)} and name what you "
             f"have, as files = [{', '.join(repr(file.title) for file in about.files)}]."
         )
-    tables = [read_table(path, path.name) for path in files or map(fetched, about.files)]
+    given = files or [fetched(file) for file in about.files]
+    tables = [file if isinstance(file, Table) else read_table(file, file.name) for file in given]
     try:
         items, rubric = READERS[about.reader](tables, gold)
     except LabError as fault:
@@ -113,14 +124,13 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def fetched(file: PublicFile) -> Path:
+def fetched(file: PublicFile, progress: Callable[[int], None] | None = None) -> Path:
     """The file in the cache folder, fetched where it is not there: only bytes of the right sha256 ever have its name.
 
-    Raises LabError for a fault of the network, for more than MAX_FETCHED bytes, and for another hash.
+    ``progress``: given how many bytes have come. Raises LabError for a fault of the network, for more than MAX_FETCHED bytes, and for another hash.
     """
-    path = cache_folder() / f"{file.sha256[:12]}-{file.title}"
-    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256:
-        return path
+    if file.here():
+        return file.cached
     url, cure = f"{HOST}/{file.path}", 'Try again, or name your own copy, as files = ["…"].'
     request = urllib.request.Request(url, headers={"User-Agent": "rubriclab", "Accept-Encoding": "identity"})
     content, until = b"", time.monotonic() + FETCH_SECONDS
@@ -128,6 +138,8 @@ def fetched(file: PublicFile) -> Path:
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=CONNECT_SECONDS) as answer:
             while chunk := answer.read1(CHUNK):
                 content += chunk
+                if progress is not None:
+                    progress(len(content))
                 if len(content) > MAX_FETCHED or time.monotonic() > until:
                     raise OSError("it sends too much, or too slowly")
     except (OSError, http.client.HTTPException, urllib.error.HTTPError) as fault:
@@ -135,4 +147,4 @@ def fetched(file: PublicFile) -> Path:
     known = hashlib.sha256(content).hexdigest()
     if known != file.sha256:
         raise LabError(f"{url} is another file than it was: sha256 {known[:12]}…, expected {file.sha256[:12]}…. {cure}")
-    return write_atomically(path, content)
+    return write_atomically(file.cached, content)

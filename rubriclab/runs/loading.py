@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from rubriclab.data.items import guess_columns, items_of
 from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
 from rubriclab.data.sample import presets, sample, sample_rubric
-from rubriclab.data.tables import read_table
+from rubriclab.data.tables import Table, read_table
 from rubriclab.model.data import Criterion, DataSet, Option, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.study import DataPart, DesignPart, RubricPart, Study, read_study
@@ -22,10 +22,25 @@ SEVERAL = ("responses", "pairs", "lists")
 Sources = list[tuple[DataSet, Rubric]]
 
 
+class Folder:
+    """The files that a study names, where they lie beside it. Set up's are those that were uploaded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def table(self, name: str) -> Table:
+        path = self.path / name
+        return read_table(path, path.name)
+
+    def rubric(self, name: str) -> Rubric:
+        path = self.path / name
+        return read_rubric(path, path.name)
+
+
 def plan_of_file(path: str | Path, *, items: int | None = None, drop: tuple[str, ...] = ()) -> Plan:
     """The plan of a study file, of a preset or of the lab's own sample: see ``read_sources``."""
     study, (first, *more), folder = read_sources(path, items=items, drop=drop)
-    return plan(study, *first, more, wordings_of(study, folder))
+    return plan(study, *first, more, wordings_of(study, Folder(folder)))
 
 
 def read_sources(
@@ -50,13 +65,13 @@ def read_sources(
     if not judges:
         raise LabError("--drop leaves no judge: keep at least one.")
     study = study.model_copy(update={"judges": judges})
-    return study, [_source(study, number, folder, items) for number in range(len(study.data))], folder
+    return study, [_source(study, number, Folder(folder), items) for number in range(len(study.data))], folder
 
 
-def _source(study: Study, number: int, folder: Path, items: int | None) -> tuple[DataSet, Rubric]:
+def _source(study: Study, number: int, files: Folder, items: int | None) -> tuple[DataSet, Rubric]:
     """A data set of a study (by its number) and its rubric; ``items``: only the first so many."""
-    rubric = rubric_of_part(study, number, folder)
-    dataset = dataset_of(study.data[number], folder, rubric, drafts=not {*SEVERAL}.isdisjoint(study.design.axes))
+    rubric = rubric_of_part(study, number, files)
+    dataset = dataset_of(study.data[number], files, rubric, drafts=not {*SEVERAL}.isdisjoint(study.design.axes))
     if items is not None:
         dataset = DataSet(dataset.name, dataset.items[: max(items, 1)], dataset.origin)
     return dataset, rubric
@@ -72,7 +87,7 @@ def demo_study(items: int | None = None) -> Study:
     )
 
 
-def dataset_of(part: DataPart, folder: Path, rubric: Rubric, *, drafts: bool = False) -> DataSet:
+def dataset_of(part: DataPart, files: Folder, rubric: Rubric, *, drafts: bool = False) -> DataSet:
     """The items of ``[[data]]``: its file's columns guessed where the part does not name them, at most ``take`` of them.
 
     ``drafts``: of the lab's own answers those with several to a prompt.
@@ -80,14 +95,13 @@ def dataset_of(part: DataPart, folder: Path, rubric: Rubric, *, drafts: bool = F
     if part.sample:
         dataset = sample(drafts=drafts)
     elif part.published:
-        dataset = _published(part, folder)[0]
+        dataset = _published(part, files)[0]
         known = [item for item in dataset.items if item.criterion in (None, *(c.name for c in rubric.criteria))]
         dataset = DataSet(part.name or dataset.name, tuple(known) or dataset.items, dataset.origin)
     else:
-        path = folder / part.file
-        table = read_table(path, path.name)
+        table = files.table(part.file)
         columns = guess_columns(table, rubric).columns | part.columns
-        dataset = items_of(table, columns, name=part.name or path.stem)
+        dataset = items_of(table, columns, name=part.name or PurePath(part.file).stem)
     if part.name and part.name != dataset.name:
         dataset = DataSet(part.name, dataset.items, dataset.origin)
     if part.candidates:
@@ -99,11 +113,11 @@ def dataset_of(part: DataPart, folder: Path, rubric: Rubric, *, drafts: bool = F
     return dataset if part.take is None else drawn_items(dataset, part.take, part.seed)
 
 
-def _published(part: DataPart, folder: Path) -> tuple[DataSet, Rubric]:
+def _published(part: DataPart, files: Folder) -> tuple[DataSet, Rubric]:
     """The items and the rubric of ``published``; ``columns = { human = ... }`` takes another model's scores as ratings."""
     gold = part.columns.get("human", ())
-    files = tuple(folder / file for file in part.files)
-    return published(str(part.published), files, (gold,) if isinstance(gold, str) else tuple(gold))
+    tables = tuple(map(files.table, part.files))
+    return published(str(part.published), tables, (gold,) if isinstance(gold, str) else tuple(gold))
 
 
 def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:
@@ -120,7 +134,7 @@ def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:
     return DataSet(dataset.name, tuple(dataset.items[code] for code in sorted(kept[:take])), dataset.origin)
 
 
-def rubric_of_part(study: Study, number: int, folder: Path) -> Rubric:
+def rubric_of_part(study: Study, number: int, files: Folder) -> Rubric:
     """The rubric of a data set of the study: its own, else the first wording, else that of ``[rubric]``.
 
     Where the study names none: the lab's own for the sample, that of published data, none for a preference.
@@ -134,26 +148,25 @@ def rubric_of_part(study: Study, number: int, folder: Path) -> Rubric:
                 f"[design.vary] wording begins with “{shorten(name)}”, but [rubric] file is “{shorten(part.file)}”. The "
                 "first wording is the study's own: name it first, or leave [rubric] out."
             )
-        return wordings_of(study, folder)[name]
+        return wordings_of(study, files)[name]
     if part is None and data.published:
-        return _published(data, folder)[1]
+        return _published(data, files)[1]
     if part is None:
         if {*axes} <= {"pairs", "lists"}:
             return Rubric("Preference", (Criterion("Preference", (Option(1), Option(2))),))
         if not data.sample:
             raise LabError('The study has no [rubric]; give one, as file = "rubric.yaml".')
         return sample_rubric("writing" if "criteria" in axes else "helpfulness")
-    return _written(part, study.name, folder)
+    return _written(part, study.name, files)
 
 
-def wordings_of(study: Study, folder: Path) -> dict[str, Rubric]:
+def wordings_of(study: Study, files: Folder) -> dict[str, Rubric]:
     """The rubrics that the factor ``wording`` names: those under ``[rubrics]``, else files."""
     named = {name: study.rubrics.get(name) or RubricPart(file=name) for name in study.design.vary.wording}
-    return {name: _written(part, name, folder) for name, part in named.items()}
+    return {name: _written(part, name, files) for name, part in named.items()}
 
 
-def _written(part: RubricPart, name: str, folder: Path) -> Rubric:
+def _written(part: RubricPart, name: str, files: Folder) -> Rubric:
     if part.file:
-        path = folder / part.file
-        return read_rubric(path, path.name)
+        return files.rubric(part.file)
     return rubric_of({"name": part.name or name, "criteria": part.criteria})

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from rubriclab.model.study import Study, problems
 from rubriclab.model.text import LabError, shorten
-from rubriclab.runs.loading import rubric_of_part, wordings_of
+from rubriclab.runs.loading import Folder, rubric_of_part, wordings_of
 from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan, plan
@@ -82,8 +82,8 @@ def plan_of_run(store: Store, id: str) -> Plan:
         study = Study.model_validate(body)
     except ValidationError as fault:
         raise LabError(f"The study of “{shorten(info.name)}” cannot be planned again: {problems(fault)}") from None
-    rubrics = [rubric_of_part(study, number, Path()) for number in range(len(study.data))]
+    rubrics = [rubric_of_part(study, number, Folder(Path())) for number in range(len(study.data))]
     first, *more = zip(map(store.dataset, info.dataset.split()), rubrics, strict=True)
-    planned = plan(study, *first, more, wordings_of(study, Path()))
+    planned = plan(study, *first, more, wordings_of(study, Folder(Path())))
     # Texts were kept as a file can hold them: it is this run all the same.
     return replace(planned, identity=info.identity)

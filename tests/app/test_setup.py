@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
-from functools import cache
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,24 +12,42 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from rubriclab.app import setup, setup_judge, setup_orders, state
-from rubriclab.app.draft import Draft, study_toml
-from rubriclab.data.sample import sample, sample_rubric
-from rubriclab.data.tables import read_table
+from rubriclab.app import setup_judge, setup_orders, state
+from rubriclab.app.draft import Draft, study_toml, written
+from rubriclab.data import published
+from rubriclab.data.sample import presets, sample_rubric
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.study import DataPart, DesignPart, RubricPart, StrategyPart, Study, study_from_toml
+from rubriclab.model.study import DataPart, DesignPart, StrategyPart, Study, read_study, study_from_toml
 from rubriclab.model.text import LabError
-from tests.app.conftest import healthy
+from tests.app.conftest import HOSTILE, healthy
 from tests.app.test_pages import plain
+from tests.data.test_published import FILES, shared
 
 Lab = Callable[..., AppTest]
 
 
-def uploaded(app: AppTest, text: str, *, name: str = "answers.csv", kind: str = "data") -> AppTest:
-    """The visit after a file was uploaded: the browser's part is a test of its own."""
-    app.session_state[f"setup {kind} table"] = read_table(text.encode(), name)
-    app.session_state[f"setup {kind} file"] = name
-    return app.run()
+def held(app: AppTest) -> Draft:
+    draft = healthy(app).session_state["setup draft"]
+    assert isinstance(draft, Draft)
+    return draft
+
+
+def uploaded(app: AppTest, *files: str | bytes, name: str = "answers.csv", to: str = "upload-") -> AppTest:
+    """The visit after files were put into the uploader whose key begins so."""
+    sent = [
+        (name if k == 0 else f"{k}-{name}", part.encode() if isinstance(part, str) else part, "")
+        for k, part in enumerate(files)
+    ]
+    uploader = next(box for box in app.file_uploader if str(box.key).startswith(to))
+    return uploader.set_value(sent if len(sent) > 1 else sent[0]).run()
+
+
+def step(app: AppTest, number: int) -> AppTest:
+    return app.button(key=f"step-{number}-change").click().run()
+
+
+def pressed(app: AppTest, label: str) -> AppTest:
+    return next(button for button in app.button if button.label == label).click().run()
 
 
 ANSWERS = "Lo que escribió;Lo que se pidió;Nota\n" + "".join(
@@ -36,9 +55,9 @@ ANSWERS = "Lo que escribió;Lo que se pidió;Nota\n" + "".join(
 )
 
 
-def confirmed(app: AppTest) -> AppTest:
-    """The visit after the columns of ANSWERS were confirmed."""
-    return uploaded(app, ANSWERS).button(key="data-confirm").click().run()
+def confirmed(app: AppTest, text: str = ANSWERS) -> AppTest:
+    """The visit after the columns of a file were confirmed."""
+    return uploaded(app, text).button(key="data-confirm").click().run()
 
 
 def test_strange_columns_are_guessed_from_contents_and_confirmed_by_one_click(lab: Lab) -> None:
@@ -51,20 +70,17 @@ def test_strange_columns_are_guessed_from_contents_and_confirmed_by_one_click(la
     assert "First confirm the columns in step 1." in said
     app.button(key="data-confirm").click().run()
     assert not healthy(app).button(key="launch-go").disabled
-    dataset = app.session_state["setup draft"].dataset
+    dataset = held(app).dataset()
     assert dataset.items[0].response == "Una respuesta bastante larga, la número 0."
     assert dataset.items[0].instruction == "Cuenta el viaje número 0."
     assert list(dataset.items[1].ratings.values()) == [2.0]
-
-
-def test_another_column_has_to_be_confirmed_again(lab: Lab) -> None:
-    app = confirmed(lab("setup"))
-    app.button(key="step-1-change").click().run()
-    human = next(box for box in app.selectbox if str(box.key).startswith("data-human-"))
-    human.set_value(-1).run()
+    # Another column has to be confirmed again; a column that is declined is not guessed again by the command line.
+    step(app, 1).selectbox(key="data-human").set_value(-1).run()
     assert healthy(app).button(key="launch-go").disabled
     app.button(key="data-confirm").click().run()
     assert not app.button(key="launch-go").disabled
+    assert held(app).study.data[0].columns["human"] == []
+    assert not held(app).dataset().items[0].ratings
 
 
 def test_a_file_whose_answers_are_all_empty_is_refused_in_words(lab: Lab) -> None:
@@ -74,97 +90,80 @@ def test_a_file_whose_answers_are_all_empty_is_refused_in_words(lab: Lab) -> Non
     assert not app.exception
 
 
-def test_judgments_made_elsewhere_lead_straight_to_results(lab: Lab) -> None:
-    rows = [f"x{k},{shown},{shown[0]}" for k in range(12) for shown in ("1 2 3", "2 3 1", "3 1 2")]
+@pytest.mark.papers(44)
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("item_id,ordering,score\n" + "".join(f"x{k},{s},{s[0]}\n" for k in range(12) for s in ("1 2 3", "2 3 1", "3 1 2")), "favours the option listed first"),
+        ("judge,question_id,task,first,second,choice\n" + "".join(f"j,q{k},t,{s},A\n" for k in range(18) for s in ("a,b", "b,a")), "picks the answer shown first"),
+    ],
+)  # fmt: skip
+def test_judgments_made_elsewhere_lead_straight_to_results(text: str, title: str, lab: Lab) -> None:
     app = lab("setup")
     app.button_group(key="data-kind").set_value("judgments").run()
-    uploaded(app, "item_id,ordering,score\n" + "\n".join(rows), kind="judged", name="judged.csv")
-    app.button(key="judged-open").click().run()
-    assert "favours the option listed first" in healthy(app).title[0].value
+    uploaded(app, text, name="judged.csv").button(key="judged-open").click().run()
+    assert title in healthy(app).title[0].value
     assert state.store().runs()[0].done == 36
 
 
+# ---- public data sets, several data sets
+
+
+@pytest.mark.papers(7, 8)
+def test_public_data_sets_stand_beside_an_own_file_each_with_its_rubric(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RUBRICLAB_DATA", str(tmp_path / "cache"))
+    monkeypatch.setattr(published, "HOST", "http://127.0.0.1:9")
+    app = lab("setup")
+    app.button_group(key="data-kind").set_value("published").run()
+    assert "96 stories written by people" in plain(healthy(app))
+    app.button(key="data-fetch").click().run()
+    assert any("could not be fetched" in error.value for error in app.error)  # no network here
+    pressed(uploaded(app, ANSWERS, to="upload-hanna"), "Use these files")
+    assert any("The stories need the columns Prompt, Human, Model" in error.value for error in app.error)
+    files = [gzip.decompress(shared(path).read_bytes()) for path in FILES["hanna"]]
+    pressed(uploaded(app, *files, name="hanna.csv", to="upload-hanna"), "Use these files")
+    assert len(held(app).dataset().items) == 576
+    assert [criterion.name for criterion in held(app).rubric().criteria][:2] == ["Relevance", "Coherence"]
+    step(app, 1)
+    app.number_input(key="data-take").set_value(12).run()
+    pressed(app, "Add another data set")
+    confirmed(app)
+    assert not healthy(app).button(key="launch-go").disabled
+    assert [len(held(app).dataset(number).items) for number in (0, 1)] == [12, 9]
+    assert (held(app).rubric(0).name, held(app).rubric(1).name) == ("Stories", "Helpfulness")
+    assert {condition.dataset for condition in held(app).plan().conditions} == {"HANNA", "answers"}
+    pressed(step(app, 1), "Add another data set")
+    app.button_group(key="data-kind").set_value("sample").run()
+    pressed(app, "Use the sample")
+    step(app, 1).button(key="data-remove-0").click().run()
+    assert [part.file or part.sample for part in held(app).study.data] == ["answers.csv", True]
+
+
+# ---- rubrics and judges
+
+
 def test_a_rubric_is_written_with_two_criteria_whose_order_changes(lab: Lab) -> None:
-    app = confirmed(lab("setup"))
-    app.button(key="step-2-change").click().run()
+    app = step(confirmed(lab("setup")), 2)
     app.button_group(key="rubric-kind").set_value("own").run()
     assert app.text_input(key="rubric-name").value == "Helpfulness"
-    next(button for button in app.button if button.label == "Add a criterion").click().run()
-    app.text_input(key="rubric-criterion-1").set_value("Tone").run()
-    rubric = healthy(app).session_state["setup draft"].rubric
+    pressed(app, "Add a criterion").text_input(key="rubric-name-1").set_value("Tone").run()
+    rubric = held(app).rubric()
     assert [criterion.name for criterion in rubric.criteria] == ["Helpfulness", "Tone"]
     assert rubric.criteria[1].scores == (1, 2, 3, 4, 5)
-    app.button(key="step-4-change").click().run()
-    app.radio(key="orders-reorder").set_value("criteria").run()
+    step(app, 4).radio(key="orders-axis").set_value("criteria").run()
     # Two criteria have two balanced orders; each twice: 4 calls for each of 9 answers. The small model's answers
     # repeat, yet the first ten texts are asked twice.
     assert healthy(app).button(key="launch-go").label == "Launch: 36 calls"
+    app.multiselect(key="orders-also").set_value(["options"]).run()  # both axes on the same answers
+    assert held(app).study.design.axes == ("criteria", "options")
     app.text_input(key="launch-name").set_value("Tone and help").run()
-    assert app.session_state["setup draft"].study().name == "Tone and help"
-
-
-def test_criteria_cannot_change_order_where_there_is_one(lab: Lab) -> None:
-    app = lab("setup")
-    app.button(key="step-4-change").click().run()
-    app.radio(key="orders-reorder").set_value("criteria").run()
-    assert healthy(app).radio(key="orders-reorder").value == "options"
-
-
-CANDIDATES = "response,instruction,candidate\n" + "".join(
-    f"An answer of {name} to number {k} with some words,Tell of journey number {k}?,{name}\n"
-    for k in range(6)
-    for name in "abc"
-)
-
-
-@pytest.mark.papers(39, 40, 41, 42)
-def test_every_axis_is_offered_with_what_it_needs(lab: Lab) -> None:
-    app = lab("setup")
-    uploaded(app, CANDIDATES)
-    app.button(key="data-confirm").click().run()
-    app.button(key="step-4-change").click().run()
-    reorder = app.radio(key="orders-reorder")
-    assert reorder.options == [
-        "Score options (1 to 5)", "Criteria", "Several answers in one call", "Two answers", "Lists of answers", "A bare score",
-    ]  # fmt: skip
-    reorder.set_value("pairs").run()
-    # 3 pairs of candidates for each of 6 instructions.
-    assert healthy(app).button(key="launch-go").label.startswith("Launch: ")
-    assert (app.session_state["setup draft"].design.reorder, app.session_state["setup draft"].design.tie) == (
-        "pairs",
-        True,
-    )
-    pairs = len(app.session_state["setup draft"].plan().items)
-    assert pairs == 18
-    app.selectbox(key="orders-baseline").set_value("b").run()
-    app.selectbox(key="orders-template").set_value("mtbench").run()
-    app.checkbox(key="orders-tie").set_value(False).run()
-    held = healthy(app).session_state["setup draft"]
-    assert (held.design.baseline, held.design.template, held.design.tie) == ("b", "mtbench", False)
-    assert len(held.plan().items) == 12  # a with b, b with c
-    assert study_from_toml(study_toml(held.study())).design == held.design
-    app.radio(key="orders-reorder").set_value("lists").run()
-    assert healthy(app).number_input(key="orders-k").value == 3  # no instruction has more candidates
-    app.radio(key="orders-reorder").set_value("responses").run()
-    app.number_input(key="orders-k").set_value(6).run()
-    assert healthy(app).session_state["setup draft"].design.k == 6
-    app.radio(key="orders-reorder").set_value("bare").run()
-    assert not healthy(app).button(key="launch-go").disabled
-    assert "orders-balanced" not in [box.key for box in app.checkbox]  # nothing is listed, so there is no order
-
-
-def test_pairs_need_two_candidates_and_the_page_says_which_column(lab: Lab) -> None:
-    app = confirmed(lab("setup"))
-    app.button(key="step-4-change").click().run()
-    said = " ".join(app.radio(key="orders-reorder").proto.captions)
-    assert "Needs answers of two candidates to one instruction: name their column in step 1." in said
-    app.radio(key="orders-reorder").set_value("pairs").run()
-    assert healthy(app).radio(key="orders-reorder").value == "options"
+    assert held(app).checked().name == "Tone and help"
 
 
 def test_a_rubric_that_cannot_be_blocks_the_launch_with_its_reason(lab: Lab) -> None:
-    app = confirmed(lab("setup"))
-    app.button(key="step-2-change").click().run().button_group(key="rubric-kind").set_value("own").run()
+    app = step(confirmed(lab("setup")), 2).button_group(key="rubric-kind").set_value("own").run()
     app.session_state["rubric-options-0 base"] = pd.DataFrame({"Score": [1, 1], "Description": ["a", "b"]})
     app.run()
     assert app.button(key="launch-go").disabled
@@ -175,12 +174,10 @@ def test_a_rubric_that_cannot_be_blocks_the_launch_with_its_reason(lab: Lab) -> 
 @pytest.mark.papers(9)
 def test_several_judges_and_a_key_that_is_not_set(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup_judge, "models_of", lambda *_, **__: ["big-model"])
-    app = confirmed(lab("setup"))
-    app.button(key="step-3-change").click().run()
-    next(button for button in app.button if button.label == "Add another judge").click().run()
+    app = pressed(step(confirmed(lab("setup")), 3), "Add another judge")
     app.button_group(key="judge-where").set_value("api").run()
     assert healthy(app).selectbox(key="judge-model").value == "big-model"
-    assert [judge.name for judge in app.session_state["setup draft"].judges] == ["smollm2-135m", "big-model"]
+    assert [judge.name for judge in held(app).study.judges] == ["smollm2-135m", "big-model"]
     for variable, why in (
         ("SURELY_NOT_SET_API_KEY", "is not set where rubriclab runs"),
         ("HOME", "RUBRICLAB_KEYS=HOME"),
@@ -189,48 +186,199 @@ def test_several_judges_and_a_key_that_is_not_set(lab: Lab, monkeypatch: pytest.
         assert why in plain(app)
         assert app.button(key="launch-go").disabled
     app.button(key="judge-remove-0").click().run()
-    app.text_input(key="judge-key").set_value("").run()
-    assert [judge.name for judge in app.session_state["setup draft"].judges] == ["big-model"]
-    assert app.session_state["setup draft"].judges[0].base_urls == ("http://localhost:8000/v1",)
+    assert [judge.name for judge in held(app).study.judges] == ["big-model"]
+    app.button(key="judge-change-0").click().run().number_input(key="judge-price_input").set_value(1.0).run()
+    assert held(app).study.judges[0].base_urls == ("http://localhost:8000/v1",)
+    assert held(app).estimate(held(app).plan()).price is not None
 
 
 def test_a_served_lab_neither_looks_for_servers_nor_starts_one(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUBRICLAB_SERVED", "1")
-    app = lab("setup")
-    app.button(key="step-3-change").click().run()
+    app = step(lab("setup"), 3)
     app.button_group(key="judge-here").set_value("vllm").run()
     assert "served to others" in plain(healthy(app))
     assert not [button for button in app.button if button.key in ("judge-find", "judge-start")]
 
 
-def test_a_loaded_study_fills_the_steps(lab: Lab) -> None:
-    app = healthy(lab("setup"))
-    study = Study(
-        name="Loaded",
-        data=(DataPart(sample=True),),
-        rubric=RubricPart(name="Writing", criteria=criteria_of("writing")),
-        design=DesignPart(
-            reorder="criteria", strategies=(StrategyPart(kind="williams"),), repeats=3, answer="feedback"
-        ),
-        judges=(JudgeSettings(name="s", kind="simulated", model="simulated", options={"criteria_first": 0.5}),),
-    )
-    from rubriclab.app.setup import load
+# ---- orders and factors
 
-    app.session_state["setup later"] = (load, (study,))
+CANDIDATES = "response,instruction,candidate\n" + "".join(
+    f"An answer of {name} to number {k} with some words,Tell of journey number {k}?,{name}\n"
+    for k in range(6)
+    for name in "abc"
+)
+
+
+@pytest.mark.papers(39, 40, 41, 42, 43)
+def test_every_axis_is_offered_with_what_it_needs(lab: Lab) -> None:
+    app = step(confirmed(lab("setup"), CANDIDATES), 4)
+    axis = app.radio(key="orders-axis")
+    assert axis.options == [
+        "Score options (1 to 5)", "Criteria", "Several answers in one call", "Two answers", "Lists of answers", "A bare score",
+    ]  # fmt: skip
+    axis.set_value("pairs").run()
+    assert healthy(app).button(key="launch-go").label.startswith("Launch: ")
+    assert (held(app).study.design.reorder, held(app).study.design.tie) == ("pairs", True)
+    assert len(held(app).plan().items) == 18  # 3 pairs of candidates for each of 6 instructions
+    app.selectbox(key="orders-baseline").set_value("b").run()
+    app.selectbox(key="orders-template").set_value("mtbench").run()
+    app.checkbox(key="orders-tie").set_value(False).run()
+    app.number_input(key="orders-repeats_on").set_value(0.5).run()
+    design = held(app).study.design
+    assert (design.baseline, design.template, design.tie, design.repeats_on) == ("b", "mtbench", False, 0.5)
+    assert len(held(app).plan().items) == 12  # a with b, b with c
+    assert study_from_toml(study_toml(held(app).checked())).design == design
+    app.radio(key="orders-axis").set_value("lists").run()
+    assert healthy(app).number_input(key="orders-k").value == 3  # no instruction has more candidates
+    app.radio(key="orders-axis").set_value("responses").run()
+    app.number_input(key="orders-k").set_value(6).run()
+    assert held(app).study.design.k == 6
+    app.radio(key="orders-axis").set_value("bare").run()
+    assert not healthy(app).button(key="launch-go").disabled
+    assert "orders-balanced" not in [box.key for box in app.checkbox]  # nothing is listed, so there is no order
+
+
+@pytest.mark.parametrize(
+    ("axis", "why"), [("criteria", "Needs two or more criteria"), ("pairs", "Needs answers of two candidates")]
+)
+def test_what_cannot_change_order_says_why(axis: str, why: str, lab: Lab) -> None:
+    app = step(confirmed(lab("setup")), 4)
+    assert why in " ".join(app.radio(key="orders-axis").proto.captions)
+    app.radio(key="orders-axis").set_value(axis).run()
+    assert app.button(key="launch-go").disabled
+    assert why in app.error[0].value
+
+
+@pytest.mark.papers(5, 10, 25, 26, 27, 28, 61, 62)
+def test_strategies_have_their_calls_and_every_factor_its_levels(lab: Lab) -> None:
+    app = step(confirmed(lab("setup")), 3)
+    app.button_group(key="judge-where").set_value("simulated").run()
+    step(app, 4).checkbox(key="orders-random").check().run().number_input(key="orders-random-calls").set_value(7).run()
+    app.checkbox(key="orders-min-bias").check().run().text_area(key="orders-min-bias-text").set_value("3 1 5 2 4").run()
+    assert [(part.kind, part.calls) for part in held(app).study.design.strategies] == [("balanced", None), ("random", 7), ("min-bias", None)]  # fmt: skip
+    levels = {"ids": ["arabic", "roman"], "reference": [0, 5], "scale": [5, 9], "temperature": [0.0, "0.25"], "reasoning_effort": ["low", "extreme"]}  # fmt: skip
+    for name, chosen in levels.items():
+        app.multiselect(key=f"orders-vary-{name}").set_value(chosen).run()
+    app.multiselect(key="orders-extra").set_value(["chat.think"]).run()
+    app.multiselect(key="orders-vary-extra.chat.think").set_value([True, False]).run()
+    said = held(app).study.design.vary.factors()
+    assert said == {name: tuple(chosen) for name, chosen in levels.items()} | {"temperature": (0.0, 0.25), "extra.chat.think": (True, False)}  # fmt: skip
+    assert "has a reference answer of score 5" in plain(app)  # the data have none, and the page says so
+    app.multiselect(key="orders-vary-reference").set_value([]).run()
+    nine = "criterion,score,description\n" + "".join(f"Helpfulness,{k},level {k}\n" for k in range(1, 8))
+    uploaded(app, nine, name="seven.csv", to="upload-wording").multiselect(key="orders-vary-wording").set_value(["Helpfulness", "seven.csv"]).run()  # fmt: skip
+    assert not healthy(app).button(key="launch-go").disabled
+    assert {dict(part.variant)["wording"] for part in held(app).plan().parts} == {"Helpfulness", "seven.csv"}
+    app.multiselect(key="orders-vary-ids").set_value(["arabic"]).run()
+    assert "choose two levels or more" in app.error[0].value
+
+
+@pytest.mark.papers(63, 64)
+def test_reference_answers_are_written_from_the_page_and_become_the_data(lab: Lab) -> None:
+    app = step(confirmed(lab("setup")), 3)
+    app.button_group(key="judge-where").set_value("simulated").run()
+    pressed(app, "Add another judge").button_group(key="judge-where").set_value("simulated").run()
+    app.session_state["orders-references"] = True
+    step(app, 4).checkbox(key="orders-alternate").check().run()
+    pressed(app, "Write 15 answers")  # 3 instructions, 5 scores
+    setup_references_jobs = setup_orders.setup_references._jobs()
+    for job in setup_references_jobs.values():
+        assert job.wait(30).state == "finished"
+    pressed(app.run(), "Use these answers")
+    assert held(app).study.references.alternate
+    assert any(item.columns for item in held(app).dataset().items)
+    assert held(app).study.data[0].file.endswith(".csv")
+
+
+# ---- study files
+
+
+@pytest.mark.papers(75)
+@pytest.mark.parametrize("name", [*presets(), "all of it"])
+def test_a_loaded_study_fills_the_steps_and_nothing_of_it_is_lost(
+    name: str, lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RUBRICLAB_DATA", str(tmp_path))
+    study = read_study(presets()[name]) if name in presets() else study_from_toml(WHOLE)
+    for data in [part for part in study.data if part.published]:
+        for file, path in zip(published.sources()[str(data.published)].files, FILES[str(data.published)], strict=True):
+            file.cached.write_bytes(gzip.decompress(shared(path).read_bytes()))
+    app = lab("setup")
+    app.session_state["launch-toml"] = True
     app.run()
-    held = healthy(app).session_state["setup draft"]
-    assert held.study() == study
-    for step in (2, 3, 4):  # opening a step changes nothing of it
-        app.button(key=f"step-{step}-change").click().run()
-        assert healthy(app).session_state["setup draft"].study() == study
+    if name in presets():
+        app.selectbox(key="toml-preset").set_value(name).run().button(key="toml-load").click().run()
+    else:
+        uploaded(app, study_toml(study), name="study.toml", to="upload-toml")
+    assert held(app).checked() == study
+    if name not in presets():
+        assert "upload it in step 1" in plain(app)
+        confirmed_by_study = uploaded(app, "the_answer\nan answer\nanother one\n", name="x.csv", to="upload-table")
+        assert held(confirmed_by_study).checked() == study
+        assert "Kept from the study file: 1 table of a paper's numbers" in plain(app)
+    for number in (2, 3, 4, 1):  # opening a step changes nothing of it
+        step(app, number)
+        for row in [
+            button
+            for button in app.button
+            if str(button.key).endswith("-change-0") and not str(button.key).startswith("step")
+        ]:
+            app = row.click().run()
+        assert held(app).checked() == study, number
+    assert study_from_toml(study_toml(held(app).checked())) == study
 
 
-@cache
-def criteria_of(name: str) -> list[dict[str, object]]:
-    held = Draft(dataset=sample(), sample=True, rubric=sample_rubric(name), name="x")
-    part = held.study().rubric
-    assert part is not None
-    return part.criteria
+WHOLE = f"""
+name = '''{HOSTILE}'''
+[[data]]
+file = "/etc/../data/answers.csv"
+columns = {{ response = "the_answer" }}
+[[data]]
+sample = true
+name = "second"
+take = 5
+rubric = {{ name = "Own", criteria = [{{ name = "c", options = [{{ score = 1, label = "bad" }}, {{ score = 2 }}, {{ score = 3 }}] }}] }}
+[rubric]
+criteria = [{{ name = "d", options = {{ 1 = "no", 2 = "perhaps", 3 = "yes" }} }}]
+[design]
+reorder = ["bare", "options"]
+strategies = [{{ kind = "random", calls = 3, name = "r" }}, "balanced", {{ kind = "random", calls = 4 }}, {{ kind = "custom", orders = [[3, 1, 2]] }}]
+repeats_on = 2
+seed = 9007199254740993
+[design.vary]
+crossed = true
+temperature = [0.5, 1.0]
+[reading]
+smallest = {{ mean = 0.1 }}
+[references]
+scores = [1]
+[[paper]]
+table = "T"
+measure = "pearson"
+[[judges]]
+name = "s"
+kind = "simulated"
+model = "m"
+top_p = 0.5
+options = {{ criteria_first = 0.5 }}
+[[judges]]
+name = "server"
+kind = "vllm"
+model = "q"
+base_urls = ["http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"]
+temperature = "server"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("[data]\nsample = true\n[desing]\nk = 1", "desing is not known"), ("no = [toml", "is no TOML")]
+)
+def test_a_study_file_that_is_none_is_refused_in_words(text: str, said: str, lab: Lab) -> None:
+    app = lab("setup")
+    app.session_state["launch-toml"] = True
+    uploaded(app.run(), text, name="study.toml", to="upload-toml")
+    assert said in app.error[0].value.replace("\\", "")
+    assert not app.exception
 
 
 def test_unknown_and_double_scores_in_an_own_order_are_refused() -> None:
@@ -259,24 +407,8 @@ def test_a_written_study_file_is_read_as_the_same_study(
     study = Study(
         name=name,
         data=(DataPart(file="a.csv", columns={"response": name, "human": ["a", name]}),),
-        rubric=RubricPart(name=name, criteria=criteria_of("helpfulness")),
+        rubric=written(sample_rubric()),
         design=DesignPart(strategies=(StrategyPart(kind="custom", name=name, orders=((5, 4, 3, 2, 1),)),)),
         judges=(judge,),
     )
     assert study_from_toml(study_toml(study)) == study
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ("[[data]]\nsample = true\nname = 'b'\nrubric = { criteria = [{ name = 'c', options = [{ score = 1 }] }] }", "2 data sets"),
-        ("[design]\nreorder = ['options', 'criteria']", "reorder = options, criteria"),
-        ("[design.vary]\nids = ['arabic', 'roman']\nextra.think = [false, true]", "ids varied; extra.think varied"),
-    ],
-)  # fmt: skip
-def test_a_study_that_the_steps_would_cut_down_is_refused_and_written_whole(more: str, said: str) -> None:
-    study = study_from_toml(f"[[data]]\nsample = true\n{more}")
-    with pytest.raises(LabError, match=said):
-        setup.refuse_beyond_steps(study)
-    assert study_from_toml(study_toml(study)) == study
-    setup.refuse_beyond_steps(study_from_toml("[[data]]\nsample = true"))
