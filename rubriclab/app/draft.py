@@ -49,28 +49,20 @@ def written(rubric: Rubric) -> RubricPart:
 class Uploads(Folder):
     """The files that were uploaded in this visit, by the names that the study gives them.
 
-    Nothing else is read: a study that somebody loads may name any path of this machine.
+    Nothing else is read: a study that somebody loads may name any path of this machine. ``version`` counts the uploads:
+    what was made of the files before is made again.
     """
 
     def __init__(self) -> None:
         self.tables: dict[str, Table] = {}
         self.rubrics: dict[str, Rubric] = {}
         self.version = 0
-        """Counts the uploads: what was made of the files before is made again."""
 
     def table(self, name: str) -> Table:
         return _uploaded(self.tables, name, "step 1")
 
     def rubric(self, name: str) -> Rubric:
         return _uploaded(self.rubrics, name, "step 2")
-
-    def add(self, name: str, content: Table | Rubric) -> None:
-        """Keep what was read of a file under this name."""
-        self.version += 1
-        if isinstance(content, Table):
-            self.tables[name] = content
-        else:
-            self.rubrics[name] = content
 
 
 def _uploaded(files: Mapping[str, Uploaded], name: str, where: str) -> Uploaded:
@@ -95,8 +87,7 @@ class Draft:
     unconfirmed: set[int] = field(default_factory=set)
     problems: dict[int, str] = field(default_factory=dict)
     _read: dict[str, Any] = field(default_factory=dict)
-    _planned: tuple[str, Plan] | None = None
-    _estimated: tuple[Plan, Estimate] | None = None
+    _planned: tuple[str, Plan, Estimate] | None = None
 
     def change(self, **parts: Any) -> None:
         """Put tables of the study in place of what they were."""
@@ -111,15 +102,12 @@ class Draft:
 
     def set_data(self, number: int, part: DataPart, *, confirmed: bool) -> None:
         """Put a data set in place of the one of that number, or behind all."""
-        data = [*self.study.data]
-        data[number : number + 1] = [part]
-        self.change(data=tuple(data))
+        self.change(data=(*self.study.data[:number], part, *self.study.data[number + 1 :]))
         (self.unconfirmed.discard if confirmed else self.unconfirmed.add)(number)
 
     def remove_data(self, number: int) -> None:
-        data = [part for k, part in enumerate(self.study.data) if k != number]
+        self.change(data=self.study.data[:number] + self.study.data[number + 1 :])
         self.unconfirmed = {k - (k > number) for k in self.unconfirmed if k != number}
-        self.change(data=tuple(data))
 
     def checked(self) -> Study:
         """The study as a file could hold it. Raises LabError in words for what its models refuse."""
@@ -165,24 +153,21 @@ class Draft:
             self._read[key] = make()
         return self._read[key]
 
-    def plan(self) -> Plan:
-        """The calls that a launch would make; computed once for each state of the draft. Raises LabError."""
+    def plan(self) -> tuple[Plan, Estimate]:
+        """The calls that a launch would make, what they take and can find; once for each state of the draft.
+
+        Raises LabError.
+        """
+        from rubriclab.runs.estimate import estimate
         from rubriclab.study.plan import plan
 
         study = self.checked()
         key = f"{self.uploads.version} {study.model_dump_json()}"
         if self._planned is None or self._planned[0] != key:
             first, *more = [(self.dataset(number), self.rubric(number)) for number in range(len(study.data))]
-            self._planned = key, plan(study, *first, more, wordings_of(study, self.uploads))
-        return self._planned[1]
-
-    def estimate(self, plan: Plan) -> Estimate:
-        """What the plan takes and can find; computed once for each plan."""
-        from rubriclab.runs.estimate import estimate
-
-        if self._estimated is None or self._estimated[0] is not plan:
-            self._estimated = plan, estimate(plan)
-        return self._estimated[1]
+            made = plan(study, *first, more, wordings_of(study, self.uploads))
+            self._planned = key, made, estimate(made)
+        return self._planned[1:]
 
 
 def draft() -> Draft:

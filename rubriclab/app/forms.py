@@ -34,8 +34,7 @@ def step(number: int, title: str, summary: str, *, opened: bool, ready: bool, bo
                 word = "Change" if ready else "Open"
                 st.button(word, key=f"step-{number}-change", type="tertiary", on_click=open_step, args=(number,))
         if opened:
-            with faults():
-                body()
+            body()
             if number > 1:
                 st.button("Done", key=f"step-{number}-done", icon=":material/check:", on_click=open_step, args=(0,))
 
@@ -191,3 +190,14 @@ def field(part: BaseModel, name: str, label: str, where: Any = st, *, key: str, 
     bounds = {"min_value": about.get("minimum", about.get("exclusiveMinimum")), "max_value": about.get("maximum")}
     bounds = {bound: number(min(max(end, -MOST_EXACT), MOST_EXACT)) for bound, end in bounds.items() if end is not None}
     return ask(where.number_input, label, **kept, **{"value": None} | bounds | more)
+
+
+def form(
+    part: BaseModel, fields: Mapping[str, tuple[str, dict[str, Any]]], *, columns: int, key: str
+) -> dict[str, Any]:
+    """Several fields side by side, by name: (label, what the widget takes besides). Returns what is chosen."""
+    where = st.columns(columns)
+    return {
+        name: field(part, name, label, where[number % columns], key=key, **more)
+        for number, (name, (label, more)) in enumerate(fields.items())
+    }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import PurePath
-from typing import NoReturn
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -16,7 +18,10 @@ from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, read_study, stu
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
 from rubriclab.sinks.facts import AXES
 from rubriclab.sinks.text import order_title
-from rubriclab.study.plan import Plan
+
+if TYPE_CHECKING:
+    from rubriclab.runs.estimate import Estimate
+    from rubriclab.study.plan import Plan
 
 STEPS = {1: ("Data", setup_data), 2: ("Rubric", setup_rubric), 3: ("Judge", setup_judge), 4: ("Orders", setup_orders)}
 
@@ -30,9 +35,8 @@ def page() -> None:
     with left:
         for number, (title, part) in STEPS.items():
             ready = number not in held.problems and (number > 1 or bool(held.study.data and not held.unconfirmed))
-            step(
-                number, title, part.summary(), opened=opened_step() == number, ready=ready, body=part.body
-            )  # fmt: skip
+            opened = opened_step() == number
+            step(number, title, _summary(number, part), opened=opened, ready=ready, body=partial(_body, number, part))
     with right, st.container(border=True, key="launch"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="step-5"):
             plan, blocked = _planned(held)
@@ -42,38 +46,55 @@ def page() -> None:
         _check(held, plan, blocked)
 
 
-def _planned(held: Draft) -> tuple[Plan | None, str]:
+def _summary(number: int, part: ModuleType) -> str:
+    """What a closed step says: what is chosen, or what is wrong with it."""
+    try:
+        return draft().problems.get(number) or str(part.summary(draft()))
+    except LabError as fault:
+        return str(fault)
+
+
+def _body(number: int, part: ModuleType) -> None:
+    """An open step, and what is wrong with it."""
+    held = draft()
+    held.problems.pop(number, None)
+    try:
+        part.body(held)
+    except LabError as fault:
+        held.problems[number] = str(fault)
+        st.error(safe(str(fault)), icon=":material/error:")
+
+
+def _planned(held: Draft) -> tuple[tuple[Plan, Estimate] | None, str]:
     """The plan of the draft as far as there is one, and why it cannot be launched yet (empty: it can)."""
     _name(held)
-    for number in sorted(held.problems) if held.study.data else ():
-        return None, held.problems[number]
+    if held.study.data and held.problems:
+        return None, held.problems[min(held.problems)]
     try:
-        plan = held.plan()
+        return held.plan(), "First confirm the columns in step 1." if held.unconfirmed else ""
     except LabError as fault:
         return None, str(fault)
-    return plan, "First confirm the columns in step 1." if held.unconfirmed else ""
 
 
-def _check(held: Draft, plan: Plan | None, blocked: str) -> None:
+def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> None:
     """Step 5: what it costs, what it can find, its name, and the launch."""
-    if plan is not None:
-        _numbers(plan)
-    st.text_input("Name of the run", key="launch-name", max_chars=200, persist_state="session")
-    calls = sum(plan.planned) if plan else 0
-    label = f"Launch: {count(calls, 'call')}" if plan else "Launch"
+    if planned is not None:
+        _numbers(*planned)
+    ask(st.text_input, "Name of the run", key="launch-name", start="", max_chars=200)
+    label = f"Launch: {count(len(planned[0]), 'call')}" if planned else "Launch"
     pressed = st.button(
         label, icon=":material/rocket_launch:", type="primary", disabled=bool(blocked), width="stretch", key="launch-go"
     )
     if blocked:
         st.caption(safe(blocked, 400))
-    elif pressed and plan is not None:
+    elif pressed and planned is not None:
         with faults():
-            run_id = state.manager().start(held.plan()).id
+            run_id = state.manager().start(planned[0]).id
             announce(f"Launched: {safe(held.study.name, 60)}.")
             go("runs", run=run_id)
     if kept := _kept(held.study):
         st.caption(safe(kept, 400))
-    _prompt(plan)
+    _prompt(planned[0] if planned else None)
     _study_file(held)
     st.caption("Nothing is sent before you launch. Your file stays here; the judge's server sees the prompts.")
 
@@ -92,9 +113,8 @@ def _name(held: Draft) -> None:
     held.change(name=st.session_state.setdefault("launch-name", held.study.name))
 
 
-def _numbers(plan: Plan) -> None:
+def _numbers(plan: Plan, made: Estimate) -> None:
     """Calls, time, price, and the smallest change that the run can find."""
-    made = draft().estimate(plan)
     local = all(judge.kind != "openai" for judge in plan.study.judges)
     if made.price is not None:
         price = (f"{made.price:,.2f}", "at your prices")
@@ -157,7 +177,7 @@ def _study_file(held: Draft) -> None:
             load(study_from_toml(file.getvalue().decode("utf-8", "replace"), "study.toml"))
 
 
-def load(study: Study) -> NoReturn:
+def load(study: Study) -> None:
     """Let a study fill the steps, whole: what no step shows is kept and launched all the same, and said."""
     held = draft()
     held.study = study

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
 from typing import Any
@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import state
-from rubriclab.app.draft import Draft, changed, draft, made, written
+from rubriclab.app.draft import Draft, changed, made, written
 from rubriclab.app.forms import ask, column_select, field, forget, listed, open_row, open_step, segments, upload
 from rubriclab.app.frame import announce, faults, go, safe
 from rubriclab.app.setup_rubric import rubric_file
@@ -50,16 +50,12 @@ JUDGMENT_LABELS = FURTHER | {
 }  # fmt: skip
 
 
-def summary() -> str:
+def summary(held: Draft) -> str:
     """What the closed step says."""
-    held = draft()
     data = held.study.data
     if held.unconfirmed or not data:
         return "columns not confirmed yet" if data else "no answers yet"
-    try:
-        items = [item for number in range(len(data)) for item in held.dataset(number).items]
-    except LabError as fault:
-        return str(fault)
+    items = [item for number in range(len(data)) for item in held.dataset(number).items]
     groups = len({item.prompt or item.item_id for item in items})
     name = shorten(name_of(data[0]), 40) if len(data) == 1 else count(len(data), "data set")
     return f"{name} · {count(len(items), 'answer')}" + (f", {count(groups, 'group')}" if groups < len(items) else "")
@@ -70,9 +66,8 @@ def name_of(part: DataPart) -> str:
     return part.name or (sources()[part.published].title if part.published else part.file) or "Sample"
 
 
-def body() -> None:
+def body(held: Draft) -> None:
     """The open step: the data sets that there are, and the form of the one that is open."""
-    held = draft()
     data = held.study.data
     rows = [f"**{safe(name_of(part), 60)}** :gray[{safe(_about(held, k), 250)}]" for k, part in enumerate(data)]
     number = listed(rows, "data", held.remove_data)
@@ -100,23 +95,28 @@ def _about(held: Draft, number: int) -> str:
 
 
 def _use(held: Draft, number: int, part: DataPart) -> None:
-    """Confirms a data set; then the steps close.
+    """Confirms a data set; then the steps close."""
+    _put(held, number, part, confirmed=True)
+    open_step(0)
+    st.rerun()
+
+
+def _put(held: Draft, number: int, part: DataPart, *, confirmed: bool) -> None:
+    """Puts a data set into the study, and sees to it that each has a rubric.
 
     A published one alone brings its rubric with it. Beside others each has its own, and the study's is for the rest.
     """
-    held.set_data(number, part, confirmed=True)
+    held.set_data(number, part, confirmed=confirmed)
     data = held.study.data
     if len(data) == 1 and part.published:
         held.set_rubric(None)
     if len(data) > 1 and not held.study.design.vary.wording:
         for k, other in enumerate(data):
             if other.published and other.rubric is None and (held.study.rubric is None or k == number):
-                held.set_data(k, changed(other, rubric=_as_published(held, other)), confirmed=True)
-        if held.study.rubric is None and not all(other.published for other in data):
-            held.set_rubric(written(sample_rubric()))
+                held.set_data(k, changed(other, rubric=_as_published(held, other)), confirmed=k not in held.unconfirmed)
+    if held.study.rubric is None and not all(other.published or other.sample or other.rubric for other in data):
+        held.set_rubric(written(sample_rubric()))
     forget("rubric-", "data-")
-    open_step(0)
-    st.rerun()
 
 
 def _as_published(held: Draft, part: DataPart) -> RubricPart:
@@ -141,14 +141,22 @@ def _file(held: Draft, number: int, part: DataPart | None) -> None:
         st.markdown(f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here.")
     read = _uploaded(held, "One answer per row")
     if read is not None:
-        title = name or shorten(PurePath(read.name).name, 200)
-        while not name and title in {other.file for other in held.study.data}:
-            title = f"{PurePath(title).stem} (2){PurePath(title).suffix}"
-        held.uploads.add(title, read)
-        known = part is not None and number not in held.unconfirmed
-        held.set_data(number, part or made(DataPart, {"file": title}), confirmed=known)
+        title = _keep(held, number, read, name)
+        if part is None:
+            _put(held, number, made(DataPart, {"file": title}), confirmed=False)
         forget("data-")
         st.rerun()
+
+
+def _keep(held: Draft, number: int, table: Table, name: str = "") -> str:
+    """Keep an upload of a data set under a name that no other one has; ``name``: the one that the study gives it."""
+    others = [part for k, part in enumerate(held.study.data) if k != number]
+    title = name or shorten(PurePath(table.name).name, 200)
+    while not name and any(title in (part.file, *part.files) for part in others):
+        title = f"{PurePath(title).stem} (2){PurePath(title).suffix}"
+    held.uploads.tables[title] = table
+    held.uploads.version += 1
+    return title
 
 
 def _uploaded(held: Draft, what: str) -> Table | None:
@@ -192,23 +200,12 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
     columns = list(table.columns)
     if not guess.matched and not part.columns:
         st.markdown("We could not match your column names, so we guessed from the contents. **Is this right?**")
-    chosen: dict[str, Any] = {}
-
-    def choose(role: str, label: str) -> None:
-        start = _first(people if role == "human" else before.get(role))
-        why, optional = guess.reasons.get(role, ""), role != "response"
-        chosen[role] = column_select(label, columns, start, key=f"data-{role}", why=why, optional=optional)
-
-    for (role, label), where in zip(COLUMNS.items(), st.columns(3), strict=True):
-        with where:
-            choose(role, label)
+    starts = before | {"human": _first(people)}
+    chosen, button, more = _roles(columns, COLUMNS, MORE, starts, "data", guess.reasons)
+    pressed = button.button("Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm")
+    with more:
+        further = ask(st.multiselect, "Further human scores", columns, key="data-humans", start=people[1:])
     groups = st.container()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        pressed = st.button("Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm")
-        with st.popover("More columns", icon=":material/view_column:", type="tertiary"):
-            for role, label in MORE.items():
-                choose(role, label)
-            further = ask(st.multiselect, "Further human scores", columns, key="data-humans", start=people[1:])
     given = [name for name in dict.fromkeys([chosen.pop("human"), *further]) if name]
     mapped = {role: name for role, name in chosen.items() if name}
     if pressed or (mapped, given) != (before, people):
@@ -223,10 +220,38 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
             _use(held, number, part)
 
 
+def _roles(
+    columns: Sequence[str], roles: Mapping[str, str], more: Mapping[str, str], starts: Mapping[str, Any], key: str,
+    reasons: Mapping[str, str],
+) -> tuple[dict[str, str | None], Any, Any]:  # fmt: skip
+    """Which column is what, ``more`` behind a button: (column by role, place for the main button, the popover)."""
+    chosen: dict[str, str | None] = {}
+
+    def choose(role: str, label: str) -> None:
+        optional = role != "response"
+        chosen[role] = column_select(
+            label, columns, starts.get(role), key=f"{key}-{role}", why=reasons.get(role, ""), optional=optional
+        )
+
+    for (role, label), where in zip(roles.items(), st.columns(len(roles)), strict=True):
+        with where:
+            choose(role, label)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        button = st.container(width="content")
+        popover = st.popover("More columns", icon=":material/view_column:", type="tertiary")
+    with popover:
+        for role, label in more.items():
+            choose(role, label)
+    return chosen, button, popover
+
+
 def groups_sentence(dataset: DataSet) -> str:
     """How many answers there are to how many instructions, and what that means."""
     prompts = [item.prompt or "" for item in dataset.items]
     groups, answers = len(set(prompts)), count(len(prompts), "answer")
+    texts = {item.block for item in dataset.items}
+    if not any(prompts) and len(texts) < len(prompts):
+        return f"{answers}: {count(len(texts), 'text')} under several criteria. Each text counts as one group."
     if not any(prompts):
         return f"{answers}. No instruction repeats, so each answer counts by itself."
     if groups < len(prompts):
@@ -255,12 +280,10 @@ def _show_items(dataset: DataSet) -> None:
 def _published(held: Draft, number: int, part: DataPart | None) -> None:
     """A data set as its authors published it: fetched by a button, or the user's own copies, whose columns are checked."""
     titles = [about.title for about in sources().values()]
-    names = {
-        name: f"{about.title}, {name}" if titles.count(about.title) > 1 else about.title
-        for name, about in sources().items()
-    }
-    start = part.published if part else next(iter(names))
-    name = ask(st.selectbox, "Data set", list(names), key="data-set", start=start, format_func=names.__getitem__)
+    several = {name: f"{about.title}, {name}" for name, about in sources().items() if titles.count(about.title) > 1}
+    start = part.published if part else next(iter(sources()))
+    called = lambda name: several.get(name, sources()[name].title)  # noqa: E731
+    name = ask(st.selectbox, "Data set", list(sources()), key="data-set", start=start, format_func=called)
     about = sources()[name]
     st.markdown(safe(about.about))
     origins = ", ".join(f"github.com/{'/'.join(file.path.split('/')[:2])} ({file.title})" for file in about.files)
@@ -280,11 +303,10 @@ def _published(held: Draft, number: int, part: DataPart | None) -> None:
     files = upload(label, [*ENDINGS, "gz"], held, name, accept_multiple_files=True)
     if files and st.button("Use these files", icon=":material/check:", key="data-own"):
         with st.spinner("Reading …"):
-            tables = {shorten(PurePath(file.name).name, 200): read_table(file.getvalue(), file.name) for file in files}
-            published(name, list(tables.values()))  # raises for columns that are not those of this data set
-        for title, table in tables.items():
-            held.uploads.add(title, table)
-        _use(held, number, made(DataPart, {"published": name, "files": list(tables)}))
+            tables = [read_table(file.getvalue(), file.name) for file in files]
+            published(name, tables)  # raises for columns that are not those of this data set
+        names = [_keep(held, number, table) for table in tables]
+        _use(held, number, made(DataPart, {"published": name, "files": names}))
 
 
 def _fetch(about: Published, size: int) -> None:
@@ -360,25 +382,14 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
     kind = segments("What was reordered?", JUDGMENT_KINDS, key="judged-kind", start=start, hidden=False)
     guess = column_names(table, kind, None)
     st.caption("Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria and candidates with | between.")
-    needed = REQUIRED[kind]  # type: ignore[index]
-    chosen: dict[str, str | None] = {}
-
-    def choose(role: str) -> None:
-        start = _first(guess.get(role)) or (_order_column(table) if role == "ordering" else None)
-        chosen[role] = column_select(JUDGMENT_LABELS[role], columns, start, key=f"judged-{kind}-{role}")
-
-    for role, where in zip(needed, st.columns(len(needed)), strict=True):
-        with where:
-            choose(role)
-    missing = [JUDGMENT_LABELS[role] for role in needed if not chosen[role]]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        pressed = st.button(
-            "Open results", icon=":material/grid_on:", type="primary", disabled=bool(missing), key="judged-open"
-        )
-        with st.popover("More columns", icon=":material/view_column:", type="tertiary"):
-            for role in FURTHER:
-                if role not in needed:
-                    choose(role)
+    needed = {role: JUDGMENT_LABELS[role] for role in REQUIRED[kind]}  # type: ignore[index]
+    further = {role: label for role, label in FURTHER.items() if role not in needed}
+    starts = {"ordering": _order_column(table)} | {role: _first(value) for role, value in guess.items()}
+    chosen, button, _ = _roles(columns, needed, further, starts, f"judged-{kind}", {})
+    missing = [label for role, label in needed.items() if not chosen[role]]
+    pressed = button.button(
+        "Open results", icon=":material/grid_on:", type="primary", disabled=bool(missing), key="judged-open"
+    )
     if missing:
         st.caption(f"First choose: {', '.join(missing)}.")
     if pressed:

@@ -7,8 +7,8 @@ from typing import Any
 import streamlit as st
 
 from rubriclab.app import state
-from rubriclab.app.draft import changed, draft
-from rubriclab.app.forms import ask, field, listed, open_row, segments
+from rubriclab.app.draft import Draft, changed, draft
+from rubriclab.app.forms import ask, form, listed, open_row, segments
 from rubriclab.app.frame import faults, safe, verbatim
 from rubriclab.judges.keys import read_key
 from rubriclab.judges.probe import JudgeReport, find_servers, models_of, test_judge
@@ -30,11 +30,8 @@ PROVIDERS = {
 EFFORTS = ["none", "minimal", "low", "medium", "high"]
 
 
-def summary() -> str:
+def summary(held: Draft) -> str:
     """What the closed step says."""
-    held = draft()
-    if 3 in held.problems:
-        return held.problems[3]
     judges = held.study.judges
     if len(judges) == 1:
         where = {"embedded": "on this machine", "vllm": "vLLM", "openai": "API or server", "simulated": "simulated"}
@@ -42,28 +39,23 @@ def summary() -> str:
     return ", ".join(shorten(judge.name, 30) for judge in judges)
 
 
-def body() -> None:
+def body(held: Draft) -> None:
     """The open step: the judges that there are, and the form of the one that is open."""
-    held = draft()
-    held.problems.pop(3, None)
-    rows = [f"**{safe(judge.name, 60)}** :gray[{safe(judge.model, 60)}]" for judge in held.study.judges]
+    judges = held.study.judges
+    rows = [f"**{safe(judge.name, 60)}** :gray[{safe(judge.model, 60)}]" for judge in judges]
     number = listed(rows, "judge", _remove)
-    tested: JudgeReport | None = None
     if number is not None:
-        others = [judge for k, judge in enumerate(held.study.judges) if k != number]
+        names = {judge.name for k, judge in enumerate(judges) if k != number}
         try:
-            judge = _form(held.study.judges[number], {other.name for other in others})
-            held.change(judges=(*held.study.judges[:number], judge, *held.study.judges[number + 1 :]))
-        except LabError as fault:
+            judges = (*judges[:number], _form(judges[number], names), *judges[number + 1 :])
+            held.change(judges=judges)
+        except LabError as fault:  # often no fault yet, as while a server loads
             held.problems[3] = str(fault)
             st.markdown(f":orange[{safe(str(fault))}]")
+    fine = 3 not in held.problems
     with st.container(horizontal=True):
-        if number is not None and 3 not in held.problems:
-            tested = _tested(held.study.judges[number])
-        st.button(
-            "Add another judge", icon=":material/add:", type="tertiary", disabled=3 in held.problems, on_click=_add,
-            key="judge-another",
-        )  # fmt: skip
+        tested = _tested(judges[number]) if number is not None and fine else None
+        st.button("Add another judge", icon=":material/add:", type="tertiary", disabled=not fine, on_click=_add)
     if tested is not None:
         _report(tested)
 
@@ -263,13 +255,8 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
     name = _other_name(judge.model, names)
     start = "" if judge.name == name else judge.name
     with st.expander("Temperature, length, reasoning, pace and prices", icon=":material/tune:"):
-        parts = st.columns(3)
-        typed = ask(
-            parts[0].text_input, "Name in results", key="judge-name", start=start, max_chars=100, placeholder=name
-        )
-        values: dict[str, Any] = {"name": (typed or "").strip() or name}
-        for number, (setting, (label, options)) in enumerate(FOLD.items(), 1):
-            values[setting] = field(judge, setting, label, parts[number % 3], key="judge", **options)
+        typed = ask(st.text_input, "Name in results", key="judge-name", start=start, max_chars=100, placeholder=name)
+        values = form(judge, FOLD, columns=2, key="judge") | {"name": (typed or "").strip() or name}
         kept = judge.model_dump(include={"top_p", "seed", "extra", "ca_file"}, exclude_defaults=True)
         if kept:
             st.caption(f"Kept from the study file: {safe(str(kept), 300)}")

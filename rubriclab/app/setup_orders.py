@@ -11,13 +11,13 @@ from typing import Any, get_args
 import streamlit as st
 
 from rubriclab.app import setup_references
-from rubriclab.app.draft import Draft, changed, draft, made, written
-from rubriclab.app.forms import ask, field
+from rubriclab.app.draft import Draft, changed, made, written
+from rubriclab.app.forms import ask, field, form
 from rubriclab.app.frame import safe
 from rubriclab.app.setup_judge import EFFORTS
 from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.model.data import Rubric
-from rubriclab.model.orders import ALL_WITHOUT_ASKING, MAX_CALLS, RANDOM_CALLS, STRATEGIES, Strategy, StrategyKind
+from rubriclab.model.orders import ALL_WITHOUT_ASKING, RANDOM_CALLS, STRATEGIES, Strategy
 from rubriclab.model.study import DesignPart, IdStyle, StrategyPart, VaryPart
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.facts import AXES
@@ -40,11 +40,8 @@ TEMPLATES = {
 ANSWERS = {"score": "The score alone", "feedback": "Feedback first, then the score"}
 
 
-def summary() -> str:
+def summary(held: Draft) -> str:
     """What the closed step says."""
-    held = draft()
-    if 4 in held.problems:
-        return held.problems[4]
     design = held.study.design
     names = [STRATEGIES[part.kind].title if part.name in ("", part.kind) else part.name for part in design.strategies]
     factors = ", ".join(FACTOR_LABELS.get(name, name).lower() for name in design.vary.factors())
@@ -57,42 +54,33 @@ def summary() -> str:
     return f"{', '.join(shorten(name, 30) for name in names)} orders of the {what}, {times}{varied}"
 
 
-def body() -> None:
+def body(held: Draft) -> None:
     """The open step."""
-    held = draft()
-    held.problems.pop(4, None)
-    try:
-        rubric = held.rubric()
-        axes = _axes(held, rubric)
-        shape = next((axis for axis in axes if axis != "bare"), "bare")
-        values: dict[str, Any] = {"reorder": axes[0] if len(axes) == 1 else axes} | _comparison(held, axes)
-        listed = _listed(rubric, shape, values.get("k", held.study.design.k))
-        if listed:
-            values["strategies"] = _strategies(held.study.design, listed, shape)
-        values |= _repeats(held.study.design)
-        values["vary"] = _vary(held, rubric, axes)
-        held.change(design=changed(held.study.design, **values))
-    except LabError as fault:
-        held.problems[4] = str(fault)
-        st.error(safe(held.problems[4]), icon=":material/error:")
+    design, rubric = held.study.design, held.rubric()
+    axes = _axes(held, rubric)
+    values: dict[str, Any] = {"reorder": axes[0] if len(axes) == 1 else axes} | _comparison(held, axes)
+    shape = next((axis for axis in axes if axis != "bare"), "bare")
+    listed = _listed(rubric, shape, values.get("k", design.k))
+    if listed:
+        values["strategies"] = _strategies(design, listed, shape)
+    values |= _repeats(design)
+    values["vary"] = _vary(held, rubric, axes)
+    held.change(design=changed(design, **values))
     if held.study.data:
         setup_references.fold(held)
 
 
 def _repeats(design: DesignPart) -> dict[str, Any]:
+    about = "Twice or more: the difference within one order is the judge's own noise."
+    part = "A share below 1, or so many questions of each task; the others are asked once in each order."
+    fields: dict[str, tuple[str, dict[str, Any]]] = {
+        "repeats": ("How often each order is asked", {"help": about}),
+        "repeats_on": ("Repeats only on", {"help": part, "placeholder": "all questions"}),
+        "answer": ("Answer format", {"format_func": ANSWERS.__getitem__}),
+        "seed": ("Seed", {}),
+    }
     with st.expander("Repeats, seed and answer format", icon=":material/tune:"):
-        left, right = st.columns(2)
-        about = "Twice or more: the difference within one order is the judge's own noise."
-        part = "A share below 1, or so many questions of each task; the others are asked once in each order."
-        form = {"format_func": ANSWERS.__getitem__}
-        return {
-            "repeats": field(design, "repeats", "How often each order is asked", left, key="orders", help=about),
-            "repeats_on": field(
-                design, "repeats_on", "Repeats only on", right, key="orders", placeholder="all questions", help=part
-            ),
-            "answer": field(design, "answer", "Answer format", left, key="orders", **form),
-            "seed": field(design, "seed", "Seed", right, key="orders"),
-        }
+        return form(design, fields, columns=2, key="orders")
 
 
 def _axes(held: Draft, rubric: Rubric) -> list[str]:
@@ -159,9 +147,8 @@ def _comparison(held: Draft, axes: Sequence[str]) -> dict[str, Any]:
             design, "baseline", "Compare only with", middle, key="orders", options=["", *_candidates(held)[0]],
             format_func=lambda name: shorten(name, 40) or "all with all",
         )  # fmt: skip
-        more["template"] = field(
-            design, "template", "Prompt", right, key="orders", format_func=TEMPLATES.__getitem__
-        )  # fmt: skip
+        title = TEMPLATES.__getitem__
+        more["template"] = field(design, "template", "Prompt", right, key="orders", format_func=title)
     return more
 
 
@@ -184,12 +171,9 @@ def _strategies(design: DesignPart, shown: list[int | str], axis: str) -> tuple[
         same = [part for part in design.strategies if part.kind == kind] or [StrategyPart(kind=kind)]
         recommended = ", every order twice (recommended)" if kind == "balanced" and repeats == 2 else ""
         left, right = st.columns([3, 1], vertical_alignment="center")
-        calls = same[0].calls
-        words = count(calls, "call") + " an answer" if calls else _calls(kind, shown, repeats, axis)
-        chosen = ask(
-            left.checkbox, f"**{about.title}**{recommended} :gray[· {words}]", key=f"orders-{kind}",
-            start=same[0] in design.strategies, help=about.caption,
-        )  # fmt: skip
+        label = f"**{about.title}**{recommended} :gray[· {_calls(same[0], shown, repeats, axis)}]"
+        start = same[0] in design.strategies
+        chosen = ask(left.checkbox, label, key=f"orders-{kind}", start=start, help=about.caption)
         if not chosen:
             continue
         try:
@@ -215,12 +199,7 @@ def _strategies(design: DesignPart, shown: list[int | str], axis: str) -> tuple[
 def _detail(part: StrategyPart, shown: Sequence[int | str]) -> dict[str, Any]:
     """What a strategy needs beside its kind and calls: the orders themselves, a number of calls where they are many."""
     if part.kind == "all" and len(shown) > ALL_WITHOUT_ASKING:
-        total = math.factorial(len(shown))
-        if total > MAX_CALLS:
-            raise LabError(
-                f"All orders of {len(shown)} would be {total:,} calls an answer; at most {MAX_CALLS:,} are possible."
-            )
-        return {"calls": total}
+        return {"calls": math.factorial(len(shown))}  # more than are possible are refused
     if part.kind not in ("custom", "min-bias"):
         return {}
     before = "\n".join(" | ".join(map(str, order)) for order in part.orders)
@@ -249,20 +228,23 @@ def _names(line: str, shown: Sequence[int | str]) -> list[int | str]:
     return [int(word) for word in words]
 
 
-def _calls(kind: StrategyKind, shown: Sequence[Any], repeats: int, reorder: str) -> str:
-    """How many orders, and calls an answer, in words."""
-    about = STRATEGIES[kind]
-    if about.drawn:
-        return f"{RANDOM_CALLS} calls an answer"
-    if about.orders is None:
-        return "as many as you list"
-    if kind == "balanced" and reorder in ("pairs", "lists"):  # the rotations alone (study/choices.py)
-        return f"{count(len(shown), 'order')}, {count(len(shown) * repeats, 'call')} a comparison"
-    orders = about.orders(shown) if kind != "all" or len(shown) <= 6 else []
-    if not orders:
+def _calls(part: StrategyPart, shown: Sequence[Any], repeats: int, axis: str) -> str:
+    """How many orders and calls an answer has, in words."""
+    about, what = STRATEGIES[part.kind], "comparison" if axis in ("pairs", "lists") else "answer"
+    if part.calls or about.orders is None:
+        most = part.calls or RANDOM_CALLS
+        return (
+            f"{count(most, 'call')} a{'n' * (what == 'answer')} {what}"
+            if about.drawn or part.calls
+            else "as many as you list"
+        )
+    if part.kind == "all" and len(shown) > 6:
         return "too many orders"
-    times = 1 if kind == "all" and len(shown) > 4 else repeats
-    return f"{count(len(orders), 'order')}, {count(len(orders) * times, 'call')} an answer"
+    orders = (
+        len(about.orders(shown)) if part.kind != "balanced" or what == "answer" else len(shown)
+    )  # of these, rotations
+    calls = orders * (1 if part.kind == "all" and len(shown) > ALL_WITHOUT_ASKING else repeats)
+    return f"{count(orders, 'order')}, {count(calls, 'call')} a{'n' * (what == 'answer')} {what}"
 
 
 # ---------------------------------------------------------------- factors
@@ -341,7 +323,7 @@ def _wordings(held: Draft, rubric: Rubric) -> list[str]:
         missing = [name for name in study.design.vary.wording if name not in (*study.rubrics, *held.uploads.rubrics)]
         named = [name for name in missing if PurePath(name).name == file[0]]
         if named:
-            held.uploads.add(named[0], file[1])
+            held.uploads.rubrics[named[0]] = file[1]
         else:
             held.change(rubrics=study.rubrics | {file[0]: written(file[1])})
         st.rerun()

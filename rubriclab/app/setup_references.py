@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.draft import Draft, changed
-from rubriclab.app.forms import field, forget
+from rubriclab.app.forms import forget, form
 from rubriclab.app.frame import announce, faults, safe
 from rubriclab.data.outfiles import csv_text
 from rubriclab.data.tables import read_table
@@ -40,17 +40,16 @@ def fold(held: Draft) -> None:
             "One judge writes an answer that earns a score, another scores it without knowing which; where they agree it "
             "is kept. The factor “Reference answer shown” then has one of each score. Asked at once, before the launch."
         )
-        part, judges = held.study.references, ["", *(judge.name for judge in held.study.judges)]
-        left, middle, right = st.columns(3)
-        title = lambda name: shorten(name, 40) or "the first judge"  # noqa: E731
-        last = lambda name: shorten(name, 40) or "the last judge"  # noqa: E731
-        values = {
-            "writer": field(part, "writer", "Writes", left, key="orders", options=judges, format_func=title),
-            "reviewer": field(part, "reviewer", "Reviews", middle, key="orders", options=judges, format_func=last),
-            "tries": field(part, "tries", "Attempts an answer", right, key="orders"),
-            "alternate": field(part, "alternate", "They change roles with every attempt", key="orders"),
+        judges = ["", *(judge.name for judge in held.study.judges)]
+        first, last = [lambda name, end=end: shorten(name, 40) or f"the {end} judge" for end in ("first", "last")]
+        fields: dict[str, tuple[str, dict[str, Any]]] = {
+            "writer": ("Writes", {"options": judges, "format_func": first}),
+            "reviewer": ("Reviews", {"options": judges, "format_func": last}),
+            "tries": ("Attempts an answer", {}),
+            "alternate": ("They change roles with every attempt", {}),
         }
-        held.change(references=changed(part, **values))
+        part = held.study.references
+        held.change(references=changed(part, **form(part, fields, columns=2, key="orders")))
         job = ReferenceJob(state.store(), held.checked(), held.dataset(), held.rubric())
         going = _jobs().get(job.id, job)
         now = going.snapshot()
@@ -91,7 +90,8 @@ def _result(held: Draft, job: ReferenceJob) -> None:
     name = file_name(f"{before.name or PurePath(before.file).stem or before.published or 'sample'} references", ".csv")
     with st.container(horizontal=True):
         if st.button("Use these answers", icon=":material/check:", type="primary", key="references-use"):
-            held.uploads.add(name, read_table(content, name))
+            held.uploads.tables[name] = read_table(content, name)
+            held.uploads.version += 1
             held.set_data(0, DataPart(file=name, name=before.name, rubric=before.rubric), confirmed=True)
             forget("data-", "orders-")
             announce("The data now have the reference answers. Choose their scores under Vary.")

@@ -23,45 +23,35 @@ COLUMNS = {
 }
 
 
-def summary() -> str:
+def summary(held: Draft) -> str:
     """What the closed step says."""
-    held = draft()
-    try:
-        rubric = held.rubric()
-    except LabError as fault:
-        return held.problems.get(2, str(fault))
+    rubric = held.rubric()
     options = count(len(rubric.criteria[0].options), "score option")
     criteria = f"{len(rubric.criteria)} criteria, " if len(rubric.criteria) > 1 else ""
     own = sum(part.rubric is not None for part in held.study.data)
     others = f"; {count(own, 'data set')} with a rubric of its own" if own else ""
-    return held.problems.get(2, f"{shorten(rubric.name, 50)} · {criteria}{options}{others}")
+    return f"{shorten(rubric.name, 50)} · {criteria}{options}{others}"
 
 
-def body() -> None:
+def body(held: Draft) -> None:
     """The open step."""
-    held = draft()
-    held.problems.pop(2, None)
     ready = {_title(rubric): rubric for rubric in sample_rubrics()}
     now = next((title for title, rubric in ready.items() if held.study.rubric == written(rubric)), None)
     start = "data" if held.study.rubric is None else "ready" if now else "own"
     kind = segments("Which rubric?", KINDS, key="rubric-kind", start=start)
-    try:
-        if kind == "own":
-            _own(held)
-            return
-        if kind == "data":
-            st.caption("The rubric that the sample or a public data set brings; a preference needs none.")
-            held.set_rubric(None)
-        else:
-            title = ask(st.selectbox, "Rubric", list(ready), key="rubric-ready", start=now or next(iter(ready)))
-            held.set_rubric(written(ready[title]))
-        for criterion in held.rubric().criteria:
-            _shown(criterion)
-        words = (held.rubric(),)
-        st.button("Change its words", icon=":material/edit:", type="tertiary", on_click=_into_table, args=words)
-    except LabError as fault:
-        held.problems[2] = str(fault)
-        st.error(safe(str(fault)), icon=":material/error:")
+    if kind == "own":
+        _own(held)
+        return
+    if kind == "data":
+        st.caption("The rubric that the sample or a public data set brings; a preference needs none.")
+        held.set_rubric(None)
+    else:
+        title = ask(st.selectbox, "Rubric", list(ready), key="rubric-ready", start=now or next(iter(ready)))
+        held.set_rubric(written(ready[title]))
+    rubric = held.rubric(None if kind == "ready" else 0)
+    for criterion in rubric.criteria:
+        _shown(criterion)
+    st.button("Change its words", icon=":material/edit:", type="tertiary", on_click=_into_table, args=(rubric,))
 
 
 def _title(rubric: Rubric) -> str:
@@ -104,7 +94,7 @@ def _own(held: Draft) -> None:
     if file is not None:
         forget("rubric-")
         if missing:
-            held.uploads.add(named, file[1])
+            held.uploads.rubrics[named] = file[1]
         else:
             held.set_rubric(written(file[1]))
         st.rerun()

@@ -133,7 +133,7 @@ def test_public_data_sets_stand_beside_an_own_file_each_with_its_rubric(
     assert not healthy(app).button(key="launch-go").disabled
     assert [len(held(app).dataset(number).items) for number in (0, 1)] == [12, 9]
     assert (held(app).rubric(0).name, held(app).rubric(1).name) == ("Stories", "Helpfulness")
-    assert {condition.dataset for condition in held(app).plan().conditions} == {"HANNA", "answers"}
+    assert {condition.dataset for condition in held(app).plan()[0].conditions} == {"HANNA", "answers"}
     pressed(step(app, 1), "Add another data set")
     app.button_group(key="data-kind").set_value("sample").run()
     pressed(app, "Use the sample")
@@ -189,7 +189,7 @@ def test_several_judges_and_a_key_that_is_not_set(lab: Lab, monkeypatch: pytest.
     assert [judge.name for judge in held(app).study.judges] == ["big-model"]
     app.button(key="judge-change-0").click().run().number_input(key="judge-price_input").set_value(1.0).run()
     assert held(app).study.judges[0].base_urls == ("http://localhost:8000/v1",)
-    assert held(app).estimate(held(app).plan()).price is not None
+    assert held(app).plan()[1].price is not None
 
 
 def test_a_served_lab_neither_looks_for_servers_nor_starts_one(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,14 +219,14 @@ def test_every_axis_is_offered_with_what_it_needs(lab: Lab) -> None:
     axis.set_value("pairs").run()
     assert healthy(app).button(key="launch-go").label.startswith("Launch: ")
     assert (held(app).study.design.reorder, held(app).study.design.tie) == ("pairs", True)
-    assert len(held(app).plan().items) == 18  # 3 pairs of candidates for each of 6 instructions
+    assert len(held(app).plan()[0].items) == 18  # 3 pairs of candidates for each of 6 instructions
     app.selectbox(key="orders-baseline").set_value("b").run()
     app.selectbox(key="orders-template").set_value("mtbench").run()
     app.checkbox(key="orders-tie").set_value(False).run()
     app.number_input(key="orders-repeats_on").set_value(0.5).run()
     design = held(app).study.design
     assert (design.baseline, design.template, design.tie, design.repeats_on) == ("b", "mtbench", False, 0.5)
-    assert len(held(app).plan().items) == 12  # a with b, b with c
+    assert len(held(app).plan()[0].items) == 12  # a with b, b with c
     assert study_from_toml(study_toml(held(app).checked())).design == design
     app.radio(key="orders-axis").set_value("lists").run()
     assert healthy(app).number_input(key="orders-k").value == 3  # no instruction has more candidates
@@ -268,7 +268,7 @@ def test_strategies_have_their_calls_and_every_factor_its_levels(lab: Lab) -> No
     nine = "criterion,score,description\n" + "".join(f"Helpfulness,{k},level {k}\n" for k in range(1, 8))
     uploaded(app, nine, name="seven.csv", to="upload-wording").multiselect(key="orders-vary-wording").set_value(["Helpfulness", "seven.csv"]).run()  # fmt: skip
     assert not healthy(app).button(key="launch-go").disabled
-    assert {dict(part.variant)["wording"] for part in held(app).plan().parts} == {"Helpfulness", "seven.csv"}
+    assert {dict(part.variant)["wording"] for part in held(app).plan()[0].parts} == {"Helpfulness", "seven.csv"}
     app.multiselect(key="orders-vary-ids").set_value(["arabic"]).run()
     assert "choose two levels or more" in app.error[0].value
 
@@ -408,7 +408,7 @@ def test_a_written_study_file_is_read_as_the_same_study(
         name=name,
         data=(DataPart(file="a.csv", columns={"response": name, "human": ["a", name]}),),
         rubric=written(sample_rubric()),
-        design=DesignPart(strategies=(StrategyPart(kind="custom", name=name, orders=((5, 4, 3, 2, 1),)),)),
+        design=DesignPart(strategies=(StrategyPart(kind="custom", name="mine", orders=((5, 4, 3, 2, 1),)),)),
         judges=(judge,),
     )
     assert study_from_toml(study_toml(study)) == study
