@@ -172,13 +172,13 @@ def _head(table: Table, name: str) -> bool:
     """The file, its size and first rows; True where it is to be replaced."""
     with st.container(horizontal=True, vertical_alignment="center"):
         separated = SEPARATORS.get(table.separator or "", "")
-        about = f"{count(len(table.rows), 'row')}, {count(len(table.columns), 'column')}"
+        about = f"{count(table.size, 'row')}, {count(len(table.columns), 'column')}"
         about += f", separated by {separated}" if separated else ""
         st.markdown(f":material/draft: **{safe(name, 60)}** · {about}", width="content")
         replaced = st.button("Replace", icon=":material/upload:", type="tertiary")
     if table.note:
         st.caption(safe(table.note, 300))
-    _show_rows(table.columns, table.rows[:2], "The first two rows of the file")
+    _show_rows(table.columns, table.first(2), "The first two rows of the file")
     return replaced
 
 
@@ -402,7 +402,7 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
 
 def _order_column(table: Table) -> str | None:
     """The first column whose first cell lists three things or more."""
-    cells = table.rows[0] if len(table.rows) else []
+    cells = table.first(1)[0]
     orders = (name for name, cell in zip(table.columns, cells, strict=True) if ORDER.fullmatch(cell.strip()))
     return next(orders, None)
 
