@@ -82,7 +82,7 @@ def v_interval(share: Floats, resampled: Floats, level: float = 0.95) -> tuple[f
     direction = deviation / length if length >= FLAT else np.eye(n)[0] - 1.0 / n
     along = error @ (direction / np.linalg.norm(direction))
     square = np.sum(error**2, axis=1)
-    low, high = _accepted(along, along**2 - square + length**2, float(np.sqrt(square.mean())), 1 - level)
+    low, high = _accepted(along, along**2 - square + length**2, float(np.sqrt(square.mean())), round(1 - level, 12))
     return float(min(1.0, scale * low)), float(min(1.0, scale * high))
 
 
