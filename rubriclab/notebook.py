@@ -24,7 +24,7 @@ from rubriclab.model.study import ReadingPart, read_reading
 from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
-    from rubriclab.runs.runner import Snapshot
+    from rubriclab.runs.session import Snapshot
     from rubriclab.sinks.paper_table import PaperTable
     from rubriclab.store.read import RunInfo
     from rubriclab.store.store import Store

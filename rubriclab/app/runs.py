@@ -91,10 +91,9 @@ def early_counts(run: Run) -> tuple[int, ...]:
     Empty where there is none: under one order alone a position's share is that of its score.
     """
     kinds = {strategy.name: strategy.kind for strategy in run.plan.study.design.plans()}
-    for early in run.snapshot().early:
-        condition = run.plan.conditions[early.condition]
+    for condition, counts in zip(run.plan.conditions, run.snapshot().early, strict=True):
         if condition.reorder == "options" and kinds[condition.strategy] in ("balanced", "williams", "all", "random"):
-            return early.counts
+            return counts
     return ()
 
 

@@ -16,7 +16,7 @@ from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
     from rubriclab.notebook import Lab, Run
-    from rubriclab.runs.runner import Snapshot
+    from rubriclab.runs.session import Snapshot
 
 DONE, MEND, ARGUMENTS, STOPPED = 0, 1, 2, 3
 

@@ -104,6 +104,13 @@ class EmbeddedJudge:
         release(server)
 
 
+def check_options(settings: JudgeSettings) -> None:
+    """Raises LabError for what can be seen to be wrong without fetching or loading anything."""
+    options = read_options(Options, settings)
+    if options.path is not None or settings.model not in CATALOGUE:
+        model_file(settings.model, path=options.path)  # of the user's own: nothing is fetched
+
+
 # ---------------------------------------------------------------- running servers
 
 

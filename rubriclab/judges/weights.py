@@ -151,6 +151,8 @@ def own_file(path: str) -> Path:
     """The user's own GGUF file. Raises LabError where it is missing or of another kind."""
     try:
         file = Path(path).expanduser()
+        if file.exists() and not file.is_file():
+            raise OSError("a folder, a pipe or a device")  # a pipe is never waited for
         with file.open("rb") as head:
             if head.read(len(GGUF)) == GGUF:
                 return file.resolve()

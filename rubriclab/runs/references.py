@@ -9,12 +9,11 @@ stopped; what never passes is counted and left out.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import pandas as pd
 
@@ -24,6 +23,7 @@ from rubriclab.model.judgment import Call, Reply, Status
 from rubriclab.model.study import Study
 from rubriclab.model.text import LabError, count, digest, shorten
 from rubriclab.runs.asking import Asking
+from rubriclab.runs.session import Session, Snapshot
 from rubriclab.store.references import Attempt
 from rubriclab.store.store import Store
 from rubriclab.study.protocols import rated_items
@@ -39,24 +39,14 @@ from rubriclab.study.references import (
 
 
 @dataclass(frozen=True)
-class Progress:
+class JobSnapshot(Snapshot):
     """A job at one moment. ``planned`` answers are wanted; ``done`` = accepted + failed, which used up their attempts.
 
-    ``state``: planned, running, finished or paused (``reason`` says why); ``attempts``: of all sessions.
+    ``attempts``: of all sessions.
     """
 
-    planned: int
     accepted: int
-    failed: int
     attempts: int
-    state: str
-    reason: str
-    stage: str = ""
-    seconds_left: None = None
-
-    @property
-    def done(self) -> int:
-        return self.accepted + self.failed
 
 
 @dataclass(slots=True)
@@ -78,7 +68,7 @@ class Wanted:
         return "accepted" if self.text is not None else "failed" if len(self.tried) >= self.tries else "open"
 
 
-class ReferenceJob:
+class ReferenceJob(Session[JobSnapshot]):
     """Writes a study's reference answers, in a thread of its own. ``[references]`` names the judges.
 
     Answers to one instruction under one criterion share their references. Those that the data have are kept; a plain
@@ -113,11 +103,7 @@ class ReferenceJob:
                 "have their references, or [references] names no score of the rubric. Name the instruction's column, or "
                 "other scores."
             )
-        self._state, self._reason = "planned", ""
-        self._askings: list[Asking] = []
-        self._tasks: list[asyncio.Task[None]] = []
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._main, name="reference answers", daemon=True)
+        super().__init__("reference answers")
 
     # ------------------------------------------------------------ what is wanted
 
@@ -144,34 +130,12 @@ class ReferenceJob:
 
     # ------------------------------------------------------------ from any thread
 
-    def start(self) -> Self:
-        self._state = "running"
-        self._thread.start()
-        return self
-
-    def pause(self, reason: str = "paused by you") -> None:
-        """Ask nothing more; calls under way are waited for."""
-        self._reason = self._reason or reason
-        self._in_loop(*(asking.pace.stop for asking in tuple(self._askings)))
-
-    def cancel(self) -> None:
-        """Stop at once: what is being written is dropped."""
-        self.pause()
-        self._in_loop(*(task.cancel for task in tuple(self._tasks)))
-
-    def _in_loop(self, *works: Callable[[], object]) -> None:
-        for work in works:
-            with suppress(RuntimeError):  # the loop has just closed
-                self._loop.call_soon_threadsafe(work)
-
-    def wait(self, timeout: float | None = None) -> Progress:
-        self._over.wait(timeout)
-        return self.snapshot()
-
-    def snapshot(self) -> Progress:
+    def snapshot(self) -> JobSnapshot:
         ended = Counter(wanted.ended for wanted in self.wanted)
-        attempts = sum(len(wanted.tried) for wanted in self.wanted)
-        return Progress(len(self.wanted), ended["accepted"], ended["failed"], attempts, self._state, self._reason)
+        done, attempts = ended["accepted"] + ended["failed"], sum(len(wanted.tried) for wanted in self.wanted)
+        return JobSnapshot(
+            len(self.wanted), done, ended["failed"], self._state, self._reason, "", None, ended["accepted"], attempts
+        )
 
     def result(self) -> DataSet:
         """The data set with all answers that have passed so far."""
@@ -210,38 +174,27 @@ class ReferenceJob:
 
     # ------------------------------------------------------------ the job's own thread
 
-    def _main(self) -> None:
-        try:
-            asyncio.run(self._write_all())
-        except BaseException as fault:  # ours must end as a reason, not in a log
-            while isinstance(fault, BaseExceptionGroup):
-                fault = fault.exceptions[0]
-            self._reason = self._reason or (str(fault) if isinstance(fault, LabError) else f"The lab failed: {fault!r}")
-        self._state = "paused" if self._reason else "finished"
-        self._over.set()
-
-    async def _write_all(self) -> None:
-        self._loop = asyncio.get_running_loop()
+    async def _work(self) -> None:
         todo = iter([wanted for wanted in self.wanted if wanted.ended == "open"])
         async with AsyncExitStack() as stack:
-            for settings in self.judges[: 1 if self.judges[0] == self.judges[1] else 2]:
+            for settings in {judge.name: judge for judge in self.judges}.values():
                 asker = await open_judge(settings, secrets=self._secrets, rubric=self.rubric)
                 stack.push_async_callback(asker.close)
-                self._askings.append(Asking(settings, asker))
+                self._askings[settings.name] = Asking(settings, asker)
             async with asyncio.TaskGroup() as group:
                 for _ in range(max(judge.concurrency for judge in self.judges)):
-                    self._tasks.append(group.create_task(self._worker(todo)))
+                    self._track(group.create_task(self._worker(todo)))
 
     async def _worker(self, todo: Iterator[Wanted]) -> None:
         for wanted in todo:
             while wanted.ended == "open":
-                if self._reason or not await self._attempt(wanted):
+                if self._wanted is not None or not await self._attempt(wanted):
                     return
 
     async def _attempt(self, wanted: Wanted) -> bool:
         """Write once, review once and keep it; False where the job stopped before it was through."""
         task, number = wanted.task, len(wanted.tried) + 1
-        writer, reviewer = self._askings[0], self._askings[-1]
+        writer, reviewer = (self._askings[judge.name] for judge in self.judges)
         if self.how.alternate and (task.number + number) % 2 == 0:  # each begins with every second instruction
             writer, reviewer = reviewer, writer
         tried = Attempt(

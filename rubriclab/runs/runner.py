@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import platform
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
@@ -25,57 +24,34 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Reply, Status
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking
+from rubriclab.runs.session import Session, Snapshot
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
 from rubriclab.study.plan import Plan
 
-ACTIVE = ("planned", "running")
 RATE_SECONDS = 15.0
 """Calls a second are those of the last so many seconds."""
 
 
 @dataclass(frozen=True)
-class Early:
-    """What one condition has said so far; no result: nothing here has an interval or a verdict.
-
-    ``counts[p]``: parsed answers about position p + 1: those that chose it (options), or all about the criterion that
-    stood there (criteria).
-    """
-
-    condition: int
-    counts: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Snapshot:
+class RunSnapshot(Snapshot):
     """A run at one moment.
 
     ``planned``, ``done`` (final answers, failures in), ``failed`` (of them without a score): calls of all sessions
-    together; ``asked``: of this one. ``rate``: calls a second of late; ``seconds_left``: None while unknown.
-    ``money``: spent in this session at the judges' prices.
+    together; ``asked``: of this one. ``rate``: calls a second of late; ``money``: spent in this session at the judges'
+    prices. ``early[c][p]``: parsed answers of condition c about position p + 1: those that chose it (options), or all
+    about the criterion that stood there (criteria); no result: nothing here has an interval or a verdict.
     """
 
     run: str
-    name: str
-    state: str
-    reason: str
-    stage: str
-    planned: int
-    done: int
-    failed: int
     asked: int
     in_flight: int
     rate: float
-    seconds_left: float | None
     money: float
-    early: tuple[Early, ...]
-
-    @property
-    def active(self) -> bool:
-        return self.state in ACTIVE
+    early: tuple[tuple[int, ...], ...]
 
 
-class Run:
+class Run(Session[RunSnapshot]):
     """One run in a thread of its own; methods may be called from any thread. Made once a session: resuming makes another.
 
     ``secrets``: keys by the variables' names, before the environment's. ``max_calls``, ``max_money``: of this session;
@@ -93,6 +69,9 @@ class Run:
         max_money: float | None = None,
         retry_failed: bool = False,
     ) -> None:
+        for name, limit in {"calls": max_calls, "money": max_money}.items():
+            if limit is not None and not limit > 0:  # NaN would be no limit at all
+                raise LabError(f"The limit of {name} is {limit}; expected more than 0. Leave it out for none.")
         known = next((info for info in store.runs() if info.identity == plan.identity), None)
         if retry_failed or known is None or known.done < known.planned:
             check_judges(plan, secrets)  # a run that is over needs no judge
@@ -110,73 +89,41 @@ class Run:
             dataset_id=dataset_id,
             made_with=made_with(),
         )
+        super().__init__(f"run {self.id}")
         info = store.run(self.id)
-        self.name = info.name
-        self._state, self._reason = "planned", ""
         self._done, self._failed, self._asked, self._in_flight = info.done, info.failed, 0, 0
         self._money = 0.0
         self._counts = [[0] * condition.positions for condition in plan.conditions]
         self._finished: deque[float] = deque(maxlen=2_000)
         self._stage, self._last_error = "", ""
-        self._askings: dict[str, Asking] = {}
         self._waiting: dict[str, str] = {}
-        self._calls: set[asyncio.Task[None]] = set()
-        self._wanted: tuple[str, str] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._writer: RunWriter | None = None
-        self._lock = threading.Lock()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._main, name=f"run {self.id}", daemon=True)
 
     # ------------------------------------------------------------ from any thread
 
     def start(self) -> Self:
-        self._state = "running"
         with suppress(LabError):  # a full disk is said by the run itself
             self.store.set_state(self.id, "running")
-        self._thread.start()
-        return self
+        return super().start()
 
-    def pause(self, reason: str = "paused by you") -> None:
-        """Ask nothing more; calls in flight are waited for and kept."""
-        self._end("paused", reason)
-
-    def cancel(self, reason: str = "cancelled by you") -> None:
-        """Stop at once: calls in flight are dropped; what has been judged stays."""
-        with self._lock:
-            self._wanted = ("cancelled", reason)  # also where it was only pausing so far
-        self._end("cancelled", reason)
-        self._in_loop(lambda: [task.cancel() for task in tuple(self._calls)])
-
-    def wait(self, timeout: float | None = None) -> Snapshot:
-        """Block until the run has ended or paused, or ``timeout`` seconds are over."""
-        # Not by joining the thread: after a KeyboardInterrupt in a join Python 3.11 takes the thread for ended.
-        self._over.wait(timeout)
-        return self.snapshot()
-
-    @property
-    def active(self) -> bool:
-        return self._state in ACTIVE
-
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> RunSnapshot:
         recent = [moment for moment in tuple(self._finished) if moment > time.monotonic() - RATE_SECONDS]
         rate = (len(recent) - 1) / max(recent[-1] - recent[0], 1e-3) if len(recent) > 1 else 0.0
         left = max(0, len(self.plan) - self._done)
-        return Snapshot(
-            run=self.id,
-            name=self.name,
-            state=self._state,
-            reason=self._reason,
-            stage=self._stage_now(),
+        return RunSnapshot(
             planned=len(self.plan),
             done=self._done,
             failed=self._failed,
+            state=self._state,
+            reason=self._reason,
+            stage=self._stage_now(),
+            seconds_left=left / rate if rate > 0 and self.active else None,
+            run=self.id,
             asked=self._asked,
             in_flight=self._in_flight,
             rate=rate,
-            seconds_left=left / rate if rate > 0 and self.active else None,
             money=self._money,
-            early=tuple(Early(condition, tuple(counts)) for condition, counts in enumerate(self._counts)),
+            early=tuple(map(tuple, self._counts)),
         )
 
     def _stage_now(self) -> str:
@@ -190,46 +137,22 @@ class Run:
                 return f"{asking.settings.name} asks to be left alone for {seconds:,.0f} s more"
         return self._stage or next((asking.trouble for asking in askings if asking.trouble), "")
 
-    def _end(self, state: str, reason: str) -> None:
-        with self._lock:
-            self._wanted = self._wanted or (state, reason)
-        self._in_loop(self._stop_all)
-
-    def _in_loop(self, work: Callable[[], object]) -> None:
-        if threading.current_thread() is self._thread:
-            work()  # at once: no further call may go out
-            return
-        with suppress(RuntimeError):  # the loop has just closed: the run is over
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(work)
-
-    def _stop_all(self) -> None:
-        for asking in self._askings.values():
-            asking.pace.stop()
-
     # ------------------------------------------------------------ the run's own thread
 
-    def _main(self) -> None:
+    def _begin(self) -> None:
+        self._writer = self.store.writer(self.id)
+        self._writer.flush()  # what an earlier session could not commit
+        self._count_kept()
+
+    def _finish(self, ended: tuple[str, str]) -> tuple[str, str]:
+        if self._writer is None:  # another session has the run, and says how it goes
+            return ended
         try:
-            self._writer = self.store.writer(self.id)
-            self._writer.flush()  # what an earlier session could not commit
-            self._count_kept()
-            asyncio.run(self._ask_all(self.store.final_keys(self.id, retry_failed=self._retry_failed)))
-            state, reason = self._outcome() if self._done >= len(self.plan) else self._wanted or self._outcome()
+            self._writer.close()
         except LabError as fault:
-            state, reason = "paused", str(fault)
-        except BaseException as fault:  # ours must end as a reason on the page, not in a log
-            state, reason = "paused", f"The lab failed: {_innermost(fault)}"
-        try:
-            if self._writer is not None:  # without one another session has the run, and says how it goes
-                self._writer.close()
-                self.store.set_state(self.id, state, reason)
-        except LabError as fault:
-            state, reason = "paused", str(fault)
-            with suppress(LabError):
-                self.store.set_state(self.id, state, reason)
-        self._reason, self._state = reason, state
-        self._over.set()
+            ended = "paused", str(fault)
+        self.store.set_state(self.id, *ended)
+        return ended
 
     def _count_kept(self) -> None:
         """What earlier sessions have left: calls done and failed, early counts."""
@@ -245,7 +168,8 @@ class Run:
                 self._counts[code] = np.bincount(positions, minlength=condition.positions).tolist()
 
     def _outcome(self) -> tuple[str, str]:
-        """How a session ended that nobody stopped."""
+        if self._wanted is not None and self._done < len(self.plan):
+            return self._wanted
         if self._waiting:
             others = len(self.plan.study.judges) > len(self._waiting)
             reasons = " ".join(dict.fromkeys(self._waiting.values()))
@@ -255,8 +179,8 @@ class Run:
             return "failed", f"0 of {self._done:,} replies could be parsed.{last} Look at the replies under Judgments."
         return "finished", ""
 
-    async def _ask_all(self, done: set[str]) -> None:
-        self._loop = asyncio.get_running_loop()
+    async def _work(self) -> None:
+        done = self.store.final_keys(self.id, retry_failed=self._retry_failed)
         async with asyncio.TaskGroup() as group:
             for settings in self.plan.study.judges:
                 group.create_task(self._ask_judge(settings, done))
@@ -279,9 +203,7 @@ class Run:
                         asking.pace.leave()
                         break
                     self._in_flight += 1
-                    task = group.create_task(self._ask(asking, call))
-                    self._calls.add(task)
-                    task.add_done_callback(self._calls.discard)
+                    self._track(group.create_task(self._ask(asking, call)))
                     call = await next_call(calls, done)
         finally:
             await asker.close()
@@ -331,16 +253,16 @@ class Run:
             try:
                 self._writer.add(judgment)
             except LabError as fault:  # kept all the same, and committed once there is room
-                self._end("paused", str(fault))
+                self.pause(str(fault))
 
     def _budget_spent(self) -> bool:
         if self._max_calls is not None and self._asked + self._in_flight >= self._max_calls:
-            self._end("paused", f"the limit of {count(self._max_calls, 'call')} is reached")
+            self.pause(f"the limit of {count(self._max_calls, 'call')} is reached")
             return True
         if self._max_money is not None:
             expected = self._money + self._in_flight * self._money / max(self._asked, 1)
             if expected >= self._max_money:
-                self._end("paused", f"the limit of {self._max_money:g} is reached ({self._money:.4g} spent)")
+                self.pause(f"the limit of {self._max_money:g} is reached ({self._money:.4g} spent)")
                 return True
         return False
 
@@ -361,12 +283,15 @@ def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None) -> None:
     Where only some cannot, the run asks the others and says what these wait for.
     """
 
+    from rubriclab.judges.embedded import check_options
+
     async def first_fault() -> LabError | None:
         fault: LabError | None = None
         for settings in plan.study.judges:
-            if settings.kind == "embedded":
-                return None
             try:
+                if settings.kind == "embedded":
+                    check_options(settings)
+                    return None
                 await (await open_judge(settings, secrets=secrets, rubric=plan.rubric)).close()
                 return None
             except LabError as error:
@@ -404,10 +329,3 @@ def made_with() -> dict[str, str]:
         with suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
     return versions
-
-
-def _innermost(fault: BaseException) -> str:
-    """The first real fault inside groups of them, in words."""
-    while isinstance(fault, BaseExceptionGroup):
-        fault = fault.exceptions[0]
-    return str(fault) if isinstance(fault, LabError) else f"{type(fault).__name__}: {fault}"

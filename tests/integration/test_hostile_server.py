@@ -68,13 +68,13 @@ def run_all(base_url: str, store: str) -> dict[str, object]:
 
     from rubriclab.model.judge import JudgeSettings
     from rubriclab.runs import asking
-    from rubriclab.runs.runner import Run, Snapshot
+    from rubriclab.runs.runner import Run, RunSnapshot
     from rubriclab.store.store import Store
 
     def megabytes() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-    def judged(items: int, name: str) -> Snapshot:
+    def judged(items: int, name: str) -> RunSnapshot:
         judge = JudgeSettings(
             name=name, kind="openai", model=MODEL, base_urls=(base_url,), key_env="K_API_KEY", timeout=10.0, seed=items
         )

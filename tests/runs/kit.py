@@ -11,7 +11,7 @@ import pytest
 
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.runs import runner
-from rubriclab.runs.runner import Run, Snapshot
+from rubriclab.runs.runner import Run, RunSnapshot
 
 Scripted = Callable[..., "ScriptedJudge"]
 """Makes the judge that runs open from here on."""
@@ -65,7 +65,7 @@ def use(monkeypatch: pytest.MonkeyPatch, judge: Any, **others: Any) -> None:
     monkeypatch.setattr(runner, "open_judge", opened)
 
 
-def ended(run: Run) -> Snapshot:
+def ended(run: Run) -> RunSnapshot:
     snapshot = run.start().wait(WAIT)
     assert not snapshot.active, snapshot
     return snapshot

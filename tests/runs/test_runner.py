@@ -103,7 +103,7 @@ def test_several_judges_are_asked_at_once(store: Store, monkeypatch: pytest.Monk
     end = ended(Run(store, small_plan(3, judges=(API, OTHER))))
     assert (end.state, end.done) == ("finished", 120)
     assert {call.condition for call in both.calls[:20]} == {0, 1}
-    assert [sum(early.counts) for early in end.early] == [60, 60]
+    assert [sum(counts) for counts in end.early] == [60, 60]
 
 
 def test_a_limit_of_calls_stops_exactly(store: Store, scripted: Scripted) -> None:
@@ -346,7 +346,7 @@ def test_criteria_are_kept_one_row_each(store: Store, scripted: Scripted) -> Non
     rows = store.table(end.run).rows
     assert len(rows) == 72
     assert dict(rows.groupby("slot")["status"].max()) == {0: 0, 1: 0, 2: 1}
-    assert end.early[0].counts == (16, 16, 16)  # 24 calls x 2 criteria, over three positions
+    assert end.early[0] == (16, 16, 16)  # 24 calls x 2 criteria, over three positions
 
 
 def test_the_pace_grows_and_is_halved_when_a_server_is_strained() -> None:

@@ -9,14 +9,14 @@ from aiohttp import web
 
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.runs import asking
-from rubriclab.runs.runner import Run, Snapshot
+from rubriclab.runs.runner import Run, RunSnapshot
 from rubriclab.store.store import Store
 from tests.runs.kit import ended
 from tests.servers import FakeServer, failure, running
 from tests.study.kit import small_plan
 
 
-def judged(store: Store, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Snapshot, FakeServer]:
+def judged(store: Store, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[RunSnapshot, FakeServer]:
     """A run of 60 calls against a server with these options, asked again at once."""
     monkeypatch.setattr(asking, "backoff", lambda attempt: 0.001 * attempt)
     with running(FakeServer(**options)) as server:
@@ -27,7 +27,7 @@ def judged(store: Store, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tup
 def test_a_lean_is_seen_as_the_answers_come(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     end, server = judged(store, monkeypatch, lean=50.0)
     assert (end.state, end.done, end.failed, server.asked) == ("finished", 60, 0, 60)
-    assert end.early[0].counts == (60, 0, 0, 0, 0)
+    assert end.early[0] == (60, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
