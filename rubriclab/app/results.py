@@ -28,7 +28,7 @@ from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart, printed_beside
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
-from rubriclab.sinks.facts import CHOICES, Facts, facts_of, settings, variants_of
+from rubriclab.sinks.facts import CHOICES, Facts, facts_by_name, settings
 from rubriclab.sinks.helps import row_of
 from rubriclab.sinks.marks import Forest
 from rubriclab.sinks.paper_table import axes_of, numbers_of, paper_table
@@ -47,7 +47,7 @@ from rubriclab.sinks.pictures import (
     smallest_mean,
 )
 from rubriclab.sinks.report import method_lines
-from rubriclab.sinks.text import MINUS, NBSP, axis_name, ci
+from rubriclab.sinks.text import MINUS, NBSP, axis_name, ci, topic_title
 
 if TYPE_CHECKING:
     from rubriclab.store.read import RunInfo
@@ -157,7 +157,7 @@ def _header(info: RunInfo) -> Chosen:
                 st.info(MISSING, icon=":material/group_add:")
         with st.spinner("Computing …", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
-        every = _settings(findings, named)
+        every = facts_by_name(findings, judge, dataset)
         with setting:
             facts = every[_choice("Setting", list(every), "setting")]
     if facts.variant:
@@ -171,17 +171,6 @@ def _header(info: RunInfo) -> Chosen:
             help="Of the pictures and single judgments. The three questions use all strategies together.",
         )  # fmt: skip
     return Chosen(info, findings, facts, codes, codes[picked])
-
-
-def _settings(findings: Findings, named: dict[str, int]) -> dict[str, Facts]:
-    """What can be looked at: each setting's orders, then each variant against the default. Where variants are asked in one
-    order each, nothing can be said of orders, and they are left out."""
-    forms = {
-        f"{facts.variant} against {facts.default}": facts for facts in variants_of(findings, next(iter(named.values())))
-    }
-    orders = {name: facts_of(findings, code) for name, code in named.items()}
-    kept = {name: facts for name, facts in orders.items() if not (forms and facts.because("no_orders"))}
-    return kept | forms
 
 
 def _choice(label: str, options: list[str], name: str) -> str:
@@ -396,7 +385,7 @@ def _more(chosen: Chosen, answer: Answer) -> None:
     _several(chosen.info, chosen.findings)
     rows = [row for row in chosen.findings.rows if row.condition in chosen.codes.values()]
     for topic in dict.fromkeys(row.topic for row in rows):
-        st.markdown(f"**{topic.capitalize()}**")
+        st.markdown(f"**{topic_title(topic)}**")
         number_table(chosen.findings, [row for row in rows if row.topic == topic])
         for drawn in TOPICS[topic].charts if topic in TOPICS else ():
             if drawn.measure in ("position_share", "position_given_score", "position_shift", "first_minus_last"):

@@ -208,7 +208,8 @@ def forest(picture: Forest, palette: Palette) -> go.Figure:
     figure.add_vline(x=0, line=_dotted(palette))
     for k, point in enumerate(points):
         figure.add_annotation(x=point.value, y=k, text=escape(point.text), showarrow=False, yshift=15)
-    figure.update_xaxes(title_text=escape(picture.axis), showgrid=True, gridcolor=palette.grid)
+    shares = {"tickformat": ".0%"} if all(point.text.endswith("%") for point in points) else {}
+    figure.update_xaxes(title_text=escape(picture.axis), showgrid=True, gridcolor=palette.grid, **shares)
     _axis(figure.update_yaxes, names, "", 26, showgrid=False, range=[-0.6, len(points) - 0.4])
     return figure
 

@@ -279,19 +279,22 @@ def _about(conditions: Sequence[Condition], code: int) -> str:
 
 
 def facts_to_say(findings: Findings) -> list[Facts]:
-    """Every setting's own, then each variant's against the default.
+    """Every setting's own, then each variant's against the default."""
+    pairs = dict.fromkeys((asked.judge, asked.dataset) for asked in findings.conditions)
+    every = [facts for pair in pairs for facts in facts_by_name(findings, *pair).values()]
+    return sorted(every, key=lambda facts: bool(facts.variant))
+
+
+def facts_by_name(findings: Findings, judge: str, dataset: str) -> dict[str, Facts]:
+    """What may be said of a judge on a data set: of the orders of each setting, then of each variant against the default.
 
     Where variants are asked in one order each, nothing can be said of orders, and those settings are left out.
     """
-    conditions = findings.conditions
-    first = {(asked.judge, asked.dataset): code for code, asked in reversed(list(enumerate(conditions)))}
-    forms = {key: variants_of(findings, code) for key, code in sorted(first.items(), key=lambda entry: entry[1])}
-    kept = [
-        facts
-        for facts in every_facts(findings)
-        if not (forms[facts.judge, conditions[facts.condition].dataset] and facts.because("no_orders"))
-    ]
-    return kept + [facts for several in forms.values() for facts in several]
+    named = settings(findings.conditions, judge, dataset)
+    forms = variants_of(findings, next(iter(named.values())))
+    orders = {name: facts_of(findings, code) for name, code in named.items()}
+    kept = {name: facts for name, facts in orders.items() if not (forms and facts.because("no_orders"))}
+    return kept | {f"{facts.variant} against {facts.default}": facts for facts in forms}
 
 
 def variants_of(findings: Findings, condition: int) -> list[Facts]:

@@ -12,10 +12,10 @@ import numpy as np
 from rubriclab.core.answers import line, turn
 from rubriclab.core.arm import TIE, Arm
 from rubriclab.core.topic import MEASURES, TOPICS, Chart, Findings, Row
-from rubriclab.model.judgment import level_text
-from rubriclab.model.text import count
+from rubriclab.model.text import LabError, count
 from rubriclab.sinks.facts import CHOICES, Facts, facts_of, words_of
 from rubriclab.sinks.marks import Bars, Cells, Curves, Forest, Picture, Point, Series, Slopes, Stacks
+from rubriclab.sinks.paper_table import DEFAULT, paper_table
 from rubriclab.sinks.text import NBSP, ci, ends, inside, name, number, order_title, say, value_text
 
 MOST_LINES = 120
@@ -70,14 +70,18 @@ def picture_of(findings: Findings, measure: str, condition: int) -> Picture | No
 def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
     """What a topic declares: any measure as bars, cells, curves (a line for each ``across``) or a forest, without a word of its own."""
     rows = [row for row in findings.select(chart.measure, condition=condition) if math.isfinite(row.value)]
-    if not rows or chart.kind == "forest" or not chart.by:
-        return row_forest(rows, rows[0].about.unit or rows[0].about.name) if rows else None
+    if not rows:
+        return None
+    about = rows[0].about
+    axis = about.unit if about.unit in ("points", "percentage points") else about.name
+    if chart.kind == "forest" or not chart.by:
+        return row_forest(rows, axis)
     points = {(row.of.get(chart.across), row.of[chart.by]): mark(row, str(row.of[chart.by])) for row in rows}
-    by, alt = chart.by.capitalize(), f"{rows[0].about.name}: {_said(points.values())}."
+    by, alt = chart.by.capitalize(), f"{about.name}: {_said(points.values())}."
     if chart.kind == "bars":
         return Bars(tuple(points.values()), by, alt)
     if chart.kind == "curve":
-        return _curves(points, (by, rows[0].about.unit or rows[0].about.name), alt)
+        return _curves(points, (by, axis), alt)
     centred = {key: replace(point, expected=0.0) for key, point in points.items()}
     return _grid(centred, (by, chart.across.capitalize()), alt, max(1e-9, *(abs(row.value) for row in rows)))
 
@@ -389,42 +393,28 @@ def levelled_factors(findings: Findings) -> list[str]:
     for condition in findings.conditions:
         for key, level in condition.variant.items():
             levels.setdefault(key, set()).add(level)
-    return [key for key, of in levels.items() if len(of) > 1 and (all(map(_is_number, of)) or "effort" in key)]
-
-
-def _is_number(level: Any) -> bool:
-    return isinstance(level, int | float) and not isinstance(level, bool)
+    numbers = {key: all(type(level) in (int, float) for level in of) for key, of in levels.items()}
+    return [key for key, of in levels.items() if len(of) > 1 and (numbers[key] or "effort" in key)]
 
 
 def level_curves(findings: Findings, measure: str, factor: str, dataset: str) -> Curves | None:
-    """A measure against the levels of a factor on one data set, a line a judge; all other factors at their baseline.
-
-    Of a judge's conditions at a level that with the most orders; a shift from the baseline is 0 there.
-    """
-    baseline: dict[str, Mapping[str, Any]] = {}
-    levels: dict[str, Any] = {}
-    best: dict[tuple[str, str], tuple[int, Row]] = {}
-    for code, condition in enumerate(findings.conditions):
-        if condition.dataset != dataset or factor not in condition.variant:
-            continue
-        own = baseline.setdefault(condition.judge, condition.variant)
-        if any(level != own.get(key) for key, level in condition.variant.items() if key != factor):
-            continue
-        level, orders = level_text(condition.variant[factor]), len(findings.judgments.arms[code].shown)
-        levels[level] = condition.variant[factor]
-        for row in findings.select(measure, condition=code):
-            if set(row.of) <= {"variant"} and orders > best.get((condition.judge, level), (0, row))[0]:
-                best[condition.judge, level] = orders, row
-    known = {key: row for key, (_, row) in best.items() if math.isfinite(row.value)}
-    if len({level for _, level in known}) < 2:
+    """A measure against the levels of a factor on one data set, a line a judge; all other factors at their baseline."""
+    try:
+        table = paper_table(findings, measure, across=factor)
+    except LabError:
         return None
-    ranked = sorted(levels, key=levels.__getitem__) if all(map(_is_number, levels.values())) else list(levels)
     points = {}
-    for judge, level in sorted(known, key=lambda key: ranked.index(key[1])):
-        row = known[judge, level]
-        title = f"{judge} at {factor.replace('_', ' ')} {level}"
-        points[judge, level] = mark(row, level, title, value_text(row), inside(row))
+    for column, level in enumerate(table.columns):
+        for key, cells in table.lines:
+            cell, variant = cells[column], dict(zip(table.heads, key, strict=True)).get("Variant", DEFAULT)
+            if cell is None or cell.row is None or not math.isfinite(cell.value) or variant != DEFAULT:
+                continue
+            asked = findings.conditions[cell.row.condition]
+            if asked.dataset == dataset:
+                title = f"{asked.judge} at {factor.replace('_', ' ')} {level}"
+                points[asked.judge, level] = mark(cell.row, level, title, value_text(cell.row), inside(cell.row))
+    if len({level for _, level in points}) < 2:
+        return None
     about = MEASURES[measure]
-    unit = about.unit if about.unit in ("points", "percentage points") else ""
-    axes = factor.replace("_", " ").capitalize(), unit
+    axes = factor.replace("_", " ").capitalize(), about.unit if about.unit in ("points", "percentage points") else ""
     return _curves(points, axes, f"{about.name} against {factor}: {_said(points.values())}.")

@@ -94,6 +94,11 @@ def axis_name(axis: str) -> str:
     return named.get(axis) or axis.replace("_", " ").capitalize()
 
 
+def topic_title(topic: str) -> str:
+    """“What goes along” of ``what_goes_along``."""
+    return topic.replace("_", " ").capitalize()
+
+
 def p_value(p: float | None) -> str:
     """“p = 0.031”, “p < 0.001”; empty where there is none."""
     if p is None or not math.isfinite(p):
@@ -201,7 +206,7 @@ def findings_text(findings: Findings, topic: str | None = None) -> str:
     rows = [row for row in findings.rows if topic in (None, row.topic)]
     kinds = dict.fromkeys((row.topic, row.condition) for row in rows)
     for kind in kinds:
-        head = f"{kind[0].capitalize()} · {condition_name(conditions[kind[1]], conditions)}"
+        head = f"{topic_title(kind[0])} · {condition_name(conditions[kind[1]], conditions)}"
         mine = [row for row in rows if (row.topic, row.condition) == kind]
         blocks.append(f"{head}\n{rows_text(mine, conditions)}")
     return printable("\n\n".join(blocks) + "\n")
