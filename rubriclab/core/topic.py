@@ -45,8 +45,8 @@ class Measure:
     ``name``: of the measure, in titles and tables; ``label``: of a row, with fields of ``Row.of``; ``form``: of a
     number; ``unit``: points, share, percentage points or none; ``front``: on the first screen; ``contrast``: may A - B
     be had; ``term``: key of its definition; ``question``: whose verdict speaks of it (a value of QUESTIONS, or gate);
-    ``sign``: what plus and minus mean; ``codes``: what codes in ``Row.of`` are called; ``of_choices``, ``of_points``: the
-    name where a call chooses a winner, and where positions lean in points.
+    ``sign``: what plus and minus mean; ``codes``: what codes in ``Row.of`` are called; ``names``: its name where a call
+    ``chooses`` a winner, or where positions lean in ``points``.
     """
 
     key: str
@@ -60,8 +60,7 @@ class Measure:
     question: str = ""
     sign: str = ""
     codes: Mapping[str, str] = field(default_factory=dict)
-    of_choices: str = ""
-    of_points: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 MEASURES: dict[str, Measure] = {key: Measure(key, **entry) for key, entry in _WORDS.items()}
@@ -136,18 +135,18 @@ def nothing(measures: Iterable[str], why: str, of: Mapping[str, Any] | None = No
 
 @dataclass(frozen=True)
 class Caution:
-    """What must be read before the numbers of a condition. ``kind``: a key of CAUTIONS; ``of``: its fields."""
+    """What must be read before the numbers of a condition. ``kind``: a key of CAUTIONS; ``of``: its fields; ``noun``:
+    what a call gives."""
 
     kind: str
     condition: int = -1
     of: Mapping[str, Any] = field(default_factory=dict)
     topic: str = ""
-    chooses: bool = False
-    """Is it about winners, not scores?"""
+    noun: str = "score"
 
     @property
     def sentence(self) -> str:
-        return CAUTIONS[self.kind].format(noun="winner" if self.chooses else "score", **self.of)
+        return CAUTIONS[self.kind].format(noun=self.noun, **self.of)
 
 
 @dataclass(frozen=True)
@@ -265,7 +264,8 @@ class Findings:
         for row in spoken.rows(subject, **({"reading": self.reading} if spoken.takes_reading else {})):
             code = first if row.condition < 0 else row.condition
             if isinstance(row, Caution):
-                yield replace(row, topic=spoken.key, condition=code, chooses=self.conditions[code].chooses)
+                noun = "winner" if self.conditions[code].chooses else "score"
+                yield replace(row, topic=spoken.key, condition=code, noun=noun)
             else:
                 yield replace(row, topic=spoken.key, condition=code, unit=self.judgments.arms[code].unit_kind)
 

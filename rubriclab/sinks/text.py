@@ -116,10 +116,12 @@ def order_title(shown: Sequence[Any]) -> str:
 
 def measure_of(row: Row, conditions: Sequence[Condition] = ()) -> Measure:
     """How a row is called and written: the lean of criteria is in points, that of options a share; choices have winners."""
-    asked, about = (conditions[row.condition] if conditions else None), row.about
-    if about.of_points and asked and asked.joint:
-        return replace(about, name=about.of_points, form=".2f", unit="points")
-    return replace(about, name=about.of_choices) if about.of_choices and asked and asked.chooses else about
+    about, asked = row.about, conditions[row.condition] if conditions else None
+    if asked and asked.joint and "points" in about.names:
+        return replace(about, name=about.names["points"], form=".2f", unit="points")
+    return (
+        replace(about, name=about.names["chooses"]) if asked and asked.chooses and "chooses" in about.names else about
+    )
 
 
 def name(row: Row, conditions: Sequence[Condition] = ()) -> str:
