@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import stat
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -400,10 +401,15 @@ def read_reading(values: Mapping[str, Any], source: str) -> ReadingPart:
 
 def problems(fault: ValidationError) -> str:
     """A pydantic error in words: “[design] calls is 0; expected …”. No input longer than 60 signs is repeated."""
-    lines = []
-    for error in fault.errors()[:8]:
+    lines, errors = [], fault.errors()
+    for error in errors[:8]:
+        depth = len(error["loc"])
+        inside = (other["loc"] for other in errors if len(other["loc"]) > depth)
+        if error["type"] == "too_short" and any(loc[:depth] == error["loc"] for loc in inside):
+            continue  # for want of the parts that were refused
         where = _where([str(part) for part in error["loc"]])
         message, given = error["msg"].removeprefix("Value error, "), error["input"]
+        message = re.sub("valid dictionary( or instance of .*)?", "table", message).replace("valid tuple", "list")
         short = isinstance(given, str | float) or (isinstance(given, int) and given.bit_length() < 200)
         if error["type"] == "extra_forbidden":
             lines.append(f"{where} is not known; check the spelling or leave it out")

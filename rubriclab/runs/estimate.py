@@ -6,8 +6,8 @@ Tokens (signs / 4) and time are guesses, and say so.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -17,11 +17,11 @@ from scipy.stats import t as student
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.verdict import MIN_UNITS, units_needed
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Ordering, step_of
+from rubriclab.model.judgment import step_of, variant_text
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import count, duration
 from rubriclab.study.plan import Plan, PlanPart, asked_as
-from rubriclab.study.protocols import Shape, Subject
+from rubriclab.study.protocols import Shape
 
 SIGNS_PER_TOKEN = 4.0
 TOKENS_OUT = {"score": 3.0, "feedback": 200.0}
@@ -43,13 +43,27 @@ DISCORDANT = 0.3
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """``price``: None where no judge has one. ``seconds``: judges work side by side, so the slowest judge's.
+class Power:
+    """What can be found about one data set and axis.
 
     ``smallest``: the change of the mean, in points (of choices: a position's share, in percentage points), that the run
     finds with a chance of 0.8; None where it shows one order or has too few groups. ``groups_for_no``: from how many
-    groups on the answer No is within reach for all questions. Both, ``answers``, ``groups`` and ``sentence`` are of the
-    first data set and axis; ``others``: the sentences of the further ones; ``shares``: calls by data set, axis and level.
+    groups on the answer No is within reach for all questions.
+    """
+
+    answers: int
+    groups: int
+    smallest: float | None
+    groups_for_no: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Estimate(Power):
+    """What can be found about the first data set and axis, and what the whole takes.
+
+    ``price``: None where no judge has one. ``seconds``: judges work side by side, so the slowest judge's. ``others``: the
+    sentences of the further data sets and axes; ``shares``: calls by data set, axis and level.
     """
 
     calls: int
@@ -57,13 +71,8 @@ class Estimate:
     tokens_in: int
     tokens_out: int
     price: float | None
-    answers: int
-    groups: int
-    smallest: float | None
-    groups_for_no: int
-    sentence: str
-    others: tuple[str, ...] = ()
-    shares: tuple[tuple[str, int], ...] = ()
+    others: tuple[str, ...]
+    shares: tuple[tuple[str, int], ...]
 
     def sentences(self) -> list[str]:
         """The estimate in lines of text."""
@@ -81,78 +90,87 @@ class Estimate:
 def estimate(plan: Plan) -> Estimate:
     """What ``plan`` takes and can find."""
     baselines = list({part.scope: part for part in reversed(plan.parts)}.values())[::-1]
+    asked: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    for condition, code, calls in zip(plan.conditions, plan.part_of, plan.planned, strict=True):
+        asked[condition.judge, plan.parts[code].scope] += calls
     tokens_in, tokens_out, prices = 0.0, 0.0, []
     seconds = dict.fromkeys((judge.name for judge in plan.study.judges), 0.0)
     for judge in plan.study.judges:
         priced = judge.price_input is not None or judge.price_output is not None
         for part in baselines:
-            calls, signs, answer = _calls(plan, part, judge), _prompt_signs(plan, part, judge), _answer_tokens(part)
+            calls, signs, answer = asked[judge.name, part.scope], _prompt_signs(plan, part, judge), _answer_tokens(part)
             tokens_in += calls * signs / SIGNS_PER_TOKEN
             tokens_out += calls * answer
             seconds[judge.name] += calls / calls_per_second(judge, long_answer=answer > 30)
-            paid = signs / SIGNS_PER_TOKEN * (judge.price_input or 0) + answer * (judge.price_output or 0)
-            prices += [calls * paid / 1e6] * priced
+            prices += [calls * price_of(judge, signs / SIGNS_PER_TOKEN, answer)] * priced
     powers = [_power(plan, part) for part in baselines]
-    names = [_name_of(plan, part, variant=False) for part in baselines]
-    first = powers[0]
-    by_part: dict[str, int] = {}
+    sentences = [power.sentence for power in powers]
+    if len(powers) > 1:
+        sentences = [f"{_name_of(plan, part)}: {said}" for part, said in zip(baselines, sentences, strict=True)]
+    by_part: Counter[str] = Counter()
     for code, calls in zip(plan.part_of, plan.planned, strict=True):
-        name = _name_of(plan, plan.parts[code])
-        by_part[name] = by_part.get(name, 0) + calls
+        part, base = plan.parts[code], {name: levels[0] for name, levels in plan.study.design.vary.factors().items()}
+        level = [variant_text(part.variant, base) or "baseline"] if base else []
+        by_part[_name_of(plan, part, *level)] += calls
     return Estimate(
+        **asdict(replace(powers[0], sentence=sentences[0])),
         calls=len(plan),
         seconds=max(seconds.values()),
         tokens_in=round(tokens_in),
         tokens_out=round(tokens_out),
         price=sum(prices) if prices else None,
-        answers=first.answers,
-        groups=first.groups,
-        smallest=first.smallest,
-        groups_for_no=first.needed,
-        sentence=f"{names[0]}: {first.sentence}" if len(powers) > 1 else first.sentence,
-        others=tuple(f"{name}: {power.sentence}" for name, power in zip(names[1:], powers[1:], strict=True)),
+        others=tuple(sentences[1:]),
         shares=tuple(by_part.items()) if len(by_part) > 1 else (),
     )
 
 
-def _name_of(plan: Plan, part: PlanPart, *, variant: bool = True) -> str:
-    """A part by what tells it from the others: data set, axis, the levels that are not the baseline's."""
+def _name_of(plan: Plan, part: PlanPart, *level: str) -> str:
+    """A part by what tells it from the others: data set, axis and level."""
     words = [part.dataset.name] * (len(plan.sources) > 1) + [part.axis] * (len(plan.study.design.axes) > 1)
-    if variant and part.variant:
-        base = {name: levels[0] for name, levels in plan.study.design.vary.factors().items()}
-        words += [f"{name} = {part.variant[name]}" for name in base if part.variant[name] != base[name]] or ["baseline"]
-    return " · ".join(words)
+    return " · ".join([*words, *level])
 
 
-@dataclass(frozen=True)
-class _Power:
-    answers: int
-    groups: int
-    smallest: float | None
-    needed: int
-    sentence: str
-
-
-def _power(plan: Plan, part: PlanPart) -> _Power:
-    """What the first judge's calls about a part can find: as the fields of ``Estimate``."""
+def _power(plan: Plan, part: PlanPart) -> Power:
+    """What the first judge's calls about a part can find."""
     groups, limits = _groups(plan, part), plan.study.reading.smallest
-    shapes = {subject.shape for subject in part.subjects if subject.shape.positions > 1}
-    answers = len(part.dataset.items)
+    shapes = [shape for shape in part.by_shape if shape.positions > 1 and part.axis != "bare"]
     if part.axis in CHOICES:
+        answers, asked = len(part.subjects), "comparison"
         smallest = _smallest_share(part, groups)
         shares = [units_needed(limits.share, 1 - 1 / shape.positions) for shape in shapes]
         needed = max(*shares, units_needed(limits.single, 1.0))
-        answers = len(part.subjects)
+        size = f"a position that wins {smallest:.2g} percentage points more than its share" if smallest else ""
     else:
-        shapes = set() if part.axis == "bare" else shapes
+        answers, asked = len(part.dataset.items), "answer"
         lines = {shape: _contrasts(part, plan.study.judges[0], shape) for shape in shapes}
         changes = [_smallest_change(shape, line, groups, len(part.subjects) / groups) for shape, line in lines.items()]
         smallest = min((change for change in changes if change is not None), default=None)
         needed = max((_groups_for_no(shape, line, limits) for shape, line in lines.items()), default=0)
-    return _Power(answers, groups, smallest, needed, _sentence(part, answers, groups, smallest, needed))
+        size = f"a change of the mean of {smallest:.2g} points or more" if smallest else ""
+    more = MIN_UNITS - groups
+    if part.axis == "bare":
+        said = "Nothing is listed, so nothing is reordered: ask the same answers with a rubric beside it."
+    elif more > 0:
+        said = (
+            f"{count(groups, 'group')} {'is' if groups == 1 else 'are'} too few for an interval: add answers to at "
+            f"least {more} more {'instruction' if more == 1 else 'instructions'}."
+        )
+    elif smallest is None:
+        said = "Every answer is shown in one order only, so no order effect can be found: add another strategy."
+    else:
+        said = (
+            f"With {count(answers, asked)} in {count(groups, 'group')}, this run can find {size}. No can be answered "
+            f"from {needed} groups on."
+        )
+    return Power(answers, groups, smallest, needed, said)
 
 
 # ---------------------------------------------------------------- what it takes
+
+
+def price_of(judge: JudgeSettings, tokens_in: float, tokens_out: float) -> float:
+    """What these tokens cost at the judge's prices per million; 0 where no price is given."""
+    return (tokens_in * (judge.price_input or 0.0) + tokens_out * (judge.price_output or 0.0)) / 1e6
 
 
 def calls_per_second(judge: JudgeSettings, *, long_answer: bool) -> float:
@@ -166,14 +184,6 @@ def calls_per_second(judge: JudgeSettings, *, long_answer: bool) -> float:
     return min(rate, judge.rpm / 60) if judge.rpm else rate
 
 
-def _calls(plan: Plan, part: PlanPart, judge: JudgeSettings) -> int:
-    """Calls of a judge about the data set and axis of a part, in all settings of the factors."""
-    asked = zip(plan.conditions, plan.part_of, plan.planned, strict=True)
-    return sum(
-        n for condition, code, n in asked if (condition.judge, plan.parts[code].scope) == (judge.name, part.scope)
-    )
-
-
 def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings) -> float:
     """Mean signs of a prompt: the frame as in the first calls, around the texts of all items."""
     items = {code: plan.items[code] for code in part.of_item}
@@ -185,7 +195,7 @@ def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings) -> float:
 
 def _answer_tokens(part: PlanPart) -> float:
     if part.axis in ("criteria", "responses"):
-        return TOKENS_A_CRITERION * max(subject.shape.positions for subject in part.subjects)
+        return TOKENS_A_CRITERION * max(shape.positions for shape in part.by_shape)
     if part.axis in CHOICES and part.design.template in ("mtbench", "devbench"):
         return TOKENS_OUT["feedback"]
     return TOKENS_OUT[part.design.answer]
@@ -210,8 +220,9 @@ def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray
     Options: the correlation of score with position, so 1 for ascending. Criteria and answers: 1 where one stands first.
     Centred over the calls; all 0 where one order is shown.
     """
-    subject = next(subject for subject in part.subjects if subject.shape == shape)
-    orders = [ordering.shown for ordering in _orders(part, subject, judge)]
+    subject = part.subjects[part.by_shape[shape][0]]
+    asked = [asked_as(strategy, judge, len(part.subjects), part.sample) for strategy in part.asked(shape)]
+    orders = [ordering.shown for strategy in asked for ordering in part.orders(subject, strategy)]
     if isinstance(subject.options[0], str):
         where = np.array([[order.index(name) for order in orders] for name in subject.options], dtype=float)
         lines = 1.0 - 2.0 * where / (shape.positions - 1)
@@ -220,13 +231,6 @@ def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray
         centred = scores - scores.mean(axis=1, keepdims=True)
         lines = (centred @ steps / np.sqrt((centred**2).sum(axis=1) * (steps**2).sum()))[None, :]
     return np.asarray(lines - lines.mean(axis=1, keepdims=True))
-
-
-def _orders(part: PlanPart, subject: Subject, judge: JudgeSettings | None = None) -> Iterator[Ordering]:
-    """The ordering of every call about a subject, over all strategies; ``judge``: as that one is asked."""
-    for strategy in part.asked(subject.shape):
-        asked = strategy if judge is None else asked_as(strategy, judge, len(part.subjects), part.sample)
-        yield from part.orders(subject, asked)
 
 
 def _smallest_change(shape: Shape, lines: np.ndarray, groups: int, per_group: float) -> float | None:
@@ -245,7 +249,9 @@ def _smallest_change(shape: Shape, lines: np.ndarray, groups: int, per_group: fl
 
 def _smallest_share(part: PlanPart, groups: int) -> float | None:
     """As ``_smallest_change``, the share that a position gains, percentage points; assumed: DISCORDANT choices change."""
-    if groups < MIN_UNITS or len({ordering.shown for ordering in _orders(part, part.subjects[0])}) < 2:
+    first = part.subjects[0]
+    orders = {order.shown for strategy in part.asked(first.shape) for order in part.orders(first, strategy)}
+    if groups < MIN_UNITS or len(orders) < 2:
         return None
     reach = student.ppf(1 - ALPHA / 2, groups - 1) + student.ppf(POWER, groups - 1)
     return float(100 * reach * math.sqrt(DISCORDANT / 4 / len(part.subjects)))
@@ -259,22 +265,3 @@ def _groups_for_no(shape: Shape, lines: np.ndarray, smallest: Smallest) -> int:
         reach *= float(np.max(np.abs(lines).sum(axis=1) / squares))
     positions = 1 if shape.targets else units_needed(smallest.share, 1 - 1 / shape.positions)
     return max(positions, units_needed(smallest.mean, reach), units_needed(smallest.single, 1.0))
-
-
-def _sentence(part: PlanPart, answers: int, groups: int, smallest: float | None, needed: int) -> str:
-    if part.axis == "bare":
-        return "Nothing is listed, so nothing is reordered: ask the same answers with a rubric beside it."
-    if groups < MIN_UNITS:
-        more = MIN_UNITS - groups
-        return (
-            f"{count(groups, 'group')} {'is' if groups == 1 else 'are'} too few for an interval: add answers to at "
-            f"least {more} more {'instruction' if more == 1 else 'instructions'}."
-        )
-    if smallest is None:
-        return "Every answer is shown in one order only, so no order effect can be found: add another strategy."
-    size = f"a change of the mean of {smallest:.2g} points or more"
-    asked = count(answers, "answer")
-    if part.axis in CHOICES:
-        size = f"a position that wins {smallest:.2g} percentage points more than its share"
-        asked = count(answers, "comparison")
-    return f"With {asked} in {count(groups, 'group')}, this run can find {size}. No can be answered from {needed} groups on."

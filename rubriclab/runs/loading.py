@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from pathlib import Path, PurePath
 
 from rubriclab.data.items import guess_columns, items_of
@@ -9,16 +11,14 @@ from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
 from rubriclab.data.sample import presets, sample, sample_rubric
 from rubriclab.data.tables import Table, read_table
+from rubriclab.judges.simulated import read_effects
 from rubriclab.model.data import Criterion, DataSet, Option, Rubric
-from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.study import DataPart, DesignPart, RubricPart, Study, read_study
+from rubriclab.model.study import DataPart, RubricPart, Study, read_study
 from rubriclab.model.text import LabError, shorten
 from rubriclab.study.plan import Plan, plan
 
 SEVERAL = ("responses", "pairs", "lists")
 """Axes that want several answers to a prompt."""
-
-
 Sources = list[tuple[DataSet, Rubric]]
 
 
@@ -52,8 +52,9 @@ def read_sources(
     its data or its rubric cannot be.
     """
     if str(path) == "demo":
-        study = demo_study(items)
-        folder = Path.cwd()
+        # The sample's answers judged by the small embedded model, options in every balanced order.
+        name = "Sample" if items is None else f"Sample, {items} answers"
+        study, folder = Study(name=name, data=(DataPart(sample=True),)), Path.cwd()
     else:
         path = presets().get(str(path), Path(path))
         study, folder = read_study(path), path.parent
@@ -64,27 +65,18 @@ def read_sources(
     judges = tuple(judge for judge in study.judges if judge.name not in drop)
     if not judges:
         raise LabError("--drop leaves no judge: keep at least one.")
+    for judge in judges:
+        if judge.simulated:
+            read_effects(judge)
     study = study.model_copy(update={"judges": judges})
-    return study, [_source(study, number, Folder(folder), items) for number in range(len(study.data))], folder
-
-
-def _source(study: Study, number: int, files: Folder, items: int | None) -> tuple[DataSet, Rubric]:
-    """A data set of a study (by its number) and its rubric; ``items``: only the first so many."""
-    rubric = rubric_of_part(study, number, files)
-    dataset = dataset_of(study.data[number], files, rubric, drafts=not {*SEVERAL}.isdisjoint(study.design.axes))
-    if items is not None:
-        dataset = DataSet(dataset.name, dataset.items[: max(items, 1)], dataset.origin)
-    return dataset, rubric
-
-
-def demo_study(items: int | None = None) -> Study:
-    """The sample's answers judged by the small embedded model, options in every balanced order."""
-    return Study(
-        name="Sample" if items is None else f"Sample, {items} answers",
-        data=(DataPart(sample=True),),
-        design=DesignPart(),
-        judges=(JudgeSettings(name="smollm2-135m", kind="embedded", model="smollm2-135m"),),
-    )
+    files, drafts, sources = Folder(folder), not {*SEVERAL}.isdisjoint(study.design.axes), []
+    for number, part in enumerate(study.data):
+        rubric = rubric_of_part(study, number, files)
+        dataset = dataset_of(part, files, rubric, drafts=drafts)
+        if items is not None:
+            dataset = replace(dataset, items=dataset.items[: max(items, 1)])
+        sources.append((dataset, rubric))
+    return study, sources, folder
 
 
 def dataset_of(part: DataPart, files: Folder, rubric: Rubric, *, drafts: bool = False) -> DataSet:
@@ -97,19 +89,18 @@ def dataset_of(part: DataPart, files: Folder, rubric: Rubric, *, drafts: bool = 
     elif part.published:
         dataset = _published(part, files)[0]
         known = [item for item in dataset.items if item.criterion in (None, *(c.name for c in rubric.criteria))]
-        dataset = DataSet(part.name or dataset.name, tuple(known) or dataset.items, dataset.origin)
+        dataset = replace(dataset, items=tuple(known) or dataset.items)
     else:
         table = files.table(part.file)
-        columns = guess_columns(table, rubric).columns | part.columns
-        dataset = items_of(table, columns, name=part.name or PurePath(part.file).stem)
-    if part.name and part.name != dataset.name:
-        dataset = DataSet(part.name, dataset.items, dataset.origin)
+        dataset = items_of(table, guess_columns(table, rubric).columns | part.columns, name=PurePath(part.file).stem)
+    if part.name:
+        dataset = replace(dataset, name=part.name)
     if part.candidates:
         chosen = tuple(item for item in dataset.items if item.candidate in part.candidates)
         missing = {*part.candidates} - {item.candidate for item in chosen}
         if missing:
             raise LabError(f"“{dataset.name}” has no candidate “{shorten(sorted(missing)[0])}”. Check the spelling.")
-        dataset = DataSet(dataset.name, chosen, dataset.origin)
+        dataset = replace(dataset, items=chosen)
     return dataset if part.take is None else drawn_items(dataset, part.take, part.seed)
 
 
@@ -122,8 +113,6 @@ def _published(part: DataPart, files: Folder) -> tuple[DataSet, Rubric]:
 
 def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:
     """At most ``take`` items, drawn by the seed; those of one prompt stay together, in the data's own order."""
-    import random
-
     groups: dict[str, list[int]] = {}
     for code, item in enumerate(dataset.items):
         groups.setdefault(item.prompt or item.block or f"item {item.item_id}", []).append(code)
@@ -131,7 +120,7 @@ def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:
     for name in random.Random(seed).sample(sorted(groups), len(groups)):
         if len(kept) + len(groups[name]) <= take or not kept:
             kept += groups[name]
-    return DataSet(dataset.name, tuple(dataset.items[code] for code in sorted(kept[:take])), dataset.origin)
+    return replace(dataset, items=tuple(dataset.items[code] for code in sorted(kept[:take])))
 
 
 def rubric_of_part(study: Study, number: int, files: Folder) -> Rubric:

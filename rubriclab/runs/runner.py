@@ -24,6 +24,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Reply, Status
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking
+from rubriclab.runs.estimate import price_of
 from rubriclab.runs.session import Session, Snapshot
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
@@ -300,11 +301,6 @@ def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None) -> None:
 
     if (fault := in_thread(first_fault)) is not None:  # the caller may stand in an event loop (a notebook)
         raise fault
-
-
-def price_of(settings: JudgeSettings, tokens_in: float, tokens_out: float) -> float:
-    """What these tokens cost at the judge's prices per million; 0 where no price is given."""
-    return (tokens_in * (settings.price_input or 0.0) + tokens_out * (settings.price_output or 0.0)) / 1e6
 
 
 def study_body(plan: Plan) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError
 from rubriclab.runs import asking
-from rubriclab.runs.runner import Run, price_of
+from rubriclab.runs.estimate import price_of
+from rubriclab.runs.runner import Run
 from rubriclab.store import writer
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
