@@ -37,14 +37,15 @@ def comparison_prompt(comparison: Comparison, ordering: Ordering, *, tie: bool, 
     """The messages that ask for the best of the candidates in the order shown; their names are never shown."""
     labels = ordering.labels
     tie_label = letters(len(labels), tie=True)[-1] if tie else None
-    if family == "brief":
-        return _brief(comparison, ordering, tie_label)
     if family == "devbench":
         return _devbench(comparison, ordering, tie_label)
-    return (
-        {"role": "system", "content": _mtbench_system(comparison, labels, tie_label)},
-        {"role": "user", "content": f"{_material(comparison, ordering)}\n\n{ENDING}"},
-    )
+    material = _material(comparison, ordering)
+    system = _brief_system(labels, tie_label)
+    if family == "mtbench":
+        system, material = _mtbench_system(comparison, labels, tie_label), f"{material}\n\n{ENDING}"
+    else:
+        material = f"{material}\n\nWhich assistant is {_best(labels)}? {BRIEF_ENDING}"
+    return {"role": "system", "content": system}, *user([material])
 
 
 # ---------------------------------------------------------------- the texts
@@ -138,17 +139,13 @@ def _devbench(comparison: Comparison, ordering: Ordering, tie_label: str | None)
     return user([text])
 
 
-def _brief(comparison: Comparison, ordering: Ordering, tie_label: str | None) -> Messages:
-    labels = ordering.labels
-    best = _best(labels)
+def _brief_system(labels: Sequence[str], tie_label: str | None) -> str:
     tied = f" Answer {tie_label} if no assistant is clearly ahead." if tie_label else ""
-    system = (
-        f"You are a fair judge of AI assistants. Decide which assistant answers the user {best}. "
+    return (
+        f"You are a fair judge of AI assistants. Decide which assistant answers the user {_best(labels)}. "
         f"The order of the assistants should not matter.{tied} "
         f"Answer with one letter: {', '.join([*labels, *([tie_label] if tie_label else [])])}."
     )
-    text = f"{_material(comparison, ordering)}\n\nWhich assistant is {best}? {BRIEF_ENDING}"
-    return ({"role": "system", "content": system}, {"role": "user", "content": text})
 
 
 # ---------------------------------------------------------------- verdicts

@@ -113,31 +113,23 @@ def _label(said: str, labels: tuple[str, ...], answer: Answer) -> Parsed:
     if not body.strip():
         return Parsed(None, "empty")
     grammar = _grammar(labels)
-    marked = _slots(grammar.marked, body)
+    names = ["marked", "phrase", "verb", "article", "line"]
     if answer == "feedback":
-        return _verdict(grammar, marked or [*_slots(grammar.phrase, body), *_slots(grammar.last_line, body)])
-    patterns = [grammar.phrase, grammar.verb, grammar.article, grammar.line]
-    if grammar.opening.match(body):
-        patterns.append(grammar.listed)  # a numbered list opens with a label, too
-    return _verdict(grammar, [*marked, *(slot for pattern in patterns for slot in _slots(pattern, body))])
+        names = ["marked"] if grammar.patterns["marked"].search(body) else ["phrase", "last_line"]
+    elif grammar.patterns["opening"].match(body):
+        names.append("listed")  # a numbered list opens with a label, too
+    return _verdict(grammar, [slot for name in names for slot in _slots(grammar.patterns[name], body)])
 
 
 _short_label = lru_cache(maxsize=4_096)(_label)
 
 
 class _Grammar(NamedTuple):
-    """Compiled patterns for one set of labels; each has a group ``slot``."""
+    """What finds verdicts in terms of one set of labels: each of ``patterns`` has a group ``slot``."""
 
     folded: tuple[str, ...]
     same_kind: re.Pattern[str]
-    marked: re.Pattern[str]
-    phrase: re.Pattern[str]
-    verb: re.Pattern[str]
-    article: re.Pattern[str]
-    opening: re.Pattern[str]
-    listed: re.Pattern[str]
-    line: re.Pattern[str]
-    last_line: re.Pattern[str]
+    patterns: dict[str, re.Pattern[str]]
 
 
 _NOUN = r"(?:scor(?:e|ing)|rating|grade|verdict|result|mark|answer|overall)"
@@ -157,7 +149,6 @@ def _grammar(labels: tuple[str, ...]) -> _Grammar:
     """The patterns that find verdicts in terms of ``labels``."""
     slot = f"(?P<slot>{_token(labels)})"
     scale = r"(?P<tail>\s*(?:/|out\s+of)\s*\d+(?![\d.]*\d))?"
-    flags = re.IGNORECASE
     # In a sentence a lone letter is a label only as written: "it gets a B", never "a".
     prose = f"(?P<slot>{_token(labels, prose=True)})"
     named = rf"(?:{_NAMED}[ \t]*(?:[:=]|-(?=\s))?[ \t]*)?"
@@ -169,29 +160,22 @@ def _grammar(labels: tuple[str, ...]) -> _Grammar:
         rf"^\s*(?:[#>-]+\s+)?(?:{_NAMED}\s*)?{_OPEN}{slot}{scale}[\"')\]]*\s*"
         r"(?:[.:;)\]](?=\s)|-(?=\s)|[–—\n]|\Z)"
     )
+    patterns = {
+        "marked": rf"(?i)\[\s*result\s*(?:\]\s*[:=]?|[:=]|(?=\s[^\]]*\])){_OPEN}(?:-\s+)?"
+        rf"(?:{_NAMED}\s*[:=]?\s*)?{_OPEN}{slot}",
+        "phrase": rf"(?i)\b{_NOUN}[\"'”’)\]]*(?:\s+(?:for|on|under)\s+(?:[\w-]+\s+){{0,4}}?[\w-]+)?\s*"
+        rf"(?:>|{_IS}){_OPEN}(?:(?:{_NAMED}|an?)\s+)?{_OPEN}{slot}",
+        "verb": rf"(?i:\b{_VERB}\s+(?:[\w'-]+\s+){{0,4}}?){_OPEN}{prose}(?i:{end})",
+        "article": rf"(?i:\b(?:an?|is|as|say|at)\s+){prose}(?:\s*[.!]*\s*)\Z",
+        "opening": f"(?i){opening}",
+        "listed": f"(?im){opening}",
+        "line": rf"(?im)^[ \t]*(?:[#>-]+[ \t]+)?{named}{_OPEN}{slot}{scale}(?:\s*(?:points?|stars?))?{_CLOSE}$",
+        "last_line": rf"(?i)(?:\A|\n)[ \t]*{named}{_OPEN}{slot}{scale}{_CLOSE}\Z",
+    }
     return _Grammar(
-        folded=tuple(fold(label) for label in labels),
-        same_kind=re.compile(_same_kind(labels), flags),
-        marked=re.compile(
-            rf"\[\s*result\s*(?:\]\s*[:=]?|[:=]|(?=\s[^\]]*\])){_OPEN}(?:-\s+)?"
-            rf"(?:{_NAMED}\s*[:=]?\s*)?{_OPEN}{slot}",
-            flags,
-        ),
-        phrase=re.compile(
-            rf"\b{_NOUN}[\"'”’)\]]*(?:\s+(?:for|on|under)\s+(?:[\w-]+\s+){{0,4}}?[\w-]+)?\s*"
-            rf"(?:>|{_IS}){_OPEN}(?:(?:{_NAMED}|an?)\s+)?{_OPEN}{slot}",
-            flags,
-        ),
-        verb=re.compile(rf"(?i:\b{_VERB}\s+(?:[\w'-]+\s+){{0,4}}?){_OPEN}{prose}(?i:{end})"),
-        article=re.compile(rf"(?i:\b(?:an?|is|as|say|at)\s+){prose}(?:\s*[.!]*\s*)\Z"),
-        opening=re.compile(opening, flags),
-        listed=re.compile(opening, flags | re.MULTILINE),
-        line=re.compile(
-            rf"^[ \t]*(?:[#>-]+[ \t]+)?{named}{_OPEN}{slot}{scale}"
-            rf"(?:\s*(?:points?|stars?))?{_CLOSE}$",
-            flags | re.MULTILINE,
-        ),
-        last_line=re.compile(rf"(?:\A|\n)[ \t]*{named}{_OPEN}{slot}{scale}{_CLOSE}\Z", flags),
+        tuple(fold(label) for label in labels),
+        re.compile(_same_kind(labels), re.IGNORECASE),
+        {name: re.compile(pattern) for name, pattern in patterns.items()},
     )
 
 
@@ -276,12 +260,14 @@ def _verdict(grammar: _Grammar, slots: Iterable[_Slot]) -> Parsed:
 def _index(folded: Sequence[str], text: str) -> int | None:
     """The label that ``text`` is; whole numbers also as 3.0, +3 or 03."""
     key = " ".join(fold(text).split())
-    if key in folded:
-        return folded.index(key)
-    number = re.fullmatch(r"([-+]?[0-9]{1,9})(?:[.,]0+)?", key)
-    if number is None or str(int(number[1])) not in folded:
-        return None
-    return folded.index(str(int(number[1])))
+    if key not in folded:
+        key = str(_whole(key))
+    return folded.index(key) if key in folded else None
+
+
+def _whole(text: str) -> int | None:
+    number = re.fullmatch(r"([-+]?[0-9]{1,9})(?:[.,]0+)?", text)
+    return int(number[1]) if number else None
 
 
 def _runs_on(grammar: _Grammar, slot: _Slot) -> bool:
@@ -340,8 +326,7 @@ def _entries(text: str, allowed: set[int]) -> Iterator[tuple[str, int | None]]:
         entry = _ENTRY.match(line)
         if entry is None or len(entry["name"]) > 120:
             continue
-        number = re.fullmatch(r"([-+]?[0-9]{1,9})(?:[.,]0+)?", entry["score"])
-        score = int(number[1]) if number else None
+        score = _whole(entry["score"])
         if score not in allowed or _second_score(entry["rest"], max(allowed)):
             score = None
         yield entry["name"].strip(" []()\"'{}|:"), score
