@@ -28,7 +28,7 @@ def items_frame(n: int, **columns: Sequence[Any]) -> pd.DataFrame:
     return pd.DataFrame(made | {name: list(column) for name, column in columns.items()})
 
 
-def rows_frame(condition: int, item: Any, ordering: Any, score: Any, call: Any, **columns: Any) -> pd.DataFrame:
+def rows_frame(condition: Any, item: Any, ordering: Any, score: Any, call: Any, **columns: Any) -> pd.DataFrame:
     score = np.asarray(score, dtype=np.float64)
     made: dict[str, Any] = {
         "condition": condition, "item": item, "ordering": ordering, "slot": 0, "repeat": 0, "call": call,

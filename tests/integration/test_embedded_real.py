@@ -18,10 +18,11 @@ from rubriclab.judges.kinds import open_judge
 from rubriclab.judges.probe import test_judge as ask_once
 from rubriclab.judges.weights import CATALOGUE, model_file, sha256_of
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Call, Ordering, Reply
+from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.orders import balanced
 from rubriclab.model.text import LabError
 from rubriclab.store.store import Store
+from tests.judges.kit import option_call
 
 pytestmark = pytest.mark.integration
 
@@ -59,19 +60,8 @@ def calls(items: int = 2) -> list[Call]:
                 "eggs?\n\n###Response to evaluate:\nPut them into boiling water and wait for eight minutes.\n\n"
                 f"###Score Rubrics:\n{listed}\n\nAnswer with the score only:"
             )
-            made.append(
-                Call(
-                    key=f"{item}-{shown}",
-                    condition=0,
-                    items=(item,),
-                    ordering=Ordering(shown, tuple(map(str, shown))),
-                    repeat=0,
-                    messages=({"role": "user", "content": prompt}, {"role": "assistant", "content": "The score is "}),
-                    template="score.v1",
-                    scores=(1, 2, 3, 4, 5),
-                    max_tokens=2,
-                )
-            )
+            messages = ({"role": "user", "content": prompt}, {"role": "assistant", "content": "The score is "})
+            made.append(option_call(item, shown=shown, messages=messages, max_tokens=2))
     return made
 
 

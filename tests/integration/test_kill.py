@@ -42,34 +42,27 @@ class TimedServer(FakeServer):
         return response
 
 
-def write_study(folder: Path, *, url: str, items: int, at_once: int = AT_ONCE) -> Path:
-    lines = [
-        json.dumps({"id": f"i{n}", "instruction": f"question {n}", "response": f"answer {n}, quality {n % 5 + 1}"})
-        for n in range(items)
-    ]
-    (folder / "items.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    options = "".join(f"  - score: {score}\n    description: level {score}\n" for score in range(1, 6))
-    (folder / "rubric.yaml").write_text(
-        f"name: quality\ncriteria:\n- name: quality\n  options:\n{options}", encoding="utf-8"
-    )
-    study = folder / "study.toml"
-    study.write_text(
-        f"""
+STUDY = """
 name = "kill"
 [[data]]
-file = "items.jsonl"
-columns = {{ item_id = "id", instruction = "instruction", response = "response" }}
-[rubric]
-file = "rubric.yaml"
+file = "items.csv"
+[[rubric.criteria]]
+name = "quality"
+options = {{ 1 = "level 1", 2 = "level 2", 3 = "level 3", 4 = "level 4", 5 = "level 5" }}
 [[judges]]
 name = "server"
 kind = "openai"
 model = "test-model"
 base_urls = ["{url}"]
 concurrency = {at_once}
-""",
-        encoding="utf-8",
-    )
+"""
+
+
+def write_study(folder: Path, *, url: str, items: int, at_once: int = AT_ONCE) -> Path:
+    lines = [f'i{n},question {n},"answer {n}, quality {n % 5 + 1}"' for n in range(items)]
+    (folder / "items.csv").write_text("\n".join(["id,instruction,response", *lines]), encoding="utf-8")
+    study = folder / "study.toml"
+    study.write_text(STUDY.format(url=url, at_once=at_once), encoding="utf-8")
     return study
 
 

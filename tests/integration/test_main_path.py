@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.integration.lab import browser, running_lab, settled, sideways, strays_of, visit
+from tests.integration.lab import browser, running_lab, settled, strays_of, visit
 
 pytestmark = pytest.mark.integration
 TASKS = ["Cuenta un viaje.", "Describe tu casa ideal."]
@@ -98,15 +98,6 @@ def test_a_real_server_refuses_foreign_names_before_anything_is_read(tmp_path: P
                     urlopen(Request(url + path, headers=headers), timeout=10)
                 assert refused.value.code == 403
                 refused.value.close()
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_no_page_scrolls_sideways_on_a_telephone(tmp_path: Path, dark: bool) -> None:
-    with running_lab(tmp_path / "lab.duckdb") as url, browser(width=390, dark=dark) as page:
-        for address in ("", "setup", "runs", "results", "export"):
-            visit(page, f"{url}/{address}")
-            assert sideways(page) <= 0, address
-            assert page.locator("h1").count() == 1
 
 
 def test_a_hostile_file_is_shown_as_text_and_runs_nothing(tmp_path: Path) -> None:

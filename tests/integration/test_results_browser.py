@@ -99,11 +99,14 @@ def test_the_first_screen_holds_the_answer(address: str) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("page_name", ["results?run=options", "results?run=hostile-criteria", "export?run=options"])
+@pytest.mark.parametrize(
+    "page_name", ["", "setup", "runs", "results?run=options", "results?run=hostile-criteria", "export"]
+)
 def test_nothing_moves_sideways_at_390(address: str, page_name: str, dark: bool) -> None:
     with browser(width=390, height=844, dark=dark) as page:
         visit(page, f"{address}/{page_name}")
         assert sideways(page) <= 0
+        assert page.locator("h1").count() == 1
 
 
 @pytest.mark.parametrize("run", ["hostile", "hostile-criteria"])

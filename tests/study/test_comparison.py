@@ -105,14 +105,11 @@ def test_a_verdict_that_names_two_candidates_is_none(text: str, brief: bool) -> 
     assert parse_verdict(text, ("A", "B", "C"), tie=True, brief=brief) is None
 
 
-@pytest.mark.parametrize(("text", "verdict"), [(" a", "A"), ("B. It is right", "B"), ("A good one", None), ("D", None)])
-def test_brief_verdicts(text: str, verdict: str | None) -> None:
-    assert parse_verdict(text, ("A", "B", "C"), tie=True, brief=True) == verdict
-
-
-def test_without_a_tie_its_letter_is_no_verdict() -> None:
-    assert parse_verdict("[[C]]", ("A", "B"), tie=False, brief=False) is None
-    assert parse_verdict("[[tie]]", ("A", "B"), tie=False, brief=False) is None
+def test_brief_verdicts_and_letters_without_a_tie() -> None:
+    for text, verdict in ((" a", "A"), ("B. It is right", "B"), ("A good one", None), ("D", None)):
+        assert parse_verdict(text, ("A", "B", "C"), tie=True, brief=True) == verdict
+    for text in ("[[C]]", "[[tie]]"):
+        assert parse_verdict(text, ("A", "B"), tie=False, brief=False) is None
 
 
 @pytest.mark.parametrize("family", ["mtbench", "devbench", "brief"])
