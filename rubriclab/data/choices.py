@@ -77,7 +77,7 @@ class ChoicesReader(Reader):
         """An item is a data set, task, question and set of candidates."""
         question, task = self.coded("question_id", required=True), self.coded("task")
         for column in (question, task):
-            self.refuse_look_alikes(column.name, column.texts, column.row_of)
+            self.refuse_look_alikes(column)
         sets = distinct_of(self.whole)[0]
         item, first = joint(dataset.code, task.code, question.code, sets[order.code])
         cells = {column.name: [column.texts[code] or None for code in column.code[first]] for column in (dataset, task)}

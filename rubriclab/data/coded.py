@@ -20,7 +20,7 @@ from rubriclab.data.tables import Table, as_list, number
 from rubriclab.model.data import MAX_ID
 from rubriclab.model.judgment import JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Reorder, Status
 from rubriclab.model.orders import STRATEGIES
-from rubriclab.model.text import LabError, digest, look_alike, shorten
+from rubriclab.model.text import LabError, digest, shorten
 
 TEXTS = ("response", "instruction")
 MAX_SMALL = 32_767
@@ -95,9 +95,13 @@ class Reader:
         judge, dataset = self.coded("judge", "judge"), self.coded("dataset", PurePath(self.table.name).stem or "data")
         strategy = self.coded("strategy")
         for column in (judge, dataset, strategy):
-            self.refuse_look_alikes(column.name, column.texts, column.row_of)
+            self.refuse_look_alikes(column)
         self.shown, order = self.orders()
-        self.refuse_names_alike(order)
+        first_with: dict[str, int] = {}
+        for code, line in enumerate(self.shown if self.reorder in ("criteria", "pairs", "lists") else ()):
+            for named in line:
+                first_with.setdefault(named, code)
+        self.refuse_look_alikes(order, first_with)
         self.whole = [self.canonical(line) for line in self.shown]
         columns, item, subject = self.about(dataset, order)
         read, score, position, slot = self.answers(dataset, order)
@@ -174,24 +178,11 @@ class Reader:
             raise self.fault(column.row_of(code), column.name, f"“{shorten(column.texts[code])}” is not {expected}.")
         return [value for value in values if value is not None]
 
-    def refuse_look_alikes(self, role: str, names: Sequence[str], row_of: Callable[[int], int]) -> None:
-        """Raises LabError for two names that differ in case, blanks or invisible signs alone."""
-        seen: dict[str, int] = {}
-        for code, text in enumerate(names):
-            other = seen.setdefault(look_alike(text), code)
-            if other != code:
-                words = f"“{shorten(text)}” looks like “{shorten(names[other])}” in {self.table.line(row_of(other))}"
-                raise self.fault(row_of(code), role, f"{words}. Write them alike, or tell them apart.")
-
-    def refuse_names_alike(self, order: Coded) -> None:
-        """As ``refuse_look_alikes``, of what the orders list."""
-        first: dict[str, int] = {}
-        for code, line in enumerate(self.shown):
-            for name in line:
-                first.setdefault(name, code)
-        if self.reorder != "options":
-            codes = list(first.values())
-            self.refuse_look_alikes(order.name, list(first), lambda code: order.row_of(codes[code]))
+    def refuse_look_alikes(self, column: Coded, names: Mapping[str, int] | None = None) -> None:
+        """Of a column's texts, or of what they list: ``names`` with the code of the first text that has each."""
+        codes = dict(zip(column.texts, itertools.count())) if names is None else names
+        where = self.names.get(column.name, column.name)
+        self.table.refuse_look_alikes(where, codes, lambda name: column.row_of(codes[name]))
 
     def agreed(self, column: Coded, item: np.ndarray, items: int) -> np.ndarray:
         """Code of each item; its rows agree or are empty, as are items with a code beyond the texts. Raises LabError."""

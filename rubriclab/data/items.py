@@ -180,6 +180,9 @@ def items_of(table: Table, columns: Columns, name: str = "") -> DataSet:
     if table.size > MAX_ROWS:
         raise refusal(table.name, f" has {table.size:,} rows; {MAX_ROWS:,} are read. Split it.")
     rows = _Rows(table, known)
+    for role in LABELS:
+        if role in known:
+            table.refuse_look_alikes(known[role], dict.fromkeys(rows.cells[role]), rows.cells[role].index)
     used = [row for row, answer in enumerate(rows.cells["response"]) if answer.strip()]
     if not used:
         raise refusal(table.name, f": no row has an answer in “{known['response']}”. Choose another column.")

@@ -173,7 +173,7 @@ class _ScoresReader(Reader):
         ids = self.coded("text_id" if self.kind == "criteria" else "item_id", required=True)
         criterion = self.coded("criterion", required=self.kind == "criteria")
         for column in (ids, criterion):
-            self.refuse_look_alikes(column.name, column.texts, column.row_of)
+            self.refuse_look_alikes(column)
         text, _ = joint(dataset.code, ids.code)
         item, first = joint(text, criterion.code)
         columns: dict[str, list[Any]] = {

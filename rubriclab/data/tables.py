@@ -14,7 +14,7 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -106,6 +106,15 @@ class Table:
         """An error that names file, row and column of a cell."""
         return refusal(self.name, f", {self.line(row)}, column “{shorten(column)}”: {words}")
 
+    def refuse_look_alikes(self, column: str, names: Iterable[str], row_of: Callable[[str], int]) -> None:
+        """Raises LabError for names in a column that differ in case, blanks or invisible signs alone."""
+        seen: dict[str, str] = {}
+        for name in names:
+            other = seen.setdefault(look_alike(name), name)
+            if other != name:
+                words = f"“{shorten(name)}” looks like “{shorten(other)}” in {self.line(row_of(other))}"
+                raise self.fault(row_of(name), column, f"{words}. Write them alike, or tell them apart.")
+
 
 def number(text: str) -> float | None:
     """A number within ±1e9, with a point or a decimal comma; None for anything else, as nan, inf and 23 digits."""
@@ -125,7 +134,7 @@ def chosen_columns(table: Table, columns: Columns, roles: Collection[str]) -> di
     Raises LabError for a role that is not known, and for a column that is not there.
     """
     chosen: dict[str, Any] = {
-        role: value if isinstance(value, str) else [*value] for role, value in columns.items() if value
+        role: [*value] if isinstance(value, list | tuple) else str(value) for role, value in columns.items() if value
     }
     people = {role: chosen.pop(role) for role in [*chosen] if re.fullmatch(r"human_\d+", role)}
     if people:
@@ -475,6 +484,8 @@ def _text(value: Any) -> str | None:
         return None
     if isinstance(value, str):
         return storable(value)
+    if isinstance(value, bytes):
+        raise LabError(f"A cell holds bytes, {shorten(repr(value), 40)}, and no text. Decode them first, as UTF-8.")
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict | list | tuple):

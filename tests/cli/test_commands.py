@@ -109,8 +109,10 @@ def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: pytest.Ca
         code, _, err = command(capsys, "import", str(file), "--kind", kind, "--store", store)
         assert (code, Path(store).exists()) == (1, False), "a refused file leaves no store behind"
     assert "line 3, column “choice”: “X” is not A" in err
-    file.write_text("judge,question_id,first,second,choice\nj,1,b,a,A\nj,1,a,b,C\n")
-    run = document(capsys, "import", str(file), "--store", store)["run"]
+    file.write_text("judge,question_id,first,second,choice\né,1,b,a,A\né,1,a,b,C\n", encoding="cp1252")
+    said = document(capsys, "import", str(file), "--store", store)
+    run = said["run"]
+    assert "Windows-1252" in said["note"]
     listed = document(capsys, "judgments", run, "--store", store)["judgments"]
     assert [(row["item_id"], row["ordering"], row["position"]) for row in listed] == [
         ("1: a|b", "b|a", 1), ("1: a|b", "a|b", 0)

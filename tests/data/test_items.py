@@ -145,6 +145,7 @@ BY_ROW, RATED = ID | {"rater": "rater", "human": "score"}, "id,answer,rater,scor
            "line 3, column “human”: “.*” is no score of a person.*Leave the cell empty") for cell in NO_SCORES),
         (f"{RATED}1,other,bo,3\n", BY_ROW, "line 3, column “answer”: another text"),
         (f"{RATED}1,a,ann,3\n", BY_ROW, "second rating of “ann”"),
+        (f"{RATED}2,b,Ann,3\n", BY_ROW, "line 3, column “rater”: “Ann” looks like “ann” in line 2"),
         (f"{RATED}1,a,,3\n", BY_ROW, "a rating without a rater"),
         ("answer\na\n", {"response": "nothing"}, "no column “nothing” for response; it has “answer”"),
         ("answer\na\n", {"responce": "answer"}, "“responce” is no role"),

@@ -203,6 +203,8 @@ def test_a_frame_is_a_table_too() -> None:
     assert table.first(9) == [["1", "1.5", "x"], ["2", "", ""]]
     with pytest.raises(LabError, match="columns 1 and 2"):
         table_of_frame(pd.DataFrame([[1, 2]], columns=["a", "A"]))
+    with pytest.raises(LabError, match="holds bytes"):
+        table_of_frame(pd.DataFrame({"a": [b"\xff"]}))
 
 
 def test_a_task_that_takes_too_long_is_ended_and_the_next_one_has_a_new_process(tmp_path: Path) -> None:
