@@ -29,6 +29,12 @@ class Outcome:
     code: int = DONE
 
 
+RunName = Annotated[
+    str, Parameter(help="A run (id, a beginning of it, name) or a file: a table of judgments or a run's zip.")
+]
+StudyName = Annotated[
+    str, Parameter(help="A study file (TOML), a preset (hanna-options), or demo: the lab's sample and its small judge.")
+]
 StorePath = Annotated[Path | None, Parameter(help="The store; RUBRICLAB_STORE or lab.duckdb where left out.")]
 Json = Annotated[bool, Parameter(help="Print one JSON document.", negative="")]
 
@@ -58,16 +64,11 @@ def existing_store(store: Path | None) -> Path:
     return path
 
 
-@contextmanager
-def opened(store: Path | None, *, must_exist: bool = True) -> Iterator[Lab]:
-    """The lab at ``store``, closed at the end. Raises LabError where a store is needed and none is there."""
+def opened(store: Path | None, *, must_exist: bool = True) -> Lab:
+    """The lab at ``store``, for a ``with`` block. Raises LabError where a store is needed and none is there."""
     from rubriclab.notebook import Lab
 
-    lab = Lab(existing_store(store) if must_exist else store_path(store))
-    try:
-        yield lab
-    finally:
-        lab.close()
+    return Lab(existing_store(store) if must_exist else store_path(store))
 
 
 @contextmanager
@@ -92,12 +93,8 @@ def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
             return
         left = "" if snapshot.seconds_left is None else f", about {snapshot.seconds_left:,.0f} s left"
         stage = f" · {snapshot.stage}" if snapshot.stage else ""
-        print(
-            f"\r\x1b[K{snapshot.done:,} of {snapshot.planned:,} {what}s{left}{stage}",
-            end="",
-            file=sys.stderr,
-            flush=True,
-        )
+        line = f"\r\x1b[K{snapshot.done:,} of {snapshot.planned:,} {what}s{left}{stage}"
+        print(line, end="", file=sys.stderr, flush=True)
         if snapshot.state not in ("planned", "running", "pausing"):
             print(file=sys.stderr)
 

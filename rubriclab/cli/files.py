@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from rubriclab.cli.common import Across, ByStrategy, Json, Outcome, StorePath, Tables, opened, run_of
+from rubriclab.cli.common import Across, ByStrategy, Json, Outcome, RunName, StorePath, Tables, opened, run_of
 from rubriclab.model.text import LabError, count
 
 
@@ -65,7 +65,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def export(
-    run: str,
+    run: RunName,
     *,
     out: Annotated[
         Path,
@@ -81,13 +81,7 @@ def export(
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Carry a run out as a file.
-
-    Parameters
-    ----------
-    run
-        A run (id, a beginning of it, name) or a file.
-    """
+    """Carry a run out as a file."""
     with run_of(run, store) as chosen:
         made = chosen.paper_table(*table, across=across, by_strategy=by_strategy) if table else None
         path = chosen.export(out, texts=texts, title=title, table=made)

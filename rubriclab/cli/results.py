@@ -10,17 +10,17 @@ from cyclopts import Parameter
 from rubriclab.cli.common import (
     DONE,
     MEND,
-    STOPPED,
     Across,
     ByStrategy,
     Json,
     Outcome,
+    RunName,
     StorePath,
     Tables,
     existing_store,
     opened,
     run_of,
-)
+)  # fmt: skip
 from rubriclab.model.text import LabError, count, shorten
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Unit = Literal["auto", "item", "block", "prompt"]
 
 
 def results(
-    run: str,
+    run: RunName,
     *,
     against: Annotated[str | None, Parameter(help="A run, or a condition's number: rows A - B are added.")] = None,
     topic: Annotated[str | None, Parameter(help="Only this topic's numbers.")] = None,
@@ -49,13 +49,7 @@ def results(
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Is the judge biased by order, by how much, and what to do: the answer, then every number.
-
-    Parameters
-    ----------
-    run
-        A run (id, a beginning of it, name) or a file: a table of judgments or a run's zip.
-    """
+    """Is the judge biased by order, by how much, and what to do: the answer, then every number."""
     from rubriclab.sinks.table import document
     from rubriclab.sinks.text import findings_text, rows_text
 
@@ -66,16 +60,14 @@ def results(
             made = chosen.paper_table(*table, across=across, by_strategy=by_strategy)
             return Outcome(made.document() if json else made.text())
         extra = [] if against is None else _contrast_rows(chosen, against)
-        code = {"finished": DONE, "failed": MEND}.get(chosen.table.state, STOPPED)
+        code = MEND if chosen.table.state == "failed" else DONE
         if json:
             said: dict[str, Any] = document(chosen.findings, extra=extra)
             if topic is not None:
                 said["rows"] = [row for row in said["rows"] if row["topic"] == topic]
-            return Outcome(said, DONE if code == STOPPED else code)
-        text = findings_text(chosen.findings, topic=topic)
-        if extra:
-            text += "\n\nDifferences (A - B)\n" + rows_text(extra)
-        return Outcome(text, DONE if code == STOPPED else code)
+            return Outcome(said, code)
+        differences = "\n\nDifferences (A - B)\n" + rows_text(extra) if extra else ""
+        return Outcome(findings_text(chosen.findings, topic=topic) + differences, code)
 
 
 def _contrast_rows(run: Run, against: str) -> list[Row]:
@@ -92,7 +84,7 @@ def _contrast_rows(run: Run, against: str) -> list[Row]:
 
 
 def judgments(
-    run: str,
+    run: RunName,
     *,
     condition: int | None = None,
     item: str | None = None,
@@ -103,13 +95,7 @@ def judgments(
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Single judgments: what was shown, what came back.
-
-    Parameters
-    ----------
-    run
-        A run (id, a beginning of it, name) or a file.
-    """
+    """Single judgments: what was shown, what came back."""
     from rubriclab.sinks.table import json_value
 
     with run_of(run, store) as chosen:
@@ -142,27 +128,17 @@ def runs(
     if backup is not None:
         return _backed_up(store, backup, json)
     with opened(store) as lab:
-        if run is not None:
-            info = lab.store.run(run)
-            if delete:
-                lab.store.delete(info.id)
-                return Outcome(
-                    {"deleted": info.id} if json else f"Deleted {info.name} and its {count(info.done, 'call')}."
-                )
-            if rename is not None:
-                lab.store.rename(info.id, rename)
-            listed = [lab.store.run(info.id)]
-        else:
-            listed = lab.store.runs()
+        listed = lab.store.runs() if run is None else [lab.store.run(run)]
+        if delete:
+            (info,) = listed
+            lab.store.delete(info.id)
+            return Outcome({"deleted": info.id} if json else f"Deleted {info.name} and its {count(info.done, 'call')}.")
+        if rename is not None:
+            lab.store.rename(listed[0].id, rename)
+            listed = [lab.store.run(listed[0].id)]
     if json:
-        fields = ("id", "name", "state", "reason", "planned", "done", "reorder")
-        return Outcome(
-            {
-                "runs": [
-                    {name: getattr(info, name) for name in fields} | {"created": str(info.created)} for info in listed
-                ]
-            }
-        )
+        fields = ("id", "name", "state", "reason", "planned", "done", "reorder", "created")
+        return Outcome({"runs": [{name: getattr(info, name) for name in fields} for info in listed]})
     lines = [
         f"{info.id} · {info.name} · {info.state} · {info.done:,} of {count(info.planned, 'call')}"
         + (f" · {info.reason}" if info.reason else "")

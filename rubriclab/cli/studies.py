@@ -12,7 +12,17 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from rubriclab.cli.common import DONE, MEND, STOPPED, Json, Outcome, StorePath, progress_line, store_path
+from rubriclab.cli.common import (
+    DONE,
+    MEND,
+    STOPPED,
+    Json,
+    Outcome,
+    StorePath,
+    StudyName,
+    progress_line,
+    store_path,
+)  # fmt: skip
 from rubriclab.model.text import LabError, count
 
 LAST_ANSWERS_SECONDS = 20.0
@@ -20,14 +30,8 @@ LAST_ANSWERS_SECONDS = 20.0
 GOES_ON = "The same command goes on where it stopped."
 
 
-def lab(*, port: int = 8501, store: StorePath = None) -> Outcome:
-    """Start the lab's pages on this machine.
-
-    Parameters
-    ----------
-    port
-        The port on 127.0.0.1.
-    """
+def lab(*, port: Annotated[int, Parameter(help="The port on 127.0.0.1.")] = 8501, store: StorePath = None) -> Outcome:
+    """Start the lab's pages on this machine."""
     from rubriclab.data.sample import lab_folder
 
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
@@ -45,18 +49,12 @@ def lab(*, port: int = 8501, store: StorePath = None) -> Outcome:
 
 
 def plan(
-    study: str,
+    study: StudyName,
     *,
     show: Annotated[int, Parameter(help="Print the prompts of the first N orders.")] = 0,
     json: Json = False,
 ) -> Outcome:
-    """What a study would ask: calls, time, price, what it can find, and the prompts.
-
-    Parameters
-    ----------
-    study
-        A study file (TOML), a preset (hanna-options), or demo.
-    """
+    """What a study would ask: calls, time, price, what it can find, and the prompts."""
     from rubriclab.runs.estimate import estimate
     from rubriclab.runs.loading import plan_of_file
 
@@ -92,7 +90,7 @@ def plan(
 
 
 def run(
-    study: str,
+    study: StudyName,
     *,
     items: Annotated[int | None, Parameter(help="Judge only the first N items.")] = None,
     max_calls: Annotated[int | None, Parameter(help="Pause after so many calls.")] = None,
@@ -105,13 +103,7 @@ def run(
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Ask what a study has not asked yet; the same command goes on with a stopped run.
-
-    Parameters
-    ----------
-    study
-        A study file (TOML), or demo: the lab's sample and its small judge.
-    """
+    """Ask what a study has not asked yet; the same command goes on with a stopped run."""
     from rubriclab.notebook import run as run_study
 
     if items is not None and items < 1:

@@ -146,6 +146,7 @@ class Reader:
             items=pd.DataFrame({role: pd.Series(cells, dtype=object) for role, cells in columns.items()}),
             orderings=tuple(Ordering(tuple(line), self.labels(line)) for line in self.shown), rows=frame,
             planned=tuple(np.bincount(frame["condition"][new], minlength=len(conditions)).tolist()),
+            state="finished" if read.any() else "failed",
             made_with={"imported": self.table.name} | ({"note": self.table.note} if self.table.note else {}),
         )  # fmt: skip
 

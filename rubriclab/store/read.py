@@ -91,7 +91,7 @@ class Reader:
             """
             SELECT r.run, id, name, state, coalesce(reason, ''), planned, created, changed, revision, identity, dataset,
                    -- an import has judgments without calls
-                   coalesce(done, CASE WHEN state = 'finished' THEN planned ELSE 0 END), coalesce(failed, 0)
+                   coalesce(done, CASE WHEN state IN ('finished', 'failed') THEN planned ELSE 0 END), coalesce(failed, 0)
             FROM runs r LEFT JOIN (SELECT run, count(*) AS done, count(*) FILTER (status <> 0) AS failed
                                    FROM calls WHERE final GROUP BY run) c USING (run)
             ORDER BY created DESC, r.run DESC

@@ -117,6 +117,11 @@ def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: pytest.Ca
     assert [(row["item_id"], row["ordering"], row["position"]) for row in listed] == [
         ("1: a|b", "b|a", 1), ("1: a|b", "a|b", 0)
     ]  # fmt: skip
+    file.write_text("judge,item_id,ordering,score\nj,1,1 2 3,\nj,1,3 2 1,\n")
+    run = document(capsys, "import", str(file), "--kind", "scores", "--store", store)["run"]
+    (kept,) = document(capsys, "runs", run, "--store", store)["runs"]
+    assert (kept["state"], kept["done"]) == ("failed", 2), "nothing was read"
+    assert command(capsys, "results", run, "--store", store)[0] == 1
 
 
 @pytest.mark.parametrize(
