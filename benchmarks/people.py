@@ -1,6 +1,7 @@
 """Intervals of the rows about people: how often they hold the number of very many items, and how wide they are.
 
     python -m benchmarks people [--studies 500] [--items 30 60 100] [--kinds even skewed] [--size 1 4]
+    python -m benchmarks people --cost --items 2000
 
 Judges and raters share a latent trait (``tests/topics/people_kit.py``); the truth is the mean over TRUTH large studies.
 Prints a line a cell: the lowest and highest coverage of each measure over its rows. What was seen stands in ``MEASURED``.
@@ -14,6 +15,9 @@ from collections import defaultdict
 
 import numpy as np
 
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.topic import TOPICS as TOPIC
+from tests.tables import in_forms
 from tests.topics.people_kit import rows_of, study
 
 MEASURED = """
@@ -26,6 +30,8 @@ Weighted kappas and interval alpha before they were lengthened: .908 at 30 skewe
 (seed 815) .934 to .964 at 30 skewed items (width .58 for .48); on other seeds .928 to .933 in 30 skewed prompts, .984 at most
 at 30 even items. Difference of kappas with n - 1 degrees of freedom .908 at 100 skewed items, with fewer .948 to .967. The
 advantage of the mean of all ratings, learnt from them: .892 at 30 even items, so it has no interval.
+What topics share (ratings, mean scores, rounds) is computed once an arm: anew for each topic takes 1.20 times as long (--cost, 3,000
+items, three forms, two strategies).
 Kappas on fresh seeds and other judges (300 studies a cell, seed 52; scores from a normal, and from a gamma trait that piles up at
 the top, items of unequal difficulty, three raters of unequal severity; 30 / 100 units of one and of three items): all kappas of
 the judge with people and of people .933 to .987, their difference .96; the lowest of all coefficients, icc2_1 of people, .917.
@@ -33,6 +39,23 @@ the judge with people and of people .933 to .987, their difference .96; the lowe
 
 TOPICS = ("people", "agreement", "alt_test", "corrected_means")
 TRUTH, LARGE = 6, 4_000
+
+
+def cost(items: int, rounds: int = 5) -> None:
+    """Seconds of all topics that read ratings, of three forms of the prompt in two strategies: what they share computed
+    once an arm, and anew for each topic, one beside the other."""
+    forms = {level: study(np.random.default_rng(k), items, fixed=4) for k, level in enumerate((0.0, 0.5, 1.0))}
+    names = [*TOPICS, "variants", "ranking", "protocols"]
+    spent: dict[bool, list[float]] = {True: [], False: []}
+    for once in [True, False] * rounds:
+        arms, start = Judgments(in_forms(forms, "temperature")).arms, time.perf_counter()
+        for subject in [(TOPIC[name], part) for name in names for part in TOPIC[name].subjects(arms)]:
+            list(subject[0].rows(subject[1]))
+            for arm in arms if not once else []:
+                arm.made.clear()
+        spent[once].append(time.perf_counter() - start)
+    kept, anew = min(spent[True]), min(spent[False])
+    print(f"{items} items: {kept:.2f} s once an arm, {anew:.2f} s for each topic: {anew / kept:.2f} times")
 
 
 def numbers(seed: list[int], items: int, size: int, kind: str, rated: float) -> dict[str, tuple[float, float, float]]:
@@ -75,7 +98,12 @@ def main() -> None:
     parser.add_argument("--size", type=int, nargs="+", default=[1])
     parser.add_argument("--rated", type=float, default=0.9, help="share of ratings that are there")
     parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--cost", action="store_true", help="seconds instead: what topics share, once or anew")
     chosen = parser.parse_args()
+    for items in chosen.items if chosen.cost else []:
+        cost(items)
+    if chosen.cost:
+        return
     for size in chosen.size:
         for kind in chosen.kinds:
             for items in chosen.items:
