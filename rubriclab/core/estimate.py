@@ -79,9 +79,10 @@ def missing(why: str, unit: Units | None = None) -> Estimate:
     return Estimate(float("nan"), np.zeros(0), np.zeros(0, np.uint64) if unit is None else unit[:0], why=why)
 
 
-def plain(value: float, why: str) -> Estimate:
-    """A number that has no interval, and ``why``."""
-    return Estimate(value, np.zeros(0), np.zeros(0, np.uint64), why=why if np.isfinite(value) else why or "undefined")
+def plain(value: float, why: str, none: str = "") -> Estimate:
+    """A number that has no interval, and ``why``; ``none``: why there is no number, where it is NaN."""
+    reason = why if np.isfinite(value) else none or why or "undefined"
+    return Estimate(value, np.zeros(0), np.zeros(0, np.uint64), why=reason)
 
 
 def ratio(

@@ -69,7 +69,11 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
             ratings = ratings[:, np.isfinite(ratings).any(axis=0)]
             among = panel({"side": "people"}, arm, names, ratings, values, np.arange(len(several)), unit)
             yield from rows_of(among)
-            yield beyond_people(across(given, several, values), among)
+            # Weighted kappa of the judge with people - that of people among themselves, on the items that several rated.
+            sides = across(given, several, values), among
+            mine, theirs = (_categories(side)["kappa_quadratic"] for side in sides)
+            difference = replace(mine - theirs, rule=Student(heavy=True)) if among.table else mine
+            yield Row("kappa_difference", difference, counts={"n": len(several)})
     others = yardsticks(arm)
     if given is not None or others:
         yield from repeats(arm)
@@ -77,7 +81,6 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
         yield from judges(arm, other)
 
 
-# ---------------------------------------------------------------------------------------------------------------- sides
 def across(given: Rated, at: Ints, values: Floats, other: Floats | None = None) -> Side:
     """The judge beside people, or beside the ``other`` judge's calls, (items of ``at``, values)."""
     unit, names = given.units(at)
@@ -143,7 +146,6 @@ def of_calls(arm: Arm, values: Floats) -> Floats:
     return tally(arm.item[arm.rows], arm.items, arm.value[arm.rows], values)
 
 
-# ----------------------------------------------------------------------------------------------------------------- rows
 def rows_of(side: Side) -> Iterator[Row]:
     for measure, estimate in {**_categories(side), **_intraclass(side), **_limits(side)}.items():
         yield Row(measure, estimate, side.of, counts={"n": side.items})
@@ -189,13 +191,6 @@ def _limits(side: Side) -> dict[str, Estimate]:
     still = abs(every[1].value - every[0].value) < 1e-9
     made = [missing(e.why) if e.why else plain(e.value, "constant_side") if still else e for e in every]
     return dict(zip(LIMITS, made, strict=True))
-
-
-def beyond_people(single: Side, among: Side) -> Row:
-    """Weighted kappa of the judge with people - that of people among themselves, on the items that several rated."""
-    mine, theirs = (_categories(side)["kappa_quadratic"] for side in (single, among))
-    difference = replace(mine - theirs, rule=Student(heavy=True)) if single.table else missing("many_values")
-    return Row("kappa_difference", difference, counts={"n": single.items})
 
 
 def confusion(single: Side) -> Iterator[Row]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from scipy import special
 
 from rubriclab.core.answers import cells, from_arms
 from rubriclab.core.arm import Arm, grouped
-from rubriclab.core.estimate import missing, plain
+from rubriclab.core.estimate import plain
 from rubriclab.core.topic import Row, topic
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.stats.resample import Floats, sum_by
@@ -27,12 +26,10 @@ def directions(arms: Sequence[Arm]) -> Iterator[Row]:
         tests = [difference(first, second) for (_, first), (_, second) in pairs]
         adjusted = holm(np.array([p for _, p in tests]))
         for ((code, first), (against, second)), (size, p), p_holm in zip(pairs, tests, adjusted, strict=True):
-            about: dict[str, Any] = {"of": {"against": against}, "condition": code}
-            if np.isfinite(p):
-                counts = {"n": len(first) + len(second), "p_holm": float(p_holm)}
-                yield Row("direction_difference", plain(size, "statistic"), test=("F", p), counts=counts, **about)
-            else:
-                yield Row("direction_difference", missing("too_few_units"), **about)
+            known = np.isfinite(p)
+            counts = {"n": len(first) + len(second), "p_holm": float(p_holm)} if known else {}
+            apart, test = plain(size, "statistic", "too_few_units"), ("F", p) if known else None
+            yield Row("direction_difference", apart, {"against": against}, test, counts, condition=code)
 
 
 def leans_of_units(arms: list[Arm]) -> Floats:

@@ -103,15 +103,12 @@ def extremes_of_positions(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Ro
     shown = counts.sum(axis=0) > 0
     tests = [friedman(stats.position_means(sums[:, k][:, seen], counts[:, k][:, seen])) for k, seen in enumerate(shown)]
     adjusted = holm(np.array([test.p for test in tests]))
-    why = missing("nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "undefined")
+    none = "nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "undefined"
     for k, (of, test) in enumerate(zip(targets(arm), tests, strict=True)):
-        largest = plain(float(delta[k]), "maximum") if np.isfinite(delta[k]) else why
-        yield Row("delta_pos", largest, of, counts={"n": int(counts[:, k].sum())})
+        yield Row("delta_pos", plain(float(delta[k]), "maximum", none), of, counts={"n": int(counts[:, k].sum())})
         n = {"n": test.blocks, "left_out": test.excluded, "p_holm": float(adjusted[k])}
-        if np.isfinite(test.statistic):
-            yield Row("friedman", plain(test.statistic, "statistic"), of, ("Friedman", test.p), n)
-        else:
-            yield Row("friedman", why, of, counts=n)
+        p = ("Friedman", test.p) if np.isfinite(test.statistic) else None
+        yield Row("friedman", plain(test.statistic, "statistic", none), of, p, n)
 
 
 def neighbours(arm: Arm) -> Iterator[Row]:

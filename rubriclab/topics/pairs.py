@@ -299,11 +299,10 @@ def parabolas(made: Compared) -> Iterator[Row]:
     for outcome, fit in zip(("PC", "PF"), fits, strict=True):
         chance = {"n": fit.n, "low_by_chance": fit.low, "high_by_chance": fit.high}
         for term in ("level", "slope", "curvature"):
-            value = getattr(fit, term)
-            made_of = plain(value, "least_squares") if np.isfinite(value) else missing("few_win_rates")
             known = term == "curvature" and np.isfinite(fit.p)
             test = ("curvature against cells whose consistency was dealt anew", fit.p) if known else None
-            yield Row("parabola", made_of, {"outcome": outcome, "term": term}, test=test, counts=chance)
+            value = plain(getattr(fit, term), "least_squares", "few_win_rates")
+            yield Row("parabola", value, {"outcome": outcome, "term": term}, test, chance)
 
 
 def gold_winner(arm: Arm) -> Ints:

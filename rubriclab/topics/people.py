@@ -64,7 +64,6 @@ def by_target(
     yield Row(measure, whole, of, counts={"n": len(at)})
 
 
-# ------------------------------------------------------------------------------------------------- the judge and people
 def correlations(given: Rated, of: Mapping[str, Any] | None = None) -> Iterator[Row]:
     """r, rho and tau-b of an item's mean score with its mean rating."""
     for statistic, rule in ((stats.pearson, BY_Z), (stats.spearman, BY_Z), (stats.kendall, Fisher(fewest=10))):
@@ -102,7 +101,6 @@ def among_people(given: Rated) -> Iterator[Row]:
         yield from by_target(given, "people_pearson", np.flatnonzero(given.several), one_person, BY_Z, {})
 
 
-# ----------------------------------------------------------------------------------------------- more calls, other orders
 def budget(given: Rated, at: Ints, calls: list[int]) -> list[tuple[Estimate, stats.Budget]]:
     """For each number of calls: mean r over subsets (of several criteria: their mean), and the first one's subsets."""
     tables, every = rounds(given.arm), []

@@ -125,10 +125,7 @@ def scores_by_position(arm: Arm) -> tuple[Floats, list[Row]]:
 
 def bias_costs(arm: Arm, table: Floats) -> Iterator[Row]:
     """The paper's Bias Cost of the design's own orders, of the ascending and the descending one, and the least of all."""
-
-    def made(cost: float) -> Estimate:
-        why = "single_order" if arm.single_order else "missing_cells"
-        return plain(cost, "distances") if np.isfinite(cost) else missing(why)
+    none = "single_order" if arm.single_order else "missing_cells"
 
     def name(order: Iterable[int]) -> str:
         return " ".join(str(arm.names[s]) for s in order)
@@ -138,7 +135,7 @@ def bias_costs(arm: Arm, table: Floats) -> Iterator[Row]:
     wanted = list(dict.fromkeys([*orders[:MOST_ORDERS], upwards, upwards[::-1]]))
     counts = {"n": int(arm.counts.sum())}
     for order, cost in zip(wanted, ordering.bias_cost(table, np.array(wanted)).tolist(), strict=True):
-        yield Row("bias_cost", made(cost), {"order": name(order)}, counts=counts)
+        yield Row("bias_cost", plain(cost, "distances", none), {"order": name(order)}, counts=counts)
     cheapest, least = ordering.least_bias_cost(table)
     named = {"order": name(cheapest)} if np.isfinite(least) else {}
-    yield Row("least_bias_cost", made(least), counts=counts | named)
+    yield Row("least_bias_cost", plain(least, "distances", none), counts=counts | named)

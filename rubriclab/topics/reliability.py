@@ -82,15 +82,11 @@ def reliability(arms: Sequence[Arm]) -> Iterator[Row]:
     calls = pooled(arms)
     criterion = pd.factorize(calls.widest.run.items["criterion"].iloc[calls.item_code])[0].astype(np.int64) + 1
     made = components(calls.item, calls.order, calls.value, calls.unit, criterion)
-    yield from _rows(calls, made, "no_repeats" if len(calls.value) else "nothing_parsed")
-
-
-def _rows(calls: Pooled, made: Components | None, nothing: str) -> Iterator[Row]:
     about: dict[str, Any] = {"condition": calls.widest.code, "counts": {"n": len(calls.value), "items": calls.items}}
     if made is None or not np.isfinite(made.shares).any():
-        unknown = missing(nothing if made is None else "constant_scores")
-        yield Row("dependability", unknown, {"calls": 1}, **about)
-        yield Row("calls_needed", unknown, **about)
+        why = "constant_scores" if made else "no_repeats" if len(calls.value) else "nothing_parsed"
+        yield Row("dependability", missing(why), {"calls": 1}, **about)
+        yield Row("calls_needed", missing(why), **about)
         return
     noise_why = "" if made.repeats >= FEWEST_AGAIN else "few_repeats"
 

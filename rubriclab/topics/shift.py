@@ -39,7 +39,6 @@ def shift(arm: Arm) -> Iterator[Row]:
     yield spread(arm)
 
 
-# ------------------------------------------------------------------------------------------------------ the mean score
 def contrasts(arm: Arm, kept: Bools, value: Floats, measures: tuple[str, ...]) -> Iterator[Row]:
     """Line: ascending - descending; turn: forward - backward, wherever a list begins. Each order of a text counts once.
 
@@ -86,7 +85,6 @@ def largest_gap(arm: Arm) -> Row:
     return Row("largest_gap", estimate, counts=counts | more)
 
 
-# --------------------------------------------------------------------------------------------------------- single scores
 CHANGES = ("order_change", "repeat_change", "order_excess")
 
 
