@@ -172,7 +172,9 @@ class Draft:
 
 def draft() -> Draft:
     """The draft of this visit."""
-    held: Draft = st.session_state.setdefault("setup draft", Draft())
+    if "setup draft" not in st.session_state:
+        st.session_state["setup draft"] = Draft()
+    held: Draft = st.session_state["setup draft"]
     return held
 
 

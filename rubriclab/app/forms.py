@@ -189,7 +189,8 @@ def field(part: BaseModel, name: str, label: str, where: Any = st, *, key: str, 
     number = int if about["type"] == "integer" else float
     bounds = {"min_value": about.get("minimum", about.get("exclusiveMinimum")), "max_value": about.get("maximum")}
     bounds = {bound: number(min(max(end, -MOST_EXACT), MOST_EXACT)) for bound, end in bounds.items() if end is not None}
-    return ask(where.number_input, label, **kept, **{"value": None} | bounds | more)
+    optional = {"value": None} if "anyOf" in schema else {}
+    return ask(where.number_input, label, **kept, **optional | bounds | more)
 
 
 def form(

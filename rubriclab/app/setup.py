@@ -14,7 +14,7 @@ from rubriclab.app.draft import Draft, draft, study_toml
 from rubriclab.app.forms import ask, forget, open_row, open_step, opened_step, step, upload
 from rubriclab.app.frame import announce, faults, go, safe, verbatim
 from rubriclab.data.sample import presets
-from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, read_study, study_from_toml
+from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_study, study_from_toml
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
 from rubriclab.sinks.facts import AXES
 from rubriclab.sinks.text import order_title
@@ -34,7 +34,7 @@ def page() -> None:
     left, right = st.columns([2, 1], gap="large")
     with left:
         for number, (title, part) in STEPS.items():
-            ready = number not in held.problems and (number > 1 or bool(held.study.data and not held.unconfirmed))
+            ready = number not in held.problems and (number > 1 or setup_data.ready(held))
             opened = opened_step() == number
             step(number, title, _summary(number, part), opened=opened, ready=ready, body=partial(_body, number, part))
     with right, st.container(border=True, key="launch"):
@@ -101,16 +101,17 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
 
 def _name(held: Draft) -> None:
     """A name from the data and what is reordered, until the user types another one."""
-    axis = held.study.design.axes[0]
+    axis, data = held.study.design.axes[0], held.study.data
     what = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}.get(
         axis, AXES[axis].lower()
     )
-    data = held.study.data
-    automatic = f"{shorten(PurePath(setup_data.name_of(data[0])).stem, 60)}, {what}" if data else ""
-    if st.session_state.get("launch-name", held.study.name) in ("", st.session_state.get("setup name", "")):
-        st.session_state["launch-name"] = automatic
-    st.session_state["setup name"] = automatic
-    held.change(name=st.session_state.setdefault("launch-name", held.study.name))
+    before, typed = st.session_state.get("setup name", ""), st.session_state.get("launch-name", held.study.name)
+    st.session_state["setup name"] = (
+        f"{shorten(PurePath(setup_data.name_of(data[0])).stem, 60)}, {what}" if data else ""
+    )
+    name = st.session_state["setup name"] if typed in ("", before) else typed
+    st.session_state["launch-name"] = name
+    held.change(name=name)
 
 
 def _numbers(plan: Plan, made: Estimate) -> None:
@@ -197,5 +198,6 @@ def _kept(study: Study) -> str:
     """What the study holds that no step shows, in words; empty: nothing."""
     parts = [f"{count(len(study.paper), 'table')} of a paper's numbers"] * bool(study.paper)
     if study.reading != ReadingPart():
-        parts.append(f"how results are read ({study.reading.model_dump(exclude_defaults=True)})")
+        read = flat(study.reading.model_dump(exclude_defaults=True))
+        parts.append(f"how results are read ({', '.join(f'{name} = {value}' for name, value in read.items())})")
     return f"Kept from the study file: {', '.join(parts)}." if parts else ""

@@ -23,7 +23,7 @@ from rubriclab.data.sample import sample, sample_rubric
 from rubriclab.data.tables import SEPARATORS, Table, read_table
 from rubriclab.model.data import DataSet
 from rubriclab.model.study import DataPart, RubricPart
-from rubriclab.model.text import LabError, count, shorten
+from rubriclab.model.text import count, shorten
 
 KINDS = {
     "file": "Upload a file", "sample": "Sample", "published": "Public data set", "judgments": "Judgments made elsewhere",
@@ -61,6 +61,12 @@ def summary(held: Draft) -> str:
     return f"{name} · {count(len(items), 'answer')}" + (f", {count(groups, 'group')}" if groups < len(items) else "")
 
 
+def ready(held: Draft) -> bool:
+    """Whether there are data, confirmed, and all of them here."""
+    data = held.study.data
+    return bool(data) and not held.unconfirmed and all(held.here(number) for number in range(len(data)))
+
+
 def name_of(part: DataPart) -> str:
     """How a data set is called: by its name, else by where it comes from."""
     return part.name or (sources()[part.published].title if part.published else part.file) or "Sample"
@@ -69,7 +75,7 @@ def name_of(part: DataPart) -> str:
 def body(held: Draft) -> None:
     """The open step: the data sets that there are, and the form of the one that is open."""
     data = held.study.data
-    rows = [f"**{safe(name_of(part), 60)}** :gray[{safe(_about(held, k), 250)}]" for k, part in enumerate(data)]
+    rows = [f"**{safe(name_of(part), 60)}** :gray[{safe(_about(held, k), 120)}]" for k, part in enumerate(data)]
     number = listed(rows, "data", held.remove_data)
     if number is not None:
         part = data[number] if number < len(data) else None
@@ -88,10 +94,7 @@ def body(held: Draft) -> None:
 def _about(held: Draft, number: int) -> str:
     rubric = held.study.data[number].rubric
     own = f", judged by a rubric of its own: {rubric.name or rubric.file}" if rubric else ""
-    try:
-        return count(len(held.dataset(number).items), "answer") + own
-    except LabError as fault:
-        return str(fault)
+    return count(len(held.dataset(number).items), "answer") + own if held.here(number) else "cannot be read yet"
 
 
 def _use(held: Draft, number: int, part: DataPart) -> None:
@@ -201,18 +204,17 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
     if not guess.matched and not part.columns:
         st.markdown("We could not match your column names, so we guessed from the contents. **Is this right?**")
     starts = before | {"human": _first(people)}
-    chosen, button, more = _roles(columns, COLUMNS, MORE, starts, "data", guess.reasons)
+    chosen, said, button, more = _roles(columns, COLUMNS, MORE, starts, "data", guess.reasons)
     pressed = button.button("Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm")
     with more:
         further = ask(st.multiselect, "Further human scores", columns, key="data-humans", start=people[1:])
-    groups = st.container()
     given = [name for name in dict.fromkeys([chosen.pop("human"), *further]) if name]
     mapped = {role: name for role, name in chosen.items() if name}
     if pressed or (mapped, given) != (before, people):
         none = {role: "" for role in guess.columns if role not in mapped}
         part = changed(part, columns=none | mapped | {"human": given})
         held.set_data(number, part, confirmed=False)
-    with groups, faults():
+    with said, faults():
         dataset = held.dataset(number)
         left_out = dataset.origin.rpartition("; ")[2]
         st.caption(groups_sentence(dataset) + (f" {left_out}." if left_out.endswith("left out") else ""))
@@ -223,8 +225,8 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
 def _roles(
     columns: Sequence[str], roles: Mapping[str, str], more: Mapping[str, str], starts: Mapping[str, Any], key: str,
     reasons: Mapping[str, str],
-) -> tuple[dict[str, str | None], Any, Any]:  # fmt: skip
-    """Which column is what, ``more`` behind a button: (column by role, place for the main button, the popover)."""
+) -> tuple[dict[str, str | None], Any, Any, Any]:  # fmt: skip
+    """Which column is what, ``more`` behind a button: (column by role, what is said of it, the main button, the popover)."""
     chosen: dict[str, str | None] = {}
 
     def choose(role: str, label: str) -> None:
@@ -236,13 +238,14 @@ def _roles(
     for (role, label), where in zip(roles.items(), st.columns(len(roles)), strict=True):
         with where:
             choose(role, label)
+    said = st.container()
     with st.container(horizontal=True, vertical_alignment="center"):
         button = st.container(width="content")
         popover = st.popover("More columns", icon=":material/view_column:", type="tertiary")
     with popover:
         for role, label in more.items():
             choose(role, label)
-    return chosen, button, popover
+    return chosen, said, button, popover
 
 
 def groups_sentence(dataset: DataSet) -> str:
@@ -385,13 +388,13 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
     needed = {role: JUDGMENT_LABELS[role] for role in REQUIRED[kind]}  # type: ignore[index]
     further = {role: label for role, label in FURTHER.items() if role not in needed}
     starts = {"ordering": _order_column(table)} | {role: _first(value) for role, value in guess.items()}
-    chosen, button, _ = _roles(columns, needed, further, starts, f"judged-{kind}", {})
+    chosen, said, button, _ = _roles(columns, needed, further, starts, f"judged-{kind}", {})
     missing = [label for role, label in needed.items() if not chosen[role]]
     pressed = button.button(
         "Open results", icon=":material/grid_on:", type="primary", disabled=bool(missing), key="judged-open"
     )
     if missing:
-        st.caption(f"First choose: {', '.join(missing)}.")
+        said.caption(f"First choose: {', '.join(missing)}.")
     if pressed:
         with st.spinner("Reading the judgments …"):
             judged = read_judgments(table, kind, {role: name for role, name in chosen.items() if name})

@@ -102,12 +102,13 @@ def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
 
 
 def _embedded(judge: JudgeSettings) -> dict[str, Any]:
-    start = judge.model if judge.model in CATALOGUE else next(iter(CATALOGUE))
+    own = [judge.model] if judge.kind == "embedded" else []
+    models = list(dict.fromkeys([*CATALOGUE, *own]))
     about = "No key, no server, no graphics card."
-    model = ask(st.selectbox, "Model", list(CATALOGUE), key="judge-embedded", start=start, help=about)
-    weights = CATALOGUE[model]
-    ready = "It is on this machine already." if weights.present() else "It is downloaded once, on the first call."
-    st.caption(f"{safe(weights.about)} {ready}")
+    model = ask(st.selectbox, "Model", models, key="judge-embedded", start=[*own, models[0]][0], help=about)
+    if weights := CATALOGUE.get(model):
+        ready = "It is on this machine already." if weights.present() else "It is downloaded once, on the first call."
+        st.caption(f"{safe(weights.about)} {ready}")
     return {"model": model} | ({} if judge.kind == "embedded" else {"kind": "embedded", "concurrency": 1})
 
 
@@ -257,7 +258,8 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
     with st.expander("Temperature, length, reasoning, pace and prices", icon=":material/tune:"):
         typed = ask(st.text_input, "Name in results", key="judge-name", start=start, max_chars=100, placeholder=name)
         values = form(judge, FOLD, columns=2, key="judge") | {"name": (typed or "").strip() or name}
-        kept = judge.model_dump(include={"top_p", "seed", "extra", "ca_file"}, exclude_defaults=True)
+        unshown = {"top_p", "seed", "extra", "ca_file"} | ({"options"} if judge.kind != "simulated" else set())
+        kept = judge.model_dump(include=unshown, exclude_defaults=True)
         if kept:
             st.caption(f"Kept from the study file: {safe(str(kept), 300)}")
     return values

@@ -170,7 +170,7 @@ def _strategies(design: DesignPart, shown: list[int | str], axis: str) -> tuple[
     for kind, about in STRATEGIES.items():
         same = [part for part in design.strategies if part.kind == kind] or [StrategyPart(kind=kind)]
         recommended = ", every order twice (recommended)" if kind == "balanced" and repeats == 2 else ""
-        left, right = st.columns([3, 1], vertical_alignment="center")
+        left, right = st.columns([4.6, 1], vertical_alignment="center")
         label = f"**{about.title}**{recommended} :gray[· {_calls(same[0], shown, repeats, axis)}]"
         start = same[0] in design.strategies
         chosen = ask(left.checkbox, label, key=f"orders-{kind}", start=start, help=about.caption)
