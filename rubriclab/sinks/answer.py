@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rubriclab.core.topic import REASONS, Findings
+from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.text import count, shorten
-from rubriclab.sinks.facts import AXES, EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, Verdict, facts_to_say, words_of
+from rubriclab.sinks.facts import AXES, EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, facts_to_say, words_of
 from rubriclab.sinks.text import NBSP, SENTENCES, beside, caution_text, ends, number, say
 
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
@@ -76,7 +76,7 @@ def judged(findings: Findings, facts: Facts) -> Answer:
 
     What a question gives as its reason is no caution beside it.
     """
-    whys = {verdict.why for verdict in facts.questions.values()}
+    whys = {row.estimate.why for row in facts.questions.values()}
     cautions = [
         caution_text(caution)
         for caution in findings.cautions
@@ -101,7 +101,7 @@ def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
         early = f"{what} {facts.asked:,} of {facts.planned:,} calls. No answer before the end."
         return replace(_described(facts, seen, " so far"), early=early)
     asked = {key: facts.questions[key] for key in TITLES[facts.kind] if key in facts.questions}
-    questions = tuple(_question(facts, key, verdict) for key, verdict in asked.items())
+    questions = tuple(_question(facts, key, row) for key, row in asked.items())
     answer = replace(seen, headline=_headline(facts), questions=questions, note=_note(facts), advice=_advice(facts))
     return answer if answer.headline else _described(facts, answer)
 
@@ -178,19 +178,19 @@ def _numbers(facts: Facts, question: str) -> dict[str, str]:
     ``value``, ``upper`` end and ``smallest`` effect, and the same with their unit: ``size``, ``most``, ``limit``;
     ``inside``: the interval. Empty where there is none.
     """
-    verdict = facts.questions[question]
+    row = facts.questions[question]
     unit, form, factor = "points", ".2f", 1.0
     if question == "single":
         unit, form, factor = "in 100", ".0f", 100.0
     elif question == "positions" and not facts.in_points:
         unit, form, factor = "percentage points", ".0f", 100.0
-    limits = (0.0, verdict.smallest * factor)
-    low, high = verdict.low * factor, verdict.high * factor
+    limits = (0.0, row.smallest * factor)
+    low, high = (end * factor for end in row.interval)
     inside = ends(low, high, form, limits=limits)
     upper = beside(high, limits, form) if math.isfinite(high) else ""
-    if inside and verdict.above_zero and not low:
+    if inside and row.counts.get("above_zero") and not low:
         inside = f"above 0, at most {upper}"
-    value, smallest = number(verdict.value * factor, form), number(limits[1], ".2f" if unit == "points" else ".3g")
+    value, smallest = number(row.value * factor, form), number(limits[1], ".2f" if unit == "points" else ".3g")
     limit = smallest if question == "single" else f"{smallest}{NBSP}{unit}"
     return {
         "value": value, "size": f"{value}{NBSP}{unit}", "inside": inside, "upper": upper,
@@ -211,8 +211,8 @@ def _headline(facts: Facts) -> str:
     way = "some" if facts.lead is None else "up" if facts.leans[facts.lead] > 0 else "down"
     if facts.is_(EFFECT, "positions"):
         return _say(facts, way, facts.named, **numbers)
-    if facts.questions["positions"].word == EQUIVALENT:
-        if facts.questions["positions"].above_zero:
+    if facts.is_(EQUIVALENT, "positions"):
+        if facts.questions["positions"].counts.get("above_zero"):
             return _say(facts, f"lean_{way}", facts.named, **numbers)
         mean = facts.is_(EFFECT, "mean") or facts.gap_matters
         return _say(facts, "no_position") + (
@@ -246,21 +246,21 @@ def _way(value: float, up: str, down: str, unknown: str) -> str:
 # ---------------------------------------------------------------- the three questions
 
 
-def _question(facts: Facts, question: str, verdict: Verdict) -> Question:
+def _question(facts: Facts, question: str, row: Row) -> Question:
     numbers = _numbers(facts, question)
     choose = {"positions": _about_positions, "mean": _about_mean, "single": _about_single}[question]
-    if verdict.word == UNDECIDED:
+    if row.verdict == UNDECIDED:
         sentence = _undecided(facts, question, numbers)
-    elif verdict.word == EQUIVALENT and verdict.above_zero:
+    elif row.verdict == EQUIVALENT and row.counts.get("above_zero"):
         sentence = _say(facts, f"{question}_small", **numbers)
     else:
-        sentence = choose(facts, verdict, numbers)
-    return Question(BADGES[verdict.word], TITLES[facts.kind][question], sentence, verdict.word)
+        sentence = choose(facts, row, numbers)
+    return Question(BADGES[row.verdict], TITLES[facts.kind][question], sentence, row.verdict)
 
 
 def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
     """“Up to {high} are possible; {s} would matter”, or why nothing can be said."""
-    why = facts.questions[question].why
+    why = facts.questions[question].estimate.why
     if why == "unparsed_by_order":
         return _say(facts, why)
     if question == "single" and why == "any_prompt":
@@ -273,34 +273,34 @@ def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
     return _say(facts, "undecided", noise=noise, **numbers)
 
 
-def _about_positions(facts: Facts, verdict: Verdict, numbers: dict[str, str]) -> str:
+def _about_positions(facts: Facts, row: Row, numbers: dict[str, str]) -> str:
     lead = facts.lead
-    if verdict.word == EQUIVALENT:
+    if row.verdict == EQUIVALENT:
         return _say(facts, "positions_equivalent", **numbers)
     if lead is None or (lead != facts.largest and facts.reorder != "pairs"):
         return _say(facts, "positions_furthest", **numbers)
     return _say(facts, f"positions_{'up' if facts.leans[lead] > 0 else 'down'}", facts.named, **numbers)
 
 
-def _about_mean(facts: Facts, verdict: Verdict, numbers: dict[str, str]) -> str:
+def _about_mean(facts: Facts, row: Row, numbers: dict[str, str]) -> str:
     scale = {"first": f"{facts.scores[0]:g}", "last": f"{facts.scores[-1]:g}"} if facts.scores else {}
     by_turn = facts.by_turn and facts.kind == "options"
     moved = facts.shift if facts.variant else facts.turn if facts.by_turn else facts.line
-    key = "equivalent" if verdict.word == EQUIVALENT else _way(moved, "up", "down", "away" if facts.variant else "down")
+    key = "equivalent" if row.verdict == EQUIVALENT else _way(moved, "up", "down", "away" if facts.variant else "down")
     return _say(facts, f"{'turn' if by_turn and key != 'equivalent' else 'mean'}_{key}", **numbers, **scale)
 
 
-def _about_single(facts: Facts, verdict: Verdict, numbers: dict[str, str]) -> str:
+def _about_single(facts: Facts, row: Row, numbers: dict[str, str]) -> str:
     noun = _say(facts, "noun").capitalize()
-    if verdict.word == EQUIVALENT:
+    if row.verdict == EQUIVALENT:
         noise = "beyond noise" if facts.repeated else "noise included"
-        seen = "" if verdict.value < verdict.low else f"{numbers['value']}, "
+        seen = "" if row.value < row.interval[0] else f"{numbers['value']}, "
         return _say(facts, "single_equivalent", noise=noise, seen=seen, **numbers)
     if not numbers["upper"]:
         return _say(facts, "single_uncounted", rests=count(facts.units, "group") if facts.too_few else "this design")
     if not facts.repeated:
         return _say(facts, "single_noise", Noun=noun, **numbers)
-    if verdict.value * 100 < 0.5:
+    if row.value * 100 < 0.5:
         return _say(facts, "single_few", Noun=noun, **numbers)
     known = math.isfinite(facts.typical)
     typical = f"; typical change of one score: {number(facts.typical)}{NBSP}points" if known else ""
@@ -312,20 +312,21 @@ def _about_single(facts: Facts, verdict: Verdict, numbers: dict[str, str]) -> st
 
 def _advice(facts: Facts) -> str:
     """What to do: the first rule that holds; empty where nothing was asked."""
-    single = facts.questions.get("single", Verdict(""))
+    single = facts.questions.get("single")
+    low, smallest = (single.interval[0], single.smallest) if single else (math.nan, math.nan)
     small = facts.is_(EFFECT, "positions") and facts.is_(EQUIVALENT, "mean", "single") and not facts.gap_matters
-    effect = any(verdict.word == EFFECT for verdict in facts.questions.values())
+    effect = any(row.verdict == EFFECT for row in facts.questions.values())
     rules = {
         "": not facts.questions,
-        "several_orders": single.word == EFFECT and facts.repeated and single.low >= single.smallest,
+        "several_orders": facts.is_(EFFECT, "single") and facts.repeated and low >= smallest,
         "small": small and facts.reorder == "options",  # positions of criteria are about scores themselves
         "average": effect or facts.gap_matters,
-        "wordings": single.word == UNDECIDED and single.why == "any_prompt",
+        "wordings": single is not None and facts.is_(UNDECIDED, "single") and single.estimate.why == "any_prompt",
         "enough": facts.is_(EQUIVALENT, *facts.questions),
         "parse": facts.because("unparsed_by_order"),
         "ask_orders": facts.because("no_orders", "no_two_orders"),
         "add": facts.too_few,
-        "ask_twice": single.word == UNDECIDED and not facts.repeated,
+        "ask_twice": facts.is_(UNDECIDED, "single") and not facts.repeated,
     }
     key = next((key for key, holds in rules.items() if holds), "about")
     if key == "add":
@@ -333,10 +334,11 @@ def _advice(facts: Facts) -> str:
         return _say(facts, key, more=more)
     if key != "about":
         return _say(facts, key) if key else ""
-    times = [verdict.times for verdict in facts.questions.values() if verdict.word == UNDECIDED]
-    if not times or not all(factor > 1 for factor in times):  # a factor that is not known is NaN
+    still_open = [row.counts for row in facts.questions.values() if row.verdict == UNDECIDED]
+    growth = [counts["more_units"] / counts["units"] for counts in still_open if counts.get("more_units")]
+    if not growth or len(growth) < len(still_open):
         return _say(facts, "more")
-    return _say(facts, key, needed=f"{_rounded(max(times) * facts.items):,}")
+    return _say(facts, key, needed=f"{_rounded((1 + max(growth)) * facts.items):,}")
 
 
 def _rounded(value: float) -> int:

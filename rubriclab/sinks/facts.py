@@ -30,27 +30,12 @@ QUESTIONS = {question: measure for measure, question in QUESTION_OF.items()}
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """One verdict row: a magnitude with its ends, the word, and what it is held against (shares as fractions)."""
-
-    word: str
-    value: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    smallest: float = 0.05
-    above_zero: bool = False
-    why: str = ""
-    times: float = math.nan
-    """How many times the units would decide; NaN where that is not known."""
-
-
-@dataclass(frozen=True)
 class Facts:
     """What the sentences of one judge on one data set and variant are made of.
 
     ``leans``: by position, of ``shares`` from ``expected`` (options: fractions; criteria: points from the own mean);
     ``decided``: whether the simultaneous band leaves out 0 behind the gate. ``flips``, ``noise``: fractions of scores
-    that differ in other orders and in the same order. ``repeated``: every order was asked at least twice.
+    that differ in other orders and in the same order. ``questions``: verdict rows by their question. ``repeated``: every order was asked at least twice.
     """
 
     judge: str
@@ -67,7 +52,7 @@ class Facts:
     units: int = 0
     unit: str = "item"
     gate: float = math.nan
-    questions: Mapping[str, Verdict] = field(default_factory=dict)
+    questions: Mapping[str, Row] = field(default_factory=dict)
     shares: tuple[float, ...] = ()
     expected: tuple[float, ...] = ()
     leans: tuple[float, ...] = ()
@@ -141,11 +126,11 @@ class Facts:
 
     def because(self, *whys: str) -> bool:
         """Is any of these reasons why a question has no answer?"""
-        return any(verdict.why in whys for verdict in self.questions.values())
+        return any(row.estimate.why in whys for row in self.questions.values())
 
     def is_(self, word: str, *questions: str) -> bool:
         """Do all these questions have this answer?"""
-        return all(question in self.questions and self.questions[question].word == word for question in questions)
+        return all(question in self.questions and self.questions[question].verdict == word for question in questions)
 
 
 def words_of(facts: Facts) -> tuple[str, ...]:
@@ -250,23 +235,11 @@ def _judged(rows: Mapping[str, Row]) -> dict[str, Any]:
     counts: Mapping[str, Any] = rows[QUESTIONS["single"]].counts if QUESTIONS["single"] in rows else {}
     return {
         "gate": rows["gate"].p if "gate" in rows else math.nan,
-        "questions": {
-            key: _verdict(rows[measure])
-            for key, measure in QUESTIONS.items()
-            if measure in rows and rows[measure].verdict
-        },
+        "questions": {key: rows[name] for key, name in QUESTIONS.items() if name in rows and rows[name].verdict},
         "flips": float(counts.get("flips", math.nan)),
         "noise": float(counts.get("own_noise", math.nan)),
         "repeated": counts.get("noise") == "all",
     }
-
-
-def _verdict(row: Row) -> Verdict:
-    """A verdict row as sentences need it."""
-    more, units = row.counts.get("more_units"), row.counts.get("units")
-    times = 1 + more / units if more and units else math.nan
-    above = bool(row.counts.get("above_zero"))
-    return Verdict(row.verdict, row.value, *row.interval, row.smallest, above, row.estimate.why, times)
 
 
 def _about(conditions: Sequence[Condition], code: int) -> str:

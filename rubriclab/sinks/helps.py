@@ -15,7 +15,7 @@ from rubriclab.sinks.answer import BADGES, Answer, Question
 from rubriclab.sinks.facts import EFFECT, EQUIVALENT, UNDECIDED, Facts, every_facts, variants_of
 from rubriclab.sinks.marks import Curves
 from rubriclab.sinks.pictures import generic, smallest_mean
-from rubriclab.sinks.text import ci, numbers_of, reason, say
+from rubriclab.sinks.text import ci, reason, row_numbers, say
 from rubriclab.topics.protocols import AVERAGE, BEST, BEYOND, CORRECTED, FORMS
 from rubriclab.topics.reliability import MOST_CALLS, ONE_ORDER
 
@@ -96,7 +96,7 @@ def _remedy(findings: Findings, facts: Facts, protocol: str) -> Question | None:
     forms = protocol == FORMS
     behind = _forms_matter(findings, facts) if forms else facts.gate_open
     fields = {
-        **numbers_of(row, smallest),
+        **row_numbers(row, smallest),
         "over": say("beyond", WORDS) if protocol == BEYOND else "",
         "what": say("r" if by_r else "distance", WORDS),
         "sign": "worse" if row.value < 0 else "better",

@@ -14,8 +14,8 @@ from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Measure, Row
 from rubriclab.model.judgment import level_text, variant_text
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import LabError, printable, shorten
-from rubriclab.sinks.table import json_value
-from rubriclab.sinks.text import MINUS, NBSP, ends, measure_of, number, p_value, reason
+from rubriclab.sinks.table import json_value, latex_table
+from rubriclab.sinks.text import NBSP, ends, measure_of, number, p_value, reason
 
 OPEN, SMALL, VOID = "°", "≈", "†"
 MOST_ERROR, LEAST_STABILITY = 0.2, 0.8
@@ -88,9 +88,8 @@ class PaperTable:
 
     def latex(self) -> str:
         """A tabular (booktabs) with its title and legend as comments."""
-        table = self.frame().to_latex(index=False, escape=True)
-        signs = {MINUS: "$-$", NBSP: "~", OPEN: r"$^{\circ}$", SMALL: r"$^{\approx}$", VOID: r"$^{\dagger}$"}
-        for sign, written in signs.items():
+        table = latex_table(self.frame())
+        for sign, written in {OPEN: r"$^{\circ}$", SMALL: r"$^{\approx}$", VOID: r"$^{\dagger}$"}.items():
             table = table.replace(sign, written)
         return "".join(f"% {shorten(printable(line), 300)}\n" for line in (self.title, *self.legend)) + table
 

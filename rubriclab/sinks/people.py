@@ -14,7 +14,7 @@ from rubriclab.sinks.answer import BADGES, Answer, Question
 from rubriclab.sinks.facts import EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, every_facts
 from rubriclab.sinks.marks import Forest
 from rubriclab.sinks.pictures import forest_of, mark, smallest_mean
-from rubriclab.sinks.text import NBSP, caution_text, number, numbers_of, reason, say
+from rubriclab.sinks.text import NBSP, caution_text, number, reason, row_numbers, say
 from rubriclab.topics.alt_test import PASSES, SINGLE
 
 GOOD, POOR = "good", "poor"
@@ -91,7 +91,7 @@ def _line(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
     if person is not None:
         known = math.isfinite(person.value)
         one = say("person", WORDS, person=number(person.value)) if known else reason(person)
-    return say(f"line{whom}", WORDS, strong=strong, one=one, **numbers_of(r)), strong
+    return say(f"line{whom}", WORDS, strong=strong, one=one, **row_numbers(r)), strong
 
 
 def _asked(question: str, word: str, key: str = "", sentence: str = "", **fields: str) -> Question:
@@ -110,7 +110,7 @@ def _beyond_chance(findings: Findings, facts: Facts) -> Question:
     word = EFFECT if low > 0 else EQUIVALENT if high < smallest else UNDECIDED
     among = people is not None and math.isfinite(people.value)
     beside = say("among", WORDS, people=number(people.value)) if among and people is not None else ""
-    return _asked("chance", word, "said", kappa=number(kappa.value), beside=beside, **numbers_of(kappa, smallest))
+    return _asked("chance", word, "said", kappa=number(kappa.value), beside=beside, **row_numbers(kappa, smallest))
 
 
 def _stricter(findings: Findings, facts: Facts) -> Question:
@@ -118,7 +118,7 @@ def _stricter(findings: Findings, facts: Facts) -> Question:
     if row is None or not math.isfinite(row.value):
         return _asked("stricter", UNDECIDED, sentence=reason(row) if row is not None else "")
     word, way = _decided(row, smallest), "higher" if row.value > 0 else "lower"
-    return _asked("stricter", word, word, way=way, **numbers_of(row, smallest))
+    return _asked("stricter", word, word, way=way, **row_numbers(row, smallest))
 
 
 def _replace(findings: Findings, facts: Facts) -> Question:

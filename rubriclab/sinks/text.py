@@ -149,7 +149,7 @@ def inside(row: Row) -> str:
     return interval(row) or reason(row)
 
 
-def numbers_of(row: Row, smallest: float = 0.0) -> dict[str, str]:
+def row_numbers(row: Row, smallest: float = 0.0) -> dict[str, str]:
     """What a sentence says of a row: ``size``, its number without sign; ``inside``, its interval or why there is none;
     ``limit``, the smallest effect; with their unit, each on its side of what decides."""
     unit = f"{NBSP}points" if row.about.unit == "points" else ""

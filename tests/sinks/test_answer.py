@@ -8,11 +8,14 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from rubriclab.core.estimate import Estimate
+from rubriclab.core.topic import Row
 from rubriclab.model.judgment import Condition
 from rubriclab.sinks.answer import BADGES, TITLES, Answer, answers, compose
-from rubriclab.sinks.facts import IN_POINTS, QUESTIONS, Facts, Verdict, facts_of, settings
+from rubriclab.sinks.facts import IN_POINTS, QUESTIONS, Facts, facts_of, settings
 from rubriclab.sinks.text import MINUS, NBSP
 from tests.sinks import made
 
@@ -22,11 +25,21 @@ MEAN_ENDS = {"effect": (0.30, 0.60), "equivalent": (0.0, 0.12), "undecided": (0.
 COMBINATIONS = list(itertools.product(WORDS, WORDS, WORDS, (0.001, 0.4)))
 
 
-def verdict(word: str, question: str, reorder: str = "options", **more: Any) -> Verdict:
+def verdict_row(
+    word: str, value: float, low: float = math.nan, high: float = math.nan, smallest: float = 0.05, *,
+    above_zero: bool = True, why: str = "", times: float = math.nan,
+) -> Row:  # fmt: skip
+    """A verdict row; ``times`` as many units would decide."""
+    counts = {"above_zero": above_zero, "units": 60, "more_units": None if math.isnan(times) else 60 * (times - 1)}
+    estimate = Estimate(value, np.zeros(0), np.zeros(0), why=why)
+    return Row("moves_mean", estimate, counts=counts, verdict=word, smallest=smallest, ends=(low, high))
+
+
+def verdict(word: str, question: str, reorder: str = "options", **more: Any) -> Row:
     points = question == "mean" or (question == "positions" and reorder in IN_POINTS)
     low, high = (MEAN_ENDS if points else ENDS)[word]
     parts = {"value": (low + high) / 2, "low": low, "high": high, "smallest": 0.25 if points else 0.05}
-    return Verdict(word, **{**parts, "above_zero": word == "effect", "times": 2.5, **more})
+    return verdict_row(word, **{**parts, "above_zero": word == "effect", "times": 2.5, **more})
 
 
 def facts(
@@ -121,7 +134,7 @@ def _only_its_own_ends(sentence: str, about: Facts, question: str) -> None:
     """Every interval in a question's sentence is the verdict row's own."""
     row = about.questions[question]
     points = question == "mean" or (question == "positions" and about.reorder in IN_POINTS)
-    low, high = (f"{end:.2f}" if points else f"{100 * end:.0f}" for end in (row.low, row.high))
+    low, high = (f"{end:.2f}" if points else f"{100 * end:.0f}" for end in row.interval)
     for found in re.findall(rf"95{NBSP}% CI ([\d.{MINUS}]+) to ([\d.{MINUS}]+)", sentence):
         assert found == (low, high)
 
@@ -162,9 +175,9 @@ def test_advice_is_the_first_rule_that_holds(words: tuple[str, str, str], more: 
 
 def test_the_judge_of_the_pictures() -> None:
     questions = {
-        "positions": Verdict("effect", 0.41, 0.34, 0.47, 0.05, True),
-        "mean": Verdict("effect", 0.97, 0.81, 1.12, 0.25, True),
-        "single": Verdict("effect", 0.186389, 0.130146, 0.242033, 0.05, True),
+        "positions": verdict_row("effect", 0.41, 0.34, 0.47, 0.05),
+        "mean": verdict_row("effect", 0.97, 0.81, 1.12, 0.25),
+        "single": verdict_row("effect", 0.186389, 0.130146, 0.242033, 0.05),
     }
     shares = (0.6083, 0.07, 0.05, 0.11, 0.1617)
     leans = tuple(share - 0.2 for share in shares)
@@ -241,7 +254,7 @@ def test_a_sentence_says_its_direction_its_ends_and_its_noise(
 
 
 def test_too_few_groups_give_the_number_needed() -> None:
-    nothing = {name: Verdict("undecided", 0.1, smallest=0.05, why="too_few_units") for name in QUESTIONS}
+    nothing = {name: verdict_row("undecided", 0.1, above_zero=False, why="too_few_units") for name in QUESTIONS}
     said = compose(facts(questions=nothing, units=4, gate=0.3, unit="prompt"))
     assert said.headline == f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls"
     assert said.line == f"20{NBSP}% would be even."
