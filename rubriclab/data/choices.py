@@ -7,13 +7,12 @@ task, repeat, strategy`` and ``gold`` or ``human`` columns: the candidate that t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from rubriclab.data.coded import Coded, Line, Reader, distinct_of, joint, names_shown
-from rubriclab.data.tables import Table
 from rubriclab.model.text import shorten
 
 WORDS = {"tie": 0, "draw": 0, "none": -1, "nan": -1, "n": -1, "": -1}
@@ -26,14 +25,6 @@ MAX_CANDIDATES = len(LETTERS)
 
 class ChoicesReader(Reader):
     """Choices of one candidate out of several."""
-
-    long = ("order",)
-
-    def __init__(self, table: Table, kind: Literal["pairs", "lists"], names: Mapping[str, Any]) -> None:
-        super().__init__(table, names)
-        if "gold" in names:
-            self.people["gold"] = names["gold"]
-        self.reorder = kind
 
     def labels(self, line: Line) -> tuple[str, ...]:
         return tuple(LETTERS[: len(line)])

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,8 @@ TEXTS = ("response", "instruction")
 MAX_SMALL = 32_767
 MAX_ORDER = 20_000
 """Signs of an order that lists ids or names."""
+LONG = {("lists", "order"), ("responses", "ordering")}
+Kind = Literal["scores", "criteria", "pairs", "lists", "responses"]
 Line = tuple[Any, ...]
 """What a call lists, in its order: scores, or names of criteria, answers or candidates."""
 Value = TypeVar("Value")
@@ -50,18 +52,18 @@ class Coded:
 
 
 class Reader:
-    """Judgments of one kind. ``names``: the column of each role; ``long``: roles of up to MAX_ORDER signs.
+    """Judgments of one kind. ``names``: the column of each role.
 
     A kind says what its calls list (``orders``), what they are about (``about``) and what was answered (``answers``).
     """
 
-    reorder: Reorder
-    long: tuple[str, ...] = ()
-
-    def __init__(self, table: Table, names: Mapping[str, Any]) -> None:
-        self.table, self.rows = table, table.size
+    def __init__(self, table: Table, kind: Kind, names: Mapping[str, Any]) -> None:
+        self.table, self.rows, self.kind = table, table.size, kind
+        self.reorder: Reorder = "options" if kind == "scores" else kind
         self.people = {f"human {column}": column for column in as_list(names.get("human"))}
         self.names = {**names, **self.people}
+        if "gold" in names and kind in ("pairs", "lists"):
+            self.people["gold"] = names["gold"]
 
     def orders(self) -> tuple[Sequence[Line], Coded]:
         """(the different orders as shown, the order of each row)."""
@@ -161,7 +163,7 @@ class Reader:
         column = Coded(role, merged[codes].astype(np.int64), list(distinct))
         if required and column.blank >= 0:
             raise self.fault(column.row_of(column.blank), role, f"the cell is empty; every judgment needs its {role}.")
-        most = MAX_ORDER if role in self.long else MAX_ID
+        most = MAX_ORDER if (self.kind, role) in LONG else MAX_ID
         for code, text in enumerate(column.texts):
             if len(text) > most and role not in TEXTS:
                 words = f"{len(text):,} signs (“{shorten(text, 40)}”); at most {most:,} are read."

@@ -18,21 +18,31 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rubriclab.data.choices import ChoicesReader
-from rubriclab.data.coded import MAX_ORDER, TEXTS, Coded, Line, Reader, distinct_of, joint, names_shown, number_or_blank
+from rubriclab.data.coded import (
+    MAX_ORDER,
+    TEXTS,
+    Coded,
+    Kind,
+    Line,
+    Reader,
+    distinct_of,
+    joint,
+    names_shown,
+    number_or_blank,
+)
 from rubriclab.data.limits import refusal
 from rubriclab.data.published_readers import llmbar_pairs
 from rubriclab.data.tables import Table, chosen_columns, number, table_of_frame
-from rubriclab.model.data import MAX_OPTIONS, MIN_OPTIONS, Rubric
-from rubriclab.model.judgment import JudgmentTable, Reorder
+from rubriclab.model.data import MAX_OPTIONS, MIN_OPTIONS
+from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.text import LabError, digest, look_alike, shorten
 
-Kind = Literal["scores", "criteria", "pairs", "lists", "responses"]
 REQUIRED: dict[Kind, tuple[str, ...]] = {
     "scores": ("item_id", "ordering", "score"),
     "criteria": ("text_id", "ordering", "criterion", "score"),
@@ -52,7 +62,6 @@ ALIASES = {
     "score": ("score_given", "rating", "judgment"), "criterion": ("criteria", "aspect"), "repeat": ("rep",),
     "question_id": ("question", "prompt_id", "item_id", "id"), "order": ("ordering", "order_shown", "shown"),
 }  # fmt: skip
-AXES: Mapping[Kind, Reorder] = {"scores": "options", "criteria": "criteria", "responses": "responses"}
 MAX_SCORE = 1_000_000
 MAX_SPAN = 100
 MAX_RESPONSES = 200
@@ -61,16 +70,12 @@ NO_NUMBER = "is not a number from -1e9 to 1e9; leave the cell empty where there 
 
 
 def read_judgments(
-    table: Table,
-    kind: str | None = None,
-    columns: Mapping[str, Any] | None = None,
-    rubric: Rubric | None = None,
-    name: str = "",
+    table: Table, kind: str | None = None, columns: Mapping[str, Any] | None = None, name: str = ""
 ) -> JudgmentTable:
     """The judgments in a table; ``columns``: ours = theirs where the names do not tell. An empty score is unparsed.
 
-    ``rubric`` gives the scale of criteria, which a table does not list. A strategy that no column names is recognised
-    by its orders, else it is ``custom``. Raises LabError naming row, column, value and what was expected.
+    A strategy that no column names is recognised by its orders, else it is ``custom``. Raises LabError naming row,
+    column, value and what was expected.
     """
     if kind is None and not columns and (pairs := llmbar_pairs(table)) is not None:
         table = table_of_frame(pd.DataFrame(pairs), table.name)
@@ -83,9 +88,8 @@ def read_judgments(
             words = f"judgments of {kind} need {', '.join(REQUIRED[kind])}. It has {table.listed}."
             raise refusal(table.name, f" has no column {role}; {words} Name it, as {role}=THEIRS.")
     name = name or PurePath(table.name).stem or "Judgments"
-    if kind in ("pairs", "lists"):
-        return ChoicesReader(table, kind, names).read(name)
-    return _ScoresReader(table, kind, names, rubric).read(name)
+    reader = ChoicesReader if kind in ("pairs", "lists") else _ScoresReader
+    return reader(table, kind, names).read(name)
 
 
 def column_names(table: Table, kind: str | None, columns: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -146,20 +150,13 @@ def guess_kind(table: Table, names: Mapping[str, Any]) -> Kind:
 class _ScoresReader(Reader):
     """Scores: of options, of criteria in one call, of responses in one call."""
 
-    def __init__(self, table: Table, kind: Kind, names: Mapping[str, Any], rubric: Rubric | None) -> None:
-        super().__init__(table, names)
-        self.kind, self.rubric, self.reorder = kind, rubric, AXES[kind]
-        self.long = ("ordering",) if kind == "responses" else ()
-
     def orders(self) -> tuple[Sequence[Line], Coded]:
         parse, expected = SHOWN[self.kind]
         order = self.coded("ordering", required=True)
         shown = self.parsed(order, parse, expected)
-        # What options are sorted by: scores by their value, criteria as in the rubric, else as they first come.
+        # What options are sorted by: scores by their value, criteria and answers as they first come.
         seen = dict.fromkeys(name for line in shown for name in line)
-        known = [criterion.name for criterion in self.rubric.criteria] if self.rubric else []
-        ranked = sorted(seen) if self.kind == "scores" else dict.fromkeys([*known, *seen])
-        self.rank = {name: rank for rank, name in enumerate(ranked)}
+        self.rank = {name: rank for rank, name in enumerate(sorted(seen) if self.kind == "scores" else seen)}
         return shown, order
 
     def canonical(self, line: Line) -> Line:
@@ -228,14 +225,9 @@ class _ScoresReader(Reader):
         return read, score, positions[pair], slots[pair]
 
     def scale(self, line: Line, dataset: int) -> tuple[float, ...]:
-        """The rubric's scale; without one the whole numbers from 1 (or lower) to the greatest score of the data set."""
+        """The options; of criteria and answers the whole numbers from 1 (or lower) to the data set's greatest score."""
         if self.kind == "scores":
             return tuple(map(float, line))
-        targets = line if self.kind == "criteria" else ()
-        known = {criterion.name for criterion in self.rubric.criteria} if self.rubric else {}
-        if self.rubric is not None and {*targets} <= {*known}:
-            scored = targets or known
-            return tuple(sorted({float(part) for name in scored for part in self.rubric.criterion(name).scores}))
         name, low, high = self.spans[dataset]
         if math.isnan(low):
             words = "no row has a score, so that its scale is not known. Fill the column, or leave these rows out."

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 from rubriclab.data.coded import recognised
-from rubriclab.data.rubrics import rubric_of
 from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import Table, delimited, table_of_frame
 from rubriclab.model.judgment import Condition, JudgmentTable
@@ -66,11 +65,6 @@ def test_criteria_of_one_call_stand_together() -> None:
     assert made.items["criterion"].tolist() == ["Depth", "Style", "Depth", "Style"]
     assert made.items["block"].tolist() == ["t0", "t0", "t1", "t1"]
     assert made.planned == (4,)
-    rubric = rubric_of({"name": "r", "criteria": [
-        {"name": name, "options": dict.fromkeys(range(1, 6), "")} for name in ("Depth", "Style")
-    ]})  # fmt: skip
-    scale = read(text, rubric=rubric).conditions[0]
-    assert (scale.scores, scale.targets) == ((1, 2, 3, 4, 5), ("Depth", "Style"))
 
 
 def test_optional_columns() -> None:
