@@ -83,7 +83,7 @@ def beside(answer: Answer, kind: str, shown: Shown, key: str, on_click: Callable
     left, right = st.columns([1.12, 1], gap="large")
     with left:
         show_answer(answer, kind)
-    if shown.picture is not None or kind == "bias":
+    if shown.picture is not None:
         with right, st.container(key=f"pictures-{kind}"):
             st.header(shown.title, anchor=False)
             show_picture(shown, key, on_click)

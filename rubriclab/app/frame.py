@@ -20,37 +20,6 @@ log = logging.getLogger("rubriclab")
 HERE = Path(__file__).parent
 PAGES = HERE.parents[1] / "pages"
 
-
-# What Streamlit's theme cannot say.
-STYLE = """
-.stMainBlockContainer { max-width: 1180px; margin: 0 auto; padding-top: 4.4rem; padding-bottom: 3rem; }
-.stButtonGroup button { min-height: 40px; }
-.stDataFrame [data-testid="stElementToolbarButton"]:has(button[aria-label^="Download as CSV"]) { display: none; }
-.st-key-step-1 [data-testid="stFileUploaderDropzoneInstructions"] { display: none; }
-[class*="st-key-step"] h2 { font-size: 1.0625rem; padding: 0; }
-.st-key-home-latest h2, [class*="st-key-running"] h2 { font-size: 1.125rem; }
-.step-number { display: inline-flex; width: 1.7rem; height: 1.7rem; border-radius: 50%; align-items: center;
-  justify-content: center; font-weight: 650; font-size: 0.9rem; border: 1px solid rgba(128, 140, 155, 0.6); }
-.step-open { background: #1D5FBF; border-color: #1D5FBF; color: #FFFFFF; }
-.step-ready { background: rgba(27, 122, 72, 0.16); border-color: transparent; color: inherit; }
-.figures { display: flex; flex-wrap: wrap; gap: 0.25rem 1.9rem; }
-.figures strong { display: block; font-size: 1.5rem; font-weight: 650; line-height: 1.2; }
-.figures span { opacity: 0.75; font-size: 0.875rem; }
-[data-testid="stColumn"]:has(.st-key-launch) { position: sticky; top: 4.4rem; align-self: flex-start; }
-body:has([data-testid="stDialog"]) [data-testid="stPopoverBody"] { display: none; }
-:focus-visible { outline: 2px solid #2E73CC; outline-offset: 2px; }
-@media (max-width: 640px) { [data-testid="stColumn"]:has(.st-key-launch) { position: static; } }
-@media (prefers-reduced-motion: reduce) { *, *::before, *::after { animation: none !important; transition: none !important; } }
-"""
-
-
-# One primary colour cannot carry both white text on a button and chosen text on a dark ground.
-STYLE_DARK = """
-.stButtonGroup button:is([aria-checked="true"], [aria-pressed="true"]) p, [data-testid="stTab"][aria-selected="true"] p {
-  color: #8CBDF9; }
-"""
-
-
 ENTRIES = {
     "home": ("Home", ":material/home:"),
     "setup": ("Set up", ":material/tune:"),
@@ -66,7 +35,9 @@ def run() -> None:
     # First, or the browser would fetch the icon of the page from a server of fonts.
     st.set_page_config(page_icon=str(HERE / "mark.svg"), layout="wide")
     st.logo(str(HERE / "logo.svg"), size="medium")
-    st.html(f"<style>{STYLE}{STYLE_DARK if st.context.theme.type == 'dark' else ''}</style>")
+    st.html(HERE / "style.css")
+    if st.context.theme.type == "dark":
+        st.html(HERE / "dark.css")
     page = st.navigation(
         [
             st.Page(PAGES / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "home")

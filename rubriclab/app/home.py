@@ -66,19 +66,18 @@ def _stopped(info: RunInfo) -> None:
 
 
 def _finished(info: RunInfo, caption: str) -> None:
-    from rubriclab.app.answers import emphasised
-    from rubriclab.sinks.answer import judged
-    from rubriclab.sinks.facts import facts_of
-    from rubriclab.sinks.pictures import main_picture
-
     st.caption(caption)
     with st.spinner("Computing …"):
+        from rubriclab.app.answers import emphasised
+        from rubriclab.sinks.answer import judged
+        from rubriclab.sinks.facts import facts_of
+        from rubriclab.sinks.pictures import main_picture
+
         findings = state.findings(info.id)
-    facts = facts_of(findings)
-    said = judged(findings, facts)
+        facts = facts_of(findings)
+        said, picture = judged(findings, facts), main_picture(findings, facts).picture
     st.header(labelled(said.headline, said.simulated), anchor=False)
     st.markdown(emphasised(said.line, said.strong))
-    picture = main_picture(findings, facts).picture
     if picture is not None:
         chart(picture, key="home-chart", height=260)
     with st.container(horizontal_alignment="center"):

@@ -53,16 +53,6 @@ if TYPE_CHECKING:
     from rubriclab.store.read import RunInfo
 
 FILTERS = ("score", "position", "criterion", "status", "find")
-STYLE = """<style>
-[class*="st-key-question-"] { border-top: 1px solid rgba(128, 140, 155, 0.35); padding-top: 0.6rem; }
-[class*="st-key-questions"] { border-bottom: 1px solid rgba(128, 140, 155, 0.35); padding-bottom: 0.6rem; gap: 0.6rem; }
-[class*="st-key-questions"] h2 { font-size: 1rem; padding: 0; }
-[class*="st-key-questions"] .stMarkdownBadge { display: inline-block; width: 5.4rem !important; max-width: none !important;
-  padding: 0.1rem 0 !important; border-radius: 1rem !important; text-align: center; font-weight: 600; }
-[class*="st-key-questions"] p { font-variant-numeric: tabular-nums; }
-[class*="st-key-questions"] .stColumn:last-child p { font-size: 0.94rem; }
-[class*="st-key-pictures"] h2 { font-size: 1rem; padding: 0; }
-</style>"""
 MISSING = (
     "No human scores: name their columns in Set up, step 1, or as human, human_1, human_2 … in a table of judgments."
 )
@@ -88,7 +78,6 @@ def page() -> None:
     if info is None:
         nothing()
         return
-    st.html(STYLE)
     chosen = _header(info)
     answer = judged(chosen.findings, chosen.facts)
     findings, facts = chosen.findings, chosen.facts
@@ -227,12 +216,9 @@ def _main(chosen: Chosen) -> Shown:
     what, several = {
         "pairs": ("pair", ""), "lists": ("list", ""), "criteria": ("text", ""), "responses": ("batch", "batches"),
     }.get(facts.reorder, ("answer", ""))  # fmt: skip
-    shown_once = arm.items if arm.condition.chooses else arm.texts
     strategy = safe(arm.condition.strategy, 40)
     orders = f" in {count(len(arm.shown), 'order')} ({strategy})" if facts.reorder != "bare" else ""
-    return shown._replace(
-        note=f"{shown.note} {count(facts.calls, 'call')}: {count(shown_once, what, several)}{orders}."
-    )
+    return shown._replace(note=f"{shown.note} {count(facts.calls, 'call')}: {count(arm.texts, what, several)}{orders}.")
 
 
 def _bias(chosen: Chosen, answer: Answer) -> None:
