@@ -12,11 +12,10 @@ from rubriclab.core.arm import UNPARSED, Arm, grouped
 from rubriclab.core.estimate import Estimate, plain, share, t_p
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.model.judge import family_of
-from rubriclab.model.judgment import Condition
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.resample import Bools, Floats, Ints, rank_within, sum_by
 from rubriclab.stats.tests import holm
-from rubriclab.topics.pairs import compared, gold
+from rubriclab.topics.pairs import but_judge, compared, gold
 
 HARDEST = 10
 MIN_JUDGES = 3
@@ -26,11 +25,7 @@ MIN_JUDGES = 3
 @topic("judges", axes={"pairs", "lists"}, charts=(Chart("bars", "disagreement", by="judges"),), per="run")
 def judges(arms: Sequence[Arm]) -> Iterator[Row]:
     """Of each group of arms that differ in their judge alone; the first judge is the baseline."""
-
-    def alike(about: Condition) -> tuple[object, ...]:
-        return about.dataset, about.reorder, about.positions, about.strategy, about.variant_key
-
-    for group in grouped(arms, alike):
+    for group in grouped(arms, lambda about: (about.dataset, *but_judge(about))):
         if len({arm.condition.judge for arm in group}) > 1:
             base, choices = side_by_side(group)
             yield from agreement(group, base, choices)

@@ -19,6 +19,7 @@ from rubriclab.core.arm import Arm, once
 from rubriclab.core.estimate import Estimate, mean_over, missing, plain, share, share_of, weighted
 from rubriclab.core.intervals import Reach
 from rubriclab.core.topic import Chart, Row, nothing, topic
+from rubriclab.model.judgment import Condition
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.resample import Bools, Floats, Ints, distinct, rank_within, sum_by
 from rubriclab.stats.tests import holm
@@ -158,6 +159,11 @@ def compared(arm: Arm) -> Compared:
         candidates, [tuple(name.split("|")) for name in sets], task, tasks,
         distinct(candidates * len(tasks) + task, len(sets) * len(tasks))[1],
     )  # fmt: skip
+
+
+def but_judge(about: Condition) -> tuple[object, ...]:
+    """What conditions share that differ in their judge and data set alone."""
+    return about.reorder, about.positions, about.strategy, about.variant_key
 
 
 def series_of(arm: Arm) -> Ints:
@@ -305,19 +311,16 @@ def parabolas(made: Compared) -> Iterator[Row]:
             yield Row("parabola", value, {"outcome": outcome, "term": term}, test, chance)
 
 
-def gold_winner(arm: Arm) -> Ints:
-    """(items,): the winner by rank of name that most raters name; -1 without a rating, at a tie, or no single mode."""
-    winner = np.full(arm.items, -1, dtype=np.int64)
-    for item, ratings in enumerate(arm.run.items["ratings"].iloc[arm.item_code]):
+def gold(made: Compared) -> Iterator[Row]:
+    """How often the gold winner is chosen: in all, by its position, by order, and in every order of a series.
+
+    Gold is the one winner, by rank of name, that most raters name; where none is, the comparison is left out.
+    """
+    arm, best = made.arm, np.full(made.arm.items, -1, dtype=np.int64)
+    for k, ratings in enumerate(arm.run.items["ratings"].iloc[arm.item_code]):
         votes = multimode(value for value in ratings.values() if pd.notna(value)) if ratings else []
         if len(votes) == 1 and 1 <= votes[0] <= arm.positions:
-            winner[item] = int(votes[0]) - 1
-    return winner
-
-
-def gold(made: Compared) -> Iterator[Row]:
-    """How often the gold winner is chosen: in all, by its position, by order, and in every order of a series."""
-    arm, best = made.arm, gold_winner(made.arm)
+            best[k] = int(votes[0]) - 1
     known = arm.ok & (best[arm.item] >= 0) & (arm.shown[arm.order, 0] >= 0)
     if not known.any():
         return

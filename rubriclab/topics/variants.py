@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -48,10 +49,7 @@ def variants(arms: Sequence[Arm]) -> Iterator[Row]:
                 yield from changed(arm, of, *made)
             if arm.condition.chooses:
                 continue
-            both = beside(arm, base)
-            if made is not None:
-                yield from shifts(both, of)
-            yield from correlations(both, of)
+            yield from means_of_both(beside(arm, base), of, comparable=made is not None)
             if base.code not in shown:
                 shown.add(base.code)
                 yield from of_people(base)
@@ -59,13 +57,21 @@ def variants(arms: Sequence[Arm]) -> Iterator[Row]:
             yield from distribution(arm, form.name)
 
 
-def shifts(both: Rated, of: Mapping[str, str]) -> Iterator[Row]:
-    """Mean difference of an item's mean scores, other form - default, and the mean size of it, in points."""
-    arm, moved = both.arm, both.mean - both.human
-    for measure, values in (("variant_shift", moved), ("variant_distance", np.abs(moved))):
+def means_of_both(both: Rated, of: Mapping[str, str], *, comparable: bool) -> Iterator[Row]:
+    """Mean difference of an item's mean scores, other form - default, and the mean size of it, in points; r of the two;
+    r of this form with people on the same items, and its difference from the default's."""
+    arm, moved, people = both.arm, both.mean - both.human, rated(both.arm)
+    about: dict[str, Any] = {"condition": arm.code, "counts": {"n": len(both.both)}}
+    for measure, values in (("variant_shift", moved), ("variant_distance", np.abs(moved))) if comparable else ():
         rule = partial(Student, step=arm.step, positive=measure == "variant_distance")
-        estimate = mean_over(values, arm.unit, arm.unit_names, rule)
-        yield Row(measure, estimate, of, condition=arm.code, counts={"n": len(both.both)})
+        yield Row(measure, mean_over(values, arm.unit, arm.unit_names, rule), of, **about)
+    yield Row("variant_pearson", both.r(both.both), of, **about)
+    if people is not None:
+        at = np.intersect1d(people.both, both.both)
+        mine, theirs = people.r(at), replace(people, mean=both.human).r(at)
+        about["counts"] = {"n": len(at)}
+        yield Row("variant_pearson", mine, {**of, "against": "people"}, **about)
+        yield Row("variant_pearson_difference", mine - theirs, of, **about)
 
 
 def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints) -> Iterator[Row]:
@@ -94,18 +100,6 @@ def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints
     silent = "noise_elsewhere" if np.isfinite(sides).any() else "no_repeats"
     lots_of_both = int(np.isfinite(flips).sum())
     yield from beside_noise(MEASURES[:3], flips, sides.mean(axis=0), lots_of_both, row, "nothing_parsed", silent)
-
-
-def correlations(both: Rated, of: Mapping[str, str]) -> Iterator[Row]:
-    """r of the two forms' mean scores; r of this form with people on the same items, and its difference from the default's."""
-    arm, people = both.arm, rated(both.arm)
-    yield Row("variant_pearson", both.r(both.both), of, condition=arm.code, counts={"n": len(both.both)})
-    if people is None:
-        return
-    at = np.intersect1d(people.both, both.both)
-    mine, theirs, counts = people.r(at), replace(people, mean=both.human).r(at), {"n": len(at)}
-    yield Row("variant_pearson", mine, {**of, "against": "people"}, condition=arm.code, counts=counts)
-    yield Row("variant_pearson_difference", mine - theirs, of, condition=arm.code, counts=counts)
 
 
 def distribution(arm: Arm, name: str) -> Iterator[Row]:

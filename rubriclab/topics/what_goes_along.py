@@ -14,9 +14,8 @@ import pandas as pd
 from rubriclab.core.arm import Arm, grouped
 from rubriclab.core.estimate import missing, plain
 from rubriclab.core.topic import Row, topic
-from rubriclab.model.judgment import Condition
 from rubriclab.stats.stepwise import stepwise
-from rubriclab.topics.pairs import compared
+from rubriclab.topics.pairs import but_judge, compared
 
 LENGTHS = ("input_length", "output_length")
 """Columns of items: signs of the question, and of all answers, where their texts are kept."""
@@ -28,10 +27,7 @@ NONE = "none"
 def what_goes_along(arms: Sequence[Arm]) -> Iterator[Row]:
     """Of conditions that differ in their judge alone, on each data set; of several data sets also together."""
 
-    def alike(about: Condition) -> tuple[object, ...]:
-        return about.reorder, about.positions, about.strategy, about.variant_key
-
-    for group in grouped(arms, alike):
+    for group in grouped(arms, but_judge):
         datasets = grouped(group, lambda about: about.dataset)
         for part, of in [(part, {}) for part in datasets] + [(group, {"dataset": "all"})] * (len(datasets) > 1):
             cells = pd.concat([cells_of(arm) for arm in part], ignore_index=True)
