@@ -87,7 +87,8 @@ def across(given: Rated, at: Ints, values: Floats, other: Floats | None = None) 
     table = None
     if len(values) <= MOST_CATEGORIES:
         theirs = counts(given.ratings[at], values) if other is None else other
-        table = stats.across(of_calls(given.arm, values)[at], theirs, values, given.arm.step, unit, len(names))
+        mine = tally(given.arm.item, given.arm.items, given.arm.value, values)[at]
+        table = stats.across(mine, theirs, values, given.arm.step, unit, len(names))
     rows = np.column_stack([given.mean[at], given.human[at]])
     apart = stats.difference_sums(rows[:, 0] - rows[:, 1], None, unit, len(names))
     return Side({"side": "single"}, names, len(at), table, rows, unit, apart, centred=False)
@@ -99,7 +100,8 @@ def judges(arm: Arm, other: Arm) -> Iterator[Row]:
     at = given.both
     if len(at):
         values = np.unique(np.concatenate([arm.scores, other.scores]))
-        theirs = of_calls(other, values)[np.searchsorted(other.item_code, arm.item_code[at])]
+        calls = tally(other.item, other.items, other.value, values)
+        theirs = calls[np.searchsorted(other.item_code, arm.item_code[at])]
         yield from rows_of(replace(across(given, at, values, theirs), of={"side": "judges", "against": other.code}))
 
 
@@ -131,19 +133,14 @@ def panel(
 
 
 def tally(row: Ints, rows: int, given: Floats, values: Floats) -> Floats:
-    """(rows, k): how often each of ``values`` was ``given`` (n,) in a ``row`` (n,)."""
-    return crossed(row, rows, np.searchsorted(values, np.round(given, 6) - 1e-9), len(values))
+    """(rows, k): how often each of ``values`` was ``given`` (n,) in a ``row`` (n,); NaN left out."""
+    known = np.isfinite(given)
+    return crossed(row[known], rows, np.searchsorted(values, np.round(given[known], 6) - 1e-9), len(values))
 
 
 def counts(table: Floats, values: Floats) -> Floats:
-    """(rows, k): how often each of ``values`` is in a row of ``table``, NaN left out."""
-    row, column = np.nonzero(np.isfinite(table))
-    return tally(row, len(table), table[row, column], values)
-
-
-def of_calls(arm: Arm, values: Floats) -> Floats:
-    """(items, k): how often each of ``values`` was an item's score."""
-    return tally(arm.item[arm.rows], arm.items, arm.value[arm.rows], values)
+    """(rows, k): how often each of ``values`` is in a row of ``table``."""
+    return tally(np.repeat(np.arange(len(table)), table.shape[1]), len(table), table.ravel(), values)
 
 
 def rows_of(side: Side) -> Iterator[Row]:

@@ -38,9 +38,7 @@ def alt_test(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Cau
         near = advantage(given, tested)
         near = near if protocol != CONSTANT or near.why else plain(near.value, "learnt")
         yield Row("alt_advantage", near, of, counts={"n": int(rateable.sum())})
-        adjusted, paper = (
-            stats.benjamini_yekutieli(np.array(p)) for p in zip(*[(t.p, t.paper) for t in tests], strict=True)
-        )
+        adjusted, paper = map(stats.benjamini_yekutieli, np.array([(test.p, test.paper) for test in tests]).T)
         for measure, p in (("alt_winning_rate", adjusted), ("alt_winning_rate_paper", paper)):
             rate = float((p < FALSE_DISCOVERIES).sum()) / max(len(tested), 1)
             enough = len(tested) >= FEWEST_RATERS
@@ -49,8 +47,8 @@ def alt_test(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Cau
                 yield Caution("constant_passes")
         if protocol == SINGLE and given.named:
             for name, won, test, p in zip(given.names, every, tests, adjusted.tolist(), strict=True):
-                nearer = advantage(given, [won]) if np.isfinite(test.p) else plain(test.judge, "too_few_units")
                 if test.items:
+                    nearer = advantage(given, [won]) if np.isfinite(test.p) else plain(test.judge, "too_few_units")
                     counted = {"n": test.items, "human": test.human}
                     yield Row("alt_wins", nearer, {"rater": name}, ("score test, corrected over raters", p), counted)
     if not given.named:

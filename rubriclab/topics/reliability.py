@@ -56,12 +56,9 @@ class Pooled:
 
 def pooled(arms: Sequence[Arm]) -> Pooled:
     """Arms of one setting together."""
-    run = arms[0].run
-    parsed = np.flatnonzero(np.concatenate([arm.ok for arm in arms]))
-    code, call = (
-        np.concatenate(part)[parsed] for part in zip(*[(a.item_code[a.item], a.call) for a in arms], strict=True)
-    )
-    value = np.concatenate([arm.value for arm in arms])[parsed]
+    run, parsed = arms[0].run, np.flatnonzero(np.concatenate([arm.ok for arm in arms]))
+    value, call = (np.concatenate(part)[parsed] for part in ([a.value for a in arms], [a.call for a in arms]))
+    code = np.concatenate([arm.item_code[arm.item] for arm in arms])[parsed]
     starts = np.cumsum([0, *(len(arm.shown) for arm in arms[:-1])])
     order = np.concatenate([arm.order + start for arm, start in zip(arms, starts, strict=True)])[parsed]
     shown, alike = np.unique(np.concatenate([arm.shown for arm in arms]), axis=0, return_inverse=True)
