@@ -35,7 +35,8 @@ class Facts:
 
     ``leans``: by position, of ``shares`` from ``expected`` (options: fractions; criteria: points from the own mean);
     ``decided``: whether the simultaneous band leaves out 0 behind the gate. ``flips``, ``noise``: fractions of scores
-    that differ in other orders and in the same order. ``questions``: verdict rows by their question. ``repeated``: every order was asked at least twice.
+    that differ in other orders and in the same order. ``questions``: verdict rows by their question. ``repeated``: every
+    order was asked at least twice.
     """
 
     judge: str

@@ -10,10 +10,11 @@ from typing import Any
 import pandas as pd
 
 from rubriclab.core.gate import ALPHA
-from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Measure, Row
+from rubriclab.core.topic import MEASURES, Findings, Measure, Row
 from rubriclab.model.judgment import level_text, variant_text
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import LabError, printable, shorten
+from rubriclab.sinks.facts import QUESTIONS
 from rubriclab.sinks.table import json_value, latex_table
 from rubriclab.sinks.text import NBSP, ends, measure_of, number, p_value, reason
 
@@ -32,7 +33,6 @@ MEAN, PAPER = "Mean", "(paper)"
 DEFAULT = "default"
 FIELDS = ("Judge", "Data set", "Ordering strategy", "Reordered", "Positions", "Variant")
 LIMITS = ("error_rate", "rs")
-VERDICTS = {question: measure for measure, question in QUESTIONS.items()}
 Key = tuple[str, ...]
 
 
@@ -260,7 +260,7 @@ class _Grid:
         word = row.verdict
         if row.about.question:
             gate = self.verdicts.get((self._about(row), "gate"))
-            about = self.verdicts.get((self._about(row), VERDICTS.get(row.about.question, "")))
+            about = self.verdicts.get((self._about(row), QUESTIONS.get(row.about.question, "")))
             word = about.verdict if about and about.verdict else "" if gate and gate.p <= ALPHA else "undecided"
         error, stability = (self.limits.get((row.condition, name), math.nan) for name in LIMITS)
         void = row.measure not in LIMITS and (error > MOST_ERROR or stability < LEAST_STABILITY)

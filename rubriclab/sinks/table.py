@@ -26,12 +26,12 @@ def plain(value: float | None) -> float | None:
 def row_document(row: Row) -> dict[str, Any]:
     """One row of JSON version 2: shares as fractions, points as points, null with ``why`` where there is no number."""
     low, high = row.interval
-    counts = {str(key): json_value(value) for key, value in row.counts.items()}
+    counts = json_value(dict(row.counts))
     return {
         "topic": row.topic,
         "measure": row.measure,
         "condition": row.condition,
-        "of": {str(key): json_value(value) for key, value in row.of.items()},
+        "of": json_value(dict(row.of)),
         "value": plain(row.value),
         "low": plain(low),
         "high": plain(high),
@@ -116,8 +116,7 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
         "conditions": conditions,
         "rows": [row_document(row) for row in (*findings.rows, *extra)],
         "cautions": [
-            {"condition": caution.condition, "kind": caution.kind}
-            | {str(k): json_value(v) for k, v in caution.of.items()}
+            {"condition": caution.condition, "kind": caution.kind} | json_value(dict(caution.of))
             for caution in findings.cautions
         ],
     }
