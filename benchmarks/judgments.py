@@ -24,7 +24,7 @@ from rubriclab.core.topic import TOPICS
 from rubriclab.core.verdict import verdicts
 from rubriclab.model.judgment import Condition, JudgmentTable, Ordering
 from rubriclab.model.orders import balanced
-from rubriclab.model.study import Smallest
+from rubriclab.model.study import ReadingPart, Smallest
 from rubriclab.store.store import Store
 
 assert rubriclab.topics
@@ -79,10 +79,11 @@ def judgments(rows: int, options: int) -> None:
     (arm,) = step("arm", lambda: Judgments(table).arms)
     for topic in TOPICS.values():
         if "options" in topic.axes:
-            step(
-                f"topic {topic.key}",
-                lambda topic=topic: [row.interval for row in topic.rows(arm) if hasattr(row, "interval")],
+            given = {"reading": ReadingPart()} if topic.takes_reading else {}
+            made = lambda topic=topic, given=given: (  # noqa: E731
+                row for subject in topic.subjects([arm]) for row in topic.rows(subject, **given)
             )
+            step(f"topic {topic.key}", lambda made=made: [row.interval for row in made() if hasattr(row, "interval")])
     reached: list[float] = []
     step("verdicts", lambda: verdicts([arm], Smallest(), progress=reached.append))
     print(f"  verdicts told their progress {len(reached)} times", flush=True)

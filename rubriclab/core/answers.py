@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rubriclab.core.arm import Arm, widest
-from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
+from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
 FLAT = 1e-9
 SEED = 20240607
@@ -194,15 +194,10 @@ class Cells:
         """
         if not self.weights.any():
             return {}
-        directions = (
-            {"turn": turn(self.shown)} if self.criteria else {"line": line(self.shown), "turn": turn(self.shown)}
-        )
-        if self.one_order_an_item:
-            centred = {name: values - values.mean() for name, values in directions.items()}
-        else:
-            centred = {
-                name: values - (self.by_item(values) / self.orders)[self.item] for name, values in directions.items()
-            }
+        centred = {"turn": turn(self.shown)} if self.criteria else {"line": line(self.shown), "turn": turn(self.shown)}
+        for name, values in centred.items():
+            middle = values.mean() if self.one_order_an_item else (self.by_item(values) / self.orders)[self.item]
+            centred[name] = values - middle
         size = {name: float(np.square(values).sum()) for name, values in centred.items()}
         if min(size.values()) > FLAT and len(size) == 2:
             overlap = float((centred["line"] * centred["turn"]).sum()) ** 2
@@ -232,15 +227,10 @@ def cells(answers: Answers) -> Cells:
 
     def means(calls: Ints | slice, number: Ints) -> Floats:
         if answers.criteria:
-            sums = [np.bincount(cell[calls], answers.points[column[calls]], len(number)) for column in code.T]
-        elif answers.choices:
-            won = np.bincount(cell[calls] * (n + 1) + code[calls, 0], minlength=len(number) * (n + 1)).reshape(
-                -1, n + 1
-            )
-            sums = list((won[:, :n] + won[:, n:] / n).T)
-        else:
-            sums = list(np.bincount(cell[calls] * n + code[calls, 0], minlength=len(number) * n).reshape(-1, n).T)
-        return np.asarray(np.stack(sums, axis=1) / number[:, None])
+            columns = [np.bincount(cell[calls], answers.points[column[calls]], len(number)) for column in code.T]
+            return np.asarray(np.stack(columns, axis=1) / number[:, None])
+        given = crossed(cell[calls], len(number), code[calls, 0], n + answers.choices)
+        return np.asarray((given[:, :n] + given[:, n:].sum(axis=1, keepdims=True) / n) / number[:, None])
 
     mean = means(slice(None), count)
     same, cross = _agreements(cell, code, count, cell_item, len(unit), len(answers.points))
@@ -286,7 +276,7 @@ def _agreements(cell: Ints, code: Ints, count: Ints, item: Ints, items: int, lev
     orders = np.bincount(item, minlength=items)
     same, cross = np.zeros(len(count)), np.zeros(items)
     for column in code.T:
-        tally = np.bincount(cell * levels + column, minlength=len(count) * levels).reshape(-1, levels)
+        tally = crossed(cell, len(count), column, levels)
         same += np.square(tally).sum(axis=1) - count
         share = tally / count[:, None]
         cross += np.square(sum_by(item, share, items)).sum(axis=1) - sum_by(item, np.square(share).sum(axis=1), items)

@@ -161,14 +161,14 @@ def weighted(constant: float, parts: Sequence[tuple[float, Estimate]]) -> Estima
     influence = np.stack([e.influence for e in shares])
     size = np.sqrt(np.square(influence).sum(axis=1))
     alike = influence @ influence.T / np.maximum(size[:, None] * size, FLAT)
+    np.fill_diagonal(alike, 1.0)
     value = constant + float(sum(w * e.value for w, e in parts))
 
     def ends(level: float) -> tuple[float, float]:
         away = np.array([[e.value - low, high - e.value] for e in shares for low, high in [e.interval(level)]])
         below = weight * np.where(weight > 0, away[:, 0], away[:, 1])
         above = weight * np.where(weight > 0, away[:, 1], away[:, 0])
-        own = 1.0 - np.eye(len(shares))
-        down, up = (float(np.sqrt(max((d**2).sum() + d @ (alike * own) @ d, 0.0))) for d in (below, above))
+        down, up = (float(np.sqrt(max(d @ alike @ d, 0.0))) for d in (below, above))
         return value - down, value + up
 
     return Estimate(value, weight @ influence, shares[0].unit, Opaque(ends))

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from rubriclab.stats.position import v_interval
 from rubriclab.stats.proportions import NO_INTERVAL, clopper_pearson, wilson
 from rubriclab.stats.resample import Floats, degrees_of_freedom, hall, t_ends
 
@@ -134,25 +133,9 @@ class Wilson:
         return wilson(value * worth, worth, level=level)
 
 
-@dataclass(frozen=True, eq=False)
-class Length:
-    """Of V, the length of the shares' deviation from 1/n: inverts a bootstrap test, so that it may reach 0.
-
-    ``share``: (n,); ``draws``: (n_boot, n), shares of resampled units. See ``stats.position.v_interval``. Covered V in
-    0.93 to 0.97 of simulated studies of 15 to 100 items; 0.89 where fewer than 15 items moved.
-    """
-
-    share: Floats = field(repr=False)
-    draws: Floats = field(repr=False)
-    fewest: int = 10
-
-    def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
-        return v_interval(self.share, self.draws, level)
-
-
 @dataclass(frozen=True)
 class Opaque:
-    """Of numbers that are no mean over units (extremes): ``ends`` is a function of the level."""
+    """Of numbers that are no mean over units (V, extremes): ``ends`` is a function of the level."""
 
     ends: Callable[[float], tuple[float, float]]
     fewest: int = 8

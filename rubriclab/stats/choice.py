@@ -89,26 +89,31 @@ def fit_choice(levels: Levels, item: Ints, order: Ints, choice: Ints, unit: Ints
 
 
 def _pairs(item: Ints, answer: Ints) -> tuple[Ints, Ints, Floats]:
-    """Two calls of an item each, and their weight: (calls - 1) / pairs used of the item, as in the full likelihood.
+    """Two calls of an item each, and their weight: (calls - 1) / pairs, as in the full likelihood.
 
-    ``answer``: (calls,) order and choice as one code. Where not all pairs are used, each item's are drawn by themselves:
-    the same two orders for all items would give other odds than all pairs do, wherever the model is not the truth. Items
-    and calls are ranked by content before, so that no name reaches the draws.
+    ``answer``: (calls,) order and choice as one code, by which an item's calls are sorted; a round takes those of a
+    distance that is drawn for each item. Where not all distances are used, so is each pair as often as any other (of the
+    same two orders for all items odds are others, wherever the model is not the truth). Names do not reach the draws.
     """
     rng, calls = np.random.default_rng(0), np.bincount(item)
     content = by_content(sum_by(item, rng.random(int(answer.max(initial=-1)) + 1)[answer], len(calls)))
-    rank = np.argsort(content)[item]
-    row = np.lexsort((answer, rank))
-    row = row[np.argsort(rank[row] + rng.random(len(row)))]
-    first: list[Ints] = []
-    second: list[Ints] = []
-    lag = 1
-    while lag < calls.max(initial=0) and (lag == 1 or sum(len(part) for part in first) < MOST_PAIRS):
-        at = np.flatnonzero(item[row[lag:]] == item[row[:-lag]])
-        first, second, lag = [*first, row[at]], [*second, row[at + lag]], lag + 1
-    a, b = (np.concatenate([np.zeros(0, np.int64), *part]) for part in (first, second))
-    used = np.bincount(item[a], minlength=len(calls))
-    return a, b, ((calls - 1) / np.maximum(used, 1))[item[a]]
+    drawn = np.empty(len(calls), dtype=np.int64)
+    drawn[content] = rng.integers(0, 1 << 31, len(calls))
+    row = np.argsort(item * (answer.max(initial=0) + 1) + answer, kind="stable")
+    size = calls[item[row]]
+    left = np.repeat(np.cumsum(calls), calls) - np.arange(len(row))
+    pairs: list[Ints] = [np.zeros((2, 0), np.int64)]
+    most = int(calls.max(initial=1)) - 1
+    rounds = 0
+    while rounds < most and (rounds == 0 or sum(part.shape[1] for part in pairs) < MOST_PAIRS):
+        lag = 1 + (drawn + rounds) % np.maximum(calls - 1, 1)
+        apart = np.where(rounds < size - 1, lag[item[row]], size)
+        at = np.flatnonzero(apart < left)
+        pairs.append(np.stack([row[at], row[at + apart[at]]]))
+        rounds += 1
+    a, b = np.concatenate(pairs, axis=1)
+    share = np.minimum(rounds, calls - 1) / np.maximum(calls - 1, 1)
+    return a, b, (2.0 / np.maximum(calls * share, 1e-9))[item[a]]
 
 
 def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from rubriclab.core.arm import TIE, Arm, once
 from rubriclab.core.estimate import Estimate, jackknife, missing, plain, share, simultaneous
-from rubriclab.core.intervals import Length, Wilson
+from rubriclab.core.intervals import Opaque, Wilson
 from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.stats import ordering
 from rubriclab.stats import position as stats
@@ -82,7 +83,7 @@ def v_without_noise(arm: Arm, chosen: Floats, pooled: stats.Selection) -> Estima
     value = float(np.sqrt(max(pooled.v**2 - noise**2, 0.0)))
     away = (pooled.share - 1 / n) * n / (n - 1) / max(pooled.v, 1e-9)
     influence = (chosen - calls[:, None] * pooled.share) / calls.mean() @ away
-    return Estimate(value, influence, arm.unit_names, Length(pooled.share, draws))
+    return Estimate(value, influence, arm.unit_names, Opaque(partial(stats.v_interval, pooled.share, draws), fewest=10))
 
 
 @once

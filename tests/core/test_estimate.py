@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from rubriclab.core.estimate import Estimate, jackknife, missing, plain, ratio, share, simultaneous
-from rubriclab.core.intervals import Length, Opaque, Reach, Student, Wilson, hall
+from rubriclab.core.intervals import Opaque, Reach, Student, Wilson
+from rubriclab.stats.position import v_interval
+from rubriclab.stats.resample import hall
 
 UNITS = np.arange(100, 160, dtype=np.uint64)
 
@@ -156,7 +160,7 @@ EVEN = np.full(4, 0.25)
     [
         (Student(), 8, (0.0, 0.0)),
         (Opaque(lambda level: (0.0, level)), 8, (0.0, 0.95)),
-        (Length(EVEN, np.tile(EVEN, (50, 1))), 10, (0.0, 0.0)),
+        (Opaque(partial(v_interval, EVEN, np.tile(EVEN, (50, 1))), 10), 10, (0.0, 0.0)),
     ],
 )
 def test_fewer_units_than_the_rule_needs_have_no_interval(rule, fewest: int, interval: tuple[float, float]) -> None:
