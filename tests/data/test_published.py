@@ -276,19 +276,6 @@ def test_what_is_not_to_be_had_says_where_it_comes_from(tmp_path: Path, monkeypa
         fetched(PublicFile("a/b/c", "0" * 64))
 
 
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        ('published = "hannah"', "published is 'hannah'"),
-        ('published = "hanna"\nfile = "x.csv"', "give file = "),
-        ('file = "x.csv"\nfiles = ["y.csv"]', "files are the user's own copies"),
-    ],
-)
-def test_settings_that_contradict_each_other(data: str, words: str, tmp_path: Path) -> None:
-    with pytest.raises(LabError, match=words):
-        plan_of_file(written(tmp_path, "study.toml", f"[[data]]\n{data}\n"))
-
-
 @pytest.mark.papers(7)
 def test_a_study_names_its_published_data(tmp_path: Path) -> None:
     files = json.dumps([str(shared(path)) for path in FILES["hanna"]])
