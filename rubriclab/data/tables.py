@@ -35,6 +35,8 @@ ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".x
 NUMBER = re.compile(r"[+-]?(\d{1,20}([.,]\d{0,30})?|[.,]\d{1,30})")
 SHEET_ROWS = 2**20
 """What Excel itself can hold; a row may claim any number."""
+NOT_COMPUTED = re.compile(rb"(?:</f>|<f[^>]*/>)\s*(?:<v\s*/>|<v></v>|</c>)")
+"""A formula in a sheet's XML without the value that a spreadsheet had computed."""
 SNIFFED_ROWS = 50
 CHUNK = 50_000
 Columns = Mapping[str, str | Sequence[str]]
@@ -560,9 +562,10 @@ def _excel(path: Path, name: str) -> Table:
         with zipfile.ZipFile(path) as book:
             if sum(part.file_size for part in book.infolist()) > limits.MAX_FILE:
                 raise refusal(name, f" unpacks to more than {limits.MAX_FILE // MB} MB. Save it as CSV.")
-        # From bytes: the worker's file has no ending, which openpyxl asks for.
-        sheets = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)
-        sheet = sheets.worksheets[0]
+            # From bytes: the worker's file has no ending, which openpyxl asks for.
+            sheets = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)
+            sheet = sheets.worksheets[0]
+            not_computed = len(NOT_COMPUTED.findall(book.read(sheet._worksheet_path)))
         sheet.reset_dimensions()  # without it every row is as wide as the sheet claims
         rows: list[list[Any]] = []
         width = 0
@@ -584,5 +587,8 @@ def _excel(path: Path, name: str) -> Table:
     names = [_text(cell) or "" for cell in [*header, *[None] * (width - len(header))]]
     columns = ([row[k] if k < len(row) else None for row in rows] for k in range(width))
     others = sheets.sheetnames[1:]
-    note = f"Read the first sheet, “{sheets.sheetnames[0]}”; not read: {', '.join(others)[:200]}." if others else ""
-    return _of_values(name, names, columns, note, 2)
+    notes = [f"Read the first sheet, “{sheets.sheetnames[0]}”; not read: {', '.join(others)[:200]}."] if others else []
+    if not_computed:
+        cells = count(not_computed, "formula")
+        notes.append(f"Without a value in the file, so read as empty: {cells}. Open it in a spreadsheet and save it.")
+    return _of_values(name, names, columns, " ".join(notes), 2)

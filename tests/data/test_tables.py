@@ -83,6 +83,7 @@ def test_what_was_noticed_is_said() -> None:
         latin = read_table(f"a,b\n{text},2\n".encode("cp1252"), "x.csv")
         assert ("Windows-1252" in latin.note, latin.first(1)) == (True, [[text, "2"]])
     assert "first sheet" in read_table(book(["a"], [1], sheets=2), "x.xlsx").note
+    assert "read as empty: 1 formula." in read_table(book(["a", "b"], [1, "=1+1"]), "x.xlsx").note
     assert "taken off 1 cell." in read_table(b"a,b\n'=1,2\n", "x.csv").note
     table = read_table(b"a;b\n1;2\n3;2\n", "x.csv")
     assert (table.separator, table.note) == (";", "")
