@@ -132,6 +132,14 @@ class Draft:
         )
         return read
 
+    def missing_rubrics(self) -> list[str]:
+        """Files of rubrics that the study names and that were not uploaded yet."""
+        study = self.study
+        parts = [study.rubric, *study.rubrics.values(), *(part.rubric for part in study.data)]
+        names = [part.file for part in parts if part is not None]
+        names += [name for name in study.design.vary.wording if name not in study.rubrics]
+        return [name for name in dict.fromkeys(names) if name and name not in self.uploads.rubrics]
+
     def here(self, number: int) -> bool:
         """Whether a data set can be read as the study says."""
         try:

@@ -189,14 +189,17 @@ def load(study: Study) -> None:
     missing = next((number for number in range(len(study.data)) if not held.here(number)), None)
     open_row("data", missing)
     open_row("judge", None)
-    open_step(0 if missing is None else 1)
-    announce("Loaded." if missing is None else "Loaded. Its data are not here yet: see step 1.")
+    first = 2 if held.missing_rubrics() else 0 if missing is None else 1
+    open_step(first)
+    announce(f"Loaded. Its {'rubric is' if first == 2 else 'data are'} not here yet." if first else "Loaded.")
     st.rerun()
 
 
 def _kept(study: Study) -> str:
     """What the study holds that no step shows, in words; empty: nothing."""
     parts = [f"{count(len(study.paper), 'table')} of a paper's numbers"] * bool(study.paper)
+    if study.references.scores:
+        parts.append(f"reference answers of the scores {', '.join(map(str, study.references.scores))} alone")
     if study.reading != ReadingPart():
         read = flat(study.reading.model_dump(exclude_defaults=True))
         parts.append(f"how results are read ({', '.join(f'{name} = {value}' for name, value in read.items())})")

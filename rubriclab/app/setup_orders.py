@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from pathlib import PurePath
 from typing import Any, get_args
 
 import streamlit as st
@@ -320,12 +319,7 @@ def _wordings(held: Draft, rubric: Rubric) -> list[str]:
     """Names of the rubrics that can be varied: the study's own first, then uploaded ones, kept in the study itself."""
     study = held.study
     if (file := rubric_file("Another wording of the rubric", held, "wording")) is not None:
-        missing = [name for name in study.design.vary.wording if name not in (*study.rubrics, *held.uploads.rubrics)]
-        named = [name for name in missing if PurePath(name).name == file[0]]
-        if named:
-            held.uploads.rubrics[named[0]] = file[1]
-        else:
-            held.change(rubrics=study.rubrics | {file[0]: written(file[1])})
+        held.change(rubrics=study.rubrics | {file[0]: written(file[1])})
         st.rerun()
     own = study.rubric.file or study.rubric.name if study.rubric else rubric.name
     return list(dict.fromkeys([*study.design.vary.wording, own, *study.rubrics]))

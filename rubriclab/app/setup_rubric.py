@@ -35,6 +35,13 @@ def summary(held: Draft) -> str:
 
 def body(held: Draft) -> None:
     """The open step."""
+    for name in held.missing_rubrics():
+        st.markdown(f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here.")
+        if (file := rubric_file("This rubric", held, "named")) is not None:
+            held.uploads.rubrics[name] = file[1]
+            forget("rubric-")
+            st.rerun()
+        return
     ready = {_title(rubric): rubric for rubric in sample_rubrics()}
     now = next((title for title, rubric in ready.items() if held.study.rubric == written(rubric)), None)
     start = "data" if held.study.rubric is None else "ready" if now else "own"
@@ -85,18 +92,11 @@ def rubric_file(label: str, held: Draft, name: str) -> tuple[str, Rubric] | None
 
 def _own(held: Draft) -> None:
     """The table to edit, or a file that fills it. The study's rubric stays as it is until something is changed."""
-    named = held.study.rubric.file if held.study.rubric else ""
-    missing = bool(named) and named not in held.uploads.rubrics
-    if missing:
-        st.markdown(f"The study names **{safe(named, 100)}**, which is on your machine. Upload it here.")
     with st.popover("From a file", icon=":material/upload:", type="tertiary"):
         file = rubric_file("With the columns criterion, score and description", held, "study")
     if file is not None:
         forget("rubric-")
-        if missing:
-            held.uploads.rubrics[named] = file[1]
-        else:
-            held.set_rubric(written(file[1]))
+        held.set_rubric(written(file[1]))
         st.rerun()
     start = held.rubric(None)
     typed = _typed(start)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from rubriclab.app import setup_judge, setup_orders, state
+from rubriclab.app import setup_judge, setup_orders, setup_references, state
 from rubriclab.app.draft import Draft, study_toml, written
 from rubriclab.data import published
 from rubriclab.data.sample import presets, sample_rubric
@@ -281,8 +281,7 @@ def test_reference_answers_are_written_from_the_page_and_become_the_data(lab: La
     app.session_state["orders-references"] = True
     step(app, 4).checkbox(key="orders-alternate").check().run()
     pressed(app, "Write 15 answers")  # 3 instructions, 5 scores
-    setup_references_jobs = setup_orders.setup_references._jobs()
-    for job in setup_references_jobs.values():
+    for job in setup_references._jobs().values():
         assert job.wait(30).state == "finished"
     pressed(app.run(), "Use these answers")
     assert held(app).study.references.alternate
@@ -312,19 +311,18 @@ def test_a_loaded_study_fills_the_steps_and_nothing_of_it_is_lost(
         uploaded(app, study_toml(study), name="study.toml", to="upload-toml")
     assert held(app).checked() == study
     if name not in presets():
+        assert "upload it in step 2" in plain(app)
+        uploaded(app, "criterion,score,description\nd,1,no\nd,2,perhaps\nd,3,yes\n", name="r.csv", to="upload-named")
         assert "upload it in step 1" in plain(app)
-        confirmed_by_study = uploaded(app, "the_answer\nan answer\nanother one\n", name="x.csv", to="upload-table")
-        assert held(confirmed_by_study).checked() == study
+        uploaded(step(app, 1), "the_answer\nan answer\nanother one\n", name="x.csv", to="upload-table")
+        assert held(app).checked() == study
         assert "Kept from the study file: 1 table of a paper's numbers" in plain(app)
     for number in (2, 3, 4, 1):  # opening a step changes nothing of it
         step(app, number)
-        for row in [
-            button
-            for button in app.button
-            if str(button.key).endswith("-change-0") and not str(button.key).startswith("step")
-        ]:
-            app = row.click().run()
-        assert held(app).checked() == study, number
+        for key in [f"{kind}-change-{row}" for kind in ("data", "judge") for row in (0, 1)]:
+            if key in [button.key for button in app.button]:
+                app.button(key=key).click().run()
+            assert held(app).checked() == study, (number, key)
     assert study_from_toml(study_toml(held(app).checked())) == study
 
 
@@ -339,7 +337,7 @@ name = "second"
 take = 5
 rubric = {{ name = "Own", criteria = [{{ name = "c", options = [{{ score = 1, label = "bad" }}, {{ score = 2 }}, {{ score = 3 }}] }}] }}
 [rubric]
-criteria = [{{ name = "d", options = {{ 1 = "no", 2 = "perhaps", 3 = "yes" }} }}]
+file = "../r.yaml"
 [design]
 reorder = ["bare", "options"]
 strategies = [{{ kind = "random", calls = 3, name = "r" }}, "balanced", {{ kind = "random", calls = 4 }}, {{ kind = "custom", orders = [[3, 1, 2]] }}]
