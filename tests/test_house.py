@@ -22,7 +22,7 @@ BUDGETS = {
     "judges": 2_700,
     "runs": 1_500,
     "store": 1_650,
-    "data": 2_480,
+    "data": 2_490,
     "app": 3_640,
     "cli": 750,
 }

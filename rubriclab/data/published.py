@@ -100,8 +100,10 @@ def published(name: str, files: Sequence[Path | Table] = (), gold: tuple[str, ..
     tables = [file if isinstance(file, Table) else read_table(file, file.name) for file in given]
     try:
         items, rubric = READERS[about.reader](tables, gold)
-    except LabError as fault:
-        raise LabError(f"{about.title}: {fault} Its files: {_sources(about)}. {about.about}") from None
+    except (LabError, LookupError, TypeError, AttributeError) as fault:
+        form = f"another form than its files have ({type(fault).__name__}: {shorten(str(fault))})."
+        words = str(fault) if isinstance(fault, LabError) else form
+        raise LabError(f"{about.title}: {words} Its files: {_sources(about)}. {about.about}") from None
     if rubric is None:
         path = data_path(f"published/{about.rubric}.yaml")
         rubric = rubric_of(yaml_value(path.read_text("utf-8"), path.name), path.name)

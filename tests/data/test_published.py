@@ -207,6 +207,7 @@ def test_preferences_follow_from_ratings_of_each_answer() -> None:
     [
         ("hanna", "Prompt,Human,Story,Model\np,h,s,m\n", "The ratings need the columns Human 1 RE"),
         ("summeval", '{"id": 1}\n', "need the columns model_id"),
+        ("summeval", '{"id": 1, "model_id": 1, "decoded": "", "expert_annotations": [1], "text": "x"}\n', "another form"),
         ("mt_bench", '[{"idx": 1}]', "need the columns response_source, instruction"),
         ("vicuna", '[{"idx": 1, "response_source": "m", "instruction": "Ask."}]', "no prompt with an answer"),
         ("topical_chat", '[{"source": "", "system_id": "", "system_output": "", "context": "", "scores": 3}]', "an object"),
