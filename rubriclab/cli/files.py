@@ -34,7 +34,11 @@ def import_file(
 
     if not files:
         raise LabError("Name at least one file, as: rubriclab import judgments.csv")
-    mapping = dict(_pair(text) for text in columns or [])
+    mapping: dict[str, str] = {}
+    for ours, theirs in map(_pair, columns or []):
+        if ours in mapping:
+            raise LabError(f"--columns {ours} is given twice. Columns of several people are human_1=…, human_2=….")
+        mapping[ours] = theirs
     # All are read before any is kept: a refused file leaves no run and no store behind.
     made = [
         read_parts(path) if path.suffix == ".zip"

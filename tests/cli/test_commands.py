@@ -132,6 +132,7 @@ def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: pytest.Ca
         (["run", "demo", "--items", "0"], 1, "--items is 0"),
         (["run", "demo", "--items", "many"], 2, "many"),
         (["import"], 1, "file"),
+        (["import", "x.csv", "--columns", "human=a", "--columns", "human=b"], 1, "human is given twice"),
         (["nonsense"], 2, "nonsense"),
     ],
 )
