@@ -28,11 +28,9 @@ def position_shifts(sums: Floats, counts: Floats) -> Floats:
 
 def delta_pos(sums: Floats, counts: Floats) -> Floats:
     """Best less worst position mean, (criteria,): the paper's Delta Pos; NaN below two positions."""
-    mean, known = position_means(sums, counts), counts > 0
-    top = np.where(known, mean, -np.inf).max(axis=-1)
-    bottom = np.where(known, mean, np.inf).min(axis=-1)
-    several = known.sum(axis=-1) >= 2
-    return np.asarray(np.where(several, top, np.nan) - np.where(several, bottom, np.nan))
+    mean, several = position_means(sums, counts), (counts > 0).sum(axis=-1) >= 2
+    apart = np.fmax.reduce(mean, axis=-1) - np.fmin.reduce(mean, axis=-1)  # these leave NaN out
+    return np.asarray(np.where(several, apart, np.nan))
 
 
 class Carryover(NamedTuple):

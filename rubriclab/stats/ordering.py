@@ -11,8 +11,6 @@ from scipy.optimize import linear_sum_assignment
 
 from rubriclab.stats.resample import Floats, Ints
 
-PER_CENT = 100.0
-
 
 def bias_cost(table: Floats, orders: Ints) -> Floats:
     """100 x sum over positions p of |P(p | score shown at p) - 1/n|; ``orders``: (m, n) -> (m,).
@@ -20,7 +18,7 @@ def bias_cost(table: Floats, orders: Ints) -> Floats:
     A cell that the order needs but the data cannot give (NaN) makes its cost NaN.
     """
     n = table.shape[-1]
-    return np.asarray(PER_CENT * np.abs(table[orders, np.arange(n)] - 1.0 / n).sum(axis=-1))
+    return np.asarray(100.0 * np.abs(table[orders, np.arange(n)] - 1.0 / n).sum(axis=-1))
 
 
 def least_bias_cost(table: Floats) -> tuple[Ints, float]:

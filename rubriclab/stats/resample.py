@@ -22,7 +22,6 @@ GROUPS = 1_000
 """How many groups then: enough for a standard error that is right to about 2 %."""
 MIN_RESAMPLED = 10
 """Below so many units none are resampled: their bootstrap is no picture of what was sampled."""
-_BLOCK = 100_000
 
 
 def by_content(parts: Floats) -> Ints:
@@ -50,14 +49,9 @@ def bootstrap_sums(unit_sums: Floats, *, n_boot: int, seed: int) -> Floats:
     rng = np.random.default_rng(seed)
     if len(sums) > DIRECT_LIMIT:
         (sums,) = in_groups([sums], GROUPS, rng)
-    # Bootstrap weights a block of rows at a time, each one multinomial draw: its counters stay in the processor's cache.
-    counts, units = np.empty((n_boot, len(sums))), len(sums)
-    block = max(1, _BLOCK // max(units, 1))
-    for start in range(0, n_boot, block):
-        rows = min(block, n_boot - start)
-        draws = rng.integers(0, units, size=(rows, units)) + np.arange(rows)[:, None] * units
-        counts[start : start + rows] = np.bincount(draws.ravel(), minlength=rows * units).reshape(rows, units)
-    return counts @ sums
+    units = len(sums)
+    draws = rng.integers(0, units, size=(n_boot, units)) + np.arange(n_boot)[:, None] * units
+    return np.bincount(draws.ravel(), minlength=n_boot * units).reshape(n_boot, units).astype(np.float64) @ sums
 
 
 def widened(estimate: Floats, draws: Floats, units: int) -> Floats:
@@ -66,10 +60,15 @@ def widened(estimate: Floats, draws: Floats, units: int) -> Floats:
     Resampling N units has the variance (N - 1) / N of sampling them, and its quantiles are a normal curve's where
     Student's t on N - 1 is due (Hesterberg 2015, What Teachers Should Know About the Bootstrap, section 3.2).
     """
+    return np.asarray(estimate + stretch(units, 0.95) * (draws - estimate))
+
+
+def stretch(units: int, level: float) -> float:
+    """By how much errors drawn from ``units`` are too small for that: root(N / (N - 1)) t / z; NaN below two."""
     if units < 2:
-        return np.full(draws.shape, np.nan)
-    factor = np.sqrt(units / (units - 1)) * special.stdtrit(units - 1, 0.975) / special.ndtri(0.975)
-    return np.asarray(estimate + factor * (draws - estimate))
+        return float("nan")
+    t_over_z = special.stdtrit(units - 1, 0.5 + level / 2) / special.ndtri(0.5 + level / 2)
+    return float(np.sqrt(units / (units - 1)) * t_over_z)
 
 
 def in_groups(parts: list[Floats], groups: int, rng: np.random.Generator) -> list[Floats]:

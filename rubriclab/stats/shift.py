@@ -12,10 +12,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from rubriclab.stats.proportions import NO_INTERVAL
-from rubriclab.stats.resample import Bools, Floats, Ints, by_content, crossed, distinct, in_groups, sum_by
+from rubriclab.stats.resample import Bools, Floats, Ints, by_content, crossed, distinct, in_groups, stretch, sum_by
 
 MIN_UNITS = 8
 SPLITS, DRAWS, GROUPS = 6, 1_000, 200
@@ -135,13 +134,10 @@ class Extremes:
 
     def _errors(self, whole: Floats, level: float) -> Floats:
         """(folds, DRAWS, m) errors of the folds' profiles, from the units' own at random signs."""
-        units = len(self.top)
-        fitted = self.bottom * whole if self.bottom.ndim == 2 else self.bottom @ whole
-        error = self.top - fitted
-        factor = np.sqrt(units / (units - 1)) * special.stdtrit(units - 1, 0.5 + level / 2)
-        factor /= special.ndtri(0.5 + level / 2)
+        error = self.top - (self.bottom * whole if self.bottom.ndim == 2 else self.bottom @ whole)
+        wider = stretch(len(self.top), level)
         return np.stack(
-            [factor * _solved((self.signs * f) @ error, np.tensordot(f, self.bottom, axes=1)) for f in self.folds]
+            [wider * _solved((self.signs * f) @ error, np.tensordot(f, self.bottom, axes=1)) for f in self.folds]
         )
 
 
