@@ -182,11 +182,13 @@ def jackknife(
     known: Bools | None = None,
     rule: Rule | None = None,
     light: bool = False,
+    none: str = "undefined",
 ) -> list[Estimate]:
     """Statistics (m,) of sums over units, with delete-one influence (Efron and Tibshirani 1993, chapter 11).
 
     ``parts``: arrays (units, ...) that add up; ``statistic`` takes their sums, or those without each unit at once, and
-    gives (..., m). ``known``: (units,), does the unit bear on them? ``light``: influence in single precision.
+    gives (..., m). ``known``: (units,), does the unit bear on them? ``light``: influence in single precision; ``none``: why
+    one is not defined.
     """
     totals = [part.sum(axis=0) for part in parts]
     with np.errstate(all="ignore"):
@@ -195,7 +197,9 @@ def jackknife(
     if known is not None and not known.all():
         unit, without = unit[known], without[known]
     made = Student(fewest=2) if rule is None else rule
-    return [left_out(value, without[:, k], unit, made, light=light) for k, value in enumerate(whole.tolist())]
+    return [
+        left_out(value, without[:, k], unit, made, light=light, none=none) for k, value in enumerate(whole.tolist())
+    ]
 
 
 def left_out(

@@ -39,9 +39,7 @@ def joint(arm: Arm) -> Iterator[Row]:
         if arm.condition.reorder == "criteria":
             yield from neighbours(arm)
         call = np.unique(arm.call, return_inverse=True)[1]
-        complete = (
-            np.bincount(call, arm.ok)[call] == len(arm.names)
-        ) & arm.ok  # every criterion of the call was scored
+        complete = arm.ok & (np.bincount(call, arm.ok)[call] == len(arm.names))  # calls that scored every criterion
         yield from contrasts(arm, complete, arm.value, ("turn",))
     yield from single_scores(arm)
 
@@ -72,7 +70,7 @@ def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
     """Mean at a position less the criterion's mean; first less last position. Each table's intervals hold at once."""
     by_unit = [sum_by(arm.text_unit, part, arm.units) for part in (sums, counts)]
     scored = by_unit[1].sum(axis=2) > 0
-    why = missing("nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "missing_cells")
+    none = "nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "missing_cells"
     # One answer of k that moves by a step moves its batch's mean by a step / k.
     rule = Student(least=arm.step / (arm.positions if arm.condition.reorder == "responses" else 1))
     made: dict[str, list[Row]] = {"position_shift": [], "first_minus_last": []}
@@ -83,15 +81,15 @@ def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
 
     for k, of in enumerate(targets(arm)):
         parts, n = [part[:, k] for part in by_unit], counts[:, k].sum(axis=0)
-        each = jackknife(stats.position_shifts, parts, arm.unit_names, known=scored[:, k], rule=rule, light=True)
-        moved = np.count_nonzero(n) > 1  # else its shift is 0 by definition
-        for p, estimate in enumerate(each):
-            estimate = estimate if moved and np.isfinite(estimate.value) else why
+        how: dict[str, Any] = {"known": scored[:, k], "rule": rule, "none": none}
+        every = jackknife(stats.position_shifts, parts, arm.unit_names, light=True, **how)
+        every += jackknife(first_minus_last, parts, arm.unit_names, **how)
+        if np.count_nonzero(n) < 2:  # a shift from its own mean is 0 by definition
+            every = [missing(none)] * len(every)
+        for p, estimate in enumerate(every[:-1]):
             here = {**of, "position": p + 1}
             made["position_shift"].append(Row("position_shift", estimate, here, counts={"n": int(n[p])}))
-        (end,) = jackknife(first_minus_last, parts, arm.unit_names, known=scored[:, k], rule=rule)
-        end = end if arm.positions > 1 and np.isfinite(end.value) else why
-        made["first_minus_last"].append(Row("first_minus_last", end, of, counts={"n": int(n.sum())}))
+        made["first_minus_last"].append(Row("first_minus_last", every[-1], of, counts={"n": int(n.sum())}))
     for rows in made.values():
         level = simultaneous([row.estimate for row in rows if not row.estimate.why])
         yield from (replace(row, level=level) for row in rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -110,15 +111,14 @@ def scores_by_position(arm: Arm) -> tuple[Floats, list[Row]]:
     error): an error either way ends at 0, and a position that was never chosen is not for that certain never to be.
     """
     chosen, shown = arm.by_unit(arm.counts), arm.by_unit(arm.exposure)
-    why = missing("single_order" if arm.single_order else "missing_cells")
+    none = "single_order" if arm.single_order else "missing_cells"
     rows: list[Row] = []
     for s, name in enumerate(arm.names):
         n, parts = int(chosen[:, s].sum()), (chosen[:, s], shown[:, s])
         known, rule = chosen[:, s].sum(axis=1) > 0, Wilson(n, balanced=True, exact=True)
-        cells = jackknife(stats.position_given_score, parts, arm.unit_names, known=known, rule=rule, light=True)
-        for p, estimate in enumerate(cells):
-            made, of = estimate if np.isfinite(estimate.value) else why, {"score": name, "position": p + 1}
-            rows.append(Row("position_given_score", made, of, counts={"n": n}))
+        how: dict[str, Any] = {"known": known, "rule": rule, "light": True, "none": none}
+        for p, estimate in enumerate(jackknife(stats.position_given_score, parts, arm.unit_names, **how)):
+            rows.append(Row("position_given_score", estimate, {"score": name, "position": p + 1}, counts={"n": n}))
     level = simultaneous([row.estimate for row in rows if row.estimate.units >= MIN_RESAMPLED])
     table = np.array([row.value for row in rows]).reshape(len(arm.names), arm.positions)
     return table, [replace(row, level=level) for row in rows]
