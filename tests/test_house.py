@@ -16,7 +16,7 @@ BUDGETS = {
     "model": 1_100,
     "stats": 2_300,
     "core": 2_350,
-    "topics": 2_750,
+    "topics": 2_680,
     "sinks": 2_750,
     "study": 2_450,
     "judges": 2_700,
