@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=BaseModel)
 Uploaded = TypeVar("Uploaded")
-MOST_READ = 60
 
 
 def made(model: type[P], values: Mapping[str, Any]) -> P:
@@ -86,7 +85,7 @@ class Draft:
     uploads: Uploads = field(default_factory=Uploads)
     unconfirmed: set[int] = field(default_factory=set)
     problems: dict[int, str] = field(default_factory=dict)
-    _read: dict[str, Any] = field(default_factory=dict)
+    _read: dict[str, tuple[str, Any]] = field(default_factory=dict)
     _planned: tuple[str, Plan, Estimate] | None = None
 
     def change(self, **parts: Any) -> None:
@@ -108,6 +107,9 @@ class Draft:
     def remove_data(self, number: int) -> None:
         self.change(data=self.study.data[:number] + self.study.data[number + 1 :])
         self.unconfirmed = {k - (k > number) for k in self.unconfirmed if k != number}
+        named = {name for part in self.study.data for name in (part.file, *part.files)}
+        self.uploads.tables = {name: table for name, table in self.uploads.tables.items() if name in named}
+        self._read.clear()
 
     def checked(self) -> Study:
         """The study as a file could hold it. Raises LabError in words for what its models refuse."""
@@ -120,16 +122,16 @@ class Draft:
         study, code = self.study, number or 0
         if number is None or not study.data:
             study = study.model_copy(update={"data": (DataPart(sample=True),)})
-        read: Rubric = self._made("rubric", study.data[code], lambda: rubric_of_part(study, code, self.uploads))
+        part = study.data[code]
+        read: Rubric = self._made(f"rubric {number}", part, lambda: rubric_of_part(study, code, self.uploads))
         return read
 
     def dataset(self, number: int = 0) -> DataSet:
         """The items of a data set. Raises LabError where its file is not here or not as the study says."""
         part, rubric = self.study.data[number], self.rubric(number)
         drafts = not {*SEVERAL}.isdisjoint(self.study.design.axes)
-        read: DataSet = self._made(
-            f"data {rubric.id}", part, lambda: dataset_of(part, self.uploads, rubric, drafts=drafts)
-        )
+        make = lambda: dataset_of(part, self.uploads, rubric, drafts=drafts)  # noqa: E731
+        read: DataSet = self._made(f"data {number}", part, make, rubric.id)
         return read
 
     def missing_rubrics(self) -> list[str]:
@@ -147,19 +149,16 @@ class Draft:
         except LabError:
             return False
 
-    def _made(self, what: str, part: DataPart, make: Callable[[], Any]) -> Any:
+    def _made(self, what: str, part: DataPart, make: Callable[[], Any], by: str = "") -> Any:
         """What is read of files, made once for each state of what decides it. Nothing is fetched but by its button."""
-        tables = self.study.model_dump_json(include={"rubric", "rubrics"})
-        design = self.study.design
-        key = f"{what} {self.uploads.version} {part.model_dump_json()} {tables} {design.axes} {design.vary.wording}"
-        if key not in self._read:
-            if len(self._read) >= MOST_READ:
-                self._read.clear()
+        tables, design = self.study.model_dump_json(include={"rubric", "rubrics"}), self.study.design
+        key = f"{by} {self.uploads.version} {part.model_dump_json()} {tables} {design.axes} {design.vary.wording}"
+        if self._read.get(what, ("", None))[0] != key:
             about = sources()[part.published] if part.published and not part.files else None
             if about is not None and not all(file.here() for file in about.files):
                 raise LabError(f"{about.title} is not on this machine yet: fetch it, or upload your copy, in step 1.")
-            self._read[key] = make()
-        return self._read[key]
+            self._read[what] = key, make()
+        return self._read[what][1]
 
     def plan(self) -> tuple[Plan, Estimate]:
         """The calls that a launch would make, what they take and can find; once for each state of the draft.
