@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import re
@@ -21,6 +22,9 @@ from rubriclab.model.text import LabError, shorten
 
 SCHEMA = 1
 MEMORY = ":memory:"
+CLOSE_SECONDS = 5.0
+HEADERS = 3 * 4_096
+"""Bytes that DuckDB writes into every file when it makes it."""
 
 # Version 1. A later version adds tables or columns, and opens older files by adding what they lack. Files of earlier
 # labs may have more, so every INSERT names its columns.
@@ -82,6 +86,11 @@ class Database:
         self.read_only = read_only or not (self._new or _writable(Path(path)))
         if self._new and read_only:
             raise LabError(f"There is no store {path}. Check the name.")
+        if self._new and Path(f"{path}.wal").exists():
+            raise LabError(
+                f"{path}.wal is the log of a store whose own file {path} is gone; a new store would overwrite what it "
+                "holds. Put that file back, move the log away, or choose another store with --store."
+            )
         with in_words(path):
             if self._new:
                 self._db = _connect(MEMORY)
@@ -215,10 +224,30 @@ class Database:
                 return
             for name in [name for name, database in _opened.items() if database is self]:
                 del _opened[name]
-        with self._lock, suppress(duckdb.Error):
+        self._shut()
+
+    def _shut(self) -> None:
+        """The file let go of, its log taken in; a commit under way is waited for, but not for ever."""
+        waited = self._lock.acquire(timeout=CLOSE_SECONDS)
+        with suppress(duckdb.Error):
             if self._identity is not None and _identity(self.path) != self._identity:
                 self._db.execute("PRAGMA disable_checkpoint_on_shutdown")
             self._db.close()
+        if waited:
+            self._lock.release()
+
+
+@atexit.register
+def close_all() -> None:
+    """At interpreter exit: what is still open, as in a notebook or a thread that goes on, is closed like any other.
+
+    DuckDB's binding reports connections that outlive the interpreter as “leaked”, and their log would stay beside the
+    file.
+    """
+    for database in tuple(_opened.values()):
+        database._shut()
+        del database._db
+    _opened.clear()
 
 
 def open_database(path: str | Path, *, read_only: bool = False) -> Database:
@@ -338,8 +367,9 @@ def _writable(path: Path) -> bool:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
+    """Which file has the name; None where there is none, or one that was emptied."""
     try:
         status = Path(path).stat()
     except OSError:
         return None
-    return status.st_dev, status.st_ino
+    return (status.st_dev, status.st_ino) if status.st_size >= HEADERS else None

@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -235,10 +235,12 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     text.write_text("hello")
     with pytest.raises(LabError, match="no store"):
         Store.open(tmp_path / "none.duckdb", read_only=True)
+    (tmp_path / "gone.duckdb.wal").write_bytes(b"a log")
     for path, words in (
         (newer, "newer rubriclab"),
         (foreign, "another program"),
         (text, "not a store"),
+        (tmp_path / "gone.duckdb", "a store whose own file .* is gone"),
         (tmp_path, "folder or a device"),
         ("s3://bucket/lab.duckdb", "on this computer"),
         ("", "on this computer"),
@@ -284,12 +286,15 @@ def test_a_run_without_judgments_is_a_table_too(store: Store) -> None:
     assert Store.save_copy(store.path, Path(store.path).with_name("copy.duckdb")) is None
 
 
-def test_a_file_removed_while_open_is_told_and_its_content_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lose", [Path.unlink, lambda path: os.truncate(path, 0)])
+def test_a_file_removed_or_emptied_while_open_is_told_and_its_content_kept(
+    tmp_path: Path, lose: Callable[[Path], None]
+) -> None:
     path = tmp_path / "lab.duckdb"
     with Store.open(path) as store:
         run = new_run(store)
         writer = store.writer(run)
-        path.unlink()
+        lose(path)
         writer.add(judgment(1))
         with pytest.raises(LabError, match="removed or replaced") as fault:
             writer.flush()
@@ -297,7 +302,7 @@ def test_a_file_removed_while_open_is_told_and_its_content_kept(tmp_path: Path) 
         store.set_state(run, "paused")
     (rescued,) = tmp_path.glob("*.rescued-*.duckdb")
     assert str(rescued) in str(fault.value)
-    assert not path.exists()
+    path.unlink(missing_ok=True)
     with Store.open(rescued) as kept:
         assert (kept.run(run).state, kept.run(run).done) == ("paused", 1)
 
@@ -321,6 +326,15 @@ def killed_writer(path: Path, then: str = "") -> str:
     done = subprocess.run([sys.executable, "-c", code, path], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_a_store_that_a_thread_still_holds_is_closed_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "lab.duckdb"
+    held = f"{KILLED}import threading, time\nthreading.Thread(target=lambda: store.runs() and time.sleep(60), daemon=True).start()"
+    code = f"{held}\ntime.sleep(0.3)"
+    done = subprocess.run([sys.executable, "-c", code, path], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")  # DuckDB 2.0.0 said “leaked 28 instances”
+    assert not Path(f"{path}.wal").exists()
 
 
 def test_a_damaged_log_is_named_and_what_stands_before_it_is_kept(
