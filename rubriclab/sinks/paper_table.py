@@ -153,18 +153,21 @@ def axes_of(findings: Findings) -> list[str]:
     return list(dict.fromkeys(["dataset", "strategy", *factors, *parts]))
 
 
-def _rest(findings: Findings, row: Row, across: str, *named: str) -> str:
-    """What a row is about beside the columns and the parts that are named: “score=5,position=1”.
+def _rest(row: Row, *named: str) -> str:
+    """What a row is about beside the parts that are named: “score=5,position=1”."""
+    return ",".join(f"{name}={level_text(value)}" for name, value in row.of.items() if name not in named)
 
-    Where columns are levels of a factor, they say which variant a row is about.
-    """
-    columns = {across, "variant"} if across in findings.conditions[row.condition].variant else {across}
-    return ",".join(f"{name}={level_text(value)}" for name, value in row.of.items() if name not in columns | {*named})
+
+def _by_columns(findings: Findings, rows: Sequence[Row], across: str) -> tuple[str, ...]:
+    """What of the rows their columns say: ``across``; the variant, where columns are a factor and all rows have one."""
+    of_factor = any(across in findings.conditions[row.condition].variant for row in rows)
+    return (across, "variant") if of_factor and all("variant" in row.of for row in rows) else (across,)
 
 
 def numbers_of(findings: Findings, measure: str, across: str) -> list[str]:
     """The numbers of a measure that a table with columns ``across`` can be about: “position=1”; empty where there is one."""
-    rests = dict.fromkeys(_rest(findings, row, across) for row in findings.select(measure))
+    rows = findings.select(measure)
+    rests = dict.fromkeys(_rest(row, *_by_columns(findings, rows, across)) for row in rows)
     return [] if "" in rests else list(rests)
 
 
@@ -183,11 +186,12 @@ def _rows(findings: Findings, text: str, across: str) -> list[Row]:
     )
     named = {str(name).strip(): value.strip() for name, value in pairs}
     rows = [row for row in rows if all(level_text(row.of.get(name, "")) == value for name, value in named.items())]
-    rests = {_rest(findings, row, across, *named) for row in rows}
+    named_too = (*_by_columns(findings, rows, across), *named)
+    rests = {_rest(row, *named_too) for row in rows}
     if "" not in rests and len(rests) != 1:
         parts = "; ".join(numbers_of(findings, measure, across)[:12]) or "no others"
         raise LabError(f"Say which number of {measure} is meant, as {measure}:NAME=VALUE; there are {parts}.")
-    rows = [row for row in rows if "" not in rests or not _rest(findings, row, across, *named)]
+    rows = [row for row in rows if "" not in rests or not _rest(row, *named_too)]
     return [row for row in rows if across in row.of] or rows
 
 

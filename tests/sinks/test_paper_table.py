@@ -102,6 +102,13 @@ def test_levels_of_a_factor_are_columns_in_order_and_lines_of_other_factors_are_
     rows = [number_row("cramers_v", code, value) for code, value in enumerate((0.1, 0.3, 0.2, 0.9))]
     by_temperature = paper_table(rows_only(conditions, rows), "cramers_v", across="temperature")
     assert by_temperature.columns == ("0", "0.5", "1")  # levels are not averaged
+    # A shift from the default says its level; a variant's verdict does not take the cell of the orders' own.
+    shifts = [number_row("variant_shift", k, 0.1 * k, variant=f"temperature = {k / 2:g}") for k in (1, 2)]
+    assert paper_table(rows_only(conditions, shifts), "variant_shift", across="temperature").columns == ("0.5", "1")
+    own = [number_row("moves_mean", code, 0.1) for code in range(3)]
+    form = number_row("moves_mean", 1, 0.9, variant="temperature = 1")
+    by_order = paper_table(rows_only(conditions, [*own, form]), "moves_mean", across="temperature")
+    assert {cell.value for _, cells in by_order.lines for cell in cells if cell} == {0.1}
     assert [cell.value for cell in by_temperature.lines[0][1] if cell] == [0.1, 0.2, 0.3]
     assert len(by_temperature.lines) == 1
     by_labels = paper_table(rows_only(conditions, rows), "cramers_v", across="ids")
