@@ -21,8 +21,8 @@ from tests.tables import balanced_orders, choose, options
 MEASURED = """
 Of very many items neighbouring pairs of orders alone used to be compared, which gives other odds than all pairs do wherever
 the model is not the truth: the truth of .87 to .90 of neighbours and of what stands below was that other number. Pairs are drawn by
-item now: odds of 10,000 items are within .02 of those of 1,000 (.07 before), and 600 studies a cell of 30 and 100 items (seed
-77; mixed logit, and ordinal with a skewed trait and one call in ten for the first position) held positions in .922 to .967,
+item now: odds of 10,000 items are within .02 of those of 1,000 (.07 before), and 600 studies a cell of 30 and 100 items (300 in one of
+the eight; seed 77; mixed logit, and ordinal with a skewed trait and one call in ten for the first position) held positions in .922 to .967,
 neighbours in .928 to .967. Dependability in one order: 300 studies a cell (seed 6), five judges with and without an effect of
 the order, 30 / 100 items, 1 to 20 calls .920 to .987 / .940 to .980, in several orders .937 to .970 / .940 to .973; below, the
 rule before it, which had no interval in 0 to 40 % of the studies and .876 of the others (one order, 20 calls, 30 items).

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rubriclab.core.estimate import Estimate, jackknife, missing, plain, ratio, share, simultaneous
+from rubriclab.core.estimate import Estimate, jackknife, missing, plain, ratio, share, simultaneous, weighted
 from rubriclab.core.intervals import Opaque, Reach, Student, Wilson
 from rubriclab.stats.position import v_interval
 from rubriclab.stats.resample import hall
@@ -166,3 +166,14 @@ EVEN = np.full(4, 0.25)
 def test_fewer_units_than_the_rule_needs_have_no_interval(rule, fewest: int, interval: tuple[float, float]) -> None:
     assert Estimate(0.0, np.zeros(fewest), UNITS[:fewest], rule).interval() == interval
     assert np.isnan(Estimate(0.0, np.zeros(fewest - 1), UNITS[: fewest - 1], rule).interval()).all()
+
+
+def test_ends_of_a_sum_of_shares_are_made_of_theirs() -> None:
+    """3 of 20 lists won, none lost, the others 1/4 each: the lower end also reaches for those that could have been lost."""
+    won = share(np.repeat([1.0, 0.0], [3, 17]), np.ones(20), UNITS[:20])
+    lost = share(np.zeros(20), np.ones(20), UNITS[:20])
+    made = weighted(0.25, [(0.75, won), (-0.25, lost)])
+    assert made.value == pytest.approx(0.25 + 0.75 * 0.15)
+    below, above = 0.75 * (0.15 - won.interval()[0]), 0.25 * lost.interval()[1]
+    assert made.interval()[0] == pytest.approx(made.value - np.hypot(below, above))
+    assert made.interval()[1] == pytest.approx(made.value + 0.75 * (won.interval()[1] - 0.15))
