@@ -30,7 +30,8 @@ def balanced(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
 
     Two options have two distinct orders.
     """
-    return list(dict.fromkeys([*rotations(options), *rotations(options[::-1])]))
+    lines = tuple(options), tuple(options)[::-1]
+    return list(dict.fromkeys(line[shift:] + line[:shift] for line in lines for shift in range(len(line))))
 
 
 def williams(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
