@@ -17,7 +17,7 @@ BUDGETS = {
     "stats": 2_300,
     "core": 2_350,
     "topics": 2_680,
-    "sinks": 2_750,
+    "sinks": 2_760,
     "study": 2_450,
     "judges": 2_420,
     "runs": 1_500,
