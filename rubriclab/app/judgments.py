@@ -117,15 +117,9 @@ def _call(run: Run, arm: Arm, call: int) -> None:
         title += f" · {facts['status']}"
     st.markdown(title)
     view = st.segmented_control(
-        "View",
-        VIEWS,
-        default=VIEWS[-1],
-        key="view",
-        bind="query-params",
-        label_visibility="collapsed",
-        required=True,
+        "View", VIEWS, default=VIEWS[-1], key="view", bind="query-params", label_visibility="collapsed", required=True,
         wrap=True,
-    )
+    )  # fmt: skip
     if view == "Reply":
         _reply(facts)
     elif view == "Prompt as sent":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
@@ -95,13 +96,13 @@ def run_choice() -> RunInfo | None:
 
     A name that no run has, however strange, counts as none. None: there is neither a run nor an example.
     """
-    runs = listed()
-    wanted = st.query_params.get("run", "")
-    chosen = [info for info in runs if wanted and (info.id == wanted or info.name == wanted)]
-    if not chosen and len(wanted) >= 4:
-        chosen = [info for info in runs if info.id.startswith(wanted)]
-    finished = [info for info in runs if info.state == "finished"]
-    return next(iter([*chosen[:1], *finished, *runs]), None)
+    wanted, runs = st.query_params.get("run", ""), listed()
+    for opened in (store(), examples()) if wanted else ():
+        with suppress(LabError):
+            named = opened.run(wanted)
+            if named.done:
+                return named
+    return next(iter([*(info for info in runs if info.state == "finished"), *runs]), None)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
