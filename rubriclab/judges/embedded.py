@@ -53,8 +53,8 @@ class Options(BaseModel):
 
     path: str | None = None
     sha256: str = ""
-    context: int = Field(CONTEXT_TOKENS, ge=1)
-    threads: int = Field(BATCH_THREADS, ge=1)
+    context: int = Field(CONTEXT_TOKENS, ge=1, le=131_072)  # 10^9 kept llama.cpp busy for minutes
+    threads: int = Field(BATCH_THREADS, ge=1, le=256)
     prefill: Any = None
 
 

@@ -94,17 +94,13 @@ class Fault:
     message: str
     retry_after: float | None = None
 
-    @property
-    def retryable(self) -> bool:
-        return FAULTS[self.kind].retryable
-
     def reply(self, seconds: float) -> Reply:
         return Reply(
             finish="error",
             seconds=seconds,
             error=self.message,
             kind=self.kind,
-            retryable=self.retryable,
+            retryable=FAULTS[self.kind].retryable,
             retry_after=self.retry_after,
         )
 

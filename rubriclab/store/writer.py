@@ -161,16 +161,16 @@ class RunWriter:
 
 def orderings_columns(run: int, first: int, orderings: Sequence[Ordering]) -> dict[str, Any]:
     """Rows of the table ``orderings``, numbered from ``first``."""
+
+    def listed(parts: Sequence[int | str]) -> str:
+        return json.dumps([storable(part) if isinstance(part, str) else part for part in parts])
+
     return {
         "run": [run] * len(orderings),
         "ordering": list(range(first, first + len(orderings))),
-        "shown": [json.dumps([_plain(part) for part in ordering.shown]) for ordering in orderings],
-        "labels": [json.dumps([_plain(part) for part in ordering.labels]) for ordering in orderings],
+        "shown": [listed(ordering.shown) for ordering in orderings],
+        "labels": [listed(ordering.labels) for ordering in orderings],
     }
-
-
-def _plain(part: Any) -> Any:
-    return storable(part) if isinstance(part, str) else part
 
 
 def _call_rows(run: int, first: int, batch: Sequence[Judgment], final: list[bool], moment: datetime) -> pa.Table:

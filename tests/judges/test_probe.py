@@ -124,6 +124,7 @@ async def test_every_kind_opens_answers_and_closes() -> None:
         ({"paht": "x"}, "Option “paht” of the embedded judge “e”.*path, sha256"),
         ({"context": 0}, "Option “context” .* is 0: .*greater than or equal to 1"),
         ({"threads": True}, "valid integer"),
+        ({"context": 10**9}, "less than or equal to 131072"),
         ({"path": "/no/such.gguf"}, "No such file"),
     ],
 )

@@ -155,6 +155,6 @@ def test_what_is_no_answer_has_a_name(body: bytes, kind: str) -> None:
 
 def test_the_answer_of_another_model_is_none() -> None:
     fault = refused(completion("4", model="gpt-other"), is_meant=lambda name: name == "test-model")
-    assert (fault.kind, fault.retryable) == ("wrong_model", False)
+    assert (fault.kind, fault.reply(0.0).retryable) == ("wrong_model", False)
     assert "gpt-other" in fault.message
     assert read(completion("4", model=None), is_meant=lambda _: False).text == "4"  # type: ignore[arg-type]
