@@ -145,8 +145,11 @@ class VaryPart(Part):
             seen = [look_alike(level) if isinstance(level, str) else repr(level) for level in levels]
             if len(set(seen)) < len(seen):
                 raise ValueError(f"{name} has a level twice, or two that look alike: {shorten(str(list(levels)), 100)}")
-            if name.removeprefix("extra.").split(".")[0] in RESERVED and name.startswith("extra."):
+            parts = name.split(".")[1:]
+            if parts and parts[0] in RESERVED:
                 raise ValueError(f"{name} is a field that the lab fills in itself; vary another one")
+            if "" in parts or any(other.startswith(f"{name}.") for other in self.factors()):
+                raise ValueError(f"{name} names no field of its own; expected as extra.min_p or extra.a.b, each once")
         sizes = [len(levels) for levels in self.factors().values()]
         settings = math.prod(sizes) if self.crossed else sum(sizes) - len(sizes) + 1
         if settings > MOST_VARIANTS:

@@ -198,7 +198,7 @@ def test_fewest_units_for_equivalence() -> None:
     """ln .05 / ln(1 - 2 smallest / reach), rounded up: n = 2, a tenth of a step of 1 point: ln .05 / ln .8 = 13.4."""
     assert [units_needed(0.1, n - 1) for n in (2, 3, 5, 7, 10)] == [14, 29, 59, 89, 134]
     assert [units_needed(0.05, 1 - 1 / n) for n in (2, 5)] == [14, 23]
-    assert units_needed(0.05, 1.0) == 29
+    assert [units_needed(0.05, 1.0), units_needed(0.1, 16 / 3), units_needed(0.25, 16 / 3)] == [29, 79, 31]
 
 
 def shuffled(answers: Answers, seed: int = 3) -> Answers:

@@ -7,7 +7,6 @@ import math
 import pytest
 from scipy.stats import t as student
 
-from rubriclab.core.verdict import units_needed
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.runs.estimate import calls_per_second, estimate
@@ -87,23 +86,6 @@ def test_criteria_in_one_call() -> None:
     assert (made.calls, made.answers, made.groups) == (120, 10, 10)
     assert made.tokens_out == 120 * 21
     assert made.smallest is not None
-
-
-@pytest.mark.parametrize(
-    ("smallest", "reach", "units"),
-    [
-        # verdicts, sections 3 and 10: positions 14 and 23 for n = 2 and 5, single scores 29; a mean at a tenth of a
-        # step in two orders of n = 2, 3, 5, 7, 10: 14, 29, 59, 89, 134.
-        (0.05, 1 / 2, 14),
-        (0.05, 4 / 5, 23),
-        (0.05, 1.0, 29),
-        *((0.1, n - 1.0, units) for n, units in ((2, 14), (3, 29), (5, 59), (7, 89), (10, 134))),
-        (0.1, 16 / 3, 79),
-        (0.25, 16 / 3, 31),
-    ],
-)
-def test_groups_from_which_no_can_be_said(smallest: float, reach: float, units: int) -> None:
-    assert units_needed(smallest, reach) == units
 
 
 def test_the_document_is_json_and_says_the_same() -> None:

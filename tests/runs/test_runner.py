@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import threading
 import time
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +23,7 @@ from rubriclab.store import writer
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
 from tests.runs.kit import WAIT, Scripted, ScriptedJudge, ended, failed, use
-from tests.study.kit import API, criterion, small_plan
+from tests.study.kit import API, EMBEDDED, criterion, small_plan
 
 OTHER = API.model_copy(update={"name": "other"})
 
@@ -114,6 +117,25 @@ def test_a_limit_of_calls_stops_exactly(store: Store, scripted: Scripted) -> Non
     assert "the limit of 37 calls" in end.reason
     assert ended(Run(store, small_plan(5))).state == "finished"
     assert set(judge.asked.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    "limit", [{"max_calls": 0}, {"max_calls": -1}, {"max_money": 0.0}, {"max_money": float("nan")}]
+)
+def test_a_limit_that_is_none_leaves_nothing(store: Store, scripted: Scripted, limit: dict[str, Any]) -> None:
+    scripted()
+    with pytest.raises(LabError, match=r"The limit of (calls|money) is .*; expected more than 0"):
+        Run(store, small_plan(), **limit)
+    assert store.runs() == []
+
+
+def test_a_model_that_is_no_file_leaves_nothing(store: Store, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, tmp_path / "none", "/dev/zero", "/etc/passwd"):
+        own = EMBEDDED.model_copy(update={"options": {"path": str(path)}})
+        with pytest.raises(LabError, match="Give the path of a GGUF file"):
+            Run(store, small_plan(judges=(own,)))
+    assert store.runs() == []
 
 
 def test_a_limit_of_money(store: Store, scripted: Scripted) -> None:

@@ -222,6 +222,8 @@ HEAD = "[[data]]\nsample = true\n[design.vary]\n"
         ("extra.messages = [1, 2]", "extra.messages is a field that the lab fills in itself"),
         ('"extra.model" = ["a", "b"]', "extra.model is a field that the lab fills in itself"),
         ("extra = 3", "vary.extra"),
+        ('"extra." = [1, 2]', "extra. names no field of its own"),
+        ('"extra.a" = [1, 2]\n"extra.a.b" = [1, 2]', "extra.a names no field of its own"),
         ("extra.min_p = [0.1, nan]", "vary.extra.min_p.1"),
         ("extra.a.b = [[1], [2]]", "vary.extra"),
         ("crossed = true\n" + "\n".join(f"extra.f{k} = [1, 2, 3]" for k in range(5)), "243 combinations; at most 200"),
