@@ -140,11 +140,6 @@ class Run(Session[RunSnapshot]):
 
     # ------------------------------------------------------------ the run's own thread
 
-    def _begin(self) -> None:
-        self._writer = self.store.writer(self.id)
-        self._writer.flush()  # what an earlier session could not commit
-        self._count_kept()
-
     def _finish(self, ended: tuple[str, str]) -> tuple[str, str]:
         if self._writer is None:  # another session has the run, and says how it goes
             return ended
@@ -181,6 +176,9 @@ class Run(Session[RunSnapshot]):
         return "finished", ""
 
     async def _work(self) -> None:
+        self._writer = self.store.writer(self.id)
+        self._writer.flush()  # what an earlier session could not commit
+        self._count_kept()
         done = self.store.final_keys(self.id, retry_failed=self._retry_failed)
         async with asyncio.TaskGroup() as group:
             for settings in self.plan.study.judges:

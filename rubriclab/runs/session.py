@@ -61,9 +61,6 @@ class Session(Generic[S]):
     async def _work(self) -> None:
         raise NotImplementedError
 
-    def _begin(self) -> None:
-        """In the thread, before anything is asked."""
-
     def _finish(self, ended: tuple[str, str]) -> tuple[str, str]:
         """(state, reason) at the end, from what it ended as; kept where that is to be kept."""
         return ended
@@ -118,7 +115,6 @@ class Session(Generic[S]):
 
     def _main(self) -> None:
         try:
-            self._begin()
             asyncio.run(self._looped())
             ended = self._outcome()
         except BaseException as fault:  # ours must end as a reason on the page, not in a log
