@@ -1,19 +1,22 @@
-"""Verdicts of odd tables: they say why nothing can be said, and never raise or warn."""
+"""Verdicts of odd tables: why nothing can be said, never an error; which arms answer, what a call of several criteria is."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from rubriclab.core import gate as gates
-from rubriclab.core.answers import Answers, cells, is_full, line, turn
+from rubriclab.core.answers import Answers, cells, from_arms, is_full, line, turn
+from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import REASONS
-from rubriclab.core.verdict import QUESTIONS, decide
+from rubriclab.core.verdict import QUESTIONS, decide, verdicts
+from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.orders import balanced
 from rubriclab.model.study import Smallest
-from tests.tables import choices
+from tests.tables import choices, criteria, options
 
 SMALLEST = Smallest()
 B3 = np.array(balanced((0, 1, 2)))
@@ -53,11 +56,11 @@ CASES: dict[str, tuple[Answers, str]] = {
     "two units": (choices(RNG.integers(0, 5, (30, 10)), np.arange(10), B5, unit=np.arange(30) % 2), "too_few_units"),
     "one score on the scale": (choices(np.zeros((9, 2)), [0, 0], [[0]]), "no_orders"),
 }  # fmt: skip
-for criteria, why in ((1, "no_orders"), (2, ""), (3, ""), (10, "")):
-    shown = np.array(balanced(range(criteria)))
-    scores = RNG.integers(0, 5, (20, len(shown), criteria)).astype(float)
+for n, why in ((1, "no_orders"), (2, ""), (3, ""), (10, "")):
+    shown = np.array(balanced(range(n)))
+    scores = RNG.integers(0, 5, (20, len(shown), n)).astype(float)
     scores[3, 0, 0] = np.nan
-    CASES[f"{criteria} criteria"] = (choices(scores, np.arange(len(shown)), shown, points=np.arange(1.0, 6)), why)
+    CASES[f"{n} criteria"] = (choices(scores, np.arange(len(shown)), shown, points=np.arange(1.0, 6)), why)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -130,3 +133,73 @@ def test_directions() -> None:
     assert turn(np.array([[0, 1, 2, 3], [0, 2, 1, 3]])).tolist() == [1, 0]
     assert is_full(B5)
     assert not is_full(B5[:6])
+
+
+# -------------------------------------------------------------------------------------------- from arms to verdicts
+ORDERS = B3 + 1
+
+
+def several(strategies: list[tuple[str, list[int], bool]], items: int = 10) -> JudgmentTable:
+    """Each strategy, (name, orders, drawn), is a condition: the score is what stands first in every second item, else 2."""
+    order = [k for _, orders, _ in strategies for k in orders]
+    table = options(np.where(np.arange(items)[:, None] % 2, ORDERS[order, 0], 2), ORDERS, order)
+    condition = [code for code, (_, orders, _) in enumerate(strategies) for _ in orders]
+    conditions = tuple(replace(table.conditions[0], strategy=name, drawn=drawn) for name, _, drawn in strategies)
+    return replace(table, conditions=conditions, rows=table.rows.assign(condition=condition * items))
+
+
+def test_arms_give_the_same_as_a_table_of_codes() -> None:
+    run = Judgments(several([("balanced", list(range(6)), False), ("fixed", [0, 0], False)]))
+    order = np.r_[np.arange(6), 0, 0]
+    score = np.where(np.arange(10)[:, None] % 2, ORDERS[order, 0] - 1, 1)
+    expected = decide(choices(score, order, ORDERS - 1), SMALLEST)
+    found = verdicts(run.arms, SMALLEST)
+    assert repr(replace(found, condition=0)) == repr(expected)
+    assert (found.condition, found.units) == (0, 10)
+
+
+@pytest.mark.parametrize(
+    ("strategies", "orders", "condition"),
+    [
+        # A balanced set answers; the custom order 2 1 3 is not of it, the default order adds to its cell.
+        ([("custom", [5, 2], False), ("balanced", [0, 1, 2, 3, 4, 5], False)], 6, 1),
+        # Three rotations are a full set, each option once at each position: the orders outside it are left out.
+        ([("balanced", [0, 1, 2], False), ("custom", [3, 4], False)], 3, 0),
+        # Orders drawn for each item stand aside where a design shows two orders, and answer where none does.
+        ([("random", [1, 2, 4], True), ("fixed", [0], False), ("descending", [3], False)], 2, 1),
+        ([("fixed", [0], False), ("random", [1, 2, 4], True)], 3, 1),
+        # Half a set: all that was asked answers.
+        ([("custom", [0, 1, 3], False), ("fixed", [2], False)], 4, 0),
+    ],
+)
+def test_which_arms_answer(strategies: list[tuple[str, list[int], bool]], orders: int, condition: int) -> None:
+    answers = from_arms(Judgments(several(strategies)).arms)
+    assert set(cells(answers).by_item(np.ones(len(cells(answers).item)))) == {orders}
+    assert answers.condition == condition
+
+
+def test_a_call_of_criteria_is_one_answer() -> None:
+    """Two criteria, both orders: the first shown gets 4, the other 2, in eight texts; in four both get 3. A call of a
+    thirteenth text lost a criterion and counts as unparsed.
+
+    Lean of position 1: criterion 1 gets 4 there and 3 on average, as does criterion 2: +1 in 8 of 12 texts, 0 in 4: 2/3
+    points. Both criteria are scored otherwise in the other order in 8 of 12 texts: flips 2/3.
+    """
+    table = criteria([[[4, 2], [2, 4]]] * 8 + [[[3, 3], [3, 3]]] * 4 + [[[4, 2], [2, np.nan]]], [[0, 1], [1, 0]])
+    run = Judgments(table)
+    answers = from_arms(run.arms)
+    assert (len(answers.code), answers.parsed.sum()) == (26, 25)
+    found = verdicts(run.arms, SMALLEST)
+    assert (found.items, found.units) == (12, 12)
+    positions = found.questions["positions"]
+    assert positions.more["leans"] == pytest.approx([2 / 3, -2 / 3])
+    assert (positions.smallest, positions.verdict) == (0.25, "effect")
+    assert found.gate.p == 2 / 2**8
+    assert found.questions["mean"].value == 0, "the mean over both criteria is 3 in either order"
+    assert found.questions["single"].more["flips"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("table", [options(np.zeros((3, 0)), ORDERS), criteria(np.zeros((3, 0, 2)), [[0, 1], [1, 0]])])
+def test_a_condition_without_judgments(table: JudgmentTable) -> None:
+    found = verdicts(Judgments(table).arms, SMALLEST)
+    assert {answer.why for answer in found.questions.values()} == {"nothing_parsed"}

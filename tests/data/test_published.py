@@ -18,7 +18,6 @@ from aiohttp import web
 from rubriclab.data import published as module
 from rubriclab.data.published import PublicFile, cache_folder, fetched, published, sources
 from rubriclab.data.published_readers import READERS
-from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import read_table
 from rubriclab.model.data import DataSet, Rubric, preference
 from rubriclab.model.study import PublishedName
@@ -165,28 +164,6 @@ def test_llm_rubric_has_one_person_a_conversation(tmp_path: Path) -> None:
     assert dataset.items[0].response == "User: Why?\n\nAssistant: So."
     assert [criterion.name for criterion in rubric.criteria] == ["Q0"]
     assert len([item for item in dataset.items if item.criterion == "Q0"]) == 223
-
-
-@pytest.mark.parametrize("judge", ["ChatGPT", "Falcon"])
-def test_llmbar_results_are_pairs_with_a_gold_winner(judge: str) -> None:
-    """The authors' own statistics: right in each order, right in both, the same in both."""
-    made = read_judgments(read_table(shared(f"llmbar/Natural.{judge}.Vanilla.result.json.gz")))
-    (condition,) = made.conditions
-    assert (condition.reorder, condition.judge, condition.strategy) == ("pairs", f"Natural.{judge}.Vanilla", "balanced")
-    gold = np.array([ratings["gold"] for ratings in made.items["ratings"]])[made.rows["item"]]
-    first_shown = np.array([ordering.shown[0] == "output_1" for ordering in made.orderings])[made.rows["ordering"]]
-    position = made.rows["position"].to_numpy()
-    winner = np.where(first_shown, position, 3 - position)  # the rank of its name: output_1, output_2
-    table = made.rows.assign(right=winner == gold, winner=winner).sort_values("item")
-    by_swap = {swap: table[first_shown[table.index] != swap] for swap in (False, True)}
-    right = {swap: rows["right"].to_numpy() for swap, rows in by_swap.items()}
-    chosen = {swap: rows["winner"].to_numpy() for swap, rows in by_swap.items()}
-    theirs = json.loads(shared(f"llmbar/Natural.{judge}.Vanilla.statistics.json").read_text("utf-8"))
-    numbers = {
-        "correct_False": right[False].sum(), "correct_True": right[True].sum(),
-        "correct_both": (right[False] & right[True]).sum(), "equal": (chosen[False] == chosen[True]).sum(),
-    }  # fmt: skip
-    assert numbers == {name: int(theirs[name].split(" /")[0]) for name in numbers}
 
 
 def test_preferences_follow_from_ratings_of_each_answer() -> None:

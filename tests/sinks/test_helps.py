@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 from rubriclab.core.topic import Findings
 from rubriclab.model.judgment import JudgmentTable
@@ -13,7 +12,7 @@ from rubriclab.sinks.answer import Answer
 from rubriclab.sinks.facts import facts_of
 from rubriclab.sinks.helps import calls_curve, helps_answer, helps_answers
 from rubriclab.sinks.text import findings_text
-from tests.tables import balanced_orders, choose, comparisons, findings, options
+from tests.tables import balanced_orders, choose, comparisons, findings, in_forms, options
 from tests.topics.people_kit import study
 
 ORDERS = balanced_orders(5)
@@ -79,12 +78,7 @@ def test_reasons_and_unfinished_runs() -> None:
 def test_forms_have_a_gate_of_their_own() -> None:
     rng, one = np.random.default_rng(2), ORDERS[:1]
     base, other = (np.clip(rng.integers(2, 4, (60, 6)) + shift, 1, 5) for shift in (0, 2))
-    first, second = options(base, one), options(other, one)
-    conditions = tuple(replace(first.conditions[0], variant={"ids": ids}) for ids in ("arabic", "letters"))
-    rows = pd.concat(
-        [first.rows, second.rows.assign(condition=1, call=second.rows["call"] + 10_000)], ignore_index=True
-    )
-    answer = said(findings(replace(first, conditions=conditions, rows=rows)))
+    answer = said(findings(in_forms({"arabic": options(base, one), "letters": options(other, one)})))
     assert words(answer)["Several forms of the prompt, averaged"] == "Helps"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from dataclasses import replace
 from functools import cache
@@ -14,9 +13,11 @@ import pandas as pd
 import pytest
 
 from rubriclab.core.topic import Findings
-from rubriclab.model.judgment import Condition, JudgmentTable, Ordering, Status
+from rubriclab.data.scores import read_judgments
+from rubriclab.data.tables import read_table
+from rubriclab.model.judgment import JudgmentTable
 from rubriclab.stats import comparison as stats
-from tests.tables import comparisons, findings, items_frame, only
+from tests.tables import comparisons, findings, only
 
 DATA = Path("/work/shared/data")
 BOTH = [[0, 1], [1, 0]]
@@ -24,30 +25,9 @@ NAN = float("nan")
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the papers' own files are beside the project, not in it")
 
 
-def shi(name: str) -> JudgmentTable:
-    """Rows judge, question_id, task, first, second, choice (A, B, C a tie, N nothing) as a run."""
-    rows = pd.read_csv(DATA / "shi" / f"mtbench_gpt-3.5-turbo-1106_{name}.csv.gz", dtype=str)
-    pair = ["|".join(sorted(names)) for names in zip(rows["first"], rows["second"], strict=True)]
-    item, ids = pd.factorize(rows["question_id"] + " " + pd.Series(pair))
-    order, shown = pd.factorize(rows["first"] + "|" + rows["second"])
-    first = np.unique(item, return_index=True)[1]
-    items = items_frame(
-        len(ids), candidate=np.array(pair)[first], task=rows["task"].iloc[first], prompt=rows["question_id"].iloc[first]
-    )
-    frame = pd.DataFrame({
-        "condition": 0, "item": item, "ordering": order, "slot": 0, "repeat": rows.get("rep", pd.Series("1")).astype(int).max(),
-        "call": np.arange(len(rows)), "status": np.where(rows["choice"] == "N", int(Status.UNPARSED), int(Status.OK)),
-        "score": NAN, "position": rows["choice"].map({"A": 1, "B": 2}).fillna(0).astype(int), "expected": NAN, "mass": NAN,
-    })  # fmt: skip
-    frame["repeat"] = rows["rep"].astype(int) if "rep" in rows else 0
-    condition = Condition("gpt-3.5-turbo-1106", "MT-Bench", "balanced", "pairs", positions=2)
-    orderings = tuple(Ordering(tuple(names.split("|")), ("A", "B")) for names in shown)
-    return JudgmentTable("shi", "Shi", (condition,), items, orderings, frame)
-
-
 @cache
 def shis(name: str) -> Findings:
-    return findings(shi(name))
+    return findings(read_judgments(read_table(DATA / "shi" / f"mtbench_gpt-3.5-turbo-1106_{name}.csv.gz")))
 
 
 @needs_data
@@ -80,14 +60,13 @@ def test_candidates_and_tasks_of_the_shared_judge() -> None:
 @needs_data
 @pytest.mark.parametrize("judge", ["ChatGPT", "Falcon"])
 def test_accuracy_against_gold_is_the_benchmarks_own(judge: str) -> None:
-    results = json.loads(gzip.decompress((DATA / "llmbar" / f"Natural.{judge}.Vanilla.result.json.gz").read_bytes()))
+    """Replies and statistics that LLMBar's authors publish: right in each order, right in both, the same in both."""
+    made = read_judgments(read_table(DATA / "llmbar" / f"Natural.{judge}.Vanilla.result.json.gz"))
+    (condition,) = made.conditions
+    assert (condition.reorder, condition.judge, condition.strategy) == ("pairs", f"Natural.{judge}.Vanilla", "balanced")
     theirs = json.loads((DATA / "llmbar" / f"Natural.{judge}.Vanilla.statistics.json").read_text("utf-8"))
-    winner = [[int(r["results"][0][f"swap = {swap}"]["winner"]) for swap in ("False", "True")] for r in results]
-    position = [[first, 3 - second] for first, second in winner]
-    ratings = [{"gold": r["label"]} for r in results]
-    names = [("output_1", "output_2")] * len(results)
-    found = findings(comparisons(position, BOTH, names=names, ratings=ratings))
     share = {key: float(text.split()[0]) / float(text.split()[2]) for key, text in theirs.items() if "/" in str(text)}
+    found = findings(made)
     assert only(found, "accuracy", order="1 2").value == share["correct_False"]
     assert only(found, "accuracy", order="2 1").value == share["correct_True"]
     assert only(found, "accuracy_all_orders").value == share["correct_both"]

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import TOPICS, Row
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.topics.protocols import AVERAGE, BEST, BEYOND, CORRECTED, FORMS, SHRUNK
-from tests.tables import balanced_orders, choose, options
+from tests.tables import balanced_orders, choose, in_forms, options
 from tests.topics.people_kit import study
 
 ORDERS = balanced_orders(5)
@@ -90,20 +89,10 @@ def test_people() -> None:
     assert one(rows, AVERAGE, "gain_pearson").counts["calls"] == 10
 
 
-def as_forms(table: JudgmentTable, other: JudgmentTable) -> JudgmentTable:
-    """The second table's first condition as a variant of the first one's."""
-    first, second = (
-        replace(part.conditions[0], variant={"ids": ids}) for part, ids in ((table, "arabic"), (other, "letters"))
-    )
-    rows = pd.concat([table.rows, other.rows.assign(condition=1, call=other.rows["call"] + 10_000)], ignore_index=True)
-    return replace(table, conditions=(first, second), rows=rows)
-
-
 @pytest.mark.papers(71)
 def test_forms() -> None:
     """Two forms without noise, 2 and 4 for every item: the mean over forms is 3, two calls in the first form are 1 off."""
-    table = as_forms(*(options(np.full((40, 2), score), ORDERS[:1]) for score in (2.0, 4.0)))
-    rows = rows_of(table)
+    rows = rows_of(in_forms({form: options(np.full((40, 2), form), ORDERS[:1]) for form in (2.0, 4.0)}))
     assert one(rows, FORMS).value == pytest.approx(1.0)
     assert one(rows, FORMS).counts["calls"] == 2
 
