@@ -14,8 +14,9 @@ import json
 import math
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
@@ -33,6 +34,7 @@ from rubriclab.model.text import LabError, count, look_alike, shorten, storable
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx", ".xlsm")
 NUMBER = re.compile(r"[+-]?(\d{1,20}([.,]\d{0,30})?|[.,]\d{1,30})")
+LINE = re.compile(r"[^\n]*\n|[^\n]+")
 SHEET_ROWS = 2**20
 """What Excel itself can hold; a row may claim any number."""
 NOT_COMPUTED = re.compile(rb"(?:</f>|<f[^>]*/>)\s*(?:<v\s*/>|<v></v>|</c>)")
@@ -51,7 +53,7 @@ OTHER_KINDS = {
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of texts. ``data``: Arrow strings, missing cells null; ``note``: what a reader should know.
+    """Columns of texts. ``data``: Arrow strings, missing cells empty; ``note``: what a reader should know.
 
     ``separator``: of delimited text; ``first_line``: the line of the first row where each row is one line of the file.
     """
@@ -73,21 +75,18 @@ class Table:
 
     def first(self, rows: int) -> list[list[str]]:
         """The first so many rows."""
-        part = self.data.slice(0, rows)
-        return [["" if cell is None else cell for cell in row.values()] for row in part.to_pylist()]
-
-    def _filled(self, name: str) -> Any:
-        self.require(name)
-        return compute.fill_null(self.data.column(name), "")
+        return [[*row.values()] for row in self.data.slice(0, rows).to_pylist()]
 
     def column(self, name: str, most: int | None = None) -> list[str]:
-        """The cells of a column (the first ``most``), missing ones empty. Raises LabError for a column that is not there."""
-        values: list[str] = self._filled(name).slice(0, most).to_pylist()
-        return values
+        """The cells of a column (the first ``most``). Raises LabError for a column that is not there."""
+        self.require(name)
+        cells: list[str] = self.data.column(name).slice(0, most).to_pylist()
+        return cells
 
     def coded(self, name: str) -> tuple[Any, list[str]]:
-        """(code of each row as an array, the distinct cells), missing cells as empty ones: for millions of rows."""
-        codes = self._filled(name).combine_chunks().dictionary_encode()
+        """(code of each row as an array, the distinct cells): for millions of rows."""
+        self.require(name)
+        codes = self.data.column(name).combine_chunks().dictionary_encode()
         return codes.indices.to_numpy(zero_copy_only=False), codes.dictionary.to_pylist()
 
     @property
@@ -138,9 +137,8 @@ def chosen_columns(table: Table, columns: Columns, roles: Collection[str]) -> di
     chosen: dict[str, Any] = {
         role: [*value] if isinstance(value, list | tuple) else str(value) for role, value in columns.items() if value
     }
-    people = {role: chosen.pop(role) for role in [*chosen] if re.fullmatch(r"human_\d+", role)}
-    if people:
-        chosen["human"] = list(people.values())
+    if people := [role for role in chosen if re.fullmatch(r"human_\d+", role)]:
+        chosen["human"] = [chosen.pop(role) for role in people]
     for role, value in chosen.items():
         if role not in roles:
             words = f"“{shorten(role)}” is no role of a column; expected one of {', '.join(sorted(roles))}."
@@ -179,17 +177,20 @@ def as_file(source: str | Path | bytes, name: str, folder: Path, most: int = lim
 
 def table_of_frame(frame: pd.DataFrame, name: str = "frame") -> Table:
     """A pandas frame as a table of texts, for notebooks. Raises LabError for columns that look alike."""
-    columns = (frame.iloc[:, k].astype(object) for k in range(frame.shape[1]))
-    return _checked(_of_values(name, [str(column) for column in frame.columns], columns))
+    rows = frame.astype(object).itertuples(index=False, name=None)
+    return _table(name, [str(column) for column in frame.columns], _texts(rows))
 
 
-def _of_values(
-    name: str, names: Sequence[str], columns: Iterable[Iterable[Any]], note: str = "", first_line: int | None = None
-) -> Table:
-    """A table of values as JSON, Excel or a frame has them."""
-    names = checked_names(name, names)
-    cells = [_array(map(_text, column)) for column in columns]
-    return Table(name, pa.Table.from_arrays(cells, names=names), note, None, first_line)
+def _table(name: str, columns: Sequence[str], rows: Iterator[Sequence[str]], note: str = "") -> Table:
+    """Rows of texts as a table, in parts of CHUNK. Raises LabError for too many."""
+    names = checked_names(name, columns)
+    parts, size = [], 0
+    while chunk := list(itertools.islice(rows, CHUNK)):
+        size += len(chunk)
+        _refuse_amount(name, size, len(names))
+        cells = [pa.array(column, pa.large_string()) for column in zip(*chunk, strict=True)]
+        parts.append(pa.Table.from_arrays(cells, names=names))
+    return _checked(Table(name, pa.concat_tables(parts) if parts else pa.table({}), note))
 
 
 def _checked(table: Table) -> Table:
@@ -197,11 +198,16 @@ def _checked(table: Table) -> Table:
     if not table.size:
         raise refusal(table.name, " has a header but no rows. Check the export.")
     for column in table.columns:
-        longest = compute.max(compute.binary_length(table.data.column(column))).as_py() or 0
+        longest = compute.max(compute.binary_length(table.data.column(column))).as_py()
         if longest > limits.MAX_CELL:
             words = f"a cell of {longest / MB:,.0f} MB; at most {limits.MAX_CELL // MB} MB are read. Shorten it."
             raise refusal(table.name, f", column “{shorten(column)}”: {words}")
     return table
+
+
+def _texts(rows: Iterable[Iterable[Any]]) -> Iterator[list[str]]:
+    """Rows of values, as JSON, Excel or a frame has them, as texts."""
+    return ([_text(cell) for cell in row] for row in rows)
 
 
 # ---- in the worker
@@ -209,23 +215,20 @@ def _checked(table: Table) -> Table:
 
 def table_task(file: str, name: str, result: str) -> dict[str, Any]:
     """Reads ``file`` and writes Arrow to ``result``; returns note, separator and first_line."""
-    plain, path = name, Path(file)
+    path, ending = Path(file), PurePath(name.lower().removesuffix(".gz")).suffix
     if name.lower().endswith(".gz"):
-        plain, path = name[:-3], _unpacked(path, name, Path(result).with_name("unpacked"))
-    ending = PurePath(plain.lower()).suffix
+        path = _unpacked(path, name, Path(result).with_name("unpacked"))
     if ending == ".parquet":
         table = _parquet(path, name)
     elif ending in (".xlsx", ".xlsm"):
         table = _excel(path, name)
     elif ending in (".json", ".jsonl", ".ndjson"):
-        text, note = _text_of(path.read_bytes(), name)
-        table = _json(text, name, ending == ".json", note)
-    elif ending in (".csv", ".tsv", ".txt"):
+        table = _json(path.read_bytes(), name, ending == ".json")
+    elif ending in ENDINGS:
         table = delimited(path.read_bytes(), name, "\t" if ending == ".tsv" else None)
     else:
         known = f"Use one of {', '.join(ENDINGS)}, each also with .gz."
         raise refusal(name, f" ends in “{shorten(ending)}”, which is no known kind of table. {known}")
-    table = _checked(table)
     with pa.OSFile(result, "wb") as sink, pa.ipc.new_stream(sink, table.data.schema) as writer:
         writer.write_table(table.data)
     return {"note": table.note, "separator": table.separator, "first_line": table.first_line}
@@ -256,22 +259,21 @@ def _text_of(content: bytes, name: str) -> tuple[str, str]:
         except UnicodeDecodeError as fault:
             raise refusal(name, f" is no whole UTF-16 (byte {fault.start:,}). Save it as UTF-8.") from None
     if b"\0" in content:
-        line = content.count(b"\n", 0, content.index(b"\0")) + 1
-        raise refusal(name, f", line {line:,}: a NUL byte, which no text holds. Save it as UTF-8.")
-    try:
-        return content.decode("utf-8-sig"), ""
-    except UnicodeDecodeError as fault:
-        line = content.count(b"\n", 0, fault.start) + 1
-    try:
-        note = f"Line {line:,} is not UTF-8: read as Windows-1252. Check accents and quotes."
-        return content.decode("cp1252"), note
-    except UnicodeDecodeError as fault:
-        line = content.count(b"\n", 0, fault.start) + 1
-        raise refusal(name, f", line {line:,}: neither UTF-8 nor Windows-1252. Save it as UTF-8.") from None
+        raise refusal(
+            name, f", line {_line_of(content, content.index(0))}: a NUL byte, which no text holds. Save it as UTF-8."
+        )
+    note = ""
+    for encoding in ("utf-8-sig", "cp1252"):
+        try:
+            return content.decode(encoding), note
+        except UnicodeDecodeError as fault:
+            line = _line_of(content, fault.start)
+            note = f"Line {line} is not UTF-8: read as Windows-1252. Check accents and quotes."
+    raise refusal(name, f", line {line}: neither UTF-8 nor Windows-1252. Save it as UTF-8.")
 
 
-def _array(cells: Iterable[str | None]) -> pa.Array:
-    return pa.array(cells, pa.large_string())
+def _line_of(content: bytes, byte: int) -> str:
+    return f"{content.count(10, 0, byte) + 1:,}"
 
 
 def checked_names(name: str, names: Sequence[str]) -> list[str]:
@@ -305,11 +307,17 @@ def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
         text = text.replace("\r", "\n")  # line ends of old Macs
     csv.field_size_limit(limits.MAX_CELL)
     used = separator or _sniffed(text)
-    data = _columns_of(text, name, used)
-    shielded, data = _unshielded(data)
-    notes = [note]
-    if shielded:
-        notes.append(f"The apostrophe that kept a spreadsheet from computing was taken off {count(shielded, 'cell')}.")
+    rows = _rows(text, name, used)
+    data = _table(name, [read_shielded(column) for column in next(rows)], rows).data
+    notes, taken_off = [note], 0
+    for k, cells in enumerate(data.columns):
+        shielded = compute.match_substring_regex(cells, SHIELDED)
+        if hits := compute.sum(shielded).as_py():
+            taken_off += hits
+            plain = compute.if_else(shielded, compute.utf8_slice_codeunits(cells, 1), cells)
+            data = data.set_column(k, data.column_names[k], plain)
+    if taken_off:
+        notes.append(f"The apostrophe that kept a spreadsheet from computing was taken off {count(taken_off, 'cell')}.")
     if data.num_columns == 1:
         notes.append("The file has one column. Is it separated by another sign than a comma?")
     lines = text.count("\n", 0, len(text.rstrip("\r\n"))) + 1
@@ -319,35 +327,23 @@ def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
 def _sniffed(text: str) -> str:
     """The separator that cuts the first rows into the same number of cells, the widest; a comma where none does."""
     lines = text[:MB].splitlines(keepends=True)[: SNIFFED_ROWS * 4]
-    best, rank = ",", (0.0, 0)
-    for separator in SEPARATORS:
-        widths: list[int] = []
+
+    def fit(separator: str) -> tuple[float, int]:
         try:
-            widths.extend(len(row) for row in csv.reader(lines, delimiter=separator) if row)
+            widths = [len(row) for row in csv.reader(lines, delimiter=separator) if row][:SNIFFED_ROWS]
         except csv.Error:
-            continue
-        widths = widths[:SNIFFED_ROWS]
-        if widths and widths[0] > 1:
-            score = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
-            best, rank = (separator, score) if score > rank else (best, rank)
-    return best
+            widths = []
+        if not widths or widths[0] == 1:
+            return 0.0, 0
+        return widths.count(widths[0]) / len(widths), widths[0]
 
-
-def _columns_of(text: str, name: str, separator: str) -> pa.Table:
-    """Rows in parts of CHUNK that become Arrow columns."""
-    reader = _rows(text, name, separator)
-    names = checked_names(name, [read_shielded(column) for column in next(reader)])
-    parts, rows = [pa.table({column: _array([]) for column in names})], 0
-    while chunk := list(itertools.islice(reader, CHUNK)):
-        rows += len(chunk)
-        _refuse_amount(name, rows, len(names))
-        parts.append(pa.Table.from_arrays([_array(cells) for cells in zip(*chunk, strict=True)], names=names))
-    return pa.concat_tables(parts)
+    return max(SEPARATORS, key=fit)
 
 
 def _rows(text: str, name: str, separator: str) -> Iterator[list[str]]:
     """Rows that are not empty. Raises LabError for one of another width than the header's, or with a broken quote."""
-    reader = csv.reader(_lines(text), delimiter=separator, strict=True)
+    lines = (line[0] for line in LINE.finditer(text))  # a StringIO would hold four bytes a sign
+    reader = csv.reader(lines, delimiter=separator, strict=True)
     start, width = 1, 0
     try:
         for row in reader:
@@ -364,33 +360,11 @@ def _rows(text: str, name: str, separator: str) -> Iterator[list[str]]:
         raise refusal(name, f", line {start:,}: {words}") from None
 
 
-def _lines(text: str) -> Iterator[str]:
-    """The lines with their ends, one by one: a StringIO would hold four bytes a sign."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        yield text[start:end]
-        start = end
-
-
 def _refuse_amount(name: str, rows: int, columns: int) -> None:
     if rows > limits.MAX_JUDGMENTS or rows * columns > limits.MAX_JUDGMENT_CELLS:
         most = f"{limits.MAX_JUDGMENTS:,} rows and {limits.MAX_JUDGMENT_CELLS:,} cells are read"
         words = f" has {rows:,} rows of {columns:,} columns or more; {most}. Split it, or leave columns out."
         raise refusal(name, words)
-
-
-def _unshielded(data: pa.Table) -> tuple[int, pa.Table]:
-    """(how many cells lost the apostrophe that kept a spreadsheet from computing them, the table without)."""
-    changed = 0
-    for k, name in enumerate(data.column_names):
-        column = data.column(k)
-        shielded = compute.match_substring_regex(column, SHIELDED)
-        if hits := compute.sum(shielded).as_py():
-            changed += hits
-            plain = compute.if_else(shielded, compute.utf8_slice_codeunits(column, 1), column)
-            data = data.set_column(k, name, plain)
-    return changed, data
 
 
 # ---- JSON
@@ -401,38 +375,38 @@ def json_value(text: str, name: str, line: int = 0) -> Any:
 
     Raises LabError naming the line (``line`` where the text is one of a file) and the column where it is no JSON.
     """
-    where = f"“{shorten(name)}”" + (f", line {line:,}" if line else "")
+    where = f", line {line:,}" if line else ""
     brackets = text.count("[") + text.count("{")
     if brackets + text.count(",") > limits.MAX_CELLS:
-        raise LabError(f"{where}: more than {limits.MAX_CELLS:,} values; that many are read. Split it.")
+        raise refusal(name, f"{where}: more than {limits.MAX_CELLS:,} values; that many are read. Split it.")
 
     def pairs(given: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(given)
         if len(value) < len(given):
-            keys = sorted(key for key, _ in given)
-            twice = next(key for key, following in itertools.pairwise(keys) if key == following)
-            raise LabError(f"{where}: the key “{shorten(twice)}” stands twice in one object. Keep one of them.")
+            twice = Counter(key for key, _ in given).most_common(1)[0][0]
+            raise refusal(name, f"{where}: the key “{shorten(twice)}” stands twice in one object. Keep one of them.")
         return value
 
     def constant(word: str) -> Any:
-        raise LabError(f"{where}: {word} is no number. Leave the cell out, or write null.")
+        raise refusal(name, f"{where}: {word} is no number. Leave the cell out, or write null.")
 
     def finite(digits: str) -> float | int:
         kind = int if digits.lstrip("-").isdigit() else float
         value = kind(digits) if len(digits) <= limits.MAX_DIGITS else math.inf
         if abs(value) == math.inf:
-            raise LabError(
-                f"{where}: {shorten(digits, 20)} ({len(digits):,} digits) is beyond what is read, {limits.MAX_DIGITS} "
-                "digits and 1e308. Put it in quotes if it is an id."
-            )
+            most = f"{limits.MAX_DIGITS} digits and 1e308. Put it in quotes if it is an id."
+            words = f"{shorten(digits, 20)} ({len(digits):,} digits) is beyond what is read, {most}"
+            raise refusal(name, f"{where}: {words}")
         return value
 
-    deep = LabError(f"{where}: nested deeper than {limits.MAX_DEPTH} levels; that many are read. Flatten it.")
+    deep = refusal(name, f"{where}: nested deeper than {limits.MAX_DEPTH} levels; that many are read. Flatten it.")
     try:
         value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_int=finite, parse_float=finite)
     except json.JSONDecodeError as fault:
-        position = f"column {fault.colno:,}" if line else f"line {fault.lineno:,}, column {fault.colno:,}"
-        raise LabError(f"{where}, {position}: not JSON ({fault.msg}). Check the export.") from None
+        line = line or fault.lineno
+        raise refusal(
+            name, f", line {line:,}, column {fault.colno:,}: not JSON ({fault.msg}). Check the export."
+        ) from None
     except RecursionError:
         raise deep from None
     level = [value] if brackets > limits.MAX_DEPTH else []
@@ -444,35 +418,33 @@ def json_value(text: str, name: str, line: int = 0) -> Any:
     return value
 
 
-def _json(text: str, name: str, whole: bool, note: str) -> Table:
+def _json(content: bytes, name: str, whole: bool) -> Table:
     """A list of records, ``{"data": [...]}``, an object of named records, or a record a line."""
+    text, note = _text_of(content, name)
     heads = [line.strip() for line in text[:MB].split("\n") if line.strip()][:2]
     by_line = len(heads) == 2 and all(line.startswith("{") and line.endswith("}") for line in heads)
-    numbers: list[int] = []
     if whole and not by_line:
         value = json_value(text, name)
         if isinstance(value, dict) and isinstance(value.get("data"), list):
             value = value["data"]
         elif isinstance(value, dict) and value and all(isinstance(record, dict) for record in value.values()):
             value = list(value.values())
+        if not isinstance(value, list):
+            raise refusal(name, f" holds a JSON {_kind(value)}; expected a list of records.")
+        unit, records = "record", [*enumerate(value, 1)]
     else:
-        lines = text.split("\n")
-        numbers = [k for k, line in enumerate(lines, 1) if line.strip()]
-        value = [json_value(lines[k - 1], name, k) for k in numbers]
-    if not isinstance(value, list):
-        raise refusal(name, f" holds a JSON {_kind(value)}; expected a list of records.")
+        lines = enumerate(text.split("\n"), 1)
+        unit, records = "line", [(k, json_value(line, name, k)) for k, line in lines if line.strip()]
     columns: dict[str, None] = {}
-    for k, record in enumerate(value):
+    for k, record in records:
         if not isinstance(record, dict):
-            where = f"line {numbers[k]:,}" if numbers else f"record {k + 1:,}"
-            raise refusal(name, f", {where}: a JSON {_kind(record)}; expected an object of columns.")
-        columns |= dict.fromkeys(record)
-        if len(columns) > limits.MAX_COLUMNS:
-            break
-    if value and not columns:
-        raise refusal(name, f": its {len(value):,} records are empty. Check the export.")
-    _refuse_amount(name, len(value), len(columns))
-    return _of_values(name, list(columns), ([record.get(column) for record in value] for column in columns), note)
+            raise refusal(name, f", {unit} {k:,}: a JSON {_kind(record)}; expected an object of columns.")
+        if len(columns) <= limits.MAX_COLUMNS:
+            columns |= dict.fromkeys(record)
+    if records and not columns:
+        raise refusal(name, f": its {len(records):,} records are empty. Check the export.")
+    _refuse_amount(name, len(records), len(columns))
+    return _table(name, [*columns], _texts(map(record.get, columns) for _, record in records), note)
 
 
 def _kind(value: Any) -> str:
@@ -480,10 +452,10 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), "number")
 
 
-def _text(value: Any) -> str | None:
+def _text(value: Any) -> str:
     """A cell of JSON, Excel or a frame as text: whole numbers without a point, lists and objects as JSON."""
     if value is None or value is pd.NaT or value is pd.NA:
-        return None
+        return ""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, bytes):
@@ -493,7 +465,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, dict | list | tuple):
         return storable(json.dumps(value, ensure_ascii=False, default=str))
     if isinstance(value, float) and value != value:
-        return None  # a frame's sign for a missing cell; files cannot bring it
+        return ""  # a frame's sign for a missing cell; files cannot bring it
     return str(value)
 
 
@@ -546,7 +518,8 @@ def _parquet(path: Path, name: str) -> Table:
 
     data = parquet_table(path, name, texts=True)
     checked_names(name, pyarrow.parquet.read_schema(path).names)  # DuckDB gives the second of two the same a new name
-    return Table(name, data.cast(pa.schema([(column, pa.large_string()) for column in data.column_names])))
+    cells = [compute.fill_null(column.cast(pa.large_string()), "") for column in data.columns]
+    return _checked(Table(name, pa.Table.from_arrays(cells, names=data.column_names)))
 
 
 # ---- Excel
@@ -583,12 +556,10 @@ def _excel(path: Path, name: str) -> Table:
         raise refusal(name, f" is not an Excel workbook that can be read ({words}). Save it as CSV.") from None
     while rows and not rows[-1]:
         rows.pop()
-    header = rows.pop(0) if rows else []
-    names = [_text(cell) or "" for cell in [*header, *[None] * (width - len(header))]]
-    columns = ([row[k] if k < len(row) else None for row in rows] for k in range(width))
+    padded = _texts([*row, *[None] * (width - len(row))] for row in rows)
     others = sheets.sheetnames[1:]
     notes = [f"Read the first sheet, “{sheets.sheetnames[0]}”; not read: {', '.join(others)[:200]}."] if others else []
     if not_computed:
         cells = count(not_computed, "formula")
         notes.append(f"Without a value in the file, so read as empty: {cells}. Open it in a spreadsheet and save it.")
-    return _of_values(name, names, columns, " ".join(notes), 2)
+    return replace(_table(name, next(padded, []), padded, " ".join(notes)), first_line=2)
