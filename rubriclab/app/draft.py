@@ -17,14 +17,14 @@ from rubriclab.data.tables import Table
 from rubriclab.model.data import DataSet, Rubric
 from rubriclab.model.study import DataPart, RubricPart, Study, problems
 from rubriclab.model.text import LabError, shorten
-from rubriclab.runs.loading import SEVERAL, Folder, dataset_of, rubric_of_part, wordings_of
+from rubriclab.runs.loading import Folder, dataset_of, rubric_of_part, wordings_of
 
 if TYPE_CHECKING:
     from rubriclab.runs.estimate import Estimate
     from rubriclab.study.plan import Plan
 
 P = TypeVar("P", bound=BaseModel)
-Uploaded = TypeVar("Uploaded")
+T = TypeVar("T")
 
 
 def made(model: type[P], values: Mapping[str, Any]) -> P:
@@ -63,8 +63,15 @@ class Uploads(Folder):
     def rubric(self, name: str) -> Rubric:
         return _uploaded(self.rubrics, name, "step 2")
 
+    def published(self, part: DataPart) -> tuple[DataSet, Rubric]:
+        """As they were published; nothing is fetched but by its button."""
+        about = sources()[str(part.published)]
+        if not part.files and not all(file.here() for file in about.files):
+            raise LabError(f"{about.title} is not on this machine yet: fetch it, or upload your copy, in step 1.")
+        return super().published(part)
 
-def _uploaded(files: Mapping[str, Uploaded], name: str, where: str) -> Uploaded:
+
+def _uploaded(files: Mapping[str, T], name: str, where: str) -> T:
     if name not in files:
         raise LabError(f"The study names “{shorten(name)}”, which is on your machine: upload it in {where}.")
     return files[name]
@@ -75,18 +82,18 @@ class Draft:
     """``study``: what the steps filled in so far, unchecked, its data perhaps none. Loading, editing and launching are
     one path: what no step shows stays in it.
 
-    ``unconfirmed``: numbers of data sets whose columns the user has not confirmed; ``problems``: by step, why the study
-    cannot be launched as it stands.
+    ``unconfirmed``: files whose columns the user has not confirmed; ``judged``: a file of finished judgments, before it is
+    a run; ``problems``: by step, why the study cannot be launched as it stands.
     """
 
     study: Study = field(
         default_factory=lambda: Study.model_construct(name="", data=(), rubric=written(sample_rubric()))
     )
     uploads: Uploads = field(default_factory=Uploads)
-    unconfirmed: set[int] = field(default_factory=set)
+    unconfirmed: set[str] = field(default_factory=set)
+    judged: Table | None = None
     problems: dict[int, str] = field(default_factory=dict)
-    _read: dict[str, tuple[str, Any]] = field(default_factory=dict)
-    _planned: tuple[str, Plan, Estimate] | None = None
+    _known: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     def change(self, **parts: Any) -> None:
         """Put tables of the study in place of what they were."""
@@ -99,17 +106,15 @@ class Draft:
             rubrics = rubrics | {first[0]: part}
         self.change(rubric=part, rubrics=rubrics)
 
-    def set_data(self, number: int, part: DataPart, *, confirmed: bool) -> None:
-        """Put a data set in place of the one of that number, or behind all."""
-        self.change(data=(*self.study.data[:number], part, *self.study.data[number + 1 :]))
-        (self.unconfirmed.discard if confirmed else self.unconfirmed.add)(number)
-
-    def remove_data(self, number: int) -> None:
-        self.change(data=self.study.data[:number] + self.study.data[number + 1 :])
-        self.unconfirmed = {k - (k > number) for k in self.unconfirmed if k != number}
-        named = {name for part in self.study.data for name in (part.file, *part.files)}
+    def set_data(self, number: int, part: DataPart | None) -> None:
+        """Put a data set in place of the one of that number, or behind all; None removes it, and what it alone names."""
+        data = self.study.data
+        self.change(data=(*data[:number], *([part] if part else ()), *data[number + 1 :]))
+        named = {name for kept in self.study.data for name in (kept.file, *kept.files)}
+        self.unconfirmed &= named
         self.uploads.tables = {name: table for name, table in self.uploads.tables.items() if name in named}
-        self._read.clear()
+        if part is None:
+            self._known.clear()
 
     def checked(self) -> Study:
         """The study as a file could hold it. Raises LabError in words for what its models refuse."""
@@ -122,17 +127,12 @@ class Draft:
         study, code = self.study, number or 0
         if number is None or not study.data:
             study = study.model_copy(update={"data": (DataPart(sample=True),)})
-        part = study.data[code]
-        read: Rubric = self._made(f"rubric {number}", part, lambda: rubric_of_part(study, code, self.uploads))
-        return read
+        return self._read(f"rubric {number}", study.data[code], lambda: rubric_of_part(study, code, self.uploads))
 
     def dataset(self, number: int = 0) -> DataSet:
         """The items of a data set. Raises LabError where its file is not here or not as the study says."""
-        part, rubric = self.study.data[number], self.rubric(number)
-        drafts = not {*SEVERAL}.isdisjoint(self.study.design.axes)
-        make = lambda: dataset_of(part, self.uploads, rubric, drafts=drafts)  # noqa: E731
-        read: DataSet = self._made(f"data {number}", part, make, rubric.id)
-        return read
+        study, rubric = self.study, self.rubric(number)
+        return self._read(f"data {number}", study.data[number], lambda: dataset_of(study, number, self.uploads, rubric))
 
     def missing_rubrics(self) -> list[str]:
         """Files of rubrics that the study names and that were not uploaded yet."""
@@ -149,32 +149,31 @@ class Draft:
         except LabError:
             return False
 
-    def _made(self, what: str, part: DataPart, make: Callable[[], Any], by: str = "") -> Any:
-        """What is read of files, made once for each state of what decides it. Nothing is fetched but by its button."""
+    def _read(self, what: str, part: DataPart, make: Callable[[], T]) -> T:
         tables, design = self.study.model_dump_json(include={"rubric", "rubrics"}), self.study.design
-        key = f"{by} {self.uploads.version} {part.model_dump_json()} {tables} {design.axes} {design.vary.wording}"
-        if self._read.get(what, ("", None))[0] != key:
-            about = sources()[part.published] if part.published and not part.files else None
-            if about is not None and not all(file.here() for file in about.files):
-                raise LabError(f"{about.title} is not on this machine yet: fetch it, or upload your copy, in step 1.")
-            self._read[what] = key, make()
-        return self._read[what][1]
+        return self._made(what, f"{part.model_dump_json()} {tables} {design.axes} {design.vary.wording}", make)
+
+    def _made(self, what: str, key: str, make: Callable[[], T]) -> T:
+        """What is made of the uploads and of what ``key`` says, once for each state of both."""
+        key = f"{self.uploads.version} {key}"
+        if self._known.get(what, ("", None))[0] != key:
+            self._known[what] = key, make()
+        made: T = self._known[what][1]
+        return made
 
     def plan(self) -> tuple[Plan, Estimate]:
-        """The calls that a launch would make, what they take and can find; once for each state of the draft.
-
-        Raises LabError.
-        """
+        """The calls that a launch would make, what they take and can find. Raises LabError."""
         from rubriclab.runs.estimate import estimate
         from rubriclab.study.plan import plan
 
         study = self.checked()
-        key = f"{self.uploads.version} {study.model_dump_json()}"
-        if self._planned is None or self._planned[0] != key:
+
+        def make() -> tuple[Plan, Estimate]:
             first, *more = [(self.dataset(number), self.rubric(number)) for number in range(len(study.data))]
-            made = plan(study, *first, more, wordings_of(study, self.uploads))
-            self._planned = key, made, estimate(made)
-        return self._planned[1:]
+            planned = plan(study, *first, more, wordings_of(study, self.uploads))
+            return planned, estimate(planned)
+
+        return self._made("plan", study.model_dump_json(), make)
 
 
 def draft() -> Draft:
@@ -187,42 +186,34 @@ def draft() -> Draft:
 
 def study_toml(study: Study) -> str:
     """The study as the file that ``read_study`` reads: what differs from the defaults, with rubric and judges."""
-    body = study.model_dump(mode="json", exclude_defaults=True)
+    body = study.model_dump(mode="json", exclude_defaults=True, exclude={"name", "judges"})
     body["judges"] = [judge.model_dump(mode="json", exclude_defaults=True) for judge in study.judges]
     for judge in body["judges"]:
         if judge.get("temperature", 0.0) is None:
             judge["temperature"] = "server"
-    head, tables = [], []
+    text = f"name = {_value(study.name)}\n"
     for key, value in body.items():
-        if isinstance(value, dict):
-            tables.append(f"[{key}]\n" + _lines(value))
-        elif isinstance(value, list):
-            tables += [f"[[{key}]]\n" + _lines(part) for part in value]
-        else:
-            head.append(f"{key} = {_value(value)}\n")
-    return "\n".join(["".join(head), *tables])
+        heading, parts = (f"[[{key}]]", value) if isinstance(value, list) else (f"[{key}]", [value])
+        for part in parts:
+            text += "\n".join(["", heading, *_lines(part), ""])
+    return text
 
 
-def _lines(table: Mapping[str, Any]) -> str:
-    return "".join(f"{_key(name)} = {_value(value)}\n" for name, value in table.items() if value is not None)
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    plain = re.compile(r"[A-Za-z0-9_-]+")
+    return [
+        f"{name if plain.fullmatch(name) else _value(name)} = {_value(value)}"
+        for name, value in table.items()
+        if value is not None
+    ]
 
 
 def _value(value: Any) -> str:
     """One TOML value: tables inline, arrays of tables one a line."""
     if isinstance(value, dict):
-        return (
-            "{ "
-            + ", ".join(f"{_key(name)} = {_value(part)}" for name, part in value.items() if part is not None)
-            + " }"
-        )
+        return "{ " + ", ".join(_lines(value)) + " }"
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + "".join(f"  {_value(part)},\n" for part in value) + "]"
     if isinstance(value, list):
-        if value and isinstance(value[0], dict):
-            return "[\n" + "".join(f"  {_value(part)},\n" for part in value) + "]"
         return "[" + ", ".join(map(_value, value)) + "]"
-    if isinstance(value, str):  # JSON's escapes are TOML's, but for the delete sign
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return json.dumps(value)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _value(name)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON's escapes are TOML's, but for this

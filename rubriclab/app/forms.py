@@ -92,24 +92,21 @@ def forget(*beginnings: str) -> None:
 
 
 def column_select(
-    label: str, columns: Sequence[str], guessed: str | None, *, key: str, why: str = "", optional: bool = True
-) -> str | None:
-    """A select over the columns of a table, by number: two columns may have names that look the same.
+    label: str, columns: Sequence[str], guessed: str = "", *, key: str, why: str = "", optional: bool = True
+) -> str:
+    """A select over the columns of a table, by number: two columns may have names that look the same. Empty: none.
 
     ``guessed``: the column chosen at first; ``why``: the reason of the guess, as help.
     """
-    choices = [-1, *range(len(columns))] if optional else list(range(len(columns)))
+    names = [shorten(name, 60) or f"column {code}" for code, name in enumerate(columns, 1)]
+    names = [f"{name} ({code})" if names.count(name) > 1 else name for code, name in enumerate(names, 1)]
+    choices = range(-optional, len(columns))
     start = columns.index(guessed) if guessed in columns else choices[0]
-    name = lambda code: "None" if code < 0 else column_name(columns, code)  # noqa: E731
-    code = ask(st.selectbox, label, choices, key=key, start=start, format_func=name, help=safe(why) or None)
-    return None if code is None or code < 0 else columns[code]
-
-
-def column_name(columns: Sequence[str], code: int) -> str:
-    """How a column is called in a list: shortened, numbered where another one would be called the same."""
-    name = shorten(columns[code], 60) or f"column {code + 1}"
-    same = [other for other in columns if shorten(other, 60) == shorten(columns[code], 60)]
-    return name if len(same) == 1 else f"{name} ({code + 1})"
+    shown = [*names, "None"]  # -1 is the last
+    code = ask(
+        st.selectbox, label, choices, key=key, start=start, format_func=shown.__getitem__, help=safe(why) or None
+    )
+    return "" if code is None or code < 0 else columns[code]
 
 
 def segments(label: str, options: Mapping[str, str], *, key: str, start: str, hidden: bool = True) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -13,14 +12,14 @@ import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.draft import Draft, changed, made, written
-from rubriclab.app.forms import ask, column_select, field, forget, listed, open_row, open_step, segments, upload
+from rubriclab.app.forms import ask, column_select, forget, form, listed, open_row, open_step, segments, upload
 from rubriclab.app.frame import announce, faults, go, safe
 from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.data.items import guess_columns
 from rubriclab.data.limits import MB
-from rubriclab.data.published import Published, fetched, published, sources
+from rubriclab.data.published import PublicFile, fetched, published, sources
 from rubriclab.data.sample import sample, sample_rubric
-from rubriclab.data.tables import SEPARATORS, Table, read_table
+from rubriclab.data.tables import SEPARATORS, Table, as_list, read_table
 from rubriclab.model.data import DataSet
 from rubriclab.model.study import DataPart, RubricPart
 from rubriclab.model.text import count, shorten
@@ -39,14 +38,14 @@ JUDGMENT_KINDS = {
     "lists": "Choices from lists", "responses": "Scores of several in a call",
 }  # fmt: skip
 ORDER = re.compile(r"-?\d+([ ,;>|]+-?\d+){2,}|[^|]+(\|[^|]+)+")
+NEEDED = {
+    "item_id": "Id of the answer", "text_id": "Id of the answer", "question_id": "Id of the question",
+    "ordering": "Order shown", "order": "Order shown", "first": "Shown first", "second": "Shown second",
+    "criterion": "Criterion", "choice": "Choice: A, B, C for a tie", "winner": "Winner", "score": "Score given",
+}  # fmt: skip
 FURTHER = {
     "criterion": "Criterion", "judge": "Judge", "dataset": "Data set", "prompt": "Group", "task": "Task",
     "repeat": "Repeat", "human": "Human score", "response": "Answer", "instruction": "Instruction",
-}  # fmt: skip
-JUDGMENT_LABELS = FURTHER | {
-    "item_id": "Id of the answer", "text_id": "Id of the answer", "question_id": "Id of the question",
-    "ordering": "Order shown", "order": "Order shown", "first": "Shown first", "second": "Shown second",
-    "choice": "Choice: A, B, C for a tie", "winner": "Winner", "score": "Score given",
 }  # fmt: skip
 
 
@@ -64,7 +63,7 @@ def summary(held: Draft) -> str:
 def ready(held: Draft) -> bool:
     """Whether there are data, confirmed, and all of them here."""
     data = held.study.data
-    return bool(data) and not held.unconfirmed and all(held.here(number) for number in range(len(data)))
+    return bool(data) and not held.unconfirmed and all(map(held.here, range(len(data))))
 
 
 def name_of(part: DataPart) -> str:
@@ -76,14 +75,13 @@ def body(held: Draft) -> None:
     """The open step: the data sets that there are, and the form of the one that is open."""
     data = held.study.data
     rows = [f"**{safe(name_of(part), 60)}** :gray[{safe(_about(held, k), 120)}]" for k, part in enumerate(data)]
-    number = listed(rows, "data", held.remove_data)
+    number = listed(rows, "data", lambda number: held.set_data(number, None))
     if number is not None:
         part = data[number] if number < len(data) else None
         origin = "file" if part is None or part.file else "sample" if part.sample else "published"
         kind = segments("Where from?", KINDS, key="data-kind", start=origin)
-        {"file": _file, "sample": _sample, "published": _published, "judgments": _judgments}[kind](
-            held, number, part if kind == origin else None
-        )
+        form_of = {"file": _file, "sample": _sample, "published": _published, "judgments": _judgments}[kind]
+        form_of(held, number, part if kind == origin else None)
         if part is not None and kind == origin and held.here(number):
             _more(held, number)
     if data and not held.unconfirmed and (number is None or number < len(data)):
@@ -99,24 +97,25 @@ def _about(held: Draft, number: int) -> str:
 
 def _use(held: Draft, number: int, part: DataPart) -> None:
     """Confirms a data set; then the steps close."""
-    _put(held, number, part, confirmed=True)
+    _put(held, number, part)
+    held.unconfirmed.discard(part.file)
     open_step(0)
     st.rerun()
 
 
-def _put(held: Draft, number: int, part: DataPart, *, confirmed: bool) -> None:
+def _put(held: Draft, number: int, part: DataPart) -> None:
     """Puts a data set into the study, and sees to it that each has a rubric.
 
     A published one alone brings its rubric with it. Beside others each has its own, and the study's is for the rest.
     """
-    held.set_data(number, part, confirmed=confirmed)
+    held.set_data(number, part)
     data = held.study.data
     if len(data) == 1 and part.published:
         held.set_rubric(None)
     if len(data) > 1 and not held.study.design.vary.wording:
         for k, other in enumerate(data):
             if other.published and other.rubric is None and (held.study.rubric is None or k == number):
-                held.set_data(k, changed(other, rubric=_as_published(held, other)), confirmed=k not in held.unconfirmed)
+                held.set_data(k, changed(other, rubric=_as_published(held, other)))
     if held.study.rubric is None and not all(other.published or other.sample or other.rubric for other in data):
         held.set_rubric(written(sample_rubric()))
     forget("rubric-", "data-")
@@ -124,7 +123,7 @@ def _put(held: Draft, number: int, part: DataPart, *, confirmed: bool) -> None:
 
 def _as_published(held: Draft, part: DataPart) -> RubricPart:
     """The rubric that a published data set brings, to be written into the study."""
-    return written(published(str(part.published), [held.uploads.table(name) for name in part.files])[1])
+    return written(held.uploads.published(part)[1])
 
 
 # ---------------------------------------------------------------- a file
@@ -135,27 +134,27 @@ def _file(held: Draft, number: int, part: DataPart | None) -> None:
     if part is not None and name in held.uploads.tables:
         table = held.uploads.table(name)
         if _head(table, name):
-            held.remove_data(number)
+            held.set_data(number, None)
             open_row("data", len(held.study.data))
             st.rerun()
         _columns(held, number, part, table)
         return
     if name:
         st.markdown(f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here.")
-    read = _uploaded(held, "One answer per row")
-    if read is not None:
-        title = _keep(held, number, read, name)
+    uploaded = _uploaded(held, "One answer per row")
+    if uploaded is not None:
+        name = _keep(held, uploaded, name)
         if part is None:
-            _put(held, number, made(DataPart, {"file": title}), confirmed=False)
+            _put(held, number, made(DataPart, {"file": name}))
+            held.unconfirmed.add(name)
         forget("data-")
         st.rerun()
 
 
-def _keep(held: Draft, number: int, table: Table, name: str = "") -> str:
-    """Keep an upload of a data set under a name that no other one has; ``name``: the one that the study gives it."""
-    others = [part for k, part in enumerate(held.study.data) if k != number]
+def _keep(held: Draft, table: Table, name: str = "") -> str:
+    """Keep an upload of a data set under ``name``, as the study calls it, else under one that no other upload has."""
     title = name or shorten(PurePath(table.name).name, 200)
-    while not name and any(title in (part.file, *part.files) for part in others):
+    while not name and title in held.uploads.tables:
         title = f"{PurePath(title).stem} (2){PurePath(title).suffix}"
     held.uploads.tables[title] = table
     held.uploads.version += 1
@@ -174,9 +173,9 @@ def _uploaded(held: Draft, what: str) -> Table | None:
 def _head(table: Table, name: str) -> bool:
     """The file, its size and first rows; True where it is to be replaced."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        separated = SEPARATORS.get(table.separator or "", "")
-        about = f"{count(table.size, 'row')}, {count(len(table.columns), 'column')}"
-        about += f", separated by {separated}" if separated else ""
+        separator = SEPARATORS.get(table.separator or "", "")
+        separated = f", separated by {separator}" if separator else ""
+        about = f"{count(table.size, 'row')}, {count(len(table.columns), 'column')}{separated}"
         st.markdown(f":material/draft: **{safe(name, 60)}** · {about}", width="content")
         replaced = st.button("Replace", icon=":material/upload:", type="tertiary")
     if table.note:
@@ -197,23 +196,20 @@ def _show_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], alt: str) 
 def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
     """Which column is what: guessed, changed, and confirmed by one click."""
     guess = guess_columns(table, held.rubric(number))
-    before = {role: value for role, value in (guess.columns | part.columns).items() if value}
-    human = before.pop("human", [])
-    people = [human] if isinstance(human, str) else list(human)
-    columns = list(table.columns)
+    before = guess.columns | part.columns
+    before["human"] = as_list(before.get("human"))
     if not guess.matched and not part.columns:
         st.markdown("We could not match your column names, so we guessed from the contents. **Is this right?**")
-    starts = before | {"human": _first(people)}
-    chosen, said, button, more = _roles(columns, COLUMNS, MORE, starts, "data", guess.reasons)
+    chosen, said, button, more = _roles(table.columns, COLUMNS, MORE, before, "data", guess.reasons)
     pressed = button.button("Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm")
-    with more:
-        further = ask(st.multiselect, "Further human scores", columns, key="data-humans", start=people[1:])
-    given = [name for name in dict.fromkeys([chosen.pop("human"), *further]) if name]
-    mapped = {role: name for role, name in chosen.items() if name}
-    if pressed or (mapped, given) != (before, people):
-        none = {role: "" for role in guess.columns if role not in mapped}
-        part = changed(part, columns=none | mapped | {"human": given})
-        held.set_data(number, part, confirmed=False)
+    start = before["human"][1:]
+    further = ask(more.multiselect, "Further human scores", table.columns, key="data-humans", start=start)
+    columns = chosen | {"human": [name for name in dict.fromkeys([chosen["human"], *further]) if name]}
+    if pressed or any(name != before.get(role, "") for role, name in columns.items()):
+        given = {role: name for role, name in columns.items() if name or role in guess.columns}
+        part = changed(part, columns=given)
+        held.set_data(number, part)
+        held.unconfirmed.add(part.file)
     with said, faults():
         dataset = held.dataset(number)
         left_out = dataset.origin.rpartition("; ")[2]
@@ -225,26 +221,20 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
 def _roles(
     columns: Sequence[str], roles: Mapping[str, str], more: Mapping[str, str], starts: Mapping[str, Any], key: str,
     reasons: Mapping[str, str],
-) -> tuple[dict[str, str | None], Any, Any, Any]:  # fmt: skip
+) -> tuple[dict[str, str], Any, Any, Any]:  # fmt: skip
     """Which column is what, ``more`` behind a button: (column by role, what is said of it, the main button, the popover)."""
-    chosen: dict[str, str | None] = {}
-
-    def choose(role: str, label: str) -> None:
-        optional = role != "response"
-        chosen[role] = column_select(
-            label, columns, starts.get(role), key=f"{key}-{role}", why=reasons.get(role, ""), optional=optional
-        )
-
-    for (role, label), where in zip(roles.items(), st.columns(len(roles)), strict=True):
-        with where:
-            choose(role, label)
+    wheres = st.columns(len(roles))
     said = st.container()
     with st.container(horizontal=True, vertical_alignment="center"):
         button = st.container(width="content")
         popover = st.popover("More columns", icon=":material/view_column:", type="tertiary")
-    with popover:
-        for role, label in more.items():
-            choose(role, label)
+    chosen = {}
+    for role, label in {**roles, **more}.items():
+        with wheres.pop(0) if wheres else popover:
+            chosen[role] = column_select(
+                label, columns, *as_list(starts.get(role))[:1], key=f"{key}-{role}", why=reasons.get(role, ""),
+                optional=role != "response",
+            )  # fmt: skip
     return chosen, said, button, popover
 
 
@@ -283,10 +273,12 @@ def _show_items(dataset: DataSet) -> None:
 def _published(held: Draft, number: int, part: DataPart | None) -> None:
     """A data set as its authors published it: fetched by a button, or the user's own copies, whose columns are checked."""
     titles = [about.title for about in sources().values()]
-    several = {name: f"{about.title}, {name}" for name, about in sources().items() if titles.count(about.title) > 1}
-    start = part.published if part else next(iter(sources()))
-    called = lambda name: several.get(name, sources()[name].title)  # noqa: E731
-    name = ask(st.selectbox, "Data set", list(sources()), key="data-set", start=start, format_func=called)
+    called = {
+        name: f"{about.title}, {name}" * (titles.count(about.title) > 1) or about.title
+        for name, about in sources().items()
+    }
+    start = part.published if part else next(iter(called))
+    name = ask(st.selectbox, "Data set", list(called), key="data-set", start=start, format_func=called.__getitem__)
     about = sources()[name]
     st.markdown(safe(about.about))
     origins = ", ".join(f"github.com/{'/'.join(file.path.split('/')[:2])} ({file.title})" for file in about.files)
@@ -299,7 +291,7 @@ def _published(held: Draft, number: int, part: DataPart | None) -> None:
         st.caption(f"{safe(', '.join(unknown))} cannot be fetched: no hash of it is known. Upload your own copy.")
     elif absent:
         with faults():
-            _fetch(about, sum(file.size for file in absent))
+            _fetch(absent)
     elif st.button("Use this data set", icon=":material/check:", type="primary", key="data-use"):
         _use(held, number, made(DataPart, {"published": name}))
     label = f"Or upload your own copy: {safe(', '.join(file.title for file in about.files))}"
@@ -308,60 +300,56 @@ def _published(held: Draft, number: int, part: DataPart | None) -> None:
         with st.spinner("Reading …"):
             tables = [read_table(file.getvalue(), file.name) for file in files]
             published(name, tables)  # raises for columns that are not those of this data set
-        names = [_keep(held, number, table) for table in tables]
+        names = [_keep(held, table) for table in tables]
         _use(held, number, made(DataPart, {"published": name, "files": names}))
 
 
-def _fetch(about: Published, size: int) -> None:
-    """Fetches what is not here, with its progress; a fault of the network is said in words."""
-    if not st.button(f"Fetch {size / MB:.1f} MB", icon=":material/download:", type="primary", key="data-fetch"):
+def _fetch(files: Sequence[PublicFile]) -> None:
+    """Fetches files, with their progress; a fault of the network is said in words."""
+    size, before = sum(file.size for file in files) / MB, 0.0
+    if not st.button(f"Fetch {size:.1f} MB", icon=":material/download:", type="primary", key="data-fetch"):
         return
-    bar, before = st.progress(0.0, text="Asking github.com …"), 0
-    for file in about.files:
-        if not file.here():
-            fetched(file, partial(_show, bar, size, before))
-            before += file.size
+    bar = st.progress(0.0, text="Asking github.com …")
+
+    def came(content: int) -> None:
+        now = before + content / MB
+        bar.progress(min(1.0, now / size), f"{now:.1f} of {size:.1f} MB")
+
+    for file in files:
+        fetched(file, came)
+        before += file.size / MB
     st.rerun()
-
-
-def _show(bar: Any, size: int, before: int, came: int) -> None:
-    bar.progress(min(1.0, (before + came) / size), f"{(before + came) / MB:.1f} of {size / MB:.1f} MB")
 
 
 def _more(held: Draft, number: int) -> None:
     """What a data set may have besides: a name, a sample, some candidates, a rubric of its own."""
-    part = held.study.data[number]
+    part, others = held.study.data[number], held.study.rubric
     with st.popover("Name, sample and rubric", icon=":material/tune:", type="tertiary"):
-        values: dict[str, Any] = {
-            "name": field(part, "name", "Name of the data set", key="data", placeholder=name_of(part)),
-            "take": field(part, "take", "Only so many answers, drawn", key="data", placeholder="all"),
-            "seed": field(part, "seed", "Seed of the draw", key="data"),
+        fields: dict[str, tuple[str, dict[str, Any]]] = {
+            "name": ("Name of the data set", {"placeholder": name_of(part)}),
+            "take": ("Only so many answers, drawn", {"placeholder": "all"}),
+            "seed": ("Seed of the draw", {}),
         }
-        known = {*part.candidates, *(item.candidate for item in held.dataset(number).items if item.candidate)}
+        values = form(part, fields, columns=1, key="data")
+        known = sorted({*part.candidates, *(item.candidate for item in held.dataset(number).items if item.candidate)})
         if known:
             start = list(part.candidates)
-            values["candidates"] = ask(
-                st.multiselect, "Only the answers of", sorted(known), key="data-candidates", start=start
-            )
-        before = _first(part.columns.get("human")) or ""
+            values["candidates"] = ask(st.multiselect, "Only the answers of", known, key="data-candidates", start=start)
         if part.published:
-            label = "Scores in place of people's: their column"
-            gold = ask(st.text_input, label, key="data-gold", start=before, max_chars=200)
-            values |= {} if gold == before else {"columns": {"human": gold} if gold else {}}
+            label, before = "Scores in place of people's: their column", as_list(part.columns.get("human"))[:1]
+            gold = ask(st.text_input, label, key="data-gold", start="".join(before), max_chars=200)
+            if [gold] != before and (gold or before):
+                values["columns"] = {"human": gold} if gold else {}
         if part.rubric and st.button("Judge it by the rubric of step 2"):
             values["rubric"] = None
-        if (
-            part.published
-            and held.study.rubric
-            and not part.rubric
-            and st.button("Judge it by its rubric as published")
-        ):
+        offered = part.published and others and not part.rubric
+        if offered and st.button("Judge it by its rubric as published"):
             values["rubric"] = _as_published(held, part)
         if (file := rubric_file("A rubric of its own", held, "own")) is not None:
             values["rubric"] = written(file[1])
         now = changed(part, **values)
         if now != part:
-            held.set_data(number, now, confirmed=number not in held.unconfirmed)
+            held.set_data(number, now)
             st.rerun()
 
 
@@ -372,43 +360,33 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
     """Finished judgments: the columns, then straight to Results."""
     from rubriclab.data.scores import REQUIRED, column_names, guess_kind, read_judgments
 
-    table: Table | None = st.session_state.get("setup judged")
-    if table is None or _head(table, table.name):
-        st.session_state["setup judged"] = None if table else _uploaded(held, "One judgment per row")
-        if table or st.session_state["setup judged"]:
-            forget("judged-")
-            held.uploads.version += 1
-            st.rerun()
+    table = held.judged
+    if table is None:
+        held.judged = _uploaded(held, "One judgment per row")
+    elif _head(table, table.name):
+        held.judged = None
+    if held.judged is not table:
+        forget("judged-")
+        held.uploads.version += 1
+        st.rerun()
+    if table is None:
         return
-    columns = list(table.columns)
     start = guess_kind(table, column_names(table, None, None))
     kind = segments("What was reordered?", JUDGMENT_KINDS, key="judged-kind", start=start, hidden=False)
-    guess = column_names(table, kind, None)
     st.caption("Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria and candidates with | between.")
-    needed = {role: JUDGMENT_LABELS[role] for role in REQUIRED[kind]}  # type: ignore[index]
+    needed = {role: NEEDED[role] for role in REQUIRED[kind]}  # type: ignore[index]
     further = {role: label for role, label in FURTHER.items() if role not in needed}
-    starts = {"ordering": _order_column(table)} | {role: _first(value) for role, value in guess.items()}
-    chosen, said, button, _ = _roles(columns, needed, further, starts, f"judged-{kind}", {})
+    cells = zip(table.columns, table.first(1)[0], strict=True)
+    orders = [name for name, cell in cells if ORDER.fullmatch(cell.strip())]
+    starts = {"ordering": orders} | column_names(table, kind, None)
+    chosen, said, button, _ = _roles(table.columns, needed, further, starts, f"judged-{kind}", {})
     missing = [label for role, label in needed.items() if not chosen[role]]
-    pressed = button.button(
-        "Open results", icon=":material/grid_on:", type="primary", disabled=bool(missing), key="judged-open"
-    )
     if missing:
         said.caption(f"First choose: {', '.join(missing)}.")
-    if pressed:
+    look = {"icon": ":material/grid_on:", "type": "primary", "key": "judged-open"}
+    if button.button("Open results", disabled=bool(missing), **look):
         with st.spinner("Reading the judgments …"):
             judged = read_judgments(table, kind, {role: name for role, name in chosen.items() if name})
             run_id = state.store().add_table(judged)
         announce("Kept as a run of its own.")
         go("results", run=run_id)
-
-
-def _order_column(table: Table) -> str | None:
-    """The first column whose first cell lists three things or more."""
-    cells = table.first(1)[0]
-    orders = (name for name, cell in zip(table.columns, cells, strict=True) if ORDER.fullmatch(cell.strip()))
-    return next(orders, None)
-
-
-def _first(value: str | Sequence[str] | None) -> str | None:
-    return value if isinstance(value, str) else (value[0] if value else None)

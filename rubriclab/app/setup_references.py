@@ -92,7 +92,7 @@ def _result(held: Draft, job: ReferenceJob) -> None:
         if st.button("Use these answers", icon=":material/check:", type="primary", key="references-use"):
             held.uploads.tables[name] = read_table(content, name)
             held.uploads.version += 1
-            held.set_data(0, DataPart(file=name, name=before.name, rubric=before.rubric), confirmed=True)
+            held.set_data(0, DataPart(file=name, name=before.name, rubric=before.rubric))
             forget("data-", "orders-")
             announce("The data now have the reference answers. Choose their scores under Vary.")
             st.rerun()

@@ -10,15 +10,15 @@ from rubriclab.data.items import guess_columns, items_of
 from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
 from rubriclab.data.sample import presets, sample, sample_rubric
-from rubriclab.data.tables import Table, read_table
+from rubriclab.data.tables import Table, as_list, read_table
 from rubriclab.judges.simulated import read_effects
 from rubriclab.model.data import Criterion, DataSet, Option, Rubric
 from rubriclab.model.study import DataPart, RubricPart, Study, read_study
 from rubriclab.model.text import LabError, shorten
 from rubriclab.study.plan import Plan, plan
 
-SEVERAL = ("responses", "pairs", "lists")
-"""Axes that want several answers to a prompt."""
+SEVERAL = {"responses", "pairs", "lists"}
+"""Axes that want several answers to a prompt: of the lab's own, its drafts."""
 Sources = list[tuple[DataSet, Rubric]]
 
 
@@ -35,6 +35,11 @@ class Folder:
     def rubric(self, name: str) -> Rubric:
         path = self.path / name
         return read_rubric(path, path.name)
+
+    def published(self, part: DataPart) -> tuple[DataSet, Rubric]:
+        """The items and the rubric of ``published``; ``columns = { human = ... }`` takes another model's scores as ratings."""
+        tables = tuple(map(self.table, part.files))
+        return published(str(part.published), tables, tuple(as_list(part.columns.get("human"))))
 
 
 def plan_of_file(path: str | Path, *, items: int | None = None, drop: tuple[str, ...] = ()) -> Plan:
@@ -69,25 +74,23 @@ def read_sources(
         if judge.simulated:
             read_effects(judge)
     study = study.model_copy(update={"judges": judges})
-    files, drafts, sources = Folder(folder), not {*SEVERAL}.isdisjoint(study.design.axes), []
-    for number, part in enumerate(study.data):
+    files, sources = Folder(folder), []
+    for number in range(len(study.data)):
         rubric = rubric_of_part(study, number, files)
-        dataset = dataset_of(part, files, rubric, drafts=drafts)
+        dataset = dataset_of(study, number, files, rubric)
         if items is not None:
             dataset = replace(dataset, items=dataset.items[: max(items, 1)])
         sources.append((dataset, rubric))
     return study, sources, folder
 
 
-def dataset_of(part: DataPart, files: Folder, rubric: Rubric, *, drafts: bool = False) -> DataSet:
-    """The items of ``[[data]]``: its file's columns guessed where the part does not name them, at most ``take`` of them.
-
-    ``drafts``: of the lab's own answers those with several to a prompt.
-    """
+def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> DataSet:
+    """The items of ``[[data]]``: its file's columns guessed where the part does not name them, at most ``take`` of them."""
+    part = study.data[number]
     if part.sample:
-        dataset = sample(drafts=drafts)
+        dataset = sample(drafts=not SEVERAL.isdisjoint(study.design.axes))
     elif part.published:
-        dataset = _published(part, files)[0]
+        dataset = files.published(part)[0]
         known = [item for item in dataset.items if item.criterion in (None, *(c.name for c in rubric.criteria))]
         dataset = replace(dataset, items=tuple(known) or dataset.items)
     else:
@@ -102,13 +105,6 @@ def dataset_of(part: DataPart, files: Folder, rubric: Rubric, *, drafts: bool = 
             raise LabError(f"“{dataset.name}” has no candidate “{shorten(sorted(missing)[0])}”. Check the spelling.")
         dataset = replace(dataset, items=chosen)
     return dataset if part.take is None else drawn_items(dataset, part.take, part.seed)
-
-
-def _published(part: DataPart, files: Folder) -> tuple[DataSet, Rubric]:
-    """The items and the rubric of ``published``; ``columns = { human = ... }`` takes another model's scores as ratings."""
-    gold = part.columns.get("human", ())
-    tables = tuple(map(files.table, part.files))
-    return published(str(part.published), tables, (gold,) if isinstance(gold, str) else tuple(gold))
 
 
 def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:
@@ -139,7 +135,7 @@ def rubric_of_part(study: Study, number: int, files: Folder) -> Rubric:
             )
         return wordings_of(study, files)[name]
     if part is None and data.published:
-        return _published(data, files)[1]
+        return files.published(data)[1]
     if part is None:
         if {*axes} <= {"pairs", "lists"}:
             return Rubric("Preference", (Criterion("Preference", (Option(1), Option(2))),))
