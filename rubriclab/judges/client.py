@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import msgspec
 
-from rubriclab.judges.faults import CallFault, Fault, fault
+from rubriclab.judges.faults import Fault
 from rubriclab.judges.keys import mask_reply, read_key
 from rubriclab.judges.reply import read_completion
 from rubriclab.judges.served import served
@@ -30,10 +30,13 @@ TOP_LOGPROBS = 20
 """The most alternatives that OpenAI and vLLM give."""
 FEW_LOGPROBS = 5
 """What is asked for where a server refuses more."""
+SCORE_ALONE = ("score.", "bare.", "pairwise-brief.", "listwise-brief.")
+"""Templates whose first answer token is the whole judgment, without feedback before it."""
 DOWN = frozenset({"connect", "bad_gateway", "unavailable", "timeout"})
 REASONING_MODEL = re.compile(r"^(o[1-9]|gpt-[5-9])(\b|[-.])", re.I)
 DATED = re.compile(r"[-@:]v?(\d{3,}[\d.-]*|\d\d-\d{4})")
 """A date or build after a model's name; a single digit would be another version of it."""
+KEPT_FORM: Any = httpx2.Response
 
 
 class ChatClient:
@@ -73,24 +76,16 @@ class ChatClient:
         self._secrets = (key,) if key else ()
         self._top_logprobs = top_logprobs
         self._limit_field = "max_completion_tokens" if REASONING_MODEL.match(settings.model) else "max_tokens"
-        self._kept_form: Any = httpx2.Response
         self._broken = openai.OpenAIError
+        transport = Transport(
+            timeout=settings.timeout, ca_file=settings.ca_file, secrets=self._secrets, inward=own or not served()
+        )
         self._client = openai.AsyncOpenAI(
             api_key=key or "none",
-            base_url=base_url((base_urls or settings.base_urls)[0]),
+            base_url=self._servers[0].url,
             max_retries=0,
             timeout=None,
-            http_client=httpx2.AsyncClient(
-                transport=Transport(
-                    timeout=settings.timeout,
-                    ca_file=settings.ca_file,
-                    secrets=self._secrets,
-                    inward=own or not served(),
-                ),
-                trust_env=False,
-                follow_redirects=False,
-                timeout=None,
-            ),
+            http_client=httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False, timeout=None),
         )
         self._authorization = {"Authorization": f"Bearer {key}"} if key else {"Authorization": ""}
 
@@ -103,19 +98,19 @@ class ChatClient:
         """
         started = time.perf_counter()
         while True:
-            limit, top = fields = (self._limit_field, self._top_logprobs)
-            body = msgspec.json.encode(request_body(self.settings, call, limit_field=limit, top_logprobs=top))
+            used = self._limit_field, self._top_logprobs
+            body = msgspec.json.encode(request_body(self.settings, call, limit_field=used[0], top_logprobs=used[1]))
             try:
                 response = await self._ask_servers(call, body)
-            except CallFault as error:
-                if self._adapts(error.fault, fields):
+                seconds = time.perf_counter() - started
+                reply = read_completion(
+                    response.content, response.headers, seconds=seconds, is_meant=self._is_meant, secrets=self._secrets
+                )
+            except Fault as fault:
+                if self._adapts(fault, used):
                     continue
-                return mask_reply(error.fault.reply(time.perf_counter() - started), self._secrets)
-            seconds = time.perf_counter() - started
-            read = read_completion(
-                response.content, response.headers, seconds=seconds, is_meant=self._is_meant, secrets=self._secrets
-            )
-            return mask_reply(read.reply(seconds) if isinstance(read, Fault) else read, self._secrets)
+                reply = fault.reply(time.perf_counter() - started)
+            return mask_reply(reply, self._secrets)
 
     async def close(self) -> None:
         """Close all connections; safe to call twice."""
@@ -145,32 +140,27 @@ class ChatClient:
         return own or self.settings.options.get("served_model") in ("*", name) or same_model(self.settings.model, name)
 
     async def _ask_servers(self, call: Call, body: bytes) -> httpx2.Response:
-        """The first answer from the item's own server or, while that is down, the next. Raises CallFault."""
+        """The first answer from the item's own server or, while that is down, the next. Raises Fault."""
         home = (call.items[0] if call.items else 0) % len(self._servers)
         now = time.monotonic()
         ordered = sorted(self._servers[home:] + self._servers[:home], key=lambda server: server.down_until > now)
-        for server in ordered[:-1]:
+        headers = {CALL_HEADER: call.key, "Content-Type": "application/json", **self._authorization}
+        while True:
+            server = ordered.pop(0)
             try:
-                return await self._post(server, call.key, body)
-            except CallFault as error:
-                if error.fault.kind != "connect":
+                response: httpx2.Response = await self._client.post(
+                    server.url, cast_to=KEPT_FORM, content=body, options={"headers": headers}
+                )
+            except self._broken as error:
+                raise Fault("reset", f"The connection broke: {type(error).__name__}") from error
+            except Fault as fault:
+                if fault.kind in DOWN:
+                    server.rest(fault.retry_after)
+                if fault.kind != "connect" or not ordered:
                     raise
-        return await self._post(ordered[-1], call.key, body)
-
-    async def _post(self, server: Server, key: str, body: bytes) -> httpx2.Response:
-        headers = {CALL_HEADER: key, "Content-Type": "application/json", **self._authorization}
-        try:
-            response: httpx2.Response = await self._client.post(
-                server.url, cast_to=self._kept_form, content=body, options={"headers": headers}
-            )
-        except CallFault as error:
-            if error.fault.kind in DOWN:
-                server.rest(error.fault.retry_after)
-            raise
-        except self._broken as error:
-            raise CallFault(fault("reset", f"The connection broke: {type(error).__name__}")) from error
-        server.down_until = server.pause = 0.0
-        return response
+            else:
+                server.down_until = server.pause = 0.0
+                return response
 
 
 @dataclass(slots=True)
@@ -201,7 +191,7 @@ def request_body(
         "reasoning_effort": call.reasoning_effort,
     }
     body.update({name: value for name, value in optional.items() if value is not None})
-    if top_logprobs and wants_probabilities(call):
+    if top_logprobs and call.template.startswith(SCORE_ALONE):
         body.update(logprobs=True, top_logprobs=top_logprobs)
     if settings.kind == "vllm":
         if call.messages and call.messages[-1].get("role") == "assistant":
@@ -210,11 +200,6 @@ def request_body(
         if settings.options.get("constrain") and call.template.startswith("score."):
             body["structured_outputs"] = {"choice": list(call.ordering.labels)}
     return {**body, **(call.extra or settings.extra)}
-
-
-def wants_probabilities(call: Call) -> bool:
-    """Whether the first answer token is the whole judgment: one score, without feedback before it."""
-    return call.template.startswith(("score.", "bare.", "pairwise-brief.", "listwise-brief."))
 
 
 def base_url(url: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from rubriclab.judges.client import base_url, same_model
-from rubriclab.judges.faults import CallFault, advised
+from rubriclab.judges.faults import Fault, advised
 from rubriclab.judges.keys import read_key
 from rubriclab.judges.kinds import USUAL_ADDRESS, Progress, in_thread, open_judge
 from rubriclab.judges.served import served
@@ -107,7 +107,7 @@ def find_servers(addresses: Mapping[str, str] = LOCAL) -> list[FoundServer]:
     async def look(program: str, address: str) -> FoundServer | None:
         try:
             models = await listed(address, timeout=LOOK_SECONDS)
-        except CallFault:
+        except Fault:
             return None
         owners = {OWNERS[owner] for _, owner in models if owner in OWNERS}
         names = tuple(name for name, _ in models)
@@ -127,15 +127,15 @@ def models_of(
     key = read_key(JudgeSettings(name=host_of(url) or "server", key_env=key_env), secrets)
     try:
         models = in_thread(lambda: listed(url, key=key, timeout=timeout, inward=not served()))
-    except CallFault as error:
-        raise LabError(f"{host_of(url)}: {advised(error.fault.message, error.fault.kind)}") from error
+    except Fault as error:
+        raise LabError(f"{host_of(url)}: {advised(error.message, error.kind)}") from error
     if not models:
         raise LabError(f"The server at {host_of(url)} lists no models; load one and try again.")
     return [name for name, _ in models]
 
 
 async def listed(url: str, *, key: str | None = None, timeout: float, inward: bool = True) -> list[tuple[str, str]]:
-    """(name, owner) of every model of a ``/models`` page; empty where it is none. Raises CallFault."""
+    """(name, owner) of every model of a ``/models`` page; empty where it is none. Raises Fault."""
     body = await fetch(f"{url}/models", key=key, timeout=timeout, inward=inward)
     try:
         page = msgspec.json.decode(body)

@@ -1,4 +1,4 @@
-"""The body of a chat completion in, as somebody else's server sent it; a Reply or the Fault that it really is out.
+"""The body of a chat completion in, as somebody else's server sent it; a Reply out, or the Fault that it really is.
 
 Only the few fields that are used are decoded; each may be missing, of another type, or of any size. A paid answer is
 never dropped for a sign that cannot be kept, nor for odd counts beside it: ``note`` says what was left out.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from rubriclab.judges.faults import Fault, error_object, fault, from_response
-from rubriclab.judges.keys import mask
+from rubriclab.judges.faults import Fault, from_response
 from rubriclab.model.judgment import Reply
 from rubriclab.model.text import storable
 
@@ -24,35 +24,37 @@ MAX_TOP = 500
 """Alternatives of a token that are kept."""
 MAX_VALUES = 2_500_000
 """Values in an answer (an object counts as three): 16 MB of small objects would take hundreds of MB."""
-MAX_VALUES_AS_OBJECTS = 200_000
-"""The same where ``json`` has to read it, which makes an object of every one of them."""
+MAX_REPAIRED = 100_000
+"""Strings and numbers of an answer that are looked through where it is no strict JSON: a second at most."""
 MAX_COUNT = 2**31 - 1
 ABSENT = msgspec.Raw(b"null")
 REPLACED = "signs that cannot be kept were replaced"
 NO_NUMBERS = "numbers that are none were left out"
 NO_LOGPROBS = "log-probabilities that are no numbers were left out"
-UNREADABLE = (ValueError, RecursionError, msgspec.DecodeError)
+UNREADABLE = (ValueError, RecursionError)
 """What decoding raises, by whatever it finds."""
+NOT_STRICT = re.compile(r'"(?:[^"\\]++|\\.)*+"?|-?(?:NaN|Infinity)', re.DOTALL)
+"""Strings, which may hold halves of characters, and what Python's servers write for numbers that are none."""
 
 
 class Message(msgspec.Struct):
-    content: msgspec.Raw = ABSENT
-    refusal: msgspec.Raw = ABSENT
-    tool_calls: msgspec.Raw = ABSENT
+    content: Any = None
+    refusal: Any = None
+    tool_calls: Any = None
 
 
 class Choice(msgspec.Struct):
     message: Message
-    finish_reason: msgspec.Raw = ABSENT
+    finish_reason: Any = None
     logprobs: msgspec.Raw = ABSENT
 
 
 class Completion(msgspec.Struct):
     choices: list[Choice] | None = None
-    model: msgspec.Raw = ABSENT
+    model: Any = None
     usage: msgspec.Raw = ABSENT
     timings: msgspec.Raw = ABSENT
-    error: msgspec.Raw = ABSENT
+    error: Any = None
 
 
 class Token(msgspec.Struct):
@@ -71,7 +73,7 @@ class Alternative(msgspec.Struct):
 
 COMPLETION = msgspec.json.Decoder(Completion)
 LOGPROBS = msgspec.json.Decoder(Logprobs)
-ALTERNATIVES = msgspec.json.Decoder(list[Alternative])
+ALTERNATIVES = msgspec.json.Decoder(list[Alternative] | None)
 
 
 def read_completion(
@@ -81,108 +83,83 @@ def read_completion(
     seconds: float = 0.0,
     is_meant: Callable[[str], bool] | None = None,
     secrets: Iterable[str] = (),
-) -> Reply | Fault:
-    """The reply in ``body``, or the fault that stands in its place.
+) -> Reply:
+    """The reply in ``body``. Raises the Fault that stands in its place.
 
     ``is_meant``: whether the name that the server answers with is the model that was asked for. Reasoning is never the
     answer; finish ``refusal`` marks a refusal in its own field, whose words are the text.
     """
     notes: list[str] = []
     completion = decoded(body, headers, secrets, notes)
-    if isinstance(completion, Fault):
-        return completion
-    model = value_of(completion.model, notes)
-    model = model[:300] if isinstance(model, str) and model else None
     if not completion.choices:
-        if completion.error != ABSENT:
-            return from_response(status_within(body), headers, body, secrets=secrets)
-        return fault("empty_choices", "The answer holds no choices")
+        if completion.error is not None:
+            raise from_response(200, headers, body, secrets)
+        raise Fault("empty_choices", "The answer holds no choices")
+    model = storable(completion.model)[:300] if isinstance(completion.model, str) else ""
     if model and is_meant is not None and not is_meant(model):
-        return fault("wrong_model", f"The server answered as “{mask(model, secrets)}”")
+        raise Fault("wrong_model", f"The server answered as “{model}”", secrets)
     choice = completion.choices[0]
-    finish = value_of(choice.finish_reason, notes)
+    finish = storable(choice.finish_reason)[:40] if isinstance(choice.finish_reason, str) else ""
     if finish in ("abort", "error"):
         # vLLM answers so when it is shut down in the middle: the text is cut anywhere.
-        return fault("reset", f"The server gave up on the answer ({finish})")
-    text, refused = answer_of(choice.message, notes)
+        raise Fault("reset", f"The server gave up on the answer ({finish})")
+    said = text_of(choice.message.content) or arguments_of(choice.message.tool_calls)
+    refusal = "" if said else text_of(choice.message.refusal)
+    text = storable(said or refusal)
     if len(text) > MAX_TEXT:
-        return fault("too_large", f"The answer's text has {len(text):,} signs; at most {MAX_TEXT:,} are read")
-    counts = usage_of(completion, notes)
+        raise Fault("too_large", f"The answer's text has {len(text):,} signs; at most {MAX_TEXT:,} are read")
+    if text != (said or refusal):
+        notes.append(REPLACED)
+    tokens_in, tokens_out, cached = usage_of(completion, notes)
+    top = top_of(choice.logprobs, text, notes)
     return Reply(
         text=text,
-        finish="refusal" if refused else finish[:40] if isinstance(finish, str) and finish else "stop",
-        tokens_in=counts[0],
-        tokens_out=counts[1],
-        cached=counts[2],
+        finish="refusal" if refusal else finish or "stop",
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        cached=cached,
         seconds=seconds,
-        top=top_of(choice.logprobs, text, notes),
-        model=model,
+        top=top,
+        model=model or None,
         note="; ".join(dict.fromkeys(notes)),
     )
 
 
-def decoded(body: bytes, headers: Mapping[str, str], secrets: Iterable[str], notes: list[str]) -> Completion | Fault:
-    """The body's fields. What msgspec refuses for its encoding is read once more by ``json``, within bounds."""
-    values = 3 * body.count(b"{") + body.count(b"[") + body.count(b",")
-    if values > MAX_VALUES:
-        return fault("too_large", f"The answer holds more than {MAX_VALUES:,} values, the most that is read")
+def decoded(body: bytes, headers: Mapping[str, str], secrets: Iterable[str], notes: list[str]) -> Completion:
+    """The body's fields; what msgspec refuses for its encoding is made strict JSON first. Raises Fault."""
+    if 3 * body.count(b"{") + body.count(b"[") + body.count(b",") > MAX_VALUES:
+        raise Fault("too_large", f"The answer holds more than {MAX_VALUES:,} values, the most that is read")
     try:
-        return COMPLETION.decode(body)
-    except (msgspec.ValidationError, RecursionError) as error:
-        reason: Exception = error
-    except msgspec.DecodeError as error:
-        reason = error
-        if values > MAX_VALUES_AS_OBJECTS:
-            return fault("bad_json", f"Unreadable JSON of {len(body):,} bytes: {mask(str(reason), secrets)}")
-
-        def left_out(_: str) -> None:
-            notes.append(NO_NUMBERS)
-
-        try:  # a byte order mark, UTF-16, NaN where a number should be
-            text = json.dumps(json.loads(body, parse_constant=left_out), ensure_ascii=False)
-            kept = storable(text)
-            if kept != text:
-                notes.append(REPLACED)
-            return COMPLETION.decode(kept.encode())
-        except UNREADABLE as second:
-            reason = second
-    start = body[:300].decode("utf-8", "replace").lstrip()
-    if start.startswith("<") or "text/html" in headers.get("Content-Type", "").lower():
-        return fault("html", f"HTML instead of JSON: {mask(start[:120], secrets)}")
-    if isinstance(reason, msgspec.ValidationError) and "choices" in str(reason):
-        return fault("empty_choices", f"The answer holds no choices that can be read: {mask(str(reason), secrets)}")
-    return fault("bad_json", f"Unreadable JSON of {len(body):,} bytes: {mask(str(reason), secrets)}")
-
-
-def status_within(body: bytes) -> int:
-    """The status of a failure that a gateway wrapped in a 200."""
-    code = error_object(body[:20_000].decode("utf-8", "replace")).get("code")
-    return code if isinstance(code, int) and 400 <= code < 600 else 500
-
-
-def value_of(raw: msgspec.Raw, notes: list[str]) -> Any:
-    """The value of one field; halves of characters become U+FFFD and NUL goes, with a note."""
-    try:
-        value = msgspec.json.decode(raw)
-    except UNREADABLE:
         try:
-            value = json.loads(bytes(raw).decode("utf-8", "replace"))
-            notes.append(REPLACED)
-        except UNREADABLE:
-            return None
-    if not isinstance(value, str):
-        return value
-    kept = storable(value)
-    if kept != value:
+            return COMPLETION.decode(body)
+        except msgspec.ValidationError:
+            raise
+        except ValueError:
+            return COMPLETION.decode(strict_json(body, notes))
+    except UNREADABLE as error:
+        start = body[:300].decode("utf-8", "replace").lstrip()
+        if start.startswith("<") or "text/html" in headers.get("Content-Type", "").lower():
+            raise Fault("html", f"HTML instead of JSON: {start[:120]}", secrets) from error
+        if isinstance(error, msgspec.ValidationError) and "choices" in str(error):
+            raise Fault("empty_choices", f"The answer holds no choices that can be read: {error}", secrets) from error
+        raise Fault("bad_json", f"Unreadable JSON of {len(body):,} bytes: {error}", secrets) from error
+
+
+def strict_json(body: bytes, notes: list[str]) -> str:
+    """JSON of any encoding with halves of characters replaced and null for NaN, and notes of it. Raises ValueError."""
+
+    def strict(match: re.Match[str]) -> str:
+        token = match[0]
+        if not token.startswith('"'):
+            notes.append(NO_NUMBERS)
+            return "null"
+        return json.dumps(storable(json.loads(token, strict=False))) if "\\u" in token else token
+
+    text = body.decode(json.detect_encoding(body), "replace")
+    kept = NOT_STRICT.sub(strict, text, count=MAX_REPAIRED)
+    if "\ufffd" in text or "\\ufffd" in kept:
         notes.append(REPLACED)
     return kept
-
-
-def answer_of(message: Message, notes: list[str]) -> tuple[str, bool]:
-    """The answer's words, and whether they are a refusal."""
-    text = text_of(value_of(message.content, notes)) or arguments_of(value_of(message.tool_calls, notes))
-    refusal = text_of(value_of(message.refusal, notes))
-    return (refusal, True) if refusal and not text else (storable(text), False)
 
 
 def text_of(content: Any) -> str:
@@ -203,21 +180,24 @@ def arguments_of(calls: Any) -> str:
     return json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict | list) else text_of(arguments)
 
 
-def usage_of(completion: Completion, notes: list[str]) -> tuple[int | None, int | None, int | None]:
+def usage_of(completion: Completion, notes: list[str]) -> list[int | None]:
     """Prompt, completion and cached prompt tokens; None where the server is silent or the count is none."""
-    usage = value_of(completion.usage, notes)
+    try:
+        usage, timings = msgspec.json.decode(completion.usage), msgspec.json.decode(completion.timings)
+    except UNREADABLE:
+        notes.append(NO_NUMBERS)
+        return [None, None, None]
     if not isinstance(usage, dict):
-        return None, None, None
+        return [None, None, None]
     details = usage.get("prompt_tokens_details")
-    timings = value_of(completion.timings, notes)
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
     if cached is None and isinstance(timings, dict):
         cached = timings.get("cache_n")
-    values = (usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
-    counts = tuple(v if type(v) is int and 0 <= v <= MAX_COUNT else None for v in values)
-    if counts != values:
+    given = [usage.get("prompt_tokens"), usage.get("completion_tokens"), cached]
+    counts = [count if type(count) is int and 0 <= count <= MAX_COUNT else None for count in given]
+    if counts != given:
         notes.append(NO_NUMBERS)
-    return counts[0], counts[1], counts[2]
+    return counts
 
 
 # ---------------------------------------------------------------- token probabilities
@@ -235,11 +215,10 @@ def top_of(raw: msgspec.Raw, text: str, notes: list[str]) -> tuple[tuple[str, fl
         if not content:
             return ()
         entry = content[first_answer_token([token.token for token in content], text)]
-        listed = ALTERNATIVES.decode(entry.top_logprobs) if entry.top_logprobs != ABSENT else []
+        listed = ALTERNATIVES.decode(entry.top_logprobs) or []
+        if any(not math.isfinite(token.logprob) or token.logprob > 1e-6 for token in listed):
+            raise ValueError("no logarithm of a probability")
     except UNREADABLE:
-        notes.append(NO_LOGPROBS)
-        return ()
-    if any(not math.isfinite(token.logprob) or token.logprob > 1e-6 for token in listed):
         notes.append(NO_LOGPROBS)
         return ()
     return tuple((storable(token.token), min(token.logprob, 0.0)) for token in listed[:MAX_TOP])

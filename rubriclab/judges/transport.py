@@ -18,7 +18,7 @@ import aiohttp
 import httpx2
 from aiohttp.abc import ResolveResult
 
-from rubriclab.judges.faults import CallFault, Fault, fault, from_response
+from rubriclab.judges.faults import Fault, from_response
 from rubriclab.judges.keys import mask
 from rubriclab.judges.served import InwardAddress, in_figures, refuse_inward
 from rubriclab.model.text import LabError, shorten
@@ -41,7 +41,7 @@ class Transport(httpx2.AsyncBaseTransport):
     """Sends through aiohttp and reads the whole answer within the bounds; make it inside the event loop.
 
     ``timeout``: seconds of a call as a whole, from the connection to the last byte. ``inward``: whether addresses of
-    this machine and its network may be asked. Raises CallFault for whatever is no answer of status 200 to 299: the
+    this machine and its network may be asked. Raises Fault for whatever is no answer of status 200 to 299: the
     openai client passes it on.
     """
 
@@ -86,13 +86,13 @@ class Transport(httpx2.AsyncBaseTransport):
                 body = await self._body(response, clock, MAX_REPLY_BYTES if good else MAX_ERROR_BYTES, cut=not good)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             if not clock.expired():
-                raise CallFault(from_exception(error, self.secrets)) from error
+                raise from_exception(error, self.secrets) from error
             late = f"within {self.timeout:g} s"
             if answering:
-                raise CallFault(fault("slow", f"The answer had begun but was not complete {late}")) from error
-            raise CallFault(fault("timeout", f"No answer from {host_of(url)} {late}")) from error
+                raise Fault("slow", f"The answer had begun but was not complete {late}") from error
+            raise Fault("timeout", f"No answer from {host_of(url)} {late}") from error
         if not good:
-            raise CallFault(from_response(response.status, response.headers, body, secrets=self.secrets))
+            raise from_response(response.status, response.headers, body, self.secrets)
         return httpx2.Response(response.status, headers=response.raw_headers, content=body, request=request)
 
     async def _body(self, response: aiohttp.ClientResponse, clock: asyncio.Timeout, limit: int, *, cut: bool) -> bytes:
@@ -100,7 +100,7 @@ class Transport(httpx2.AsyncBaseTransport):
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
             response.close()
-            raise CallFault(fault("bad_json", f"The answer's content encoding “{encoding[:40]}” was not asked for"))
+            raise Fault("bad_json", f"The answer's content encoding “{encoding[:40]}” was not asked for")
         length = response.content_length
         if length is not None and length <= FREE_BYTES and "Transfer-Encoding" not in response.headers:
             return await response.content.read()
@@ -112,9 +112,7 @@ class Transport(httpx2.AsyncBaseTransport):
                     response.close()
                     if cut:
                         return bytes(body[:limit])
-                    raise CallFault(
-                        fault("too_large", f"The answer is larger than {limit / 2**20:g} MB, the most that is read")
-                    )
+                    raise Fault("too_large", f"The answer is larger than {limit / 2**20:g} MB, the most that is read")
                 if not held and len(body) > FREE_BYTES:
                     # A queue of ours is no fault of the server: the call's clock stands still meanwhile.
                     ends, began = clock.when() or 0.0, asyncio.get_running_loop().time()
@@ -164,7 +162,7 @@ def proxy_of(scheme: str, host: str) -> str | None:
 
 
 async def fetch(url: str, *, key: str | None = None, timeout: float = 5.0, inward: bool = True) -> bytes:
-    """The body of a GET within ``timeout`` seconds in all. Raises CallFault."""
+    """The body of a GET within ``timeout`` seconds in all. Raises Fault."""
     transport = Transport(timeout=timeout, secrets=(key,) if key else (), inward=inward)
     try:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -184,23 +182,23 @@ def host_of(url: str) -> str:
 
 def from_exception(error: BaseException, secrets: Iterable[str] = ()) -> Fault:
     """The fault behind an exception of aiohttp."""
-    text = mask(str(error) or type(error).__name__, secrets)
+    text = str(error) or type(error).__name__
     if isinstance(inward := getattr(error, "os_error", error), InwardAddress):
-        return fault("inward", str(inward))
+        return Fault("inward", str(inward))
     if refusal := tls_refusal(error):
-        return fault("certificate", mask(refusal, secrets))
+        return Fault("certificate", refusal, secrets)
     if isinstance(error, aiohttp.ClientConnectorError):
         reason = error.os_error.strerror or str(error.os_error)
-        return fault("connect", f"No connection to {error.host}:{error.port} ({mask(reason, secrets)})")
+        return Fault("connect", f"No connection to {error.host}:{error.port} ({reason})", secrets)
     if isinstance(error, aiohttp.InvalidURL):  # 127.1 and other ways of writing an address that only sockets know
-        return fault("not_found", f"This is no address that can be asked: {text}")
+        return Fault("not_found", f"This is no address that can be asked: {text}", secrets)
     if isinstance(error, TimeoutError):  # the connection's; a call's own clock is another
-        return fault("connect", f"No connection: {text}")
+        return Fault("connect", f"No connection: {text}", secrets)
     if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
-        return fault("reset", f"The server closed the connection before its answer ended: {text}")
+        return Fault("reset", f"The server closed the connection before its answer ended: {text}", secrets)
     if isinstance(error, aiohttp.ClientResponseError):
-        return fault("bad_gateway", f"The server does not speak HTTP here: {text}")
-    return fault("reset", f"The connection broke: {text}")
+        return Fault("bad_gateway", f"The server does not speak HTTP here: {text}", secrets)
+    return Fault("reset", f"The connection broke: {text}", secrets)
 
 
 def tls_refusal(error: BaseException) -> str:

@@ -126,13 +126,13 @@ class VllmServer:
 
 def healthy(root: str) -> bool:
     """Whether the server says that it is ready."""
-    from rubriclab.judges.faults import CallFault
+    from rubriclab.judges.faults import Fault
     from rubriclab.judges.kinds import in_thread
     from rubriclab.judges.transport import fetch
 
     try:
         in_thread(lambda: fetch(f"{root}/health", timeout=1.0))
-    except CallFault:
+    except Fault:
         return False
     return True
 

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
-from rubriclab.judges.faults import advised, fatal
+from rubriclab.judges.faults import FATAL, advised
 from rubriclab.judges.kinds import Asker
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
@@ -133,7 +133,7 @@ class Asking:
 
     def _hopeless(self, reply: Reply, attempt: int) -> str:
         """Why every further call would meet this fault too; empty where it need not."""
-        if fatal(reply.kind):
+        if reply.kind in FATAL:
             return advised(reply.error, reply.kind)
         asked = reply.retry_after or 0.0
         if reply.retryable and asked > LONGEST_REST:

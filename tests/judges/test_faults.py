@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from rubriclab.judges.faults import FAULTS, LONGEST_WAIT, fatal, fault, from_response, retry_after
+from rubriclab.judges.faults import FATAL, FAULTS, FINAL, LONGEST_WAIT, RETRYABLE, Fault, from_response, retry_after
 from rubriclab.judges.keys import mask, mask_reply, mask_secrets, read_key
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Reply
@@ -61,11 +61,9 @@ def test_the_server_s_own_words(body: bytes, words: str) -> None:
     assert len(message) <= 400
 
 
-def test_every_kind_says_what_to_do_and_none_is_both_fatal_and_retryable() -> None:
-    for kind in FAULTS.values():
-        assert kind.sentence.endswith((".", "?"))
-        assert not (kind.fatal and kind.retryable)
-    assert not fatal("")
+def test_every_kind_says_what_to_do_and_is_of_one_sort() -> None:
+    assert all(sentence.endswith((".", "?")) for sentence in FAULTS.values())
+    assert len(FAULTS) == len(RETRYABLE) + len(FATAL) + len(FINAL)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +82,7 @@ def test_retry_after_as_a_date_and_in_milliseconds() -> None:
 
 
 def test_messages_are_one_line_and_short() -> None:
-    long = fault("reset", "a\nb " * 500)
+    long = Fault("reset", "a\nb " * 500)
     assert "\n" not in long.message
     assert len(long.message) == 400
 

@@ -15,15 +15,13 @@ from tests.servers import completion, token_entry
 
 
 def read(payload: Any, **options: Any) -> Reply:
-    reply = read_completion(payload if isinstance(payload, bytes) else json.dumps(payload).encode(), {}, **options)
-    assert isinstance(reply, Reply), reply
-    return reply
+    return read_completion(payload if isinstance(payload, bytes) else json.dumps(payload).encode(), {}, **options)
 
 
 def refused(payload: Any, **options: Any) -> Fault:
-    result = read_completion(payload if isinstance(payload, bytes) else json.dumps(payload).encode(), {}, **options)
-    assert isinstance(result, Fault), result
-    return result
+    with pytest.raises(Fault) as refusal:
+        read(payload, **options)
+    return refusal.value
 
 
 def message(**fields: Any) -> dict[str, Any]:

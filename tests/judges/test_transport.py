@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rubriclab.judges.client import ChatClient
-from rubriclab.judges.faults import CallFault
+from rubriclab.judges.faults import Fault
 from rubriclab.judges.keys import mask_secrets
 from rubriclab.judges.served import is_public, served
 from rubriclab.judges.transport import fetch, trust
@@ -51,7 +51,7 @@ async def test_a_byte_now_and_then_does_not_keep_a_call_alive() -> None:
 async def test_a_page_beside_the_protocol() -> None:
     async with FakeServer() as server:
         assert await fetch(f"{server.url}/health") == b"ok"
-        with pytest.raises(CallFault, match="404"):
+        with pytest.raises(Fault, match="404"):
             await fetch(f"{server.base_url}/nothing")
 
 
@@ -112,10 +112,10 @@ async def test_a_served_lab_sends_nothing_inwards(host: str, monkeypatch: pytest
 @pytest.mark.parametrize("host", ["169.254.169.254", "10.0.0.1", "[64:ff9b::a00:1]"])
 async def test_nor_has_a_proxy_send_it(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy.invalid:3128")
-    with pytest.raises(CallFault) as error:
+    with pytest.raises(Fault) as error:
         await fetch(f"http://{host}/", inward=False)
-    assert error.value.fault.kind == "inward"
-    assert host.strip("[]") in error.value.fault.message
+    assert error.value.kind == "inward"
+    assert host.strip("[]") in error.value.message
 
 
 async def test_a_lab_of_one_s_own_does(monkeypatch: pytest.MonkeyPatch) -> None:
