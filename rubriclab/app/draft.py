@@ -53,6 +53,7 @@ class Uploads(Folder):
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.tables: dict[str, Table] = {}
         self.rubrics: dict[str, Rubric] = {}
         self.version = 0

@@ -23,10 +23,16 @@ Sources = list[tuple[DataSet, Rubric]]
 
 
 class Folder:
-    """The files that a study names, where they lie beside it. Set up's are those that were uploaded."""
+    """The files that a study names, where they lie beside it. Set up's are those that were uploaded.
 
-    def __init__(self, path: Path) -> None:
+    ``version`` changes with what the files hold.
+    """
+
+    version = 0
+
+    def __init__(self, path: Path = Path()) -> None:
         self.path = path
+        self._last: tuple[object, tuple[DataSet, Rubric]] | None = None
 
     def table(self, name: str) -> Table:
         path = self.path / name
@@ -37,9 +43,15 @@ class Folder:
         return read_rubric(path, path.name)
 
     def published(self, part: DataPart) -> tuple[DataSet, Rubric]:
-        """The items and the rubric of ``published``; ``columns = { human = ... }`` takes another model's scores as ratings."""
-        tables = tuple(map(self.table, part.files))
-        return published(str(part.published), tables, tuple(as_list(part.columns.get("human"))))
+        """The items and the rubric of ``published``, read once for both.
+
+        ``columns = { human = ... }`` takes another model's scores as ratings.
+        """
+        gold = tuple(as_list(part.columns.get("human")))
+        key = (part.published, part.files, gold, self.version)
+        if self._last is None or self._last[0] != key:
+            self._last = key, published(str(part.published), tuple(map(self.table, part.files)), gold)
+        return self._last[1]
 
 
 def plan_of_file(path: str | Path, *, items: int | None = None, drop: tuple[str, ...] = ()) -> Plan:

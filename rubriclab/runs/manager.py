@@ -6,7 +6,6 @@ import atexit
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -82,8 +81,8 @@ def plan_of_run(store: Store, id: str) -> Plan:
         study = Study.model_validate(body)
     except ValidationError as fault:
         raise LabError(f"The study of “{shorten(info.name)}” cannot be planned again: {problems(fault)}") from None
-    rubrics = [rubric_of_part(study, number, Folder(Path())) for number in range(len(study.data))]
+    rubrics = [rubric_of_part(study, number, Folder()) for number in range(len(study.data))]
     first, *more = zip(map(store.dataset, info.dataset.split()), rubrics, strict=True)
-    planned = plan(study, *first, more, wordings_of(study, Folder(Path())))
+    planned = plan(study, *first, more, wordings_of(study, Folder()))
     # Texts were kept as a file can hold them: it is this run all the same.
     return replace(planned, identity=info.identity)
