@@ -217,16 +217,15 @@ def left_out(
 
 
 def average(estimates: Sequence[Estimate], rule: Rule) -> Estimate:
-    """The mean of estimates that share units by name, those without a number left out; else the first."""
-    known = [e for e in estimates if np.isfinite(e.value)]
-    if not known:
-        return estimates[0]
-    every, code = np.unique(np.concatenate([e.unit for e in known]), return_inverse=True)
-    scaled = np.concatenate([e.influence / max(e.units, 1) for e in known])
-    influence = np.bincount(code, scaled, len(every)) * len(every) / len(known)
-    return Estimate(
-        float(np.mean([e.value for e in known])), influence, every, rule, next((e.why for e in known if e.why), "")
-    )
+    """The mean of estimates that share units by name; where one has no number, that one: a mean over fewer is another."""
+    unknown = next((e for e in estimates if not np.isfinite(e.value)), None)
+    if unknown is not None:
+        return unknown
+    every, code = np.unique(np.concatenate([e.unit for e in estimates]), return_inverse=True)
+    scaled = np.concatenate([e.influence / max(e.units, 1) for e in estimates])
+    influence = np.bincount(code, scaled, len(every)) * len(every) / len(estimates)
+    why = next((e.why for e in estimates if e.why), "")
+    return Estimate(float(np.mean([e.value for e in estimates])), influence, every, rule, why)
 
 
 def simultaneous(estimates: Sequence[Estimate], level: float = 0.95) -> float:

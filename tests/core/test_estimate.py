@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rubriclab.core.estimate import Estimate, jackknife, missing, plain, ratio, share, simultaneous, weighted
+from rubriclab.core.estimate import Estimate, average, jackknife, missing, plain, ratio, share, simultaneous, weighted
 from rubriclab.core.intervals import Opaque, Reach, Student, Wilson
 from rubriclab.stats.position import v_interval
 from rubriclab.stats.resample import hall
@@ -177,3 +177,13 @@ def test_ends_of_a_sum_of_shares_are_made_of_theirs() -> None:
     below, above = 0.75 * (0.15 - won.interval()[0]), 0.25 * lost.interval()[1]
     assert made.interval()[0] == pytest.approx(made.value - np.hypot(below, above))
     assert made.interval()[1] == pytest.approx(made.value + 0.75 * (won.interval()[1] - 0.15))
+
+
+def test_a_mean_over_criteria_needs_every_criterion() -> None:
+    """(1 + 3) / 2 over two units, each criterion's own deviations halved; with a third that has no number there is none."""
+    names = np.array(["a", "b"])
+    parts = [Estimate(value, np.array([-1.0, 1.0]), names, Student()) for value in (1.0, 3.0)]
+    whole = average(parts, Student())
+    assert (whole.value, list(whole.influence)) == (2.0, [-1.0, 1.0])
+    assert average([*parts, missing("constant_side")], Student()).why == "constant_side"
+    assert not np.isfinite(average([*parts, missing("constant_side")], Student()).value)
