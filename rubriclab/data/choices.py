@@ -1,18 +1,16 @@
 """A table of choices made elsewhere in, the table of judgments out: pairs and lists, an item a comparison.
 
-Pairs: ``judge, question_id, first, second, choice`` (A the first, B the second, C a tie, N none). Lists: ``judge,
-question_id, order`` (candidates as shown, with ``|``) ``, winner`` (a candidate's name or ``tie``). Optional: ``dataset,
-task, repeat, strategy`` and ``gold`` or ``human`` columns: the candidate that the benchmark, or a person, prefers.
+Their columns: ``scores``. ``gold`` or ``human`` hold the candidate that the benchmark, or a person, prefers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rubriclab.data.coded import Coded, Line, Reader, distinct_of, joint, names_shown
+from rubriclab.model.judgment import Ordering
 from rubriclab.model.text import shorten
 
 WORDS = {"tie": 0, "draw": 0, "none": -1, "nan": -1, "n": -1, "": -1}
@@ -26,23 +24,21 @@ MAX_CANDIDATES = len(LETTERS)
 class ChoicesReader(Reader):
     """Choices of one candidate out of several."""
 
-    def labels(self, line: Line) -> tuple[str, ...]:
-        return tuple(LETTERS[: len(line)])
-
-    def orders(self) -> tuple[Sequence[Line], Coded]:
+    def orders(self) -> tuple[list[Ordering], Coded]:
         if self.reorder == "lists":
             order = self.coded("order", required=True)
             expected = f"2 to {MAX_CANDIDATES} different candidates as shown, as model-a|model-b|model-c"
-            return self.parsed(order, names_shown(MAX_CANDIDATES), expected), order
+            shown = self.parsed(order, names_shown(MAX_CANDIDATES), expected)
+            return [Ordering(line, tuple(LETTERS[: len(line)])) for line in shown], order
         first, second = self.coded("first", required=True), self.coded("second", required=True)
         for column in (first, second):
             self.parsed(column, lambda name: None if "|" in name else name, "a candidate's name without |")
         code, rows = joint(first.code, second.code)
-        shown = [(first.texts[first.code[row]], second.texts[second.code[row]]) for row in rows]
-        for line, row in zip(shown, rows, strict=True):
-            if line[0] == line[1]:
-                raise self.fault(row, "second", f"“{shorten(line[1])}” is the first candidate as well.")
-        return shown, Coded("first", code, ["|".join(line) for line in shown])
+        pairs = [(first.texts[first.code[row]], second.texts[second.code[row]]) for row in rows]
+        for pair, row in zip(pairs, rows, strict=True):
+            if pair[0] == pair[1]:
+                raise self.fault(row, "second", f"“{shorten(pair[1])}” is the first candidate as well.")
+        return [Ordering(pair, ("A", "B")) for pair in pairs], Coded("first", code, ["|".join(pair) for pair in pairs])
 
     def answers(self, dataset: Coded, order: Coded) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The position is where the winner stood; 0 a tie, or where nothing could be read."""
@@ -66,9 +62,7 @@ class ChoicesReader(Reader):
 
     def about(self, dataset: Coded, order: Coded) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
         """An item is a data set, task, question and set of candidates."""
-        question, task = self.coded("question_id", required=True), self.coded("task")
-        for column in (question, task):
-            self.refuse_look_alikes(column)
+        question, task = self.named("question_id", required=True), self.named("task")
         sets = distinct_of(self.whole)[0]
         item, first = joint(dataset.code, task.code, question.code, sets[order.code])
         cells = {column.name: [column.texts[code] or None for code in column.code[first]] for column in (dataset, task)}

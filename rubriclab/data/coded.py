@@ -5,9 +5,8 @@ A column is read as codes of its distinct texts, so that millions of rows take s
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal, TypeVar
@@ -65,13 +64,9 @@ class Reader:
         if "gold" in names and kind in ("pairs", "lists"):
             self.people["gold"] = names["gold"]
 
-    def orders(self) -> tuple[Sequence[Line], Coded]:
+    def orders(self) -> tuple[list[Ordering], Coded]:
         """(the different orders as shown, the order of each row)."""
         raise NotImplementedError
-
-    def canonical(self, line: Line) -> Line:
-        """What an order lists, in the order that slots and designs are counted by."""
-        return tuple(sorted(line))
 
     def about(self, dataset: Coded, order: Coded) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
         """(columns of the items, item of each row, subject of each row: what one order is about)."""
@@ -89,22 +84,22 @@ class Reader:
         """Whether what a condition's orders list stood at several positions: else nothing was drawn."""
         return True
 
-    def labels(self, line: Line) -> tuple[str, ...]:
-        """What stands for each option in the prompt."""
-        return ()
-
     def read(self, name: str) -> JudgmentTable:
-        judge, dataset = self.coded("judge", "judge"), self.coded("dataset", PurePath(self.table.name).stem or "data")
-        strategy = self.coded("strategy")
-        for column in (judge, dataset, strategy):
-            self.refuse_look_alikes(column)
-        self.shown, order = self.orders()
-        first_with: dict[str, int] = {}
-        for code, line in enumerate(self.shown if self.reorder in ("criteria", "pairs", "lists") else ()):
-            for named in line:
-                first_with.setdefault(named, code)
-        self.refuse_look_alikes(order, first_with)
-        self.whole = [self.canonical(line) for line in self.shown]
+        judge = self.named("judge", "judge")
+        dataset = self.named("dataset", PurePath(self.table.name).stem or "data")
+        strategy = self.named("strategy")
+        orderings, order = self.orders()
+        self.shown: list[Line] = [ordering.shown for ordering in orderings]
+        first_with: dict[Any, int] = {}
+        for code, line in enumerate(self.shown):
+            for part in line:
+                first_with.setdefault(part, code)
+        if self.reorder in ("criteria", "pairs", "lists"):
+            self.refuse_look_alikes(order, first_with)
+        # Slots and designs count criteria and answers as they first come, all else by value or name.
+        ranked = first_with if self.reorder in ("criteria", "responses") else sorted(first_with)
+        rank = {part: k for k, part in enumerate(ranked)}
+        self.whole: list[Line] = [tuple(sorted(line, key=rank.__getitem__)) for line in self.shown]
         columns, item, subject = self.about(dataset, order)
         read, score, position, slot = self.answers(dataset, order)
         # A condition's calls list the same options or criteria; of answers and candidates only as many.
@@ -120,8 +115,7 @@ class Reader:
             [tuple(map(whole.index, line)) for whole, line in zip(self.whole, self.shown, strict=True)]
         )
         conditions = []
-        for code, own in enumerate(parted(condition, len(first))):
-            row = first[code]
+        for row, own in zip(first, rows_by(condition), strict=True):
             line, name_of = self.whole[order.code[row]], strategy.texts[strategy.code[row]]
             design, drawn = design_of(subject[own], local[order.code[own]], distinct, len(np.unique(call[own])))
             drawn = (drawn and self.moved(order.code[own])) or name_of.casefold() == "random"
@@ -146,7 +140,7 @@ class Reader:
         return JudgmentTable(
             run=digest(name, hashed, columns["item_id"])[:12], name=name, conditions=tuple(conditions),
             items=pd.DataFrame({role: pd.Series(cells, dtype=object) for role, cells in columns.items()}),
-            orderings=tuple(Ordering(tuple(line), self.labels(line)) for line in self.shown), rows=frame,
+            orderings=tuple(orderings), rows=frame,
             planned=tuple(np.bincount(frame["condition"][new], minlength=len(conditions)).tolist()),
             state="finished" if read.any() else "failed",
             made_with={"imported": self.table.name} | ({"note": self.table.note} if self.table.note else {}),
@@ -181,11 +175,16 @@ class Reader:
             raise self.fault(column.row_of(code), column.name, f"“{shorten(column.texts[code])}” is not {expected}.")
         return [value for value in values if value is not None]
 
-    def refuse_look_alikes(self, column: Coded, names: Mapping[str, int] | None = None) -> None:
+    def named(self, role: str, default: str = "", *, required: bool = False) -> Coded:
+        """As ``coded``; raises LabError for names that look alike."""
+        column = self.coded(role, default, required=required)
+        self.refuse_look_alikes(column, {text: code for code, text in enumerate(column.texts)})
+        return column
+
+    def refuse_look_alikes(self, column: Coded, names: Mapping[str, int]) -> None:
         """Of a column's texts, or of what they list: ``names`` with the code of the first text that has each."""
-        codes = dict(zip(column.texts, itertools.count())) if names is None else names
         where = self.names.get(column.name, column.name)
-        self.table.refuse_look_alikes(where, codes, lambda name: column.row_of(codes[name]))
+        self.table.refuse_look_alikes(where, names, lambda name: column.row_of(names[name]))
 
     def agreed(self, column: Coded, item: np.ndarray, items: int) -> np.ndarray:
         """Code of each item; its rows agree or are empty, as are items with a code beyond the texts. Raises LabError."""
@@ -220,7 +219,8 @@ class Reader:
     def repeats(self, condition: np.ndarray, item: np.ndarray, order: np.ndarray) -> np.ndarray:
         """(rows,): the same order of an item again is a repeat; a column that counts them has to tell them apart."""
         if "repeat" not in self.names:
-            return rank_within(joint(condition, item, order)[0])
+            group = joint(condition, item, order)[0]
+            return pd.Series(group).groupby(group).cumcount().to_numpy()
         column = self.coded("repeat")
         counts = self.parsed(column, _repeat, f"a whole number from 0 to {MAX_SMALL:,}")
         repeat = np.asarray(np.array(counts, dtype=np.int64)[column.code])
@@ -233,11 +233,10 @@ class Reader:
         return repeat
 
 
-def parted(condition: np.ndarray, conditions: int) -> Iterator[np.ndarray]:
-    """The rows of each condition."""
-    rows = np.argsort(condition, kind="stable")
-    for start, end in itertools.pairwise(np.searchsorted(condition[rows], np.arange(conditions + 1))):
-        yield rows[start:end]
+def rows_by(code: np.ndarray) -> list[np.ndarray]:
+    """The rows of each code, as they come."""
+    rows = np.argsort(code, kind="stable")
+    return np.split(rows, np.cumsum(np.bincount(code))[:-1])
 
 
 def design_of(subject: np.ndarray, order: np.ndarray, lines: Sequence[tuple[int, ...]], calls: int) -> tuple[str, bool]:
@@ -263,15 +262,9 @@ def recognised(shown: Sequence[Line], options: Line) -> str:
 
 def joint(*codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(code of each row's combination in order of first appearance, first row of each)."""
-    key = np.asarray(codes[0], dtype=np.int64)
-    for code in codes[1:]:
-        key = key * (int(code.max(initial=0)) + 1) + code
-        if int(key.max(initial=0)) > 2**40:
-            key = pd.factorize(key)[0].astype(np.int64)
-    joined, distinct = pd.factorize(key)
-    first = np.full(len(distinct), len(key), dtype=np.int64)
-    first[joined[::-1]] = np.arange(len(key))[::-1]
-    return joined.astype(np.int64), first
+    frame = pd.DataFrame(dict(enumerate(codes)))
+    joined = frame.groupby([*frame], sort=False).ngroup().to_numpy()
+    return joined, np.flatnonzero(~pd.Series(joined).duplicated())
 
 
 def distinct_of(values: Sequence[Key]) -> tuple[np.ndarray, list[Key]]:
@@ -279,11 +272,6 @@ def distinct_of(values: Sequence[Key]) -> tuple[np.ndarray, list[Key]]:
     known: dict[Key, int] = {}
     codes = [known.setdefault(value, len(known)) for value in values]
     return np.array(codes, dtype=np.int64), list(known)
-
-
-def rank_within(group: np.ndarray) -> np.ndarray:
-    """How many rows of the same group stand before each row."""
-    return pd.Series(group).groupby(group).cumcount().to_numpy()
 
 
 def names_shown(most: int, least: int = 2) -> Callable[[str], Line | None]:
@@ -294,10 +282,6 @@ def names_shown(most: int, least: int = 2) -> Callable[[str], Line | None]:
         return names if len(set(names)) == len(names) and all(names) and least <= len(names) <= most else None
 
     return names_of
-
-
-def number_or_blank(text: str) -> float | None:
-    return number(text) if text else math.nan
 
 
 def _repeat(text: str) -> int | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -24,23 +24,12 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.data.choices import ChoicesReader
-from rubriclab.data.coded import (
-    MAX_ORDER,
-    TEXTS,
-    Coded,
-    Kind,
-    Line,
-    Reader,
-    distinct_of,
-    joint,
-    names_shown,
-    number_or_blank,
-)
+from rubriclab.data.coded import MAX_ORDER, TEXTS, Coded, Kind, Line, Reader, distinct_of, joint, names_shown
 from rubriclab.data.limits import refusal
 from rubriclab.data.published_readers import llmbar_pairs
 from rubriclab.data.tables import Table, chosen_columns, number, table_of_frame
 from rubriclab.model.data import MAX_OPTIONS, MIN_OPTIONS
-from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.judgment import JudgmentTable, Ordering
 from rubriclab.model.text import LabError, digest, look_alike, shorten
 
 REQUIRED: dict[Kind, tuple[str, ...]] = {
@@ -98,8 +87,8 @@ def column_names(table: Table, kind: str | None, columns: Mapping[str, Any] | No
     names = {look_alike(column): column for column in table.columns}
     if kind is None:
         kind = _choices_kind({*given, *names})
-    wanted = {*(REQUIRED.get(kind) or _SCORED), *OPTIONAL}  # type: ignore[call-overload]
     needed = {*REQUIRED.get(kind or "scores", ()), "judge", "dataset", "repeat"}  # type: ignore[call-overload]
+    wanted = needed | {*OPTIONAL, *(() if kind in REQUIRED else REQUIRED["criteria"])}
     used = {value for value in given.values() if isinstance(value, str)}
     # Every role's own name counts before any other name.
     own = {role: (role,) for role in KNOWN if role in wanted}
@@ -113,9 +102,6 @@ def column_names(table: Table, kind: str | None, columns: Mapping[str, Any] | No
     if people and "human" not in given:
         given["human"] = [column for _, column in people]
     return given
-
-
-_SCORED = {*REQUIRED["scores"], *REQUIRED["criteria"]}
 
 
 def _choices_kind(names: set[str]) -> Kind | None:
@@ -150,27 +136,16 @@ def guess_kind(table: Table, names: Mapping[str, Any]) -> Kind:
 class _ScoresReader(Reader):
     """Scores: of options, of criteria in one call, of responses in one call."""
 
-    def orders(self) -> tuple[Sequence[Line], Coded]:
-        parse, expected = SHOWN[self.kind]
+    def orders(self) -> tuple[list[Ordering], Coded]:
         order = self.coded("ordering", required=True)
-        shown = self.parsed(order, parse, expected)
-        # What options are sorted by: scores by their value, criteria and answers as they first come.
-        seen = dict.fromkeys(name for line in shown for name in line)
-        self.rank = {name: rank for rank, name in enumerate(sorted(seen) if self.kind == "scores" else seen)}
-        return shown, order
-
-    def canonical(self, line: Line) -> Line:
-        return tuple(sorted(line, key=self.rank.__getitem__))
-
-    def labels(self, line: Line) -> tuple[str, ...]:
-        return tuple(f"{part:g}" for part in line) if self.kind == "scores" else ()
+        shown = self.parsed(order, *SHOWN[self.kind])
+        listed = self.kind == "scores"
+        return [Ordering(line, tuple(f"{part:g}" for part in line) if listed else ()) for line in shown], order
 
     def about(self, dataset: Coded, order: Coded) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
         """An item is one id under one criterion of one data set; an order is about a text, or a call's answers together."""
-        ids = self.coded("text_id" if self.kind == "criteria" else "item_id", required=True)
-        criterion = self.coded("criterion", required=self.kind == "criteria")
-        for column in (ids, criterion):
-            self.refuse_look_alikes(column)
+        ids = self.named("text_id" if self.kind == "criteria" else "item_id", required=True)
+        criterion = self.named("criterion", required=self.kind == "criteria")
         text, _ = joint(dataset.code, ids.code)
         item, first = joint(text, criterion.code)
         columns: dict[str, list[Any]] = {
@@ -183,13 +158,11 @@ class _ScoresReader(Reader):
         several = bool((np.bincount(text[first]) > 1).any()) or self.kind == "criteria"
         if several and "block" not in self.names:
             columns["block"] = columns["item_id"]
-        nothing = [None] * len(first)
-        texts = zip(columns.get("instruction", nothing), columns.get("response", nothing), strict=True)
-        known = "response" in columns
         columns["ratings"] = self.ratings(item, len(first), lambda _, cell: number(cell), lambda _: NO_NUMBER)
-        columns["unit_text"] = [
-            digest(question or "", answer or "", None)[:32] if known else None for question, answer in texts
-        ]
+        columns["unit_text"] = nothing = [None] * len(first)
+        if "response" in columns:
+            texts = zip(columns.get("instruction", nothing), columns["response"], strict=True)
+            columns["unit_text"] = [digest(question or "", answer or "", None)[:32] for question, answer in texts]
         subject = text if self.kind == "criteria" else item
         if self.kind == "responses":
             subject = joint(distinct_of(self.whole)[0][order.code], criterion.code)[0]
@@ -198,7 +171,8 @@ class _ScoresReader(Reader):
     def answers(self, dataset: Coded, order: Coded) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The position is that of the score, of the criterion or of the item; a slot counts as the canonical order does."""
         column = self.coded("score")
-        values = self.parsed(column, number_or_blank, "a score; leave the cell empty where none was read")
+        expected = "a score; leave the cell empty where none was read"
+        values = self.parsed(column, lambda text: number(text) if text else math.nan, expected)
         score = np.asarray(values, dtype=np.float64)[column.code]
         read, options = ~np.isnan(score), self.kind == "scores"
         broken = np.flatnonzero(read & (score != np.round(score)))
