@@ -181,7 +181,7 @@ def _vllm(judge: JudgeSettings) -> dict[str, Any]:
     reason = why_not()
     if st.button("Start vLLM", icon=":material/play_arrow:", disabled=bool(reason) or not model, key="judge-start"):
         with faults():
-            state.servers()["vllm"] = VllmServer.start(model)
+            state.servers()["vllm"] = VllmServer(model)
             st.rerun()
     if reason:
         st.caption(safe(reason))

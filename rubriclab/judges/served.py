@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 
 def served() -> bool:
@@ -24,24 +24,21 @@ def refuse_inward(host: str, resolved: Iterable[str]) -> None:
             raise InwardAddress(f"{host} is an address of this machine or of its inner network ({text})")
 
 
-def in_figures(host: str) -> bool:
-    """Whether a host is an address itself, not a name of one."""
+def in_figures(host: str) -> IPv4Address | IPv6Address | None:
+    """The address that a host is itself; None for a name of one, and for spellings that only a socket understands."""
     try:
-        ipaddress.ip_address(host)
+        return ip_address(host)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def is_public(text: str) -> bool:
     """Whether an address in figures is one of the open net, also where it wraps another one."""
-    if not in_figures(text):
-        return False  # another spelling, that only a socket understands
-    address = ipaddress.ip_address(text)
-    if isinstance(address, ipaddress.IPv6Address):
+    address = in_figures(text)
+    if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
-        if address in ipaddress.ip_network("64:ff9b::/96"):
-            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if address in IPv6Network("64:ff9b::/96"):
+            inner = IPv4Address(int(address) & 0xFFFFFFFF)
         if inner is not None:
             return is_public(str(inner))
-    return address.is_global and not address.is_multicast
+    return address is not None and address.is_global and not address.is_multicast

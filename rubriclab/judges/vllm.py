@@ -14,18 +14,20 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
+from contextlib import suppress
 from pathlib import Path
 
 from rubriclab.judges import supervisor
+from rubriclab.judges.faults import Fault
 from rubriclab.judges.keys import mask
+from rubriclab.judges.kinds import in_thread
 from rubriclab.judges.served import served
+from rubriclab.judges.transport import fetch
 from rubriclab.model.text import LabError, shorten
 
 ARGUMENTS = ("--enable-prompt-tokens-details", "--shutdown-timeout", "20")
 """Cached tokens in every answer, and answers in progress finished at the end."""
 GRACE_SECONDS = 25.0
-"""Between SIGTERM and SIGKILL."""
 LOG_LINES = 40
 LOG_BYTES = 65_536
 
@@ -45,33 +47,28 @@ def why_not() -> str:
 
 
 class VllmServer:
-    """A ``vllm serve`` child with its log; made by ``start``. All methods may be called from any thread.
+    """A ``vllm serve`` child of this machine alone, with its log; ``ready`` and ``failed`` tell how it stands.
 
-    ``base_url``: where it answers once it is ``ready``; ``log_file``: everything it says.
+    ``base_url``: where it answers once it is ready; ``log_file``: everything it says; ``grace``: seconds between SIGTERM
+    and SIGKILL. All methods may be called from any thread. Raises LabError as ``why_not`` says, and where ``model`` is no
+    model's name.
     """
 
-    def __init__(self, model: str, port: int, log_file: Path, child: subprocess.Popen[bytes], grace: float) -> None:
-        self.model, self.log_file, self._child, self._grace = model, log_file, child, grace
-        self.base_url = f"http://127.0.0.1:{port}/v1"
-        self._was_ready = False
-        self._lock = threading.Lock()
-        atexit.register(self._at_exit)
-
-    @classmethod
-    def start(cls, model: str, *, grace: float = GRACE_SECONDS) -> VllmServer:
-        """Start serving ``model`` to this machine alone; returns at once, ``ready`` and ``failed`` tell the rest.
-
-        Raises LabError as ``why_not`` says, and where ``model`` is no model's name.
-        """
+    def __init__(self, model: str, *, grace: float = GRACE_SECONDS) -> None:
         if reason := why_not():
             raise LabError(reason)
-        model, port = model.strip(), free_port()
-        if not model or model.startswith("-") or "\0" in model:
+        self.model, self._grace, self._was_ready = model.strip(), grace, False
+        if not self.model or self.model.startswith("-") or "\0" in model:
             raise LabError(f"“{shorten(model)}” is no model: give a name from the hub, as Qwen/Qwen3-8B, or a folder.")
-        command = [shutil.which("vllm") or "vllm", "serve", model, "--host", "127.0.0.1", "--port", str(port)]
+        with socket.socket() as free:  # a port that nobody listens on just now
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.base_url = f"http://127.0.0.1:{port}/v1"
+        command = [shutil.which("vllm") or "vllm", "serve", self.model, "--host", "127.0.0.1", "--port", str(port)]
         descriptor, name = tempfile.mkstemp(prefix="rubriclab-vllm-", suffix=".log")
+        self.log_file = Path(name)
         with os.fdopen(descriptor, "wb") as log:
-            child = subprocess.Popen(
+            self._child = subprocess.Popen(
                 [sys.executable, "-I", supervisor.__file__, f"{grace:g}", *command, *ARGUMENTS],
                 stdin=subprocess.PIPE,
                 stdout=log,
@@ -79,15 +76,17 @@ class VllmServer:
                 start_new_session=True,
                 env={**os.environ, "VLLM_NO_USAGE_STATS": "1"},
             )
-        return cls(model, port, Path(name), child, grace)
+        atexit.register(self.log_file.unlink, missing_ok=True)
+        atexit.register(self.stop)  # called before what was registered before it
 
     @property
     def ready(self) -> bool:
         """Whether it runs and has said once that it is ready."""
-        if self.failed:
-            return False
-        self._was_ready = self._was_ready or healthy(self.base_url.removesuffix("/v1"))
-        return self._was_ready
+        if not (self.failed or self._was_ready):
+            with suppress(Fault):
+                in_thread(lambda: fetch(f"{self.base_url.removesuffix('/v1')}/health", timeout=1.0))
+                self._was_ready = True
+        return self._was_ready and not self.failed
 
     @property
     def failed(self) -> bool:
@@ -110,35 +109,10 @@ class VllmServer:
 
         Safe to call twice.
         """
-        with self._lock:
-            if self._child.stdin is not None and not self._child.stdin.closed:
-                self._child.stdin.close()
+        if self._child.stdin is not None:
+            self._child.stdin.close()
         try:
             return self._child.wait(self._grace + 5.0)
         except subprocess.TimeoutExpired:
             self._child.kill()  # the supervisor hangs; its death sends the server SIGTERM on Linux
             return self._child.wait()
-
-    def _at_exit(self) -> None:
-        self.stop()
-        self.log_file.unlink(missing_ok=True)
-
-
-def healthy(root: str) -> bool:
-    """Whether the server says that it is ready."""
-    from rubriclab.judges.faults import Fault
-    from rubriclab.judges.kinds import in_thread
-    from rubriclab.judges.transport import fetch
-
-    try:
-        in_thread(lambda: fetch(f"{root}/health", timeout=1.0))
-    except Fault:
-        return False
-    return True
-
-
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

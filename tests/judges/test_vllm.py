@@ -55,7 +55,7 @@ def grandchild(lines: Callable[[], list[str]]) -> int:
 @pytest.mark.usefixtures("fake_vllm")
 def test_start_ask_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_VLLM", "--ready-after 0.3")
-    server = VllmServer.start(" some/model ")
+    server = VllmServer(" some/model ")
     try:
         assert not server.ready
         assert until(lambda: server.ready)
@@ -74,7 +74,7 @@ def test_start_ask_stop(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("fake_vllm")
 def test_one_that_ends_by_itself_shows_its_last_lines_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_VLLM", "--fail")
-    server = VllmServer.start("some/model")
+    server = VllmServer("some/model")
     assert until(lambda: server.failed)
     assert server.stop() == 3
     assert "no such model" in "\n".join(server.log)
@@ -84,7 +84,7 @@ def test_one_that_ends_by_itself_shows_its_last_lines_without_keys(monkeypatch: 
 @pytest.mark.usefixtures("fake_vllm")
 def test_one_that_does_not_heed_is_killed_with_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_VLLM", "--ignore-term")
-    server = VllmServer.start("some/model", grace=0.2)
+    server = VllmServer("some/model", grace=0.2)
     child = grandchild(lambda: server.log)
     assert server.stop() == 128 + signal.SIGKILL
     assert until(lambda: not alive(child))
@@ -93,7 +93,7 @@ def test_one_that_does_not_heed_is_killed_with_its_children(monkeypatch: pytest.
 @pytest.mark.parametrize("victim", ["lab", "supervisor"])
 def test_a_lab_that_is_killed_leaves_no_server_behind(fake_vllm: Path, victim: str) -> None:
     script = (
-        "import time\nfrom rubriclab.judges.vllm import VllmServer\nserver = VllmServer.start('some/model')\n"
+        "import time\nfrom rubriclab.judges.vllm import VllmServer\nserver = VllmServer('some/model')\n"
         "print(server.log_file, server._child.pid, flush=True)\ntime.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True) as lab:
@@ -118,11 +118,11 @@ def test_why_it_cannot_be_started_here(monkeypatch: pytest.MonkeyPatch, fake_vll
     monkeypatch.delenv("RUBRICLAB_SERVED")
     monkeypatch.setenv("PATH", str(fake_vllm / "empty"))
     with pytest.raises(LabError, match="no vllm command"):
-        VllmServer.start("some/model")
+        VllmServer("some/model")
 
 
 @pytest.mark.usefixtures("fake_vllm")
 @pytest.mark.parametrize("model", ["", "  ", "--trust-remote-code", "a\0b"])
 def test_what_is_no_model(model: str) -> None:
     with pytest.raises(LabError, match="is no model"):
-        VllmServer.start(model)
+        VllmServer(model)
