@@ -63,16 +63,16 @@ def body(held: Draft) -> None:
 def _add() -> None:
     """One more judge: the next of the small models, until another one is chosen."""
     held = draft()
-    taken = {judge.model for judge in held.study.judges}
-    model = next((name for name in CATALOGUE if name not in taken), "smollm2-135m")
-    judge = JudgeSettings(name=_other_name(model, {known.name for known in held.study.judges}), model=model)
-    held.change(judges=(*held.study.judges, judge))
-    open_row("judge", len(held.study.judges) - 1)
+    judges = held.study.judges
+    model = next((name for name in CATALOGUE if name not in {judge.model for judge in judges}), "smollm2-135m")
+    name = _other_name(model, {judge.name for judge in judges})
+    held.change(judges=(*judges, JudgeSettings(name=name, model=model)))
+    open_row("judge", len(judges))
 
 
 def _remove(number: int) -> None:
     held = draft()
-    kept = tuple(judge for k, judge in enumerate(held.study.judges) if k != number)
+    kept = held.study.judges[:number] + held.study.judges[number + 1 :]
     held.change(judges=kept or (JudgeSettings(name="smollm2-135m"),))
 
 
@@ -109,12 +109,12 @@ def _embedded(judge: JudgeSettings) -> dict[str, Any]:
     if weights := CATALOGUE.get(model):
         ready = "It is on this machine already." if weights.present() else "It is downloaded once, on the first call."
         st.caption(f"{safe(weights.about)} {ready}")
-    return {"model": model} | ({} if judge.kind == "embedded" else {"kind": "embedded", "concurrency": 1})
+    return {"model": model} | ({} if own else {"kind": "embedded", "concurrency": 1})
 
 
 def _server(judge: JudgeSettings) -> dict[str, Any]:
     left, right = st.columns(2)
-    provider, api = next(iter(PROVIDERS)), judge.kind == "openai"
+    provider = next(iter(PROVIDERS))
     ask(left.selectbox, "Provider", list(PROVIDERS), key="judge-provider", start=provider, on_change=_provider_chosen)
     start = judge.base_urls[0] if judge.base_urls else PROVIDERS[provider][0]
     address = ask(right.text_input, "Base URL", key="judge-url", start=start, max_chars=500)
@@ -127,7 +127,7 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
     # Raises where the variable is not set, or is not meant for judges.
     read_key(JudgeSettings(name="this judge", key_env=variable or None))
     known, why = _models(address, variable) if address.startswith(("http://", "https://")) else ([], "")
-    own = judge.model if api else known[0] if len(known) == 1 else None
+    own = judge.model if judge.kind == "openai" else known[0] if len(known) == 1 else None
     model = ask(
         left.selectbox, "Model", list(dict.fromkeys([*known, *([own] if own else [])])), key="judge-model",
         start=own, index=None, accept_new_options=True, placeholder="Choose or type a model",
@@ -163,13 +163,12 @@ def _vllm(judge: JudgeSettings) -> dict[str, Any]:
     if st.button("Find running servers", icon=":material/search:", key="judge-find"):
         with st.spinner("Looking for servers on this machine …"):
             st.session_state["setup servers"] = find_servers()
-    servers = st.session_state.get("setup servers")
     if "vllm" in state.servers():
         return _started(state.servers()["vllm"])
+    servers = st.session_state.get("setup servers")
     if servers:
-        server = st.selectbox(
-            "Server", servers, format_func=lambda server: f"{server.program} · {server.base_url}", key="judge-server"
-        )
+        called = lambda server: f"{server.program} · {server.base_url}"  # noqa: E731
+        server = st.selectbox("Server", servers, format_func=called, key="judge-server")
         model = st.selectbox("Model", list(server.models), key="judge-server-model")
         return {"kind": server.kind, "model": model, "base_urls": (server.base_url,)}
     if servers is not None:
@@ -201,42 +200,37 @@ def _started(server: VllmServer) -> dict[str, Any]:
 
 @st.fragment(run_every=1.0)
 def _log(server: VllmServer) -> None:
-    before = st.session_state.get("setup vllm ready")
-    now = (server.ready, server.failed)
+    before, now = st.session_state.get("setup vllm ready"), (server.ready, server.failed)
     st.session_state["setup vllm ready"] = now
-    if before is not None and before != now:
+    if before not in (None, now):
         st.rerun()  # the form behind it has to follow
     if server.ready:
         st.success(f"vLLM serves {safe(server.model, 80)}.", icon=":material/check:")
         return
-    st.caption(
-        "vLLM ended before it was ready. Its last lines:" if server.failed else "vLLM is loading. Its last lines:"
-    )
+    said = "vLLM ended before it was ready." if server.failed else "vLLM is loading."
+    st.caption(f"{said} Its last lines:")
     verbatim("\n".join(server.log[-12:]) or "…", height=220)
 
 
-PLANTED = {
-    "first": ("Lean to the first option", 1.0, "Log-odds that the option listed first gets on top."),
-    "line": ("Ascending against descending", 0.0, "Points that a list from low to high adds to the score."),
-    "criteria_first": ("First criterion", 0.0, "Points that the criterion listed first gets on top."),
-    "quality": ("Spread of quality", 1.0, "How far the answers' right scores lie apart, in steps of the scale."),
-    "noise": ("Noise", 1.0, "Divides all log-odds; 0 always picks the likeliest."),
-    "latency": ("Seconds an answer takes", 0.0, "To watch a run go on."),
+PLANTED: dict[str, tuple[str, dict[str, Any]]] = {
+    "first": ("Lean to the first option", {"help": "Log-odds that the option listed first gets on top."}),
+    "line": ("Ascending against descending", {"help": "Points that a list from low to high adds to the score."}),
+    "criteria_first": ("First criterion", {"help": "Points that the criterion listed first gets on top."}),
+    "quality": ("Spread of quality", {"help": "How far the answers' right scores lie apart, in steps of the scale."}),
+    "noise": ("Noise", {"help": "Divides all log-odds; 0 always picks the likeliest."}),
+    "latency": ("Seconds an answer takes", {"help": "To watch a run go on."}),
 }
 
 
 def _simulated(judge: JudgeSettings) -> dict[str, Any]:
     st.caption("No model: answers are made up with the effects that you plant. Every result of it is labelled.")
-    parts = st.columns(3)
-    own = judge.kind == "simulated"
-    options = dict(judge.options) if own else {}
-    for number, (name, (label, start, caption)) in enumerate(PLANTED.items()):
-        before, key = options.get(name, start), f"judge-planted-{name}"
-        value = ask(parts[number % 3].number_input, label, key=key, start=float(before), step=0.1, help=caption)
-        if value != before or not own:
-            options[name] = value
-    read_effects(JudgeSettings(name="simulated", kind="simulated", options=options))  # raises for what cannot be
-    return {"kind": "simulated", "model": judge.model if own else "simulated", "options": options}
+    if judge.kind != "simulated":  # a new one leans, so that there is something to see
+        judge = JudgeSettings(name="simulated", kind="simulated", model="simulated", options={"first": 1.0})
+    effects = read_effects(judge)
+    fields = {name: (label, {"step": 0.1, **more}) for name, (label, more) in PLANTED.items()}
+    planted = form(effects, fields, columns=3, key="judge-planted")
+    chosen = {name: value for name, value in planted.items() if value != getattr(effects, name)}
+    return {"kind": "simulated", "model": judge.model, "options": dict(judge.options) | chosen}
 
 
 FOLD: dict[str, tuple[str, dict[str, Any]]] = {

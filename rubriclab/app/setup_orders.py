@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Sequence
@@ -20,30 +21,50 @@ from rubriclab.model.orders import ALL_WITHOUT_ASKING, RANDOM_CALLS, STRATEGIES,
 from rubriclab.model.study import DesignPart, IdStyle, StrategyPart, VaryPart
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.facts import AXES
+from rubriclab.sinks.text import axis_name
 from rubriclab.study.options import FACTORS
 
-CAPTIONS: dict[str, str] = {
-    "options": "One criterion a call.",
-    "criteria": "All criteria in one call.",
+CAPTIONS = {
+    "options": "One criterion a call.", "criteria": "All criteria in one call.",
     "responses": "Each answer is scored alone besides, to tell what company does.",
-    "pairs": "Which of two candidates' answers is better?",
-    "lists": "Which of several candidates' answers is best?",
+    "pairs": "Which of two candidates' answers is better?", "lists": "Which of several candidates' answers is best?",
     "bare": "A score without a list of options: nothing is reordered.",
-}
+}  # fmt: skip
 TEMPLATES = {
-    "": "The letter alone; MT-Bench where feedback is asked for",
-    "brief": "The letter alone",
-    "mtbench": "MT-Bench (two turns, reference answers for mathematics)",
-    "devbench": "DevBench",
-}
+    "": "The letter alone; MT-Bench where feedback is asked for", "brief": "The letter alone",
+    "mtbench": "MT-Bench (two turns, reference answers for mathematics)", "devbench": "DevBench",
+}  # fmt: skip
 ANSWERS = {"score": "The score alone", "feedback": "Feedback first, then the score"}
+REPEATS: dict[str, tuple[str, dict[str, Any]]] = {
+    "repeats": (
+        "How often each order is asked",
+        {"help": "Twice or more: the difference within one order is the judge's own noise."},
+    ),
+    "repeats_on": (
+        "Repeats only on",
+        {
+            "help": "A share below 1, or so many questions of each task; the others are asked once in each order.",
+            "placeholder": "all questions",
+        },
+    ),
+    "answer": ("Answer format", {"format_func": ANSWERS.__getitem__}),
+    "seed": ("Seed", {}),
+}
+FACTOR_LABELS = {
+    "reference": "Reference answer shown", "scale": "Number of scores", "wording": "Wording of the rubric",
+}  # fmt: skip
+
+
+def factor_label(name: str) -> str:
+    """How a factor is called; a field of the request by its own name."""
+    return name if name.startswith("extra.") else FACTOR_LABELS.get(name) or axis_name(name)
 
 
 def summary(held: Draft) -> str:
     """What the closed step says."""
     design = held.study.design
     names = [STRATEGIES[part.kind].title if part.name in ("", part.kind) else part.name for part in design.strategies]
-    factors = ", ".join(FACTOR_LABELS.get(name, name).lower() for name in design.vary.factors())
+    factors = ", ".join(factor_label(name).lower() for name in design.vary.factors())
     varied = f"; varied: {factors}" if factors else ""
     if design.axes == ("bare",):
         return f"A bare score, asked {count(design.repeats, 'time')}{varied}"
@@ -57,29 +78,17 @@ def body(held: Draft) -> None:
     """The open step."""
     design, rubric = held.study.design, held.rubric()
     axes = _axes(held, rubric)
-    values: dict[str, Any] = {"reorder": axes[0] if len(axes) == 1 else axes} | _comparison(held, axes)
+    values: dict[str, Any] = {"reorder": axes} | _comparison(held, axes)
     shape = next((axis for axis in axes if axis != "bare"), "bare")
-    listed = _listed(rubric, shape, values.get("k", design.k))
-    if listed:
-        values["strategies"] = _strategies(design, listed, shape)
-    values |= _repeats(design)
+    shown = _listed(rubric, shape, values.get("k", design.k))
+    if shown:
+        values["strategies"] = _strategies(design, shown, shape)
+    with st.expander("Repeats, seed and answer format", icon=":material/tune:"):
+        values |= form(design, REPEATS, columns=2, key="orders")
     values["vary"] = _vary(held, rubric, axes)
     held.change(design=changed(design, **values))
     if held.study.data:
         setup_references.fold(held)
-
-
-def _repeats(design: DesignPart) -> dict[str, Any]:
-    about = "Twice or more: the difference within one order is the judge's own noise."
-    part = "A share below 1, or so many questions of each task; the others are asked once in each order."
-    fields: dict[str, tuple[str, dict[str, Any]]] = {
-        "repeats": ("How often each order is asked", {"help": about}),
-        "repeats_on": ("Repeats only on", {"help": part, "placeholder": "all questions"}),
-        "answer": ("Answer format", {"format_func": ANSWERS.__getitem__}),
-        "seed": ("Seed", {}),
-    }
-    with st.expander("Repeats, seed and answer format", icon=":material/tune:"):
-        return form(design, fields, columns=2, key="orders")
 
 
 def _axes(held: Draft, rubric: Rubric) -> list[str]:
@@ -110,15 +119,14 @@ def _axes(held: Draft, rubric: Rubric) -> list[str]:
 def _impossible(held: Draft, rubric: Rubric) -> dict[str, str]:
     """Axis -> why it cannot be chosen: what is missing, and the step that adds it."""
     reasons = {} if len(rubric.criteria) > 1 else {"criteria": "Needs two or more criteria: add one in step 2."}
-    if not held.study.data:
-        return reasons
-    if len(held.dataset().items) < 2:
+    if held.study.data and len(held.dataset().items) < 2:
         reasons["responses"] = "Needs two answers or more: add them in step 1."
-    most = len(_candidates(held)[1])
-    for kind, needed in (("pairs", 2), ("lists", 3)):
-        if most < needed and not held.study.data[0].sample:
-            words = "two" if needed == 2 else "three"
-            reasons[kind] = f"Needs answers of {words} candidates to one instruction: name their column in step 1."
+    if held.study.data and not held.study.data[0].sample:
+        most = len(_candidates(held)[1])
+        for kind, needed, words in (("pairs", 2, "two"), ("lists", 3, "three")):
+            if most < needed:
+                cure = "name their column in step 1."
+                reasons[kind] = f"Needs answers of {words} candidates to one instruction: {cure}"
     return reasons
 
 
@@ -164,121 +172,97 @@ def _strategies(design: DesignPart, shown: list[int | str], axis: str) -> tuple[
     """The chosen strategies, each with its calls beside it. Raises LabError for orders that are none."""
     st.markdown(":small[Ordering strategies]")
     parts: list[StrategyPart] = []
-    fault = ""
+    faults: list[LabError] = []
     repeats = int(st.session_state.get("orders-repeats", design.repeats))
     for kind, about in STRATEGIES.items():
-        same = [part for part in design.strategies if part.kind == kind] or [StrategyPart(kind=kind)]
+        first, *more = [part for part in design.strategies if part.kind == kind] or [StrategyPart(kind=kind)]
         recommended = ", every order twice (recommended)" if kind == "balanced" and repeats == 2 else ""
         left, right = st.columns([4.6, 1], vertical_alignment="center")
-        label = f"**{about.title}**{recommended} :gray[· {_calls(same[0], shown, repeats, axis)}]"
-        start = same[0] in design.strategies
-        chosen = ask(left.checkbox, label, key=f"orders-{kind}", start=start, help=about.caption)
-        if not chosen:
+        label = f"**{about.title}**{recommended} :gray[· {_calls(first, shown, repeats, axis)}]"
+        start = first in design.strategies
+        if not ask(left.checkbox, label, key=f"orders-{kind}", start=start, help=about.caption):
             continue
         try:
             calls = field(
-                same[0], "calls", f"Calls of {about.title}", right, key=f"orders-{kind}", placeholder="calls",
+                first, "calls", f"Calls of {about.title}", right, key=f"orders-{kind}", placeholder="calls",
                 label_visibility="collapsed",
             )  # fmt: skip
-            parts.append(changed(same[0], **{"calls": calls} | _detail(same[0], shown)))
-        except LabError as error:
-            fault = fault or str(error)
-        parts += same[1:]
-        for part in same[1:]:
+            parts.append(changed(first, **{"calls": calls} | _detail(first, shown)))
+        except LabError as fault:
+            faults.append(fault)
+        for part in more:
             st.caption(f"and as the study file says: {safe(part.name, 60)}, {count(part.calls or 0, 'call')}")
-    if fault:
-        raise LabError(fault)
+        parts += more
     if not parts:
-        raise LabError("Choose at least one ordering strategy in step 4.")
-    before = [part.name or part.kind for part in design.strategies]
-    ranks = {name: rank for rank, name in enumerate(before)}  # the first is the one that factors are asked under
-    return tuple(sorted(parts, key=lambda part: ranks.get(part.name or part.kind, len(ranks))))
+        faults.append(LabError("Choose at least one ordering strategy in step 4."))
+    if faults:
+        raise faults[0]
+    ranks = [part.name or part.kind for part in (*design.strategies, *parts)]
+    return tuple(
+        sorted(parts, key=lambda part: ranks.index(part.name or part.kind))
+    )  # factors are asked under the first
 
 
 def _detail(part: StrategyPart, shown: Sequence[int | str]) -> dict[str, Any]:
     """What a strategy needs beside its kind and calls: the orders themselves, a number of calls where they are many."""
     if part.kind == "all" and len(shown) > ALL_WITHOUT_ASKING:
         return {"calls": math.factorial(len(shown))}  # more than are possible are refused
-    if part.kind not in ("custom", "min-bias"):
+    if not STRATEGIES[part.kind].listed:
         return {}
     before = "\n".join(" | ".join(map(str, order)) for order in part.orders)
-    default = " | ".join(map(str, reversed(shown))) if part.kind == "custom" else ""
+    label, default = "The order that a probe showed to be least biased", ""
+    if part.kind == "custom":
+        label, default = "Orders, one a line", " | ".join(map(str, reversed(shown)))
     typed = ask(
-        st.text_area, "Orders, one a line" if part.kind == "custom" else "The order that a probe showed to be least biased",
-        key=f"orders-{part.kind}-text", start=before or default, placeholder=" | ".join(map(str, shown)), height=90,
-        max_chars=10_000,
+        st.text_area, label, key=f"orders-{part.kind}-text", start=before or default, height=90, max_chars=10_000,
+        placeholder=" | ".join(map(str, shown)),
     )  # fmt: skip
     if typed == before and part.orders:
         return {}
-    orders = tuple(tuple(_names(line, shown)) for line in (typed or "").splitlines() if line.strip())
+    orders = tuple(typed_order(line, shown) for line in (typed or "").splitlines() if line.strip())
     Strategy(part.kind, part.kind, 1, None, orders).asked(list[Any](shown))  # raises for what is no order
     return {"orders": orders}
 
 
-def _names(line: str, shown: Sequence[int | str]) -> list[int | str]:
+def typed_order(line: str, shown: Sequence[int | str]) -> tuple[int | str, ...]:
     """One typed order: what stands between bars, or between blanks and commas for scores."""
+    numbers = {str(option): option for option in shown}
     bars = line.split("|") if "|" in line or isinstance(shown[0], str) else line.replace(",", " ").split()
-    words = [word.strip() for word in bars if word.strip()]
-    if isinstance(shown[0], str):
-        return list(words)
-    wrong = [word for word in words if not word.lstrip("-").isdigit()]
-    if wrong:
-        raise LabError(f"“{shorten(wrong[0])}” is no score; expected an order as {' '.join(map(str, shown))}.")
-    return [int(word) for word in words]
+    return tuple(numbers.get(word.strip(), word.strip()) for word in bars if word.strip())
 
 
 def _calls(part: StrategyPart, shown: Sequence[Any], repeats: int, axis: str) -> str:
     """How many orders and calls an answer has, in words."""
-    about, what = STRATEGIES[part.kind], "comparison" if axis in ("pairs", "lists") else "answer"
-    if part.calls or about.orders is None:
-        most = part.calls or RANDOM_CALLS
-        return (
-            f"{count(most, 'call')} a{'n' * (what == 'answer')} {what}"
-            if about.drawn or part.calls
-            else "as many as you list"
-        )
+    about, choices = STRATEGIES[part.kind], axis in ("pairs", "lists")
+    subject = "a comparison" if choices else "an answer"
+    if part.calls or about.drawn:
+        return f"{count(part.calls or RANDOM_CALLS, 'call')} {subject}"
+    if about.orders is None:
+        return "as many as you list"
     if part.kind == "all" and len(shown) > 6:
         return "too many orders"
-    orders = (
-        len(about.orders(shown)) if part.kind != "balanced" or what == "answer" else len(shown)
-    )  # of these, rotations
+    orders = len(shown if part.kind == "balanced" and choices else about.orders(shown))  # of candidates, rotations
     calls = orders * (1 if part.kind == "all" and len(shown) > ALL_WITHOUT_ASKING else repeats)
-    return f"{count(orders, 'order')}, {count(calls, 'call')} a{'n' * (what == 'answer')} {what}"
+    return f"{count(orders, 'order')}, {count(calls, 'call')} {subject}"
 
 
 # ---------------------------------------------------------------- factors
 
 
-FACTOR_LABELS = {
-    "ids": "Score labels",
-    "reference": "Reference answer shown",
-    "scale": "Number of scores",
-    "wording": "Wording of the rubric",
-    "temperature": "Temperature",
-    "reasoning_effort": "Reasoning effort",
-}
-
-
 def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
     """The factors of the study, the levels of each; the first level is the baseline."""
     vary = held.study.design.vary
-    fold = st.expander("Vary", icon=":material/alt_route:", key="orders-vary", expanded=bool(vary.factors()))
-    with fold:
+    with st.expander("Vary", icon=":material/alt_route:", key="orders-vary", expanded=bool(vary.factors())):
         st.caption("Two levels or more of what you vary. The first is the baseline; type a level that is not listed.")
-        wordings = _wordings(held, rubric)
         known: dict[str, Sequence[Any]] = {
-            "ids": get_args(IdStyle),
-            "reference": [0, *rubric.criteria[0].scores],
-            "scale": range(2, 11),
-            "wording": wordings,
-            "temperature": [0.0, 0.3, 0.6, 1.0],
-            "reasoning_effort": EFFORTS,
-        }
+            "ids": get_args(IdStyle), "reference": [0, *rubric.criteria[0].scores], "scale": range(2, 11),
+            "wording": _wordings(held, rubric), "temperature": [0.0, 0.3, 0.6, 1.0], "reasoning_effort": EFFORTS,
+        }  # fmt: skip
         values: dict[str, Any] = {}
-        columns = st.columns(2)
-        for number, (name, levels) in enumerate(known.items()):
+        columns = itertools.cycle(st.columns(2))
+        for (name, levels), column in zip(known.items(), columns, strict=False):
             if getattr(vary, name) or set(FACTORS.get(name, axes)) & {*axes}:
-                with columns[number % 2]:
+                with column:
                     values[name] = _levels(name, getattr(vary, name), levels)
         fields = ask(
             st.multiselect, "Fields of the request", list(vary.extra), key="orders-extra", start=list(vary.extra),
@@ -295,14 +279,13 @@ def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
 
 def _levels(name: str, before: Sequence[Any], known: Sequence[Any]) -> tuple[Any, ...]:
     """The levels of one factor as they were chosen or typed. Raises LabError for a single one."""
-    label, key = FACTOR_LABELS.get(name, name), f"orders-vary-{name}"
     text = lambda level: json.dumps(level) if isinstance(level, bool) else shorten(str(level), 40)  # noqa: E731
     chosen = ask(
-        st.multiselect, label, list(dict.fromkeys([*before, *known])), key=key, start=list(before), format_func=text,
-        accept_new_options=True, placeholder="not varied",
+        st.multiselect, factor_label(name), list(dict.fromkeys([*before, *known])), key=f"orders-vary-{name}",
+        start=list(before), format_func=text, accept_new_options=True, placeholder="not varied",
     )  # fmt: skip
     if len(chosen) == 1 or (name.startswith("extra.") and not chosen):
-        raise LabError(f"{shorten(label)}: choose two levels or more; the first is the baseline.")
+        raise LabError(f"{shorten(factor_label(name))}: choose two levels or more; the first is the baseline.")
     return tuple(_level(level) if isinstance(level, str) and level not in known else level for level in chosen)
 
 

@@ -17,6 +17,7 @@ from rubriclab.app.draft import Draft, study_toml, written
 from rubriclab.data import published
 from rubriclab.data.sample import presets, sample_rubric
 from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DataPart, DesignPart, StrategyPart, Study, read_study, study_from_toml
 from rubriclab.model.text import LabError, look_alike
 from tests.app.conftest import HOSTILE, healthy
@@ -380,10 +381,12 @@ def test_a_study_file_that_is_none_is_refused_in_words(text: str, said: str, lab
 
 
 def test_unknown_and_double_scores_in_an_own_order_are_refused() -> None:
-    assert setup_orders._names("5 4,3 2 1", [1, 2, 3, 4, 5]) == [5, 4, 3, 2, 1]
-    assert setup_orders._names("Tone | Clear style", ["Clear style", "Tone"]) == ["Tone", "Clear style"]
-    with pytest.raises(LabError, match="no score"):
-        setup_orders._names("5 x 3", [1, 2, 3])
+    typed = setup_orders.typed_order
+    assert typed("5 4,3 2 1", [1, 2, 3, 4, 5]) == (5, 4, 3, 2, 1)
+    assert typed("Tone | Clear style", ["Clear style", "Tone"]) == ("Tone", "Clear style")
+    for line in ("5 x 3", "1 2 2"):
+        with pytest.raises(LabError, match="expected each of"):
+            Strategy("custom", "mine", orders=(typed(line, [1, 2, 3]),)).asked([1, 2, 3])
 
 
 @settings(max_examples=60, deadline=None)
