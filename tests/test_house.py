@@ -19,7 +19,7 @@ BUDGETS = {
     "topics": 2_680,
     "sinks": 2_760,
     "study": 2_320,
-    "judges": 2_300,
+    "judges": 2_240,
     "runs": 1_420,
     "store": 1_630,
     "data": 2_490,

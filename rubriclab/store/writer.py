@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, Self
 
 import pyarrow as pa
@@ -18,12 +17,12 @@ from rubriclab.store.read import FRACTIONS, WHOLE
 COMMIT_SECONDS = 0.2
 COMMIT_ANSWERS = 500
 
-REPLY_TEXTS = ("text", "finish", "error", "kind", "model", "note")
-REPLY_COUNTS = ("tokens_in", "tokens_out", "cached")
+TEXTS = ("text", "finish", "error", "kind", "model", "note")
+COUNTS = ("attempt", "tokens_in", "tokens_out", "cached")
 # The columns of both tables with their types: a batch may have nothing but None in one.
 CALLS = pa.schema(
-    {name: pa.int64() for name in ("run", "call", "condition", "status", "attempt", *REPLY_COUNTS)}
-    | {name: pa.string() for name in ("key", "sent", *REPLY_TEXTS)}
+    dict.fromkeys(("run", "call", "condition", "status", *COUNTS), pa.int64())
+    | dict.fromkeys(("key", "sent", *TEXTS), pa.string())
     | {"final": pa.bool_(), "seconds": pa.float64(), "asked": pa.timestamp("us")}
 )
 JUDGMENTS = pa.schema(
@@ -46,11 +45,10 @@ class RunWriter:
         self._lock = threading.Condition()
         self._fault: LabError | None = None
         self._hurry = self._closed = self._committing = False
-        self._orderings: dict[tuple[tuple[int | str, ...], tuple[str, ...]], int] = {
-            (tuple(json.loads(shown)), tuple(json.loads(labels))): code
-            for code, shown, labels in database.rows(
-                "SELECT ordering, shown, labels FROM orderings WHERE run = ?", [run]
-            )
+        kept = database.rows("SELECT shown, labels FROM orderings WHERE run = ? ORDER BY ordering", [run])
+        self._orderings = {
+            Ordering(tuple(json.loads(shown)), tuple(json.loads(labels))): code
+            for code, (shown, labels) in enumerate(kept)
         }
         ((self._next_call,),) = database.rows("SELECT coalesce(max(call), -1) + 1 FROM calls WHERE run = ?", [run])
         # The first 64 bits of each key: a call answered again makes the answer before it no longer final.
@@ -127,36 +125,45 @@ class RunWriter:
                 self._lock.notify_all()
 
     def _commit(self, batch: Sequence[Judgment]) -> None:
-        orderings = dict(self._orderings)
-        new: list[Ordering] = []
-        again: list[str] = []
-        position: dict[str, int] = {}  # of the last answer to a key in this batch
+        orderings, moment = dict(self._orderings), now()
+        last = {judgment.call.key: k for k, judgment in enumerate(batch)}  # answers of one key: the last is final
+        again = [key for key in last if int(key[:16], 16) in self._known]
+        calls: list[dict[str, Any]] = []
+        judgments: list[dict[str, Any]] = []
         for k, judgment in enumerate(batch):
-            key = judgment.call.key
-            if int(key[:16], 16) in self._known:
-                again.append(key)
-            position[key] = k
-            ordering = judgment.call.ordering
-            if (ordering.shown, ordering.labels) not in orderings:
-                orderings[ordering.shown, ordering.labels] = len(orderings)
-                new.append(ordering)
-        final = [position[judgment.call.key] == k for k, judgment in enumerate(batch)]
-        codes = [orderings[judgment.call.ordering.shown, judgment.call.ordering.labels] for judgment in batch]
-        moment = now()
+            call, reply = judgment.call, judgment.reply
+            row = {"run": self._run, "call": self._next_call + k, "condition": call.condition}
+            calls.append(
+                row
+                | {name: storable(getattr(reply, name) or "") for name in TEXTS}
+                | {name: getattr(reply, name) for name in COUNTS}
+                | {
+                    "key": call.key,
+                    "status": int(judgment.status),
+                    "final": last[call.key] == k,
+                    "seconds": reply.seconds,
+                    "asked": moment,
+                    "sent": digest([dict(message) for message in call.messages]),
+                }
+            )
+            row |= {"ordering": orderings.setdefault(call.ordering, len(orderings)), "repeat": call.repeat}
+            for outcome in judgment.outcomes:
+                got = {name: getattr(outcome, name) for name in ("item", "slot", *FRACTIONS, "p")}
+                judgments.append(row | got | {"status": int(outcome.status), "position": outcome.position or 0})
         with self._db.transaction() as cursor:
             if again:
                 cursor.execute(
                     "UPDATE calls SET final = false WHERE run = ? AND final AND key IN (SELECT unnest(?))",
                     [self._run, again],
                 )
-            if new:
+            if new := list(orderings)[len(self._orderings) :]:
                 insert(cursor, "orderings", orderings_columns(self._run, len(self._orderings), new))
-            insert(cursor, "calls", _call_rows(self._run, self._next_call, batch, final, moment))
-            insert(cursor, "judgments", _judgment_rows(self._run, self._next_call, batch, codes))
+            insert(cursor, "calls", pa.Table.from_pylist(calls, CALLS))
+            insert(cursor, "judgments", pa.Table.from_pylist(judgments, JUDGMENTS))
             cursor.execute("UPDATE runs SET revision = revision + 1, changed = ? WHERE run = ?", [moment, self._run])
         self._orderings = orderings
         self._next_call += len(batch)
-        self._known.update(int(key[:16], 16) for key in position)
+        self._known.update(int(key[:16], 16) for key in last)
 
 
 def orderings_columns(run: int, first: int, orderings: Sequence[Ordering]) -> dict[str, Any]:
@@ -171,55 +178,3 @@ def orderings_columns(run: int, first: int, orderings: Sequence[Ordering]) -> di
         "shown": [listed(ordering.shown) for ordering in orderings],
         "labels": [listed(ordering.labels) for ordering in orderings],
     }
-
-
-def _call_rows(run: int, first: int, batch: Sequence[Judgment], final: list[bool], moment: datetime) -> pa.Table:
-    rows = []
-    for k, judgment in enumerate(batch):
-        reply = judgment.reply
-        row: dict[str, Any] = {name: storable(getattr(reply, name) or "") for name in REPLY_TEXTS}
-        row |= {name: _count(getattr(reply, name)) for name in REPLY_COUNTS}
-        rows.append(
-            row
-            | {
-                "run": run,
-                "call": first + k,
-                "key": judgment.call.key,
-                "condition": judgment.call.condition,
-                "status": int(judgment.status),
-                "attempt": min(reply.attempt, 32_767),
-                "final": final[k],
-                "seconds": reply.seconds,
-                "asked": moment,
-                "sent": digest([dict(message) for message in judgment.call.messages]),
-            }
-        )
-    return pa.Table.from_pylist(rows, CALLS)
-
-
-def _count(value: int | None) -> int | None:
-    """A server may claim any count of tokens; the store's columns hold 31 bits."""
-    return value if value is not None and 0 <= value < 2**31 else None
-
-
-def _judgment_rows(run: int, first: int, batch: Sequence[Judgment], codes: list[int]) -> pa.Table:
-    rows = [
-        {
-            "run": run,
-            "call": first + k,
-            "condition": judgment.call.condition,
-            "item": outcome.item,
-            "ordering": codes[k],
-            "slot": outcome.slot,
-            "repeat": judgment.call.repeat,
-            "status": int(outcome.status),
-            "score": outcome.score,
-            "position": outcome.position or 0,
-            "expected": outcome.expected,
-            "mass": outcome.mass,
-            "p": outcome.p,
-        }
-        for k, judgment in enumerate(batch)
-        for outcome in judgment.outcomes
-    ]
-    return pa.Table.from_pylist(rows, JUDGMENTS)
