@@ -122,8 +122,9 @@ class Compared:
         own = (self.by_cell(self.net) / self.count)[self.cell]
         unit, code = distinct(self.unit[which], self.arm.units)
         top, expected = (sum_by(code, (part * weight)[which], len(unit)) for part in (self.net, own))
-        moves = top * len(unit)
-        return Estimate(float(top.sum()), moves - expected * len(unit), self.arm.unit_names[unit], _signed(moves))
+        value, influence = float(top.sum()), (top - expected) * len(unit)
+        # How far a unit moves PF, not what it weighs: units of few series weigh little and move nothing by that.
+        return Estimate(value, influence, self.arm.unit_names[unit], _signed(value + influence))
 
     def sign_p(self, which: Bools) -> float:
         """Of the exact test of PF = 0 over the series ``which``."""
