@@ -54,9 +54,8 @@ def with_alternatives(top: list[Any]) -> bytes:
 
 
 def with_counts(cached: Any, prompt: Any, answered: Any, **more: Any) -> bytes:
-    return http(
-        said(usage={"prompt_tokens": prompt, "completion_tokens": answered, "prompt_tokens_details": cached}, **more)
-    )
+    usage = {"prompt_tokens": prompt, "completion_tokens": answered, "prompt_tokens_details": cached}
+    return http(said(usage=usage, **more))
 
 
 HINT = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"

@@ -44,9 +44,7 @@ def completion(text: str | None, *, model: str = "test-model", finish: Any = "st
 
 def token_entry(token: str, top: Mapping[str, float]) -> dict[str, Any]:
     """One token's entry of ``logprobs.content``; ``top``: token to log-probability."""
-    listed = [
-        {"token": name, "logprob": value, "bytes": list(name.encode("utf-8", "replace"))} for name, value in top.items()
-    ]
+    listed = [{"token": name, "logprob": p, "bytes": list(name.encode(errors="replace"))} for name, p in top.items()]
     return {"token": token, "logprob": top.get(token, -1.0), "bytes": [], "top_logprobs": listed}
 
 

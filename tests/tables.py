@@ -69,9 +69,7 @@ def options(
     return JudgmentTable("run", "Run", tuple(conditions), items_frame(n_items, **items), shown, table, state=state)
 
 
-def criteria(
-    score: Any, orders: Any, order: Any = None, *, drawn: bool = False, **items: Sequence[Any]
-) -> JudgmentTable:
+def criteria(score: Any, orders: Any, order: Any = None, drawn: bool = False, **items: Sequence[Any]) -> JudgmentTable:
     """``score`` (texts, calls, criteria): points, NaN unparsed; ``orders`` (m, criteria): indexes of NAMES as shown.
 
     Further ``items`` columns are given by text.

@@ -108,9 +108,8 @@ def test_the_list_of_runs_has_twenty_a_page_and_is_searched_by_names_and_judges(
         return sum(str(button.key).startswith("open-") for button in healthy(app).button) - len(state.examples().runs())
 
     for number in range(22):
-        state.store().add_table(
-            made.options_table({f"judge {number}": made.always_first}, items=1, name=f"run {number}")
-        )
+        table = made.options_table({f"judge {number}": made.always_first}, items=1, name=f"run {number}")
+        state.store().add_table(table)
     app = lab("runs")
     assert rows(app) == 20
     assert rows(app.text_input(key="runs-search").set_value("JUDGE 3").run()) == 1

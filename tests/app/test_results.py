@@ -153,9 +153,7 @@ def test_every_axis_has_its_sentences_its_picture_and_its_calls(
 
 
 def test_a_run_that_varies_a_level_shows_what_the_level_does(lab: Lab) -> None:
-    levels = [
-        Condition(judge, "answers", "balanced", variant={"temperature": t}) for judge in ("a", "b") for t in (0.0, 1.0)
-    ]
+    levels = [Condition(judge, "A", "balanced", variant={"temperature": t}) for judge in ("a", "b") for t in (0.0, 1.0)]
     found = made.several(*levels, rules={"b": made.mostly_first})
     app = healthy(lab("results", run=kept(found.judgments.table)))
     assert "Against temperature" in texts(app)

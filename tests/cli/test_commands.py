@@ -76,19 +76,16 @@ def test_from_a_study_to_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[
     shares = [row["value"] for row in results["rows"] if row["measure"] == "position_share"]
     assert sum(shares) == pytest.approx(1)
 
-    listed = document(capsys, "judgments", run["name"], "--store", store, "--position", "1", "--limit", "5")[
-        "judgments"
-    ]
-    assert [row["position"] for row in listed] == [1] * 5
+    listed = document(capsys, "judgments", run["name"], "--store", store, "--position", "1", "--limit", "5")
+    assert [row["position"] for row in listed["judgments"]] == [1] * 5
 
     # A table as papers print it, on the terminal and as files.
     tabled = document(capsys, "results", run["run"], "--store", store, "--table", "position_share:1")
     assert [cell["value"] for cell in tabled["cells"]] == [shares[0]]
     for ending in ("tex", "csv"):
         path = folder / f"table.{ending}"
-        assert (
-            command(capsys, "export", run["run"], "--out", str(path), "--table", "cramers_v", "--store", store)[0] == 0
-        )
+        exported = command(capsys, "export", run["run"], "--out", str(path), "--table", "cramers_v", "--store", store)
+        assert exported[0] == 0
         assert "planted" in path.read_text("utf-8")
 
     # An archive says the same as the store, and so does a copy of the store.

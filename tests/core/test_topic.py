@@ -119,9 +119,8 @@ def test_two_settings_have_a_verdict_each() -> None:
     found = findings(replace(table, conditions=(table.conditions[0], other)))
     orders = [row.condition for row in found.select(topic="verdict") if not row.of]
     assert orders == [0] * 4 + [1] * 4
-    assert [(row.condition, row.of) for row in found.select(topic="verdict") if row.of] == [
-        (1, {"variant": "ids = letters"})
-    ] * 3
+    form = {"variant": "ids = letters"}
+    assert [(row.condition, row.of) for row in found.select(topic="verdict") if row.of] == [(1, form)] * 3
 
 
 def test_progress_is_told_to_the_end() -> None:

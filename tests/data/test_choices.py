@@ -45,9 +45,8 @@ def test_pairs_become_comparisons() -> None:
 
 
 def test_lists_and_people_who_chose() -> None:
-    made = read(
-        "judge,question_id,order,winner,human_1,human_2\nj,1,b|a|c,b,c,tie\nj,1,a|c|b,tie,c,\nj,1,c|b|a,,,\nj,2,a|b,b,,\n"
-    )
+    rows = "j,1,b|a|c,b,c,tie\nj,1,a|c|b,tie,c,\nj,1,c|b|a,,,\nj,2,a|b,b,,\n"
+    made = read("judge,question_id,order,winner,human_1,human_2\n" + rows)
     assert made.conditions == (
         Condition("j", "x", "custom", "lists", positions=3),
         Condition("j", "x", "fixed", "lists", positions=2),

@@ -37,10 +37,8 @@ QUESTION = [
     "Di qué hace el viento en el mar y en la costa",
     "¿Qué es una nube y de qué está hecha?",
 ]
-ROWS = [
-    (f"A-{k:02}", QUESTION[k % 3], f"Porque el aire sube y se enfría, dice {k} de la clase", k % 5 + 1)
-    for k in range(12)
-]
+ANSWER = "Porque el aire sube y se enfría, dice {} de la clase"
+ROWS = [(f"A-{k:02}", QUESTION[k % 3], ANSWER.format(k), k % 5 + 1) for k in range(12)]
 
 
 @pytest.mark.parametrize(
@@ -65,9 +63,7 @@ ROWS = [
          ("human", "“human” is not used: it holds more than numbers")),
     ],
 )  # fmt: skip
-def test_odd_names_by_their_contents(
-    header: str, more: list[str], columns: dict[str, Any], reason: tuple[str, str]
-) -> None:
+def test_odd_names_by_contents(header: str, more: list[str], columns: dict[str, Any], reason: tuple[str, str]) -> None:
     lines = [f'{a},"{b}","{c}",{d}{end.format(d=d)}' for a, b, c, d in ROWS for end in more]
     read = table("\n".join([header, *lines]) + "\n")
     guess = guess_columns(read, RUBRIC)

@@ -101,18 +101,13 @@ def visit(page: Any, address: str) -> None:
 def strays_of(page: Any) -> list[str]:
     """What a hostile text must not bring about, collected from now on: requests to other machines, dialogs of scripts."""
     strays: list[str] = []
-    local = ("", "127.0.0.1", "localhost")  # data and blobs have no host
-    page.on(
-        "request", lambda sent: strays.append(sent.url) if urlsplit(sent.url).hostname not in (None, *local) else None
-    )
+    local = (None, "", "127.0.0.1", "localhost")  # data and blobs have no host
+    page.on("request", lambda sent: strays.append(sent.url) if urlsplit(sent.url).hostname not in local else None)
     page.on("dialog", lambda dialog: (strays.append(dialog.message), dialog.dismiss()))
     return strays
 
 
 def sideways(page: Any) -> float:
     """Pixels by which the page's content is wider than the window."""
-    return float(
-        page.evaluate(
-            "() => document.querySelector('[data-testid=stMain]').scrollWidth - document.documentElement.clientWidth"
-        )
-    )
+    drawn = page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollWidth")
+    return float(drawn - page.evaluate("() => document.documentElement.clientWidth"))

@@ -18,6 +18,7 @@ from rubriclab.judges.probe import test_judge as ask_once
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from tests.integration.test_embedded_real import ask_all, calls
+from tests.judges.kit import settings
 
 pytestmark = pytest.mark.integration
 
@@ -35,13 +36,11 @@ def model() -> str:
 
 
 def judge(model: str, **fields: Any) -> JudgeSettings:
-    return JudgeSettings(
-        **{"name": "v", "kind": "vllm", "model": model, "base_urls": (URL,), "timeout": 300.0, **fields}
-    )
+    return settings(URL, **{"kind": "vllm", "model": model, "timeout": 300.0, **fields})
 
 
-def ask(settings: JudgeSettings, asked: list[Call]) -> list[Reply]:
-    return asyncio.run(ask_all(asked, settings))
+def ask(server: JudgeSettings, asked: list[Call]) -> list[Reply]:
+    return asyncio.run(ask_all(asked, server))
 
 
 def chances(call: Call, reply: Reply) -> list[float]:

@@ -148,9 +148,7 @@ def test_addresses_of_the_open_net(address: str, public: bool) -> None:
     ("setting", "hosts", "expected"),
     [("", "", False), ("1", "", True), ("0", "lab.example", False), ("", "lab.example", True)],
 )
-def test_who_says_that_a_lab_is_served(
-    setting: str, hosts: str, expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_when_a_lab_is_served(setting: str, hosts: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUBRICLAB_SERVED", setting)
     monkeypatch.setenv("RUBRICLAB_HOSTS", hosts)
     assert served() is expected

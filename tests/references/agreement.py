@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -62,20 +63,15 @@ def of_two(one: np.ndarray, other: np.ndarray) -> dict[str, float | None]:
 def gwet(ratings: np.ndarray, kind: str = "gwet", names: tuple[str, ...] = ("ac1", "ac2")) -> dict[str, float | None]:
     weights = ("identity", "quadratic") if len(names) == 2 else ("identity", "linear", "quadratic")
     made = (CAC(pd.DataFrame(ratings), weights=each, categories=SCALE, digits=15) for each in weights)
-    return {
-        name: float(getattr(one, kind)()["est"]["coefficient_value"]) for name, one in zip(names, made, strict=True)
-    }
+    values = (float(getattr(one, kind)()["est"]["coefficient_value"]) for one in made)
+    return dict(zip(names, values, strict=True))
 
 
 def alphas(ratings: np.ndarray) -> dict[str, float | None]:
     if np.nanmax(ratings) == np.nanmin(ratings):
         return dict.fromkeys(("alpha_nominal", "alpha_ordinal", "alpha_interval"))
-    return {
-        f"alpha_{level}": float(
-            krippendorff.alpha(reliability_data=ratings.T, level_of_measurement=level, value_domain=SCALE)
-        )
-        for level in ("nominal", "ordinal", "interval")
-    }
+    alpha = partial(krippendorff.alpha, reliability_data=ratings.T, value_domain=SCALE)
+    return {f"alpha_{level}": float(alpha(level_of_measurement=level)) for level in ("nominal", "ordinal", "interval")}
 
 
 def of_panel(ratings: np.ndarray) -> dict[str, float | None]:

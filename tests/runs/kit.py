@@ -13,6 +13,7 @@ from rubriclab.model.judgment import Call, Reply
 from rubriclab.runs import runner
 from rubriclab.runs.runner import Run, RunSnapshot
 
+Script = Callable[[Call, int], Reply]
 Scripted = Callable[..., "ScriptedJudge"]
 """Makes the judge that runs open from here on."""
 WAIT = 60.0
@@ -29,9 +30,7 @@ class ScriptedJudge:
     ``asked`` counts calls by key, ``calls`` lists them as they came, ``most`` is the highest number at once.
     """
 
-    def __init__(
-        self, script: Callable[[Call, int], Reply] = lambda *_: Reply(text="3"), *, latency: float = 0.0
-    ) -> None:
+    def __init__(self, script: Script = lambda *_: Reply(text="3"), *, latency: float = 0.0) -> None:
         self.script, self.latency = script, latency
         self.asked: Counter[str] = Counter()
         self.calls: list[Call] = []
@@ -53,7 +52,7 @@ class ScriptedJudge:
         self.closed += 1
 
 
-def use(monkeypatch: pytest.MonkeyPatch, judge: Any, **others: Any) -> None:
+def use(monkeypatch: pytest.MonkeyPatch, judge: Any, module: Any = runner, **others: Any) -> None:
     """Runs open ``judge`` from here on; ``others`` by the judges' names. A LabError is raised instead."""
 
     async def opened(settings: Any, **_: Any) -> Any:
@@ -62,7 +61,7 @@ def use(monkeypatch: pytest.MonkeyPatch, judge: Any, **others: Any) -> None:
             raise answer
         return answer
 
-    monkeypatch.setattr(runner, "open_judge", opened)
+    monkeypatch.setattr(module, "open_judge", opened)
 
 
 def ended(run: Run) -> RunSnapshot:

@@ -97,13 +97,9 @@ def test_the_document_is_json_and_says_the_same() -> None:
 
 
 def test_what_a_run_of_pairs_can_find() -> None:
-    items = tuple(
-        Item(f"{p}{c}", f"{c}{p}", f"question {p}", prompt=f"p{p}", candidate=c) for p in range(20) for c in "abc"
-    )
+    items = tuple(Item(f"{p}{c}", f"{c}{p}", f"ask {p}", prompt=f"p{p}", candidate=c) for p in range(20) for c in "abc")
     made = estimate(small_plan(dataset=DataSet("d", items), reorder="pairs"))
     # t(.975; 19) + t(.8; 19) = 2.0930 + 0.8610; times sqrt(.3 / 4 / 60) = .035355: 10.44 percentage points.
     assert made.smallest == pytest.approx(10.44, abs=0.01)
     assert (made.answers, made.groups, made.groups_for_no) == (60, 20, 29)
-    assert (
-        "With 60 comparisons in 20 groups, this run can find a position that wins 10 percentage points" in made.sentence
-    )
+    assert "60 comparisons in 20 groups, this run can find a position that wins 10 percentage points" in made.sentence

@@ -26,7 +26,7 @@ from rubriclab.runs.loading import plan_of_file
 from rubriclab.runs.references import ReferenceJob, references_table
 from rubriclab.store.store import Store
 from rubriclab.study.references import Task, review_call, review_prompt, review_score, write_call, write_prompt
-from tests.runs.kit import WAIT, ScriptedJudge, failed
+from tests.runs.kit import WAIT, ScriptedJudge, failed, use
 
 CRITERION = Criterion("Helpful", tuple(Option(score, f"level {score}") for score in (1, 2, 3)), "does it help?")
 DATA = DataSet("d", tuple(Item(f"i{k}", f"answer {k}", f"task {k}") for k in range(4)))
@@ -69,15 +69,9 @@ def job(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Referenc
         names: Any = (),
         **how: Any,
     ) -> ReferenceJob:
-        judges = {
-            name: script if isinstance(script, ScriptedJudge) else ScriptedJudge(script)
-            for name, script in {"w": writer, "r": reviewer}.items()
-        }
-
-        async def opened(settings: JudgeSettings, **_: Any) -> Any:
-            return judges[settings.name]
-
-        monkeypatch.setattr(references, "open_judge", opened)
+        judges = {"w": writer, "r": reviewer}
+        judges = {name: ask if isinstance(ask, ScriptedJudge) else ScriptedJudge(ask) for name, ask in judges.items()}
+        use(monkeypatch, None, references, **judges)
         settings = [{"name": name, "kind": "openai", "model": f"{model}-{name}"} for name in judges]
         study = Study.model_validate({"data": {"file": "d.csv"}, "references": how | dict(names), "judges": settings})
         return ReferenceJob(store, study, data, Rubric("r", (CRITERION,)))
@@ -104,9 +98,7 @@ def test_agreed_answers_fill_the_data_set(job: Job) -> None:
 
 
 @pytest.mark.papers(63)
-def test_a_second_attempt_says_which_way_the_first_missed_and_what_never_passes_is_counted(
-    job: Job, store: Store
-) -> None:
+def test_a_second_attempt_says_which_way_the_first_missed_and_misses_are_counted(job: Job, store: Store) -> None:
     writer = ScriptedJudge(written)
     made = job(writer, reviewed(lambda score, again: 3 if score == 2 or not again else score), tries=3)
     # Score 3 at once, score 1 at the second attempt, score 2 never: 4 + 8 + 12 attempts.
@@ -243,16 +235,15 @@ def test_a_review_gives_one_score_or_none(text: str, score: int | None) -> None:
 
 
 def test_a_careless_simulated_writer_misses_and_a_foreign_answer_gets_no_score() -> None:
+    settings = JudgeSettings(name="s", kind="simulated")
     careless = SimulatedJudge(JudgeSettings(name="s", kind="simulated", options={"written": 1.0}))
     exact = SimulatedJudge(JudgeSettings(name="s", kind="simulated", options={"noise": 0}))
-    calls = [write_call(JudgeSettings(name="s", kind="simulated"), golden_task(), 2, (None,) * k) for k in range(20)]
+    calls = [write_call(settings, golden_task(), 2, (None,) * k) for k in range(20)]
     assert {exact.answer(call).text for call in calls} == {"A simulated answer worth 2.00 points."}
     assert len({careless.answer(call).text for call in calls}) > 10
-    review = review_call(
-        JudgeSettings(name="s", kind="simulated"), golden_task(), "A simulated answer worth 2.61 points.", 1
-    )
+    review = review_call(settings, golden_task(), "A simulated answer worth 2.61 points.", 1)
     assert exact.answer(review).text == "3"
-    foreign = review_call(JudgeSettings(name="s", kind="simulated"), golden_task(), "hello", 1)
+    foreign = review_call(settings, golden_task(), "hello", 1)
     assert "not written" in exact.answer(foreign).text
 
 

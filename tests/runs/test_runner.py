@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import threading
@@ -47,10 +48,8 @@ def test_a_run_finishes_and_every_call_has_one_row(store: Store, scripted: Scrip
     assert store.run(end.run).state == "finished"
 
 
-def test_a_finished_run_again_asks_nothing_and_still_counts(
-    store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scripted()
+def test_a_finished_run_again_asks_nothing_and_still_counts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ScriptedJudge())
     first = ended(Run(store, small_plan()))
     use(monkeypatch, LabError("the key is gone"))
     end = ended(Run(store, small_plan()))
@@ -90,12 +89,8 @@ def test_cancel_does_not_wait_for_calls_in_flight(store: Store, scripted: Script
 
 
 def test_two_runs_at_once_do_not_mix(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(
-        monkeypatch,
-        None,
-        api=ScriptedJudge(lambda *_: Reply(text="2"), latency=0.002),
-        other=ScriptedJudge(lambda *_: Reply(text="4"), latency=0.002),
-    )
+    two, four = (ScriptedJudge(lambda *_, text=text: Reply(text=text), latency=0.002) for text in "24")
+    use(monkeypatch, None, api=two, other=four)
     runs = [Run(store, small_plan(5, judges=(judge,))).start() for judge in (API, OTHER)]
     assert [run.wait(WAIT).state for run in runs] == ["finished", "finished"]
     assert [set(store.table(run.id).rows["score"]) for run in runs] == [{2.0}, {4.0}]
@@ -119,9 +114,7 @@ def test_a_limit_of_calls_stops_exactly(store: Store, scripted: Scripted) -> Non
     assert set(judge.asked.values()) == {1}
 
 
-@pytest.mark.parametrize(
-    "limit", [{"max_calls": 0}, {"max_calls": -1}, {"max_money": 0.0}, {"max_money": float("nan")}]
-)
+@pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_calls": -1}, {"max_money": 0.0}, {"max_money": math.nan}])
 def test_a_limit_that_is_none_leaves_nothing(store: Store, scripted: Scripted, limit: dict[str, Any]) -> None:
     scripted()
     with pytest.raises(LabError, match=r"The limit of (calls|money) is .*; expected more than 0"):
@@ -176,9 +169,7 @@ def test_a_text_that_is_too_long_does_not_stop_the_others(store: Store, scripted
     ("reply", "says"),
     [(Reply(text=""), "0 of 20 replies"), (failed("context_overflow", retryable=False), "a planted context_overflow")],
 )
-def test_a_run_in_which_nothing_was_parsed_has_failed(
-    store: Store, scripted: Scripted, reply: Reply, says: str
-) -> None:
+def test_a_run_of_which_nothing_was_parsed_failed(store: Store, scripted: Scripted, reply: Reply, says: str) -> None:
     scripted(lambda *_: reply)
     end = ended(Run(store, small_plan(1)))
     assert (end.state, end.done, end.failed) == ("failed", 20, 20)
@@ -208,9 +199,7 @@ def test_a_judge_that_cannot_be_had_does_not_stop_another(
     assert (again.state, again.done, mended.asked.total()) == ("finished", 160, 80)
 
 
-def test_a_study_whose_only_judge_cannot_be_opened_leaves_nothing(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_whose_only_judge_cannot_be_had_leaves_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, LabError("give a base URL"))
     with pytest.raises(LabError, match="give a base URL"):
         Run(store, small_plan())
@@ -295,10 +284,9 @@ def test_a_short_rest_is_kept_and_told(store: Store, scripted: Scripted) -> None
     assert "api asks to be left alone for 1" in stages
 
 
-def test_a_full_disk_pauses_and_nothing_is_asked_twice(
-    store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = scripted(latency=0.002)
+def test_a_full_disk_pauses_and_nothing_is_asked_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = ScriptedJudge(latency=0.002)
+    use(monkeypatch, judge)
     commit, full = RunWriter._commit, threading.Event()
     full.set()
 
@@ -353,9 +341,7 @@ def test_clocks_that_jump_cost_nothing(store: Store, scripted: Scripted, monkeyp
     rng, real = random.Random(8), writer.now
     monkeypatch.setattr(writer, "now", lambda: real() + timedelta(days=rng.uniform(-400, 400)))
     monkeypatch.setattr(time, "time", lambda: rng.uniform(0, 4e9))
-    judge = scripted(
-        lambda call, nth: failed("rate_limit", retry_after=0.01) if nth == 0 and call.repeat else Reply(text="3")
-    )
+    judge = scripted(lambda call, nth: failed("rate_limit", retry_after=0.01) if call.repeat > nth else Reply(text="3"))
     end = ended(Run(store, small_plan(5)))
     assert (end.state, end.done, end.failed, judge.asked.total()) == ("finished", 100, 0, 150)
     assert len(store.table(end.run).rows) == 100

@@ -61,9 +61,7 @@ def test_a_short_wait_is_kept(headers: dict[str, str], store: Store, monkeypatch
 
 
 @pytest.mark.parametrize("status", [500, 200])
-def test_a_server_that_fails_for_ever_is_left_after_a_few_calls(
-    status: int, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_always_fails_is_left(status: int, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most five attempts a call, and five calls in a row; the eight calls at once may all be in flight then."""
 
     def rule(*_: object) -> web.Response:

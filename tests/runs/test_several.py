@@ -68,9 +68,7 @@ def test_every_data_set_is_asked_with_its_own_rubric(tmp_path: Path) -> None:
     assert frame[["dataset", "item_id", "source"]].values.tolist() == [
         ["first", "1", 0], ["first", "2", 1], ["second", "1", 0], ["second", "2", 1],
     ]  # fmt: skip
-    prompts = {
-        c.dataset: call.messages[0]["content"] for call in made.calls() for c in [made.conditions[call.condition]]
-    }
+    prompts = {made.conditions[call.condition].dataset: call.messages[0]["content"] for call in made.calls()}
     assert "Score 5: five 5" in prompts["first"]
     assert "Score 3: three 3" in prompts["second"]
     assert "five" not in prompts["second"]
@@ -151,15 +149,11 @@ def test_a_data_set_that_another_run_has_stays(store: Store, scripted: Scripted)
 @pytest.mark.papers(1, 35)
 def test_axes_share_their_items(tmp_path: Path) -> None:
     names = ("clear", "deep", "short")
-    made = small_plan(
-        2, criteria=tuple(criterion(name) for name in names), reorder=["options", "criteria", "bare", "responses"], k=2
-    )
+    axes = ["options", "criteria", "bare", "responses"]
+    made = small_plan(2, criteria=tuple(map(criterion, names)), reorder=axes, k=2)
     assert len(made.items) == 6
-    asked = {
-        axis: {code for part in made.parts if part.axis == axis for code in part.of_item}
-        for axis in made.study.design.axes
-    }
-    assert all(codes == {*range(6)} for codes in asked.values())
+    asked = [{code for part in made.parts if part.axis == axis for code in part.of_item} for axis in axes]
+    assert asked == [{*range(6)}] * 4
     assert len({call.key for call in made.calls()}) == len(made)
     by_axis = Counter(made.conditions[call.condition].reorder for call in made.calls())
     # 6 items x 10 orders twice; 2 texts x 6 orders twice; 6 items twice; 3 batches of 2 orders twice and 6 alone twice.

@@ -53,11 +53,10 @@ def facts(
         for name, word in zip(QUESTIONS, (positions, mean, single), strict=True)
         if name in there
     }
-    leans = more.get("leans") or (
-        (0.15, -0.05, -0.04, -0.03, -0.03) if positions == "effect" else (0.01, -0.01, 0, 0, 0)
-    )
-    if reorder == "pairs" and not more.get("leans"):
-        leans = (0.15, -0.15) if positions == "effect" else (0.01, -0.01)
+    large, small = (0.15, -0.05, -0.04, -0.03, -0.03), (0.01, -0.01, 0, 0, 0)
+    if reorder == "pairs":
+        large, small = (0.15, -0.15), (0.01, -0.01)
+    leans = more.get("leans") or (large if positions == "effect" else small)
     even = 0.0 if reorder in IN_POINTS else 1 / len(leans)
     base = Facts(
         judge="judge-7b", condition=0, scores=(1, 2, 3, 4, 5), calls=1_200, asked=1_200, planned=1_200, items=60,
@@ -77,18 +76,15 @@ def sentences(answer: Answer) -> str:
 @pytest.mark.parametrize(("positions", "mean", "single", "gate"), COMBINATIONS)
 def test_no_combination_contradicts_itself(positions: str, mean: str, single: str, gate: float, reorder: str) -> None:
     said = compose(facts(positions, mean, single, gate, reorder=reorder))
-    words = {
-        key: word for key, word in zip(QUESTIONS, (positions, mean, single), strict=True) if key in TITLES[reorder]
-    }
+    words = dict(zip(QUESTIONS, (positions, mean, single), strict=True))
+    words = {key: words[key] for key in words if key in TITLES[reorder]}
     assert [asked.badge for asked in said.questions] == [BADGES[word] for word in words.values()]
     assert [asked.title for asked in said.questions] == list(TITLES[reorder].values())
     # One order is advised only where all say No; a bias is named, or denied, only where question 1 says so.
     assert ("one order is enough" in said.advice) == (set(words.values()) == {"equivalent"})
     named = "favours the" in said.headline or "picks the answer" in said.headline
     assert named == (positions == "effect" and reorder not in IN_POINTS)
-    denied = any(
-        part in said.headline for part in ("favours no position", "favours neither side", "no position raises")
-    )
+    denied = any(no in said.headline for no in ("favours no position", "favours neither side", "no position raises"))
     assert denied == (positions == "equivalent")
     if denied and "effect" in (words.get("mean"), single):
         assert "but the order changes" in said.headline
@@ -181,9 +177,8 @@ def test_the_judge_of_the_pictures() -> None:
     }
     shares = (0.6083, 0.07, 0.05, 0.11, 0.1617)
     leans = tuple(share - 0.2 for share in shares)
-    said = compose(
-        facts(questions=questions, shares=shares, leans=leans, decided=(True,) * 5, calls=240, line=-0.97, turn=0.0)
-    )
+    chosen = {"shares": shares, "leans": leans, "decided": (True,) * 5, "calls": 240}
+    said = compose(facts(questions=questions, line=-0.97, turn=0.0, **chosen))
     assert said.headline == "judge-7b favours the option listed first"
     assert said.line == f"It chose position 1 in 61{NBSP}% of 240 calls. Without position bias it would be 20{NBSP}%."
     assert said.strong == f"61{NBSP}%"
@@ -293,9 +288,8 @@ def test_nothing_parsed_is_no_result() -> None:
 def test_criteria_speak_of_points_from_their_own_mean() -> None:
     said = compose(facts(reorder="criteria", leans=(0.45, -0.2, -0.25)))
     assert said.headline == "Scores of judge-7b depend on where a criterion is listed"
-    assert (
-        said.line == f"By position, criteria score {MINUS}0.25 to +0.45{NBSP}points off their own mean, in 1,200 calls."
-    )
+    off = f"{MINUS}0.25 to +0.45{NBSP}points off their own mean"
+    assert said.line == f"By position, criteria score {off}, in 1,200 calls."
     assert said.questions[0].sentence == (
         f"At position 1 criteria score 0.45{NBSP}points higher than their own mean (95{NBSP}% CI 0.30 to 0.60)."
     )
@@ -339,10 +333,8 @@ def test_settings_of_a_judge_are_told_apart_by_what_differs() -> None:
     assert settings([one, letters, other], "j", "A") == {"default": 0, "ids = letters": 1}
     assert settings([one, criteria], "j", "A") == {"Score options": 0, "Criteria": 1}
     assert list(settings([one, wide], "j", "A")) == ["scores 1 to 3", "scores 1 to 5"]
-    assert list(settings([one, letters, criteria], "j", "A"))[1:] == [
-        "Score options · ids = letters",
-        "Criteria · default",
-    ]
+    both = settings([one, letters, criteria], "j", "A")
+    assert list(both)[1:] == ["Score options · ids = letters", "Criteria · default"]
 
 
 def test_several_settings_say_which_is_meant() -> None:

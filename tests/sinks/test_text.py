@@ -88,11 +88,8 @@ def test_pairs_have_winners_and_terms_of_a_model_have_names() -> None:
     assert "No order was asked twice: changes of single winners include the judge's own noise." in said
     assert "Winners changed by the order, beyond noise" in said
     assert "ingle score" not in said
-    names = [
-        name(Row("aic_removed", missing("dropped"), {"outcome": "PC", "term": term}))
-        for term in ("none", "quality_gap")
-    ]
-    assert names == ["PC: nothing left out", "PC: without the quality gap"]
+    for term, title in (("none", "nothing left out"), ("quality_gap", "without the quality gap")):
+        assert name(Row("aic_removed", missing("dropped"), {"outcome": "PC", "term": term})) == f"PC: {title}"
 
 
 def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:

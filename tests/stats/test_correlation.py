@@ -83,15 +83,13 @@ def test_the_budget_is_the_plain_loop_over_subsets() -> None:
         assert point.r.without[7] == pytest.approx(np.mean(mean_r(unit != 7)))
 
 
-def test_rounds_of_repeats_are_averaged_and_never_mixed_and_parts_change_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rounds_of_repeats_are_averaged_and_never_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
     given, human = scores(40, 6, 9)
     tables = given.reshape(40, 2, 3).transpose(1, 0, 2)
     both = next(budget(tables, human, np.arange(40), 40, [2]))
     each = [next(budget(part[None], human, np.arange(40), 40, [2])).r.value for part in tables]
     assert (both.subsets, both.r.value) == (6, pytest.approx(np.mean(each)))
-    monkeypatch.setattr(own, "_AT_ONCE", 50)
+    monkeypatch.setattr(own, "_AT_ONCE", 50)  # in parts, which change nothing
     assert next(budget(tables, human, np.arange(40), 40, [2])).r.value == pytest.approx(both.r.value)
 
 

@@ -109,9 +109,7 @@ def test_no_carryover_is_not_accused() -> None:
     assert accused < 0.15 * 60
 
 
-@pytest.mark.parametrize(
-    ("orders", "texts"), [(BALANCED, 10), (CYCLIC, 10), (np.array([[0, 1, 2, 3]]), 10), (WILLIAMS, 1)]
-)
+@pytest.mark.parametrize(("orders", "texts"), [(BALANCED, 10), (CYCLIC, 10), (CYCLIC[:1], 10), (WILLIAMS, 1)])
 def test_designs_that_cannot_separate_say_so(orders: np.ndarray, texts: int) -> None:
     assert carryover(*rows_of(orders, texts, lambda *_: 0.0), texts=texts, criteria=4) is None
     single = np.zeros(4, dtype=np.int64)

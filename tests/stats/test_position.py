@@ -108,13 +108,11 @@ def published(judge: str) -> np.ndarray:
 
 @pytest.mark.papers(18)
 @pytest.mark.parametrize(("judge", "order", "least", "default"), TABLE_6)
-def test_published_costs_and_the_least_of_all_120(
-    judge: str, order: tuple[int, ...], least: float, default: float
-) -> None:
+def test_published_costs_and_the_least(judge: str, order: tuple[int, ...], least: float, default: float) -> None:
     table = published(judge)
     both = costs.bias_cost(table, np.array([[s - 1 for s in order], range(5)]))
     assert both == pytest.approx([least, default], abs=0.2)
-    best, cost = costs.least_bias_cost(table)
+    best, cost = costs.least_bias_cost(table)  # of all 120
     assert cost == pytest.approx(costs.bias_cost(table, np.array(list(itertools.permutations(range(5))))).min())
     assert costs.bias_cost(table, best[None])[0] == cost
 

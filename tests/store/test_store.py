@@ -66,9 +66,8 @@ def answered(store: Store, run: str, *judgments: Judgment) -> str:
 
 def judgment(key: int, item: int = 0, order: int = 0, condition: int = 0, text: str = "2", **reply: object) -> Judgment:
     """An answer “2” at position 2, or an error where ``kind`` is given."""
-    call = Call(
-        f"{key:064x}", condition, (item,), ORDERS[order], 0, ({"role": "user", "content": "?"},), "t1", (1, 2, 3), 8
-    )
+    messages = ({"role": "user", "content": "?"},)
+    call = Call(f"{key:064x}", condition, (item,), ORDERS[order], 0, messages, "t1", (1, 2, 3), 8)
     if "kind" in reply:
         outcome = Outcome(item, 0, Status.ERROR)
     else:
@@ -287,9 +286,7 @@ def test_a_run_without_judgments_is_a_table_too(store: Store) -> None:
 
 
 @pytest.mark.parametrize("lose", [Path.unlink, lambda path: os.truncate(path, 0)])
-def test_a_file_removed_or_emptied_while_open_is_told_and_its_content_kept(
-    tmp_path: Path, lose: Callable[[Path], None]
-) -> None:
+def test_a_file_lost_while_open_is_told_and_its_content_kept(tmp_path: Path, lose: Callable[[Path], None]) -> None:
     path = tmp_path / "lab.duckdb"
     with Store.open(path) as store:
         run = new_run(store)
@@ -337,9 +334,7 @@ def test_a_store_that_a_thread_still_holds_is_closed_at_the_end(tmp_path: Path) 
     assert not Path(f"{path}.wal").exists()
 
 
-def test_a_damaged_log_is_named_and_what_stands_before_it_is_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_log_is_named_and_what_precedes_it_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, log = tmp_path / "lab.duckdb", tmp_path / "lab.duckdb.wal"
     killed_writer(path)
     content = bytearray(log.read_bytes())

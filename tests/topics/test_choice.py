@@ -49,10 +49,8 @@ def test_planted_effects_are_found_again() -> None:
     utility = utility + POSITION + np.append(NEIGHBOUR, 0)[before] + LABEL[labels]
     picked = (utility + rng.gumbel(size=utility.shape)).argmax(axis=2)
     table = options(EVERY[np.arange(24), picked], EVERY)
-    shown = tuple(
-        Ordering(part.shown, tuple("ABCD"[k] for k in row)) for part, row in zip(table.orderings, labels, strict=True)
-    )
-    rows = rows_of(replace(table, orderings=shown))
+    named = zip(table.orderings, np.array(list("ABCD"))[labels], strict=True)
+    rows = rows_of(replace(table, orderings=tuple(Ordering(part.shown, tuple(row)) for part, row in named)))
     for measure, truth in (("position_odds", POSITION), ("neighbour", NEIGHBOUR), ("label_odds", LABEL)):
         found = np.log(odds(rows, measure))
         assert found == pytest.approx(truth - truth.mean(), abs=0.15), measure

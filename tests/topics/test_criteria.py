@@ -26,9 +26,8 @@ def test_shifts_first_minus_last_and_delta_pos_by_hand() -> None:
     # Every criterion: 4 where it stands first, else 3. Over six balanced orders each position twice: mean 10/3.
     found = findings(criteria(by_position(BALANCED, lambda p: (p == 0).astype(float), 9), BALANCED))
     for name in NAMES[:3]:
-        assert [row.value for row in found.select("position_shift", target=name)] == pytest.approx(
-            [2 / 3, -1 / 3, -1 / 3]
-        )
+        shifts = [row.value for row in found.select("position_shift", target=name)]
+        assert shifts == pytest.approx([2 / 3, -1 / 3, -1 / 3])
         assert only(found, "first_minus_last", target=name).value == pytest.approx(1.0)
         assert only(found, "delta_pos", target=name).value == pytest.approx(1.0)
     # Ranks 3, 1.5, 1.5 in each of nine texts: chi2 = [12/(9 x 12) x (27^2 + 2 x 13.5^2) - 3 x 9 x 4] / (1 - 6/24) = 18

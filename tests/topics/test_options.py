@@ -62,9 +62,8 @@ def test_cells_hold_at_once_at_a_level_that_the_row_names() -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("items", [15, 40, 100])
 def test_cells_cover_all_at_once(items: int) -> None:
-    truth, _ = scores_by_position(
-        Judgments(options(choose(rng(1), 60_000, ORDERS, first=0.5, repeats=2), ORDERS)).arms[0]
-    )
+    many = options(choose(rng(1), 60_000, ORDERS, first=0.5, repeats=2), ORDERS)
+    truth, _ = scores_by_position(Judgments(many).arms[0])
     held = 0
     for seed in range(100):
         table = options(choose(rng(1_000 + seed), items, ORDERS, first=0.5, repeats=2), ORDERS)
@@ -175,10 +174,8 @@ def test_largest_gap_names_its_orders() -> None:
 
 def test_shares_weigh_calls_and_units_carry_the_interval() -> None:
     clones = np.repeat(choose(rng(3), 20, ORDERS, first=1.0, repeats=2), 2, axis=0)
-    grouped = options(clones, ORDERS, prompt=[f"p{i // 2}" for i in range(40)])
-    by_prompt, by_item = (
-        only(findings(table), "position_share", position=1) for table in (grouped, options(clones, ORDERS))
-    )
+    tables = options(clones, ORDERS, prompt=[f"p{i // 2}" for i in range(40)]), options(clones, ORDERS)
+    by_prompt, by_item = (only(findings(table), "position_share", position=1) for table in tables)
     assert (by_prompt.unit, by_prompt.estimate.units) == ("prompt", 20)
     assert np.ptp(by_prompt.interval) > 1.2 * np.ptp(by_item.interval)
 

@@ -22,11 +22,12 @@ from tests.tables import (
     on_two_sets,
     options,
     responses,
-)  # fmt: skip
+)
 from tests.topics.people_kit import study
 
 rng = np.random.default_rng
-ORDERS = balanced_orders(5)
+ORDERS, THREE = balanced_orders(5), balanced_orders(3)
+BOTH = [[0, 1], [1, 0]]
 WILLIAMS = np.array([[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]])
 
 
@@ -76,9 +77,7 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
     "one order": lambda: options(choose(rng(0), 12, ORDERS[:1], repeats=4), ORDERS[:1]),
     "constant judge": lambda: options(np.full((12, 20), 4.0), ORDERS),
     "always first": lambda: options(np.tile(ORDERS[:, 0], (12, 1)), ORDERS),
-    "two data sets": lambda: on_two_sets(
-        *(options(choose(rng(k), 20, balanced_orders(3)), balanced_orders(3)) for k in (0, 1))
-    ),
+    "two data sets": lambda: on_two_sets(*(options(choose(rng(k), 20, THREE), THREE) for k in (0, 1))),
     "two options": lambda: options(choose(rng(0), 20, balanced_orders(2), repeats=4), balanced_orders(2)),
     "nine options": lambda: options(choose(rng(0), 12, balanced_orders(9)), balanced_orders(9)),
     "ten options": lambda: options(choose(rng(0), 11, balanced_orders(10)), balanced_orders(10)),
@@ -93,21 +92,17 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
     "criteria, one order": lambda: criteria(scored(9, 3), WILLIAMS[:1]),
     "criteria, nothing parsed": lambda: criteria(np.full((9, 4, 4), np.nan), WILLIAMS),
     "criteria, constant judge": lambda: criteria(np.full((9, 4, 4), 3.0), WILLIAMS),
-    "criteria, one drawn order a text": lambda: criteria(
-        scored(30, 1), WILLIAMS, rng(3).integers(0, 4, (30, 1)), drawn=True
-    ),
+    "criteria, one drawn order": lambda: criteria(scored(30, 1), WILLIAMS, rng(3).integers(0, 4, (30, 1)), drawn=True),
     "one criterion": lambda: criteria(scored(9, 2, 1), [[0]]),
-    "two criteria": lambda: criteria(scored(15, 4, 2), [[0, 1], [1, 0]]),
-    "pairs": lambda: comparisons(
-        rng(0).choice([0, 1, 1, 1, 2, 2, np.nan], (40, 4)), [[0, 1], [1, 0]], names=PAIRS, **ABOUT
-    ),
+    "two criteria": lambda: criteria(scored(15, 4, 2), BOTH),
+    "pairs": lambda: comparisons(rng(0).choice([0, 1, 1, 1, 2, 2, np.nan], (40, 4)), BOTH, names=PAIRS, **ABOUT),
     "pairs, one drawn order each": lambda: comparisons(
-        rng(0).integers(0, 3, (40, 1)), [[0, 1], [1, 0]], rng(1).integers(0, 2, (40, 1)), names=PAIRS, drawn=True
+        rng(0).integers(0, 3, (40, 1)), BOTH, rng(1).integers(0, 2, (40, 1)), names=PAIRS, drawn=True
     ),
-    "pairs, always first": lambda: comparisons(np.ones((12, 2)), [[0, 1], [1, 0]]),
+    "pairs, always first": lambda: comparisons(np.ones((12, 2)), BOTH),
     "pairs, one order": lambda: comparisons(np.ones((12, 1)), [[0, 1]]),
-    "pairs, nothing parsed": lambda: comparisons(np.full((12, 2), np.nan), [[0, 1], [1, 0]]),
-    "one pair": lambda: comparisons([[1, 2]], [[0, 1], [1, 0]]),
+    "pairs, nothing parsed": lambda: comparisons(np.full((12, 2), np.nan), BOTH),
+    "one pair": lambda: comparisons([[1, 2]], BOTH),
     "three judges of pairs": lambda: three_judges(CASES["pairs"]()),
     "lists": lambda: comparisons(rng(0).choice([0, 1, 1, 2, 3], (30, 6)), [[0, 1, 2], [1, 2, 0], [2, 0, 1]]),
     "forms": lambda: in_forms({
@@ -120,9 +115,9 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
     "forms, one call": lambda: in_forms({level: options(choose(rng(3), 9, ORDERS[:1]), ORDERS[:1]) for level in "ab"}),
     "forms, nothing parsed": lambda: in_forms({level: options(np.full((9, 2), np.nan), ORDERS[:1]) for level in "ab"}),
     "forms of criteria": lambda: in_forms({level: criteria(lost(scored(12, 8, seed=k)), WILLIAMS) for k, level in enumerate("ab")}),
-    "forms of pairs": lambda: in_forms({level: comparisons(
-        rng(k).integers(0, 3, (40, 4)), [[0, 1], [1, 0]], names=PAIRS, **ABOUT
-    ) for k, level in enumerate("ab")}),
+    "forms of pairs": lambda: in_forms({
+        level: comparisons(rng(k).integers(0, 3, (40, 4)), BOTH, names=PAIRS, **ABOUT) for k, level in enumerate("ab")
+    }),
     "answers in one call": lambda: responses(scored(12), WILLIAMS, alone=scored(12)[:, 0]),
     "answers in one call, unparsed": lambda: responses(lost(scored(12), 0.05), WILLIAMS),
 }  # fmt: skip

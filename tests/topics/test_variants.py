@@ -160,11 +160,8 @@ def test_choices_have_no_mean_and_change_winners() -> None:
     rows = {row.measure: row for row in found.select(topic="verdict", variant="temperature = 1")}
     assert set(rows) == {"changes_single", "gate"}
     assert (rows["changes_single"].verdict, rows["changes_single"].value) == ("effect", 1.0)
-    assert {row.measure for row in found.select(topic="variants")} == {
-        "variant_flips",
-        "variant_repeat",
-        "variant_excess",
-    }
+    measures = {row.measure for row in found.select(topic="variants")}
+    assert measures == {"variant_flips", "variant_repeat", "variant_excess"}
 
 
 # --------------------------------------------------------------------------------------------------- which forms there are
@@ -194,14 +191,11 @@ def test_orders_of_one_strategy_each_are_forms_without_a_verdict_of_their_own() 
 
 def test_strategies_are_compared_with_their_own_kind() -> None:
     """Balanced and fixed, each in two forms: balanced with balanced; the verdict has both. Another judge is not met."""
-    made = {
-        level: options(choose(rng(k), 10, ORDERS), ORDERS, fixed=np.full((10, 2), 3.0)) for k, level in enumerate("ab")
-    }
-    table = in_forms(made)
+    made = [options(choose(rng(k), 10, ORDERS), ORDERS, fixed=np.full((10, 2), 3.0)) for k in (0, 1)]
+    table = in_forms(dict(zip("ab", made, strict=True)))
     other = replace(table.conditions[0], judge="another", variant={})
-    more = table.rows[table.rows["condition"] == 0].assign(
-        condition=4, call=lambda rows: rows["call"] + len(table.rows)
-    )
+    first = table.rows[table.rows["condition"] == 0]
+    more = first.assign(condition=4, call=first["call"] + len(table.rows))
     table = replace(table, conditions=(*table.conditions, other), rows=pd.concat([table.rows, more], ignore_index=True))
     (form,) = forms(Judgments(table).arms)
     assert [(a.code, b.code) for a, b in zip(form.base, form.arms, strict=True)] == [(0, 2), (1, 3)]

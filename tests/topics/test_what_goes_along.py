@@ -45,9 +45,7 @@ def test_the_judge_goes_along_where_judges_differ() -> None:
     assert whole.counts["n"] == 3 * 3 * 5
     assert (whole.value, without.counts["df"], without.why) == (0.0, 2, "chosen_by_aic")
     assert without.value == pytest.approx(without.counts["aic"] - whole.counts["aic"])
-    assert without.value == max(
-        row.value for (outcome, _), row in rows.items() if outcome == "PC" and row.value == row.value
-    )
+    assert without.value == np.nanmax([row.value for (outcome, _), row in rows.items() if outcome == "PC"])
     # PF: each inconsistent pair is one of primacy, so that judge explains it as well; tasks explain nothing.
     assert rows["PF", "judge"].value > 20
     assert rows["PF", "task"].why == "dropped"
@@ -80,10 +78,8 @@ def test_lengths_come_from_the_texts_that_the_store_keeps(tmp_path: Path) -> Non
     kept = comparisons([[1, 2], [2, 1]], BOTH, task=["law", "maths"], unit_text=["u", "v"], **texts)
     without = comparisons([[1, 2], [1, 2]], BOTH, task=["law", "maths"], unit_text=["u", "v"])
     with Store.open(tmp_path / "lab.duckdb") as store:
-        read = [
-            Judgments(store.table(store.add_table(replace(table, run=name))))
-            for name, table in (("a", kept), ("b", without))
-        ]
+        runs = [store.add_table(replace(table, run=name)) for name, table in (("a", kept), ("b", without))]
+        read = [Judgments(store.table(run)) for run in runs]
     cells = cells_of(read[0].arms[0])
     assert cells[["input_length", "output_length"]].to_numpy().tolist() == [[2.0, 9.0], [4.0, 4.0]]
     assert cells_of(read[1].arms[0])["input_length"].isna().all()
