@@ -20,7 +20,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import step_of, variant_text
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import count, duration
-from rubriclab.study.plan import Plan, PlanPart, asked_as
+from rubriclab.study.plan import Plan, PlanPart
 from rubriclab.study.protocols import Shape
 
 SIGNS_PER_TOKEN = 4.0
@@ -221,7 +221,7 @@ def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray
     Centred over the calls; all 0 where one order is shown.
     """
     subject = part.subjects[part.by_shape[shape][0]]
-    asked = [asked_as(strategy, judge, len(part.subjects), part.sample) for strategy in part.asked(shape)]
+    asked = [part.asked_as(strategy, judge, len(part.subjects)) for strategy in part.asked(shape)]
     orders = [ordering.shown for strategy in asked for ordering in part.orders(subject, strategy)]
     if isinstance(subject.options[0], str):
         where = np.array([[order.index(name) for order in orders] for name in subject.options], dtype=float)

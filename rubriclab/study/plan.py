@@ -89,6 +89,26 @@ class PlanPart:
         """The strategies under which subjects of a shape are asked."""
         return self.protocol.strategies(shape, self.strategies)
 
+    def asked_as(self, strategy: Strategy, judge: JudgeSettings, number: int) -> Strategy:
+        """The strategy as a judge is asked it about the subject of that number; a number of calls that is named stands.
+
+        Each order is asked again on ``sample`` where the study names one, and by a deterministic judge on the first
+        subjects alone. ``judge``: with the levels of the part's factors.
+        """
+        if self.sample is not None:
+            again = number in self.sample
+        else:
+            again = number < REPEATED_SUBJECTS or not deterministic(judge)
+        return strategy if again or strategy.calls is not None else replace(strategy, repeats=1)
+
+    def planned(self, shape: Shape, strategy: Strategy, judge: JudgeSettings) -> int:
+        """Calls of a condition: those about subjects of one shape differ in the repeats alone."""
+        numbers = self.by_shape[shape]
+        settings = judge_at(judge, self.variant)
+        asked = Counter(self.asked_as(strategy, settings, number) for number in numbers)
+        first = self.subjects[numbers[0]]
+        return sum(subjects * sum(1 for _ in self.orders(first, own)) for own, subjects in asked.items())
+
     def orders(self, subject: Subject, strategy: Strategy) -> Iterator[Ordering]:
         """The ordering of every call about a subject under a strategy, repeats in."""
         seed = self.design.seed
@@ -134,7 +154,7 @@ class Plan:
         for settings in self.study.judges:
             for group in self._groups:
                 if judge in (None, settings.name) and scope in (None, self.parts[group[0]].scope):
-                    for asked in self._by_subject(group):
+                    for asked in self._by_subject(group).values():
                         yield from self._subject_calls(settings, asked)
 
     def items_frame(self) -> pd.DataFrame:
@@ -199,17 +219,13 @@ class Plan:
         """Parts (by their numbers) of one data set and axis, which differ in the factors' levels."""
         return [list(group) for _, group in groupby(range(len(self.parts)), key=lambda code: self.parts[code].scope)]
 
-    def _by_subject(self, group: Sequence[int]) -> Iterator[list[tuple[int, int, Subject]]]:
+    def _by_subject(self, group: Sequence[int]) -> dict[str, list[tuple[int, int, Subject]]]:
         """(part, number of the subject in it, the subject) in all parts of a group that ask about it, by subject."""
-        if len(group) == 1:  # never all at once
-            for number, subject in enumerate(self.parts[group[0]].subjects):
-                yield [(group[0], number, subject)]
-            return
         by_id: dict[str, list[tuple[int, int, Subject]]] = {}
         for code in group:
             for number, subject in enumerate(self.parts[code].subjects):
                 by_id.setdefault(subject.id, []).append((code, number, subject))
-        yield from by_id.values()
+        return by_id
 
     def _subject_calls(self, judge: JudgeSettings, asked: list[tuple[int, int, Subject]]) -> list[Call]:
         """The calls of one judge about one subject in all settings of the factors, in their random order.
@@ -225,7 +241,7 @@ class Plan:
             known: dict[Ordering, tuple[Messages, str, int, str]] = {}
             for condition, strategy in self.asked[judge.name, code, subject.shape]:
                 repeats: Counter[Ordering] = Counter()
-                for ordering in part.orders(subject, asked_as(strategy, settings, number, part.sample)):
+                for ordering in part.orders(subject, part.asked_as(strategy, settings, number)):
                     if ordering not in known:
                         prompt = part.protocol.prompt(subject, ordering, part.design)
                         messages = _sent(prompt, settings)
@@ -317,14 +333,18 @@ def plan(
                 if (shown.id, score) not in asked:  # sampling and request fields change no subject
                     asked[shown.id, score] = _subjects(data, shown, own, made, codes, score)
                 subjects, said = asked[shown.id, score]
-                parts.append(_part(data, shown, own, variant, subjects, scope))
+                base_levels = all(variant[name] == levels[0] for name, levels in design.vary.factors().items())
+                strategies = tuple(design.plans() if base_levels or design.vary.crossed else design.plans()[:1])
+                sample = _repeated(subjects, design.repeats_on, design.seed)
+                parts.append(PlanPart(data, shown, own, variant, subjects, strategies, sample, scope))
+                _try(parts[-1])
                 notes += said
     conditions: list[Condition] = []
     planned, part_of = [], []
     asking: dict[tuple[str, int, Shape], list[tuple[int, Strategy]]] = {}
     for judge in study.judges:
         for code, part in enumerate(parts):
-            for shape, numbers in part.by_shape.items():
+            for shape in part.by_shape:
                 for strategy in part.asked(shape):
                     asking.setdefault((judge.name, code, shape), []).append((len(conditions), strategy))
                     conditions.append(
@@ -333,7 +353,7 @@ def plan(
                             shape.positions, variant=part.variant, drawn=strategy.drawn, simulated=judge.simulated,
                         )
                     )  # fmt: skip
-                    planned.append(_calls_of(part, judge_at(judge, part.variant), strategy, numbers))
+                    planned.append(part.planned(shape, strategy, judge))
                     part_of.append(code)
     if len(conditions) > MAX_CONDITIONS:
         raise LabError(
@@ -382,34 +402,24 @@ def _subjects(
     return able, notes
 
 
-def _part(
-    dataset: DataSet,
-    rubric: Rubric,
-    design: DesignPart,
-    variant: Variant,
-    subjects: tuple[Subject, ...],
-    scope: tuple[str, ...],
-) -> PlanPart:
-    """A part whose orders and prompts have been tried: what cannot be asked or shown is refused here."""
-    base = all(variant[name] == levels[0] for name, levels in design.vary.factors().items())
-    strategies = tuple(design.plans() if base or design.vary.crossed else design.plans()[:1])
-    sample = None if design.repeats_on is None else _repeated(subjects, design.repeats_on, design.seed)
-    part = PlanPart(dataset, rubric, design, variant, subjects, strategies, sample, scope)
+def _try(part: PlanPart) -> None:
+    """Tries the orders and prompts of a part: what cannot be asked or shown is refused here."""
     for shape, numbers in part.by_shape.items():
-        subject = subjects[numbers[0]]
+        subject = part.subjects[numbers[0]]
         for strategy in part.asked(shape):
             orders = list(part.orders(subject, strategy))
-            part.protocol.prompt(subject, orders[0], design)
+            part.protocol.prompt(subject, orders[0], part.design)
             if len(orders) > MAX_REPEAT:
                 raise LabError(f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} can be.")
-    return part
 
 
-def _repeated(subjects: Sequence[Subject], wanted: float, seed: int) -> frozenset[int]:
+def _repeated(subjects: Sequence[Subject], wanted: float | None, seed: int) -> frozenset[int] | None:
     """Numbers of the subjects whose orders are asked again: all of a share of each task's questions, or of so many.
 
     Each question has a rank of its own by the seed, so that every setting of the factors repeats the same ones.
     """
+    if wanted is None:
+        return None
     tasks: dict[str, dict[str, list[int]]] = {}
     for number, subject in enumerate(subjects):
         questions = tasks.setdefault(subject.text.task or "", {})
@@ -420,33 +430,6 @@ def _repeated(subjects: Sequence[Subject], wanted: float, seed: int) -> frozense
         for question in sorted(questions, key=lambda name: digest(seed, "repeats", task, name))[:number]:
             chosen += questions[question]
     return frozenset(chosen)
-
-
-def _calls_of(part: PlanPart, judge: JudgeSettings, strategy: Strategy, numbers: Sequence[int]) -> int:
-    """Calls of a condition: the subjects of one shape have the same number, but for those that are repeated."""
-    first = part.subjects[numbers[0]]
-    again = [number for number in numbers if asked_again(judge, number, part.sample)]
-    often = sum(1 for _ in part.orders(first, strategy))
-    once = often if strategy.calls is not None else sum(1 for _ in part.orders(first, replace(strategy, repeats=1)))
-    return len(again) * often + (len(numbers) - len(again)) * once
-
-
-def asked_as(strategy: Strategy, judge: JudgeSettings, number: int, sample: frozenset[int] | None = None) -> Strategy:
-    """The strategy as a judge is asked it about the subject of that number; a number of calls that is named stands."""
-    if strategy.calls is not None or asked_again(judge, number, sample):
-        return strategy
-    return replace(strategy, repeats=1)
-
-
-def asked_again(judge: JudgeSettings, number: int, sample: frozenset[int] | None) -> bool:
-    """Whether a judge is asked each order of a subject again: those of ``sample`` where the study names one.
-
-    An embedded model at temperature 0 gives one and the same answer to one prompt, so beyond the first subjects each
-    order is asked once.
-    """
-    if sample is not None:
-        return number in sample
-    return not deterministic(judge) or number < REPEATED_SUBJECTS
 
 
 def deterministic(judge: JudgeSettings) -> bool:
