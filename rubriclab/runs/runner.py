@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from rubriclab.judges.kinds import Asker, in_thread, open_judge
 from rubriclab.model.data import Rubric
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Call, Judgment, Reply, Status
+from rubriclab.model.judgment import Call, Judgment, Status
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking
 from rubriclab.runs.estimate import price_of
@@ -233,26 +234,23 @@ class Run(Session[RunSnapshot]):
         finally:
             self._in_flight -= 1
             asking.pace.leave()
-        if reply is not None:
-            self._keep(asking.settings, call, reply)
-            asking.watch(call, reply)
-
-    def _keep(self, settings: JudgeSettings, call: Call, reply: Reply) -> None:
+        if reply is None or self._writer is None:
+            return
         judgment = Judgment(call, reply, self.plan.parse(call, reply))
         self._asked += 1
         self._done += 1
         self._failed += judgment.status != Status.OK
         self._last_error = reply.error or self._last_error
-        self._money += price_of(settings, reply.tokens_in or 0, reply.tokens_out or 0)
+        self._money += price_of(asking.settings, reply.tokens_in or 0, reply.tokens_out or 0)
         self._finished.append(time.monotonic())
         for outcome in judgment.outcomes:
             if outcome.status == Status.OK and outcome.position:
                 self._counts[call.condition][outcome.position - 1] += 1
-        if self._writer is not None:
-            try:
-                self._writer.add(judgment)
-            except LabError as fault:  # kept all the same, and committed once there is room
-                self.pause(str(fault))
+        try:
+            self._writer.add(judgment)
+        except LabError as fault:  # kept all the same, and committed once there is room
+            self.pause(str(fault))
+        asking.watch(call, reply)
 
     def _budget_spent(self) -> bool:
         if self._max_calls is not None and self._asked + self._in_flight >= self._max_calls:
@@ -281,24 +279,22 @@ def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None) -> None:
 
     Where only some cannot, the run asks the others and says what these wait for.
     """
-
     from rubriclab.judges.embedded import check_options
 
-    async def first_fault() -> LabError | None:
-        fault: LabError | None = None
-        for settings in plan.study.judges:
-            try:
-                if settings.kind == "embedded":
-                    check_options(settings)
-                    return None
-                await (await open_judge(settings, secrets=secrets, rubric=plan.rubric)).close()
-                return None
-            except LabError as error:
-                fault = fault or error
-        return fault
+    async def opened(settings: JudgeSettings) -> None:
+        if settings.kind == "embedded":
+            check_options(settings)
+        else:
+            await (await open_judge(settings, secrets=secrets, rubric=plan.rubric)).close()
 
-    if (fault := in_thread(first_fault)) is not None:  # the caller may stand in an event loop (a notebook)
-        raise fault
+    faults = []
+    for settings in plan.study.judges:
+        try:
+            in_thread(partial(opened, settings))  # the caller may stand in an event loop (a notebook)
+            return
+        except LabError as fault:
+            faults.append(fault)
+    raise faults[0]
 
 
 def study_body(plan: Plan) -> dict[str, Any]:

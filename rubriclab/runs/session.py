@@ -115,7 +115,9 @@ class Session(Generic[S]):
 
     def _main(self) -> None:
         try:
-            asyncio.run(self._looped())
+            with asyncio.Runner() as runner:
+                self._loop = runner.get_loop()
+                runner.run(self._work())
             ended = self._outcome()
         except BaseException as fault:  # ours must end as a reason on the page, not in a log
             ended = "paused", _in_words(fault)
@@ -125,10 +127,6 @@ class Session(Generic[S]):
             ended = "paused", str(fault)
         self._reason, self._state = ended[1], ended[0]  # whoever sees the end has its reason
         self._over.set()
-
-    async def _looped(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        await self._work()
 
 
 def _in_words(fault: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import errno
 import os
 import re
 import shutil
@@ -47,13 +46,30 @@ CREATE TABLE judgments (run INTEGER, call INTEGER, condition SMALLINT, item INTE
     repeat SMALLINT, status TINYINT, score DOUBLE, position SMALLINT, expected REAL, mass REAL, p REAL[]);
 """
 
-DAMAGE = re.compile(
-    r"corrupt|does not match stored checksum|could not read enough bytes|failure while replaying wal"
-    r"|failed to (load|read) metadata|serialization error|failed to deserialize|not enough data in file",
-    re.IGNORECASE,
-)
 LOG_ENTRY = re.compile(r"byte position (\d+)", re.IGNORECASE)
-FULL = re.compile(r"no space left|disk full|out of disk|file too large", re.IGNORECASE)
+DAMAGE = (
+    "(corrupt|does not match stored checksum|could not read enough bytes|failure while replaying wal"
+    "|failed to (load|read) metadata|serialization error|failed to deserialize|not enough data in file)"
+)
+DAMAGED_LOG = (
+    "The log of {path} is damaged ({said}). Keep both files as they are; “rubriclab runs --store {path} --backup "
+    "saved.duckdb” writes what stands before the damage into a new store."
+)
+FAULTS = {
+    "could not set lock on file|being used by another process": "{path} is open in {holder}. Close that one, or choose "
+    "another store with --store.",
+    "no space left|disk full|out of disk|file too large": "The disk is full: {path} cannot be written. What was kept "
+    "before is safe; free some space and go on.",
+    rf"(?=.*\bwal\b).*{DAMAGE}": DAMAGED_LOG,
+    DAMAGE: "{path} is damaged: it was cut or changed on the disk ({said}). Go back to a backup.",
+    "not a valid duckdb database": "{path} is not a store: it does not begin as one. Choose another file.",
+    "read-only mode|read-only file system|PermissionError": "{path} cannot be written: its file or folder is read-only. "
+    "Copy it to a folder that can be written.",
+    "newer version|version number": "{path} was written by another version of DuckDB ({said}). Update duckdb, or choose "
+    "another store.",
+    "": "The store {path} answered: {said}",
+}
+"""What is in a fault of the database or the disk, and what is said of it; the first that fits."""
 
 
 class DamagedLog(LabError):
@@ -74,9 +90,7 @@ class Database:
     def __init__(self, path: str, read_only: bool) -> None:
         self.path = path
         self.unsaved: dict[int, Any] = {}  # what a writer could not commit, by run: its next writer takes it up
-        self.unsaved_states: dict[
-            str, tuple[str, str]
-        ] = {}  # (state, reason) of runs, while the file cannot be written
+        self.unsaved_states: dict[str, tuple[str, str]] = {}  # (state, reason) of runs that could not be written
         self.writing: set[int] = set()  # runs that have a writer
         self.users = 0
         self._lock = threading.RLock()
@@ -96,13 +110,15 @@ class Database:
                 self._db = _connect(MEMORY)
                 _create(self._db)
             else:
-                self._db = _connect(path, self.read_only)
-                self._identity = _identity(path)
+                self._open(path)
                 try:
                     self._check_version()
                 except BaseException:
                     self._db.close()
                     raise
+
+    def _open(self, path: str) -> None:
+        self.path, self._db, self._identity = path, _connect(path, self.read_only), _identity(path)
 
     def _check_version(self) -> None:
         tables = {name for (name,) in self._db.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
@@ -139,8 +155,10 @@ class Database:
             except BaseException as fault:
                 with suppress(duckdb.Error):
                     cursor.rollback()
-                if "has been invalidated" in str(fault):
-                    self._reopen()
+                if "has been invalidated" in str(fault):  # by the disk; what was committed is in the file
+                    with suppress(duckdb.Error):
+                        self._db.close()
+                    self._open(self.path)
                 raise
             finally:
                 self._joined = None
@@ -150,9 +168,10 @@ class Database:
         """The file is made where there is none yet; where it was removed meanwhile, its content goes on in another one."""
         if self._new and self.path != MEMORY:
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
-            looked_at, self._db = self._db, _connect(self.path)
+            looked_at = self._db
+            self._open(self.path)
             looked_at.close()
-            self._new, self._identity = False, _identity(self.path)
+            self._new = False
             self._check_version()
         elif self._identity is not None and _identity(self.path) != self._identity:
             lost = self.path
@@ -160,17 +179,11 @@ class Database:
             self.backup(rescued)
             self._db.execute("PRAGMA disable_checkpoint_on_shutdown")  # the name is another file's now
             self._db.close()
-            self.path, self._db, self._identity = str(rescued), _connect(str(rescued)), _identity(str(rescued))
+            self._open(str(rescued))
             raise LabError(
                 f"The store {lost} was removed or replaced while the lab had it open. All that was kept is in "
                 f"{rescued}, and what is being answered goes there: start the lab again with that one."
             )
-
-    def _reopen(self) -> None:
-        """After a fault of the disk DuckDB wants the file opened anew; what was committed is in it."""
-        with suppress(duckdb.Error):
-            self._db.close()
-        self._db = _connect(self.path)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a question, on a cursor of its own."""
@@ -316,33 +329,15 @@ def in_words(path: str) -> Iterator[None]:
     except LabError:
         raise
     except (duckdb.Error, OSError) as fault:
-        kind = DamagedLog if DAMAGE.search(str(fault)) and "wal" in str(fault).lower() else LabError
-        raise kind(_words(path, fault)) from fault
-
-
-def _words(path: str, fault: Exception) -> str:
-    text = str(fault)
-    first = shorten(text.splitlines()[0] if text else repr(fault), 300)
-    if "Could not set lock on file" in text or "being used by another process" in text:
+        text = f"{type(fault).__name__}: {fault}"
+        words = next(words for form, words in FAULTS.items() if re.search(form, text, re.IGNORECASE | re.DOTALL))
         holder = re.search(r"\(PID (\d+)\)", text)
-        process = f"process {holder[1]}" if holder else "another process"
-        return f"{path} is open in {process}. Close that one, or choose another store with --store."
-    if FULL.search(text) or getattr(fault, "errno", None) == errno.ENOSPC:
-        return f"The disk is full: {path} cannot be written. What was kept before is safe; free some space and go on."
-    if DAMAGE.search(text) and "wal" in text.lower():
-        return (
-            f"The log of {path} is damaged ({first}). Keep both files as they are; “rubriclab runs --store {path} "
-            "--backup saved.duckdb” writes what stands before the damage into a new store."
+        said = words.format(
+            path=path,
+            said=shorten(str(fault).partition("\n")[0] or repr(fault), 300),
+            holder=f"process {holder[1]}" if holder else "another process",
         )
-    if DAMAGE.search(text):
-        return f"{path} is damaged: it was cut or changed on the disk ({first}). Go back to a backup."
-    if "not a valid DuckDB database" in text:
-        return f"{path} is not a store: it does not begin as one. Choose another file."
-    if "read-only mode" in text or "Read-only file system" in text or isinstance(fault, PermissionError):
-        return f"{path} cannot be written: its file or folder is read-only. Copy it to a folder that can be written."
-    if "newer version" in text or "version number" in text:
-        return f"{path} was written by another version of DuckDB ({first}). Update duckdb, or choose another store."
-    return f"The store {path} answered: {first}"
+        raise (DamagedLog if words is DAMAGED_LOG else LabError)(said) from fault
 
 
 def now() -> datetime:
