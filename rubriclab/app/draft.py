@@ -84,7 +84,7 @@ class Draft:
     one path: what no step shows stays in it.
 
     ``unconfirmed``: files whose columns the user has not confirmed; ``judged``: a file of finished judgments, before it is
-    a run; ``problems``: by step, why the study cannot be launched as it stands.
+    a run; ``problems``: by step, why the study cannot be launched as it stands; ``suggested``: a name for it.
     """
 
     study: Study = field(
@@ -94,6 +94,7 @@ class Draft:
     unconfirmed: set[str] = field(default_factory=set)
     judged: Table | None = None
     problems: dict[int, str] = field(default_factory=dict)
+    suggested: str = ""
     _known: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     def change(self, **parts: Any) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.draft import study_toml
+from rubriclab.app.forms import download
 from rubriclab.app.frame import faults, fold, verbatim
 from rubriclab.app.results import choose_run, nothing
 from rubriclab.model.text import file_name
@@ -53,10 +54,8 @@ def _report(run: Kept, name: str) -> None:
         )  # fmt: skip
         with faults(), st.spinner("Report is being written …"):
             content = run.content(".html", title=title or None, include=[PARTS[part] for part in include], texts=texts)
-            st.download_button(
-                "Download report (HTML)", content, file_name(name, ".html"), "text/html", type="primary",
-                icon=":material/download:", on_click="ignore", key="download-report",
-            )  # fmt: skip
+            file = file_name(name, ".html")
+            download("Download report (HTML)", content, file, type="primary", key="download-report")
             st.caption(f"About {max(1, round(len(content) / 1000)):,} kB.")
             with right, st.container(border=True, key="preview"):
                 st.caption("Preview")
@@ -71,14 +70,14 @@ def _data(run: Kept, name: str) -> None:
     plan = run.plan
     with left:
         st.markdown("**Judgments**: one row a judgment, with the order shown and the reply.")
-        _made("judgments.csv", "text/csv", name, lambda: run.content(".csv"))
+        _made("judgments.csv", name, lambda: run.content(".csv"))
         st.markdown("**Numbers**: one row a number, with its interval, as every page shows it.")
-        _made("numbers.csv", "text/csv", name, lambda: run.content(".numbers.csv"))
+        _made("numbers.csv", name, lambda: run.content(".numbers.csv"))
         if plan is not None:
             st.markdown("**Study**: what was asked of whom, to be run again.")
-            _made("study.toml", "text/x-toml", name, lambda: study_toml(plan.study))
+            _made("study.toml", name, lambda: study_toml(plan.study))
         st.markdown("**Run**: all of it in one file, which another lab reads.")
-        _made("run.zip", "application/zip", name, lambda: run.content(".zip"))
+        _made("run.zip", name, lambda: run.content(".zip"))
         _terminal(f"rubriclab export {run.id} --out run.zip")
     with right, st.container(border=True, key="preview"):
         st.caption("Preview: the first judgments")
@@ -88,13 +87,11 @@ def _data(run: Kept, name: str) -> None:
         st.dataframe(first[columns], hide_index=True, width="stretch", column_config=wide)
 
 
-def _made(kind: str, mime: str, name: str, make: Callable[[], str | bytes]) -> None:
+def _made(kind: str, name: str, make: Callable[[], str | bytes]) -> None:
     """A download whose file is made when it is asked for. ``kind``: its ending is that of the file."""
     stem, _, ending = kind.partition(".")
-    st.download_button(
-        f"{stem.capitalize()} ({ending.upper()})", make, file_name(f"{name} {stem}", f".{ending}"), mime,
-        icon=":material/download:", on_click="ignore", key=f"download-{stem}",
-    )  # fmt: skip
+    label = f"{stem.capitalize()} ({ending.upper()})"
+    download(label, make, file_name(f"{name} {stem}", f".{ending}"), key=f"download-{stem}")
 
 
 def _terminal(command: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from mimetypes import guess_type
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
@@ -122,6 +123,12 @@ def segments(label: str, options: Mapping[str, str], *, key: str, start: str, hi
 def upload(label: str, endings: Sequence[str], held: Draft, name: str, **more: Any) -> Any:
     """An uploader that is empty again after every upload that was kept. ``name``: tells it from others."""
     return st.file_uploader(label, type=list(endings), key=f"upload-{name}-{held.uploads.version}", **more)
+
+
+def download(label: str, content: Any, name: str, **more: Any) -> None:
+    """A button that hands over a file; ``content``: what it holds, or what makes it when it is asked for."""
+    mime = guess_type(name)[0] or "application/octet-stream"
+    st.download_button(label, content, name, mime, on_click="ignore", icon=":material/download:", **more)
 
 
 def listed(rows: Sequence[str], name: str, remove: Callable[[int], None]) -> int | None:

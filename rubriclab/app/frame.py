@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -118,6 +118,13 @@ def labelled(text: str, simulated: bool, most: int | None = None) -> str:
 def verbatim(text: str, *, height: int | None = None) -> None:
     """A prompt, reply or upload shown exactly as it is: never markdown."""
     st.code(text, language=None, wrap_lines=True, height=height or "content")
+
+
+def conversation(messages: Iterable[Mapping[str, str]], most: int | None = None) -> None:
+    """The messages of a call exactly as they are sent; ``most``: signs of one that is shown whole, not to be scrolled."""
+    for message in messages:
+        st.caption(safe(message["role"]))
+        verbatim(message["content"], height=320 if most and len(message["content"]) > most else None)
 
 
 def fold(label: str, draw: Callable[[], None], *, icon: str = "table_rows", key: str | None = None) -> None:

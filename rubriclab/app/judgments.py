@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from rubriclab.app.frame import safe, verbatim
+from rubriclab.app.frame import conversation, safe, verbatim
 from rubriclab.core.arm import Arm
 from rubriclab.model.judgment import Ordering
 from rubriclab.model.text import count, digest
@@ -167,9 +167,7 @@ def _prompt(plan: Plan | None, facts: dict[str, Any]) -> None:
     if facts.get("sent") and facts["sent"] != digest([dict(message) for message in messages]):
         st.caption("This version of the lab words the prompt differently, so what was sent cannot be shown again.")
         return
-    for message in messages:
-        st.caption(safe(message["role"]))
-        verbatim(message["content"])
+    conversation(messages)
 
 
 def _probabilities(facts: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from rubriclab.app.answers import (
     with_people,
 )
 from rubriclab.app.charts import chart
-from rubriclab.app.forms import sample_button, setup_button
+from rubriclab.app.forms import download, sample_button, setup_button
 from rubriclab.app.frame import faults, fold, safe
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.model.judgment import step_of
@@ -359,10 +359,8 @@ def _several(info: RunInfo, findings: Findings) -> None:
         from rubriclab.data.outfiles import csv_text
 
         with st.container(horizontal=True):
-            made = csv_text(table.numbers()), f"{measure}.csv", "text/csv"
-            st.download_button("CSV", *made, icon=":material/download:", on_click="ignore")
-            made = table.latex(), f"{measure}.tex", "text/x-tex"
-            st.download_button("LaTeX", *made, icon=":material/download:", on_click="ignore")
+            download("CSV", csv_text(table.numbers()), f"{measure}.csv")
+            download("LaTeX", table.latex(), f"{measure}.tex")
 
 
 def _more(chosen: Chosen, answer: Answer) -> None:

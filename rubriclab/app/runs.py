@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.charts import chart
-from rubriclab.app.forms import sample_button, setup_button
+from rubriclab.app.forms import download, sample_button, setup_button
 from rubriclab.app.frame import announce, faults, fold, go, labelled, safe
 from rubriclab.model.text import count, duration, file_name, look_alike
 from rubriclab.sinks.marks import Bars, Point
@@ -198,15 +197,10 @@ def _menu(info: RunInfo) -> None:
         if st.button("Rename", icon=":material/edit:", key=f"menu-rename-{info.id}", disabled=not typed):
             state.store().rename(info.id, typed)
             st.rerun()
-        _download("Download the run", lambda: state.kept(info.id).content(".zip"), file_name(info.name, ".zip"))
+        name = file_name(info.name, ".zip")
+        download("Download the run", lambda: state.kept(info.id).content(".zip"), name, key=f"take-{info.id}")
         if st.button("Delete", icon=":material/delete:", key=f"menu-delete-{info.id}"):
             _delete(info)
-
-
-def _download(label: str, make: Callable[[], bytes], name: str) -> None:
-    st.download_button(
-        label, make, name, "application/octet-stream", on_click="ignore", icon=":material/download:", key=f"take-{name}"
-    )
 
 
 @st.dialog("Delete this run?")
@@ -226,4 +220,4 @@ def _store() -> None:
     size = sum(part.stat().st_size for part in (path, path.with_name(path.name + ".wal")) if part.exists())
     st.markdown(f"**{safe(path.name)}** · {size / 1e6:,.1f} MB")
     st.caption("One file holds all runs of this lab. Keys are never in it.")
-    _download("Back up", state.backup, f"{path.stem}-backup.duckdb")
+    download("Back up", state.backup, f"{path.stem}-backup.duckdb", key="runs-backup")

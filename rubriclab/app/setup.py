@@ -11,8 +11,9 @@ import streamlit as st
 
 from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state
 from rubriclab.app.draft import Draft, draft, study_toml
-from rubriclab.app.forms import ask, forget, open_row, open_step, opened_step, step, upload
-from rubriclab.app.frame import announce, faults, go, safe, verbatim
+from rubriclab.app.forms import ask, download, forget, open_row, open_step, opened_step, step, upload
+from rubriclab.app.frame import announce, conversation, faults, fold, go, safe
+from rubriclab.app.runs import ORDERED
 from rubriclab.data.sample import presets
 from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_study, study_from_toml
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
@@ -94,22 +95,20 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
             go("runs", run=run_id)
     if kept := _kept(held.study):
         st.caption(safe(kept, 400))
-    _prompt(planned[0] if planned else None)
-    _study_file(held)
+    prompt = partial(_prompt, planned[0] if planned else None)
+    fold("The prompt, exactly as sent", prompt, icon="chat", key="launch-prompt")
+    fold("study.toml · Load a study", partial(_study_file, held), icon="code", key="launch-toml")
     st.caption("Nothing is sent before you launch. Your file stays here; the judge's server sees the prompts.")
 
 
 def _name(held: Draft) -> None:
     """A name from the data and what is reordered, until the user types another one."""
-    axis, data = held.study.design.axes[0], held.study.data
-    what = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}.get(
-        axis, AXES[axis].lower()
-    )
-    before, typed = st.session_state.get("setup name", ""), st.session_state.get("launch-name", held.study.name)
-    st.session_state["setup name"] = (
-        f"{shorten(PurePath(setup_data.name_of(data[0])).stem, 60)}, {what}" if data else ""
-    )
-    name = st.session_state["setup name"] if typed in ("", before) else typed
+    axis, data, before = held.study.design.axes[0], held.study.data, held.suggested
+    what = ORDERED.get(axis, AXES[axis].lower())
+    stem = PurePath(setup_data.name_of(data[0])).stem if data else ""
+    held.suggested = f"{shorten(stem, 60)}, {what}" if data else ""
+    typed = st.session_state.get("launch-name", held.study.name)
+    name = held.suggested if typed in ("", before) else typed
     st.session_state["launch-name"] = name
     held.change(name=name)
 
@@ -131,61 +130,40 @@ def _numbers(plan: Plan, made: Estimate) -> None:
 
 def _prompt(plan: Plan | None) -> None:
     """The messages of a call as they are sent."""
-    fold = st.expander("The prompt, exactly as sent", icon=":material/chat:", key="launch-prompt", on_change="rerun")
-    if not fold.open:
+    if plan is None:
+        st.caption("First add your answers in step 1.")
         return
-    with fold:
-        if plan is None:
-            st.caption("First add your answers in step 1.")
-            return
-        left, right = st.columns(2)
-        item = ask(left.number_input, "Answer", 1, len(plan.items), key="prompt-item", start=1) - 1
-        with faults():
-            calls = plan.previews(int(item))
-            order = right.selectbox(
-                "Order",
-                range(len(calls)),
-                format_func=lambda k: shorten(order_title(calls[k].ordering.shown), 80),
-                key="prompt-order",
-            )
-            for message in calls[order].messages:
-                st.caption(safe(message["role"]))
-                verbatim(message["content"], height=320 if len(message["content"]) > 400 else None)
+    left, right = st.columns(2)
+    item = ask(left.number_input, "Answer", 1, len(plan.items), key="prompt-item", start=1) - 1
+    calls = plan.previews(int(item))
+    titles = [shorten(order_title(call.ordering.shown), 80) for call in calls]
+    order = right.selectbox("Order", range(len(calls)), format_func=titles.__getitem__, key="prompt-order")
+    conversation(calls[order].messages, 400)
 
 
 def _study_file(held: Draft) -> None:
     """study.toml: to read and to take along; a preset or a file to load."""
-    fold = st.expander("study.toml · Load a study", icon=":material/code:", key="launch-toml", on_change="rerun")
-    if not fold.open:
-        return
-    with fold, faults():
-        if held.study.data and not held.problems:
-            text = study_toml(held.checked())
-            st.code(text, language="toml", height=240)
-            st.download_button(
-                "Download study.toml", text, file_name(held.study.name, ".toml"), "application/toml",
-                on_click="ignore", icon=":material/download:",
-            )  # fmt: skip
-        left, right = st.columns([2, 1], vertical_alignment="bottom")
-        known = presets()
-        name = left.selectbox("Load a study of a paper", list(known), key="toml-preset")
-        if right.button("Load", key="toml-load"):
-            load(read_study(known[name]))
-        file = upload("Load a study.toml", ["toml"], held, "toml", max_upload_size=1)
-        if file is not None:
-            if file.size > MAX_STUDY:
-                raise LabError(f"A study file has at most {MAX_STUDY:,} bytes; this one has {file.size:,}.")
-            load(study_from_toml(file.getvalue().decode("utf-8", "replace"), "study.toml"))
+    if held.study.data and not held.problems:
+        text = study_toml(held.checked())
+        st.code(text, language="toml", height=240)
+        download("Download study.toml", text, file_name(held.study.name, ".toml"))
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    known = presets()
+    name = left.selectbox("Load a study of a paper", list(known), key="toml-preset")
+    if right.button("Load", key="toml-load"):
+        load(read_study(known[name]))
+    file = upload("Load a study.toml", ["toml"], held, "toml", max_upload_size=1)
+    if file is not None:
+        if file.size > MAX_STUDY:
+            raise LabError(f"A study file has at most {MAX_STUDY:,} bytes; this one has {file.size:,}.")
+        load(study_from_toml(file.getvalue().decode("utf-8", "replace"), "study.toml"))
 
 
 def load(study: Study) -> None:
     """Let a study fill the steps, whole: what no step shows is kept and launched all the same, and said."""
-    held = draft()
-    held.study = study
-    held.unconfirmed.clear()
-    held.problems.clear()
+    held = st.session_state["setup draft"] = Draft(study, draft().uploads)
     held.uploads.version += 1
-    forget("rubric-", "orders-", "launch-name", "setup name")
+    forget("rubric-", "orders-", "launch-name")
     missing = next((number for number in range(len(study.data)) if not held.here(number)), None)
     open_row("data", missing)
     open_row("judge", None)

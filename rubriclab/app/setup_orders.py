@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
@@ -13,7 +14,7 @@ import streamlit as st
 from rubriclab.app import setup_references
 from rubriclab.app.draft import Draft, changed, made, written
 from rubriclab.app.forms import ask, field, form
-from rubriclab.app.frame import safe
+from rubriclab.app.frame import fold, safe
 from rubriclab.app.setup_judge import EFFORTS
 from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.model.data import Rubric
@@ -88,7 +89,8 @@ def body(held: Draft) -> None:
     values["vary"] = _vary(held, rubric, axes)
     held.change(design=changed(design, **values))
     if held.study.data:
-        setup_references.fold(held)
+        draw = partial(setup_references.body, held)
+        fold("Reference answers of each score", draw, icon="edit_note", key="orders-references")
 
 
 def _axes(held: Draft, rubric: Rubric) -> list[str]:

@@ -9,9 +9,8 @@ import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.draft import Draft, changed
-from rubriclab.app.forms import forget, form
-from rubriclab.app.frame import announce, faults, safe
-from rubriclab.data.outfiles import csv_text
+from rubriclab.app.forms import download, forget, form
+from rubriclab.app.frame import announce, safe
 from rubriclab.data.tables import read_table
 from rubriclab.model.study import DataPart
 from rubriclab.model.text import count, file_name, shorten
@@ -26,43 +25,37 @@ def _jobs() -> dict[str, ReferenceJob]:
     return {}
 
 
-def fold(held: Draft) -> None:
+def body(held: Draft) -> None:
     """Who writes and who reviews, the job's progress, and its answers put in place of the data set."""
-    shown = st.expander(
-        "Reference answers of each score", icon=":material/edit_note:", key="orders-references", on_change="rerun"
-    )
-    if not shown.open:
-        return
-    with shown, faults():
-        from rubriclab.runs.references import ReferenceJob
+    from rubriclab.runs.references import ReferenceJob
 
-        st.caption(
-            "One judge writes an answer that earns a score, another scores it without knowing which; where they agree it "
-            "is kept. The factor “Reference answer shown” then has one of each score. Asked at once, before the launch."
-        )
-        judges = ["", *(judge.name for judge in held.study.judges)]
-        first, last = [lambda name, end=end: shorten(name, 40) or f"the {end} judge" for end in ("first", "last")]
-        fields: dict[str, tuple[str, dict[str, Any]]] = {
-            "writer": ("Writes", {"options": judges, "format_func": first}),
-            "reviewer": ("Reviews", {"options": judges, "format_func": last}),
-            "tries": ("Attempts an answer", {}),
-            "alternate": ("They change roles with every attempt", {}),
-        }
-        part = held.study.references
-        held.change(references=changed(part, **form(part, fields, columns=2, key="orders")))
-        job = ReferenceJob(state.store(), held.checked(), held.dataset(), held.rubric())
-        going = _jobs().get(job.id, job)
-        now = going.snapshot()
-        if now.state == "running":
-            _progress(going)
-            return
-        if now.attempts:
-            _result(held, going)
-        if now.done < now.planned:
-            label = f"Write {count(now.planned - now.done, 'answer')}"
-            if st.button(label, icon=":material/edit:", key="references-go"):
-                _jobs()[job.id] = job.start()
-                st.rerun()
+    st.caption(
+        "One judge writes an answer that earns a score, another scores it without knowing which; where they agree it "
+        "is kept. The factor “Reference answer shown” then has one of each score. Asked at once, before the launch."
+    )
+    judges = ["", *(judge.name for judge in held.study.judges)]
+    first, last = [lambda name, end=end: shorten(name, 40) or f"the {end} judge" for end in ("first", "last")]
+    fields: dict[str, tuple[str, dict[str, Any]]] = {
+        "writer": ("Writes", {"options": judges, "format_func": first}),
+        "reviewer": ("Reviews", {"options": judges, "format_func": last}),
+        "tries": ("Attempts an answer", {}),
+        "alternate": ("They change roles with every attempt", {}),
+    }
+    part = held.study.references
+    held.change(references=changed(part, **form(part, fields, columns=2, key="orders")))
+    job = ReferenceJob(state.store(), held.checked(), held.dataset(), held.rubric())
+    going = _jobs().get(job.id, job)
+    now = going.snapshot()
+    if now.state == "running":
+        _progress(going)
+        return
+    if now.attempts:
+        _result(held, going)
+    if now.done < now.planned:
+        label = f"Write {count(now.planned - now.done, 'answer')}"
+        if st.button(label, icon=":material/edit:", key="references-go"):
+            _jobs()[job.id] = job.start()
+            st.rerun()
 
 
 @st.fragment(run_every=1.0)
@@ -78,7 +71,7 @@ def _progress(job: ReferenceJob) -> None:
 
 def _result(held: Draft, job: ReferenceJob) -> None:
     """What became of a job that has stopped or ended, and its answers as the data of the study."""
-    from rubriclab.runs.references import references_table
+    from rubriclab.runs.references import references_csv
 
     said = job.document()
     st.markdown(f"**{said['accepted']:,} of {count(said['wanted'], 'answer')}** passed. {safe(said['reason'], 300)}")
@@ -86,7 +79,7 @@ def _result(held: Draft, job: ReferenceJob) -> None:
         st.caption(safe(note, 300))
     if not said["accepted"]:
         return
-    content, before = csv_text(references_table(job.result())).encode(), held.study.data[0]
+    content, before = references_csv(job.result()), held.study.data[0]
     name = file_name(f"{before.name or PurePath(before.file).stem or before.published or 'sample'} references", ".csv")
     with st.container(horizontal=True):
         if st.button("Use these answers", icon=":material/check:", type="primary", key="references-use"):
@@ -96,4 +89,4 @@ def _result(held: Draft, job: ReferenceJob) -> None:
             forget("data-", "orders-")
             announce("The data now have the reference answers. Choose their scores under Vary.")
             st.rerun()
-        st.download_button("Download as CSV", content, name, "text/csv", on_click="ignore", icon=":material/download:")
+        download("Download as CSV", content, name)

@@ -137,10 +137,10 @@ def _references(study: str, out: Path, store: Path, *, items: int | None, drop: 
 
     ``[references]`` of the study names who writes and who reviews. The same command goes on where it was stopped.
     """
-    from rubriclab.data.outfiles import csv_text, write_atomically
+    from rubriclab.data.outfiles import write_atomically
     from rubriclab.notebook import waited
     from rubriclab.runs.loading import read_sources
-    from rubriclab.runs.references import ReferenceJob, references_table
+    from rubriclab.runs.references import ReferenceJob, references_csv
     from rubriclab.store.store import Store
 
     if out.suffix != ".csv":
@@ -155,7 +155,7 @@ def _references(study: str, out: Path, store: Path, *, items: int | None, drop: 
         waited(job, progress_line("answer"))
         made = job.document()
     if made["accepted"]:
-        write_atomically(out, csv_text(references_table(job.result())).encode())
+        write_atomically(out, references_csv(job.result()))
     code = DONE if made["state"] == "finished" else STOPPED
     if json:
         return Outcome(made | {"file": str(out) if made["accepted"] else None}, code)

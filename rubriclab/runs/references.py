@@ -17,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 
+from rubriclab.data.outfiles import csv_text
 from rubriclab.judges.kinds import open_judge
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.judgment import Call, Reply, Status
@@ -254,12 +255,12 @@ def task_id(item: Item) -> str:
     return digest(item.instruction, item.criterion)[:32]
 
 
-def references_table(dataset: DataSet) -> pd.DataFrame:
-    """The items as a table that can be the data of a study: references as columns ``reference_1``, ``reference_2`` ..."""
+def references_csv(dataset: DataSet) -> bytes:
+    """The items as a file that can be the data of a study: references as columns ``reference_1``, ``reference_2`` ..."""
     raters = {name: k for k, name in enumerate(sorted({rater for item in dataset.items for rater in item.ratings}), 1)}
     rows = []
     for item in dataset.items:
         row = {name: value for name, value in asdict(item).items() if not isinstance(value, dict)}
         row |= {f"human_{raters[rater]}": score for rater, score in item.ratings.items()}
         rows.append(row | dict(sorted(item.columns.items())))
-    return pd.DataFrame(rows).replace("", None).dropna(axis=1, how="all")
+    return csv_text(pd.DataFrame(rows).replace("", None).dropna(axis=1, how="all")).encode()
