@@ -10,7 +10,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_serializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from rubriclab.model.judge import RESERVED, JudgeSettings, Seed
 from rubriclab.model.judgment import Reorder
@@ -21,7 +30,6 @@ MAX_STUDY = 1_000_000
 MOST_DOTS = 1_000
 """In a line: a key of a hundred thousand parts takes minutes to parse."""
 DEEPEST = 64
-MOST_DATASETS = 50
 FIRST_FIELDS = ("reorder", "strategies", "repeats", "answer", "seed")
 """Of the design: what the first version knew."""
 
@@ -32,14 +40,17 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _twice(names: Sequence[str]) -> str:
-    """The first name that looks like an earlier one or like nothing; empty where all differ."""
+def _named(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Judges or strategies, by name or kind. Refuses none, and names that look like an earlier one or like nothing."""
+    if not parts:
+        raise ValueError("expected at least one")
     seen = {""}
-    for name in names:
+    for name in (part.name or part.kind for part in parts):
         if look_alike(name) in seen:
-            return shorten(name) or "blank"
+            words = f"two are called “{shorten(name) or 'blank'}”, or look like it"
+            raise ValueError(f"{words}; give each a name of its own")
         seen.add(look_alike(name))
-    return ""
+    return parts
 
 
 class RubricPart(Part):
@@ -97,6 +108,11 @@ class StrategyPart(Part):
     name: str = Field("", max_length=100)
     calls: int | None = Field(None, ge=1, le=MAX_CALLS)
     orders: tuple[tuple[int | str, ...], ...] = Field((), max_length=MAX_CALLS)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, value: Any) -> Any:
+        return {"kind": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _listed(self) -> StrategyPart:
@@ -189,7 +205,7 @@ class DesignPart(Part):
     """
 
     reorder: Reorder | tuple[Reorder, ...] = "options"
-    strategies: tuple[StrategyPart, ...] = (StrategyPart(kind="balanced"),)
+    strategies: Annotated[tuple[StrategyPart, ...], AfterValidator(_named)] = (StrategyPart(kind="balanced"),)
     repeats: int = Field(2, ge=1, le=100)
     repeats_on: float | None = Field(None, gt=0, le=1_000_000)
     answer: Literal["score", "feedback"] = "score"
@@ -217,23 +233,6 @@ class DesignPart(Part):
         if value is not None and value >= 1 and value != int(value):
             raise ValueError("expected a share below 1, or a whole number of questions of each task")
         return value
-
-    @field_validator("strategies", mode="before")
-    @classmethod
-    def _by_name(cls, value: Any) -> Any:
-        return (
-            [{"kind": part} if isinstance(part, str) else part for part in value]
-            if isinstance(value, list | tuple)
-            else value
-        )
-
-    @model_validator(mode="after")
-    def _names_differ(self) -> DesignPart:
-        if not self.strategies:
-            raise ValueError('strategies is empty; expected at least one, as ["balanced"]')
-        if twice := _twice([part.name or part.kind for part in self.strategies]):
-            raise ValueError(f"two strategies are called “{twice}”, or look like it; give each a name of its own")
-        return self
 
     @property
     def axes(self) -> tuple[Reorder, ...]:
@@ -301,13 +300,13 @@ class Study(Part):
     """A whole study. ``identity`` names it by what decides its calls; ``rubrics``: by name, for the factor ``wording``."""
 
     name: str = Field("Study", min_length=1, max_length=200)
-    data: tuple[DataPart, ...] = Field(min_length=1)
+    data: tuple[DataPart, ...] = Field(min_length=1, max_length=50)
     rubric: RubricPart | None = None
     rubrics: dict[str, RubricPart] = Field(default_factory=dict)
     design: DesignPart = DesignPart()
     reading: ReadingPart = ReadingPart()
     references: ReferencesPart = ReferencesPart()
-    judges: tuple[JudgeSettings, ...] = (JudgeSettings(name="smollm2-135m"),)
+    judges: Annotated[tuple[JudgeSettings, ...], AfterValidator(_named)] = (JudgeSettings(name="smollm2-135m"),)
     paper: tuple[PaperPart, ...] = ()
 
     @field_validator("data", "paper", mode="before")
@@ -334,15 +333,7 @@ class Study(Part):
         return value
 
     @model_validator(mode="after")
-    def _judge_names(self) -> Study:
-        if not self.judges:
-            raise ValueError("judges is empty; expected at least one, as [[judges]]")
-        if twice := _twice([judge.name for judge in self.judges]):
-            raise ValueError(f"two judges are called “{twice}”, or look like it; give each a name of its own")
-        if len(self.data) > MOST_DATASETS:
-            raise ValueError(
-                f"[[data]] stands {len(self.data)} times; at most {MOST_DATASETS} can be judged in a study"
-            )
+    def _wordings(self) -> Study:
         if self.design.vary.wording and any(part.rubric for part in self.data):
             raise ValueError("wording names rubrics for all data; leave out the rubrics that single [[data]] have")
         return self
