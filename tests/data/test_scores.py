@@ -1,4 +1,4 @@
-"""Judgments made elsewhere become the table that every number starts from; faults by row."""
+"""Scores, pairs, lists and batches judged elsewhere become the table that every number starts from; faults by row."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from rubriclab.data.coded import recognised
-from rubriclab.data.scores import read_judgments
-from rubriclab.data.tables import Table, delimited, table_of_frame
-from rubriclab.model.judgment import Condition, JudgmentTable
+from rubriclab.data.scores import column_names, guess_kind, read_judgments
+from rubriclab.data.tables import Table, delimited, read_table, table_of_frame
+from rubriclab.model.judgment import Condition, JudgmentTable, Ordering
 from rubriclab.model.orders import balanced, williams
 from rubriclab.model.text import LabError
-from rubriclab.store.bundle import read_bundle
+from rubriclab.store.bundle import bundle_bytes, read_bundle
 
 SCORES = "judge,dataset,item_id,ordering,score\n"
 HUMAN = "item_id,ordering,score,human\n"
@@ -196,3 +196,143 @@ def test_recorded_imports_give_the_same_judgments(case: str) -> None:
     assert made.planned == wanted.planned
     assert made.items["ratings"].tolist() == wanted.items["ratings"].tolist()
     assert [condition.scores for condition in made.conditions] == [condition.scores for condition in wanted.conditions]
+
+
+# ------------------------------------------------------------------------------- pairs, lists, answers scored together
+SHI = Path(__file__).resolve().parents[3] / "shared" / "data" / "shi"
+PAIRS = "judge,question_id,first,second,choice\n"
+LISTS = "judge,question_id,order,winner\n"
+
+
+@pytest.mark.papers(44)
+def test_pairs_become_comparisons() -> None:
+    made = read(
+        "judge,question_id,task,first,second,choice,gold\n"
+        "j,1,math,m2,m1,A,m2\nj,1,math,m1,m2,b,m2\nj,1,math,m1,m3,tie,tie\nj,1,math,m3,m1,N,\nj,1,coding,m1,m2,,m1\nj,1,coding,m2,m1,C,\n"
+    )
+    assert made.conditions == (Condition("j", "x", "balanced", "pairs", positions=2),)
+    assert made.orderings[:2] == (Ordering(("m2", "m1"), ("A", "B")), Ordering(("m1", "m2"), ("A", "B")))
+    assert made.rows["position"].tolist() == [1, 2, 0, 0, 0, 0]
+    assert made.rows["status"].tolist() == [0, 0, 0, 1, 1, 0]  # N and an empty cell are unparsed, a tie is an answer
+    assert made.rows["score"].isna().all()
+    assert made.rows["item"].tolist() == [0, 0, 1, 1, 2, 2]
+    assert made.items["candidate"].tolist() == ["m1|m2", "m1|m3", "m1|m2"]
+    # m2 is the second of m1, m2; a tie is 0; of the coding question one row says m1, the other nothing.
+    assert made.items["ratings"].tolist() == [{"gold": 2.0}, {"gold": 0.0}, {"gold": 1.0}]
+    # The number 1 stands for two questions, one a task.
+    assert made.items["prompt"].tolist() == ["math/1", "math/1", "coding/1"]
+    assert made.items["item_id"].tolist() == ["math/1: m1|m2", "math/1: m1|m3", "coding/1: m1|m2"]
+    assert made.planned == (6,)
+
+
+def test_lists_and_people_who_chose() -> None:
+    rows = "j,1,b|a|c,b,c,tie\nj,1,a|c|b,tie,c,\nj,1,c|b|a,,,\nj,2,a|b,b,,\n"
+    made = read("judge,question_id,order,winner,human_1,human_2\n" + rows)
+    assert made.conditions == (
+        Condition("j", "x", "custom", "lists", positions=3),
+        Condition("j", "x", "fixed", "lists", positions=2),
+    )
+    assert made.rows["position"].tolist() == [1, 0, 0, 2]
+    assert made.rows["status"].tolist() == [0, 0, 1, 0]
+    assert made.items["ratings"].tolist() == [{"human_1": 3.0, "human_2": 0.0}, {}]
+    assert made.orderings[0] == Ordering(("b", "a", "c"), ("A", "B", "C"))
+
+
+def test_a_candidate_may_be_called_tie_or_none() -> None:
+    made = read(LISTS + "j,1,tie|none,tie\nj,1,none|tie,none\n")
+    assert made.rows["position"].tolist() == [1, 1]
+
+
+def test_repeats_of_a_pair() -> None:
+    again = PAIRS + "j,1,a,b,A\nj,1,b,a,A\nj,1,a,b,B\n"
+    assert read(again).rows["repeat"].tolist() == [0, 0, 1]
+    counted = read(again.replace("choice\n", "choice,rep\n").replace("A\n", "A,1\n").replace("B\n", "B,2\n"))
+    assert counted.rows["repeat"].tolist() == [1, 1, 2]
+
+
+def test_one_drawn_order_a_pair_is_told_from_a_baseline_that_always_stands_first() -> None:
+    """Model z wins its place by the names' order alone when the baseline m is always first: nothing was drawn."""
+    others = [f"{letter}{k}" for k in range(10) for letter in "az"]
+    fixed = PAIRS + "".join(f"j,{k},m,{name},A\n" for k, name in enumerate(others))
+    drawn = PAIRS + "".join(
+        f"j,{k},{first},{second},A\n"
+        for k, name in enumerate(others)
+        for first, second in [("m", name) if k % 3 else (name, "m")]
+    )
+    assert [read(text).conditions[0].drawn for text in (fixed, drawn)] == [False, True]
+
+
+@pytest.mark.papers(44)
+def test_responses_of_one_call_stand_together() -> None:
+    made = read(
+        SCORES + "j,d,a2,a2|a1|a3,4\nj,d,a1,a2|a1|a3,2\nj,d,a3,a2|a1|a3,\n"
+        "j,d,a1,a1|a3|a2,3\nj,d,a3,a1|a3|a2,5\nj,d,a2,a1|a3|a2,5\nj,d,a1,a1,1\n"
+    )
+    assert made.conditions == (
+        Condition("j", "d", "custom", "responses", (1, 2, 3, 4, 5), positions=3),
+        Condition("j", "d", "alone", "responses", (1, 2, 3, 4, 5), positions=1),
+    )
+    assert made.planned == (2, 1)
+    # Canonical order of the batch: as its ids first come, a2, a1, a3; sorted by slot within a call.
+    assert made.items["item_id"].tolist() == ["a2", "a1", "a3"]
+    assert made.rows["item"].tolist() == [0, 1, 2, 0, 1, 2, 1]
+    assert made.rows["slot"].tolist() == [0, 1, 2, 0, 1, 2, 0]
+    assert made.rows["position"].tolist() == [1, 2, 3, 3, 1, 2, 1]
+    assert made.rows["status"].tolist() == [0, 0, 1, 0, 0, 0, 0]
+    assert made.orderings[0].shown == ("a2", "a1", "a3")
+
+
+def test_batches_in_all_their_rotations_are_a_design() -> None:
+    """Two batches of two, each in both orders: one balanced design, not four orders of four ids."""
+    lines = [f"j,d,{own},{one}|{two},3\n" for b in "xy" for one, two in ((f"{b}1", f"{b}2"), (f"{b}2", f"{b}1")) for own in (one, two)]  # fmt: skip
+    (made,) = read(SCORES + "".join(lines)).conditions
+    assert (made.strategy, made.positions, made.drawn) == ("balanced", 2, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (PAIRS + "j,1,a,b,A\n", "pairs"),
+        (LISTS + "j,1,a|b,a\n", "lists"),
+        (LISTS.replace("order", "ordering") + "j,1,a|b,a\n", "lists"),
+        (SCORES + "j,d,a1,a1|a2,3\n", "responses"),
+        (SCORES + "j,d,7,7|8,3\n", "responses"),
+        (SCORES + "j,d,1,1|2|3,3\n", "scores"),  # ids and scores look alike: scores, unless --kind says otherwise
+        (SCORES + "j,d,a1,3 1 2,3\n", "scores"),
+        ("judge,dataset,text_id,ordering,criterion,score\nj,d,t,Depth|Tone,Tone,3\n", "criteria"),
+        ("judge,item_id,ordering,criterion,score\nj,a1,a1|a2,Tone,3\n", "responses"),
+        ("judge,item_id,ordering,criterion,score\nj,a1,1 2 3,Tone,3\n", "scores"),
+    ],
+)
+def test_the_kind_is_guessed_from_the_columns(text: str, kind: str) -> None:
+    table = delimited(text.encode(), "x.csv")
+    assert guess_kind(table, column_names(table, None, None)) == kind
+    assert read(text).conditions[0].reorder == {"scores": "options"}.get(kind, kind)
+
+
+@pytest.mark.papers(39, 44)
+def test_the_judgments_of_shi_are_read() -> None:
+    """4,800 judgments of 2,400 pairs in both orders; counted in the file: 2,194 A, 2,437 B, 150 C, 19 N."""
+    path = SHI / "mtbench_gpt-3.5-turbo-1106_pairs.csv.gz"
+    if not path.exists():
+        pytest.skip(f"{path} is not on this machine")
+    made = read_judgments(read_table(path))
+    (condition,) = made.conditions
+    assert (condition.strategy, condition.reorder, condition.drawn) == ("balanced", "pairs", False)
+    assert (len(made.rows), len(made.items)) == (4_800, 2_400)
+    assert np.bincount(made.rows["item"]).tolist() == [2] * 2_400
+    chosen = made.rows["position"].where(made.rows["status"] == 0, -1)
+    assert chosen.value_counts().to_dict() == {1: 2_194, 2: 2_437, 0: 150, -1: 19}
+    assert made.items["task"].nunique() == 8
+    repeated = read_judgments(read_table(SHI / "mtbench_gpt-3.5-turbo-1106_repetition.csv.gz"))
+    assert np.bincount(repeated.rows["repeat"]).tolist() == [0, 192, 192, 192]
+
+
+def test_a_run_of_choices_goes_through_its_zip(tmp_path: Path) -> None:
+    made = read(PAIRS.replace("choice", "choice,gold") + "j,1,a,b,A,b\nj,1,b,a,C,b\n")
+    path = tmp_path / "pairs.zip"
+    path.write_bytes(bundle_bytes(made))
+    back = read_bundle(path)
+    assert (back.conditions, back.orderings) == (made.conditions, made.orderings)
+    assert back.items["ratings"].tolist() == made.items["ratings"].tolist()
+    assert back.rows["position"].tolist() == [1, 0]

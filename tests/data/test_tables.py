@@ -1,7 +1,8 @@
-"""Files of every kind become tables of texts, whole or not at all; hostile ones are refused in words."""
+"""Files of every kind become tables of texts, whole or not at all, hostile ones are refused in words; and files out."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import os
@@ -17,11 +18,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rubriclab.data import limits
-from rubriclab.data.tables import read_table, table_of_frame
+from rubriclab.data.outfiles import FORMULA, csv_text, read_shielded, shield, write_atomically
+from rubriclab.data.tables import delimited, read_table, table_of_frame
 from rubriclab.data.worker import Worker
-from rubriclab.model.text import LabError
+from rubriclab.model.text import LabError, file_name, printable, storable
 
 
 def packed(table: pa.Table, **options: Any) -> bytes:
@@ -223,3 +227,39 @@ def test_the_worker_has_no_key_and_says_nothing_but_answers(monkeypatch: pytest.
         assert b"SECRET_API_KEY" not in (process / "environ").read_bytes()
         assert (process / "fd" / "1").readlink() == Path(os.devnull)
     worker.close()
+
+
+# ----------------------------------------------------------------------------------------------------------- files out
+def test_formulas_get_an_apostrophe_and_numbers_stay() -> None:
+    frame = pd.DataFrame({"=id": ["=1+1", "@x", "-2+3", "'=1", "\tx", "-2.5", "x=1", None], "n": [-1.5] * 8})
+    text = csv_text(frame)
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert rows[0] == ["'=id", "n"]
+    assert [row[0] for row in rows[1:]] == ["'=1+1", "'@x", "'-2+3", "''=1", "'\tx", "-2.5", "x=1", ""]
+    assert {row[1] for row in rows[1:]} == {"-1.5"}
+    assert delimited(text.encode(), "x.csv").column("=id") == ["=1+1", "@x", "-2+3", "'=1", "\tx", "-2.5", "x=1", ""]
+    assert csv_text(pd.DataFrame([["=1", 2]], columns=["a", "a"])) == "a,a\r\n'=1,2\r\n"
+
+
+@given(st.text(alphabet="'=+-@\t\r ab1.\ud83d", max_size=6))
+def test_every_text_comes_back(text: str) -> None:
+    kept = shield(text)
+    assert read_shielded(kept) == storable(text)
+    assert not FORMULA.match(kept) or kept.startswith("'") or kept.lstrip("+-").replace(".", "").replace("1", "") == ""
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = write_atomically(tmp_path / "new" / "x.csv", b"one")
+    write_atomically(path, b"two")
+    assert [child.name for child in path.parent.iterdir()] == ["x.csv"]
+    with pytest.raises(LabError, match="as it was"):
+        write_atomically(path / "below", b"three")
+    assert path.read_bytes() == b"two"
+
+
+def test_a_title_of_any_signs_has_a_plain_file_name() -> None:
+    titles = ["../../x\u202e", "../../x", "\0", "", "ñandú / año", "n" * 30_000]
+    names = [file_name(title, ".zip") for title in titles]
+    assert all(re.fullmatch(r"[a-z0-9-]{1,49}\.zip", name) for name in names)
+    assert len({*names}) == len(names)
+    assert printable("\x1b[31m\u202ea\tb\u2028") == "\\u001b[31m\\u202ea\tb\\u2028"

@@ -1,14 +1,18 @@
-"""The one writer of numbers: minus, blanks, units, levels, limits; and the text that a terminal gets."""
+"""The one writer of numbers: units, levels, limits; the text that a terminal gets; rows as a frame, as JSON, as LaTeX."""
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.topic import REASONS, Row
+from rubriclab.sinks.table import document, frame, frame_of_rows, latex
 from rubriclab.sinks.text import MINUS, NBSP, beside, ends, findings_text, name, number, order_title, p_value, row_text
 from tests.sinks import made
 from tests.tables import comparisons, findings
@@ -105,3 +109,74 @@ def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:
     only = findings_text(made.findings(made.options_table({"j": made.always_first}, items=12)), topic="shift")
     assert "Shift" in only
     assert "Position ·" not in only
+
+
+# -------------------------------------------------------------------------------------------------------------- tables
+KEYS = {
+    "topic", "measure", "condition", "of", "value", "low", "high", "level", "units", "unit", "n", "test", "p", "verdict",
+    "smallest", "why", "from",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def two() -> object:
+    return made.findings(made.options_table({"a_judge": made.mostly_first, "other": made.by_quality}, items=20))
+
+
+def test_the_document_is_strict_json_of_format_2(two: made.Findings) -> None:
+    said = json.loads(json.dumps(document(two), allow_nan=False))
+    assert said["format"] == 2
+    assert said["run"]["id"] == "0123456789ab"
+    # 20 items x 6 orders x 2 repeats x 2 judges
+    assert said["run"]["planned"] == said["run"]["done"] == 480
+    assert said["reading"]["smallest"] == {"mean": 0.25, "share": 0.05, "single": 0.05, "r": 0.05}
+    assert said["conditions"][0] == {
+        "condition": 0, "judge": "a_judge", "dataset": "answers", "strategy": "balanced", "variant": {}, "reorder": "options",
+        "positions": 3, "scores": [1, 2, 3], "calls": 240,
+        "status": {"ok": 240, "unparsed": 0, "refused": 0, "truncated": 0, "error": 0},
+    }  # fmt: skip
+    for row in said["rows"]:
+        assert set(row) - {"counts"} == KEYS
+        assert (row["smallest"] is not None) == (row["verdict"] is not None)
+    verdicts = {row["measure"] for row in said["rows"] if row["topic"] == "verdict"}
+    assert verdicts == {"favours_positions", "moves_mean", "changes_single", "gate"}
+
+
+def test_unknown_numbers_are_null_with_their_reason() -> None:
+    said = document(made.findings(made.options_table({"j": lambda *_: None}, items=3)))
+    known = [row for row in said["rows"] if row["measure"] == "cramers_v"]
+    assert known[0]["value"] is None
+    assert known[0]["why"] == "nothing_parsed"
+    assert said["conditions"][0]["status"]["unparsed"] == 36
+
+
+def test_every_sink_has_the_rows_own_numbers(two: made.Findings) -> None:
+    """JSON, frame and rows agree in value, ends, level and verdict, to the last bit."""
+    table, said = frame(two), document(two)["rows"]
+    assert len(table) == len(said) == len(two.rows)
+    for row, written, record in zip(two.rows, said, table.to_dict("records"), strict=True):
+        numbers = {"value": row.value, "low": row.interval[0], "high": row.interval[1], "level": row.level}
+        for key, known in numbers.items():
+            assert written[key] == (record[key] if math.isfinite(known) else None)
+            assert record[key] == known or not math.isfinite(known)
+        assert written["verdict"] == (row.verdict or None)
+        assert record["verdict"] == row.verdict or (not row.verdict and pd.isna(record["verdict"]))
+    shares = table[(table["measure"] == "position_share") & (table["judge"] == "a_judge")]
+    assert list(shares["position"]) == [1, 2, 3]  # what rows are about is spread into columns
+    assert "candidate" not in table  # nothing is about one
+
+
+def test_extra_rows_stand_behind_the_others(two: made.Findings) -> None:
+    contrast = [replace(row, of={"against": 1}) for row in two.select("line", condition=0)]
+    said = document(two, extra=contrast)["rows"]
+    assert said[-1]["of"] == {"against": 1}
+    assert list(frame_of_rows(contrast)["against"]) == [1]
+    assert len(frame_of_rows([])) == 0
+
+
+def test_a_latex_table_of_every_row(two: made.Findings) -> None:
+    text = latex(two)
+    assert text.count(r"\\") == 1 + len(two.rows)
+    assert r"a\_judge" in text
+    assert r"\%" in text
+    assert "\u2212" not in text

@@ -1,8 +1,9 @@
-"""Position statistics and Bias Cost: by hand, against scipy and the published tables, by simulation."""
+"""Position statistics, Bias Cost and the prior of positions: by hand, against scipy and the published tables, by simulation."""
 
 from __future__ import annotations
 
 import itertools
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy import stats as scipy_stats
 
 from rubriclab.stats import ordering as costs
 from rubriclab.stats import position as stat
+from rubriclab.stats.debias import divided, position_prior, shrunk
 from rubriclab.stats.proportions import clopper_pearson, wilson
 
 
@@ -129,3 +131,29 @@ def test_unknown_cells_are_avoided_where_they_can_be() -> None:
     assert least == pytest.approx(30.0)
     assert np.isnan(costs.bias_cost(np.array([[np.nan, 0.6], [0.7, 0.3]]), np.array([[0, 1]]))[0])
     assert np.isnan(costs.least_bias_cost(np.array([[np.nan, np.nan], [0.5, 0.5]]))[1])
+
+
+# ------------------------------------------------------------------------------------------ one call without the prior
+PRIOR = np.array([0.5, 0.3, 0.2])
+SHOWN = np.array(list(permutations(range(3))))
+AT = np.argsort(SHOWN, axis=1)
+
+
+def test_a_prior_is_found_again_and_divided_out() -> None:
+    rng = np.random.default_rng(0)
+    content = rng.dirichlet(np.ones(3), 20)
+    item, order = np.repeat(np.arange(20), 6), np.tile(np.arange(6), 20)
+    weight = content[item] * PRIOR[AT[order]]
+    chances = weight / weight.sum(axis=1, keepdims=True)
+    assert position_prior(SHOWN, item, order, chances) == pytest.approx(PRIOR)
+    kept = rng.random(len(item)) < 0.6  # no longer balanced
+    assert position_prior(SHOWN, item[kept], order[kept], chances[kept]) == pytest.approx(PRIOR)
+    assert divided(chances, AT[order], PRIOR) == pytest.approx(content[item])
+    one = order == 0
+    assert position_prior(SHOWN, item[one], order[one], chances[one]) is None
+
+
+def test_the_line_of_probe_items() -> None:
+    # Calls 1, 2, 3 of items whose means are 2, 2.5, 3: start 2.5, slope 1/2, about 2.
+    assert shrunk(np.array([1.0, 2, 3]), np.array([2.0, 2.5, 3])) == pytest.approx((2.5, 0.5, 2.0))
+    assert shrunk(np.ones(3), np.array([1.0, 2, 3])) == pytest.approx((2.0, 0.0, 1.0))

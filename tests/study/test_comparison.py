@@ -1,4 +1,4 @@
-"""Prompts of pairs, lists and batches equal to the byte those of the earlier lab; verdicts and batches parsed from any reply."""
+"""Prompts equal to the byte those of the earlier lab; verdicts and batches parsed from any reply."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from rubriclab.model.text import LabError
 from rubriclab.study.choices import comparisons
 from rubriclab.study.comparison import comparison_prompt, parse_verdict
 from rubriclab.study.outcomes import choice_outcomes, joint_outcomes
-from rubriclab.study.prompts import bare_prompt, batch_prompt
+from rubriclab.study.prompts import bare_prompt, batch_prompt, criteria_prompt, score_prompt
 from tests.study.kit import criterion, small_plan
 
-GOLDEN: dict[str, dict[str, Any]] = json.loads(
-    (Path(__file__).parents[1] / "golden" / "comparisons.json").read_text("utf-8")
-)
+TEXTS = Path(__file__).parents[1] / "golden"
+GOLDEN: dict[str, dict[str, Any]] = json.loads((TEXTS / "comparisons.json").read_text("utf-8"))
 PAIRS = [name for name in GOLDEN if not name.startswith("batch")]
 
 
@@ -229,3 +228,23 @@ def test_a_candidate_that_answers_twice_is_named() -> None:
     twice = DataSet("d", (*drafts().items, Item("x", "another", "question 0", prompt="p0", candidate="a")))
     with pytest.raises(LabError, match="Candidate “a” answers the prompt of “x” twice"):
         comparisons(twice, 2)
+
+
+# ------------------------------------------------------------------------------------------------- scores and criteria
+PROMPTS: dict[str, dict[str, Any]] = json.loads((TEXTS / "prompts.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_prompt_is_its_golden_text(name: str) -> None:
+    case = PROMPTS[name]
+    item = Item("x", case["response"], case["instruction"], case["reference"])
+    ordering = Ordering(tuple(case["shown"]), tuple(case["labels"]))
+    criteria = [
+        Criterion(about["name"], tuple(Option(score, text) for score, text in about["options"]), about["description"])
+        for about in case["criteria"]
+    ]
+    if case["answer"] == "criteria":
+        messages = criteria_prompt(item, criteria, ordering)
+    else:
+        messages = score_prompt(item, criteria[0], ordering, answer=case["answer"])
+    assert messages == ({"role": "user", "content": case["prompt"]},)

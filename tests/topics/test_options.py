@@ -1,13 +1,16 @@
-"""Positions and shifts of score options: numbers by hand, planted effects, and the same contrasts as the verdict's."""
+"""Positions and shifts of score options: by hand, planted effects, the same contrasts as the verdict's; two data sets."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from rubriclab.core.judgments import Judgments
+from rubriclab.model.judgment import JudgmentTable
+from rubriclab.topics.directions import difference
 from rubriclab.topics.position import scores_by_position
-from tests.tables import balanced_orders, choose, findings, only, options
+from tests.tables import balanced_orders, choose, findings, on_two_sets, only, options
 
 TWO = np.array([[1, 2], [2, 1]])
 ORDERS = balanced_orders(5)
@@ -191,3 +194,30 @@ def test_noise_of_other_items_than_the_change_makes_no_excess() -> None:
     found = findings(options([[1, 2, 3, 1]] * 10 + [[1, 5, np.nan, np.nan]] * 10, ORDERS, [0, 5, 5, 0]))
     rows = [only(found, name) for name in ("order_change", "repeat_change", "order_excess")]
     assert [(row.value, row.counts["n"]) for row in rows] == [(1.5, 10), (0.5, 10), (1.0, 10)]
+
+
+# ------------------------------------------------------------------------------------------------------- two data sets
+def test_with_two_options_it_is_welchs_t_test() -> None:
+    draw = rng(3)
+    a, b = draw.normal(0.1, 0.2, 12), draw.normal(-0.1, 0.4, 30)
+    size, p = difference(np.stack([a, -a], axis=1), np.stack([b, -b], axis=1))
+    assert p == pytest.approx(stats.ttest_ind(a, b, equal_var=False).pvalue, rel=1e-9)
+    # |m1 - m2|^2 = 2 d^2, trace S = 2 v, n / (n - 1) = 2: the length is 2 sqrt(max(0, d^2 - v)).
+    d, v = a.mean() - b.mean(), a.var(ddof=1) / 12 + b.var(ddof=1) / 30
+    assert size == pytest.approx(2 * np.sqrt(max(0.0, d**2 - v)))
+
+
+def both(first: float, second: float) -> JudgmentTable:
+    """One judge on two data sets of 40 items: log-odds of the first position on each."""
+    draw = rng(7)
+    return on_two_sets(*(options(choose(draw, 40, ORDERS, first=lean), ORDERS) for lean in (first, second)))
+
+
+@pytest.mark.papers(30)
+def test_leans_that_differ_are_seen_and_equal_ones_are_not() -> None:
+    (alike,) = findings(both(1.0, 1.0)).select("direction_difference")
+    (apart,) = findings(both(1.0, -1.0)).select("direction_difference")
+    assert alike.condition == 0
+    assert alike.of == {"against": 1}
+    assert alike.p > 0.05 > apart.p
+    assert apart.value > 0.1 > alike.value
