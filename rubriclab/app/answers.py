@@ -15,7 +15,6 @@ from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.sinks.answer import Answer
 from rubriclab.sinks.facts import EFFECT, EQUIVALENT, Facts
 from rubriclab.sinks.helps import calls_curve, helps_answer
-from rubriclab.sinks.marks import Cells
 from rubriclab.sinks.people import GOOD, POOR, intended_levels, people_answer, reach_forest
 from rubriclab.sinks.pictures import Shown, generic
 from rubriclab.sinks.table import spoken
@@ -92,7 +91,7 @@ def beside(answer: Answer, kind: str, shown: Shown, key: str, on_click: Callable
 def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) -> None:
     """A picture above its note; nothing where it could not be drawn. ``on_click``: of a heatmap, whose cells lead on."""
     if shown.picture is not None:
-        chart(shown.picture, key=key, on_select=on_click if isinstance(shown.picture, Cells) else None)
+        chart(shown.picture, key=key, on_select=on_click if shown.picture.kind == "cells" else None)
         st.caption(shown.note)
 
 

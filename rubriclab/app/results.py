@@ -30,7 +30,6 @@ from rubriclab.model.text import count, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
 from rubriclab.sinks.facts import CHOICES, Facts, facts_by_name, settings
 from rubriclab.sinks.helps import row_of
-from rubriclab.sinks.marks import Forest
 from rubriclab.sinks.paper_table import axes_of, numbers_of, paper_table
 from rubriclab.sinks.people import has_people
 from rubriclab.sinks.pictures import (
@@ -225,12 +224,12 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
     if len(chosen.codes) > 1:
         strategy = chosen.findings.conditions[chosen.condition].strategy
         st.caption(f"Pictures: {safe(strategy, 40)} orders alone. The three questions use all of this judge's orders.")
-    drawn = [shown for shown in _pictures(chosen) if shown.picture is not None]
-    wide = len(drawn) == 1 and isinstance(drawn[0].picture, Forest)
-    for shown, column in zip(drawn, st.columns(1 if wide else 2, gap="large"), strict=False):
+    drawn = [(shown, shown.picture.kind) for shown in _pictures(chosen) if shown.picture is not None]
+    wide = [kind for _, kind in drawn] == ["forest"]
+    for (shown, kind), column in zip(drawn, st.columns(1 if wide else 2, gap="large"), strict=False):
         with column:
             st.markdown(shown.title)
-            key = f"{type(shown.picture).__name__}-{chosen.condition}"
+            key = f"{kind}-{chosen.condition}"
             show_picture(shown, key, partial(_clicked, key))
     known = {row.measure for row in chosen.findings.rows}
     printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]
@@ -279,7 +278,7 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
             "**Score by position** · click a cell to read its calls", cells, f"{note} Orange: more; blue: less."
         )
         if slopes is not None:
-            title = f"**Each answer listed {slopes.ends[0]} and {slopes.ends[1]}** · and the mean difference"
+            title = f"**Each answer listed {slopes.levels[0]} and {slopes.levels[1]}** · and the mean difference"
             cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
             sized = f", {ci()}" if slopes.difference.has_interval else "; too few groups for an interval"
             note = (
@@ -375,7 +374,7 @@ def _more(chosen: Chosen, answer: Answer) -> None:
             if drawn.measure in ("position_share", "position_given_score", "position_shift", "first_minus_last"):
                 continue  # drawn above
             picture = generic(drawn, chosen.findings, chosen.condition)
-            if picture is not None and not (isinstance(picture, Forest) and len(picture.points) < 2):
+            if picture is not None and not (picture.kind == "forest" and len(picture.points) < 2):
                 st.caption(MEASURES[drawn.measure].name)
                 chart(picture, key=f"{topic}-{drawn.measure}-{chosen.condition}")
 

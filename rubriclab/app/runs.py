@@ -11,7 +11,7 @@ from rubriclab.app.charts import chart
 from rubriclab.app.forms import download, sample_button, setup_button
 from rubriclab.app.frame import announce, faults, fold, go, labelled, safe
 from rubriclab.model.text import count, duration, file_name, look_alike
-from rubriclab.sinks.marks import Bars, Point
+from rubriclab.sinks.marks import Picture, Point, Series
 from rubriclab.sinks.text import number
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def early_counts(run: Run) -> tuple[int, ...]:
     return ()
 
 
-def early(counts: tuple[int, ...]) -> tuple[str, Bars | None]:
+def early(counts: tuple[int, ...]) -> tuple[str, Picture | None]:
     """What the positions chosen so far say, as a sentence and as bars; nothing before the first score.
 
     Without a verdict, without intervals and without the colour of an effect: nothing is decided yet.
@@ -116,7 +116,7 @@ def early(counts: tuple[int, ...]) -> tuple[str, Bars | None]:
     return (
         f"Position {top.label} leads so far with **{top.text}** of {scores}; {would_be} would be even. "
         "The answer comes at the end."
-    ), Bars(points, "Position in the list", alt, f"no bias: {would_be}")
+    ), Picture("bars", (Series("", points),), alt, ("Position in the list", ""), reference=f"no bias: {would_be}")
 
 
 # ---------------------------------------------------------------- the list

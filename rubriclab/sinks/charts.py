@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from rubriclab.core.topic import Findings
 from rubriclab.model.text import LabError, printable, shorten
-from rubriclab.sinks.marks import DARK, LIGHT, Bars, Cells, Curves, Forest, Palette, Picture, Point, Slopes, Stacks, ink
+from rubriclab.sinks.marks import DARK, LIGHT, Palette, Picture, Point, Series, ink
 from rubriclab.sinks.pictures import picture_of
 from rubriclab.sinks.text import number
 
@@ -33,7 +33,7 @@ def escape(text: str, most: int = 60) -> str:
 
 def draw(picture: Picture, palette: Palette = LIGHT) -> go.Figure:
     """The figure of a picture in one theme's colours."""
-    return KINDS[type(picture)](picture, palette)
+    return KINDS[picture.kind](picture, palette)
 
 
 def chart_of(findings: Findings, measure: str, *, judge: str | None = None, palette: Palette = LIGHT) -> go.Figure:
@@ -78,13 +78,22 @@ def _figure(palette: Palette, height: int, widths: Sequence[float] = (1.0,), **m
 
 
 def _dotted(palette: Palette) -> dict[str, Any]:
-    """The line of no effect. Plotly draws it and bands only in panels that have marks, so after them."""
     return {"color": palette.reference, "width": 1.5, "dash": "dot"}
 
 
-def _band(palette: Palette) -> dict[str, Any]:
-    """The ground of what is too small to matter."""
-    return {"fillcolor": palette.band, "line_width": 0, "layer": "below"}
+def _rules(
+    figure: go.Figure, picture: Picture, palette: Palette, axis: str = "y", line: float = 0, **panel: Any
+) -> None:
+    """The band of what is too small to matter and the line of no effect, across ``axis``.
+
+    Plotly draws them only in panels that have marks, so after them.
+    """
+    band, rule = (figure.add_vrect, figure.add_vline) if axis == "x" else (figure.add_hrect, figure.add_hline)
+    if math.isfinite(picture.smallest):
+        ends = {f"{axis}0": -picture.smallest, f"{axis}1": picture.smallest}
+        band(fillcolor=palette.band, line_width=0, layer="below", **ends, **panel)
+    if math.isfinite(line):
+        rule(**{axis: line}, line=_dotted(palette), **panel)
 
 
 def _whiskers(points: Sequence[Point], palette: Palette, **more: Any) -> dict[str, Any]:
@@ -94,6 +103,11 @@ def _whiskers(points: Sequence[Point], palette: Palette, **more: Any) -> dict[st
     down = [max(0.0, point.value - point.low) if point.has_interval else None for point in points]
     drawn = {"color": palette.muted, "thickness": 1.4, "width": 5} | more
     return {"type": "data", "symmetric": False, "array": up, "arrayminus": down} | drawn
+
+
+def _write(figure: go.Figure, text: str, **where: Any) -> None:
+    """Words beside a mark."""
+    figure.add_annotation(text=escape(text), showarrow=False, **where)
 
 
 def _axis(update: Callable[..., Any], names: Sequence[str], title: str = "", most: int = 60, **more: Any) -> None:
@@ -107,7 +121,7 @@ def _margin(names: Sequence[str], most: int) -> int:
     return min(most, 32 + 7 * max(map(len, names), default=1))
 
 
-def bars(picture: Bars, palette: Palette) -> go.Figure:
+def bars(picture: Picture, palette: Palette) -> go.Figure:
     """Shares by position: orange only where the interval decides; where each would be without bias, dotted."""
     figure = _figure(palette, 390, r=84 if picture.reference else 12)
     points = picture.points
@@ -117,10 +131,8 @@ def bars(picture: Bars, palette: Palette) -> go.Figure:
         marker={"color": colours, "cornerradius": 3}, error_y=_whiskers(points, palette),
     )  # fmt: skip
     for k, point in enumerate(points):
-        figure.add_annotation(
-            x=k, y=point.top, text=escape(point.text), showarrow=False, yshift=11, bgcolor=palette.ground, borderpad=0,
-            font={"size": 15 if point.decided else 13, "weight": 700 if point.decided else 400},
-        )  # fmt: skip
+        font = {"size": 15, "weight": 700} if point.decided else {"size": 13, "weight": 400}
+        _write(figure, point.text, x=k, y=point.top, yshift=11, bgcolor=palette.ground, borderpad=0, font=font)
         if math.isfinite(point.expected):
             ends = {"x0": k - 0.5, "x1": k + 0.5, "y0": point.expected, "y1": point.expected}
             figure.add_shape(type="line", line=_dotted(palette), **ends)
@@ -129,42 +141,45 @@ def bars(picture: Bars, palette: Palette) -> go.Figure:
             xref="paper", x=1.02, y=points[0].expected, text=escape(picture.reference).replace(": ", ":<br>"),
             showarrow=False, xanchor="left", align="left", font={"color": palette.muted, "size": 13},
         )  # fmt: skip
-    _axis(figure.update_xaxes, [point.label for point in points], picture.axis)
+    _axis(figure.update_xaxes, [point.label for point in points], picture.axes[0])
     words = [number(tick, ".0%") for tick in picture.ticks]
     return figure.update_yaxes(range=[0, picture.most * 1.08], tickvals=picture.ticks, ticktext=words)
 
 
-def cells(picture: Cells, palette: Palette) -> go.Figure:
+def cells(picture: Picture, palette: Palette) -> go.Figure:
     """A heatmap centred on what each cell would be without an effect; invisible squares over it take hover and clicks."""
-    height = 76 + ROW * max(3, len(picture.lines))
-    figure = _figure(palette, height, l=_margin(picture.lines, 150), t=10)
-    heat = [[picture.heat(point) if point else None for point in line] for line in picture.points]
+    names, at = [line.name for line in picture.series], picture.at
+    figure = _figure(palette, 76 + ROW * max(3, len(names)), l=_margin(names, 150), t=10)
+    heat: list[list[float | None]] = [[None] * len(at) for _ in names]
+    where = [(int(at[point.label]), y, point) for y, line in enumerate(picture.series) for point in line.points]
+    for x, y, point in where:
+        heat[y][x] = picture.heat(point)
+        _write(figure, point.text, x=x, y=y, font={"size": 13, "color": ink(palette, picture.heat(point))})
     scale = [[0.0, palette.low], [0.5, palette.middle], [1.0, palette.high]]
     figure.add_heatmap(z=heat, zmin=-1, zmax=1, colorscale=scale, showscale=False, xgap=3, ygap=3, hoverinfo="skip")
-    at = [(x, y, point) for y, line in enumerate(picture.points) for x, point in enumerate(line) if point]
-    for x, y, point in at:
-        font = {"size": 13, "color": ink(palette, picture.heat(point))}
-        figure.add_annotation(x=x, y=y, text=escape(point.text), showarrow=False, font=font)
     hidden = {"marker": {"opacity": 0}}
     figure.add_scatter(
-        x=[x for x, _, _ in at], y=[y for _, y, _ in at], mode="markers", selected=hidden, unselected=hidden,
-        marker={"symbol": "square", "size": 42, "opacity": 0}, **_about([point for _, _, point in at]),
+        x=[x for x, _, _ in where], y=[y for _, y, _ in where], mode="markers", selected=hidden, unselected=hidden,
+        marker={"symbol": "square", "size": 42, "opacity": 0}, **_about(picture.points),
     )  # fmt: skip
-    _axis(figure.update_xaxes, picture.columns, picture.axes[0])
-    _axis(figure.update_yaxes, picture.lines, picture.axes[1], 22, showgrid=False)
+    _axis(figure.update_xaxes, picture.levels, picture.axes[0])
+    _axis(figure.update_yaxes, names, picture.axes[1], 22, showgrid=False)
     return figure.update_layout(clickmode="event+select")
 
 
-def slopes(picture: Slopes, palette: Palette) -> go.Figure:
+def slopes(picture: Picture, palette: Palette) -> go.Figure:
     """One thin line an answer between two orders, the mean thick; beside it the difference with its interval."""
     figure = _figure(palette, 340, (0.77, 0.23), t=10)
     flat = (picture.scale[1] - picture.scale[0]) / 16
-    for colour, kind in ((palette.reference, 0), (palette.rising, 1), (palette.effect, -1)):
-        mine = [(name, a, b) for name, a, b in picture.items if (b - a > flat) - (b - a < -flat) == kind]
+    lines: dict[str, list[Series]] = {palette.reference: [], palette.rising: [], palette.effect: []}
+    for line in picture.series:
+        rise = line.points[1].value - line.points[0].value
+        lines[palette.rising if rise > flat else palette.effect if rise < -flat else palette.reference].append(line)
+    for colour, mine in lines.items():
         if mine:
-            words = [f"{escape(label)}<br>{number(a, '.2f')} → {number(b, '.2f')}" for label, a, b in mine]
+            words = [f"{escape(line.name)}<br>{' → '.join(point.text for point in line.points)}" for line in mine]
             figure.add_scatter(
-                x=[x for _ in mine for x in (0, 1, None)], y=[y for _, a, b in mine for y in (a, b, None)],
+                x=[0, 1, None] * len(mine), y=[y for line in mine for y in (*(end.value for end in line.points), None)],
                 mode="lines+markers", line={"color": colour, "width": 1}, marker={"size": 4}, opacity=0.75,
                 hovertext=[text for word in words for text in (word, word, "")], hoverinfo="text",
             )  # fmt: skip
@@ -172,28 +187,25 @@ def slopes(picture: Slopes, palette: Palette) -> go.Figure:
         x=[0, 1], y=list(picture.mean), mode="lines+markers", line={"color": palette.text, "width": 3.5},
         marker={"size": 10}, hovertext=[f"Mean {number(mean, '.2f')}" for mean in picture.mean], hoverinfo="text",
     )  # fmt: skip
-    known = [*picture.scale, *picture.mean, *(end for item in picture.items for end in item[1:])]
+    known = [*picture.scale, *picture.mean, *(point.value for point in picture.points)]
     pad = 0.04 * (max(known) - min(known))
-    ends = [escape(end) for end in picture.ends]
-    figure.update_xaxes(col=1, tickvals=[0, 1], ticktext=ends, range=[-0.15, 1.15])
+    _axis(figure.update_xaxes, picture.levels, col=1, range=[-0.15, 1.15])
     figure.update_yaxes(col=1, range=[min(known) - pad, max(known) + pad], title_text="Score")
     # The right panel: the mean difference, its interval, the band of small effects.
-    point, beside = picture.difference, {"row": 1, "col": 2}
-    top = max([point.value, *((point.low, point.high) if point.has_interval else ())])
-    reach = 1.4 * max(abs(point.value), abs(top), abs(point.low) if point.has_interval else 0, picture.smallest, 0.1)
+    point, beside = picture.difference, dict[str, Any](row=1, col=2)
+    known = [point.value, *((point.low, point.high) if point.has_interval else ())]
+    reach = 1.4 * max(*map(abs, known), picture.smallest, 0.1)
     figure.add_scatter(
         x=[0], y=[point.value], mode="markers", marker={"size": 11, "color": palette.text}, **_about([point]), **beside,
         error_y=_whiskers([point], palette, color=palette.text, thickness=2.5, width=0),
     )  # fmt: skip
-    figure.add_hrect(y0=-picture.smallest, y1=picture.smallest, **_band(palette), **beside)
-    figure.add_hline(y=0, line=_dotted(palette), **beside)
-    text = {"text": escape(point.text), "showarrow": False, "yshift": 13, "font": {"size": 14, "weight": 700}}
-    figure.add_annotation(x=0, y=top, **text, **beside)
+    _rules(figure, picture, palette, **beside)
+    _write(figure, point.text, x=0, y=max(known), yshift=13, font={"size": 14, "weight": 700}, **beside)
     figure.update_xaxes(col=2, range=[-1, 1], tickvals=[0], ticktext=[escape(point.label)])
     return figure.update_yaxes(col=2, range=[-reach, reach], nticks=6, tickformat="+.2f")
 
 
-def forest(picture: Forest, palette: Palette) -> go.Figure:
+def forest(picture: Picture, palette: Palette) -> go.Figure:
     """Numbers with intervals under each other: a dot, a line, the value above, dotted 0, a green band of small effects."""
     points = picture.points[::-1]
     names = [point.label for point in points]
@@ -203,24 +215,22 @@ def forest(picture: Forest, palette: Palette) -> go.Figure:
         marker={"size": 11, "color": palette.reference},
         error_x=_whiskers(points, palette, color=palette.reference, thickness=2.5, width=0),
     )  # fmt: skip
-    if math.isfinite(picture.smallest):
-        figure.add_vrect(x0=-picture.smallest, x1=picture.smallest, **_band(palette))
-    figure.add_vline(x=0, line=_dotted(palette))
+    _rules(figure, picture, palette, "x")
     for k, point in enumerate(points):
-        figure.add_annotation(x=point.value, y=k, text=escape(point.text), showarrow=False, yshift=15)
+        _write(figure, point.text, x=point.value, y=k, yshift=15)
     shares = {"tickformat": ".0%"} if all(point.text.endswith("%") for point in points) else {}
-    figure.update_xaxes(title_text=escape(picture.axis), showgrid=True, gridcolor=palette.grid, **shares)
+    figure.update_xaxes(title_text=escape(picture.axes[0]), showgrid=True, gridcolor=palette.grid, **shares)
     _axis(figure.update_yaxes, names, "", 26, showgrid=False, range=[-0.6, len(points) - 0.4])
     return figure
 
 
-def curves(picture: Curves, palette: Palette) -> go.Figure:
+def curves(picture: Picture, palette: Palette) -> go.Figure:
     """Numbers against a level: a line each with whiskers, its name in the legend; colour never stands alone."""
-    several = len(picture.curves) > 1
-    height, foot = (320 + 20 * len(picture.curves), 90) if several else (320, 48)
+    several = len(picture.series) > 1
+    height, foot = (320 + 20 * len(picture.series), 90) if several else (320, 48)
     figure = _figure(palette, height, t=14, r=12, l=58, b=foot).update_layout(showlegend=several)
     at = picture.at
-    for k, curve in enumerate(picture.curves):
+    for k, curve in enumerate(picture.series):
         colour = palette.lines[k % len(palette.lines)]
         figure.add_scatter(
             x=[at[point.label] for point in curve.points], y=[point.value for point in curve.points],
@@ -228,10 +238,7 @@ def curves(picture: Curves, palette: Palette) -> go.Figure:
             line={"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]},
             error_y=_whiskers(curve.points, palette, color=colour),
         )  # fmt: skip
-    if math.isfinite(picture.smallest):
-        figure.add_hrect(y0=-picture.smallest, y1=picture.smallest, **_band(palette))
-    if math.isfinite(picture.target):
-        figure.add_hline(y=picture.target, line=_dotted(palette))
+    _rules(figure, picture, palette, line=picture.target)
     low, high = min(at.values()), max(at.values())
     pad = 0.08 * ((high - low) or 1.0)
     ticks = {"tickvals": list(at.values()), "ticktext": [escape(level, 16) for level in at]}
@@ -239,13 +246,13 @@ def curves(picture: Curves, palette: Palette) -> go.Figure:
     return figure.update_yaxes(title_text=escape(picture.axes[1]), nticks=6)
 
 
-def stacks(picture: Stacks, palette: Palette) -> go.Figure:
+def stacks(picture: Picture, palette: Palette) -> go.Figure:
     """Bars of shares above each other: what should be in green, then the first position in orange, the last in blue."""
-    rows = picture.stacks[::-1]
+    rows = picture.series[::-1]
     names = [stack.name for stack in rows]
     figure = _figure(palette, 130 + ROW * max(2, len(rows)), l=_margin(names, 150), r=28, t=10, b=90)
     colours = (palette.lines[2], palette.effect, palette.neutral, palette.grid)
-    for k, name in enumerate(picture.names):
+    for k, name in enumerate(picture.levels):
         parts = [stack.points[k] for stack in rows]
         figure.add_bar(
             x=[part.value for part in parts], y=list(range(len(rows))), orientation="h", width=0.6, name=escape(name, 30),
@@ -260,12 +267,5 @@ def stacks(picture: Stacks, palette: Palette) -> go.Figure:
     return figure.update_xaxes(range=[0, 1.001], tickvals=ticks, ticktext=[number(tick, ".0%") for tick in ticks])
 
 
-KINDS: dict[type, Callable[..., go.Figure]] = {
-    Bars: bars,
-    Cells: cells,
-    Slopes: slopes,
-    Forest: forest,
-    Curves: curves,
-    Stacks: stacks,
-}
-"""One function a kind of picture; a new kind is a class in marks.py and its function here."""
+KINDS = {"bars": bars, "cells": cells, "slopes": slopes, "forest": forest, "curves": curves, "stacks": stacks}
+"""One function a kind of picture; a new kind is its function here."""

@@ -13,7 +13,7 @@ from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.model.text import count, shorten
 from rubriclab.sinks.answer import BADGES, Answer, Question
 from rubriclab.sinks.facts import EFFECT, EQUIVALENT, UNDECIDED, Facts, every_facts, variants_of
-from rubriclab.sinks.marks import Curves
+from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.pictures import generic, smallest_mean
 from rubriclab.sinks.text import ci, reason, row_numbers, say
 from rubriclab.topics.protocols import AVERAGE, BEST, BEYOND, CORRECTED, FORMS
@@ -119,11 +119,11 @@ def _forms_matter(findings: Findings, facts: Facts) -> bool:
     return bool(gates) and min(gates) * len(gates) <= ALPHA
 
 
-def calls_curve(findings: Findings, facts: Facts) -> Curves | None:
+def calls_curve(findings: Findings, facts: Facts) -> Picture | None:
     """Dependability against calls an item, in different orders and in one; dotted: 0.9."""
     row = row_of(findings, facts, "calls_needed")
     drawn = None if row is None else generic(TOPICS["reliability"].charts[0], findings, row.condition)
-    if not isinstance(drawn, Curves):
+    if drawn is None or drawn.kind != "curves":
         return None
-    curves = tuple(replace(curve, name=f"in {curve.name or 'different orders'}") for curve in drawn.curves)
-    return replace(drawn, curves=curves, axes=("Calls per item", "Dependability of the mean"), target=0.9)
+    curves = tuple(replace(curve, name=f"in {curve.name or 'different orders'}") for curve in drawn.series)
+    return replace(drawn, series=curves, axes=("Calls per item", "Dependability of the mean"), target=0.9)

@@ -70,38 +70,62 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Bars:
-    """Shares by position."""
+class Series:
+    """One line of a chart, one line of cells, or one bar with its parts: a mark for each level that it has."""
 
+    name: str
     points: tuple[Point, ...]
-    axis: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Marks by series and level. ``kind``: how it is drawn, a key of ``KINDS`` in charts.py.
+
+    ``levels``: along the axis, which their marks' ``label`` names; ``axes``: the titles below and beside; ``smallest``:
+    half the width of the band of small effects; ``reference``: what stands at the right end of the dotted line of bars;
+    ``target``: a dotted line of curves; ``span``: of cells, the distance of full colour; ``scale``: of slopes, the ends of
+    the scores; ``mean``, ``difference``: of slopes, the line of the mean and what stands beside it.
+    """
+
+    kind: str
+    series: tuple[Series, ...]
     alt: str
+    axes: tuple[str, str] = ("", "")
+    levels: tuple[str, ...] = ()
+    smallest: float = math.nan
     reference: str = ""
-    """What stands at the right end of the dotted line; empty where every bar has a mark of its own."""
+    target: float = math.nan
+    span: float | None = None
+    scale: tuple[float, float] = (0.0, 1.0)
+    mean: tuple[float, float] = (math.nan, math.nan)
+    difference: Point = Point("", math.nan, "")
+    left_out: int = 0
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The marks of all series, one after the other."""
+        return tuple(point for series in self.series for point in series.points)
 
     @property
     def most(self) -> float:
-        """The top of the axis."""
+        """The top of the axis of bars."""
         return max([0.75, *(point.top for point in self.points)])
 
     @property
     def ticks(self) -> list[float]:
+        """Of bars: the shares along the axis."""
         return [k / 5 for k in range(6) if k / 5 <= self.most]
 
-
-@dataclass(frozen=True)
-class Cells:
-    """A heatmap: ``points[y][x]`` (None: nothing there), the last line on top. ``span``: the distance of full colour."""
-
-    columns: tuple[str, ...]
-    lines: tuple[str, ...]
-    points: tuple[tuple[Point | None, ...], ...]
-    axes: tuple[str, str]
-    alt: str
-    span: float | None = None
+    @property
+    def at(self) -> dict[str, float]:
+        """Where each level stands: at its number where it is a curve's and all are numbers, else evenly spaced."""
+        try:
+            return {level: float(level if self.kind == "curves" else k) for k, level in enumerate(self.levels)}
+        except ValueError:
+            return {level: float(k) for k, level in enumerate(self.levels)}
 
     def heat(self, point: Point) -> float:
-        """-1 (as far below its centre as can be) to 1. Without ``span``: shares, which end at 0 and 1."""
+        """A cell's colour: -1 (as far below its centre as can be) to 1. Without ``span``: shares, which end at 0 and 1."""
         away = point.value - point.expected
         if not math.isfinite(away):
             return 0.0
@@ -109,71 +133,22 @@ class Cells:
         return max(-1.0, min(1.0, away / most)) if most > 0 else 0.0
 
 
-@dataclass(frozen=True)
-class Slopes:
-    """Each answer's mean score in two orders, the mean over all, and the difference over all orders with its interval."""
+def picture(kind: str, points: Mapping[tuple[Any, Any], Point], alt: str, **more: Any) -> Picture | None:
+    """A picture of marks by (series, level), both in the order in which they first stand; None where no mark has a number.
 
-    ends: tuple[str, str]
-    items: tuple[tuple[str, float, float], ...]
-    mean: tuple[float, float]
-    scale: tuple[float, float]
-    alt: str
-    difference: Point
-    smallest: float
-    left_out: int = 0
-
-
-@dataclass(frozen=True)
-class Forest:
-    """Numbers with their intervals under each other; ``smallest``: half the width of the band of small effects."""
-
-    points: tuple[Point, ...]
-    axis: str
-    alt: str
-    smallest: float = math.nan
-
-
-@dataclass(frozen=True)
-class Series:
-    """One line of a chart: a point for each level that it has, in the chart's own order; or a bar with its parts."""
-
-    name: str
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True)
-class Curves:
-    """Numbers against a level (temperature, calls), a line for each judge or protocol; ``levels``: along the axis.
-
-    ``smallest``: half the width of the band of small effects around 0; ``target``: a dotted line.
+    A level is called as its marks are labelled.
     """
-
-    curves: tuple[Series, ...]
-    levels: tuple[str, ...]
-    axes: tuple[str, str]
-    alt: str
-    smallest: float = math.nan
-    target: float = math.nan
-
-    @property
-    def at(self) -> dict[str, float]:
-        """Where each level stands: at its number where all are numbers, else evenly spaced."""
-        try:
-            return {level: float(level) for level in self.levels}
-        except ValueError:
-            return {level: float(k) for k, level in enumerate(self.levels)}
-
-
-@dataclass(frozen=True)
-class Stacks:
-    """Bars of shares that add up to 1; ``names``: of their parts, the first is what should be."""
-
-    stacks: tuple[Series, ...]
-    names: tuple[str, ...]
-    alt: str
-
-
-Picture = Bars | Cells | Slopes | Forest | Curves | Stacks
+    if not any(math.isfinite(point.value) for point in points.values()):
+        return None
+    label_of = {level: point.label for (_, level), point in points.items()}
+    series = tuple(
+        Series(
+            "" if name is None else str(name),
+            tuple(points[name, level] for level in label_of if (name, level) in points),
+        )
+        for name in dict.fromkeys(name for name, _ in points)
+    )
+    return Picture(kind, series, alt, levels=tuple(label_of.values()), **more)
 
 
 def mix(start: str, end: str, part: float) -> str:

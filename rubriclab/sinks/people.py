@@ -12,7 +12,7 @@ from rubriclab.core.topic import Findings, Row
 from rubriclab.model.text import count, shorten
 from rubriclab.sinks.answer import BADGES, Answer, Question
 from rubriclab.sinks.facts import EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, every_facts
-from rubriclab.sinks.marks import Forest
+from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.pictures import forest_of, mark, smallest_mean
 from rubriclab.sinks.text import NBSP, caution_text, number, reason, row_numbers, say
 from rubriclab.topics.alt_test import PASSES, SINGLE
@@ -134,7 +134,7 @@ def _replace(findings: Findings, facts: Facts) -> Question:
     return _asked("replace", word, "said", **fields)
 
 
-def reach_forest(findings: Findings, facts: Facts) -> Forest | None:
+def reach_forest(findings: Findings, facts: Facts) -> Picture | None:
     """r with people of one call and of all calls, of each ordering strategy, beside what one person reaches."""
     own = findings.conditions[facts.condition].setting
     labelled: list[tuple[str, Row | None]] = []

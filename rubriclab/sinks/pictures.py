@@ -14,7 +14,7 @@ from rubriclab.core.arm import TIE, Arm
 from rubriclab.core.topic import MEASURES, TOPICS, Chart, Findings, Row
 from rubriclab.model.text import LabError, count
 from rubriclab.sinks.facts import CHOICES, Facts, facts_of, words_of
-from rubriclab.sinks.marks import Bars, Cells, Curves, Forest, Picture, Point, Series, Slopes, Stacks
+from rubriclab.sinks.marks import Picture, Point, Series, picture
 from rubriclab.sinks.paper_table import DEFAULT, paper_table
 from rubriclab.sinks.text import NBSP, ci, ends, inside, name, number, order_title, say, value_text
 
@@ -39,22 +39,19 @@ def main_picture(findings: Findings, facts: Facts, condition: int | None = None)
     """The picture beside the answer; ``condition``: another ordering strategy than the one that the verdicts are about."""
     code = facts.condition if condition is None else condition
     title, note = (say(key, words_of(facts)) for key in ("picture", "caption"))
-    picture: Picture | None
-    if facts.variant:
-        picture = variant_slopes(findings, facts)
-    elif facts.reorder == "criteria":
-        picture = target_cells(findings, code)
-    elif facts.reorder == "responses":
-        picture = by_position(findings, facts)
-    elif facts.reorder in CHOICES:
-        picture = winner_stacks(findings.judgments.arms[code])
-    elif facts.reorder == "bare":
-        picture = generic(Chart("bars", "score_share", by="score"), findings, code)
-    else:
-        picture = share_bars(findings, facts, code)
-        if isinstance(picture, Bars):
-            note = say("whiskers" if picture.points[0].has_interval else "no_whiskers", words_of(facts))
-    return Shown(title, picture, note)
+    arm = findings.judgments.arms[code]
+    drawn = {
+        "variant": lambda: variant_slopes(findings, facts),
+        "criteria": lambda: target_cells(findings, code),
+        "responses": lambda: by_position(findings, facts),
+        "pairs": lambda: winner_stacks(arm),
+        "lists": lambda: winner_stacks(arm),
+        "bare": lambda: generic(Chart("bars", "score_share", by="score"), findings, code),
+        "options": lambda: share_bars(findings, facts, code),
+    }[facts.kind]()
+    if facts.kind == "options" and drawn is not None:
+        note = say("whiskers" if drawn.points[0].has_interval else "no_whiskers", words_of(facts))
+    return Shown(title, drawn, note)
 
 
 def picture_of(findings: Findings, measure: str, condition: int) -> Picture | None:
@@ -79,11 +76,12 @@ def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
     points = {(row.of.get(chart.across), row.of[chart.by]): mark(row, str(row.of[chart.by])) for row in rows}
     by, alt = chart.by.capitalize(), f"{about.name}: {_said(points.values())}."
     if chart.kind == "bars":
-        return Bars(tuple(points.values()), by, alt)
+        return picture("bars", points, alt, axes=(by, ""))
     if chart.kind == "curve":
-        return _curves(points, (by, axis), alt)
+        return picture("curves", points, alt, axes=(by, axis))
     centred = {key: replace(point, expected=0.0) for key, point in points.items()}
-    return _grid(centred, (by, chart.across.capitalize()), alt, max(1e-9, *(abs(row.value) for row in rows)))
+    span = max(1e-9, *(abs(row.value) for row in rows))
+    return picture("cells", centred, alt, axes=(by, chart.across.capitalize()), span=span)
 
 
 def mark(row: Row, label: str, *hover: str, **more: Any) -> Point:
@@ -100,7 +98,7 @@ def _said(points: Iterable[Point]) -> str:
 # ---------------------------------------------------------------- bars
 
 
-def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -> Bars | None:
+def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -> Picture | None:
     """How often each position was chosen, or won, with its interval and where it would be without an effect.
 
     Of pairs and lists shares and intervals are the verdict's own (a tie counts as a share of a win). ``condition``: another
@@ -119,20 +117,16 @@ def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -
             )
             for p, row in enumerate(rows)
         ]  # fmt: skip
-    if not any(math.isfinite(point.value) for point in points):
-        return None
     even = {number(point.expected, ".0%") for point in points if math.isfinite(point.expected)}
     reference = f"no bias: {even.pop()}" if len(even) == 1 else ""
     shares = ", ".join(number(100 * point.value, ".0f") for point in points)
-    intervals = f"with {ci()}" if points[0].has_interval else "without intervals"
+    intervals = f"with {ci()}" if points and points[0].has_interval else "without intervals"
     dotted = f" A dotted line marks {reference.removeprefix('no bias: ')}." if reference else ""
-    what = (
-        "how often the answer at each position won"
-        if facts.reorder in CHOICES
-        else "the share of calls that chose each position"
-    )
+    what, axis = "the share of calls that chose each position", "Position in the list"
+    if facts.reorder in CHOICES:
+        what, axis = "how often the answer at each position won", "Position"
     alt = f"Bar chart of {what}: {shares} per cent, {intervals}.{dotted}"
-    return Bars(tuple(points), "Position" if facts.reorder in CHOICES else "Position in the list", alt, reference)
+    return picture("bars", {("", point.label): point for point in points}, alt, axes=(axis, ""), reference=reference)
 
 
 def _by_position(findings: Findings, facts: Facts, values: Sequence[float], form: str) -> list[Point]:
@@ -154,7 +148,7 @@ def _by_position(findings: Findings, facts: Facts, values: Sequence[float], form
     return points
 
 
-def winner_stacks(arm: Arm) -> Stacks | None:
+def winner_stacks(arm: Arm) -> Picture | None:
     """Of comparisons asked in two orders or more: the same candidate wins, or the same position (Shi et al., section 2.1).
 
     One call in each order. A bar for all, and one for each task where there are two to eight.
@@ -171,18 +165,16 @@ def winner_stacks(arm: Arm) -> Stacks | None:
     groups = {"all": known}
     if 2 <= len(several) <= MOST_TASKS:
         groups |= {task: known & (tasks == task) for task in several}
-    stacks = []
+    points = {}
     for label, mine in groups.items():
-        of = f"of {count(int(mine.sum()), 'comparison')}"
-        parts = []
+        compared = f"of {count(int(mine.sum()), 'comparison')}"
         for k, part in enumerate(names):
             share = float((kind[mine] == k).mean())
             text = number(share, ".0%")
-            parts.append(Point(part, share, text, hover=(f"{label}: {part}", f"{text} {of}")))
-        stacks.append(Series(label, tuple(parts)))
-    said = ", ".join(f"{part.label} {part.text}" for part in stacks[0].points)
+            points[label, part] = Point(part, share, text, hover=(f"{label}: {part}", f"{text} {compared}"))
+    said = ", ".join(f"{part} {points['all', part].text}" for part in names)
     alt = f"Stacked bars of {count(int(known.sum()), 'comparison')} asked in several orders: {said}."
-    return Stacks(tuple(stacks), names, alt)
+    return picture("stacks", points, alt)
 
 
 def winner_classes(arm: Arm) -> np.ndarray[Any, Any]:
@@ -206,14 +198,22 @@ def winner_classes(arm: Arm) -> np.ndarray[Any, Any]:
 # ---------------------------------------------------------------- cells
 
 
-def _grid(points: Mapping[tuple[Any, Any], Point], axes: tuple[str, str], alt: str, span: float | None = None) -> Cells:
-    """Cells from points by (line, column), both in the order in which they first stand; the first line at the bottom."""
-    lines, columns = (tuple(dict.fromkeys(key[k] for key in points)) for k in (0, 1))
-    grid = tuple(tuple(points.get((line, column)) for column in columns) for line in lines)
-    return Cells(tuple(map(str, columns)), tuple(map(str, lines)), grid, axes, alt, span)
+def _cells(
+    points: Mapping[tuple[Any, Any], Point], axes: tuple[str, str], alt: str, least: float | None = None
+) -> Picture | None:
+    """Cells by (line, column); ``alt`` has a gap for the largest. Full colour at ``least``, or at the largest where that is
+    further; where there is no ``least`` the cells are shares."""
+    known = [point for point in points.values() if math.isfinite(point.value)]
+    if not known:
+        return None
+    top = max(known, key=lambda point: abs(point.value))
+    line = top.of["target"] if "target" in top.of else f"score {top.of['score']}"
+    largest = f"the largest cell is {line} at position {top.of['position']} with {top.text}"
+    span = None if least is None else max(least, abs(top.value))
+    return picture("cells", points, alt.replace("{largest}", largest), axes=axes, span=span)
 
 
-def score_cells(findings: Findings, condition: int) -> Cells | None:
+def score_cells(findings: Findings, condition: int) -> Picture | None:
     """Score x position: of the calls that gave a score, the share that chose it at each position, at equal exposure."""
     points = {}
     even = 1 / max(1, findings.conditions[condition].positions)
@@ -225,16 +225,11 @@ def score_cells(findings: Findings, condition: int) -> Cells | None:
         )
         hover = f"Score {score:g} at position {position}", share, inside(row), f"even: {no_bias}", CLICK
         points[f"{score:g}", position] = mark(row, str(position), *hover, expected=even)
-    known = [point for point in points.values() if math.isfinite(point.value)]
-    if not known:
-        return None
-    top = max(known, key=lambda point: point.value)
-    largest = f"the largest cell is score {top.of['score']} at position {top.of['position']} with {top.text}"
-    alt = f"Heatmap, score by position: {largest}; without position bias every cell would be {no_bias}."
-    return _grid(points, ("Position in the list", "Score chosen"), alt)
+    alt = f"Heatmap, score by position: {{largest}}; without position bias every cell would be {no_bias}."
+    return _cells(points, ("Position in the list", "Score chosen"), alt)
 
 
-def target_cells(findings: Findings, condition: int) -> Cells | None:
+def target_cells(findings: Findings, condition: int) -> Picture | None:
     """Criterion x position: the mean score at a position less the criterion's own mean, points."""
     points = {}
     rows = [row for row in findings.select("position_shift", condition=condition) if "target" in row.of]
@@ -245,14 +240,8 @@ def target_cells(findings: Findings, condition: int) -> Cells | None:
         away = f"{number(row.value, '+.2f')}{NBSP}points from its own mean"
         hover = f"{target} at position {position}", away, simultaneous + inside(row), CLICK
         points[target, position] = mark(row, str(position), *hover, expected=0.0)
-    known = [point for point in points.values() if math.isfinite(point.value)]
-    if not known:
-        return None
-    top = max(known, key=lambda point: abs(point.value))
-    largest = f"the largest cell is {top.of['target']} at position {top.of['position']} with {top.text}"
-    alt = f"Heatmap, criterion by position, in points from the criterion's own mean: {largest}."
-    # Full colour at twice the smallest effect that matters, or at the largest cell where that is further.
-    return _grid(points, ("Position in the list", ""), alt, max(2 * smallest_mean(findings, condition), abs(top.value)))
+    alt = "Heatmap, criterion by position, in points from the criterion's own mean: {largest}."
+    return _cells(points, ("Position in the list", ""), alt, 2 * smallest_mean(findings, condition))
 
 
 def smallest_mean(findings: Findings, condition: int) -> float:
@@ -263,7 +252,7 @@ def smallest_mean(findings: Findings, condition: int) -> float:
 # ---------------------------------------------------------------- slopes
 
 
-def score_slopes(findings: Findings, facts: Facts, condition: int | None = None) -> Slopes | None:
+def score_slopes(findings: Findings, facts: Facts, condition: int | None = None) -> Picture | None:
     """Each answer's scores over all its orders as a straight line from the downward to the upward lists.
 
     The mean of the lines is the row ``line``, or ``turn`` where that is the larger contrast, and stands beside them. None
@@ -282,7 +271,7 @@ def score_slopes(findings: Findings, facts: Facts, condition: int | None = None)
     return _slopes(findings, rows[0], labels, arm.item_code[first], *ends_of)
 
 
-def variant_slopes(findings: Findings, facts: Facts) -> Slopes | None:
+def variant_slopes(findings: Findings, facts: Facts) -> Picture | None:
     """Each answer's mean score in the default and in a variant; the mean difference is the row ``variant_shift``."""
     rows = findings.select("variant_shift", condition=facts.condition, variant=facts.variant)
     if not rows:
@@ -296,23 +285,26 @@ def variant_slopes(findings: Findings, facts: Facts) -> Slopes | None:
 
 def _slopes(
     findings: Findings, row: Row, labels: tuple[str, str], items: np.ndarray, left: np.ndarray, right: np.ndarray
-) -> Slopes | None:
+) -> Picture | None:
     """Lines of the run's ``items`` between two ends, (items,) each, NaN without one; ``row``: their mean difference."""
     known = np.flatnonzero(np.isfinite(left) & np.isfinite(right))
     if not len(known) or not math.isfinite(row.value):
         return None
     shown = known[np.linspace(0, len(known) - 1, min(len(known), MOST_LINES)).astype(int)]
     ids = findings.judgments.items["item_id"].iloc[items[shown]].astype(str)
-    lines = tuple(zip(ids, left[shown].tolist(), right[shown].tolist(), strict=True))
+    lines = tuple(
+        Series(item, tuple(Point(end, x, number(x)) for end, x in zip(labels, both, strict=True)))
+        for item, *both in zip(ids, left[shown].tolist(), right[shown].tolist(), strict=True)
+    )
     middle = float((left[known] + right[known]).mean()) / 2
     text = number(row.value, "+.2f")
-    difference = mark(row, "difference", f"Mean difference {text}{NBSP}points", inside(row))
     between = f"{count(len(known), 'answer')} between two orders, {labels[0]} and {labels[1]}"
-    alt = f"Slope chart of {between}: the mean difference is {text} points ({inside(row)})."
     scores = findings.judgments.arms[row.condition].scores
-    return Slopes(
-        labels, lines, (middle - row.value / 2, middle + row.value / 2), (float(scores[0]), float(scores[-1])), alt,
-        difference, smallest_mean(findings, row.condition), left_out=len(known) - len(lines),
+    return Picture(
+        "slopes", lines, f"Slope chart of {between}: the mean difference is {text} points ({inside(row)}).",
+        levels=labels, smallest=smallest_mean(findings, row.condition), scale=(float(scores[0]), float(scores[-1])),
+        mean=(middle - row.value / 2, middle + row.value / 2), left_out=len(known) - len(lines),
+        difference=mark(row, "difference", f"Mean difference {text}{NBSP}points", inside(row)),
     )  # fmt: skip
 
 
@@ -346,7 +338,7 @@ def _item_means(arm: Arm, every: int) -> np.ndarray:
 # ---------------------------------------------------------------- intervals and curves
 
 
-def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan, by: str = "") -> Forest | None:
+def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan, by: str = "") -> Picture | None:
     """Rows with their intervals under each other; coloured nowhere, for such rows carry no verdict.
 
     ``by``: the part of ``of`` that names a row where all else is the same.
@@ -354,33 +346,25 @@ def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan, by: s
     return forest_of([mark(row, str(row.of[by]) if by else name(row)) for row in rows], axis, smallest)
 
 
-def forest_of(points: Iterable[Point], axis: str, smallest: float = math.nan) -> Forest | None:
+def forest_of(points: Iterable[Point], axis: str, smallest: float = math.nan) -> Picture | None:
     """The marks that have a number, under each other."""
-    known = tuple(point for point in points if math.isfinite(point.value))
+    known = [point for point in points if math.isfinite(point.value)]
     said = "; ".join(f"{point.label} {point.text} ({point.hover[2]})" for point in known[:MOST_SAID])
-    return Forest(known, axis, f"Intervals: {said}.", smallest) if known else None
+    marks = {("", k): point for k, point in enumerate(known)}
+    return picture("forest", marks, f"Intervals: {said}.", axes=(axis, ""), smallest=smallest)
 
 
-def by_position(findings: Findings, facts: Facts) -> Curves | None:
+def by_position(findings: Findings, facts: Facts) -> Picture | None:
     """Answers of one call: how far they score from their own mean at each position, with the verdict's own intervals."""
     points = _by_position(findings, facts, facts.leans, "+.2f")
     said = ", ".join(point.text for point in points)
-    alt = f"Line chart of the mean score at each position in the call, in points from the answers' own mean: {said}."
-    axes, smallest = ("Position in the call", "points from the own mean"), smallest_mean(findings, facts.condition)
-    return (
-        _curves({(facts.judge, point.label): point for point in points}, axes, alt, smallest=smallest)
-        if points
-        else None
+    return picture(
+        "curves",
+        {(facts.judge, point.label): point for point in points},
+        f"Line chart of the mean score at each position in the call, in points from the answers' own mean: {said}.",
+        axes=("Position in the call", "points from the own mean"),
+        smallest=smallest_mean(findings, facts.condition),
     )
-
-
-def _curves(points: Mapping[tuple[Any, Any], Point], axes: tuple[str, str], alt: str, **more: float) -> Curves:
-    """A line for each first part of the keys, a point for each second, which is the point's label."""
-    named: dict[Any, list[Point]] = {}
-    for (name_of_line, _), point in points.items():
-        named.setdefault(name_of_line, []).append(point)
-    curves = tuple(Series("" if key is None else str(key), tuple(mine)) for key, mine in named.items())
-    return Curves(curves, tuple(dict.fromkeys(point.label for point in points.values())), axes, alt, **more)
 
 
 LEVELLED = ("v_without_noise", "variant_shift", "line", "within_item_sd", "pearson")
@@ -397,7 +381,7 @@ def levelled_factors(findings: Findings) -> list[str]:
     return [key for key, of in levels.items() if len(of) > 1 and (numbers[key] or "effort" in key)]
 
 
-def level_curves(findings: Findings, measure: str, factor: str, dataset: str) -> Curves | None:
+def level_curves(findings: Findings, measure: str, factor: str, dataset: str) -> Picture | None:
     """A measure against the levels of a factor on one data set, a line a judge; all other factors at their baseline."""
     try:
         table = paper_table(findings, measure, across=factor)
@@ -417,4 +401,4 @@ def level_curves(findings: Findings, measure: str, factor: str, dataset: str) ->
         return None
     about = MEASURES[measure]
     axes = factor.replace("_", " ").capitalize(), about.unit if about.unit in ("points", "percentage points") else ""
-    return _curves(points, axes, f"{about.name} against {factor}: {_said(points.values())}.")
+    return picture("curves", points, f"{about.name} against {factor}: {_said(points.values())}.", axes=axes)

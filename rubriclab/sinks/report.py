@@ -17,7 +17,7 @@ from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.answer import judged
 from rubriclab.sinks.cards import example_of
 from rubriclab.sinks.facts import Facts, calls_in, facts_to_say, words_of
-from rubriclab.sinks.marks import LIGHT, Bars, Cells, ink, shade
+from rubriclab.sinks.marks import LIGHT, Picture, ink, shade
 from rubriclab.sinks.pictures import score_cells, share_bars, smallest_mean, target_cells
 from rubriclab.sinks.table import spoken
 from rubriclab.sinks.text import number, say
@@ -93,7 +93,7 @@ def _part(
 ) -> dict[str, Any]:
     """What the template shows of one judge."""
     arm = findings.judgments.arms[facts.condition]
-    drawn: dict[str, Bars | Cells | None] = {
+    drawn: dict[str, Picture | None] = {
         "Criterion by position, points from the criterion's own mean": target_cells(findings, facts.condition),
         "How often each position was chosen": share_bars(findings, facts),
         "Score by position": score_cells(findings, facts.condition),

@@ -10,7 +10,7 @@ from rubriclab.model.judgment import Condition
 from rubriclab.model.text import LabError
 from rubriclab.sinks.charts import DARK, LIGHT, chart_of, draw
 from rubriclab.sinks.facts import facts_of
-from rubriclab.sinks.marks import Cells, Point, ink, mix, shade
+from rubriclab.sinks.marks import Picture, Point, ink, mix, shade
 from rubriclab.sinks.pictures import (
     level_curves,
     levelled_factors,
@@ -70,8 +70,7 @@ def test_cells_are_centred_and_hand_on_what_they_are_about(findings: made.Findin
     assert squares.marker.opacity == 0
     assert len(squares.customdata) == 9
     assert dict(squares.customdata[0]) == {"score": 1, "position": 1}
-    cell = picture.points[0][0]
-    assert cell is not None
+    cell = picture.points[0]
     assert cell.expected == pytest.approx(1 / 3)
     assert "click to read these calls" in cell.hover
     # Full orange at a share of 1, full blue at 0, the middle where it is as often as it would be anyway.
@@ -83,8 +82,8 @@ def test_a_score_that_was_never_given_is_a_dash() -> None:
     findings = made.findings(made.options_table({"j": lambda *_: 2}, items=20))
     picture = score_cells(findings, 0)
     assert picture is not None
-    assert [point.text for point in picture.points[0] if point] == ["–"] * 3
-    assert "never given" in picture.points[0][0].hover[1]
+    assert [point.text for point in picture.series[0].points] == ["–"] * 3
+    assert "never given" in picture.points[0].hover[1]
 
 
 def test_slopes_show_the_number_that_stands_beside_them(findings: made.Findings) -> None:
@@ -95,7 +94,7 @@ def test_slopes_show_the_number_that_stands_beside_them(findings: made.Findings)
     assert picture.mean[1] - picture.mean[0] == pytest.approx(row.value, abs=1e-12)
     assert (picture.difference.low, picture.difference.high) == row.interval
     # Every item in every order: the lines' own mean is the row.
-    changes = [right - left for _, left, right in picture.items]
+    changes = [line.points[1].value - line.points[0].value for line in picture.series]
     assert sum(changes) / len(changes) == pytest.approx(row.value, abs=1e-9)
     assert len(draw(picture).data) >= 3
     assert {(shape.type, shape.yref) for shape in draw(picture).layout.shapes} == {("rect", "y2"), ("line", "y2")}
@@ -106,7 +105,7 @@ def test_criteria_cells_and_forest() -> None:
     findings = made.findings(table)
     picture = target_cells(findings, 0)
     assert picture is not None
-    assert picture.lines == ("Facts", "Length", "Tone")  # the first criterion on top
+    assert [line.name for line in picture.series] == ["Facts", "Length", "Tone"]  # the first criterion on top
     assert dict(draw(picture).data[1].customdata[0])["target"] == "Facts"
     forest = row_forest(findings.select("first_minus_last"), "Points", 0.25, by="target")
     assert forest is not None
@@ -128,7 +127,7 @@ def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
     assert picture is not None
     assert picture.levels == ("0", "0.25", "1")
     assert picture.at == {"0": 0.0, "0.25": 0.25, "1": 1.0}
-    cold, warm = picture.curves
+    cold, warm = picture.series
     assert [point.value for point in cold.points] == [0, 0, 0]  # the rule never moves
     row = findings.select("within_item_sd", condition=5)[0]
     assert (warm.points[0].value, warm.points[0].low, warm.points[0].high) == (row.value, *row.interval)
@@ -165,4 +164,4 @@ def test_colours_between_their_ends() -> None:
     assert mix("#000000", "#FFFFFF", 0.5) == "#808080"
     assert (shade(LIGHT, 0), shade(LIGHT, 1), shade(DARK, -1)) == (LIGHT.middle, LIGHT.high, DARK.low)
     assert (ink(LIGHT, 1), ink(LIGHT, -1)) == ("#FFFFFF", LIGHT.text)
-    assert Cells((), (), (), ("", ""), "", span=2.0).heat(Point("", math.nan, "", expected=0.0)) == 0
+    assert Picture("cells", (), "", span=2.0).heat(Point("", math.nan, "", expected=0.0)) == 0

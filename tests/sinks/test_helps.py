@@ -86,6 +86,6 @@ def test_the_curve_and_the_command_line() -> None:
     found = findings(judged(2.5))
     curve = calls_curve(found, facts_of(found))
     assert curve is not None
-    assert [line.name for line in curve.curves] == ["in different orders", "in one order"]
+    assert [line.name for line in curve.series] == ["in different orders", "in one order"]
     assert curve.target == 0.9
     assert "judge: Average 32 calls in different orders" in findings_text(found)
