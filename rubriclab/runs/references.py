@@ -175,7 +175,7 @@ class ReferenceJob(Session[JobSnapshot]):
 
     # ------------------------------------------------------------ the job's own thread
 
-    async def _work(self) -> None:
+    async def _work(self) -> tuple[str, str]:
         todo = iter([wanted for wanted in self.wanted if wanted.ended == "open"])
         async with AsyncExitStack() as stack:
             for settings in {judge.name: judge for judge in self.judges}.values():
@@ -185,6 +185,7 @@ class ReferenceJob(Session[JobSnapshot]):
             async with asyncio.TaskGroup() as group:
                 for _ in range(max(judge.concurrency for judge in self.judges)):
                     self._track(group.create_task(self._worker(todo)))
+        return self._wanted or ("finished", "")
 
     async def _worker(self, todo: Iterator[Wanted]) -> None:
         for wanted in todo:

@@ -164,7 +164,14 @@ class Run(Session[RunSnapshot]):
                 positions = rows.loc[rows["condition"] == code, "position"].to_numpy(dtype=int) - 1
                 self._counts[code] = np.bincount(positions, minlength=condition.positions).tolist()
 
-    def _outcome(self) -> tuple[str, str]:
+    async def _work(self) -> tuple[str, str]:
+        self._writer = self.store.writer(self.id)
+        self._writer.flush()  # what an earlier session could not commit
+        self._count_kept()
+        done = self.store.final_keys(self.id, retry_failed=self._retry_failed)
+        async with asyncio.TaskGroup() as group:
+            for settings in self.plan.study.judges:
+                group.create_task(self._ask_judge(settings, done))
         if self._wanted is not None and self._done < len(self.plan):
             return self._wanted
         if self._waiting:
@@ -175,15 +182,6 @@ class Run(Session[RunSnapshot]):
             last = f" The last error: {self._last_error}." if self._last_error else ""
             return "failed", f"0 of {self._done:,} replies could be parsed.{last} Look at the replies under Judgments."
         return "finished", ""
-
-    async def _work(self) -> None:
-        self._writer = self.store.writer(self.id)
-        self._writer.flush()  # what an earlier session could not commit
-        self._count_kept()
-        done = self.store.final_keys(self.id, retry_failed=self._retry_failed)
-        async with asyncio.TaskGroup() as group:
-            for settings in self.plan.study.judges:
-                group.create_task(self._ask_judge(settings, done))
 
     async def _ask_judge(self, settings: JudgeSettings, done: set[str]) -> None:
         calls = self.plan.calls(settings.name)

@@ -58,16 +58,13 @@ class Session(Generic[S]):
     def snapshot(self) -> S:
         raise NotImplementedError
 
-    async def _work(self) -> None:
+    async def _work(self) -> tuple[str, str]:
+        """Returns how it ended: state and reason."""
         raise NotImplementedError
 
     def _finish(self, ended: tuple[str, str]) -> tuple[str, str]:
         """(state, reason) at the end, from what it ended as; kept where that is to be kept."""
         return ended
-
-    def _outcome(self) -> tuple[str, str]:
-        """How work ended that was not broken off."""
-        return self._wanted or ("finished", "")
 
     def start(self) -> Self:
         self._state = "running"
@@ -117,8 +114,7 @@ class Session(Generic[S]):
         try:
             with asyncio.Runner() as runner:
                 self._loop = runner.get_loop()
-                runner.run(self._work())
-            ended = self._outcome()
+                ended = runner.run(self._work())
         except BaseException as fault:  # ours must end as a reason on the page, not in a log
             ended = "paused", _in_words(fault)
         try:

@@ -60,7 +60,7 @@ FAULTS = {
     "another store with --store.",
     "no space left|disk full|out of disk|file too large": "The disk is full: {path} cannot be written. What was kept "
     "before is safe; free some space and go on.",
-    rf"(?=.*\bwal\b).*{DAMAGE}": DAMAGED_LOG,
+    rf"(?=.*(\.wal\b|replaying wal)).*{DAMAGE}": DAMAGED_LOG,
     DAMAGE: "{path} is damaged: it was cut or changed on the disk ({said}). Go back to a backup.",
     "not a valid duckdb database": "{path} is not a store: it does not begin as one. Choose another file.",
     "read-only mode|read-only file system|PermissionError": "{path} cannot be written: its file or folder is read-only. "

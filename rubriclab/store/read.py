@@ -290,7 +290,7 @@ class Reader:
         first = outcomes[0]
         shown, labels = json.loads(first["shown"]), json.loads(first["labels"])
         kept = "SELECT * EXCLUDE (run, text), text AS reply FROM calls WHERE run = ? AND call = ?"
-        facts = self._first_row(kept, [run.number, call]) or {"reply": None}
+        facts = next(iter(self._db.arrow(kept, [run.number, call]).to_pylist()), {"reply": None})
         return facts | {
             "call": call,
             "condition": first["condition"],
@@ -306,13 +306,9 @@ class Reader:
     def _item(self, run: int, item: int) -> dict[str, Any]:
         """Names, ratings and texts (response, instruction, reference, columns) of an item; texts are empty if not kept."""
         sql = f"SELECT item, {', '.join(ITEM_COLUMNS)}, texts FROM {ITEMS} WHERE item = ?"
-        row = self._first_row(sql, [run, item]) or {}
+        (row,) = self._db.arrow(sql, [run, item]).to_pylist()
         texts = dict.fromkeys(TEXTS, "") | {"columns": {}} | json.loads(row.pop("texts") or "{}")
         return {**row, "ratings": json.loads(row["ratings"]), **texts}
-
-    def _first_row(self, sql: str, values: list[Any]) -> dict[str, Any] | None:
-        frame = with_none(self._db.frame(sql, values))
-        return None if frame.empty else {str(name): value for name, value in frame.iloc[0].items()}
 
 
 def with_none(frame: pd.DataFrame) -> pd.DataFrame:

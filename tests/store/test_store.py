@@ -19,6 +19,7 @@ from rubriclab.cli.main import run_command
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judgment import Call, Condition, Judgment, Ordering, Outcome, Reply, Status
 from rubriclab.model.text import LabError
+from rubriclab.store.database import in_words
 from rubriclab.store.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -342,6 +343,8 @@ def test_a_damaged_log_is_named_and_what_precedes_it_kept(tmp_path: Path, capsys
     log.write_bytes(content)
     with pytest.raises(LabError, match=r"log of .* is damaged .*--backup saved.duckdb"):
         Store.open(path)
+    with pytest.raises(LabError, match=r"wal/lab.duckdb is damaged: it was cut"), in_words("wal/lab.duckdb"):
+        raise duckdb.IOException("Corrupt database file wal/lab.duckdb")
     saved = tmp_path / "saved.duckdb"
     cut = Store.save_copy(path, saved)
     assert cut is not None
