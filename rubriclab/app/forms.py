@@ -62,6 +62,14 @@ def sample_button(*, width: Literal["content", "stretch"] = "content") -> None:
             go("runs", run=run_id)
 
 
+def ways_in(said: str) -> None:
+    """What a page shows where there is nothing yet: the ways to a first run."""
+    st.markdown(said)
+    with st.container(horizontal=True):
+        setup_button()
+        sample_button()
+
+
 def open_step(number: int) -> None:
     """Open this step of Set up and close the others; 0 closes all."""
     st.session_state["setup step"] = number

@@ -21,9 +21,10 @@ from rubriclab.app.answers import (
     with_people,
 )
 from rubriclab.app.charts import chart
-from rubriclab.app.forms import download, sample_button, setup_button
+from rubriclab.app.forms import download, ways_in
 from rubriclab.app.frame import faults, fold, safe
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
+from rubriclab.data.outfiles import csv_text
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart, printed_beside
 from rubriclab.model.text import count, printable, shorten
@@ -98,10 +99,7 @@ def page() -> None:
 def nothing(title: str = "Results") -> None:
     """What the page shows where there is no run at all."""
     st.title(title, anchor=False)
-    st.markdown("No finished run yet.")
-    with st.container(horizontal=True):
-        setup_button()
-        sample_button()
+    ways_in("No finished run yet.")
 
 
 # ---------------------------------------------------------------- the header row
@@ -148,11 +146,10 @@ def _header(info: RunInfo) -> Chosen:
         every = facts_by_name(findings, judge, dataset)
         with setting:
             facts = every[_choice("Setting", list(every), "setting")]
-    if facts.variant:
-        return Chosen(info, findings, facts, {facts.variant: facts.condition}, facts.condition)
-    own = findings.conditions[facts.condition].setting
-    codes = {other.strategy: code for code, other in enumerate(findings.conditions) if other.setting == own}
-    picked = findings.conditions[facts.condition].strategy
+    own = findings.conditions[facts.condition]
+    alike = {other.strategy: code for code, other in enumerate(findings.conditions) if other.setting == own.setting}
+    codes = {own.strategy: facts.condition} if facts.variant else alike  # a variant is held against the default alone
+    picked = own.strategy
     if len(codes) > 1:
         picked = strategy.selectbox(
             "Ordering strategy", list(codes), index=list(codes).index(picked), key=f"strategy-{info.id}",
@@ -249,11 +246,9 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
     findings, facts, code = chosen.findings, chosen.facts, chosen.condition
     smallest = smallest_mean(findings, code)
     if facts.variant:
-        own = findings.conditions[code]
-        about = {
-            k for k, asked in enumerate(findings.conditions) if (asked.judge, asked.dataset) == (own.judge, own.dataset)
-        }
-        rows = [row for row in findings.select("variant_shift") if row.condition in about]
+        own, asked = findings.conditions[code], findings.conditions
+        rows = [row for row in findings.select("variant_shift") if asked[row.condition].judge == own.judge]
+        rows = [row for row in rows if asked[row.condition].dataset == own.dataset]
         yield Shown(
             "**Every form against the default** · green: too small to matter",
             row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant"),
@@ -274,9 +269,8 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
         cells, slopes = score_cells(findings, code), score_slopes(findings, facts, code)
         even = f"{100 / findings.conditions[code].positions:.0f}{NBSP}%"
         note = f"Of the calls that gave a score, the share given at each position. No bias: {even} everywhere."
-        yield Shown(
-            "**Score by position** · click a cell to read its calls", cells, f"{note} Orange: more; blue: less."
-        )
+        title = "**Score by position** · click a cell to read its calls"
+        yield Shown(title, cells, f"{note} Orange: more; blue: less.")
         if slopes is not None:
             title = f"**Each answer listed {slopes.levels[0]} and {slopes.levels[1]}** · and the mean difference"
             cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
@@ -337,16 +331,13 @@ def _several(info: RunInfo, findings: Findings) -> None:
     varied = any(asked.variant for asked in findings.conditions)
     strategies = {asked.strategy for asked in findings.conditions}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        measure = str(
-            st.selectbox("Measure", list(measures), format_func=measures.__getitem__, key="measure", width=340)
-        )
+        called = measures.__getitem__
+        measure = str(st.selectbox("Measure", list(measures), format_func=called, key="measure", width=340))
         start = axes.index(first) if varied else 0
         across = st.selectbox("Columns", axes, start, format_func=axis_name, key="columns", width=180)
         which = numbers_of(findings, measure, across)
-        shown = {part: part.replace("=", " ").replace(",", ", ") for part in which}
-        number = (
-            st.selectbox("Number", which, format_func=lambda part: plain_name(shown[part]), width=180) if which else ""
-        )
+        read = lambda part: plain_name(part.replace("=", " ").replace(",", ", "))  # noqa: E731
+        number = st.selectbox("Number", which, format_func=read, width=180) if which else ""
         by_strategy = len(strategies) > 1 and st.checkbox("A line for each ordering strategy", key="by-strategy")
     with faults():
         table = paper_table(
@@ -355,8 +346,6 @@ def _several(info: RunInfo, findings: Findings) -> None:
         )  # fmt: skip
         st.dataframe(table.frame(), hide_index=True, width="stretch")
         st.caption(safe(" ".join(table.legend)))
-        from rubriclab.data.outfiles import csv_text
-
         with st.container(horizontal=True):
             download("CSV", csv_text(table.numbers()), f"{measure}.csv")
             download("LaTeX", table.latex(), f"{measure}.tex")

@@ -8,7 +8,7 @@ import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.charts import chart
-from rubriclab.app.forms import download, sample_button, setup_button
+from rubriclab.app.forms import download, ways_in
 from rubriclab.app.frame import announce, faults, fold, go, labelled, safe
 from rubriclab.model.text import count, duration, file_name, look_alike
 from rubriclab.sinks.marks import Picture, Point, Series
@@ -21,12 +21,9 @@ if TYPE_CHECKING:
 PAGE = 20
 ORDERED = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}
 STOPPED = {
-    "paused": "paused",
-    "cancelled": "cancelled",
-    "interrupted": "stopped",
-    "failed": "nothing could be read",
+    "paused": "paused", "cancelled": "cancelled", "interrupted": "stopped", "failed": "nothing could be read",
     "planned": "not started",
-}
+}  # fmt: skip
 
 
 def page() -> None:
@@ -125,10 +122,7 @@ def early(counts: tuple[int, ...]) -> tuple[str, Picture | None]:
 def _list(infos: list[RunInfo], running: bool) -> None:
     if not infos:
         if not running:
-            st.markdown("No runs yet.")
-            with st.container(horizontal=True):
-                setup_button()
-                sample_button()
+            ways_in("No runs yet.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
         wanted = st.text_input(

@@ -272,13 +272,10 @@ def _show_items(dataset: DataSet) -> None:
 
 def _published(held: Draft, number: int, part: DataPart | None) -> None:
     """A data set as its authors published it: fetched by a button, or the user's own copies, whose columns are checked."""
-    titles = [about.title for about in sources().values()]
-    called = {
-        name: f"{about.title}, {name}" * (titles.count(about.title) > 1) or about.title
-        for name, about in sources().items()
-    }
-    start = part.published if part else next(iter(called))
-    name = ask(st.selectbox, "Data set", list(called), key="data-set", start=start, format_func=called.__getitem__)
+    titles = {name: about.title for name, about in sources().items()}
+    several = {name: f"{title}, {name}" for name, title in titles.items() if [*titles.values()].count(title) > 1}
+    start, shown = part.published if part else next(iter(titles)), titles | several
+    name = ask(st.selectbox, "Data set", list(shown), key="data-set", start=start, format_func=shown.__getitem__)
     about = sources()[name]
     st.markdown(safe(about.about))
     origins = ", ".join(f"github.com/{'/'.join(file.path.split('/')[:2])} ({file.title})" for file in about.files)
