@@ -26,84 +26,56 @@ ABOUT_THE_TEXT = frozenset({"context_overflow", "content_filter", "too_large"})
 """Faults that say something of one item, however many of its calls meet them."""
 
 
-class Pace:
-    """How many calls one judge gets at once and a minute.
+class Asking:
+    """One open judge: as many of its calls at once and a minute as it takes, each asked until its reply is final.
 
     Additive increase, multiplicative decrease: one more call at once for each answer until a server says that it is
-    too much (429, 503), half as many then, and from there on one more a round. ``rest`` leaves it alone for a while.
+    too much (429, 503), half as many then, and from there on one more a round. ``reason``: why it is asked nothing more,
+    empty while it may be; ``trouble``: why it is asked again.
     """
 
-    def __init__(self, settings: JudgeSettings) -> None:
-        self.ceiling = settings.concurrency
-        self.limit = float(min(self.ceiling, FIRST_AT_ONCE))
-        self.active = 0
-        self._spacing = 60.0 / settings.rpm if settings.rpm else 0.0
-        self._next = self._rested = self._halved = 0.0
+    def __init__(self, settings: JudgeSettings, asker: Asker) -> None:
+        self.settings, self.asker = settings, asker
+        self.reason = self.trouble = ""
+        self.limit, self.active = float(min(settings.concurrency, FIRST_AT_ONCE)), 0
+        # Moments of the monotonic clock; 0 for none yet.
+        self._next = self._rested = self._halved = self._answered = 0.0
         self._strained = False
         self._freed, self._stopping = asyncio.Event(), asyncio.Event()
-
-    @property
-    def stopped(self) -> bool:
-        return self._stopping.is_set()
+        self._row: list[tuple[tuple[int, ...], Reply]] = []
 
     async def enter(self) -> bool:
         """Wait until one more call may go out; False where the judge is stopped first."""
-        while not self.stopped:
+        while not self._stopping.is_set():
             wait = max(self._next, self._rested) - time.monotonic()
             if wait <= 0 and self.active < int(self.limit):
                 self.active += 1
-                self._next = max(self._next, time.monotonic()) + self._spacing
+                self._next = max(self._next, time.monotonic()) + (
+                    60.0 / self.settings.rpm if self.settings.rpm else 0.0
+                )
                 return True
             self._freed.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._freed.wait(), wait if wait > 0 else None)
         return False
 
-    async def sleep(self, seconds: float) -> bool:
-        """False where the judge is stopped before the time is over."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), seconds)
-        return not self.stopped
-
     def leave(self) -> None:
         self.active -= 1
         self._freed.set()
 
     def stop(self) -> None:
+        """Calls in flight are waited for; no other goes out."""
         self._stopping.set()
         self._freed.set()
-
-    def succeeded(self) -> None:
-        if self.active >= int(self.limit) and self.limit < self.ceiling:
-            self.limit = min(self.ceiling, self.limit + (1.0 / self.limit if self._strained else 1.0))
-
-    def failed(self, reply: Reply) -> None:
-        now = time.monotonic()
-        if reply.kind in ("rate_limit", "unavailable"):
-            self._strained = True
-            if now - self._halved > 1.0:
-                self._halved, self.limit = now, max(1.0, self.limit / 2)
-            self._rested = max(self._rested, now + min(reply.retry_after or 0.0, LONGEST_REST))
-
-    def resting(self) -> float:
-        """Seconds for which no call is sent because the server asked for it; 0 for none."""
-        return max(0.0, self._rested - time.monotonic())
-
-
-class Asking:
-    """One open judge. ``reason``: why it is asked nothing more, empty while it may be."""
-
-    def __init__(self, settings: JudgeSettings, asker: Asker) -> None:
-        self.settings, self.asker, self.pace = settings, asker, Pace(settings)
-        self.reason = ""
-        self.trouble = ""
-        self._answered = 0.0  # when the last answer came, by the monotonic clock; 0 for none yet
-        self._row: list[tuple[tuple[int, ...], Reply]] = []
 
     def halt(self, reason: str) -> None:
         """Ask this judge nothing more; other judges are not concerned."""
         self.reason = self.reason or f"{self.settings.name}: {reason}"
-        self.pace.stop()
+        self.stop()
+
+    def resting(self) -> float:
+        """Seconds for which no call is sent because the server asked for it; 0 for none."""
+        return max(0.0, self._rested - time.monotonic())
 
     async def final_reply(self, call: Call) -> Reply | None:
         """The reply that is kept; None where the judge stops first and the call stays unasked."""
@@ -117,19 +89,34 @@ class Asking:
             away = reply.kind == "connect" and time.monotonic() - self._answered < LONGEST_REST and self._answered > 0
             attempt += not (away and bool(reply.error))
             reply = replace(reply, attempt=max(attempt, 1))
+            self.adapt(reply)
             if not reply.error:
-                self.pace.succeeded()
-                self._answered, self.trouble = time.monotonic(), ""
                 return reply
-            self.pace.failed(reply)
-            self.trouble = f"{self.settings.name} is asked again: {reply.error}"
             if reason := self._hopeless(reply, attempt):
                 self.halt(reason)
                 return None
             if attempt >= ATTEMPTS or not reply.retryable:
                 return reply
-            if not await self.pace.sleep(max(backoff(max(attempt, 1)), reply.retry_after or 0.0)):
+            with suppress(TimeoutError):
+                wait = max(backoff(max(attempt, 1)), reply.retry_after or 0.0)
+                await asyncio.wait_for(self._stopping.wait(), wait)
                 return None
+
+    def adapt(self, reply: Reply) -> None:
+        """How many calls go out at once, and from when on, by what came back."""
+        now = time.monotonic()
+        if not reply.error:
+            self._answered, self.trouble = now, ""
+            if self.active >= int(self.limit):
+                self.limit += 1.0 / self.limit if self._strained else 1.0
+                self.limit = min(self.limit, float(self.settings.concurrency))
+            return
+        self.trouble = f"{self.settings.name} is asked again: {reply.error}"
+        if reply.kind in ("rate_limit", "unavailable"):
+            self._strained = True
+            if now - self._halved > 1.0:
+                self._halved, self.limit = now, max(1.0, self.limit / 2)
+            self._rested = max(self._rested, now + min(reply.retry_after or 0.0, LONGEST_REST))
 
     def _hopeless(self, reply: Reply, attempt: int) -> str:
         """Why every further call would meet this fault too; empty where it need not."""

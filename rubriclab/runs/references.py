@@ -229,12 +229,12 @@ class ReferenceJob(Session[JobSnapshot]):
 
     async def _reply(self, asking: Asking, call: Call) -> Reply | None:
         """The final reply; None where the job stops. An outage stops it and uses up no attempt."""
-        if not await asking.pace.enter():
+        if not await asking.enter():
             return None
         try:
             reply = await asking.final_reply(call)
         finally:
-            asking.pace.leave()
+            asking.leave()
         if reply is not None:
             asking.watch(call, reply)
             if reply.error and reply.retryable:

@@ -135,7 +135,7 @@ class Run(Session[RunSnapshot]):
             return f"pausing: {count(self._in_flight, 'call')} in flight are waited for"
         askings = tuple(self._askings.values())
         for asking in askings:
-            if (seconds := asking.pace.resting()) >= 1.0:
+            if (seconds := asking.resting()) >= 1.0:
                 return f"{asking.settings.name} asks to be left alone for {seconds:,.0f} s more"
         return self._stage or next((asking.trouble for asking in askings if asking.trouble), "")
 
@@ -193,12 +193,12 @@ class Run(Session[RunSnapshot]):
             return
         asking = self._askings[settings.name] = Asking(settings, asker)
         if self._wanted is not None:
-            asking.pace.stop()
+            asking.stop()
         try:
             async with asyncio.TaskGroup() as group:
-                while call is not None and await asking.pace.enter():
+                while call is not None and await asking.enter():
                     if self._budget_spent():
-                        asking.pace.leave()
+                        asking.leave()
                         break
                     self._in_flight += 1
                     self._track(group.create_task(self._ask(asking, call)))
@@ -231,7 +231,7 @@ class Run(Session[RunSnapshot]):
             reply = await asking.final_reply(call)
         finally:
             self._in_flight -= 1
-            asking.pace.leave()
+            asking.leave()
         if reply is None or self._writer is None:
             return
         judgment = Judgment(call, reply, self.plan.parse(call, reply))

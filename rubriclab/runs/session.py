@@ -104,7 +104,7 @@ class Session(Generic[S]):
 
     def _stop_all(self) -> None:
         for asking in self._askings.values():
-            asking.pace.stop()
+            asking.stop()
 
     def _track(self, task: asyncio.Task[None]) -> None:
         self._tasks.add(task)

@@ -362,18 +362,18 @@ def test_criteria_are_kept_one_row_each(store: Store, scripted: Scripted) -> Non
 
 def test_the_pace_grows_and_is_halved_when_a_server_is_strained() -> None:
     async def go() -> list[int]:
-        pace = asking.Pace(API.model_copy(update={"concurrency": 64}))
+        judge = asking.Asking(API.model_copy(update={"concurrency": 64}), ScriptedJudge())
         limits = []
         for _ in range(30):
-            assert await pace.enter()
-            while pace.active < int(pace.limit):
-                assert await pace.enter()
-            pace.succeeded()
-            pace.leave()
-        limits.append(int(pace.limit))
-        pace.failed(failed("rate_limit"))
-        pace.failed(failed("rate_limit"))  # of the same moment: halved once
-        limits.append(int(pace.limit))
+            assert await judge.enter()
+            while judge.active < int(judge.limit):
+                assert await judge.enter()
+            judge.adapt(Reply("3"))
+            judge.leave()
+        limits.append(int(judge.limit))
+        judge.adapt(failed("rate_limit"))
+        judge.adapt(failed("rate_limit"))  # of the same moment: halved once
+        limits.append(int(judge.limit))
         return limits
 
     # 8, one more for each of 30 answers that found it full: 38; then 19.
@@ -382,12 +382,12 @@ def test_the_pace_grows_and_is_halved_when_a_server_is_strained() -> None:
 
 def test_calls_a_minute_are_kept() -> None:
     async def go() -> bool:
-        pace = asking.Pace(API.model_copy(update={"rpm": 1.0}))
-        assert await pace.enter()
-        second = asyncio.create_task(pace.enter())
+        judge = asking.Asking(API.model_copy(update={"rpm": 1.0}), ScriptedJudge())
+        assert await judge.enter()
+        second = asyncio.create_task(judge.enter())
         await asyncio.sleep(0.05)
         assert not second.done()
-        pace.stop()
+        judge.stop()
         return await second
 
     assert asyncio.run(go()) is False
