@@ -128,6 +128,5 @@ def test_an_early_estimate_has_a_number_and_no_verdict() -> None:
     assert "57\u00a0%" in sentence
     assert "20\u00a0%" in sentence
     assert not re.search(r"\b(Yes|No|Undecided)\b", sentence)
-    assert bars is not None
     assert not any(point.decided or point.has_interval for point in bars.points)
     assert early((0, 0, 0)) == early(()) == ("", None)

@@ -28,10 +28,9 @@ from rubriclab.core.topic import (
 )
 from rubriclab.core.verdict import verdicts
 from rubriclab.model.study import ReadingPart, Smallest
-from tests.tables import balanced_orders, choose, criteria, findings, only, options
+from tests.tables import ORDERS, choose, criteria, findings, only, options
 
 ROOT = Path(__file__).resolve().parents[2]
-ORDERS = balanced_orders(5)
 OF = {"position": 1, "score": 3, "target": "tone", "order": "1 2", "before": "wit"} | dict.fromkeys(
     ("side", "calls", "rating", "rater", "candidate", "protocol", "cut", "task", "class", "outcome", "term", "judges", "item", "families",
      "against", "variant", "label", "dataset"), "x"

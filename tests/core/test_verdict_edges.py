@@ -108,7 +108,6 @@ def test_blocks_of_many_items_have_the_moments_of_all_deals() -> None:
     """An item's squared lean on average over all deals: enumerated for one item, 3! deals, against Hoeffding's formula."""
     table = cells(choices([[0, 2, 1], [0, 1, 1]], [0, 1, 4], B3))
     cards = gates._cards(table)
-    assert cards is not None
     sizes = np.bincount(cards.group)
     seats = gates._seats(np.cumsum(sizes) - sizes, sizes, len(cards.group))
     every = cards.sums(seats, gates._every_deal(seats, sizes)).sum(axis=1)

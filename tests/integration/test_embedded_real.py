@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import subprocess
 import sys
@@ -65,6 +66,14 @@ def calls(items: int = 2) -> list[Call]:
     return made
 
 
+def chances(call: Call, reply: Reply) -> list[float]:
+    """The probability of every label, by position."""
+    sums: Counter[str] = Counter()
+    for token, logprob in reply.top:
+        sums[token.strip()] += math.exp(logprob)
+    return [sums[label] for label in call.ordering.labels]
+
+
 async def ask_all(asked: list[Call], judge: JudgeSettings = JUDGE) -> list[Reply]:
     asker = await open_judge(judge)
     try:
@@ -84,10 +93,7 @@ def test_twenty_calls_give_the_probability_of_every_label() -> None:
     for call, reply in zip(asked, replies, strict=True):
         assert reply.error == ""
         assert reply.model == f"{NAME}@b179c9523d0e"
-        chances: Counter[str] = Counter()
-        for token, logprob in reply.top:
-            chances[token.strip()] += 2.718281828**logprob
-        shares = [chances[label] for label in call.ordering.labels]
+        shares = chances(call, reply)
         assert min(shares) > 0
         assert 0.8 < sum(shares) <= 1.001
         first[max(range(5), key=lambda p: shares[p]) == 0] += 1

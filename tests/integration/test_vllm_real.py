@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,7 @@ from rubriclab.judges.probe import find_servers, models_of
 from rubriclab.judges.probe import test_judge as ask_once
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
-from tests.integration.test_embedded_real import ask_all, calls
+from tests.integration.test_embedded_real import ask_all, calls, chances
 from tests.judges.kit import settings
 
 pytestmark = pytest.mark.integration
@@ -41,15 +40,6 @@ def judge(model: str, **fields: Any) -> JudgeSettings:
 
 def ask(server: JudgeSettings, asked: list[Call]) -> list[Reply]:
     return asyncio.run(ask_all(asked, server))
-
-
-def chances(call: Call, reply: Reply) -> list[float]:
-    """The probability of every label, by position."""
-    sums = dict.fromkeys(call.ordering.labels, 0.0)
-    for token, logprob in reply.top:
-        if token.strip() in sums:
-            sums[token.strip()] += math.exp(logprob)
-    return [sums[label] for label in call.ordering.labels]
 
 
 def test_it_is_known_as_vllm(model: str) -> None:

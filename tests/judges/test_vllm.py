@@ -97,7 +97,6 @@ def test_a_lab_that_is_killed_leaves_no_server_behind(fake_vllm: Path, victim: s
         "print(server.log_file, server._child.pid, flush=True)\ntime.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True) as lab:
-        assert lab.stdout is not None
         log, supervisor = lab.stdout.readline().split()
         assert Path(log).parent == fake_vllm
         child = grandchild(lambda: Path(log).read_text().splitlines())

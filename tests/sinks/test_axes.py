@@ -54,7 +54,6 @@ def test_classes_of_swapped_pairs_are_those_of_the_paper() -> None:
     (arm,) = Judgments(table).arms
     assert winner_classes(arm).tolist() == [0, 1, 2, 1, 2, 0, -1]
     picture = winner_stacks(arm)
-    assert picture is not None
     shares = {stack.name: [part.value for part in stack.points] for stack in picture.series}
     assert shares == {"all": [2 / 6] * 3, "x": [1 / 3] * 3, "y": [1 / 3] * 3}
     bars = draw(picture).data
@@ -101,12 +100,10 @@ def test_answers_in_one_call_have_a_curve_in_points_and_alone_nothing_is_asked()
     assert together.questions[0].sentence.startswith(f"At position 1 answers score 0.67{NBSP}points higher than the")
     assert (alone.questions, alone.advice) == ((), "")
     picture = main_picture(found, facts_of(found)).picture
-    assert picture is not None
     assert picture.kind == "curves"
     assert [round(point.value, 2) for point in picture.series[0].points] == [0.67, -0.33, -0.33]
     assert draw(picture).data[0].error_y.visible is not False
     card = card_of(found.judgments.arms[0], 1)
-    assert card is not None
     assert card.title == "3 answers in one call"
     assert [line.label for line in card.lines] == ["item 1", "item 2", "item 0"]  # the second order
 
@@ -120,8 +117,6 @@ def test_cards_of_a_pair_name_the_candidates_and_the_winner() -> None:
     assert (second.title, second.score) == ("Shown gpt first", "gpt wins")
     assert [line.chosen for line in first.lines] == [True, False]
     tie, unparsed = card_of(arm, 2), card_of(arm, 3)
-    assert tie is not None
-    assert unparsed is not None
     assert (tie.score, unparsed.score) == ("Tie", "No winner read")
 
 

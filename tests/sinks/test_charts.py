@@ -33,7 +33,6 @@ def findings() -> object:
 
 def test_bars_are_orange_only_where_the_band_decides(findings: made.Findings) -> None:
     picture = share_bars(findings, facts_of(findings))
-    assert picture is not None
     outside = set(findings.select("favours_positions")[0].counts["outside"])
     assert [point.decided for point in picture.points] == [p in outside for p in range(3)]
     assert picture.points[0].decided
@@ -49,14 +48,12 @@ def test_bars_are_orange_only_where_the_band_decides(findings: made.Findings) ->
 def test_a_judge_without_bias_has_no_orange_bar() -> None:
     findings = made.findings(made.options_table({"j": made.by_quality}, items=20))
     picture = share_bars(findings, facts_of(findings))
-    assert picture is not None
     assert not any(point.decided for point in picture.points)
 
 
 def test_where_a_share_has_no_interval_no_whisker_stands() -> None:
     findings = made.findings(made.options_table({"j": made.mostly_first}, items=12, prompts=4))
     picture = share_bars(findings, facts_of(findings))
-    assert picture is not None
     assert not picture.points[0].has_interval
     assert draw(picture).data[0].error_y.visible is False
     assert "without intervals" in picture.alt
@@ -64,7 +61,6 @@ def test_where_a_share_has_no_interval_no_whisker_stands() -> None:
 
 def test_cells_are_centred_and_hand_on_what_they_are_about(findings: made.Findings) -> None:
     picture = score_cells(findings, 0)
-    assert picture is not None
     heat, squares = draw(picture).data
     assert heat.hoverinfo == "skip"
     assert squares.marker.opacity == 0
@@ -81,7 +77,6 @@ def test_cells_are_centred_and_hand_on_what_they_are_about(findings: made.Findin
 def test_a_score_that_was_never_given_is_a_dash() -> None:
     findings = made.findings(made.options_table({"j": lambda *_: 2}, items=20))
     picture = score_cells(findings, 0)
-    assert picture is not None
     assert [point.text for point in picture.series[0].points] == ["–"] * 3
     assert "never given" in picture.points[0].hover[1]
 
@@ -89,7 +84,6 @@ def test_a_score_that_was_never_given_is_a_dash() -> None:
 def test_slopes_show_the_number_that_stands_beside_them(findings: made.Findings) -> None:
     facts = facts_of(findings)
     picture = score_slopes(findings, facts)
-    assert picture is not None
     row = findings.select("turn" if facts.by_turn else "line")[0]
     assert picture.mean[1] - picture.mean[0] == pytest.approx(row.value, abs=1e-12)
     assert (picture.difference.low, picture.difference.high) == row.interval
@@ -104,11 +98,9 @@ def test_criteria_cells_and_forest() -> None:
     table = made.criteria_table(lambda text, slot, position: 2 + (text + slot) % 2 if position else 4)
     findings = made.findings(table)
     picture = target_cells(findings, 0)
-    assert picture is not None
     assert [line.name for line in picture.series] == ["Facts", "Length", "Tone"]  # the first criterion on top
     assert dict(draw(picture).data[1].customdata[0])["target"] == "Facts"
     forest = row_forest(findings.select("first_minus_last"), "Points", 0.25, by="target")
-    assert forest is not None
     assert [point.label for point in forest.points] == ["Tone", "Length", "Facts"]
     assert forest.alt.count("95") >= 3
     assert len(draw(forest).data[0].x) == 3
@@ -124,7 +116,6 @@ def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
     findings = made.several(*conditions, rules={"warm": made.mostly_first}, items=40)
     assert levelled_factors(findings) == ["temperature"]  # labels have no order
     picture = level_curves(findings, "within_item_sd", "temperature", "A")
-    assert picture is not None
     assert picture.levels == ("0", "0.25", "1")
     assert picture.at == {"0": 0.0, "0.25": 0.25, "1": 1.0}
     cold, warm = picture.series
@@ -150,7 +141,6 @@ def test_any_measure_has_a_chart_and_an_unknown_one_says_which_there_are(finding
 def test_hostile_labels_are_text() -> None:
     table = made.criteria_table(lambda *_: 3, names=(HOSTILE, "B", "C"))
     picture = target_cells(made.findings(table), 0)
-    assert picture is not None
     figure = draw(picture)
     for trace in figure.data:
         trace.customdata = None  # what a click hands on; no hover or label shows it

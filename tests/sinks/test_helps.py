@@ -12,10 +12,7 @@ from rubriclab.sinks.answer import Answer
 from rubriclab.sinks.facts import facts_of
 from rubriclab.sinks.helps import calls_curve, helps_answer, helps_answers
 from rubriclab.sinks.text import findings_text
-from tests.tables import balanced_orders, choose, comparisons, findings, in_forms, options
-from tests.topics.people_kit import study
-
-ORDERS = balanced_orders(5)
+from tests.tables import ORDERS, choose, comparisons, findings, in_forms, options, study
 
 
 def judged(first: float, items: int = 60, repeats: int = 2) -> JudgmentTable:
@@ -85,7 +82,6 @@ def test_forms_have_a_gate_of_their_own() -> None:
 def test_the_curve_and_the_command_line() -> None:
     found = findings(judged(2.5))
     curve = calls_curve(found, facts_of(found))
-    assert curve is not None
     assert [line.name for line in curve.series] == ["in different orders", "in one order"]
     assert curve.target == 0.9
     assert "judge: Average 32 calls in different orders" in findings_text(found)

@@ -163,7 +163,6 @@ def test_every_number_is_the_rows_own_and_strategies_are_lines_where_asked() -> 
     found = made.several(*two, rules={"j": made.mostly_first})
     row = found.select("line", condition=0)[0]
     cell = paper_table(found, "line").lines[0][1][0]
-    assert cell is not None
     assert cell.row is row
     assert (cell.value, *row.interval) == tuple(paper_table(found, "line").numbers().loc[0, ["value", "low", "high"]])
     table = paper_table(found, "line", by_strategy=True)
@@ -204,7 +203,6 @@ def test_files_of_a_table() -> None:
 def test_one_measure_of_a_run_without_a_number_is_a_dash_with_its_reason() -> None:
     table = paper_table(made.findings(made.options_table({"j": lambda *_: None}, items=3)), "cramers_v")
     cell = table.lines[0][1][0]
-    assert cell is not None
     assert cell.text == f"–{OPEN}"
     assert list(table.numbers()["why"]) == ["No reply could be parsed."]
     assert math.isnan(cell.value)

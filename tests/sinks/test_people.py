@@ -17,8 +17,7 @@ from rubriclab.sinks.facts import facts_of
 from rubriclab.sinks.people import has_people, people_answer, people_answers, reach_forest
 from rubriclab.sinks.text import findings_text
 from rubriclab.store.bundle import read_bundle
-from tests.tables import findings
-from tests.topics.people_kit import study
+from tests.tables import findings, study
 
 
 def found(seed: int, items: int = 60, **how: Any) -> Findings:
@@ -89,7 +88,6 @@ def test_an_unfinished_run_has_numbers_and_no_words_and_one_without_ratings_noth
 def test_the_picture_and_the_terminal_say_the_rows() -> None:
     table = found(6, fixed=4)
     forest = reach_forest(table, facts_of(table))
-    assert forest is not None
     assert [point.label for point in forest.points] == [
         "balanced, 1 call", "balanced, 10 calls", "fixed, 1 call", "fixed, 4 calls", "one person",
     ]  # fmt: skip

@@ -85,7 +85,6 @@ def test_cards_show_the_list_as_it_was_and_what_was_chosen() -> None:
 def test_cards_of_criteria_hold_every_score() -> None:
     (arm,) = made.findings(made.criteria_table(lambda *where: 1 + where[2], items=2)).judgments.arms
     card = card_of(arm, 0)
-    assert card is not None
     assert card.title == "Listed Tone | Length | Facts"
     assert [line.text for line in card.lines] == ["1", "2", "3"]
     assert card.score == "Mean 2.00"

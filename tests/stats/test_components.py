@@ -81,7 +81,6 @@ def test_orders_of_their_own_are_a_part_of_single_items() -> None:
     order = rng.permutation(2000)
     score = rng.normal(size=400)[item] + 0.5 * rng.normal(size=2000)
     found = components(item, order, score, np.arange(400), np.zeros(400, np.int64))
-    assert found is not None
     assert found.variances[0, [0, 2]] == pytest.approx([1.0, 0.25], abs=0.12)
     assert np.isnan(found.variances[0, [1, 3]]).all()
 

@@ -24,7 +24,6 @@ def calls(scores: np.ndarray) -> tuple[np.ndarray, ...]:
 def contrast(scores: np.ndarray, direction: np.ndarray) -> float:
     item, order, value, *_ = calls(scores)
     made = stat.within_texts(stat.order_cells(item, order, value, 10), direction, len(scores), 4.0)
-    assert made is not None
     return float(made.top.sum() / made.bottom.sum())
 
 

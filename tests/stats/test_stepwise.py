@@ -30,7 +30,6 @@ def test_two_groups_by_hand() -> None:
     """0 0 1 1 | 2 2 3 3: means 1/2 and 5/2, RSS 8 x 1/4 = 2, k = 2; without the group: mean 3/2, RSS 2 x (9 + 1) / 4 x 2 = 10."""
     y, group = np.array([0.0, 0, 1, 1, 2, 2, 3, 3]), np.array([0] * 4 + [1] * 4)
     made = stepwise(y, {"group": group})
-    assert made.chosen is not None
     assert (made.n, made.chosen.k, made.chosen.rss) == (8, 2, pytest.approx(2.0))
     assert made.chosen.aic == pytest.approx(8 * np.log(2 / 8) + 4)
     assert made.without["group"] == (1, pytest.approx(10.0), pytest.approx(8 * np.log(10 / 8) + 2))
@@ -40,7 +39,6 @@ def test_planted_variables_stay_and_noise_goes() -> None:
     y, variables = data()
     made = stepwise(y, variables)
     assert (set(made.without), set(made.dropped)) == ({"judge", "gap"}, {"length", "task"})
-    assert made.chosen is not None
     assert made.chosen.k - made.without["judge"].k == 3
     # The same by solving the normal equations.
     design = np.column_stack([np.ones(240), variables["gap"], np.eye(4)[variables["judge"]][:, 1:]])

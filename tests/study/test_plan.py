@@ -148,7 +148,6 @@ def test_labels_stand_for_scores() -> None:
     assert "Score A: good\nScore C: bad\nScore B: fair" in call.messages[0]["content"]
     (outcome,) = made.parse(call, Reply("B", top=(("B", -0.1), ("A", -3.0))))
     assert (outcome.score, outcome.position, outcome.status) == (2.0, 3, Status.OK)
-    assert outcome.p is not None
     assert outcome.expected == pytest.approx(3 * outcome.p[0] + 2 * outcome.p[2])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rubriclab.model.judgment import Status
-from tests.tables import NAMES, balanced_orders, choose, criteria, findings, only, options, responses
+from tests.tables import NAMES, ORDERS, balanced_orders, choose, criteria, findings, only, options, responses
 
 BALANCED = balanced_orders(3) - 1
 WILLIAMS = np.array([[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]])
@@ -96,7 +96,6 @@ def test_carryover_by_planted_effect_and_by_unit() -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- cautions
-ORDERS = balanced_orders(5)
 PLAIN = choose(rng(0), 20, ORDERS, repeats=2)
 
 

@@ -10,10 +10,9 @@ from rubriclab.core.judgments import Judgments
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.topics.directions import difference
 from rubriclab.topics.position import scores_by_position
-from tests.tables import balanced_orders, choose, findings, on_two_sets, only, options
+from tests.tables import ORDERS, balanced_orders, choose, findings, on_two_sets, only, options
 
 TWO = np.array([[1, 2], [2, 1]])
-ORDERS = balanced_orders(5)
 rng = np.random.default_rng
 
 

@@ -13,8 +13,7 @@ from rubriclab.core.topic import TOPICS
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart
 from rubriclab.topics.alt_test import CONSTANT, MEAN, SINGLE
-from tests.tables import criteria, findings, options
-from tests.topics.people_kit import ORDERS, row_of, rows_of, study
+from tests.tables import ORDERS, criteria, findings, options, row_of, rows_of, study
 
 PEOPLE = ("people", "agreement", "alt_test", "corrected_means")
 rng = np.random.default_rng

@@ -13,6 +13,7 @@ import pytest
 from rubriclab.core.topic import CAUTIONS, MEASURES, REASONS, Findings, Row
 from rubriclab.model.judgment import JudgmentTable, Status
 from tests.tables import (
+    ORDERS,
     balanced_orders,
     choose,
     comparisons,
@@ -22,11 +23,11 @@ from tests.tables import (
     on_two_sets,
     options,
     responses,
-)
-from tests.topics.people_kit import study
+    study,
+)  # fmt: skip
 
 rng = np.random.default_rng
-ORDERS, THREE = balanced_orders(5), balanced_orders(3)
+THREE = balanced_orders(3)
 BOTH = [[0, 1], [1, 0]]
 WILLIAMS = np.array([[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]])
 

@@ -12,10 +12,8 @@ from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import TOPICS, Row
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.topics.protocols import AVERAGE, BEST, BEYOND, CORRECTED, FORMS, SHRUNK
-from tests.tables import balanced_orders, choose, criteria, findings, in_forms, options
-from tests.topics.people_kit import study
+from tests.tables import ORDERS, balanced_orders, choose, criteria, findings, in_forms, options, study
 
-ORDERS = balanced_orders(5)
 rng = np.random.default_rng
 
 

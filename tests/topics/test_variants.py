@@ -13,9 +13,8 @@ from rubriclab.core.judgments import Judgments
 from rubriclab.core.variants import by_holm, form_gate, forms, side_by_side
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import Smallest
-from tests.tables import balanced_orders, choices, choose, comparisons, findings, in_forms, only, options
+from tests.tables import ORDERS, choices, choose, comparisons, findings, in_forms, only, options
 
-ORDERS = balanced_orders(5)
 ONE = ORDERS[:1]
 LETTERS = "ids = letters"
 SMALLEST = Smallest()
@@ -30,7 +29,6 @@ def two(default: Any, letters: Any, orders: Any = ONE, **more: Any) -> JudgmentT
 def gate_of(table: JudgmentTable):
     (form,) = forms(Judgments(table).arms)
     made = side_by_side(form)
-    assert made is not None
     return form_gate(*made)
 
 

@@ -1,7 +1,8 @@
-"""docs/adding.md is followed to the letter in a copy of the package: a number is one new file and its entries."""
+"""What docs/papers.md and docs/adding.md say: every row is there once and has its test; the worked example is followed."""
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -10,7 +11,38 @@ import subprocess
 import sys
 from pathlib import Path
 
+import rubriclab.topics  # noqa: F401 - registers the topics
+from rubriclab.core.topic import MEASURES, TOPICS
+
 ROOT = Path(__file__).resolve().parents[1]
+LINES = [
+    [cell.strip() for cell in line.strip("| ").split(" | ")]
+    for line in (ROOT / "docs" / "papers.md").read_text("utf-8").splitlines()
+    if re.match(r"\| \d+ \|", line)
+]
+
+
+def test_all_rows_stand_there_once() -> None:
+    assert [int(line[0]) for line in LINES] == list(range(1, 76))
+
+
+def test_measures_and_topics_are_the_codes_own() -> None:
+    text = "\n".join(" | ".join(line) for line in LINES)
+    measures = {name for line in LINES if len(line) > 5 for name in re.findall(r"`(\w+)`", line[5])}
+    measures |= set(re.findall(r"--table (\w+)", text)) - {"MEASURE"}
+    assert measures <= set(MEASURES), sorted(measures - set(MEASURES))
+    assert set(re.findall(r"--topic (\w+)", text)) <= set(TOPICS)
+
+
+def test_every_row_has_a_test_that_names_it() -> None:
+    named: set[int] = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.papers":
+                named |= {int(ast.literal_eval(number)) for number in node.args}
+    assert named == set(range(1, 76)), f"no test names {sorted(set(range(1, 76)) - named)}"
+
+
 STEP = re.compile(r"```\w+\n# (new file|at the end of) (\S+)\n(.*?)```", re.DOTALL)
 
 
