@@ -14,6 +14,7 @@ from rubriclab.core.arm import Arm
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import QUESTIONS as QUESTION_OF
 from rubriclab.core.topic import Findings, Row
+from rubriclab.core.variants import Form, forms
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.judgment import Condition, level_text, variant_text
 from rubriclab.sinks.text import SENTENCES, order_title
@@ -273,46 +274,32 @@ def facts_by_name(findings: Findings, judge: str, dataset: str) -> dict[str, Fac
 
 def variants_of(findings: Findings, condition: int) -> list[Facts]:
     """What may be said of each variant of a condition's judge and data set, held against the default."""
-    own = findings.conditions[condition]
-    forms: dict[str, dict[str, Row]] = {}
-    for row in findings.rows:
-        asked = findings.conditions[row.condition]
-        if row.topic == "verdict" and "variant" in row.of and (asked.judge, asked.dataset) == (own.judge, own.dataset):
-            forms.setdefault(str(row.of["variant"]), {})[row.measure] = row
-    return [_variant(findings, form, rows) for form, rows in forms.items()]
+    own, arms = findings.conditions[condition], findings.judgments.arms
+    mine = [arm for arm in arms if (arm.condition.judge, arm.condition.dataset) == (own.judge, own.dataset)]
+    return [_variant(findings, form) for form in forms(mine) if not form.strategy]
 
 
-def _variant(findings: Findings, form: str, rows: Mapping[str, Row]) -> Facts:
-    """The facts of one variant from its verdict rows; it is held against the default in its own strategy, else the first."""
-    code, conditions = next(iter(rows.values())).condition, findings.conditions
-    own = conditions[code]
-    others = [
-        k
-        for k, asked in enumerate(conditions)
-        if (asked.judge, asked.dataset) == (own.judge, own.dataset) and k != code
-    ]
-    default = min(
-        others,
-        key=lambda k: (
-            conditions[k].variant_key != conditions[others[0]].variant_key,
-            conditions[k].strategy != own.strategy,
-        ),
-    )
-    factor, base = form.partition(" = ")[0], conditions[default]
-    against = f"{factor} = {level_text(base.variant[factor])}" if factor in base.variant else base.strategy
-    shift = next((row.value for row in findings.select("variant_shift", condition=code, variant=form)), math.nan)
-    dataset = [own.dataset] * (len({asked.dataset for asked in conditions}) > 1)
+def _variant(findings: Findings, form: Form) -> Facts:
+    """The facts of one variant from its verdict rows, which stand in one of its conditions."""
+    default_of = {arm.code: base for base, arm in zip(form.base, form.arms, strict=True)}
+    verdicts = findings.select(topic="verdict", variant=form.name)
+    rows = {row.measure: row for row in verdicts if row.condition in default_of}
+    code = next(iter(rows.values())).condition
+    default, factor = default_of[code].condition, form.name.partition(" = ")[0]
+    against = f"{factor} = {level_text(default.variant[factor])}" if factor in default.variant else default.strategy
+    dataset = [default.dataset] * (len({asked.dataset for asked in findings.conditions}) > 1)
+    shifts = findings.select("variant_shift", condition=code, variant=form.name)
     return replace(
         facts_of(findings, code),
         condition=code,
         units=next((int(row.counts["units"]) for row in rows.values() if "units" in row.counts), 0),
         typical=math.nan,
         gap=None,
-        about=" · ".join([*dataset, f"{form} against {against}"]),
-        variant=form,
+        about=" · ".join([*dataset, f"{form.name} against {against}"]),
+        variant=form.name,
         default=against,
-        default_condition=default,
-        shift=shift,
+        default_condition=default_of[code].code,
+        shift=shifts[0].value if shifts else math.nan,
         **_judged(rows),
     )
 
@@ -332,18 +319,17 @@ def _shares(
     every position: a share is then also that of its score.
     """
     n = arm.positions
-    leans = tuple(map(float, counts.get("leans", ())))
+    shares, expected, leans = (tuple(map(float, counts.get(key, ()))) for key in ("shares", "expected", "leans"))
     if arm.condition.reorder in IN_POINTS:
-        if not leans:
-            shifts = [row for row in rows if row.measure == "position_shift" and np.isfinite(row.value)]
-            by_position = [[row.value for row in shifts if row.of["position"] == p + 1] for p in range(n)]
-            leans = tuple(float(np.mean(values)) for values in by_position) if all(by_position) else ()
+        shifts = [row for row in rows if row.measure == "position_shift" and np.isfinite(row.value)]
+        by_position = [[row.value for row in shifts if row.of["position"] == p + 1] for p in range(n)]
+        if not leans and all(by_position):
+            leans = tuple(float(np.mean(values)) for values in by_position)
         return leans, (0.0,) * len(leans), leans
-    own = [row for row in rows if row.measure == "position_share" and row.condition == arm.code]
-    shares = tuple(row.value for row in own) or tuple(map(float, counts.get("shares", ())))
+    own = [row.value for row in rows if row.measure == "position_share" and row.condition == arm.code]
+    shares = tuple(own) or shares
     if len(leans) != len(shares):
         leans = tuple(share - 1 / n for share in shares)
-    expected = tuple(map(float, counts.get("expected", ())))
     if len(expected) != len(shares):
         expected = (1 / n if is_full(arm.shown) else math.nan,) * len(shares)
     return shares, expected, leans
