@@ -17,7 +17,7 @@ BUDGETS = {
     "stats": 2_300,
     "core": 2_350,
     "topics": 2_680,
-    "sinks": 2_730,
+    "sinks": 2_700,
     "study": 2_320,
     "judges": 2_240,
     "runs": 1_400,

@@ -248,14 +248,37 @@ def _way(value: float, up: str, down: str, unknown: str) -> str:
 
 def _question(facts: Facts, question: str, row: Row) -> Question:
     numbers = _numbers(facts, question)
-    choose = {"positions": _about_positions, "mean": _about_mean, "single": _about_single}[question]
     if row.verdict == UNDECIDED:
         sentence = _undecided(facts, question, numbers)
-    elif row.verdict == EQUIVALENT and row.counts.get("above_zero"):
-        sentence = _say(facts, f"{question}_small", **numbers)
     else:
-        sentence = choose(facts, row, numbers)
+        known = f"; typical change of one score: {number(facts.typical)}{NBSP}points"
+        scale = {"first": f"{facts.scores[0]:g}", "last": f"{facts.scores[-1]:g}"} if facts.scores else {}
+        fields = scale | {
+            "noise": "beyond noise" if facts.repeated else "noise included",
+            "seen": "" if row.value < row.interval[0] else f"{numbers['value']}, ",
+            "rests": count(facts.units, "group") if facts.too_few else "this design",
+            "Noun": _say(facts, "noun").capitalize(),
+            "typical": known if math.isfinite(facts.typical) else "",
+        }
+        sentence = _say(facts, f"{question}_{_decided(facts, question, row)}", facts.named, **numbers, **fields)
     return Question(BADGES[row.verdict], TITLES[facts.kind][question], sentence, row.verdict)
+
+
+def _decided(facts: Facts, question: str, row: Row) -> str:
+    """Which sentence says the answer to a question that has one."""
+    if row.verdict == EQUIVALENT:
+        return "small" if row.counts.get("above_zero") else "equivalent"
+    if question == "positions":
+        if facts.lead is None or (facts.lead != facts.largest and facts.reorder != "pairs"):
+            return "furthest"
+        return _way(facts.leans[facts.lead], "up", "down", "")
+    if question == "mean":
+        by_turn = facts.by_turn and facts.kind == "options"
+        moved = facts.shift if facts.variant else facts.turn if facts.by_turn else facts.line
+        return ("turn_" if by_turn else "") + _way(moved, "up", "down", "away" if facts.variant else "down")
+    if not math.isfinite(row.interval[1]):
+        return "uncounted"
+    return "noise" if not facts.repeated else "few" if row.value < 0.005 else "effect"
 
 
 def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
@@ -271,40 +294,6 @@ def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
         return _say(facts, "few_groups") if few else REASONS.get(why) or _say(facts, "no_interval")
     noise = ", noise included" if question == "single" and not facts.repeated else ""
     return _say(facts, "undecided", noise=noise, **numbers)
-
-
-def _about_positions(facts: Facts, row: Row, numbers: dict[str, str]) -> str:
-    lead = facts.lead
-    if row.verdict == EQUIVALENT:
-        return _say(facts, "positions_equivalent", **numbers)
-    if lead is None or (lead != facts.largest and facts.reorder != "pairs"):
-        return _say(facts, "positions_furthest", **numbers)
-    return _say(facts, f"positions_{'up' if facts.leans[lead] > 0 else 'down'}", facts.named, **numbers)
-
-
-def _about_mean(facts: Facts, row: Row, numbers: dict[str, str]) -> str:
-    scale = {"first": f"{facts.scores[0]:g}", "last": f"{facts.scores[-1]:g}"} if facts.scores else {}
-    by_turn = facts.by_turn and facts.kind == "options"
-    moved = facts.shift if facts.variant else facts.turn if facts.by_turn else facts.line
-    key = "equivalent" if row.verdict == EQUIVALENT else _way(moved, "up", "down", "away" if facts.variant else "down")
-    return _say(facts, f"{'turn' if by_turn and key != 'equivalent' else 'mean'}_{key}", **numbers, **scale)
-
-
-def _about_single(facts: Facts, row: Row, numbers: dict[str, str]) -> str:
-    noun = _say(facts, "noun").capitalize()
-    if row.verdict == EQUIVALENT:
-        noise = "beyond noise" if facts.repeated else "noise included"
-        seen = "" if row.value < row.interval[0] else f"{numbers['value']}, "
-        return _say(facts, "single_equivalent", noise=noise, seen=seen, **numbers)
-    if not numbers["upper"]:
-        return _say(facts, "single_uncounted", rests=count(facts.units, "group") if facts.too_few else "this design")
-    if not facts.repeated:
-        return _say(facts, "single_noise", Noun=noun, **numbers)
-    if row.value * 100 < 0.5:
-        return _say(facts, "single_few", Noun=noun, **numbers)
-    known = math.isfinite(facts.typical)
-    typical = f"; typical change of one score: {number(facts.typical)}{NBSP}points" if known else ""
-    return _say(facts, "single_effect", typical=typical, **numbers)
 
 
 # ---------------------------------------------------------------- what to do
