@@ -129,22 +129,18 @@ def prometheus(tables: Sequence[Table], gold: Sequence[str]) -> Made:
         parts = _prompt_parts(record["instruction"])
         if parts is None:
             raise table.fault(row, "instruction", "no prompt with an answer and a rubric in it.")
-        marks = list(SCORE.finditer(parts["rubric"]))
-        ends = [mark.start() for mark in marks[1:]] + [len(parts["rubric"])]
-        options = tuple(
-            Option(int(mark.group(1)), parts["rubric"][mark.end() : end].strip())
-            for mark, end in zip(marks, ends, strict=True)
-        )
-        aspect = parts["rubric"][: marks[0].start() if marks else 0].strip().removeprefix("[").removesuffix("]").strip()
+        aspect, *listed_scores = SCORE.split(parts["rubric"])
+        aspect = aspect.strip().removeprefix("[").removesuffix("]").strip()
+        scores = zip(listed_scores[::2], listed_scores[1::2], strict=True)
+        options = tuple(Option(int(score), text.strip()) for score, text in scores)
         if (aspect, options) not in criteria:
             short = shorten(aspect, MAX_NAME)
             same = sum(look_alike(shorten(other, MAX_NAME)) == look_alike(short) for other, _ in criteria)
             criteria[aspect, options] = Criterion(f"{short} ({same + 1})" if same else short, options, aspect)
-        given = {
-            f"{column} {k}": rating(table, row, column, value)
-            for column in gold
-            for k, value in enumerate(listed(table, row, column, record[column]) if record[column][:1] == "[" else [record[column]], 1)
-        }  # fmt: skip
+        given = {}
+        for column in gold:
+            values = listed(table, row, column, record[column]) if record[column][:1] == "[" else [record[column]]
+            given |= {f"{column} {k}": rating(table, row, column, value) for k, value in enumerate(values, 1)}
         items.append(
             Item(
                 f"{record['idx']}:{record[SYSTEMS]}", parts["response"], parts["instruction"], parts.get("reference", ""),
@@ -175,16 +171,13 @@ def _prompt_parts(text: str) -> dict[str, str] | None:
     """A prompt at its headings: an answer may hold some, so the first two are taken first, the last ones last."""
     spans = {}
     for name, pattern in HEADINGS.items():
-        matches = list(re.finditer(pattern, text, re.M))
-        if matches:
+        if matches := list(re.finditer(pattern, text, re.M)):
             spans[name] = matches[0] if name in ("instruction", "response") else matches[-1]
-    ordered = sorted(spans.items(), key=lambda span: span[1].start())
-    if not {"instruction", "response", "rubric"} <= {*spans} or [name for name, _ in ordered] != [
-        name for name in HEADINGS if name in spans
-    ]:
+    starts = [span.start() for span in spans.values()]
+    if not {"instruction", "response", "rubric"} <= {*spans} or starts != sorted(starts):
         return None
-    ends = [span.start() for _, span in ordered[1:]] + [len(text)]
-    return {name: text[span.end() : end].strip() for (name, span), end in zip(ordered, ends, strict=True)}
+    ends = [*starts[1:], len(text)]
+    return {name: text[span.end() : end].strip() for (name, span), end in zip(spans.items(), ends, strict=True)}
 
 
 def topical_chat(tables: Sequence[Table], _gold: Sequence[str]) -> Made:

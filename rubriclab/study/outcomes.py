@@ -99,17 +99,6 @@ def choice_outcomes(call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ..
     return (Outcome(call.items[0], 0, Status.OK, None, position, mass=mass, p=shares),)
 
 
-def failure_of(reply: Reply) -> Status | None:
-    """The status of a reply that is not parsed at all; None for one that is."""
-    if reply.error:
-        return Status.ERROR
-    if reply.finish in REFUSALS:
-        return Status.REFUSED
-    if reply.finish == "length":
-        return Status.TRUNCATED  # whatever it says: "1" may have become 10
-    return None
-
-
 def _without_score(reply: Reply) -> Status:
     return Status.REFUSED if looks_refused(reply.text) else Status.UNPARSED
 
@@ -121,12 +110,15 @@ def _said(call: Call, reply: Reply, last: str) -> tuple[Status | None, str]:
     embedded model goes on and on: “The score is 5, and” is an answer, “The score is 5” and “The score is 4.” may have
     become 50 and 4.5.
     """
-    status = failure_of(reply)
-    if status is None:
+    if reply.error:
+        return Status.ERROR, ""
+    if reply.finish in REFUSALS:
+        return Status.REFUSED, ""
+    if reply.finish != "length":
         return None, reply.text
-    if status != Status.TRUNCATED or call.messages[-1]["role"] != "assistant":
-        return status, ""
-    return status, re.sub(last, "", reply.text[-READ:]).rstrip(" ")
+    begun = call.messages[-1]["role"] == "assistant"
+    # Whatever another one says: “1” may have become 10.
+    return Status.TRUNCATED, re.sub(last, "", reply.text[-READ:]).rstrip(" ") if begun else ""
 
 
 # ---------------------------------------------------------------- probabilities
@@ -167,9 +159,7 @@ def label_probabilities(
         elif piece:
             pieces.add(piece)
     total = sum(mass)
-    if total <= 0.0:
-        return None, 0.0
-    if _ambiguous(names, seen, pieces):
+    if total <= 0.0 or _ambiguous(names, seen, pieces):
         return None, min(total, 1.0)
     return tuple(part / total for part in mass), min(total, 1.0)
 
