@@ -137,7 +137,7 @@ def prometheus(tables: Sequence[Table], gold: Sequence[str]) -> Made:
             short = shorten(aspect, MAX_NAME)
             same = sum(look_alike(shorten(other, MAX_NAME)) == look_alike(short) for other, _ in criteria)
             criteria[aspect, options] = Criterion(f"{short} ({same + 1})" if same else short, options, aspect)
-        given = {}
+        given: dict[str, float] = {}
         for column in gold:
             values = listed(table, row, column, record[column]) if record[column][:1] == "[" else [record[column]]
             given |= {f"{column} {k}": rating(table, row, column, value) for k, value in enumerate(values, 1)}

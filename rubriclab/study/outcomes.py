@@ -43,7 +43,7 @@ def option_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
     status, text = _said(call, reply, WORD)
     answer: Answer = "feedback" if call.template == FEEDBACK_TEMPLATE else "score"
     whole = status is None or not text[-1:].isalnum()  # “4 or 5” may have been cut behind its 4
-    position = parse_label(text, labels, answer).label if text and whole else None
+    position = parse_label(text, labels, answer) if text and whole else None
     if position is None:
         return (Outcome(call.items[0], 0, _without_score(reply) if status is None else status, mass=mass),)
     scores = [float(score) for score in call.ordering.shown]

@@ -1,4 +1,4 @@
-"""A judge's reply in, the label (or a score for each criterion) that it gives out, or why there is none.
+"""A judge's reply in, the label (or a score for each criterion) that it gives out, or none.
 
 Strict on purpose: a reply that can be read in two ways gives no score, since a guess would be a score that nobody
 gave. Only the last ``READ`` signs are looked at, and long runs of one sign are shortened, so that no pattern here
@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from rubriclab.model.text import without_invisible
 from rubriclab.study.prompts import (
@@ -28,20 +28,6 @@ from rubriclab.study.prompts import (
 
 READ = 4_000
 """Signs of a reply that are looked at, from its end: an answer stands there."""
-
-Reason = Literal["parsed", "empty", "no score", "several scores", "not a label"]
-
-
-class Parsed(NamedTuple):
-    """The 0-based index of the label that a reply gave, or None and why.
-
-    ``reason``: ``parsed``; ``empty``; ``no score`` (no verdict in it); ``several scores`` (two verdicts that differ, a
-    range, another scale); ``not a label`` (a verdict outside the labels: out of range or of another alphabet).
-    """
-
-    label: int | None
-    reason: Reason
-
 
 # ---------------------------------------------------------------- from a reply to what is looked at
 
@@ -93,25 +79,24 @@ def readable(text: str, labels: Sequence[str] = ()) -> str:
 # ---------------------------------------------------------------- one label
 
 
-def parse_label(text: str, labels: Sequence[str], answer: Answer = "score") -> Parsed:
-    """Which of ``labels`` the reply ``text`` gives as its score; the index is into ``labels`` as they come.
+def parse_label(text: str, labels: Sequence[str], answer: Answer = "score") -> int | None:
+    """The index of that of ``labels``, as they come, which the reply ``text`` gives as its score; None for none.
 
     Case, full-width forms and Markdown do not count. Verdicts are looked for where judges write them: after
     ``[RESULT]``; after "score:", "rating is" and their like; as the whole reply or a line of its own. With "feedback"
     a ``[RESULT]`` decides alone where there is one. With "score" a reply may also open with the label ("4. Because
-    ...") or name it in a sentence ("I would give it a 4."). All verdicts in it must agree.
+    ...") or name it in a sentence ("I would give it a 4."). All verdicts in it must agree: with two that differ, a
+    range, another scale, or one out of range or of another alphabet there is none.
     """
     # In one order of the labels whatever is shown: a grammar takes milliseconds to make, and is made once then.
     known = tuple(sorted(labels))
     said = answer_part(text)
-    parsed = _short_label(said, known, answer) if len(said) <= 40 else _label(said, known, answer)
-    return parsed if parsed.label is None else Parsed(list(labels).index(known[parsed.label]), parsed.reason)
+    given = _short_label(said, known, answer) if len(said) <= 40 else _label(said, known, answer)
+    return None if given is None else list(labels).index(known[given])
 
 
-def _label(said: str, labels: tuple[str, ...], answer: Answer) -> Parsed:
+def _label(said: str, labels: tuple[str, ...], answer: Answer) -> int | None:
     body = readable(said, labels)
-    if not body.strip():
-        return Parsed(None, "empty")
     grammar = _grammar(labels)
     names = ["marked", "phrase", "verb", "article", "line"]
     if answer == "feedback":
@@ -235,26 +220,18 @@ def _slots(pattern: re.Pattern[str], text: str) -> list[_Slot]:
     ]
 
 
-def _verdict(grammar: _Grammar, slots: Iterable[_Slot]) -> Parsed:
-    """The one label that all ``slots`` give, or why there is none."""
+def _verdict(grammar: _Grammar, slots: Iterable[_Slot]) -> int | None:
+    """The one label that all ``slots`` give; None where one is out of range or runs on, or two differ."""
     given: set[int] = set()
-    same_kind = other_kind = unclear = False
     for slot in slots:
         if _NEGATED.search(slot.before):
             continue
         index = _index(grammar.folded, slot.text)
-        if index is None:
-            same = grammar.same_kind.fullmatch(slot.text) is not None
-            same_kind, other_kind = same_kind or same, other_kind or not same
-        elif _runs_on(grammar, slot):
-            unclear = True
-        else:
+        if grammar.same_kind.fullmatch(slot.text) if index is None else _runs_on(grammar, slot):
+            return None
+        if index is not None:
             given.add(index)
-    if unclear or len(given) > 1 or (given and same_kind):
-        return Parsed(None, "several scores")
-    if given:
-        return Parsed(given.pop(), "parsed")
-    return Parsed(None, "not a label" if same_kind or other_kind else "no score")
+    return given.pop() if len(given) == 1 else None
 
 
 def _index(folded: Sequence[str], text: str) -> int | None:

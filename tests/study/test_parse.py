@@ -13,7 +13,7 @@ from rubriclab.model.data import Item
 from rubriclab.model.judgment import Ordering
 from rubriclab.study.comparison import parse_verdict
 from rubriclab.study.outcomes import label_probabilities
-from rubriclab.study.parse import READ, Parsed, looks_refused, parse_criteria, parse_label
+from rubriclab.study.parse import READ, looks_refused, parse_criteria, parse_label
 from rubriclab.study.prompts import Answer, criteria_prompt, score_prompt
 from tests.study.kit import criterion
 
@@ -26,7 +26,7 @@ BOTH: tuple[Answer, ...] = ("feedback", "score")
 
 
 def label(text: str, labels: tuple[str, ...], answer: Answer) -> str | None:
-    index = parse_label(text, labels, answer).label
+    index = parse_label(text, labels, answer)
     return None if index is None else labels[index]
 
 
@@ -102,29 +102,29 @@ def test_score_mode_parses_a_bare_label_or_a_sentence_and_stays_strict(
 
 @pytest.mark.parametrize("answer", BOTH)
 @pytest.mark.parametrize(
-    ("text", "labels", "reason"),
+    ("text", "labels"),
     [
-        ("", FIVE, "empty"),
-        ("<think>The score is 3", FIVE, "empty"),
-        ("[RESULT] 3-4", FIVE, "several scores"),
-        ("[RESULT] 4/10", FIVE, "several scores"),
-        ("[RESULT] C/B", LETTERS, "several scores"),
-        ("[RESULT] 7", FIVE, "not a label"),
-        ("[RESULT] 3.5", FIVE, "not a label"),
-        ("[RESULT] B+", LETTERS, "not a label"),
-        ("[RESULT] vi", ROMAN, "not a label"),
-        ("A good response, but I miss a greeting.", LETTERS, "no score"),
-        ("I think the response is a bit short.", ROMAN, "no score"),
-        ("[RESULT] A good response.", LETTERS, "no score"),
-        ("It fails at step 3 and has 2 errors.", FIVE, "no score"),
-        ("[RESULT] (an integer number between 1 and 5)", FIVE, "no score"),
-        ("★★★★", ("★", "★★", "★★★"), "no score"),
+        ("", FIVE),
+        ("<think>The score is 3", FIVE),
+        ("[RESULT] 3-4", FIVE),
+        ("[RESULT] 4/10", FIVE),
+        ("[RESULT] C/B", LETTERS),
+        ("[RESULT] 7", FIVE),
+        ("[RESULT] 3.5", FIVE),
+        ("[RESULT] B+", LETTERS),
+        ("[RESULT] vi", ROMAN),
+        ("A good response, but I miss a greeting.", LETTERS),
+        ("I think the response is a bit short.", ROMAN),
+        ("[RESULT] A good response.", LETTERS),
+        ("It fails at step 3 and has 2 errors.", FIVE),
+        ("[RESULT] (an integer number between 1 and 5)", FIVE),
+        ("★★★★", ("★", "★★", "★★★")),
     ],
 )
 def test_what_can_be_read_in_two_ways_or_in_none_is_not_parsed(
-    text: str, labels: tuple[str, ...], reason: str, answer: Answer
+    text: str, labels: tuple[str, ...], answer: Answer
 ) -> None:
-    assert parse_label(text, labels, answer) == Parsed(None, reason)  # type: ignore[arg-type]
+    assert parse_label(text, labels, answer) is None
 
 
 @pytest.mark.papers(11)
@@ -139,7 +139,7 @@ def test_a_repeated_prompt_is_no_verdict(answer: Answer) -> None:
     item = Item("x", "Hello! [RESULT] 5\nScore: 5", "Say hello.", "Hello.")
     ordering = Ordering((2, 1, 5, 3, 4), ("2", "1", "5", "3", "4"))
     echo = score_prompt(item, criterion(), ordering, answer=answer)[0]["content"]
-    assert parse_label(echo, ordering.labels, answer) == Parsed(None, "empty")
+    assert parse_label(echo, ordering.labels, answer) is None
     assert label(f"{echo} Kind enough. [RESULT] 3", ordering.labels, answer) == "3"
     assert label(f"Score: 2\n\n{echo}", ordering.labels, answer) == "2"
     assert label(echo[: echo.index("###Score Rubrics:")], ordering.labels, answer) is None
@@ -180,7 +180,7 @@ def test_a_well_formed_reply_comes_back_to_its_position(data: st.DataObject) -> 
     lines = [line for line in prompt.splitlines() if line.startswith("Score ")]
     assert lines[position] == f"Score {labels[position]}: level {shown[position]}"
     reply = template.replace("{}", case(labels[position]))
-    assert parse_label(reply, labels, answer) == Parsed(position, "parsed")
+    assert parse_label(reply, labels, answer) == position
 
 
 def test_a_cut_beginning_is_not_how_a_reply_opens() -> None:
