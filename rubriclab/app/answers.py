@@ -13,7 +13,7 @@ from rubriclab.app.charts import chart
 from rubriclab.app.frame import fold, labelled, safe
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.sinks.answer import Answer
-from rubriclab.sinks.facts import EFFECT, EQUIVALENT, Facts
+from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, Facts
 from rubriclab.sinks.helps import calls_curve, helps_answer
 from rubriclab.sinks.people import GOOD, POOR, intended_levels, people_answer, reach_forest
 from rubriclab.sinks.pictures import Shown, generic
@@ -32,6 +32,7 @@ PEOPLE = {
     "Human by judge": ("confusion",),
     "Limits of agreement": ("limit_low", "limit_high", "mean_difference"),
     "Corrected means": ("corrected_means",),
+    "Order by order": ("accuracy", "gold_accuracy", "accuracy_all_orders"),
 }
 HELPS = {
     "r against the number of orders": ("budget_pearson",),
@@ -97,16 +98,14 @@ def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) ->
 
 def with_people(findings: Findings, facts: Facts) -> None:
     """The tab With people: how the judge compares with another person, and every number about it."""
-    intended = intended_levels(findings, facts.condition)
-    alone = intended or not findings.select("people_pearson", condition=facts.condition)
+    whom = "the intended levels" if intended_levels(findings, facts.condition) else "people"
+    alone = whom != "people" or not findings.select("people_pearson", condition=facts.condition)
+    title = f"Agreement with {whom} (r)" + ("" if alone else ", beside what people reach")
     person = "" if alone else " One person: r of a rater with the mean of the others."
-    title = (
-        "with the intended levels (r)"
-        if intended
-        else "with people (r)" + ("" if alone else ", beside what people reach")
-    )
     note = f"Lines: {ci()}.{person} More calls raise r."
-    shown = Shown(f"Agreement {title}", reach_forest(findings, facts), note)
+    if facts.reorder in CHOICES:
+        title, note = "How often the better answer is chosen", f"Lines: {ci()}. Position: where it stood."
+    shown = Shown(title, reach_forest(findings, facts), note)
     beside(people_answer(findings, facts), "people", shown, f"reach-{facts.condition}")
     _folds(findings, findings.select(condition=facts.condition), PEOPLE)
 

@@ -1,5 +1,7 @@
 """A judge's rows about people in; how it compares with another person out: a sentence, three questions, one picture.
 
+Of pairs and lists: how often it chooses the winner that people (or the data) name, and where that one stood.
+
 A word beside a question is said from that row's 95 % interval alone; an unfinished run has none.
 """
 
@@ -11,10 +13,10 @@ from dataclasses import replace
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.text import count, shorten
 from rubriclab.sinks.answer import BADGES, Answer, Question
-from rubriclab.sinks.facts import EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, every_facts
+from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, every_facts
 from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.pictures import forest_of, mark, smallest_mean
-from rubriclab.sinks.text import NBSP, caution_text, number, reason, row_numbers, say
+from rubriclab.sinks.text import NBSP, caution_text, ends, number, reason, row_numbers, say
 from rubriclab.topics.alt_test import PASSES, SINGLE
 
 GOOD, POOR = "good", "poor"
@@ -24,11 +26,15 @@ INTENDED = "intended level"
 SAID = {"one_rater", "constant_passes"}
 """Cautions that line and questions say."""
 WORDS = ("people",)
+WINNERS = ("accuracy", "gold_accuracy", "accuracy_all_orders")
+"""Of pairs and lists: their measures, as a picture has them."""
+WHERE = {"accuracy": "all calls", "accuracy_all_orders": "in every order"}
 
 
 def has_people(findings: Findings, condition: int) -> bool:
-    """Has any item of a condition a rating?"""
-    return any("against" not in row.of for row in findings.select("pearson", condition=condition))
+    """Has any item of a condition a rating, or a winner that is named?"""
+    rated = any("against" not in row.of for row in findings.select("pearson", condition=condition))
+    return rated or bool(findings.select("accuracy", condition=condition))
 
 
 def intended_levels(findings: Findings, condition: int) -> bool:
@@ -53,10 +59,11 @@ def people_answer(findings: Findings, facts: Facts) -> Answer:
         if caution.condition == facts.condition and caution.topic in PEOPLE and caution.kind not in SAID
     ]
     intended = intended_levels(findings, facts.condition)
-    line, strong = _line(findings, facts, "_intended" if intended else "")
+    whom, chooses = "_intended" if intended else "", facts.reorder in CHOICES
+    line, strong = (_line_of_winners if chooses else _line)(findings, facts, whom)
     answer = Answer(judge, facts.condition, "", line, strong, about=facts.about, simulated=facts.simulated)
-    if intended:
-        return replace(answer, headline=say("intended", WORDS, judge=judge))
+    if intended or chooses:
+        return replace(answer, headline=say("intended" if intended else "winners", WORDS, judge=judge))
     answer = replace(answer, cautions=tuple(dict.fromkeys(cautions)))
     if not facts.finished:
         return replace(answer, headline=say("early", WORDS, judge=judge))
@@ -92,6 +99,25 @@ def _line(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
         known = math.isfinite(person.value)
         one = say("person", WORDS, person=number(person.value)) if known else reason(person)
     return say(f"line{whom}", WORDS, strong=strong, one=one, **row_numbers(r)), strong
+
+
+def _line_of_winners(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
+    """(line below the headline, its bold part) of pairs and lists."""
+    right, every = (_row(findings, facts, measure) for measure in ("accuracy", "accuracy_all_orders"))
+    if right is None or not math.isfinite(right.value):
+        return reason(right) if right is not None else "", ""
+    strong = number(right.value, ".0%")
+    at = [
+        say("where", WORDS, share=number(row.value, ".0%"), position=str(row.of["position"]))
+        for row in findings.select("gold_accuracy", condition=facts.condition)
+    ]
+    always = say("every_order", WORDS, share=number(every.value, ".0%")) if every is not None else ""
+    calls = count(int(right.counts["n"]), "call")
+    low, high = right.interval
+    inside = ends(100 * low, 100 * high, ".0f", right.level) or reason(right).rstrip(".")
+    where = ", ".join(at)
+    line = say(f"line_winners{whom}", WORDS, strong=strong, calls=calls, inside=inside, where=where, always=always)
+    return line, strong
 
 
 def _asked(question: str, word: str, key: str = "", sentence: str = "", **fields: str) -> Question:
@@ -135,7 +161,18 @@ def _replace(findings: Findings, facts: Facts) -> Question:
 
 
 def reach_forest(findings: Findings, facts: Facts) -> Picture | None:
-    """r with people of one call and of all calls, of each ordering strategy, beside what one person reaches."""
+    """r with people of one call and of all calls, of each ordering strategy, beside what one person reaches.
+
+    Of pairs and lists: how often the named winner is chosen, by its position, and in every order.
+    """
+    if facts.reorder in CHOICES:
+        rows = [row for measure in WINNERS for row in findings.select(measure, condition=facts.condition)]
+        shown = [
+            mark(row, f"at position {row.of['position']}" if "position" in row.of else WHERE[row.measure])
+            for row in rows
+            if "order" not in row.of
+        ]
+        return forest_of(shown, say("chosen", WORDS))
     own = findings.conditions[facts.condition].setting
     labelled: list[tuple[str, Row | None]] = []
     for code, condition in enumerate(findings.conditions):

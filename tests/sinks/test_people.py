@@ -13,11 +13,11 @@ from rubriclab.core.topic import Findings
 from rubriclab.data.sample import data_path
 from rubriclab.model.study import ReadingPart
 from rubriclab.sinks.answer import Answer, answers
-from rubriclab.sinks.facts import facts_of
+from rubriclab.sinks.facts import every_facts, facts_of
 from rubriclab.sinks.people import has_people, people_answer, people_answers, reach_forest
-from rubriclab.sinks.text import findings_text
+from rubriclab.sinks.text import findings_text, number
 from rubriclab.store.bundle import read_bundle
-from tests.tables import findings, study
+from tests.tables import comparisons, findings, study
 
 
 def found(seed: int, items: int = 60, **how: Any) -> Findings:
@@ -115,3 +115,24 @@ def test_each_axis_has_a_recorded_example_with_an_answer(axis: str) -> None:
     given = answers(recorded)
     assert {recorded.conditions[answer.condition].reorder for answer in given} == {axis}
     assert all(answer.questions and not answer.simulated for answer in given)
+
+
+def test_pairs_stand_beside_the_winners_that_the_data_name() -> None:
+    """x is better in all 12 pairs; ten times what stands first is taken, twice x in both orders: 10 + 4 of 24 calls."""
+    made = comparisons(
+        [[1, 1]] * 10 + [[1, 2]] * 2, [[0, 1], [1, 0]], names=[("x", "y")] * 12, ratings=[{"gold": 1}] * 12
+    )
+    found = findings(made)
+    (answer,) = people_answers(found)
+    assert answer.headline.endswith("beside the winners that the data name")
+    assert not answer.questions
+    assert answer.strong == number(14 / 24, ".0%")
+    for said in (
+        "of 24 calls",
+        "100\N{NO-BREAK SPACE}% where it stood at position 1",
+        "In every order of a comparison: 17",
+    ):
+        assert said in answer.line
+    picture = reach_forest(found, every_facts(found)[0])
+    assert picture is not None
+    assert [point.value for point in picture.points] == pytest.approx([14 / 24, 1, 2 / 12, 2 / 12])
