@@ -18,11 +18,11 @@ BUDGETS = {
     "core": 2_350,
     "topics": 2_680,
     "sinks": 2_700,
-    "study": 2_320,
+    "study": 2_260,
     "judges": 2_240,
     "runs": 1_400,
     "store": 1_570,
-    "data": 2_490,
+    "data": 2_410,
     "app": 3_580,
     "cli": 660,
 }

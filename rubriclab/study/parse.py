@@ -103,7 +103,7 @@ def _label(said: str, labels: tuple[str, ...], answer: Answer) -> int | None:
         names = ["marked"] if grammar.patterns["marked"].search(body) else ["phrase", "last_line"]
     elif grammar.patterns["opening"].match(body):
         names.append("listed")  # a numbered list opens with a label, too
-    return _verdict(grammar, [slot for name in names for slot in _slots(grammar.patterns[name], body)])
+    return _verdict(grammar, [match for name in names for match in grammar.patterns[name].finditer(body)])
 
 
 _short_label = lru_cache(maxsize=4_096)(_label)
@@ -202,35 +202,22 @@ _RANGE = re.compile(r"\s*(?:/|-|–|—|~|&|,|\bor\b|\bto\b|\band\b)\s*(?P<secon
 _OUT_OF = re.compile(r"\s*(?:/|\bout\s+of\b)\s*(?P<top>[0-9]{1,9})", re.IGNORECASE)
 
 
-class _Slot(NamedTuple):
-    text: str
-    before: str
-    after: str
-
-
-def _slots(pattern: re.Pattern[str], text: str) -> list[_Slot]:
-    """Every verdict that ``pattern`` finds in ``text``, with its surroundings."""
-    return [
-        _Slot(
-            match["slot"],
-            re.split(r"[.,;:\n]", text[max(0, match.start("slot") - 60) : match.start("slot")])[-1],
-            text[match.end("slot") : match.end("slot") + 40],
-        )
-        for match in pattern.finditer(text)
-    ]
-
-
-def _verdict(grammar: _Grammar, slots: Iterable[_Slot]) -> int | None:
-    """The one label that all ``slots`` give; None where one is out of range or runs on, or two differ."""
+def _verdict(grammar: _Grammar, matches: Iterable[re.Match[str]]) -> int | None:
+    """The one label that all ``matches`` give; None where one is out of range or runs on, or two differ."""
     given: set[int] = set()
-    for slot in slots:
-        if _NEGATED.search(slot.before):
+    for match in matches:
+        start, end = match.span("slot")
+        before = re.split(r"[.,;:\n]", match.string[max(0, start - 60) : start])[-1]
+        if _NEGATED.search(before):
             continue
-        index = _index(grammar.folded, slot.text)
-        if grammar.same_kind.fullmatch(slot.text) if index is None else _runs_on(grammar, slot):
-            return None
-        if index is not None:
+        index = _index(grammar.folded, match["slot"])
+        if index is None:
+            wrong = grammar.same_kind.fullmatch(match["slot"]) is not None
+        else:
+            wrong = _runs_on(grammar, match.string[end : end + 40])
             given.add(index)
+        if wrong:
+            return None
     return given.pop() if len(given) == 1 else None
 
 
@@ -247,20 +234,20 @@ def _whole(text: str) -> int | None:
     return int(number[1]) if number else None
 
 
-def _runs_on(grammar: _Grammar, slot: _Slot) -> bool:
+def _runs_on(grammar: _Grammar, after: str) -> bool:
     """Whether a second score follows ("3 or 4", "3-4"), or a scale that is not this one ("3/10").
 
     "5/5" and "4 out of 5" name the top of the scale, which is no second score.
     """
     numbers = [int(key) for key in grammar.folded if re.fullmatch(r"[-+]?[0-9]+", key)]
-    scale = _OUT_OF.match(slot.after)
+    scale = _OUT_OF.match(after)
     if scale is not None and numbers:
         return int(scale["top"]) != max(numbers)
-    following = _RANGE.match(slot.after)
+    following = _RANGE.match(after)
     if following is None:
         return False
     second = following["second"].rstrip(".")
-    rest = slot.after[following.end() :]
+    rest = after[following.end() :]
     if second.casefold() in {"a", "i"} and re.match(r"[ \t]+[a-z]|'", rest):
         return False
     return _index(grammar.folded, second) is not None
