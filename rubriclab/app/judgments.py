@@ -142,12 +142,11 @@ def _reply(facts: dict[str, Any]) -> None:
         st.markdown(f":orange[{safe(str(facts['error']), 300)}]")
     if facts["status"] == "unparsed":
         st.markdown("No score could be read from this reply:")
-    if facts.get("reply"):
-        verbatim(facts["reply"])
-    elif facts.get("reply") is None:
-        st.caption("The replies of this run were not kept: its judgments came from a file.")
+    if reply := facts.get("reply"):
+        verbatim(reply)
     else:
-        st.caption("The reply is empty.")
+        absent = "The replies of this run were not kept: its judgments came from a file."
+        st.caption(absent if reply is None else "The reply is empty.")
     parts = []
     if facts.get("tokens_in") is not None:
         parts.append(f"{count(int(facts['tokens_in']), 'token')} in, {facts['tokens_out'] or 0:,} out")
@@ -176,22 +175,17 @@ def _probabilities(facts: dict[str, Any]) -> None:
     if not given:
         st.caption("The judge gave no probabilities for this call.")
         return
-    frame = pd.DataFrame(
-        {
-            "Position": range(1, len(given) + 1),
-            "Score": [str(shown) for shown in facts["shown"]][: len(given)],
-            "Label": [str(label) for label in facts["labels"]][: len(given)],
-            "Probability": [100 * p for p in given],
-        }
-    )
+    rows = zip(facts["shown"], facts["labels"], given, strict=False)
+    table = [(position, str(score), str(label), 100 * p) for position, (score, label, p) in enumerate(rows, 1)]
+    frame = pd.DataFrame(table, columns=["Position", "Score", "Label", "Probability"])
     column = st.column_config.ProgressColumn("Probability", format="%.0f %%", min_value=0, max_value=100)
     st.dataframe(frame, hide_index=True, width="stretch", column_config={"Probability": column})
     parts = []
     if outcome.get("expected") is not None:
-        parts.append(f"Probability-weighted score {number(outcome['expected'])}")
+        parts.append(f"Probability-weighted score {number(outcome['expected'])}.")
     if outcome.get("mass") is not None:
-        parts.append(f"{number(outcome['mass'], '.0%')} of the probability was on the labels")
-    st.caption(". ".join(parts) + ("." if parts else ""))
+        parts.append(f"{number(outcome['mass'], '.0%')} of the probability was on the labels.")
+    st.caption(" ".join(parts))
 
 
 def show_cards(cards: tuple[Card, ...]) -> None:

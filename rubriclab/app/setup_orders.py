@@ -37,20 +37,16 @@ TEMPLATES = {
 }  # fmt: skip
 ANSWERS = {"score": "The score alone", "feedback": "Feedback first, then the score"}
 REPEATS: dict[str, tuple[str, dict[str, Any]]] = {
-    "repeats": (
-        "How often each order is asked",
-        {"help": "Twice or more: the difference within one order is the judge's own noise."},
-    ),
-    "repeats_on": (
-        "Repeats only on",
-        {
-            "help": "A share below 1, or so many questions of each task; the others are asked once in each order.",
-            "placeholder": "all questions",
-        },
-    ),
+    "repeats": ("How often each order is asked", {
+        "help": "Twice or more: the difference within one order is the judge's own noise.",
+    }),
+    "repeats_on": ("Repeats only on", {
+        "help": "A share below 1, or so many questions of each task; the others are asked once in each order.",
+        "placeholder": "all questions",
+    }),
     "answer": ("Answer format", {"format_func": ANSWERS.__getitem__}),
     "seed": ("Seed", {}),
-}
+}  # fmt: skip
 FACTOR_LABELS = {
     "reference": "Reference answer shown", "scale": "Number of scores", "wording": "Wording of the rubric",
 }  # fmt: skip
