@@ -143,7 +143,7 @@ def _file(held: Draft, number: int, part: DataPart | None) -> None:
         st.markdown(f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here.")
     uploaded = _uploaded(held, "One answer per row")
     if uploaded is not None:
-        name = _keep(held, uploaded, name)
+        name = _keep(held, number, uploaded, name)
         if part is None:
             _put(held, number, made(DataPart, {"file": name}))
             held.unconfirmed.add(name)
@@ -151,10 +151,12 @@ def _file(held: Draft, number: int, part: DataPart | None) -> None:
         st.rerun()
 
 
-def _keep(held: Draft, table: Table, name: str = "") -> str:
-    """Keep an upload of a data set under ``name``, as the study calls it, else under one that no other upload has."""
+def _keep(held: Draft, number: int, table: Table, name: str = "") -> str:
+    """Keep an upload of a data set under ``name``, as the study calls it, else under one that no other data set has."""
+    named = [{part.file, *part.files} for part in held.study.data]
+    others = {*held.uploads.tables}.union(*named).difference(*named[number : number + 1])
     title = name or shorten(PurePath(table.name).name, 200)
-    while not name and title in held.uploads.tables:
+    while not name and title in others:
         title = f"{PurePath(title).stem} (2){PurePath(title).suffix}"
     held.uploads.tables[title] = table
     held.uploads.version += 1
@@ -297,7 +299,7 @@ def _published(held: Draft, number: int, part: DataPart | None) -> None:
         with st.spinner("Reading …"):
             tables = [read_table(file.getvalue(), file.name) for file in files]
             published(name, tables)  # raises for columns that are not those of this data set
-        names = [_keep(held, table) for table in tables]
+        names = [_keep(held, number, table) for table in tables]
         _use(held, number, made(DataPart, {"published": name, "files": names}))
 
 

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from rubriclab.app import setup_judge, setup_orders, setup_references, state
+from rubriclab.app import setup_data, setup_judge, setup_orders, setup_references, state
 from rubriclab.app.draft import Draft, study_toml, written
 from rubriclab.data import published
 from rubriclab.data.sample import presets, sample_rubric
+from rubriclab.data.tables import read_table
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DataPart, DesignPart, StrategyPart, Study, read_study, study_from_toml
@@ -83,6 +84,14 @@ def test_strange_columns_are_guessed_from_contents_and_confirmed_by_one_click(la
     assert not app.button(key="launch-go").disabled
     assert held(app).study.data[0].columns["human"] == []
     assert not held(app).dataset().items[0].ratings
+
+
+def test_an_upload_gets_a_name_that_no_other_data_set_has() -> None:
+    draft = Draft(Study(data=(DataPart(file="a.csv"), DataPart(file="b.csv")), rubric=written(sample_rubric())))
+    table = read_table(ANSWERS.encode(), "a.csv")
+    assert [setup_data._keep(draft, number, table) for number in (2, 0)] == ["a (2).csv", "a.csv"]
+    draft.set_data(0, None)
+    assert not draft.uploads.tables  # what no data set names is not kept
 
 
 def test_a_file_whose_answers_are_all_empty_is_refused_in_words(lab: Lab) -> None:
