@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
-from tests.app.conftest import healthy, kept
+from tests.app.conftest import Lab, healthy, kept
 from tests.sinks import made
 
-Lab = Callable[..., AppTest]
 PAGES = ["home", "setup", "runs", "results", "export"]
 FIRST = {"judge-7b": made.always_first}
 

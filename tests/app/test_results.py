@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +13,9 @@ from streamlit.testing.v1 import AppTest
 from rubriclab.app import state
 from rubriclab.model.judgment import Condition, JudgmentTable
 from rubriclab.store.store import Store
-from tests.app.conftest import HOSTILE, healthy, kept
+from tests.app.conftest import HOSTILE, Lab, healthy, kept
 from tests.sinks import made
 from tests.tables import comparisons, responses
-
-Lab = Callable[..., AppTest]
 
 
 def texts(app: AppTest) -> str:

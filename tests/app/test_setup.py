@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,9 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DataPart, DesignPart, StrategyPart, Study, read_study, study_from_toml
 from rubriclab.model.text import LabError, look_alike
-from tests.app.conftest import HOSTILE, healthy
+from tests.app.conftest import HOSTILE, Lab, healthy
 from tests.app.test_pages import plain
 from tests.data.test_published import FILES, shared
-
-Lab = Callable[..., AppTest]
 
 
 def held(app: AppTest) -> Draft:

@@ -127,10 +127,7 @@ def test_theirs_by_name_and_by_choice() -> None:
         (BATCHES + "x,j,d,a1,a1|a2,3\nx,j,d,a9,a1|a2,3\n", "line 3, column “item_id”: “a9” is not in the ordering"),
         (SCORES + "J,d,a,1 2,1\nj,d,a,1 2,1\n", "line 3, column “judge”: “j” looks like “J” in line 2"),
         (PAIRS + "j,1,a,b,A\nj,1,b\u200b,a,A\n", "line 3, column “first”: “b\u200b” looks like “b” in line 2"),
-        (
-            "repeat," + PAIRS + "1,j,1,a,b,A\n1,j,1,a,b,B\n",
-            "column “repeat”: the same judge, item, order and repeat as",
-        ),
+        ("repeat," + PAIRS + "1,j,1,a,b,A\n1,j,1,a,b,B\n", "column “repeat”: the same judge, item, order and repeat"),
         (BATCHES + "x,j,d,a1,a1|a2,3.5\n", "3.5 is not a whole number, as scores of responses"),
     ],
 )

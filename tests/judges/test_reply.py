@@ -41,11 +41,9 @@ def test_a_plain_answer() -> None:
         ({"content": None, "reasoning_content": "it is a 2"}, "", "stop"),  # reasoning is never the answer
         ({"content": "<think>Score: 1</think>4"}, "<think>Score: 1</think>4", "stop"),  # the parser cuts it off
         ({"tool_calls": [{"function": {"name": "f", "arguments": '{"score": 4}'}}]}, '{"score": 4}', "stop"),
-        ({"tool_calls": [{"function": {"name": "f", "arguments": {"score": 4}}}]}, '{"score": 4}', "stop"),
         ({"tool_calls": [None]}, "", "stop"),
         ({"refusal": "I cannot rate this."}, "I cannot rate this.", "refusal"),
         ({"content": "4", "refusal": "no"}, "4", "stop"),
-        ({"content": [{"type": "text", "text": "3"}, {"text": {"a": 1}}, 7, None]}, "3", "stop"),
         ({"content": 4}, "", "stop"),
         ({"content": "   "}, "   ", "stop"),
     ],
@@ -133,7 +131,6 @@ def test_the_first_token_of_the_answer_proper(tokens: list[str], text: str, expe
         (b"", "bad_json"),
         (b"[1]", "bad_json"),
         (b"{", "bad_json"),
-        (b"<!doctype html><title>Sign in</title>", "html"),
         (b'{"choices": null}', "empty_choices"),
         (b'{"choices": []}', "empty_choices"),
         (b'{"choices": [{}]}', "empty_choices"),
@@ -141,7 +138,6 @@ def test_the_first_token_of_the_answer_proper(tokens: list[str], text: str, expe
         (b'{"choices": "\xe9"}', "empty_choices"),
         (b'{"x":' + b"[" * 100_000, "bad_json"),
         (b'{"choices": [' + b"[]," * 3_000_000 + b"[]]}", "too_large"),
-        (b'{"error": {"message": "bad gateway", "code": 502}}', "bad_gateway"),
         (b'{"error": "out of memory"}', "server_error"),
         (json.dumps(completion("x" * (MAX_TEXT + 1))).encode(), "too_large"),
         (json.dumps(completion("4", finish="abort")).encode(), "reset"),

@@ -10,9 +10,7 @@ from scipy.stats import t as student
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.runs.estimate import calls_per_second, estimate
-from tests.study.kit import API, EMBEDDED, criterion, small_plan
-
-ABC = (criterion("a"), criterion("b"), criterion("c"))
+from tests.study.kit import ABC, API, EMBEDDED, small_plan
 
 
 def test_time_is_the_slowest_judges() -> None:

@@ -17,6 +17,9 @@ def criterion(name: str = "quality", n: int = 5) -> Criterion:
     return Criterion(name, tuple(Option(score, f"level {score}") for score in range(1, n + 1)))
 
 
+ABC = tuple(map(criterion, "abc"))
+
+
 def data(count: int, **more: Any) -> DataSet:
     return DataSet("d", tuple(Item(f"i{k}", f"response {k}", f"instruction {k}", **more) for k in range(count)))
 

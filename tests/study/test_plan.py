@@ -16,9 +16,7 @@ from rubriclab.model.judgment import Reply, Status
 from rubriclab.model.study import read_study
 from rubriclab.model.text import LabError
 from rubriclab.study.plan import REPEATED_SUBJECTS
-from tests.study.kit import API, EMBEDDED, criterion, data, small_plan
-
-ABC = (criterion("a"), criterion("b"), criterion("c"))
+from tests.study.kit import ABC, API, EMBEDDED, criterion, data, small_plan
 
 
 @pytest.mark.papers(2)
