@@ -1,16 +1,20 @@
-"""Coefficients of agreement: by hand, by definition over pairs, and as other libraries have them (tests/references)."""
+"""Agreement and r, rho, tau-b: by hand, by definition over pairs, and as other libraries have them (tests/references)."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats as sp
 
 from rubriclab.stats import agreement as stats
+from rubriclab.stats import correlation as own
 from rubriclab.stats.agreement import COEFFICIENTS, PairTable, across, coefficients, within
-from rubriclab.stats.correlation import kendall
+from rubriclab.stats.correlation import budget, kendall, pearson, spearman, with_the_others
 from rubriclab.stats.resample import Floats
 from tests.references.agreement import SHARED, seeded, tables
 
@@ -135,3 +139,94 @@ def test_intraclass_correlations_are_those_of_shrout_and_fleiss() -> None:
     """Their table 2: six targets, four judges; table 4 has .29, .62 and .71."""
     rows = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7.0]])
     assert intraclass(rows) == pytest.approx([0.29, 0.62, 0.71], abs=0.005)
+
+
+# ------------------------------------------------------------------------------------------------------- r, rho, tau-b
+NAN = np.nan
+rng = np.random.default_rng
+
+
+def scores(items: int, calls: int, seed: int) -> tuple[Floats, Floats]:
+    """(scores (items, calls) with ties, ratings)."""
+    truth = rng(seed).normal(size=items)
+    given = np.round(truth[:, None] + rng(seed + 1).normal(scale=1.5, size=(items, calls)))
+    return given, np.round(truth + rng(seed + 2).normal(size=items), 1)
+
+
+SCIPY: dict[str, tuple[Callable[..., own.LeftOut], Callable[[Floats, Floats], float]]] = {
+    "pearson": (pearson, lambda x, y: sp.pearsonr(x, y)[0]),
+    "spearman": (spearman, lambda x, y: sp.spearmanr(x, y).statistic),
+    "kendall": (kendall, lambda x, y: sp.kendalltau(x, y)[0]),
+}
+
+
+@pytest.mark.parametrize("name", SCIPY)
+@pytest.mark.parametrize(("items", "size"), [(15, 1), (60, 1), (60, 4)])
+def test_they_are_scipys_with_all_and_without_each_unit(name: str, items: int, size: int) -> None:
+    """Ranks without each unit to first order: no value is off by a tenth of the error, nor the error by a twentieth."""
+    mine, theirs = SCIPY[name]
+    x, y = scores(items, 3, 0)
+    x, unit, units = x.mean(axis=1), np.arange(items) // size, items // size
+    made = mine(x, y, unit, units)
+    assert made.value == pytest.approx(theirs(x, y))
+    again = np.array([theirs(x[unit != gone], y[unit != gone]) for gone in range(units)])
+    if name == "pearson":
+        assert made.without == pytest.approx(again)
+    assert made.without.std() == pytest.approx(again.std(), rel=0.05)
+    assert np.abs(made.without - again).max() < 0.1 * again.std() * np.sqrt(units)
+
+
+@pytest.mark.parametrize("name", SCIPY)
+def test_a_side_that_does_not_vary_or_one_item_has_none(name: str) -> None:
+    mine = SCIPY[name][0]
+    assert np.isnan(mine(np.full(9, 0.1 + 0.2), np.arange(9.0), np.arange(9), 9).value)
+    assert np.isnan(mine(np.ones(1), np.ones(1), np.zeros(1, dtype=np.int64), 1).value)
+    assert np.isnan(mine(np.ones(0), np.ones(0), np.zeros(0, dtype=np.int64), 0).value)
+
+
+def test_each_rater_beside_the_others_by_hand() -> None:
+    ratings = np.array([[1.0, 2, 1], [2, 2, 4], [3, 5, 4], [5, 4, 5], [4, NAN, NAN]])
+    value, without, shared = with_the_others(ratings, np.arange(5), 5)
+    whole = ratings[:4]
+    for rater in range(3):
+        others = np.delete(whole, rater, 1).mean(axis=1)
+        assert value[rater] == pytest.approx(np.corrcoef(whole[:, rater], others)[0, 1])
+        assert without[0, rater] == pytest.approx(np.corrcoef(whole[1:, rater], others[1:])[0, 1])
+    assert shared.tolist() == [4, 4, 4]
+
+
+def test_the_budget_is_the_plain_loop_over_subsets() -> None:
+    given, human = scores(80, 6, 6)
+    given[rng(13).random(given.shape) < 0.1] = NAN
+    unit = np.arange(80) // 2
+    for point in budget(given[None], human, unit, 40, [1, 2, 4, 6]):
+        chosen = [list(c) for c in combinations(range(6), point.calls)]
+
+        def mean_r(rest: np.ndarray, chosen: list[list[int]] = chosen) -> list[float]:
+            kept = [(rest & np.isfinite(given[:, s]).any(axis=1), s) for s in chosen]
+            return [np.corrcoef(np.nanmean(given[at][:, s], axis=1), human[at])[0, 1] for at, s in kept]
+
+        r = mean_r(unit >= 0)
+        assert (point.subsets, point.r.value) == (len(r), pytest.approx(np.mean(r)))
+        assert point.band == pytest.approx(tuple(np.quantile(r, [0.025, 0.975])))
+        assert point.r.without[7] == pytest.approx(np.mean(mean_r(unit != 7)))
+
+
+def test_rounds_of_repeats_are_averaged_and_never_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    given, human = scores(40, 6, 9)
+    tables = given.reshape(40, 2, 3).transpose(1, 0, 2)
+    both = next(budget(tables, human, np.arange(40), 40, [2]))
+    each = [next(budget(part[None], human, np.arange(40), 40, [2])).r.value for part in tables]
+    assert (both.subsets, both.r.value) == (6, pytest.approx(np.mean(each)))
+    monkeypatch.setattr(own, "_AT_ONCE", 50)  # in parts, which change nothing
+    assert next(budget(tables, human, np.arange(40), 40, [2])).r.value == pytest.approx(both.r.value)
+
+
+def test_many_subsets_are_drawn_and_a_constant_side_has_none() -> None:
+    given, human = scores(200, 20, 7)
+    points = list(budget(given[None], human, np.arange(200), 200, [1, 2, 10, 20]))
+    assert [point.subsets for point in points] == [20, 190, 1_024, 1]
+    assert np.all(np.diff([point.r.value for point in points]) > 0)
+    gap = np.full((1, 40, 3), 0.3)
+    gap[0, 0, 1] = NAN
+    assert np.isnan(next(budget(gap, human[:40], np.arange(40), 40, [2])).r.value)
