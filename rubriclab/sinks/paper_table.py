@@ -219,7 +219,8 @@ class _Grid:
         if not grid:
             expected = ", ".join(axes_of(self.findings))
             raise LabError(f"No columns can be made of “{shorten(self.across)}”; expected one of {expected}.")
-        if any(len(line) > 1 for line in grid.values()):
+        of_factor = any(self.across in condition.variant for condition in self.conditions)
+        if of_factor and any(key[-1] == DEFAULT for key in grid):
             # Where factors are varied one at a time, the lines of another factor stand in a single column: left out.
             grid = {key: line for key, line in grid.items() if len(line) > 1 or key[-1] == DEFAULT}
         levels = list(dict.fromkeys(column for line in grid.values() for column in line))

@@ -102,7 +102,11 @@ def test_levels_of_a_factor_are_columns_in_order_and_lines_of_other_factors_are_
     assert by_temperature.columns == ("0", "0.5", "1")  # levels are not averaged
     # A shift from the default says its level; a variant's verdict does not take the cell of the orders' own.
     shifts = [number_row("variant_shift", k, 0.1 * k, variant=f"temperature = {k / 2:g}") for k in (1, 2)]
-    assert paper_table(rows_only(conditions, shifts), "variant_shift", across="temperature").columns == ("0.5", "1")
+    letters = number_row("variant_shift", 3, 0.9, variant="ids = letters")  # at the temperature that is no column of it
+    by_level = paper_table(rows_only(conditions, shifts), "variant_shift", across="temperature")
+    assert by_level.columns == ("0.5", "1")
+    single = paper_table(rows_only(conditions, [shifts[1], letters]), "variant_shift", across="temperature")
+    assert (single.columns, len(single.lines)) == (("0.5",), 1)
     own = [number_row("moves_mean", code, 0.1) for code in range(3)]
     form = number_row("moves_mean", 1, 0.9, variant="temperature = 1")
     by_order = paper_table(rows_only(conditions, [*own, form]), "moves_mean", across="temperature")
