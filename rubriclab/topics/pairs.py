@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.core.arm import Arm, once
-from rubriclab.core.estimate import Estimate, mean_over, missing, plain, share, share_of, weighted
+from rubriclab.core.estimate import Estimate, missing, plain, ratio, share, share_of, weighted
 from rubriclab.core.intervals import Reach
 from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.model.judgment import Condition
@@ -121,10 +121,11 @@ class Compared:
         weight = 1.0 / self.count[self.cell] / len(np.unique(self.cell[which]))
         own = (self.by_cell(self.net) / self.count)[self.cell]
         unit, code = distinct(self.unit[which], self.arm.units)
-        top, expected = (sum_by(code, (part * weight)[which], len(unit)) for part in (self.net, own))
-        value, influence = float(top.sum()), (top - expected) * len(unit)
-        # How far a unit moves PF, not what it weighs: units of few series weigh little and move nothing by that.
-        return Estimate(value, influence, self.arm.unit_names[unit], _signed(value + influence))
+        parts = (self.net * weight, own * weight, weight)
+        top, expected, bottom = (sum_by(code, part[which], len(unit)) for part in parts)
+        influence = (top - expected) * len(unit)
+        # A unit's own PF, whatever it weighs: units of few series weigh little and are not moved by that.
+        return Estimate(float(top.sum()), influence, self.arm.unit_names[unit], _signed(top / bottom))
 
     def sign_p(self, which: Bools) -> float:
         """Of the exact test of PF = 0 over the series ``which``."""
@@ -220,8 +221,11 @@ def first_advantage(made: Compared) -> Row:
         values, unit = np.where(arm.ok, won, np.nan), arm.unit[arm.item]
     else:
         return Row("first_advantage", missing("no_two_orders" if arm.ok.any() else "nothing_parsed"), counts={"n": 0})
-    counts = {"n": int(np.isfinite(values).sum())}
-    return Row("first_advantage", mean_over(values, unit, arm.unit_names, _signed), counts=counts)
+    known = np.isfinite(values)
+    top, bottom = (sum_by(unit[known], part, arm.units) for part in (values[known], known[known]))
+    own = top[bottom > 0] / bottom[bottom > 0]  # a unit's own, whatever it weighs
+    estimate = ratio(top, bottom, arm.unit_names, lambda _: _signed(own))
+    return Row("first_advantage", estimate, counts={"n": int(known.sum())})
 
 
 def stability(arm: Arm) -> Iterator[Row]:

@@ -122,7 +122,9 @@ def changes(made: Ranked) -> Iterator[Row]:
     compared, mine, theirs = winners(a, b)
     tau = tau_b(a, b)
     known = compared & np.isfinite(tau)
-    estimate = mean_over(np.where(known, tau, np.nan), *made.unit, partial(Reach, 2.0, least=-1.0, most=1.0), none="all_tied")
+    estimate = mean_over(
+        np.where(known, tau, np.nan), *made.unit, partial(Reach, 2.0, least=-1.0, most=1.0), none="all_tied"
+    )
     yield made.row("kendall_tau", estimate, int(known.sum()), left_out=int((compared & ~known).sum()))
     ways = {"top1_changed": ~(mine & theirs).any(axis=1), "top1_changed_strict": (mine != theirs).any(axis=1)}
     for measure, changed in ways.items():
@@ -146,7 +148,7 @@ def beyond_noise(made: Ranked) -> Iterator[Row]:
     def part(top: Floats, count: Floats) -> Estimate:
         # An estimate of several draws: a prompt's part is no coin (Wilson's interval held in 1.000, or 0.85 as balanced).
         sums = [sum_by(unit, values, len(names)) for values in (np.where(count > 0, top, 0.0), count)]
-        return ratio(sums[0], sums[1], names, partial(Reach, 1.0), none="no_winner")
+        return ratio(sums[0], sums[1], names, partial(Reach, 1.0, least=0.0, most=1.0), none="no_winner")
 
     change, again = part(noisy.changed, noisy.decided), part(noisy.again, noisy.again_decided)
     yield made.row("top1_equal_calls", change, noisy.decided.sum())
@@ -156,7 +158,7 @@ def beyond_noise(made: Ranked) -> Iterator[Row]:
         return
     yield made.row("top1_repeat_change", again, noisy.again_decided.sum())
     excess = change - again
-    excess = replace(excess, rule=Reach(1.0, excess.influence + excess.value))
+    excess = replace(excess, rule=Reach(1.0, excess.influence + excess.value, least=-1.0, most=1.0))
     row = made.row("top1_excess", excess, noisy.decided.sum())
     yield replace(row, test=("calls dealt over the two conditions within an item", noisy.p))
 

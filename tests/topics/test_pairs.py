@@ -109,9 +109,11 @@ def test_measures_of_ten_pairs_by_hand() -> None:
 def test_a_judge_that_always_picks_the_first_has_a_fairness_that_is_not_certain() -> None:
     """30 pairs of three candidates, in cells of 24 and 6: none moved, so up to Clopper and Pearson's 1 - 0.025^(1/30)."""
     made = comparisons([[1, 1]] * 30, BOTH, names=[("x", "y")] * 24 + [("x", "z")] * 6)
-    row = only(findings(made), "pf")
-    assert (row.value, row.interval[0]) == pytest.approx((-1.0, -1.0))
-    assert row.interval[1] == pytest.approx(-(0.025 ** (1 / 30)))
+    found = findings(made)
+    assert only(found, "pf").interval == pytest.approx((-1.0, -(0.025 ** (1 / 30))))
+    # Two units of more comparisons weigh more, and have not moved by that.
+    uneven = findings(comparisons([[1, 1]] * 30, BOTH, prompt=[f"p{max(k - 4, 0)}" for k in range(30)]))
+    assert only(uneven, "first_advantage").interval == pytest.approx((0.025 ** (1 / 26), 1.0))
 
 
 def test_classes_of_lists() -> None:
