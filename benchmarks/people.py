@@ -3,7 +3,7 @@
     python -m benchmarks people [--studies 500] [--items 30 60 100] [--kinds even skewed] [--size 1 4]
     python -m benchmarks people --cost --items 2000
 
-Judges and raters share a latent trait (``tests/topics/people_kit.py``); the truth is the mean over TRUTH large studies.
+Judges and raters share a latent trait (``tests/tables.py``); the truth is the mean over TRUTH large studies.
 Prints a line a cell: the lowest and highest coverage of each measure over its rows. What was seen stands in ``MEASURED``.
 """
 
@@ -17,8 +17,7 @@ import numpy as np
 
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import TOPICS as TOPIC
-from tests.tables import in_forms
-from tests.topics.people_kit import rows_of, study
+from tests.tables import in_forms, rows_of, study
 
 MEASURED = """
 500 studies a cell, seed 4711: 30, 60 and 100 single items, 30 and 100 prompts of four; even and skewed; lowest to highest of

@@ -18,7 +18,7 @@ from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Row
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.topics.ranking import ranking
-from tests.topics.people_kit import CUTS
+from tests.tables import CUTS
 from tests.topics.test_ranking import two_strategies
 
 MEASURED = """

@@ -9,7 +9,10 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 import rubriclab.topics  # noqa: F401 - registers the topics
 from rubriclab.core.topic import MEASURES, TOPICS
@@ -69,3 +72,9 @@ def test_the_worked_example_adds_a_number_to_every_sink(tmp_path: Path) -> None:
     (row,) = json.loads(results("--json"))["rows"]
     assert (row["topic"], row["measure"], row["value"]) == ("top", "top_share", 0.5)
     assert row["low"] < 0.5 < row["high"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
+def test_a_benchmark_imports_what_there_is(path: Path) -> None:
+    if path.stem != "__main__":
+        assert import_module(f"benchmarks.{path.stem}").__doc__
