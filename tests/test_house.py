@@ -27,7 +27,7 @@ BUDGETS = {
     "cli": 660,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 27_050, 15_100, 200
+PRODUCT, TESTS, README = 26_600, 15_450, 200
 
 MAY_IMPORT = {
     "model": set(),
