@@ -148,7 +148,7 @@ def bars(picture: Picture, palette: Palette) -> go.Figure:
 
 def cells(picture: Picture, palette: Palette) -> go.Figure:
     """A heatmap centred on what each cell would be without an effect; invisible squares over it take hover and clicks."""
-    names, at = [line.name for line in picture.series], picture.at
+    names, at = [line.name for line in picture.series], picture.coordinates
     figure = _figure(palette, 76 + ROW * max(3, len(names)), l=_margin(names, 150), t=10)
     heat: list[list[float | None]] = [[None] * len(at) for _ in names]
     where = [(int(at[point.label]), y, point) for y, line in enumerate(picture.series) for point in line.points]
@@ -229,7 +229,7 @@ def curves(picture: Picture, palette: Palette) -> go.Figure:
     several = len(picture.series) > 1
     height, foot = (320 + 20 * len(picture.series), 90) if several else (320, 48)
     figure = _figure(palette, height, t=14, r=12, l=58, b=foot).update_layout(showlegend=several)
-    at = picture.at
+    at = picture.coordinates
     for k, curve in enumerate(picture.series):
         colour = palette.lines[k % len(palette.lines)]
         figure.add_scatter(

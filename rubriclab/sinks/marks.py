@@ -117,7 +117,7 @@ class Picture:
         return [k / 5 for k in range(6) if k / 5 <= self.most]
 
     @property
-    def at(self) -> dict[str, float]:
+    def coordinates(self) -> dict[str, float]:
         """Where each level stands: at its number where it is a curve's and all are numbers, else evenly spaced."""
         try:
             return {level: float(level if self.kind == "curves" else k) for k, level in enumerate(self.levels)}

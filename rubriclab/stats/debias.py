@@ -62,7 +62,7 @@ class Grid:
     @cached_property
     def centre(self) -> Floats:
         """(items,): the mean over all columns."""
-        return over(self.mean)
+        return row_means(self.mean)
 
     @cached_property
     def m(self) -> Floats:
@@ -83,14 +83,14 @@ class Grid:
     def column_distance(self, calls: int = 1) -> Floats:
         """(items, columns): squared distance of so many calls in one column from the mean over all, without bias."""
         m = self.m[:, None]
-        own = self.error * (1 - 2 / m) + (over(self.error) / self.m)[:, None]
+        own = self.error * (1 - 2 / m) + (row_means(self.error) / self.m)[:, None]
         return np.asarray((self.mean - self.centre[:, None]) ** 2 - own + self.noise / calls)
 
     def average_distance(self, calls: int) -> Floats:
         """(items,): that of the mean of calls in so many columns, drawn without replacement."""
         spread = np.nansum((self.mean - self.centre[:, None]) ** 2, axis=1) / np.maximum(self.m - 1, 1)
-        noise = over(np.where(self.count > 0, self.noise, np.nan))
-        return np.asarray((spread - over(self.error)) * (1 / calls - 1 / self.m) + noise / calls)
+        noise = row_means(np.where(self.count > 0, self.noise, np.nan))
+        return np.asarray((spread - row_means(self.error)) * (1 / calls - 1 / self.m) + noise / calls)
 
 
 def grid_of(item: Ints, items: int, column: Ints, columns: int, value: Floats, default: int) -> Grid:
@@ -101,10 +101,10 @@ def grid_of(item: Ints, items: int, column: Ints, columns: int, value: Floats, d
         mean = crossed(*cells, weights=value) / count
     square = crossed(*cells, weights=(value - mean[item, column]) ** 2)
     own = np.where(count > 1, square / np.maximum(count - 1, 1), np.nan)
-    return Grid(count, mean, np.where(np.isfinite(own), own, over(own)[:, None]), default)
+    return Grid(count, mean, np.where(np.isfinite(own), own, row_means(own)[:, None]), default)
 
 
-def over(values: Floats) -> Floats:
+def row_means(values: Floats) -> Floats:
     """Means of what is known in each row; NaN where nothing is."""
     known = np.isfinite(values)
     total, count = np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1)

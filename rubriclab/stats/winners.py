@@ -62,20 +62,20 @@ class Side(NamedTuple):
     order: Ints
 
     @property
-    def known(self) -> Bools:
+    def scored(self) -> Bools:
         return np.isfinite(self.score)
 
     def halves(self, rng: np.random.Generator) -> list[Bools]:
         """Two sets of calls with the same orders in both, at random; one set of all where no order was asked twice."""
         calls = np.arange(self.score.shape[2])
-        code = np.where(self.known, self.order, -1 - calls)
+        code = np.where(self.scored, self.order, -1 - calls)
         ranked = np.argsort(code + rng.random(code.shape), axis=2)
         code = np.take_along_axis(code, ranked, axis=2)
         fresh = np.diff(code, axis=2, prepend=code[:, :, :1] - 1) != 0
         odd = (calls - np.maximum.accumulate(np.where(fresh, calls, 0), axis=2)) % 2 == 1
         even = np.concatenate([odd[:, :, 1:], np.zeros_like(odd[:, :, :1])], axis=2)
         if not (odd.any(axis=2).sum(axis=1) > 1).any():
-            return [self.known]
+            return [self.scored]
         sets = np.zeros((2, *code.shape), dtype=bool)
         for one, half in zip(sets, (even, odd), strict=True):
             np.put_along_axis(one, ranked, half, axis=2)

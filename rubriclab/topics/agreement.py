@@ -54,10 +54,10 @@ class Side:
 @topic("agreement", axes=SCORED, charts=(Chart("cells", "confusion", by="rating", across="score"),))
 def agreement(arm: Arm) -> Iterator[Row | Caution]:
     given = rated(arm)
-    if given is not None and (not given.comparable or not len(given.both)):
+    if given is not None and (not given.comparable or not len(given.paired)):
         yield from nothing(MEASURES, "nothing_rated" if given.comparable else "other_scale", {"side": "single"})
     elif given is not None:
-        at = given.both
+        at = given.paired
         values = np.unique(np.concatenate([arm.scores, np.round(given.ratings[at][np.isfinite(given.ratings[at])], 6)]))
         single = across(given, at, values)
         yield from rows_of(single)
@@ -97,7 +97,7 @@ def across(given: Rated, at: Ints, values: Floats, other: Floats | None = None) 
 def judges(arm: Arm, other: Arm) -> Iterator[Row]:
     """Two judges with each other, on the items that both scored."""
     given = beside(arm, other)
-    at = given.both
+    at = given.paired
     if len(at):
         values = np.unique(np.concatenate([arm.scores, other.scores]))
         calls = tally(other.item, other.items, other.value, values)

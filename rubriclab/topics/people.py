@@ -71,7 +71,7 @@ def correlations(given: Rated, of: Mapping[str, Any] | None = None) -> Iterator[
         def estimate(at: Ints, statistic: Any = statistic, rule: Rule = rule) -> Estimate:
             return given.r(at, statistic, rule, "constant_side" if len(at) > 1 else "nothing_rated")
 
-        yield from by_target(given, statistic.__name__, given.both, estimate, rule, of or {})
+        yield from by_target(given, statistic.__name__, given.paired, estimate, rule, of or {})
 
 
 def differences(given: Rated) -> Iterator[Row]:
@@ -83,7 +83,7 @@ def differences(given: Rated) -> Iterator[Row]:
         apart, arm = (given.mean - given.human)[at], given.arm
         return mean_over(apart, arm.unit[at], arm.unit_names, partial(Student, step=arm.step), none="nothing_rated")
 
-    yield from by_target(given, "mean_difference", given.both, judge_minus_people, Student(), {})
+    yield from by_target(given, "mean_difference", given.paired, judge_minus_people, Student(), {})
 
 
 def among_people(given: Rated) -> Iterator[Row]:
@@ -117,8 +117,8 @@ def budgets(given: Rated) -> Iterator[Row]:
     """Mean r over all subsets of so many orders, and the paper's band: the 2.5 and 97.5 percentiles over subsets."""
     most = rounds(given.arm).shape[2]
     calls = [k for k in CALLS if k < most] + [most]
-    for number, (estimate, made) in zip(calls, budget(given, given.both, calls), strict=False):
-        counts = {"n": len(given.both), "subsets": made.subsets, "band": list(made.band)}
+    for number, (estimate, made) in zip(calls, budget(given, given.paired, calls), strict=False):
+        counts = {"n": len(given.paired), "subsets": made.subsets, "band": list(made.band)}
         yield Row("budget_pearson", estimate, {"calls": number}, counts=counts)
 
 
@@ -129,7 +129,7 @@ def single_orders(given: Rated) -> Iterator[Row]:
         return
     rateable = arm.ok & np.isfinite(given.human)[arm.item]
     seen = np.bincount(np.unique(arm.item[rateable] * m + arm.order[rateable]) % m, minlength=m)
-    orders = np.flatnonzero((seen >= ENOUGH * max(len(given.both), 1)) & (arm.shown[:, 0] >= 0))
+    orders = np.flatnonzero((seen >= ENOUGH * max(len(given.paired), 1)) & (arm.shown[:, 0] >= 0))
     if not 1 < len(orders) <= MOST_ORDERS:
         return
     made = []
@@ -155,7 +155,7 @@ def strategies(given: Rated) -> Iterator[Row]:
         theirs = rated(other)
         if theirs is None:
             continue
-        shared = np.intersect1d(arm.item_code[given.both], other.item_code[theirs.both])
+        shared = np.intersect1d(arm.item_code[given.paired], other.item_code[theirs.paired])
         calls = min(rounds(arm).shape[2], rounds(other).shape[2])
         sides = []
         for one in (given, theirs):

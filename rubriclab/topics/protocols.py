@@ -18,7 +18,7 @@ from rubriclab.core.estimate import Estimate, average, mean_over, missing
 from rubriclab.core.intervals import Fisher, Opaque, Student
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import correlation, debias
-from rubriclab.stats.debias import Grid, grid_of, over
+from rubriclab.stats.debias import Grid, grid_of, row_means
 from rubriclab.stats.resample import Bools, Floats, Ints, by_content, spread_out, sum_by
 from rubriclab.topics.rated import ENOUGH, rated
 from rubriclab.topics.reliability import Pooled, pooled
@@ -172,14 +172,14 @@ def best_order(of: Asked, halves: list[Bools]) -> Iterator[Row]:
         return
     distance, tried = grid.column_distance(), []
     for half in halves:
-        chosen = int(np.round(over(distance[grid.usable & half].T), 9).argmin())
+        chosen = int(np.round(row_means(distance[grid.usable & half].T), 9).argmin())
         tried.append(np.where(half, np.nan, distance[:, chosen]))
         if of.human is not None:
             orders = [of.rounds[:, :, [k]] for k in range(grid.count.shape[1])]
             r = [budget_r(of, table, 1, half).value for table in orders]
             best = int(np.round(np.nan_to_num(r, nan=-2.0), 9).argmax())
             gains.append(budget_r(of, orders[best], 1, ~half) - budget_r(of, orders[grid.default], 1, ~half))
-    yield of.row("gain", gain(of, distance[:, grid.default], over(np.stack(tried, axis=1)), BOTH_ROLES), 1, BEST)
+    yield of.row("gain", gain(of, distance[:, grid.default], row_means(np.stack(tried, axis=1)), BOTH_ROLES), 1, BEST)
     if gains:
         gained = average(gains, Student())
         yield of.row("gain_pearson", replace(gained, influence=BOTH_ROLES * gained.influence), 1, BEST)
@@ -202,12 +202,12 @@ def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterato
     count, away = grid.count[items, grid.default], value - grid.mean[items, grid.default]
     centre = grid.centre[items] - away / (count - 1) / grid.m[items]
     fewer = grid.noise[items, grid.default] / (count * (count - 1))
-    own = over(grid.error)[items] / grid.m[items] + fewer / grid.m[items] ** 2
+    own = row_means(grid.error)[items] / grid.m[items] + fewer / grid.m[items] ** 2
     distance, r = {}, {}
     for name, every in guesses.items():
-        away = over((every - centre[:, None]) ** 2) - own
-        distance[name] = over(spread_out(items, calls.items, calls.call[at], away))
-        guess = over(every[:, :2])  # the first halving: each call has one guess
+        away = row_means((every - centre[:, None]) ** 2) - own
+        distance[name] = row_means(spread_out(items, calls.items, calls.call[at], away))
+        guess = row_means(every[:, :2])  # the first halving: each call has one guess
         r[name] = budget_r(of, spread_out(items, calls.items, calls.call[at], guess)[None], 1)
     for name, first in {CORRECTED: "default", SHRUNK: "default", BEYOND: SHRUNK}.items():
         second = CORRECTED if name == BEYOND else name

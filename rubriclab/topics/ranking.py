@@ -19,7 +19,7 @@ from rubriclab.core.estimate import Estimate, mean_over, missing, ratio, share_o
 from rubriclab.core.intervals import Reach, Student
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.core.variants import forms
-from rubriclab.stats.debias import over
+from rubriclab.stats.debias import row_means
 from rubriclab.stats.resample import Floats, Ints, spread_out, sum_by
 from rubriclab.stats.winners import Side, tau_b, winner_changes, winners
 from rubriclab.topics.rated import SCORED, means, rated
@@ -71,12 +71,12 @@ class Ranked:
         )
         return np.asarray(table[np.lexsort(ranks.T[::-1])])
 
-    def of(self, values: Floats) -> Floats:
+    def by_prompt(self, values: Floats) -> Floats:
         """``values`` (items of the run,) by prompt and candidate; NaN for none."""
         return np.where(self.cell >= 0, values[self.cell], np.nan)
 
     def means(self, arm: Arm) -> Floats:
-        return self.of(arm.of_run(means(arm)))
+        return self.by_prompt(arm.of_run(means(arm)))
 
     @cached_property
     def people(self) -> Floats:
@@ -84,7 +84,7 @@ class Ranked:
         given = rated(self.a)
         if given is None:
             return np.full(self.cell.shape, np.nan)
-        values = self.of(self.a.of_run(given.human))
+        values = self.by_prompt(self.a.of_run(given.human))
         full = (np.isfinite(values) | (self.cell < 0)).all(axis=1, keepdims=True)
         return np.where(full, values, np.nan)
 
@@ -130,7 +130,7 @@ def changes(made: Ranked) -> Iterator[Row]:
     for measure, changed in ways.items():
         yield made.row(measure, share_of(changed, compared, *made.unit), int(compared.sum()))
     if np.isfinite(made.people).any():
-        picked, other = (over(np.where(which, made.people, np.nan)) for which in (mine, theirs))
+        picked, other = (row_means(np.where(which, made.people, np.nan)) for which in (mine, theirs))
         yield made.points("pick_difference", picked - other)
 
 
@@ -169,7 +169,7 @@ def picks(made: Ranked) -> Iterator[Row]:
         own = made.means(made.a)
         people = np.where(np.isfinite(own), made.people, np.nan)
         compared, mine, _ = winners(own, own)
-        middle = np.where(compared, over(people), np.nan)
-        yield made.points("pick_gain", over(np.where(mine, people, np.nan)) - middle)
+        middle = np.where(compared, row_means(people), np.nan)
+        yield made.points("pick_gain", row_means(np.where(mine, people, np.nan)) - middle)
         best = np.where(np.isfinite(people), people, -np.inf).max(axis=1)
         yield made.points("pick_most", np.where(np.isfinite(middle), best - middle, np.nan))

@@ -44,7 +44,7 @@ class Rated:
     mean: Floats = field(repr=False)
 
     @cached_property
-    def both(self) -> Ints:
+    def paired(self) -> Ints:
         """The items that have a rating and a score."""
         return np.flatnonzero(np.isfinite(self.human) & np.isfinite(self.mean))
 
@@ -135,7 +135,7 @@ def beside(arm: Arm, other: Arm) -> Rated:
 
 def few_rated(people: Rated) -> Iterator[Caution]:
     """Too few units that people rated, one rater only, another scale."""
-    units = len(people.units(people.both)[1])
+    units = len(people.units(people.paired)[1])
     if units < MIN_UNITS:
         yield Caution("few_rated", of={"units": units, "needed": MIN_UNITS})
     if not people.several.any():

@@ -15,7 +15,7 @@ from rubriclab.core.arm import Arm, once
 from rubriclab.core.estimate import Estimate, Rule, mean_over, missing, ratio
 from rubriclab.core.intervals import Opaque, Reach, Student
 from rubriclab.core.topic import Chart, Row, topic
-from rubriclab.stats.debias import over
+from rubriclab.stats.debias import row_means
 from rubriclab.stats.noise import differences, within_item_sd
 from rubriclab.stats.resample import Bools, Floats, distinct, sum_by
 from rubriclab.stats.shift import extremes, order_cells, over_texts, within_texts
@@ -32,7 +32,7 @@ def shift(arm: Arm) -> Iterator[Row]:
     if arm.condition.reorder != "bare":  # else nothing is listed: the judge's own noise is all there is
         yield from contrasts(arm, arm.ok, arm.value, ("line", "turn"))
         given = arm.ok & np.isfinite(arm.expected)
-        if given.sum() > MOSTLY * arm.ok.sum() and not over(arm.mass[None, given])[0] < 0.5:
+        if given.sum() > MOSTLY * arm.ok.sum() and not row_means(arm.mass[None, given])[0] < 0.5:
             yield from contrasts(arm, given, arm.expected, ("line_expected",))
         yield largest_gap(arm)
     yield from single_scores(arm)

@@ -61,13 +61,13 @@ def means_of_both(both: Rated, of: Mapping[str, str], *, comparable: bool) -> It
     """Mean difference of an item's mean scores, other form - default, and the mean size of it, in points; r of the two;
     r of this form with people on the same items, and its difference from the default's."""
     arm, moved, people = both.arm, both.mean - both.human, rated(both.arm)
-    about: dict[str, Any] = {"condition": arm.code, "counts": {"n": len(both.both)}}
+    about: dict[str, Any] = {"condition": arm.code, "counts": {"n": len(both.paired)}}
     for measure, values in (("variant_shift", moved), ("variant_distance", np.abs(moved))) if comparable else ():
         rule = partial(Student, step=arm.step, positive=measure == "variant_distance")
         yield Row(measure, mean_over(values, arm.unit, arm.unit_names, rule), of, **about)
-    yield Row("variant_pearson", both.r(both.both), of, **about)
+    yield Row("variant_pearson", both.r(both.paired), of, **about)
     if people is not None:
-        at = np.intersect1d(people.both, both.both)
+        at = np.intersect1d(people.paired, both.paired)
         mine, theirs = people.r(at), replace(people, mean=both.human).r(at)
         about["counts"] = {"n": len(at)}
         yield Row("variant_pearson", mine, {**of, "against": "people"}, **about)

@@ -117,7 +117,7 @@ def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
     assert levelled_factors(findings) == ["temperature"]  # labels have no order
     picture = level_curves(findings, "within_item_sd", "temperature", "A")
     assert picture.levels == ("0", "0.25", "1")
-    assert picture.at == {"0": 0.0, "0.25": 0.25, "1": 1.0}
+    assert picture.coordinates == {"0": 0.0, "0.25": 0.25, "1": 1.0}
     cold, warm = picture.series
     assert [point.value for point in cold.points] == [0, 0, 0]  # the rule never moves
     row = findings.select("within_item_sd", condition=5)[0]
