@@ -86,8 +86,8 @@ def verdicts(arms: Sequence[Arm], smallest: Smallest, *, progress: Callable[[flo
     In ``more``: ``units_needed`` for "equivalent" at least, ``more_units``: about how many would decide (None where
     decided or not known). positions: ``position`` (0-based, of the largest lean), ``lean`` (signed), ``leans``,
     ``bands`` (simultaneous), ``intervals`` (single, 95 %), ``shares``, ``expected``, ``outside`` (positions whose band
-    leaves out 0; only where the question's test rejects), ``v``, ``v_without_noise``. mean: ``larger`` (name of the
-    contrast), ``signed``, ``contrasts``: name -> (value, low, high), ``bands``. single: ``flips``, ``own_noise``,
+    leaves out 0; only where the question's test rejects), ``v``, ``v_without_noise``. mean: ``named`` (the
+    contrast that the value is of), ``signed``, ``contrasts``: name -> (value, low, high), ``bands``. single: ``flips``, ``own_noise``,
     ``noise``: ``all``, ``some`` or ``none`` of the orders were asked twice; ``beyond_noise``: value and its own ends.
     """
     return decide(from_arms(arms), smallest, progress=progress)
@@ -165,6 +165,10 @@ def _answer(
             verdict = "equivalent"
     if rejected and verdict == "undecided" and size.why != "one_order_an_item":
         verdict = "effect"
+        if "named" in size.more and np.isfinite(high):  # of one contrast alone: the other's ends say nothing of its size
+            below, above = size.more["bands"][size.more["named"]]
+            _, least, most = size.more["contrasts"][size.more["named"]]
+            low, high = max(below, -above, 0.0), min(max(-least, most), size.most)
     needed = units_needed(smallest, size.reach)
     more_units = _more_units(size, smallest, units, needed) if verdict == "undecided" else None
     more = {**size.more, "units_needed": needed, "more_units": more_units}
@@ -293,17 +297,18 @@ def _mean(table: Cells, span: float) -> Answer:
     estimates = {name: e for name, e in estimates.items() if e.units >= MIN_UNITS} or estimates
     bands, intervals, low, high = _magnitude(list(estimates.values()), len(estimates))
     values = [e.value for e in estimates.values()]
-    larger = list(estimates)[_largest(values)]
     p = np.array([t_test(e) for e in estimates.values()])
+    smallest_p = float(1 - (1 - p.min()) ** len(p))
+    # The larger contrast may be the noisier: where a test decides, the answer is about the contrast that it is of.
+    named = list(estimates)[int(np.argmin(p)) if smallest_p <= ALPHA else _largest(values)]
     more = {
-        "larger": larger,
-        "signed": estimates[larger].value,
+        "named": named,
+        "signed": estimates[named].value,
         "contrasts": {name: (e.value, *ends) for (name, e), ends in zip(estimates.items(), intervals, strict=True)},
         "bands": dict(zip(estimates, bands, strict=True)),
     }
-    few = _few_moved(estimates[larger])
-    smallest_p = float(1 - (1 - p.min()) ** len(p))
-    return Answer(abs(estimates[larger].value), low, high, smallest_p, reach, span, few, more=more)
+    few = _few_moved(estimates[named])
+    return Answer(abs(estimates[named].value), low, high, smallest_p, reach, span, few, more=more)
 
 
 def _slope_over_items(table: Cells, scores: OrderCells, contrast: Floats, span: float) -> Estimate:

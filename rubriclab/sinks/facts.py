@@ -113,8 +113,9 @@ class Facts:
 
     @property
     def by_turn(self) -> bool:
-        """Is the larger contrast that of lists running upwards, wherever they begin, and not of the two ends?"""
-        return not math.isfinite(self.line) or abs(self.turn) > abs(self.line)
+        """Is the contrast to be told that of lists running upwards, wherever they begin, and not of the two ends?"""
+        named = self.questions["mean"].counts.get("named") if "mean" in self.questions else None
+        return named == "turn" if named else not math.isfinite(self.line) or abs(self.turn) > abs(self.line)
 
     @property
     def gap_matters(self) -> bool:

@@ -255,7 +255,7 @@ def smallest_mean(findings: Findings, condition: int) -> float:
 def score_slopes(findings: Findings, facts: Facts, condition: int | None = None) -> Picture | None:
     """Each answer's scores over all its orders as a straight line from the downward to the upward lists.
 
-    The mean of the lines is the row ``line``, or ``turn`` where that is the larger contrast, and stands beside them. None
+    The mean of the lines is the row ``line``, or ``turn`` where the answer is about that, and stands beside them. None
     where no answer was judged in two directions.
     """
     code = facts.condition if condition is None else condition

@@ -132,6 +132,18 @@ def test_a_judge_that_always_takes_the_first() -> None:
     assert found.questions["single"].more["flips"] == pytest.approx(0.8)
 
 
+def test_the_mean_is_told_by_the_contrast_whose_test_decides() -> None:
+    """Two lists that run downwards score 1 more on every item; lists that begin with an end move some items by far."""
+    score = np.ones((32, 10), int)
+    score[:, 6:8] = 2
+    score[::4, 0], score[::4, 9], score[1::4, 0] = 0, 4, 4
+    found = decide(choices(score, np.arange(10), B5), SMALLEST).questions["mean"]
+    line, turn = found.more["contrasts"]["line"], found.more["contrasts"]["turn"]
+    assert (found.verdict, found.more["named"], found.value) == ("effect", "turn", abs(turn[0]))
+    assert (line[0], turn[0]) == (pytest.approx(2 / 3), pytest.approx(-0.45))
+    assert found.high == -turn[1], "not the other contrast's end"
+
+
 def test_balanced_orders_beside_ten_more_of_the_default() -> None:
     found = decide(CASES["ten more"], SMALLEST)
     positions, mean, single = (found.questions[name] for name in ("positions", "mean", "single"))
