@@ -27,7 +27,7 @@ BUDGETS = {
     "cli": 660,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 26_000, 15_000, 200
+PRODUCT, TESTS, README = 30_000, 17_000, 200
 
 MAY_IMPORT = {
     "model": set(),

@@ -14,7 +14,7 @@ from rubriclab.app.frame import fold, labelled, safe
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.sinks.answer import Answer
 from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, Facts
-from rubriclab.sinks.helps import calls_curve, helps_answer
+from rubriclab.sinks.helps import calls_curve, helps_answer, protocol_forest
 from rubriclab.sinks.people import GOOD, POOR, intended_levels, people_answer, reach_forest
 from rubriclab.sinks.pictures import Shown, generic
 from rubriclab.sinks.table import spoken
@@ -37,7 +37,7 @@ PEOPLE = {
 HELPS = {
     "r against the number of orders": ("budget_pearson",),
     "Single orders": ("order_pearson", "order_rank"),
-    "All protocols at equal calls": ("gain", "gain_pearson", "budget_gain"),
+    "All protocols at equal calls": ("gain", "gain_pearson", "budget_gain", "protocol_accuracy", "gain_accuracy"),
     "What scores vary with": ("variance_share", "dependability", "calls_needed"),
     "Odds of positions, neighbours and labels": ("position_odds", "neighbour", "label_odds"),
     "Who wins": ("kendall_tau", "top1_changed", "top1_changed_strict", "top1_excess"),
@@ -114,6 +114,9 @@ def what_helps(findings: Findings, facts: Facts) -> None:
     """The tab What helps: how many calls in which orders, what else helps, and the numbers behind it."""
     note = f"Dotted: 0.9, enough for single answers. Lines on points: {ci()}."
     shown = Shown("Calls per item, and how dependable their mean is", calls_curve(findings, facts), note)
+    if facts.reorder in CHOICES:
+        note = f"Lines: {ci()}. As many calls each."
+        shown = Shown("How often the better answer is chosen", protocol_forest(findings, facts), note)
     beside(helps_answer(findings, facts), "helps", shown, f"calls-{facts.condition}")
     own = findings.conditions[facts.condition].setting
     rows = [row for row in findings.rows if findings.conditions[row.condition].setting == own]

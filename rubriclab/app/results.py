@@ -30,7 +30,7 @@ from rubriclab.model.study import ReadingPart, printed_beside
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
 from rubriclab.sinks.facts import CHOICES, Facts, facts_by_name, settings
-from rubriclab.sinks.helps import row_of
+from rubriclab.sinks.helps import has_help
 from rubriclab.sinks.paper_table import axes_of, numbers_of, paper_table
 from rubriclab.sinks.people import has_people
 from rubriclab.sinks.pictures import (
@@ -86,7 +86,7 @@ def page() -> None:
     tabs: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
     if facts.calls and has_people(findings, facts.condition):
         tabs["With people"] = lambda: with_people(findings, facts)
-    if facts.calls and not facts.variant and row_of(findings, facts, "calls_needed") is not None:
+    if facts.calls and not facts.variant and has_help(findings, facts):
         tabs["What helps"] = lambda: what_helps(findings, facts)
     tabs["Judgments"] = lambda: judgments.tab(state.kept(info.id), findings.judgments.arms[chosen.condition])
     opened = st.tabs(list(tabs), key="tab", on_change="rerun", bind="query-params")

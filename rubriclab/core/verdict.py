@@ -165,7 +165,9 @@ def _answer(
             verdict = "equivalent"
     if rejected and verdict == "undecided" and size.why != "one_order_an_item":
         verdict = "effect"
-        if "named" in size.more and np.isfinite(high):  # of one contrast alone: the other's ends say nothing of its size
+        if "named" in size.more and np.isfinite(
+            high
+        ):  # of one contrast alone: the other's ends say nothing of its size
             below, above = size.more["bands"][size.more["named"]]
             _, least, most = size.more["contrasts"][size.more["named"]]
             low, high = max(below, -above, 0.0), min(max(-least, most), size.most)

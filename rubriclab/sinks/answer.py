@@ -60,7 +60,10 @@ class Answer:
         head = f"[{shorten(self.about, 120)}] {head}" if self.about else head
         out = [self.early] if self.early else []
         out += [head + (" (simulated judge)" if self.simulated else ""), self.line]
-        out += [f"  {asked.badge:<9}  {asked.title} {asked.sentence}" for asked in self.questions]
+        titles = [asked.title + ("" if asked.title.endswith("?") else ":") for asked in self.questions]
+        out += [
+            f"  {asked.badge:<9}  {title} {asked.sentence}" for title, asked in zip(titles, self.questions, strict=True)
+        ]
         out += [self.note] if self.note else []
         out += [f"What to do: {self.advice}"] if self.advice else []
         return out + [f"Caution: {caution}" for caution in self.cautions]

@@ -16,7 +16,7 @@ from rubriclab.sinks.answer import BADGES, Answer, Question
 from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, every_facts
 from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.pictures import forest_of, mark, smallest_mean
-from rubriclab.sinks.text import NBSP, caution_text, ends, number, reason, row_numbers, say
+from rubriclab.sinks.text import NBSP, caution_text, inside, number, reason, row_numbers, say
 from rubriclab.topics.alt_test import PASSES, SINGLE
 
 GOOD, POOR = "good", "poor"
@@ -113,10 +113,10 @@ def _line_of_winners(findings: Findings, facts: Facts, whom: str) -> tuple[str, 
     ]
     always = say("every_order", WORDS, share=number(every.value, ".0%")) if every is not None else ""
     calls = count(int(right.counts["n"]), "call")
-    low, high = right.interval
-    inside = ends(100 * low, 100 * high, ".0f", right.level) or reason(right).rstrip(".")
     where = ", ".join(at)
-    line = say(f"line_winners{whom}", WORDS, strong=strong, calls=calls, inside=inside, where=where, always=always)
+    line = say(
+        f"line_winners{whom}", WORDS, strong=strong, calls=calls, inside=inside(right), where=where, always=always
+    )
     return line, strong
 
 

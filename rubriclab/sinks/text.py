@@ -144,9 +144,14 @@ def reason(row: Row) -> str:
     return REASONS[row.why] if row.why else ""
 
 
-def inside(row: Row) -> str:
-    """The interval of a row, or why it has none."""
-    return interval(row) or reason(row)
+def inside(row: Row, about: Measure | None = None) -> str:
+    """The interval of a row, or why it has none, as it stands in brackets."""
+    return interval(row, about) or lowered(reason(row))
+
+
+def lowered(sentence: str) -> str:
+    """A sentence as a part of another: without its full stop and its first capital."""
+    return sentence[:1].lower() + sentence[1:].rstrip(".")
 
 
 def row_numbers(row: Row, smallest: float = 0.0) -> dict[str, str]:
@@ -155,7 +160,7 @@ def row_numbers(row: Row, smallest: float = 0.0) -> dict[str, str]:
     unit = f"{NBSP}points" if row.about.unit == "points" else ""
     known = ends(*row.interval, ".2f", row.level, (0.0, smallest, -smallest))
     size, limit = (f"{number(value)}{unit}" for value in (abs(row.value), smallest))
-    return {"size": size, "inside": known or reason(row).rstrip("."), "limit": limit}
+    return {"size": size, "inside": known or lowered(reason(row)), "limit": limit}
 
 
 def value_text(row: Row, about: Measure | None = None) -> str:
@@ -175,10 +180,10 @@ def row_text(row: Row, conditions: Sequence[Condition] = ()) -> str:
     tested = f"{row.test[0]}: {p_value(row.p)}" if row.test and p_value(row.p) else ""
     if tested and not row.why and not math.isfinite(row.value):
         return tested
-    inside = interval(row, about) or reason(row).rstrip(".")
+    in_brackets = inside(row, about)
     if row.value < row.interval[0]:
-        inside += "; below 0 only by chance"
-    return value_text(row, about) + (f" ({inside})" if inside else "") + (f", {tested}" if tested else "")
+        in_brackets += "; below 0 only by chance"
+    return value_text(row, about) + (f" ({in_brackets})" if in_brackets else "") + (f", {tested}" if tested else "")
 
 
 def condition_name(condition: Condition, beside: Iterable[Condition] = ()) -> str:

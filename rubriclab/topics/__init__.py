@@ -1,7 +1,7 @@
 """The one list of topics: importing it registers them all, in the order in which their rows are told."""
 
 # isort: off
-from rubriclab.topics import failures, joint, position, shift, pairs, judges  # noqa: F401
+from rubriclab.topics import failures, joint, position, shift, pairs, gold, judges  # noqa: F401
 from rubriclab.topics import people, agreement, alt_test, corrected_means  # noqa: F401
 from rubriclab.topics import directions  # noqa: F401
 from rubriclab.topics import variants, ranking, what_goes_along  # noqa: F401

@@ -15,7 +15,8 @@ from rubriclab.model.judge import family_of
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.resample import Bools, Floats, Ints, rank_within, sum_by
 from rubriclab.stats.tests import holm
-from rubriclab.topics.pairs import but_judge, compared, gold
+from rubriclab.topics.gold import accuracy
+from rubriclab.topics.pairs import but_judge, compared
 
 HARDEST = 10
 MIN_JUDGES = 3
@@ -111,7 +112,7 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
     if counts["n"]:
         yield Row("majority_pc", made.pc(made.every), condition=base.code, counts=counts)
         yield Row("majority_pf", made.pf(made.every), condition=base.code, counts=counts)
-    for row_of_gold in gold(made):
+    for row_of_gold in accuracy(made):
         if row_of_gold.measure == "accuracy" and not row_of_gold.of:
             yield replace(row_of_gold, measure="majority_accuracy", condition=base.code)
 

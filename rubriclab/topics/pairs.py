@@ -1,4 +1,4 @@
-"""Pairs and lists: does the position decide who wins (Shi et al.: PC, PF, RS, error; and against a gold winner)?
+"""Pairs and lists: does the position decide who wins (Shi et al.: PC, PF, RS, error)?
 
 PC, PF and what is made of them count series: a comparison in every rotation of its candidates, one call each.
 """
@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
-from statistics import multimode
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,7 +40,6 @@ def pairs(arm: Arm) -> Iterator[Row]:
     yield from win_rates(made)
     yield from cells(made)
     yield from parabolas(made)
-    yield from gold(made)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,31 +311,3 @@ def parabolas(made: Compared) -> Iterator[Row]:
             test = ("curvature against cells whose consistency was dealt anew", fit.p) if known else None
             value = plain(getattr(fit, term), "least_squares", "few_win_rates")
             yield Row("parabola", value, {"outcome": outcome, "term": term}, test, chance)
-
-
-def gold(made: Compared) -> Iterator[Row]:
-    """How often the gold winner is chosen: in all, by its position, by order, and in every order of a series.
-
-    Gold is the one winner, by rank of name, that most raters name; where none is, the comparison is left out.
-    """
-    arm, best = made.arm, np.full(made.arm.items, -1, dtype=np.int64)
-    for k, ratings in enumerate(arm.run.items["ratings"].iloc[arm.item_code]):
-        votes = multimode(value for value in ratings.values() if pd.notna(value)) if ratings else []
-        if len(votes) == 1 and 1 <= votes[0] <= arm.positions:
-            best[k] = int(votes[0]) - 1
-    known = arm.ok & (best[arm.item] >= 0) & (arm.shown[arm.order, 0] >= 0)
-    if not known.any():
-        return
-    at = (arm.shown[arm.order] == best[arm.item][:, None]).argmax(axis=1)
-    parts: list[tuple[str, Bools, dict[str, Any]]] = [("accuracy", known, {})]
-    parts += [("gold_accuracy", known & (at == p), {"position": p + 1}) for p in range(arm.positions)]
-    if len(arm.shown) <= 2 * arm.positions:
-        orders = range(len(arm.shown))
-        parts += [("accuracy", known & (arm.order == k), {"order": arm.order_label(k)}) for k in orders]
-    for measure, which, of in parts:
-        estimate = share_of(arm.score == best[arm.item], which, arm.unit[arm.item], arm.unit_names)
-        yield Row(measure, estimate, of, counts={"n": int(which.sum())})
-    whole = made.parsed & (best[made.item] >= 0)
-    if whole.any():
-        both = made.share(made.winner == best[made.item], whole)
-        yield Row("accuracy_all_orders", both, counts={"n": int(whole.sum())})

@@ -10,8 +10,8 @@ from rubriclab.core.topic import Findings
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.sinks.answer import Answer
 from rubriclab.sinks.facts import facts_of
-from rubriclab.sinks.helps import calls_curve, helps_answer, helps_answers
-from rubriclab.sinks.text import findings_text
+from rubriclab.sinks.helps import calls_curve, helps_answer
+from rubriclab.sinks.text import NBSP, findings_text
 from tests.tables import ORDERS, choose, comparisons, findings, in_forms, options, study
 
 
@@ -62,14 +62,28 @@ def test_r_is_said_where_people_rated() -> None:
 
 def test_reasons_and_unfinished_runs() -> None:
     few = said(findings(judged(1.0, items=12)))
-    assert "Too few independent groups" in few.line
+    assert "(too few independent groups" in few.line
     assert "this run has 12" in few.questions[2].sentence
     once = said(findings(judged(1.0, repeats=1)))
     assert "No order was asked twice" in once.questions[0].sentence
     early = said(findings(replace(judged(1.0), state="paused")))
     assert (early.headline, early.questions) == ("How many calls are needed, so far", ())
     assert said(findings(options(np.full((30, 20), 4.0), ORDERS))).headline == "How many calls are needed is not known"
-    assert not helps_answers(findings(comparisons(np.ones((12, 2)), [[0, 1], [1, 0]])))
+
+
+def test_of_pairs_winners_that_stand_and_the_commonest_one() -> None:
+    """30 pairs whose first answer is gold: 20 take the first shown, 10 the gold one; so half a point a mover is lost."""
+    gold = [{"gold": 1}] * 30
+    made = said(findings(comparisons([[1, 1]] * 20 + [[1, 2]] * 10, [[0, 1], [1, 0]], ratings=gold)))
+    assert made.headline == "Ask in both orders"
+    stands, right = "33 % of pairs keep their winner in both orders (95 % CI", "it is the better answer in 100 % ("
+    assert stands in made.line.replace(NBSP, " ")
+    assert right in made.line.replace(NBSP, " ")
+    (asked,) = made.questions
+    # In the default order all 30 are right, over both 10 + 20 / 2.
+    assert "No gain of 5 points or more at equal calls: 67 % against 100 %" in asked.sentence.replace(NBSP, " ")
+    unnamed = said(findings(comparisons([[1, 1]] * 20 + [[1, 2]] * 10, [[0, 1], [1, 0]])))
+    assert (unnamed.headline, unnamed.questions) == (made.headline, ())
 
 
 def test_forms_have_a_gate_of_their_own() -> None:

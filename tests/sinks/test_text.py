@@ -13,7 +13,19 @@ import pytest
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.topic import REASONS, Row
 from rubriclab.sinks.table import document, frame, frame_of_rows, latex
-from rubriclab.sinks.text import MINUS, NBSP, beside, ends, findings_text, name, number, order_title, p_value, row_text
+from rubriclab.sinks.text import (
+    MINUS,
+    NBSP,
+    beside,
+    ends,
+    findings_text,
+    lowered,
+    name,
+    number,
+    order_title,
+    p_value,
+    row_text,
+)
 from tests.sinks import made
 from tests.tables import comparisons, findings
 
@@ -84,7 +96,7 @@ def test_an_order_is_named_by_its_ends_only_where_it_runs_through(shown: tuple[i
 def test_what_a_label_leaves_out_is_named_beside_it_and_why_there_is_no_number() -> None:
     row = Row("line", missing("single_order"), {"against": 2})
     assert name(row) == "Ascending - descending (against 2)"
-    assert row_text(row) == f"unknown ({REASONS['single_order'].rstrip('.')})"
+    assert row_text(row) == f"unknown ({lowered(REASONS['single_order'])})"
 
 
 def test_pairs_have_winners_and_terms_of_a_model_have_names() -> None:

@@ -20,6 +20,7 @@ from rubriclab.data.tables import read_table
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.stats import comparison as stats
 from rubriclab.store.store import Store
+from rubriclab.topics.gold import DEFAULT, MAJORITY, STANDS
 from rubriclab.topics.what_goes_along import cells_of, what_goes_along
 from tests.tables import comparisons, findings, on_two_sets, only
 
@@ -103,6 +104,10 @@ def test_measures_of_ten_pairs_by_hand() -> None:
     assert only(found, "gold_accuracy", position=1).value == 3 / 4
     assert only(found, "gold_accuracy", position=2).value == 2 / 4
     assert only(found, "accuracy_all_orders").value == 2 / 4
+    # In (x, y) right in AB, AB, AA, and half of the tie; over both orders AA is half right too; AB, AB stand.
+    protocols = {row.of["protocol"]: (row.value, row.counts["n"]) for row in found.select("protocol_accuracy")}
+    assert protocols == {DEFAULT: (3.5 / 4, 4), MAJORITY: (3 / 4, 4), STANDS: (1.0, 2)}
+    assert only(found, "gain_accuracy").value == pytest.approx(100 * (3 - 3.5) / 4)
     assert only(found, "rs").why == "no_repeats"
 
 
