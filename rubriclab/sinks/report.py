@@ -17,7 +17,9 @@ from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.answer import judged
 from rubriclab.sinks.cards import example_of
 from rubriclab.sinks.facts import Facts, calls_in, facts_to_say, words_of
+from rubriclab.sinks.helps import has_help, helps_answer
 from rubriclab.sinks.marks import LIGHT, Picture, ink, shade
+from rubriclab.sinks.people import has_people, people_answer
 from rubriclab.sinks.pictures import score_cells, share_bars, smallest_mean, target_cells
 from rubriclab.sinks.table import spoken
 from rubriclab.sinks.text import number, say
@@ -101,6 +103,11 @@ def _part(
     drawings = [(title, picture) for title, picture in drawn.items() if picture and not facts.variant]
     answer = judged(findings, facts)
     line = answer.line.partition(answer.strong) if answer.strong else (answer.line, "", "")
+    beside = []
+    if not facts.variant and has_people(findings, facts.condition):
+        beside.append(people_answer(findings, facts))
+    if not facts.variant and has_help(findings, facts):
+        beside.append(helps_answer(findings, facts))
     cards = example_of(arm, descriptions)
     text = text_of(cards[0].call)[:MOST_SIGNS] if text_of and cards else ""
-    return {"answer": answer, "line": line, "drawings": drawings, "cards": cards, "text": text}
+    return {"answer": answer, "line": line, "beside": beside, "drawings": drawings, "cards": cards, "text": text}
