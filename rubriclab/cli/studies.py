@@ -52,10 +52,14 @@ def plan(
     study: StudyName,
     *,
     show: Annotated[int, Parameter(help="Print the prompts of the first N orders.")] = 0,
+    pilot: Annotated[str | None, Parameter(help="A run whose spread, time and tokens are taken.")] = None,
+    effect: Annotated[float | None, Parameter(help="A change that the run should find, in points.")] = None,
+    store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
     """What a study would ask: calls, time, price, what it can find, and the prompts."""
-    from rubriclab.runs.estimate import estimate
+    from rubriclab.notebook import Lab
+    from rubriclab.runs.estimate import estimate, measured
     from rubriclab.runs.loading import plan_of_file
 
     planned = plan_of_file(study)
@@ -65,7 +69,14 @@ def plan(
         facts = {"dataset": about_it.dataset, "reorder": about_it.reorder, "variant": dict(about_it.variant)}
         messages = [dict(message) for message in call.messages]
         shown.append({"order": list(call.ordering.labels), **facts, "messages": messages})
-    about = estimate(planned)
+    if effect is not None and not 0 < effect < 1e6:
+        raise LabError(f"--effect is {effect:g}; expected points (of choices: percentage points) above 0.")
+    seen = None
+    if pilot is not None:
+        with Lab(store_path(store)) as lab:
+            about_pilot = lab.run(pilot)
+            seen = measured(about_pilot.findings, lab.store.calls(str(about_pilot.id)))
+    about = estimate(planned, seen, effect)
     if json:
         conditions = [
             {"judge": c.judge, "dataset": c.dataset, "strategy": c.strategy, "reorder": c.reorder,

@@ -1,25 +1,30 @@
 """A plan in; what it will take (calls, time, tokens, price) and what it can find out, before the first call.
 
-Tokens (signs / 4) and time are guesses, and say so.
+Tokens (signs / 4), time and spreads are guesses, and say so, until a pilot run has measured them.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.stats import t as student
 
 from rubriclab.core.gate import ALPHA
+from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import MIN_UNITS, units_needed
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import step_of, variant_text
 from rubriclab.model.study import Smallest
-from rubriclab.model.text import count, duration
+from rubriclab.model.text import count, duration, shorten
 from rubriclab.study.plan import Plan, PlanPart
 from rubriclab.study.protocols import Shape
 
@@ -33,7 +38,7 @@ OTHER_EMBEDDED_RATE, LONG_ANSWER_SLOWDOWN, SIMULATED_RATE = 1.0, 10.0, 1_000.0
 SERVED_SECONDS, SERVED_SECONDS_LONG = 1.0, 8.0
 """Assumed seconds of an answer of a server that was not measured."""
 SAMPLED_CALLS = 40
-POWER = 0.8
+POWER, MOST_GROUPS = 0.8, 1_000_000
 NOISE_STEPS, EFFECT_STEPS = 0.8, 0.5
 """Assumed, in steps of the scale: standard deviation of one answer's scores between calls, and over answers of the
 order's effect. Two small models on 24 answers had 0.7 and 1.2, and 0 and 0.7."""
@@ -42,13 +47,38 @@ DISCORDANT = 0.3
 """Assumed share of comparisons whose winner changes with the order."""
 
 
+class Pilot(NamedTuple):
+    """What a run showed. ``spread``: standard deviation over groups of what its order does, in points (of choices: of the
+    share that a position gains, percentage points), None where it shows too little; ``seconds``, ``tokens_out``: of a call
+    on average, by judge. Spread and time hold for runs of the same design.
+    """
+
+    name: str
+    spread: float | None
+    seconds: Mapping[str, float]
+    tokens_out: Mapping[str, float]
+
+
+def measured(findings: Findings, calls: pd.DataFrame) -> Pilot:
+    """``calls``: the run's, with ``condition``, ``seconds`` and ``tokens_out``. The first condition that has a contrast counts."""
+    scale = {"line": 1.0, "first_minus_last": 1.0, "first_advantage": 50.0}
+    rows = [row for row in findings.rows if row.measure in scale and row.estimate.units >= MIN_UNITS]
+    spread = None
+    if rows:
+        spread = scale[rows[0].measure] * rows[0].estimate.error * math.sqrt(rows[0].estimate.units)
+    judge = calls["condition"].map([condition.judge for condition in findings.conditions].__getitem__)
+    means: Any = calls.groupby(judge)[["seconds", "tokens_out"]].mean()
+    return Pilot(findings.judgments.table.name, spread, *(means[name].dropna().to_dict() for name in means))
+
+
 @dataclass(frozen=True)
 class Power:
     """What can be found about one data set and axis.
 
     ``smallest``: the change of the mean, in points (of choices: a position's share, in percentage points), that the run
     finds with a chance of 0.8; None where it shows one order or has too few groups. ``groups_for_no``: from how many
-    groups on the answer No is within reach for all questions.
+    groups on the answer No is within reach for all questions. ``groups_for_effect``: from how many on the change that was
+    asked about is found with a chance of 0.8.
     """
 
     answers: int
@@ -56,6 +86,7 @@ class Power:
     smallest: float | None
     groups_for_no: int
     sentence: str
+    groups_for_effect: int | None
 
 
 @dataclass(frozen=True)
@@ -63,7 +94,8 @@ class Estimate(Power):
     """What can be found about the first data set and axis, and what the whole takes.
 
     ``price``: None where no judge has one. ``seconds``: judges work side by side, so the slowest judge's. ``others``: the
-    sentences of the further data sets and axes; ``shares``: calls by data set, axis and level.
+    sentences of the further data sets and axes; ``shares``: calls by data set, axis and level; ``rests_on``: is it assumed
+    or measured?
     """
 
     calls: int
@@ -73,10 +105,11 @@ class Estimate(Power):
     price: float | None
     others: tuple[str, ...]
     shares: tuple[tuple[str, int], ...]
+    rests_on: str
 
     def sentences(self) -> list[str]:
         """The estimate in lines of text."""
-        lines = [f"{count(self.calls, 'call')}, about {duration(self.seconds)} (assumed, not measured)."]
+        lines = [f"{count(self.calls, 'call')}, about {duration(self.seconds)} ({self.rests_on})."]
         tokens = f"About {self.tokens_in:,} tokens in and {self.tokens_out:,} out, guessed from the signs"
         lines.append(f"{tokens}: {self.price:,.2f} at your prices." if self.price is not None else f"{tokens}.")
         lines += [f"{name}: {count(calls, 'call')}." for name, calls in self.shares]
@@ -87,8 +120,8 @@ class Estimate(Power):
         return asdict(self)
 
 
-def estimate(plan: Plan) -> Estimate:
-    """What ``plan`` takes and can find."""
+def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None) -> Estimate:
+    """What ``plan`` takes and can find. ``effect``: a change that it should find, in the unit of ``Power.smallest``."""
     baselines = list({part.scope: part for part in reversed(plan.parts)}.values())[::-1]
     asked: Counter[tuple[str, tuple[str, ...]]] = Counter()
     for condition, code, calls in zip(plan.conditions, plan.part_of, plan.planned, strict=True):
@@ -100,10 +133,11 @@ def estimate(plan: Plan) -> Estimate:
         for part in baselines:
             calls, signs, answer = asked[judge.name, part.scope], _prompt_signs(plan, part, judge), _answer_tokens(part)
             tokens_in += calls * signs / SIGNS_PER_TOKEN
+            answer = seen.tokens_out.get(judge.name, answer) if seen else answer
             tokens_out += calls * answer
-            seconds[judge.name] += calls / calls_per_second(judge, long_answer=answer > 30)
+            seconds[judge.name] += calls / calls_per_second(judge, seen, long_answer=answer > 30)
             prices += [calls * price_of(judge, signs / SIGNS_PER_TOKEN, answer)] * priced
-    powers = [_power(plan, part) for part in baselines]
+    powers = [_power(plan, part, seen, effect) for part in baselines]
     sentences = [power.sentence for power in powers]
     if len(powers) > 1:
         sentences = [f"{_name_of(plan, part)}: {said}" for part, said in zip(baselines, sentences, strict=True)]
@@ -121,6 +155,7 @@ def estimate(plan: Plan) -> Estimate:
         price=sum(prices) if prices else None,
         others=tuple(sentences[1:]),
         shares=tuple(by_part.items()) if len(by_part) > 1 else (),
+        rests_on=f"as in {shorten(seen.name)}" if seen else "assumed, not measured",
     )
 
 
@@ -130,21 +165,28 @@ def _name_of(plan: Plan, part: PlanPart, *level: str) -> str:
     return " · ".join([*words, *level])
 
 
-def _power(plan: Plan, part: PlanPart) -> Power:
+def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None) -> Power:
     """What the first judge's calls about a part can find."""
-    groups, limits = _groups(plan, part), plan.study.reading.smallest
+    groups, limits, spread = _groups(plan, part), plan.study.reading.smallest, None if seen is None else seen.spread
     shapes = [shape for shape in part.by_shape if shape.positions > 1 and part.axis != "bare"]
+    per_group = len(part.subjects) / groups
+    find: Callable[[int], float | None]
     if part.axis in CHOICES:
         answers, asked = len(part.subjects), "comparison"
-        smallest = _smallest_share(part, groups)
+        find = partial(_smallest_share, part, per_group=per_group, spread=spread)
         shares = [units_needed(limits.share, 1 - 1 / shape.positions) for shape in shapes]
         needed = max(*shares, units_needed(limits.single, 1.0))
+        smallest = find(groups)
         size = f"a position that wins {smallest:.2g} percentage points more than its share" if smallest else ""
     else:
         answers, asked = len(part.dataset.items), "answer"
         lines = {shape: _contrasts(part, plan.study.judges[0], shape) for shape in shapes}
-        changes = [_smallest_change(shape, line, groups, len(part.subjects) / groups) for shape, line in lines.items()]
-        smallest = min((change for change in changes if change is not None), default=None)
+
+        def find(number: int) -> float | None:
+            changes = [_smallest_change(shape, line, number, per_group, spread) for shape, line in lines.items()]
+            return min((change for change in changes if change is not None), default=None)
+
+        smallest = find(groups)
         needed = max((_groups_for_no(shape, line, limits) for shape, line in lines.items()), default=0)
         size = f"a change of the mean of {smallest:.2g} points or more" if smallest else ""
     more = MIN_UNITS - groups
@@ -162,7 +204,14 @@ def _power(plan: Plan, part: PlanPart) -> Power:
             f"With {count(answers, asked)} in {count(groups, 'group')}, this run can find {size}. No can be answered "
             f"from {needed} groups on."
         )
-    return Power(answers, groups, smallest, needed, said)
+    for_effect = None
+    if effect is not None and find(MOST_GROUPS) is not None:
+        smallest_by = range(MIN_UNITS, MOST_GROUPS)
+        for_effect = MIN_UNITS + bisect_left(smallest_by, -effect, key=lambda number: -(find(number) or math.inf))
+        number = f"{for_effect:,} groups" if for_effect < MOST_GROUPS else f"more than {MOST_GROUPS:,} groups"
+        unit = "percentage points" if part.axis in CHOICES else "points"
+        said += f" To find {effect:g} {unit} with a chance of {POWER:g} takes {number}."
+    return Power(answers, groups, smallest, needed, said, for_effect)
 
 
 # ---------------------------------------------------------------- what it takes
@@ -173,9 +222,11 @@ def price_of(judge: JudgeSettings, tokens_in: float, tokens_out: float) -> float
     return (tokens_in * (judge.price_input or 0.0) + tokens_out * (judge.price_output or 0.0)) / 1e6
 
 
-def calls_per_second(judge: JudgeSettings, *, long_answer: bool) -> float:
-    """From stated guesses; never above the judge's rpm."""
-    if judge.kind == "simulated":
+def calls_per_second(judge: JudgeSettings, seen: Pilot | None, *, long_answer: bool) -> float:
+    """As in a pilot run, else from stated guesses; never above the judge's rpm."""
+    if seen is not None and seen.seconds.get(judge.name):
+        rate = judge.concurrency / seen.seconds[judge.name]
+    elif judge.kind == "simulated":
         rate = SIMULATED_RATE
     elif judge.kind in ("openai", "vllm"):
         rate = judge.concurrency / (SERVED_SECONDS_LONG if long_answer else SERVED_SECONDS)
@@ -233,28 +284,34 @@ def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray
     return np.asarray(lines - lines.mean(axis=1, keepdims=True))
 
 
-def _smallest_change(shape: Shape, lines: np.ndarray, groups: int, per_group: float) -> float | None:
+def _smallest_change(
+    shape: Shape, lines: np.ndarray, groups: int, per_group: float, spread: float | None
+) -> float | None:
     """The change of the mean in points, end to end of the list, that is found with POWER at ALPHA; None for one order.
 
     An item's line is 2 sum(c y) / sum(c^2), so its noise is 4 s^2 / sum(c^2); over g groups of m items each the mean
-    has the variance (4 s^2 / sum(c^2) / m + e^2) / g, with s and e assumed (NOISE_STEPS, EFFECT_STEPS).
+    has the variance (4 s^2 / sum(c^2) / m + e^2) / g, with s and e assumed (NOISE_STEPS, EFFECT_STEPS); or g times it is the squared ``spread`` of a pilot run.
     """
     squares = (lines**2).sum(axis=1)
     if groups < MIN_UNITS or not (squares > 1e-9).all():
         return None
     reach = student.ppf(1 - ALPHA / 2, groups - 1) + student.ppf(POWER, groups - 1)
+    if spread is not None:
+        return float(reach * spread / math.sqrt(groups))
     noise = 4 * NOISE_STEPS**2 * float(np.mean(1 / squares)) / len(squares)
     return float(step_of(shape.scores) * reach * math.sqrt((noise / max(per_group, 1.0) + EFFECT_STEPS**2) / groups))
 
 
-def _smallest_share(part: PlanPart, groups: int) -> float | None:
+def _smallest_share(part: PlanPart, groups: int, per_group: float, spread: float | None) -> float | None:
     """As ``_smallest_change``, the share that a position gains, percentage points; assumed: DISCORDANT choices change."""
     first = part.subjects[0]
     orders = {order.shown for strategy in part.asked(first.shape) for order in part.orders(first, strategy)}
     if groups < MIN_UNITS or len(orders) < 2:
         return None
     reach = student.ppf(1 - ALPHA / 2, groups - 1) + student.ppf(POWER, groups - 1)
-    return float(100 * reach * math.sqrt(DISCORDANT / 4 / len(part.subjects)))
+    if spread is not None:
+        return float(reach * spread / math.sqrt(groups))
+    return float(100 * reach * math.sqrt(DISCORDANT / 4 / (groups * per_group)))
 
 
 def _groups_for_no(shape: Shape, lines: np.ndarray, smallest: Smallest) -> int:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import t as student
 
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.runs.estimate import calls_per_second, estimate
+from rubriclab.runs.estimate import calls_per_second, estimate, measured
 from tests.study.kit import ABC, API, EMBEDDED, small_plan
+from tests.tables import ORDERS, findings, only, options
 
 
 def test_time_is_the_slowest_judges() -> None:
@@ -31,7 +34,7 @@ def test_time_is_the_slowest_judges() -> None:
     ],
 )
 def test_calls_per_second(judge: JudgeSettings, long_answer: bool, rate: float) -> None:
-    assert calls_per_second(judge, long_answer=long_answer) == pytest.approx(rate)
+    assert calls_per_second(judge, None, long_answer=long_answer) == pytest.approx(rate)
 
 
 @pytest.mark.papers(13)
@@ -101,3 +104,27 @@ def test_what_a_run_of_pairs_can_find() -> None:
     assert made.smallest == pytest.approx(10.44, abs=0.01)
     assert (made.answers, made.groups, made.groups_for_no) == (60, 20, 29)
     assert "60 comparisons in 20 groups, this run can find a position that wins 10 percentage points" in made.sentence
+
+
+def test_a_pilot_run_replaces_what_is_assumed() -> None:
+    """Spread, seconds and tokens of the run; the groups for an effect are the fewest that find it."""
+    scores = np.random.default_rng(1).integers(1, 6, (30, 10)).astype(float)
+    found = findings(options(scores, ORDERS))
+    calls = pd.DataFrame({"condition": [0, 0, 0], "seconds": [1.0, 3.0, np.nan], "tokens_out": [10, 20, None]})
+    seen = measured(found, calls)
+    line = only(found, "line").estimate
+    assert seen.spread == pytest.approx(float(line.influence.std(ddof=1)))
+    assert (seen.seconds, seen.tokens_out) == ({"judge": 2.0}, {"judge": 15.0})
+    plan = small_plan(20)
+    judge = plan.study.judges[0].name
+    made = estimate(plan, seen._replace(seconds={judge: 2.0}, tokens_out={judge: 15.0}), 0.1)
+
+    def smallest(groups: int) -> float:
+        quantiles = student.ppf(0.975, groups - 1) + student.ppf(0.8, groups - 1)
+        return float(quantiles * seen.spread / math.sqrt(groups))
+
+    assert made.smallest == pytest.approx(smallest(20))
+    assert smallest(made.groups_for_effect) <= 0.1 < smallest(made.groups_for_effect - 1)
+    assert made.tokens_out == 15 * made.calls
+    assert made.seconds == pytest.approx(2.0 * made.calls / plan.study.judges[0].concurrency)
+    assert "takes" not in estimate(small_plan(20, strategies=["fixed"]), None, 0.1).sentence, "one order finds nothing"
