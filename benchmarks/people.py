@@ -34,7 +34,8 @@ items, three forms, two strategies).
 Kappas on fresh seeds and other judges (300 studies a cell, seed 52; a normal trait, a gamma one that piles up at the top, a t on 3;
 items of unequal difficulty, three raters of unequal severity; 30 / 100 units of one and of three items): kappas .927 to .987, their
 difference .933 to .963, all coefficients .917 (icc2_1 of people) to .987, limits .917 up, shares .910 (within_one of people) up;
-the lowest three are of one cell, 100 single items of the normal trait, whose rows share their studies.
+the lowest three are of one cell, 100 single items of the normal trait, whose rows share their studies. With 1,000 new studies of
+30 and of 100 such items (seed 77): all coefficients, shares and limits .924 to .985; a cell of ratings by scores .904 at 30.
 """
 
 TOPICS = ("people", "agreement", "alt_test", "corrected_means")
