@@ -295,24 +295,28 @@ def run(
     max_calls: int | None = None,
     max_money: float | None = None,
     retry_failed: bool = False,
+    trust: bool = False,
+    judges: Mapping[str, Callable[..., Any]] | None = None,
     secrets: Mapping[str, str] | None = None,
     progress: Callable[[Snapshot], None] | None = None,
 ) -> Run:
     """Ask what a study has not asked yet, and come back with the run; its store stays open until ``Run.close``.
 
-    ``study``: a TOML file, or ``demo`` for the sample with the embedded judge. ``progress`` is called twice a second.
-    Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
+    ``study``: a TOML file, or ``demo`` for the sample with the embedded judge. ``judges``: functions
+    ``(messages, item)`` of your own, each in place of the study's judge of that name, or one more; ``trust``: a study that was
+    handed on may run its own code. ``progress`` is called twice a second. Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
     """
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.runs.runner import Run as Running
     from rubriclab.store.store import Store
 
-    plan = plan_of_file(study, items=items, drop=drop)
+    plan = plan_of_file(study, items=items, drop=drop, trust=trust, functions=judges)
     opened = Store.open(Path(store))
     try:
         running = Running(
-            opened, plan, secrets=secrets, max_calls=max_calls, max_money=max_money, retry_failed=retry_failed
-        ).start()
+            opened, plan, secrets=secrets, max_calls=max_calls, max_money=max_money, retry_failed=retry_failed,
+            functions=judges,
+        ).start()  # fmt: skip
         waited(running, progress)
         return kept_run(opened, running.id)
     except BaseException:

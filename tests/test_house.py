@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "topics": {"core", "stats", "model"},
     "data": {"model"},
     "study": {"model"},
-    "judges": {"model"},
+    "judges": {"data", "model"},
     "store": {"core", "data", "model"},
     "sinks": {"topics", "core", "data", "model"},
     "runs": {"study", "judges", "store", "topics", "core", "data", "model"},

@@ -30,22 +30,31 @@ LAST_ANSWERS_SECONDS = 20.0
 GOES_ON = "The same command goes on where it stopped."
 
 
-def lab(*, port: Annotated[int, Parameter(help="The port on 127.0.0.1.")] = 8501, store: StorePath = None) -> Outcome:
+def lab(
+    *,
+    port: Annotated[int, Parameter(help="The port on 127.0.0.1.")] = 8501,
+    code: Annotated[Path | None, Parameter(help="A folder whose Python functions may be judges.")] = None,
+    store: StorePath = None,
+) -> Outcome:
     """Start the lab's pages on this machine."""
     from rubriclab.data.sample import lab_folder
 
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     environment = os.environ | {"RUBRICLAB_STORE": str(store_path(store).absolute())}
+    if code is not None:
+        if not code.is_dir():
+            raise LabError(f"--code {code} is no folder; name the one that your functions are in.")
+        environment["RUBRICLAB_CODE"] = str(code.absolute())
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends the command ends the pages with it
     with subprocess.Popen(command, cwd=lab_folder(), env=environment) as pages:
         try:
-            code = pages.wait()
+            ended = pages.wait()
         except KeyboardInterrupt:  # the pages have had it too: they pause what runs and keep what is being answered
-            code = 0
+            ended = 0
             with suppress(subprocess.TimeoutExpired):
                 pages.wait(LAST_ANSWERS_SECONDS)
             pages.terminate()
-    return Outcome("The lab has ended.", DONE if code in (0, -2, 130) else MEND)
+    return Outcome("The lab has ended.", DONE if ended in (0, -2, 130) else MEND)
 
 
 def plan(
@@ -62,7 +71,7 @@ def plan(
     from rubriclab.runs.estimate import estimate, measured
     from rubriclab.runs.loading import plan_of_file
 
-    planned = plan_of_file(study)
+    planned = plan_of_file(study, trust=True)  # planning runs no code
     shown: list[dict[str, Any]] = []
     for call in planned.previews()[:show]:
         about_it = planned.conditions[call.condition]
@@ -108,6 +117,7 @@ def run(
     max_money: Annotated[float | None, Parameter(help="Pause at this price.")] = None,
     retry_failed: Annotated[bool, Parameter(help="Ask again every call without a score.", negative="")] = False,
     drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.", negative="")] = None,
+    trust: Annotated[bool, Parameter(help="The study's own code, which you have read, may run.", negative="")] = False,
     references: Annotated[
         Path | None, Parameter(help="Instead write reference answers of each score into this CSV file.")
     ] = None,
@@ -120,10 +130,11 @@ def run(
     if items is not None and items < 1:
         raise LabError(f"--items is {items}; expected 1 or more.")
     if references is not None:
-        return _references(study, references, store_path(store), items=items, drop=tuple(drop or ()), json=json)
+        loading = {"items": items, "drop": tuple(drop or ()), "trust": trust}
+        return _references(study, references, store_path(store), loading, json=json)
     made = run_study(
         study, store_path(store), items=items, drop=tuple(drop or ()), max_calls=max_calls, max_money=max_money,
-        retry_failed=retry_failed, progress=progress_line(),
+        retry_failed=retry_failed, trust=trust, progress=progress_line(),
     )  # fmt: skip
     info = made.info()
     code = {"finished": DONE, "failed": MEND}.get(info.state, STOPPED)
@@ -143,7 +154,7 @@ def run(
     return Outcome(said, code)
 
 
-def _references(study: str, out: Path, store: Path, *, items: int | None, drop: tuple[str, ...], json: bool) -> Outcome:
+def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, json: bool) -> Outcome:
     """Write reference answers of each score for a study's data into ``out``, and say what became of them.
 
     ``[references]`` of the study names who writes and who reviews. The same command goes on where it was stopped.
@@ -156,7 +167,7 @@ def _references(study: str, out: Path, store: Path, *, items: int | None, drop: 
 
     if out.suffix != ".csv":
         raise LabError(f"{out.name} is no name for the answers; expected one that ends in .csv.")
-    asked, sources, folder = read_sources(study, items=items, drop=drop)
+    asked, sources, folder = read_sources(study, **loading)
     if len(sources) > 1:
         raise LabError(f"The study has {len(sources)} data sets; write reference answers for one of them at a time.")
     if any(part.file and (folder / part.file).resolve() == out.resolve() for part in asked.data):

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -27,58 +28,88 @@ from rubriclab.model.text import LabError, shorten
 # What the child may be asked for: never a name that a file or a message gives.
 TASKS = {"table": ("rubriclab.data.tables", "table_task"), "rubric": ("rubriclab.data.rubrics", "rubric_task")}
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP")
+STOP_SECONDS = 5.0
+MAX_ANSWER = 64 * MB
+"""Signs of an answer's line; what is large goes through files."""
 START = "import sys; sys.path[:0] = [sys.argv[1]]; from rubriclab.data.worker import serve; serve()"
 
 
 class Worker:
-    """The child process; one task at a time. ``seconds``: how long a small task may take, the child's start apart."""
+    """The child process; one task at a time. ``seconds``: how long a small task may take, the child's start apart.
 
-    def __init__(self, seconds: float = WORKER_SECONDS) -> None:
-        self.seconds = seconds
+    ``command``: a program that speaks as ``serve`` does, in its place; ``environment``: variables that it gets beside
+    PASSED_ON; ``start_seconds``: how long it may take to say its first line, which is ``greeting``.
+    """
+
+    def __init__(
+        self,
+        seconds: float = WORKER_SECONDS,
+        *,
+        command: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        start_seconds: float = START_SECONDS,
+    ) -> None:
+        self.seconds, self.greeting = seconds, ""
+        self._command, self._environment, self._start_seconds = command, environment or {}, start_seconds
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
+        self._closed = False
 
     def run(self, task: str, file: Path, name: str, **arguments: Any) -> dict[str, Any]:
         """What the task makes of the file. Raises LabError in the task's words, or for one that takes too much."""
         seconds = self.seconds if file.stat().st_size <= LARGE else max(LARGE_SECONDS, self.seconds)
         request = {"task": task, "file": str(file), "name": name, "seconds": seconds, **arguments}
-        with self._lock:
-            process = self._started()
-            began = time.monotonic()
-            line = _answered(process, json.dumps(request) + "\n", seconds)
-            if not line:
-                self._end()
-                late = time.monotonic() - began >= seconds
-                why = f"takes more than {seconds:g} seconds" if late else "takes more memory than a file may"
-                raise LabError(f"“{shorten(name)}” {why} to read. Split it, or save it as CSV or Parquet.")
+        line, late = self.exchange(json.dumps(request), seconds)
+        if not line:
+            why = f"takes more than {seconds:g} seconds" if late else "takes more memory than a file may"
+            raise LabError(f"“{shorten(name)}” {why} to read. Split it, or save it as CSV or Parquet.")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise LabError(answer["error"])
         return answer
 
+    def exchange(self, request: str, seconds: float) -> tuple[str, bool]:
+        """(the child's answer to a line; empty where it ended, whether that was because it took longer than ``seconds``).
+
+        One that ended, or said what is no whole line, is begun anew by the next exchange.
+        """
+        with self._lock:
+            process = self._started()
+            began = time.monotonic()
+            line = _answered(process, request + "\n", seconds)
+            if not line:
+                self._end()
+            return line, not line and time.monotonic() - began >= seconds
+
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
             self._end()
+            if self._closed:
+                raise LabError("The process was closed and takes no more tasks.")
             root = str(Path(__file__).resolve().parents[2])
             environment = {key: os.environ[key] for key in PASSED_ON if key in os.environ}
             self._process = subprocess.Popen(
-                [sys.executable, "-c", START, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL, encoding="utf-8", env=environment | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
+                self._command or [sys.executable, "-c", START, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, encoding="utf-8", errors="replace", start_new_session=bool(self._command),
+                env=environment | {"ARROW_DEFAULT_MEMORY_POOL": "system"} | dict(self._environment),
             )  # fmt: skip
             # Until its libraries are loaded; where they are not, the task says that the child ended.
-            _answered(self._process, "", START_SECONDS)
+            self.greeting = _answered(self._process, "", self._start_seconds)
         return self._process
 
     def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.kill()
-            process.wait()
+            _stop(process)
             for pipe in (process.stdin, process.stdout):
                 with suppress(OSError):
                     pipe.close()  # type: ignore[union-attr]
 
     def close(self) -> None:
+        """End the child, also in the middle of a task, which then has no answer."""
+        self._closed = bool(self._command)
+        if (process := self._process) is not None:
+            _stop(process)
         with self._lock:
             self._end()
 
@@ -87,16 +118,27 @@ def _answered(process: subprocess.Popen[str], request: str, seconds: float) -> s
     """The child's next line; empty where it ended, which it does at the latest after ``seconds``."""
     assert process.stdin is not None
     assert process.stdout is not None
-    timer = threading.Timer(seconds, process.kill)
+    timer = threading.Timer(seconds, _stop, [process])
     timer.start()
     try:
         process.stdin.write(request)
         process.stdin.flush()
-        return process.stdout.readline()
-    except OSError:
+        line = process.stdout.readline(MAX_ANSWER)
+        return line if line.endswith("\n") else ""
+    except (OSError, ValueError):  # ValueError: closed meanwhile
         return ""
     finally:
         timer.cancel()
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    """SIGTERM, which ends a child at once and makes a supervisor end all that it started; else SIGKILL."""
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 WORKER = Worker()

@@ -50,6 +50,10 @@ FINAL = {
     "context_overflow": "Shorten the answer or the rubric, or start the server with a longer context.",
     "content_filter": "The provider's filter refused this text: leave it out.",
     "bad_request": "The server refuses this request: see its message.",
+    "code_error": "Mend the function, and ask the failed calls again.",
+    "code_timeout": "Raise the judge's timeout, or look what the function waits for.",
+    "code_ended": "Look what ends the function's process; options.memory is how many MB it may use.",
+    "code_reply": "Return a text, a score, or a mapping with text and probabilities of labels.",
 }
 """Of this call alone, however often it is asked."""
 FAULTS = RETRYABLE | FATAL | FINAL

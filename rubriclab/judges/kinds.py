@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from rubriclab.model.data import Rubric
+from rubriclab.model.data import Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten
@@ -19,6 +19,8 @@ T = TypeVar("T")
 Options = TypeVar("Options", bound=BaseModel)
 Progress = Callable[[int, int, str], None]
 """Called with bytes so far, bytes in all, and from where in words; several times a second."""
+Functions = Mapping[str, Callable[..., Any]]
+"""By judges' names: the own code that a notebook hands over."""
 USUAL_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}
 """Of the kinds that have one, where the settings give none."""
 
@@ -39,17 +41,24 @@ async def open_judge(
     secrets: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     rubric: Rubric | None = None,
+    items: Sequence[Item] = (),
+    function: Callable[..., Any] | None = None,
 ) -> Asker:
     """An open judge; call it inside the event loop that will ask it, and ``close`` it there.
 
     ``secrets``: keys by variable name, looked up before the environment; ``progress``: while weights are fetched;
-    ``rubric``: what a simulated judge may look at. Raises LabError for settings that can never work (no address, a key
+    ``rubric``: what a simulated judge may look at; ``items``: the run's, for a judge that is own code, and ``function``: that
+    code where a notebook hands it over. Raises LabError for settings that can never work (no address, a key
     that is not set, an unknown model or option) and for weights that cannot be had.
     """
     if settings.kind == "embedded":
         from rubriclab.judges.embedded import EmbeddedJudge
 
         return await EmbeddedJudge.open(settings, progress=progress)
+    if settings.kind == "python":
+        from rubriclab.judges.python import PythonJudge
+
+        return PythonJudge(settings, items, secrets, function)
     if settings.kind == "simulated":
         from rubriclab.judges.simulated import SimulatedJudge
 

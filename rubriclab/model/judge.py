@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
-JudgeKind = Literal["embedded", "vllm", "openai", "simulated"]
+JudgeKind = Literal["embedded", "vllm", "openai", "python", "simulated"]
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 # A variable whose name speaks of another purpose is never sent to a judge's server, whatever a study file says.
@@ -23,7 +24,7 @@ class JudgeSettings(BaseModel):
     """One judge. ``name`` stands in results; all but pace and prices is part of a call's identity.
 
     ``temperature`` None (in a file: "server", since TOML has no null) leaves the server's own. ``rpm``: calls a minute.
-    ``timeout``: seconds a call. Prices are per million tokens. ``options`` belong to the kind (planted effects).
+    ``timeout``: seconds a call. Prices are per million tokens. ``options`` belong to the kind (planted effects, a file of own code).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,6 +47,7 @@ class JudgeSettings(BaseModel):
     price_output: float | None = Field(None, ge=0)
     ca_file: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
+    _folder: str = PrivateAttr("")
 
     @field_validator("base_urls")
     @classmethod
@@ -74,6 +76,16 @@ class JudgeSettings(BaseModel):
         return value
 
     @property
+    def folder(self) -> str:
+        """Where the files that ``options`` name lie; never said by a file, so that none can run another folder's code."""
+        return self._folder
+
+    def in_folder(self, folder: str | Path) -> Self:
+        copy = self.model_copy()
+        copy._folder = str(folder)
+        return copy
+
+    @property
     def simulated(self) -> bool:
         return self.kind == "simulated"
 
@@ -82,7 +94,10 @@ class JudgeSettings(BaseModel):
         kept = {
             "kind", "model", "base_urls", "temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "extra", "options",
         }  # fmt: skip
-        return self.model_dump(mode="json", include=kept)
+        body = self.model_dump(mode="json", include=kept)
+        if self.kind == "python":  # how much memory its process may use decides no answer
+            body["options"] = {name: value for name, value in self.options.items() if name != "memory"}
+        return body
 
 
 def family_of(model: str) -> str:

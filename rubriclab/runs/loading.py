@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path, PurePath
+from typing import Any
 
 from rubriclab.data.items import guess_columns, items_of
 from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
 from rubriclab.data.sample import presets, sample, sample_rubric
 from rubriclab.data.tables import Table, as_list, read_table
+from rubriclab.judges.kinds import Functions
+from rubriclab.judges.python import function_settings, with_code
 from rubriclab.judges.simulated import read_effects
 from rubriclab.model.data import Criterion, DataSet, Option, Rubric
 from rubriclab.model.study import DataPart, RubricPart, Study, read_study
@@ -54,19 +57,25 @@ class Folder:
         return self._last[1]
 
 
-def plan_of_file(path: str | Path, *, items: int | None = None, drop: tuple[str, ...] = ()) -> Plan:
-    """The plan of a study file, of a preset or of the lab's own sample: see ``read_sources``."""
-    study, (first, *more), folder = read_sources(path, items=items, drop=drop)
+def plan_of_file(path: str | Path, **options: Any) -> Plan:
+    """The plan of a study file, of a preset or of the lab's own sample: see ``read_sources``, which takes the options."""
+    study, (first, *more), folder = read_sources(path, **options)
     return plan(study, *first, more, wordings_of(study, Folder(folder)))
 
 
 def read_sources(
-    path: str | Path, *, items: int | None = None, drop: tuple[str, ...] = ()
+    path: str | Path,
+    *,
+    items: int | None = None,
+    drop: tuple[str, ...] = (),
+    trust: bool = False,
+    functions: Functions | None = None,
 ) -> tuple[Study, Sources, Path]:
     """(study, each data set with its rubric, folder) of a study file, of a preset by its name, or of ``demo``.
 
-    ``items``: only the first so many items; ``drop``: judges that are left out. Raises LabError for whatever the file,
-    its data or its rubric cannot be.
+    ``items``: only the first so many items; ``drop``: judges that are left out; ``trust``: own code may run that a study
+    names by its hash; ``functions``: a notebook's, each in place of the judge of its name, or one more judge. Raises
+    LabError for whatever the file, its data or its rubric cannot be.
     """
     if str(path) == "demo":
         # The sample's answers judged by the small embedded model, options in every balanced order.
@@ -85,6 +94,11 @@ def read_sources(
     for judge in judges:
         if judge.simulated:
             read_effects(judge)
+    own = {name: function_settings(name, function) for name, function in (functions or {}).items()}
+    if own and "judges" not in study.model_fields_set:
+        judges = ()  # the default one was never asked for
+    judges = tuple(own.pop(judge.name, judge) for judge in judges) + tuple(own.values())
+    judges = tuple(with_code(judge, folder, trust=trust) if judge.kind == "python" else judge for judge in judges)
     study = study.model_copy(update={"judges": judges})
     files, sources = Folder(folder), []
     for number in range(len(study.data)):

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rubriclab.judges.kinds import Asker, in_thread, open_judge
+from rubriclab.judges.kinds import Asker, Functions, in_thread, open_judge
 from rubriclab.model.data import Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Status
@@ -57,8 +57,8 @@ class Run(Session[RunSnapshot]):
     """One run in a thread of its own; methods may be called from any thread. Made once a session: resuming makes another.
 
     ``secrets``: keys by the variables' names, before the environment's. ``max_calls``, ``max_money``: of this session;
-    the run pauses there. ``retry_failed``: calls without a score are asked again. Raises LabError, before anything is
-    kept, where no judge can be opened.
+    the run pauses there. ``retry_failed``: calls without a score are asked again. ``functions``: of judges that are a
+    notebook's own code, by name. Raises LabError, before anything is kept, where no judge can be opened.
     """
 
     def __init__(
@@ -70,16 +70,17 @@ class Run(Session[RunSnapshot]):
         max_calls: int | None = None,
         max_money: float | None = None,
         retry_failed: bool = False,
+        functions: Functions | None = None,
     ) -> None:
         for name, limit in {"calls": max_calls, "money": max_money}.items():
             if limit is not None and not limit > 0:  # NaN would be no limit at all
                 raise LabError(f"The limit of {name} is {limit}; expected more than 0. Leave it out for none.")
         known = next((info for info in store.runs() if info.identity == plan.identity), None)
         if retry_failed or known is None or known.done < known.planned:
-            check_judges(plan, secrets)  # a run that is over needs no judge
+            check_judges(plan, secrets, functions)  # a run that is over needs no judge
         self.store, self.plan = store, plan
         self._secrets, self._max_calls, self._max_money = secrets, max_calls, max_money
-        self._retry_failed = retry_failed
+        self._retry_failed, self._functions = retry_failed, functions or {}
         dataset_id = " ".join(store.save_dataset(dataset) for dataset, _ in plan.sources)
         self.id = store.create_run(
             name=plan.study.name,
@@ -219,7 +220,10 @@ class Run(Session[RunSnapshot]):
 
         self._stage = f"opening {settings.name}"
         try:
-            return await open_judge(settings, secrets=self._secrets, progress=fetched, rubric=self.plan.rubric)
+            return await open_judge(
+                settings, secrets=self._secrets, progress=fetched, rubric=self.plan.rubric, items=self.plan.items,
+                function=self._functions.get(settings.name),
+            )  # fmt: skip
         except LabError as fault:
             self._waiting[settings.name] = f"{settings.name}: {fault}"
             return None
@@ -272,7 +276,7 @@ async def next_call(calls: Iterator[Call], done: set[str]) -> Call | None:
     return None
 
 
-def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None) -> None:
+def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None, functions: Functions | None = None) -> None:
     """Raises LabError where none of a plan's judges can be opened, as far as that shows without loading a model.
 
     Where only some cannot, the run asks the others and says what these wait for.
@@ -283,7 +287,8 @@ def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None) -> None:
         if settings.kind == "embedded":
             check_options(settings)
         else:
-            await (await open_judge(settings, secrets=secrets, rubric=plan.rubric)).close()
+            function = (functions or {}).get(settings.name)
+            await (await open_judge(settings, secrets=secrets, rubric=plan.rubric, function=function)).close()
 
     faults = []
     for settings in plan.study.judges:

@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 from scipy import stats as sp
 
+import rubriclab as rl
 from rubriclab.cli.main import run_command
 from rubriclab.data.sample import sample
 from rubriclab.runs.loading import plan_of_file
+from rubriclab.store.store import Store
 
 STUDY = """
 name = "Small study"
@@ -191,3 +193,38 @@ def test_people_of_a_table_are_shown(tmp_path: Path, capsys: pytest.CaptureFixtu
     said = shown("--epsilon", "0.3", "--cut", "4")
     assert (said["reading"]["epsilon"], said["reading"]["cut"]) == (0.3, 4.0)
     assert {row["of"]["cut"] for row in said["rows"] if row["measure"] == "judge_pass"} == {4.0}
+
+
+def test_a_judge_that_is_own_code_runs_by_command_and_from_a_notebook(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = folder_with_study(tmp_path, items=4)
+    study, store = folder / "study.toml", ("--store", str(tmp_path / "lab.duckdb"))
+    text = study.read_text("utf-8").partition("[[judges]]")[0]
+    own = '[[judges]]\nname = "mine"\nkind = "python"\noptions = {{ path = "my_judge.py"{} }}\n'
+    study.write_text(text + own.format(""), "utf-8")
+    code, _, err = command(capsys, "run", str(study), *store)
+    assert (code, "cannot be read: No such file" in err) == (1, True)
+    assert not (tmp_path / "lab.duckdb").exists()
+    (folder / "my_judge.py").write_text("def judge(messages, item):\n    return item['shown'][0]\n", "utf-8")
+    made = document(capsys, "run", str(study), *store)
+    assert (made["state"], made["done"]) == ("finished", 48)
+    shown = document(capsys, "judgments", made["run"], "--position", "1", *store)["judgments"]
+    assert len(shown) == 48
+    # Handed on: the study names the file's hash, and asks before it runs anything.
+    with Store.open(tmp_path / "lab.duckdb") as opened:
+        sha256 = opened.study(made["run"])["judges"][0]["options"]["sha256"]
+    study.write_text(text + own.format(f', sha256 = "{sha256}"'), "utf-8")
+    code, _, err = command(capsys, "run", str(study), *store)
+    assert (code, "--trust" in err) == (1, True)
+    assert document(capsys, "run", str(study), "--trust", *store)["run"] == made["run"]
+    assert document(capsys, "plan", str(study))["calls"] == 48
+    # A notebook's function takes the place of the judge of its name.
+    run = rl.run(study, tmp_path / "other.duckdb", judges={"mine": lambda _, item: item["shown"][-1]})
+    assert set(run.judgments(limit=None)["position"]) == {3}
+    assert [condition.judge for condition in run.table.conditions] == ["mine"]
+    run.close()
+    study.write_text(text, "utf-8")  # a study that names no judge has only the notebook's
+    run = rl.run(study, tmp_path / "other.duckdb", judges={"new": lambda *_: 2})
+    assert ([condition.judge for condition in run.table.conditions], set(run.table.rows["score"])) == (["new"], {2.0})
+    run.close()

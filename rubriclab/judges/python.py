@@ -1,0 +1,244 @@
+"""A call in, what a function of the user's returns out as a Reply: a judge that is somebody's own code.
+
+``def judge(messages, item)`` stands in a file beside the study and runs in processes of its own (``own_code``), never in
+the lab's: bounded in memory and time, without any key but the judge's own, ended with all that it started. It returns
+a text, parsed like any judge's reply, a score, which stands for its label, or ``{"text": ..., "probabilities": {label: p}}``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import json
+import marshal
+import math
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rubriclab.data.limits import MAX_PLAIN, MB, checked_file
+from rubriclab.data.worker import Worker
+from rubriclab.judges import own_code, supervisor
+from rubriclab.judges.faults import FINAL, Fault
+from rubriclab.judges.keys import mask_reply, read_key
+from rubriclab.judges.kinds import read_options
+from rubriclab.judges.reply import MAX_TEXT
+from rubriclab.model.data import Item
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Call, Reply
+from rubriclab.model.text import LabError, shorten, storable
+
+Function = Callable[[list[dict[str, str]], dict[str, Any]], Any]
+CODE_VARIABLE = "RUBRICLAB_CODE"
+"""The folder whose functions the pages offer: ``lab --code FOLDER``."""
+START_SECONDS = 300.0
+"""How long importing the file may take: some load a model."""
+PASSED_ON = re.compile(
+    r"USER|LOGNAME|SHELL|LC_\w+|TZ|TERM|VIRTUAL_ENV|CONDA_PREFIX|PYTHONPATH|DYLD_\w+|XDG_\w+|CUDA_\w+|NVIDIA_VISIBLE_DEVICES"
+    r"|ROCR_\w+|HIP_\w+|OMP_\w+|MKL_\w+|OPENBLAS_\w+|TOKENIZERS_PARALLELISM|HF_HOME|HF_HUB_CACHE|HF_HUB_OFFLINE|TORCH_HOME"
+    r"|SSL_CERT_\w+|REQUESTS_CA_BUNDLE"
+)
+"""Variables that own code gets beside the worker's; any other may hold a secret."""
+
+
+class PythonOptions(BaseModel):
+    """``path``: the file, beside the study; ``sha256`` of it is filled in by the lab, and a study that names it runs that
+    very file or nothing. ``memory``: MB that one process may use.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str = Field("", max_length=500)
+    entry: str = Field("judge", pattern=r"^[^\W\d]\w{0,99}$")
+    sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$")
+    memory: int = Field(2_000, ge=100, le=1_000_000)
+
+
+def with_code(settings: JudgeSettings, folder: str | Path, *, trust: bool = False) -> JudgeSettings:
+    """The judge with the hash of its file in ``folder``; one that a notebook hands over stays as it is.
+
+    A study that names the hash was handed on by a lab: without ``trust`` its code does not run. Raises LabError then, and
+    where there is no such file.
+    """
+    options = read_options(PythonOptions, settings)
+    if not options.path and options.sha256:
+        return settings
+    settings = settings.in_folder(folder)
+    path, sha256 = code_of(settings)
+    if options.sha256 and not trust:
+        raise LabError(
+            f"Judge “{settings.name}” of this study, which was handed on, would run {options.entry}() of {path} on this "
+            "machine. Look at that file first; then say yes with --trust."
+        )
+    named = {"path": options.path, "entry": options.entry, "sha256": sha256}
+    model = {} if "model" in settings.model_fields_set else {"model": f"{path.name}:{options.entry}"}
+    return settings.model_copy(update={"options": settings.options | named} | model)
+
+
+def code_of(settings: JudgeSettings) -> tuple[Path, str]:
+    """The file of a judge, and its sha256. Raises LabError where it is not there, or is not the one that the judge names."""
+    options = read_options(PythonOptions, settings)
+    folder, name = settings.folder or os.environ.get(CODE_VARIABLE, ""), f"Judge “{settings.name}”"
+    if not options.path:
+        if options.sha256:
+            raise LabError(f"{name} is a function of a notebook: go on there, with rl.run(..., judges={{...}}).")
+        raise LabError(f'{name} names no file: expected options = {{ path = "my_judge.py", entry = "judge" }}.')
+    if not folder:
+        raise LabError(f"{name} runs {options.path}: start the lab with --code FOLDER, the folder that it is in.")
+    path = Path(folder).resolve() / options.path
+    if Path(options.path).is_absolute() or not path.resolve().is_relative_to(Path(folder).resolve()):
+        raise LabError(f"{name} names “{shorten(options.path)}”; expected a file in the study's own folder.")
+    sha256 = hashlib.sha256(checked_file(path, MAX_PLAIN).read_bytes()).hexdigest()
+    if options.sha256 not in ("", sha256):
+        raise LabError(
+            f"{name} was measured with another {options.path} (sha256 {options.sha256[:12]}…; the file here has "
+            f"{sha256[:12]}…). Put that file back, or take sha256 out of the study to measure this one."
+        )
+    return path, sha256
+
+
+class PythonJudge:
+    """The function of a file, in as many processes as calls are made at once, each begun anew where it hangs or dies.
+
+    ``items``: the run's, whose texts the function gets; ``function``: one that a notebook hands over instead, called in
+    threads of this process. Raises LabError for bad options and for a file that is not the one that was measured.
+    """
+
+    def __init__(
+        self,
+        settings: JudgeSettings,
+        items: Sequence[Item] = (),
+        secrets: Mapping[str, str] | None = None,
+        function: Function | None = None,
+    ) -> None:
+        self._settings, self._items, self._function = settings, items, function
+        self._options = read_options(PythonOptions, settings)
+        key = read_key(settings, secrets)
+        self._key = {str(settings.key_env): key} if key else {}
+        self._idle: list[Worker] = []
+        self._all: list[Worker] = []
+        self._closed = False
+        if function is None:
+            path, sha256 = code_of(settings)
+            program = [own_code.__file__, str(path), self._options.entry, sha256, str(self._options.memory * MB)]
+            supervised = [sys.executable, "-I", supervisor.__file__, "0", "--speaking"]
+            self._command = [*supervised, sys.executable, "-P", "-B", *program]
+
+    async def ask(self, call: Call) -> Reply:
+        """One call, one Reply. A function that takes longer than the judge's timeout is given up, its process ended."""
+        started = time.perf_counter()
+        done: Future[dict[str, Any]] = Future()
+        request = {"messages": [dict(message) for message in call.messages], "item": item_of(call, self._items)}
+
+        def work() -> None:
+            done.set_running_or_notify_cancel()  # a late answer has nobody who waits for it
+            try:
+                done.set_result(self._said(request))
+            except BaseException as fault:
+                done.set_exception(fault)
+
+        threading.Thread(target=work, daemon=True).start()  # never waited for: a notebook's function may hang
+        limit = self._settings.timeout
+        try:
+            said = await asyncio.wait_for(asyncio.wrap_future(done), None if self._function is None else limit)
+            if "error" in said:
+                kind = next((kind for kind in FINAL if kind == said.get("kind")), "code_error")
+                raise Fault(kind, f"The function {said['error']}", self._key.values())
+            reply = reply_of(said["value"], call, model=self._settings.model, seconds=time.perf_counter() - started)
+        except TimeoutError:
+            reply = Fault("code_timeout", f"The function gave no answer within {limit:g} s").reply(limit)
+        except Fault as fault:
+            reply = fault.reply(time.perf_counter() - started)
+        return mask_reply(reply, tuple(self._key.values()))
+
+    def _said(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The function's ``value``, or the ``error`` in its place with its ``kind``. Raises LabError for no function."""
+        if self._function is not None:
+            return own_code.answered(self._function, request, "<")
+        worker = self._idle.pop() if self._idle else self._another()
+        line, late = worker.exchange(json.dumps(request), self._settings.timeout)
+        if late:
+            raise TimeoutError
+        try:
+            said = json.loads(line or worker.greeting)
+        except (ValueError, RecursionError):
+            said = None
+        if isinstance(said, dict) and "failed" in said:
+            file = self._options.path
+            raise LabError(f"{file} of judge “{self._settings.name}” cannot be used: {said['failed']}. Mend it there.")
+        if not line or not isinstance(said, dict) or not {"value", "error"} & said.keys():
+            worker.close()
+            return {"kind": "code_ended", "error": "ended its process, or was ended for want of memory"}
+        self._idle.append(worker)
+        return said
+
+    def _another(self) -> Worker:
+        passed = {name: value for name, value in os.environ.items() if PASSED_ON.fullmatch(name)}
+        worker = Worker(command=self._command, environment=passed | self._key, start_seconds=START_SECONDS)
+        self._all.append(worker)
+        if self._closed:
+            worker.close()
+        return worker
+
+    async def close(self) -> None:
+        """End all processes, with what they started; safe to call twice."""
+        self._closed = True
+        for worker in self._all:
+            worker.close()
+
+
+def function_settings(name: str, function: Function) -> JudgeSettings:
+    """A notebook's function as a judge; its identity is its source's, or its compiled code's where there is no source."""
+    try:
+        code = inspect.getsource(function).encode()
+    except (OSError, TypeError):
+        code = marshal.dumps(getattr(function, "__code__", None) or type(function).__call__.__code__)
+    entry = getattr(function, "__name__", "judge")
+    entry = entry if entry.isidentifier() else "judge"
+    options = {"entry": entry[:100], "sha256": hashlib.sha256(code).hexdigest()}
+    return JudgeSettings(name=name, kind="python", model=f"notebook:{entry[:100]}", options=options)
+
+
+def item_of(call: Call, items: Sequence[Item]) -> dict[str, Any]:
+    """What a function gets beside the messages: the texts that the call is about, and the list as it is shown.
+
+    ``answers``: of a comparison, or those that one call scores together. What people said of them is left out.
+    """
+    about = [asdict(items[code]) for code in call.items if code < len(items)]
+    facts: dict[str, Any] = {"answers": (), **(about[0] if about else {})}
+    if len({one["item_id"] for one in about}) > 1:
+        facts = {"answers": [dict(one) for one in about]}
+    for one in (facts, *facts["answers"]):
+        one.pop("ratings", None)
+    shown, labels = list(call.ordering.shown), list(call.ordering.labels)
+    return facts | {"shown": shown, "labels": labels, "scores": list(call.scores), "repeat": call.repeat}
+
+
+def reply_of(value: Any, call: Call, *, model: str, seconds: float) -> Reply:
+    """The Reply that a returned value is. Raises Fault for what is none."""
+    shown, labels = list(call.ordering.shown), call.ordering.labels
+    given = value if isinstance(value, dict) else {"text": value}
+    text, top = given.get("text"), given.get("probabilities") or {}
+    if is_number(text):
+        text = labels[shown.index(text)] if text in shown else f"{text:g}"
+    fine = isinstance(top, dict) and all(is_number(p) and 0 <= p <= 1 for p in top.values())
+    if not isinstance(text, str) or not fine or given.keys() - {"text", "probabilities"}:
+        raise Fault("code_reply", f"The function returned {own_code.shown(value)}")
+    if len(text) > MAX_TEXT:
+        raise Fault("too_large", f"The function's text has {len(text):,} signs; at most {MAX_TEXT:,} are read")
+    chances = tuple((storable(str(label)), math.log(p)) for label, p in top.items() if p > 0)
+    return Reply(text=storable(text), top=chances, model=model, seconds=seconds)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,268 @@
+"""Own code as a judge: what it returns, what it does instead, and that nothing of it is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rubriclab.judges.kinds import open_judge
+from rubriclab.judges.python import CODE_VARIABLE, function_settings, with_code
+from rubriclab.model.data import Comparison, Item
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Call, Ordering, Reply
+from rubriclab.model.text import LabError
+from rubriclab.study.outcomes import label_probabilities
+from tests.judges.kit import option_call
+
+ROOT = Path(__file__).resolve().parents[2]
+ITEMS = [Item(f"i{k}", f"answer {k}", f"question {k}", ratings={"someone": 4.0}) for k in range(3)]
+
+
+def own(folder: Path, body: str, *, name: str = "my_judge.py", **fields: Any) -> JudgeSettings:
+    """A judge whose function has this body, with its file in ``folder``."""
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    (folder / name).write_text(f"import os, subprocess, sys, time\n\ndef judge(messages, item):\n{lines}\n", "utf-8")
+    memory = fields.pop("memory", 2_000)
+    values = {"name": "mine", "kind": "python", "timeout": 20.0, "options": {"path": name, "memory": memory}}
+    return with_code(JudgeSettings(**{**values, **fields}), folder)
+
+
+def asked(judge: JudgeSettings, *calls: Call, **more: Any) -> list[Reply]:
+    """The replies, one after the other, of a judge that is opened for them and closed."""
+
+    async def ask() -> list[Reply]:
+        asker = await open_judge(judge, items=ITEMS, **more)
+        try:
+            return [await asker.ask(call) for call in calls or (option_call(),)]
+        finally:
+            await asker.close()
+
+    return asyncio.run(ask())
+
+
+LETTERS = option_call(shown=(3, 1, 2))
+LETTERS = Call(
+    **{**{name: getattr(LETTERS, name) for name in Call.__slots__}, "ordering": Ordering((3, 1, 2), tuple("abc"))}
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "call", "text"),
+    [
+        ("return 'Score: 4'", option_call(), "Score: 4"),
+        ("return 4", option_call(), "4"),
+        ("return 4.5", option_call(), "4.5"),  # no score of the scale: unparsed later, never rounded
+        ("return 1", LETTERS, "b"),
+        ("return item['labels'][0] + item['response'] + item['instruction']", LETTERS, "aanswer 0question 0"),
+        ("return messages[0]['content'][:6] + str('ratings' in item)", option_call(), "Item 0False"),
+        ("async def later():\n    return '2'\nreturn later()", option_call(), "2"),
+        ("import numpy\nreturn numpy.int64(3)", option_call(), "3"),
+        ("print('noise', flush=True)\nos.write(1, b'{}')\nreturn sys.stdin.read() + '5'", option_call(), "5"),
+    ],
+)  # fmt: skip
+def test_what_it_returns_is_the_reply(tmp_path: Path, body: str, call: Call, text: str) -> None:
+    (reply,) = asked(own(tmp_path, body), call)
+    assert (reply.error, reply.text, reply.model) == ("", text, "my_judge.py:judge")
+
+
+def test_probabilities_are_those_of_the_labels(tmp_path: Path) -> None:
+    (reply,) = asked(own(tmp_path, "return {'text': 'a', 'probabilities': {'a': 0.5, 'b': 0.25, 'c': 0}}"), LETTERS)
+    assert reply.top == (("a", math.log(0.5)), ("b", math.log(0.25)))
+    assert label_probabilities(reply.top, tuple("abc"))[1] == pytest.approx(0.75)
+
+
+def test_a_comparison_shows_its_answers_without_ratings() -> None:
+    answers = tuple(Item(f"a{k}", f"text {k}", candidate=name, ratings={"x": 1.0}) for k, name in enumerate("AB"))
+    pair = Comparison("q", "", candidate="A|B", answers=answers)
+    seen: list[dict[str, Any]] = []
+
+    def judge(_: Any, item: dict[str, Any]) -> str:
+        seen.append(item)
+        return "A"
+
+    async def ask() -> None:
+        asker = await open_judge(function_settings("mine", judge), items=[pair], function=judge)
+        await asker.ask(option_call(shown=("B", "A")))
+
+    asyncio.run(ask())
+    assert [(one["candidate"], one["response"]) for one in seen[0]["answers"]] == [("A", "text 0"), ("B", "text 1")]
+    assert seen[0]["shown"] == ["B", "A"]
+    assert "ratings" not in str(seen[0])
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        ("while True: pass", "code_timeout", "no answer within 1 s"),
+        (
+            "signal = __import__('signal')\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(60)",
+            "code_timeout",
+            "no answer",
+        ),
+        ("while True: print('x' * 999)", "code_timeout", "no answer"),
+        ("os._exit(0)", "code_ended", "ended its process"),
+        ("os.kill(os.getpid(), 9)", "code_ended", "ended its process"),
+        ("sys.exit(3)", "code_error", "SystemExit: 3"),
+        ("return {}['score']", "code_error", "KeyError: 'score' (my_judge.py, line 4)"),
+        ("return 'x' * 3_000_000_000", "code_error", "MemoryError"),
+        ("return float('nan')", "code_reply", "float nan"),
+        ("return None", "code_reply", "NoneType None"),
+        ("return True", "code_reply", "bool True"),
+        ("return judge", "code_reply", "function"),
+        ("return {'text': '4', 'probabilities': {'4': 2}}", "code_reply", "returned dict"),
+        ("return {'words': '4'}", "code_reply", "returned dict"),
+        ("return 'x' * 50_000_000", "too_large", "at most"),
+        ("a = []\nfor _ in range(100_000): a = [a]\nreturn a", "code_reply", "RecursionError"),
+        ("class A:\n    def __repr__(self): raise ValueError\nreturn A()", "code_reply", "A"),
+        (
+            "for fd in range(3, 30):\n    try: os.write(fd, b'junk')\n    except OSError: pass\nreturn '4'",
+            "code_ended",
+            "",
+        ),
+    ],
+)
+def test_what_it_does_instead_is_a_fault_and_the_next_call_is_answered(
+    tmp_path: Path, body: str, kind: str, words: str
+) -> None:
+    again = f"if item['repeat']: return '5'\n{body}"
+    judge = own(tmp_path, again, timeout=1.0 if kind == "code_timeout" else 20.0)
+    fault, fine = asked(judge, option_call(), option_call(repeat=1))
+    assert (fault.kind, fault.retryable) == (kind, False)
+    assert words.replace("line 4", "line 5") in fault.error
+    assert (fine.error, fine.text) == ("", "5")
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][:3]
+    except OSError:
+        return False
+
+
+def gone(pids: list[int]) -> bool:
+    until = time.monotonic() + 20
+    while any(map(alive, pids)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not any(map(alive, pids))
+
+
+STARTS = """
+own = [subprocess.Popen(['sleep', '47'], start_new_session=new).pid for new in (False, True)]
+open('pids', 'a').write(' '.join(map(str, [os.getpid(), *own])) + ' ')
+"""
+
+
+def test_nothing_that_it_started_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked(own(tmp_path, f"{STARTS}return '4'"))
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(pids) == 3
+    assert gone(pids)
+
+
+def test_a_lab_that_is_killed_takes_it_along(tmp_path: Path) -> None:
+    judge = own(tmp_path, f"{STARTS}while True: pass")
+    script = (
+        "import asyncio, sys\nfrom tests.judges.test_python import asked\nfrom rubriclab.judges.python import with_code\n"
+        f"from rubriclab.model.judge import JudgeSettings\nasked(with_code(JudgeSettings(**{judge.model_dump()!r}), "
+        f"{str(tmp_path)!r}, trust=True))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, env=environment, start_new_session=True) as lab:
+        until = time.monotonic() + 60
+        while not (tmp_path / "pids").exists() and lab.poll() is None and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(0.2)
+        os.kill(lab.pid, signal.SIGKILL)
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(pids) == 3
+    assert gone(pids)
+
+
+def test_it_sees_no_key_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MINE_API_KEY", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN"):
+        monkeypatch.setenv(name, f"secret-of-{name}")
+    judge = own(tmp_path, "return ' '.join(os.environ) + ' ' + os.environ['MINE_API_KEY']", key_env="MINE_API_KEY")
+    (reply,) = asked(judge)
+    assert "MINE_API_KEY" in reply.text
+    assert not {"OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN"} & set(reply.text.split())
+    assert "secret-of" not in reply.text  # a reply never holds the judge's key
+
+
+def test_the_file_is_part_of_the_identity_and_must_be_the_one_that_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = own(tmp_path, "return '4'")
+    assert own(tmp_path, "return '5'").identity() != first.identity()
+    assert own(tmp_path, "return '4'", memory=500).identity() == first.identity()
+    handed = JudgeSettings(**first.model_dump())  # as a study file holds it: with the hash, without the folder
+    with pytest.raises(LabError, match=r"handed on.*judge\(\) of .*my_judge.py.*--trust"):
+        with_code(handed, tmp_path)
+    assert with_code(handed, tmp_path, trust=True).identity() == first.identity()
+    with pytest.raises(LabError, match="--code FOLDER"):
+        asked(handed)
+    monkeypatch.setenv(CODE_VARIABLE, str(tmp_path))
+    assert asked(handed)[0].text == "4"
+
+    async def change() -> None:
+        asker = await open_judge(first)
+        own(tmp_path, "return '5'")
+        with pytest.raises(LabError, match="has changed since the run began"):
+            await asker.ask(option_call())
+        await asker.close()
+
+    asyncio.run(change())
+    with pytest.raises(LabError, match=r"measured with another my_judge\.py"):
+        with_code(handed, tmp_path, trust=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "names no file"),
+        ({"path": "../outside.py"}, "in the study's own folder"),
+        ({"path": "/etc/passwd"}, "in the study's own folder"),
+        ({"path": "missing.py"}, "cannot be read"),
+        ({"path": "pipe"}, "a pipe or a device"),
+        ({"path": "link.py"}, "in the study's own folder"),
+        ({"path": "my_judge.py", "entry": "os.system"}, "entry"),
+        ({"path": "my_judge.py", "entry": "other"}, "no function “other”"),
+        ({"path": "broken.py"}, "SyntaxError"),
+        ({"path": "raises.py"}, "RuntimeError: no weights (raises.py, line 1)"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_in_words(tmp_path: Path, options: dict[str, Any], words: str) -> None:
+    (tmp_path / "outside.py").write_text("def judge(m, i): return 1", "utf-8")
+    inner = tmp_path / "study"
+    inner.mkdir()
+    own(inner, "return '4'")
+    os.mkfifo(inner / "pipe")
+    (inner / "link.py").symlink_to(tmp_path / "outside.py")
+    (inner / "broken.py").write_text("def judge(:", "utf-8")
+    (inner / "raises.py").write_text("raise RuntimeError('no weights')", "utf-8")
+    with pytest.raises(LabError) as fault:
+        asked(with_code(JudgeSettings(name="mine", kind="python", options=options), inner))
+    assert words in str(fault.value)
+
+
+def test_a_function_of_a_notebook_that_hangs_is_given_up() -> None:
+    def slow(_: Any, item: Any) -> str:
+        time.sleep(0 if item["repeat"] else 5)
+        return "4"
+
+    judge = function_settings("mine", slow).model_copy(update={"timeout": 0.3})
+    late, fine = asked(judge, option_call(), option_call(repeat=1), function=slow)
+    assert (late.kind, fine.text) == ("code_timeout", "4")
+    with pytest.raises(LabError, match="function of a notebook"):
+        asked(judge)
+    other = function_settings("mine", lambda *_: "5")
+    assert other.identity() != judge.identity()
