@@ -118,6 +118,13 @@ def run(
     retry_failed: Annotated[bool, Parameter(help="Ask again every call without a score.", negative="")] = False,
     drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.", negative="")] = None,
     trust: Annotated[bool, Parameter(help="The study's own code, which you have read, may run.", negative="")] = False,
+    batch_out: Annotated[
+        Path | None,
+        Parameter(help="Instead write the calls into this folder, for OpenAI's Batch API or vllm run-batch."),
+    ] = None,
+    batch_in: Annotated[
+        list[Path] | None, Parameter(help="Instead read the answers of such files.", consume_multiple=True, negative="")
+    ] = None,
     references: Annotated[
         Path | None, Parameter(help="Instead write reference answers of each score into this CSV file.")
     ] = None,
@@ -129,12 +136,14 @@ def run(
 
     if items is not None and items < 1:
         raise LabError(f"--items is {items}; expected 1 or more.")
+    loading: dict[str, Any] = {"items": items, "drop": tuple(drop or ()), "trust": trust}
     if references is not None:
-        loading = {"items": items, "drop": tuple(drop or ()), "trust": trust}
         return _references(study, references, store_path(store), loading, json=json)
+    if batch_out is not None or batch_in:
+        return _batch(study, batch_out, batch_in or [], store_path(store), retry_failed, loading, json=json)
     made = run_study(
-        study, store_path(store), items=items, drop=tuple(drop or ()), max_calls=max_calls, max_money=max_money,
-        retry_failed=retry_failed, trust=trust, progress=progress_line(),
+        study, store_path(store), max_calls=max_calls, max_money=max_money, retry_failed=retry_failed,
+        progress=progress_line(), **loading,
     )  # fmt: skip
     info = made.info()
     code = {"finished": DONE, "failed": MEND}.get(info.state, STOPPED)
@@ -152,6 +161,35 @@ def run(
         said = "\n".join(lines)
     made.close()
     return Outcome(said, code)
+
+
+def _batch(
+    study: str, out: Path | None, files: list[Path], store: Path, again: bool, loading: dict[str, Any], *, json: bool
+) -> Outcome:
+    """Write the calls of a study as batch files, or read the answers of such files, and say what became of them."""
+    from rubriclab.runs.batch import read_batch, write_batch
+    from rubriclab.runs.loading import plan_of_file
+    from rubriclab.store.store import Store
+
+    if out is not None and files:
+        raise LabError("--batch-out and --batch-in are two steps: write the files, have them answered, then read them.")
+    planned = plan_of_file(study, **loading)
+    with Store.open(store) as opened:
+        if out is not None:
+            written, calls, left_out = write_batch(opened, planned, out, retry_failed=again)
+            names = [str(path) for path in written]
+            lines = [
+                f"{count(calls, 'call')} in {count(len(names), 'file')}, answered by OpenAI's Batch API or by",
+                *names,
+            ]
+            lines[1:1] = ["vllm run-batch -i FILE -o ANSWERS --model MODEL; then: run STUDY --batch-in ANSWERS"]
+            lines += [f"Not in them: {name}, which is asked by run itself." for name in left_out]
+            return Outcome({"files": names, "calls": calls, "left_out": left_out} if json else "\n".join(lines))
+        id, made = read_batch(opened, planned, files, retry_failed=again)
+        info = opened.run(id)
+    code = DONE if info.state == "finished" else MEND if info.state == "failed" else STOPPED
+    facts = {"run": id, "name": info.name, "state": info.state, "planned": info.planned, "done": info.done}
+    return Outcome(facts | {"answers": vars(made)} if json else f"{info.name}: {info.state} · {made.sentence()}", code)
 
 
 def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, json: bool) -> Outcome:

@@ -75,7 +75,7 @@ class ChatClient:
         key = key or read_key(settings, secrets)
         self._secrets = (key,) if key else ()
         self._top_logprobs = top_logprobs
-        self._limit_field = "max_completion_tokens" if REASONING_MODEL.match(settings.model) else "max_tokens"
+        self._limit_field = limit_field(settings.model)
         self._broken = openai.OpenAIError
         transport = Transport(
             timeout=settings.timeout, ca_file=settings.ca_file, secrets=self._secrets, inward=own or not served()
@@ -104,8 +104,9 @@ class ChatClient:
                 response = await self._ask_servers(call, body)
                 seconds = time.perf_counter() - started
                 reply = read_completion(
-                    response.content, response.headers, seconds=seconds, is_meant=self._is_meant, secrets=self._secrets
-                )
+                    response.content, response.headers, seconds=seconds, secrets=self._secrets,
+                    is_meant=lambda name: is_meant(self.settings, name),
+                )  # fmt: skip
             except Fault as fault:
                 if self._adapts(fault, used):
                     continue
@@ -133,11 +134,6 @@ class ChatClient:
             self._top_logprobs = FEW_LOGPROBS if alternatives > FEW_LOGPROBS else 0
             return True
         return False
-
-    def _is_meant(self, name: str) -> bool:
-        """Whether a server that calls itself ``name`` is the model that was asked for."""
-        own = self.settings.kind == "embedded"
-        return own or self.settings.options.get("served_model") in ("*", name) or same_model(self.settings.model, name)
 
     async def _ask_servers(self, call: Call, body: bytes) -> httpx2.Response:
         """The first answer from the item's own server or, while that is down, the next. Raises Fault."""
@@ -200,6 +196,17 @@ def request_body(
         if settings.options.get("constrain") and call.template.startswith("score."):
             body["structured_outputs"] = {"choice": list(call.ordering.labels)}
     return {**body, **(call.extra or settings.extra)}
+
+
+def limit_field(model: str) -> str:
+    """The field that bounds an answer's tokens; a server that names the other one gets that."""
+    return "max_completion_tokens" if REASONING_MODEL.match(model) else "max_tokens"
+
+
+def is_meant(settings: JudgeSettings, name: str) -> bool:
+    """Whether a server that calls itself ``name`` is the model that was asked for."""
+    own = settings.kind == "embedded"
+    return own or settings.options.get("served_model") in ("*", name) or same_model(settings.model, name)
 
 
 def base_url(url: str) -> str:

@@ -81,17 +81,7 @@ class Run(Session[RunSnapshot]):
         self.store, self.plan = store, plan
         self._secrets, self._max_calls, self._max_money = secrets, max_calls, max_money
         self._retry_failed, self._functions = retry_failed, functions or {}
-        dataset_id = " ".join(store.save_dataset(dataset) for dataset, _ in plan.sources)
-        self.id = store.create_run(
-            name=plan.study.name,
-            study=study_body(plan),
-            identity=plan.identity,
-            conditions=plan.conditions,
-            planned=plan.planned,
-            items=plan.items_frame(),
-            dataset_id=dataset_id,
-            made_with=made_with(),
-        )
+        self.id = kept_run(store, plan)
         super().__init__(f"run {self.id}")
         info = store.run(self.id)
         self._done, self._failed, self._asked, self._in_flight = info.done, info.failed, 0, 0
@@ -298,6 +288,20 @@ def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None, functions
         except LabError as fault:
             faults.append(fault)
     raise faults[0]
+
+
+def kept_run(store: Store, plan: Plan) -> str:
+    """The id of the plan's run, which is kept with its data where it is new."""
+    return store.create_run(
+        name=plan.study.name,
+        study=study_body(plan),
+        identity=plan.identity,
+        conditions=plan.conditions,
+        planned=plan.planned,
+        items=plan.items_frame(),
+        dataset_id=" ".join(store.save_dataset(dataset) for dataset, _ in plan.sources),
+        made_with=made_with(),
+    )
 
 
 def study_body(plan: Plan) -> dict[str, Any]:
