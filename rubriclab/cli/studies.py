@@ -189,7 +189,7 @@ def _batch(
         info = opened.run(id)
     code = DONE if info.state == "finished" else MEND if info.state == "failed" else STOPPED
     facts = {"run": id, "name": info.name, "state": info.state, "planned": info.planned, "done": info.done}
-    return Outcome(facts | {"answers": vars(made)} if json else f"{info.name}: {info.state} · {made.sentence()}", code)
+    return Outcome(facts | {"answers": vars(made)} if json else f"{info.name}: {info.state} · {info.reason or made.sentence()}", code)
 
 
 def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, json: bool) -> Outcome:

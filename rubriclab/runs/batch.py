@@ -181,7 +181,8 @@ def read_batch(store: Store, plan: Plan, paths: Sequence[Path], *, retry_failed:
     info = store.run(run)
     made.left = len(plan) - info.done
     state = "paused" if made.left else "finished" if info.failed < info.done else "failed"
-    store.set_state(run, state, made.sentence() if state != "finished" else "")
+    none = f"0 of {info.done:,} replies could be parsed. " if state == "failed" else ""
+    store.set_state(run, state, "" if state == "finished" else none + made.sentence())
     return run, made
 
 
