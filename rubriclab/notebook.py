@@ -297,6 +297,7 @@ def run(
     retry_failed: bool = False,
     trust: bool = False,
     judges: Mapping[str, Callable[..., Any]] | None = None,
+    ray: str | None = None,
     secrets: Mapping[str, str] | None = None,
     progress: Callable[[Snapshot], None] | None = None,
 ) -> Run:
@@ -304,7 +305,8 @@ def run(
 
     ``study``: a TOML file, or ``demo`` for the sample with the embedded judge. ``judges``: functions
     ``(messages, item)`` of your own, each in place of the study's judge of that name, or one more; ``trust``: a study that was
-    handed on may run its own code. ``progress`` is called twice a second. Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
+    handed on may run its own code; ``ray``: the address of a Ray cluster whose nodes ask the calls. ``progress`` is called
+    twice a second. Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
     """
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.runs.runner import Run as Running
@@ -315,7 +317,7 @@ def run(
     try:
         running = Running(
             opened, plan, secrets=secrets, max_calls=max_calls, max_money=max_money, retry_failed=retry_failed,
-            functions=judges,
+            functions=judges, ray=ray,
         ).start()  # fmt: skip
         waited(running, progress)
         return kept_run(opened, running.id)

@@ -118,6 +118,9 @@ def run(
     retry_failed: Annotated[bool, Parameter(help="Ask again every call without a score.", negative="")] = False,
     drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.", negative="")] = None,
     trust: Annotated[bool, Parameter(help="The study's own code, which you have read, may run.", negative="")] = False,
+    ray: Annotated[
+        str | None, Parameter(help="Spread the calls over the Ray cluster at this address (HOST:PORT or auto).")
+    ] = None,
     batch_out: Annotated[
         Path | None,
         Parameter(help="Instead write the calls into this folder, for OpenAI's Batch API or vllm run-batch."),
@@ -143,7 +146,7 @@ def run(
         return _batch(study, batch_out, batch_in or [], store_path(store), retry_failed, loading, json=json)
     made = run_study(
         study, store_path(store), max_calls=max_calls, max_money=max_money, retry_failed=retry_failed,
-        progress=progress_line(), **loading,
+        ray=ray, progress=progress_line(), **loading,
     )  # fmt: skip
     info = made.info()
     code = {"finished": DONE, "failed": MEND}.get(info.state, STOPPED)
@@ -189,7 +192,10 @@ def _batch(
         info = opened.run(id)
     code = DONE if info.state == "finished" else MEND if info.state == "failed" else STOPPED
     facts = {"run": id, "name": info.name, "state": info.state, "planned": info.planned, "done": info.done}
-    return Outcome(facts | {"answers": vars(made)} if json else f"{info.name}: {info.state} · {info.reason or made.sentence()}", code)
+    return Outcome(
+        facts | {"answers": vars(made)} if json else f"{info.name}: {info.state} · {info.reason or made.sentence()}",
+        code,
+    )
 
 
 def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, json: bool) -> Outcome:

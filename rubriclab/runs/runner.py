@@ -25,6 +25,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Status
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking
+from rubriclab.runs.cluster import Cluster
 from rubriclab.runs.estimate import price_of
 from rubriclab.runs.session import Session, Snapshot
 from rubriclab.store.store import Store
@@ -58,7 +59,7 @@ class Run(Session[RunSnapshot]):
 
     ``secrets``: keys by the variables' names, before the environment's. ``max_calls``, ``max_money``: of this session;
     the run pauses there. ``retry_failed``: calls without a score are asked again. ``functions``: of judges that are a
-    notebook's own code, by name. Raises LabError, before anything is kept, where no judge can be opened.
+    notebook's own code, by name; ``ray``: the address of a Ray cluster that asks the calls. Raises LabError, before anything is kept, where no judge can be opened.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Run(Session[RunSnapshot]):
         max_money: float | None = None,
         retry_failed: bool = False,
         functions: Functions | None = None,
+        ray: str | None = None,
     ) -> None:
         for name, limit in {"calls": max_calls, "money": max_money}.items():
             if limit is not None and not limit > 0:  # NaN would be no limit at all
@@ -81,6 +83,7 @@ class Run(Session[RunSnapshot]):
         self.store, self.plan = store, plan
         self._secrets, self._max_calls, self._max_money = secrets, max_calls, max_money
         self._retry_failed, self._functions = retry_failed, functions or {}
+        self._cluster = Cluster(ray) if ray else None
         self.id = kept_run(store, plan)
         super().__init__(f"run {self.id}")
         info = store.run(self.id)
@@ -133,6 +136,8 @@ class Run(Session[RunSnapshot]):
     # ------------------------------------------------------------ the run's own thread
 
     def _finish(self, ended: tuple[str, str]) -> tuple[str, str]:
+        if self._cluster is not None:
+            self._cluster.leave()
         if self._writer is None:  # another session has the run, and says how it goes
             return ended
         try:
@@ -210,6 +215,8 @@ class Run(Session[RunSnapshot]):
 
         self._stage = f"opening {settings.name}"
         try:
+            if self._cluster is not None:
+                return self._cluster.judge(settings, self.plan.rubric, self.plan.items)
             return await open_judge(
                 settings, secrets=self._secrets, progress=fetched, rubric=self.plan.rubric, items=self.plan.items,
                 function=self._functions.get(settings.name),
