@@ -22,7 +22,7 @@ from rubriclab.judges.served import served
 from rubriclab.judges.transport import Transport
 from rubriclab.model.judge import RESERVED, JudgeSettings
 from rubriclab.model.judgment import Call, Reply
-from rubriclab.model.text import LabError, shorten
+from rubriclab.model.text import LabError, count, shorten
 
 CALL_HEADER = "X-Rubriclab-Call"
 """Names the call to whoever keeps a log on the server's side; servers ignore it."""
@@ -113,6 +113,17 @@ class ChatClient:
                 reply = fault.reply(time.perf_counter() - started)
             return mask_reply(reply, self._secrets)
 
+    @property
+    def trouble(self) -> str:
+        """Which of several servers do not answer, in words; empty where all do, or none."""
+        down = [server.url.removesuffix("/chat/completions") for server in self._servers if server.pause]
+        fine = len(self._servers) - len(down)
+        return (
+            f"{', '.join(down)} did not answer: its calls went to {count(fine, 'other server')}."
+            if down and fine
+            else ""
+        )
+
     async def close(self) -> None:
         """Close all connections; safe to call twice."""
         await self._client.close()
@@ -168,11 +179,11 @@ class Server:
     pause: float = 0.0
 
     def rest(self, asked: float | None) -> None:
-        """Leave this server alone for 1 s, then 2, 4 ... 30, or as long as it asked."""
+        """Leave this server alone for 1 s, then 2, 4 ... 30, or longer where it asked for that."""
         now = time.monotonic()
         if self.down_until <= now:
             self.pause = min(30.0, max(1.0, self.pause * 2))
-            self.down_until = now + (self.pause if asked is None else min(asked, 30.0))
+            self.down_until = now + max(self.pause, min(asked or 0.0, 30.0))
 
 
 def request_body(

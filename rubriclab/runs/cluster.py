@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import socket
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -109,13 +110,16 @@ class Cluster:
             self._ray: Any = importlib.import_module("ray")
         except ImportError:
             raise LabError("Ray is not installed here: pip install 'rubriclab[ray]'.") from None
-        if "://" in address:
-            raise LabError(f"--ray {address}: run the command on a machine of the cluster, with auto or HOST:PORT.")
+        host, _, port = address.rpartition(":")
+        if address != "auto" and not (host and port.isdecimal() and "/" not in host):
+            raise LabError(f"--ray {address}: expected HOST:PORT of the cluster, or auto on one of its machines.")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
+            if host:  # Ray itself tries for minutes
+                socket.create_connection((host, int(port)), 5.0).close()
             self._ray.init(address=address, log_to_driver=False, configure_logging=False, ignore_reinit_error=True)
         except Exception as fault:  # Ray's own, by version: ConnectionError, ValueError, RuntimeError
-            raise LabError(f"No Ray cluster answers at {address}: {fault}. Start it with ray start --head.") from None
+            raise LabError(f"No Ray cluster answers at {address} ({fault}). Start one: ray start --head.") from None
 
     def judge(self, settings: JudgeSettings, rubric: Rubric | None, items: Sequence[Item]) -> Asker:
         return ClusterJudge(self._ray, settings, rubric, items)

@@ -93,6 +93,7 @@ class Run(Session[RunSnapshot]):
         self._finished: deque[float] = deque(maxlen=2_000)
         self._stage, self._last_error = "", ""
         self._waiting: dict[str, str] = {}
+        self._servers_down: list[str] = []
         self._writer: RunWriter | None = None
 
     # ------------------------------------------------------------ from any thread
@@ -131,7 +132,8 @@ class Run(Session[RunSnapshot]):
         for asking in askings:
             if (seconds := asking.resting()) >= 1.0:
                 return f"{asking.settings.name} asks to be left alone for {seconds:,.0f} s more"
-        return self._stage or next((asking.trouble for asking in askings if asking.trouble), "")
+        troubles = [asking.trouble or getattr(asking.asker, "trouble", "") for asking in askings]
+        return self._stage or next(filter(None, troubles), "")
 
     # ------------------------------------------------------------ the run's own thread
 
@@ -177,7 +179,7 @@ class Run(Session[RunSnapshot]):
         if self._done <= self._failed:
             last = f" The last error: {self._last_error}." if self._last_error else ""
             return "failed", f"0 of {self._done:,} replies could be parsed.{last} Look at the replies under Judgments."
-        return "finished", ""
+        return "finished", " ".join(self._servers_down)
 
     async def _ask_judge(self, settings: JudgeSettings, done: set[str]) -> None:
         calls = self.plan.calls(settings.name)
@@ -200,6 +202,7 @@ class Run(Session[RunSnapshot]):
                     self._track(group.create_task(self._ask(asking, call)))
                     call = await next_call(calls, done)
         finally:
+            self._servers_down += filter(None, [getattr(asker, "trouble", "")])
             await asker.close()
         if asking.reason:
             self._waiting[settings.name] = asking.reason

@@ -166,3 +166,15 @@ def test_a_node_is_killed_in_the_middle(
     assert twice <= by_killed
     assert len(twice) <= AT_ONCE
     assert max(asked.values()) <= 2
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:10001", "nowhere", "auto"])
+def test_an_address_where_no_cluster_is_costs_nothing(tmp_path: Path, address: str) -> None:
+    study = write_study(tmp_path, url="http://127.0.0.1:9/v1", items=2)
+    store = tmp_path / "none.duckdb"
+    command = [sys.executable, "-m", "rubriclab", "run", str(study), "--store", str(store), "--ray", address]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert address in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not store.exists()

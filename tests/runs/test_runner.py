@@ -413,6 +413,17 @@ def test_a_lean_is_seen_as_the_answers_come(store: Store) -> None:
     assert end.early[0] == (60, 0, 0, 0, 0)
 
 
+@pytest.mark.parametrize("rule", [None, lambda *_: failure(503, "starting", headers={"Retry-After": "0"})])
+def test_a_server_that_is_dead_or_down_leaves_its_calls_to_the_others_and_is_named(store: Store, rule: Any) -> None:
+    with running(FakeServer(rule=rule)) as down, running(FakeServer()) as fine:
+        dead = down.base_url if rule else "http://127.0.0.1:9/v1"
+        judge = JudgeSettings(name="two", kind="openai", model="test-model", base_urls=(dead, fine.base_url))
+        end = ended(Run(store, small_plan(4, judges=(judge,))))
+    assert (end.state, end.done, end.failed, fine.answered) == ("finished", 80, 0, 80)
+    assert end.reason == f"{dead} did not answer: its calls went to 1 other server."
+    assert store.run(end.run).reason == end.reason
+
+
 @pytest.mark.parametrize(
     ("status", "message", "headers", "words"),
     [
