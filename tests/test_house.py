@@ -58,7 +58,7 @@ LIBRARY_ROOMS = {
     "openpyxl": {"data"},
     "yaml": {"data"},
     "re2": {"study", "judges"},
-    "msgspec": {"judges", "store"},
+    "msgspec": {"judges", "store", "batch.py"},
 }
 LATE = {"openai", "xllamacpp", "huggingface_hub", "openpyxl"}
 """Libraries that cost a second to import or bring a native library: never at the top of a module."""
