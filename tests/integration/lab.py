@@ -40,13 +40,16 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_lab(store: Path, *, environment: Mapping[str, str] | None = None, wait: float = 60) -> Iterator[str]:
-    """A cold server on a free port of this machine; its address. Ended, with all it started, at the end."""
+def running_lab(
+    store: Path, *, environment: Mapping[str, str] | None = None, wait: float = 60, app: Path = ROOT / "app.py"
+) -> Iterator[str]:
+    """A cold server of the lab (or another ``app``) on a free port of this machine; its address. Ended, with all it
+    started, at the end."""
     port = free_port()
     log = store.with_suffix(".log")
     with log.open("wb") as sink:
         server = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port", str(port)], cwd=ROOT,
+            [sys.executable, "-m", "streamlit", "run", str(app), "--server.port", str(port)], cwd=app.parent,
             env={**os.environ, "RUBRICLAB_STORE": str(store), **(environment or {})}, stdout=sink, stderr=sink,
         )  # fmt: skip
     try:
