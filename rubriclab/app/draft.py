@@ -16,15 +16,19 @@ from rubriclab.data.sample import sample_rubric
 from rubriclab.data.tables import Table
 from rubriclab.model.data import DataSet, Rubric
 from rubriclab.model.study import DataPart, RubricPart, Study, problems
-from rubriclab.model.text import LabError, shorten
+from rubriclab.model.text import LabError, look_alike, shorten
 from rubriclab.runs.loading import Folder, dataset_of, rubric_of_part, wordings_of
+from rubriclab.study.options import FACTORS
 
 if TYPE_CHECKING:
     from rubriclab.runs.estimate import Estimate
+    from rubriclab.store.read import Reader
     from rubriclab.study.plan import Plan
 
 P = TypeVar("P", bound=BaseModel)
 T = TypeVar("T")
+MOST_LOOKED_UP = 50_000
+"""Calls of a plan that are looked up one by one in the run before, some 20 µs each."""
 
 
 def made(model: type[P], values: Mapping[str, Any]) -> P:
@@ -56,10 +60,18 @@ class Uploads(Folder):
         super().__init__()
         self.tables: dict[str, Table] = {}
         self.rubrics: dict[str, Rubric] = {}
+        self.datasets: dict[str, DataSet] = {}
         self.version = 0
 
     def table(self, name: str) -> Table:
         return _uploaded(self.tables, name, "step 1")
+
+    def keep(self, part: DataPart, dataset: DataSet) -> None:
+        """Take a data set that a run was asked about in place of the file that ``part`` names."""
+        self.datasets[_origin(part)] = dataset
+
+    def kept(self, part: DataPart) -> DataSet | None:
+        return self.datasets.get(_origin(part))
 
     def rubric(self, name: str) -> Rubric:
         return _uploaded(self.rubrics, name, "step 2")
@@ -72,10 +84,47 @@ class Uploads(Folder):
         return super().published(part)
 
 
+def _origin(part: DataPart) -> str:
+    """Where the items of a data set come from, whatever is drawn of them."""
+    return "" if part.sample else part.model_dump_json(include={"file", "published", "files", "columns"})
+
+
 def _uploaded(files: Mapping[str, T], name: str, where: str) -> T:
     if name not in files:
         raise LabError(f"The study names “{shorten(name)}”, which is on your machine: upload it in {where}.")
     return files[name]
+
+
+@dataclass(frozen=True)
+class Before:
+    """A run that is asked again with changes: where it is kept, and its study."""
+
+    store: Reader
+    id: str
+    study: Study
+
+
+def with_wording(study: Study, before: Study) -> Study:
+    """The study whose changed rubric is one more level of the factor wording; the first is that of ``before``.
+
+    As it is where the rubric has the same words; where its criteria or scores are others, or data sets have rubrics of
+    their own, the two cannot be held against each other answer by answer.
+    """
+    old, new, design = before.rubric, study.rubric, study.design
+    if old is None or new is None or any(part.rubric for part in study.data):
+        return study
+    if old.criteria == new.criteria:  # another name alone changes no call
+        return study.model_copy(update={"rubric": old})
+    shapes = [[(c["name"], [o["score"] for o in c["options"]]) for c in part.criteria] for part in (old, new)]
+    if shapes[0] != shapes[1] or not {*FACTORS["wording"]} & {*design.axes}:
+        return study
+    levels, name = design.vary.wording or (old.name or "before",), f"{shorten(new.name, 190)}, changed"
+    while look_alike(name) in map(look_alike, levels):
+        name = f"{name} again"
+    vary = design.vary.model_copy(update={"wording": (*levels, name)})
+    rubrics = study.rubrics | {levels[0]: old, name: new}
+    design = design.model_copy(update={"vary": vary})
+    return study.model_copy(update={"rubric": old, "rubrics": rubrics, "design": design})
 
 
 @dataclass
@@ -84,7 +133,8 @@ class Draft:
     one path: what no step shows stays in it.
 
     ``unconfirmed``: files whose columns the user has not confirmed; ``judged``: a file of finished judgments, before it is
-    a run; ``problems``: by step, why the study cannot be launched as it stands; ``suggested``: a name for it.
+    a run; ``problems``: by step, why the study cannot be launched as it stands; ``suggested``: a name for it; ``before``:
+    the run that is asked again; ``beside``: a rubric whose words are changed since stands beside the run's own.
     """
 
     study: Study = field(
@@ -95,6 +145,8 @@ class Draft:
     judged: Table | None = None
     problems: dict[int, str] = field(default_factory=dict)
     suggested: str = ""
+    before: Before | None = None
+    beside: bool = True
     _known: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     def change(self, **parts: Any) -> None:
@@ -122,7 +174,10 @@ class Draft:
         """The study as a file could hold it. Raises LabError in words for what its models refuse."""
         if not self.study.data:
             raise LabError("First add your answers in step 1.")
-        return changed(self.study, name=shorten(self.study.name, 200) or "Study")
+        study = self.study
+        if self.before is not None and self.beside:
+            study = with_wording(study, self.before.study)
+        return changed(study, name=shorten(study.name, 200) or "Study")
 
     def rubric(self, number: int | None = 0) -> Rubric:
         """The rubric of a data set; of None, and before there are data, the study's. Raises LabError without its file."""
@@ -171,11 +226,25 @@ class Draft:
         study = self.checked()
 
         def make() -> tuple[Plan, Estimate]:
-            first, *more = [(self.dataset(number), self.rubric(number)) for number in range(len(study.data))]
+            first, *more = [
+                (self.dataset(number), rubric_of_part(study, number, self.uploads)) for number in range(len(study.data))
+            ]
             planned = plan(study, *first, more, wordings_of(study, self.uploads))
             return planned, estimate(planned)
 
         return self._made("plan", study.model_dump_json(), make)
+
+    def answered(self, plan: Plan) -> int | None:
+        """How many calls of a plan the run that is asked again has answers to; None where they are too many to look."""
+        before = self.before
+        if before is None or len(plan) > MOST_LOOKED_UP:
+            return None if before else 0
+
+        def look() -> int:
+            known = before.store.final_keys(before.id)
+            return sum(call.key in known for call in plan.calls())
+
+        return self._made("answered", f"{before.id} {plan.identity}", look)
 
 
 def draft() -> Draft:

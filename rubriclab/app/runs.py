@@ -173,6 +173,14 @@ def again_button(info: RunInfo, key: str, kind: Literal["primary", "secondary"] 
             go("runs", run=info.id)
 
 
+def again_with_changes(info: RunInfo) -> None:
+    """The way to Set up with everything filled in from a run; nothing for judgments made elsewhere."""
+    if state.kept(info.id).plan is None:
+        return
+    if st.button("Run again with changes", icon=":material/tune:", key=f"change-{info.id}"):
+        go("setup", again=info.id)
+
+
 def _open_button(label: str, info: RunInfo, icon: str | None = None) -> None:
     if st.button(label, icon=icon, key=f"open-{info.id}"):
         go("results", run=info.id)
@@ -187,6 +195,7 @@ def _menu(info: RunInfo) -> None:
             again_button(info, f"menu-again-{info.id}")
         elif info.done and info.state in STOPPED:
             _open_button("Open results so far", info)
+        again_with_changes(info)
         typed = str(st.text_input("Name", value=info.name[:200], max_chars=200, key=f"menu-name-{info.id}")).strip()
         if st.button("Rename", icon=":material/edit:", key=f"menu-rename-{info.id}", disabled=not typed):
             state.store().rename(info.id, typed)

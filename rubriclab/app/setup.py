@@ -10,27 +10,31 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state
-from rubriclab.app.draft import Draft, draft, study_toml
+from rubriclab.app.draft import Before, Draft, draft, study_toml
 from rubriclab.app.forms import ask, download, forget, open_row, open_step, opened_step, step, upload
 from rubriclab.app.frame import announce, conversation, faults, fold, go, safe
 from rubriclab.app.runs import ORDERED
 from rubriclab.data.sample import presets
 from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_study, study_from_toml
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
+from rubriclab.runs.manager import plan_of_run
 from rubriclab.sinks.facts import AXES
 from rubriclab.sinks.text import order_title
 
 if TYPE_CHECKING:
     from rubriclab.runs.estimate import Estimate
+    from rubriclab.store.read import Reader
     from rubriclab.study.plan import Plan
 
 STEPS = {1: ("Data", setup_data), 2: ("Rubric", setup_rubric), 3: ("Judge", setup_judge), 4: ("Orders", setup_orders)}
 
 
 def page() -> None:
-    """Draws the page."""
+    """Draws the page; ``?again=RUN`` fills the steps in from that run."""
     st.title("Set up a run", anchor=False)
     st.markdown("Five steps. Every step has a default; change what you need.")
+    if run_id := st.query_params.pop("again", ""):
+        load_run(run_id)
     held = draft()
     left, right = st.columns([2, 1], gap="large")
     with left:
@@ -79,10 +83,15 @@ def _planned(held: Draft) -> tuple[tuple[Plan, Estimate] | None, str]:
 
 def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> None:
     """Step 5: what it costs, what it can find, its name, and the launch."""
+    asked, known = len(planned[0]) if planned else 0, None
     if planned is not None:
         _numbers(*planned)
+    if planned is not None and held.before is not None:
+        taken, known = _answered(held, held.before, planned[0])
+        asked -= taken
+        blocked = blocked or ("" if asked else "Nothing is changed yet that a judge would be asked about.")
     ask(st.text_input, "Name of the run", key="launch-name", start="", max_chars=200)
-    label = f"Launch: {count(len(planned[0]), 'call')}" if planned else "Launch"
+    label = f"Launch: {count(asked, 'call')}" if planned else "Launch"
     pressed = st.button(
         label, icon=":material/rocket_launch:", type="primary", disabled=bool(blocked), width="stretch", key="launch-go"
     )
@@ -90,7 +99,7 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
         st.caption(safe(blocked, 400))
     elif pressed and planned is not None:
         with faults():
-            run_id = state.manager().start(planned[0]).id
+            run_id = state.manager().start(planned[0], known=known).id
             announce(f"Launched: {safe(held.study.name, 60)}.")
             go("runs", run=run_id)
     if kept := _kept(held.study):
@@ -99,6 +108,19 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     fold("The prompt, exactly as sent", prompt, icon="chat", key="launch-prompt")
     fold("study.toml · Load a study", partial(_study_file, held), icon="code", key="launch-toml")
     st.caption("Nothing is sent before you launch. Your file stays here; the judge's server sees the prompts.")
+
+
+def _answered(held: Draft, before: Before, plan: Plan) -> tuple[int, tuple[Reader, str] | None]:
+    """How many calls need not be asked because the run before was, and where their answers are; they may be asked anew."""
+    answered = held.answered(plan)
+    if answered == 0:
+        return 0, None
+    some = f"{answered:,} of these calls" if answered else "Calls that do not change"
+    took = ask(
+        st.checkbox, f"{some} keep their answers from the run before", key="launch-known", start=True,
+        help="They are the same, word for word. Off: they are asked anew.",
+    )  # fmt: skip
+    return (answered or 0, (before.store, before.id)) if took else (0, None)
 
 
 def _name(held: Draft) -> None:
@@ -171,6 +193,22 @@ def load(study: Study) -> None:
     open_step(first)
     announce(f"Loaded. Its {'rubric is' if first == 2 else 'data are'} not here yet." if first else "Loaded.")
     st.rerun()
+
+
+def load_run(run_id: str) -> None:
+    """Let a run of the store fill the steps, its data with it: no file is needed. Raises LabError for an import."""
+    store = state.store_of(run_id)
+    info = store.run(run_id)
+    plan = plan_of_run(store, info.id)
+    # As the run keeps it: its rubrics written out.
+    study = plan.study.model_copy(update={"name": f"{shorten(info.name, 180)}, changed"})
+    held = st.session_state["setup draft"] = Draft(study, before=Before(store, info.id, plan.study))
+    for part, (dataset, _) in zip(study.data, plan.sources, strict=True):
+        held.uploads.keep(part, dataset)
+    forget("rubric-", "orders-", "launch-")
+    for name in ("data", "judge"):
+        open_row(name, None)
+    open_step(2)
 
 
 def _kept(study: Study) -> str:

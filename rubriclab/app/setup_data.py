@@ -131,6 +131,15 @@ def _as_published(held: Draft, part: DataPart) -> RubricPart:
 
 def _file(held: Draft, number: int, part: DataPart | None) -> None:
     name = part.file if part else ""
+    if part is not None and (dataset := held.uploads.kept(part)) is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f":material/draft: **{safe(name, 60)}**, as the run before has it", width="content")
+            if st.button("Replace", icon=":material/upload:", type="tertiary"):
+                held.set_data(number, None)
+                open_row("data", len(held.study.data))
+                st.rerun()
+        _show_items(dataset)
+        return
     if part is not None and name in held.uploads.tables:
         table = held.uploads.table(name)
         if _head(table, name):
@@ -284,7 +293,7 @@ def _published(held: Draft, number: int, part: DataPart | None) -> None:
     st.caption(f"Licence: {safe(about.licence)}. From {safe(origins)}.")
     absent = [file for file in about.files if not file.here()]
     unknown = [file.title for file in absent if not file.sha256]
-    if part is not None and part.published == name and (part.files or not absent):
+    if part is not None and part.published == name and (part.files or not absent or held.uploads.kept(part)):
         _show_items(held.dataset(number))
     elif unknown:
         st.caption(f"{safe(', '.join(unknown))} cannot be fetched: no hash of it is known. Upload your own copy.")

@@ -46,6 +46,12 @@ def body(held: Draft) -> None:
     now = next((title for title, rubric in ready.items() if held.study.rubric == written(rubric)), None)
     start = "data" if held.study.rubric is None else "ready" if now else "own"
     kind = segments("Which rubric?", KINDS, key="rubric-kind", start=start)
+    if held.before is not None:
+        held.beside = ask(
+            st.checkbox, "Compare changed words with the run's own", key="rubric-beside", start=held.beside,
+            help="Both wordings are asked of the same answers in the same orders, and the difference is one number. "
+            "Criteria and scores have to stay.",
+        )  # fmt: skip
     if kind == "own":
         _own(held)
         return

@@ -41,6 +41,10 @@ class Folder:
         path = self.path / name
         return read_table(path, path.name)
 
+    def kept(self, part: DataPart) -> DataSet | None:
+        """The items of a data set that need no file: those of a run that is asked again."""
+        return None
+
     def rubric(self, name: str) -> Rubric:
         path = self.path / name
         return read_rubric(path, path.name)
@@ -113,7 +117,9 @@ def read_sources(
 def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> DataSet:
     """The items of ``[[data]]``: its file's columns guessed where the part does not name them, at most ``take`` of them."""
     part = study.data[number]
-    if part.sample:
+    if (kept := files.kept(part)) is not None:
+        dataset = kept
+    elif part.sample:
         dataset = sample(drafts=not SEVERAL.isdisjoint(study.design.axes))
     elif part.published:
         dataset = files.published(part)[0]

@@ -48,7 +48,11 @@ class RunManager:
     def resume(self, id: str, **limits: Any) -> Run:
         """Go on with a run of the store; ``limits`` as for ``start``. Raises LabError for one that was imported."""
         going = self.get(id)
-        return going if going is not None and going.active else self.start(plan_of_run(self.store, id), **limits)
+        if going is not None and going.active:
+            return going
+        before = self.store.made_with(id).get("answers_of")  # what it was stopped in taking over
+        known = {"known": (self.store, before)} if before else {}
+        return self.start(plan_of_run(self.store, id), **known | limits)
 
     def get(self, id: str) -> Run | None:
         """The run of that id if it was started in this process, be it over or not."""

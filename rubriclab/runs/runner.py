@@ -13,8 +13,9 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -28,12 +29,15 @@ from rubriclab.runs.asking import Asking
 from rubriclab.runs.cluster import Cluster
 from rubriclab.runs.estimate import price_of
 from rubriclab.runs.session import Session, Snapshot
+from rubriclab.store.read import Reader
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
 from rubriclab.study.plan import Plan
 
 RATE_SECONDS = 15.0
 """Calls a second are those of the last so many seconds."""
+TAKEN_AT_ONCE = 2_000
+"""Calls whose answers in another run are looked up together."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,9 @@ class Run(Session[RunSnapshot]):
 
     ``secrets``: keys by the variables' names, before the environment's. ``max_calls``, ``max_money``: of this session;
     the run pauses there. ``retry_failed``: calls without a score are asked again. ``functions``: of judges that are a
-    notebook's own code, by name; ``ray``: the address of a Ray cluster that asks the calls. Raises LabError, before anything is kept, where no judge can be opened.
+    notebook's own code, by name; ``ray``: the address of a Ray cluster that asks the calls. ``known``: a run (its store
+    and id) whose answers to the same calls are taken over, so that only the others are asked. Raises LabError, before
+    anything is kept, where no judge can be opened.
     """
 
     def __init__(
@@ -73,18 +79,20 @@ class Run(Session[RunSnapshot]):
         retry_failed: bool = False,
         functions: Functions | None = None,
         ray: str | None = None,
+        known: tuple[Reader, str] | None = None,
     ) -> None:
         for name, limit in {"calls": max_calls, "money": max_money}.items():
             if limit is not None and not limit > 0:  # NaN would be no limit at all
                 raise LabError(f"The limit of {name} is {limit}; expected more than 0. Leave it out for none.")
-        known = next((info for info in store.runs() if info.identity == plan.identity), None)
-        if retry_failed or known is None or known.done < known.planned:
+        kept = next((info for info in store.runs() if info.identity == plan.identity), None)
+        if retry_failed or kept is None or kept.done < kept.planned:
             check_judges(plan, secrets, functions)  # a run that is over needs no judge
         self.store, self.plan = store, plan
         self._secrets, self._max_calls, self._max_money = secrets, max_calls, max_money
         self._retry_failed, self._functions = retry_failed, functions or {}
         self._cluster = Cluster(ray) if ray else None
-        self.id = kept_run(store, plan)
+        self._known = known
+        self.id = kept_run(store, plan, known[1] if known else "")
         super().__init__(f"run {self.id}")
         info = store.run(self.id)
         self._done, self._failed, self._asked, self._in_flight = info.done, info.failed, 0, 0
@@ -165,6 +173,8 @@ class Run(Session[RunSnapshot]):
     async def _work(self) -> tuple[str, str]:
         self._writer = self.store.writer(self.id)
         self._writer.flush()  # what an earlier session could not commit
+        if self._known is not None:
+            await self._take_over(self._writer, *self._known)
         self._count_kept()
         done = self.store.final_keys(self.id, retry_failed=self._retry_failed)
         async with asyncio.TaskGroup() as group:
@@ -180,6 +190,22 @@ class Run(Session[RunSnapshot]):
             last = f" The last error: {self._last_error}." if self._last_error else ""
             return "failed", f"0 of {self._done:,} replies could be parsed.{last} Look at the replies under Judgments."
         return "finished", " ".join(self._servers_down)
+
+    async def _take_over(self, writer: RunWriter, store: Reader, id: str) -> None:
+        """Keep what another run was answered to calls of this one; a run that is gone has no answers."""
+        self._stage = "taking over the answers that do not change"
+        done, calls = self.store.final_keys(self.id), self.plan.calls()
+        while self._wanted is None and (batch := list(islice(calls, TAKEN_AT_ONCE))):
+            asked = {call.key: call for call in batch if call.key not in done}
+            with suppress(LabError):
+                for key, (reply, outcomes) in store.answers(id, [*asked]).items():
+                    said = reply.note if "answered in run" in reply.note else f"{reply.note}; answered in run {id}"
+                    reply, items = replace(reply, note=said.removeprefix("; ")), asked[key].items
+                    own = tuple(replace(outcome, item=items[outcome.slot]) for outcome in outcomes)
+                    writer.add(Judgment(asked[key], reply, own))
+            writer.flush()
+            await asyncio.sleep(0)
+        self._stage = ""
 
     async def _ask_judge(self, settings: JudgeSettings, done: set[str]) -> None:
         calls = self.plan.calls(settings.name)
@@ -300,8 +326,8 @@ def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None, functions
     raise faults[0]
 
 
-def kept_run(store: Store, plan: Plan) -> str:
-    """The id of the plan's run, which is kept with its data where it is new."""
+def kept_run(store: Store, plan: Plan, answers_of: str = "") -> str:
+    """The id of the plan's run, which is kept with its data where it is new. ``answers_of``: the run it takes over from."""
     return store.create_run(
         name=plan.study.name,
         study=study_body(plan),
@@ -310,7 +336,7 @@ def kept_run(store: Store, plan: Plan) -> str:
         planned=plan.planned,
         items=plan.items_frame(),
         dataset_id=" ".join(store.save_dataset(dataset) for dataset, _ in plan.sources),
-        made_with=made_with(),
+        made_with=made_with() | ({"answers_of": answers_of} if answers_of else {}),
     )
 
 

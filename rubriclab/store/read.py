@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,8 @@ from rubriclab.model.judgment import (
     Condition,
     JudgmentTable,
     Ordering,
+    Outcome,
+    Reply,
     Status,
     order_text,
 )
@@ -28,6 +30,7 @@ CALL_COLUMNS = (
     "call", "key", "condition", "status", "attempt", "text", "finish", "error", "kind", "tokens_in", "tokens_out",
     "cached", "seconds", "model", "asked", "sent", "note",
 )  # fmt: skip
+REPLY = ("text", "finish", "kind", "tokens_in", "tokens_out", "cached", "seconds", "model", "attempt", "note")
 FRACTIONS = ("score", "expected", "mass")
 WHOLE = tuple(name for name in JUDGMENT_COLUMNS if name not in FRACTIONS)
 TEXTS = ("response", "instruction", "reference")
@@ -148,6 +151,31 @@ class Reader:
         more = " AND status = 0" if retry_failed else ""
         sql = f"SELECT key FROM calls WHERE run = ? AND final{more}"
         return {key for (key,) in self._db.rows(sql, [self.run(id).number])}
+
+    def answers(self, id: str, keys: Sequence[str]) -> dict[str, tuple[Reply, list[Outcome]]]:
+        """Reply and outcomes (by slot) of the calls with these keys; those that ended in an error have no answer."""
+        run, names = self.run(id).number, REPLY
+        calls = self._db.arrow(
+            f"SELECT call, key, {', '.join(names)} FROM calls WHERE run = ? AND final AND status <> ? "
+            "AND key IN (SELECT unnest(?))",
+            [run, int(Status.ERROR), list(keys)],
+        ).to_pylist()
+        rows = self._db.arrow(
+            "SELECT call, item, slot, status, score, position, expected, mass, p FROM judgments "
+            "WHERE run = ? AND call IN (SELECT unnest(?)) ORDER BY call, slot",
+            [run, [call["call"] for call in calls]],
+        ).to_pylist()
+        outcomes: dict[int, list[Outcome]] = {}
+        for row in rows:
+            row |= {"status": Status(row["status"]), "p": None if row["p"] is None else tuple(row["p"])}
+            outcomes.setdefault(row.pop("call"), []).append(Outcome(**row))
+        return {call["key"]: (Reply(**{name: call[name] for name in names}), outcomes[call["call"]]) for call in calls}
+
+    def made_with(self, id: str) -> dict[str, Any]:
+        """The versions that a run was made with, and what else is known of its making."""
+        ((body,),) = self._db.rows("SELECT made_with FROM runs WHERE run = ?", [self.run(id).number])
+        known: dict[str, Any] = json.loads(body)
+        return known
 
     # ---- as columns
 

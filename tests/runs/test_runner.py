@@ -20,7 +20,8 @@ from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError
 from rubriclab.runs import asking
 from rubriclab.runs.estimate import price_of
-from rubriclab.runs.runner import Run, RunSnapshot
+from rubriclab.runs.manager import RunManager
+from rubriclab.runs.runner import Run, RunSnapshot, kept_run
 from rubriclab.store import writer
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
@@ -57,6 +58,29 @@ def test_a_finished_run_again_asks_nothing_and_still_counts(store: Store, monkey
     end = ended(Run(store, small_plan()))
     assert (end.run, end.state, end.asked, end.done) == (first.run, "finished", 0, 60)
     assert end.early == first.early
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_answers_of_another_run_are_taken_over_and_the_rest_is_asked(
+    store: Store, scripted: Scripted, killed: bool
+) -> None:
+    lost = {call.key for call in list(small_plan().calls())[:2]}
+    scripted(lambda call, _: failed("refusal", retryable=False) if call.key in lost else Reply(text="2", tokens_in=7))
+    first = ended(Run(store, small_plan()))  # three items of the four
+    judge = scripted()
+    if killed:  # before anything was taken over: whoever goes on with it takes over too
+        run = kept_run(store, small_plan(4), first.run)
+        end = RunManager(store).resume(run).wait(WAIT)
+    else:
+        end = ended(Run(store, small_plan(4), known=(store, first.run)))
+    assert (end.state, end.done, end.asked, len(judge.asked)) == ("finished", 80, 22, 22)  # errors are no answers
+    calls = store.calls(end.run)
+    assert (calls["note"] == f"answered in run {first.run}").sum() == 58
+    assert set(calls.loc[calls["note"] != "", "tokens_in"]) == {7}
+    rows = store.table(end.run).rows
+    assert rows.groupby("score").size().to_dict() == {2.0: 58, 3.0: 22}
+    store.delete(first.run)
+    assert ended(Run(store, small_plan(5), known=(store, first.run))).asked == 100
 
 
 def test_calls_go_out_item_by_item(store: Store, scripted: Scripted) -> None:
