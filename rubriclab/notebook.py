@@ -17,7 +17,7 @@ import pandas as pd
 
 import rubriclab.topics  # noqa: F401  every topic registers itself
 from rubriclab.core.judgments import Judgments
-from rubriclab.core.operations import contrast
+from rubriclab.core.operations import check, contrast, limit_of, worst
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart, read_reading
@@ -139,6 +139,10 @@ class Run:
         theirs = [row for row in rows if row.condition == other]
         mine = ([row for row in rows if row.condition == code] for code in conditions if code != other)
         return Contrast([row for part in mine for row in contrast(part, theirs)])
+
+    def gate(self, *limits: str) -> Literal["passes", "fails", "unknown"]:
+        """Held against limits such as “favours_positions=0.1”, as the command ``gate`` does; all of them have to pass."""
+        return worst(checked.word for checked in check(self.findings, [limit_of(text) for text in limits]))
 
     @cached_property
     def plan(self) -> Plan | None:

@@ -15,7 +15,7 @@ PACKAGE = ROOT / "rubriclab"
 BUDGETS = {
     "model": 1_100,
     "stats": 2_300,
-    "core": 2_350,
+    "core": 2_650,
     "topics": 2_680,
     "sinks": 2_700,
     "study": 2_260,
@@ -24,7 +24,7 @@ BUDGETS = {
     "store": 1_570,
     "data": 2_410,
     "app": 3_480,
-    "cli": 720,
+    "cli": 760,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
 PRODUCT, TESTS, README = 30_000, 17_000, 200

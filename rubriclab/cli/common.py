@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rubriclab.notebook import Lab, Run
     from rubriclab.runs.session import Snapshot
 
-DONE, MEND, ARGUMENTS, STOPPED = 0, 1, 2, 3
+DONE, MEND, ARGUMENTS, STOPPED, FAILS, CANNOT_TELL = range(6)
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,15 @@ from rubriclab.model.text import LabError, printable
 
 def command_line() -> App:
     """All commands. Their functions import what they need when they are called: ``--help`` answers at once."""
-    from rubriclab.cli import files, results, studies
+    from rubriclab.cli import files, gate, results, studies
 
     app = App(
         name="rubriclab",
         version=__version__,
         suppress_keyboard_interrupt=False,
         help="Does your LLM judge read the rubric, or the order it is in? Measure it on your own data.",
-        help_epilogue="Exit codes: 0 done, 1 something you can mend, 2 wrong arguments, 3 stopped before its end.",
+        help_epilogue="Exit codes: 0 done, 1 something you can mend, 2 wrong arguments, 3 stopped before its end, "
+        "4 fails, 5 cannot tell.",
     )
     commands: tuple[Callable[..., Outcome], ...] = (
         studies.lab,
@@ -36,6 +37,7 @@ def command_line() -> App:
         results.results,
         results.judgments,
         files.export,
+        gate.gate,
         results.runs,
         studies.judges,
     )

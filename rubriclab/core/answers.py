@@ -25,7 +25,7 @@ class Answers:
     points of the scale), -1 unparsed. k = 1: the option chosen. k = n: what each of n criteria got in one call.
     ``orders`` (m, n): which option (or criterion) stands at each position. ``unit`` (items,): what is independent.
     ``choices``: the code is the candidate that won, n for a tie; there is no score, ``points`` only counts the winners.
-    ``drawn``: orders were drawn at random for each item, not set by a design.
+    ``drawn``: orders were drawn at random for each item, not set by a design. ``names`` (units,): of units, by their text.
     """
 
     item: Ints
@@ -38,6 +38,7 @@ class Answers:
     criteria: bool = False
     condition: int = 0
     choices: bool = False
+    names: NDArray[Any] | None = None
 
     @property
     def parsed(self) -> Bools:
@@ -65,12 +66,13 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
         wanted = np.array([tuple(row) in full for row in orders.tolist()])
     kept, run = wanted[order], chosen[0].run
     items, item = distinct(item[kept], len(run.items))
-    unit = distinct(run.unit_of_item[items], len(run.unit_names))[1]
+    units, unit = distinct(run.unit_of_item[items], len(run.unit_names))
     arm = widest(chosen)
     about, points = arm.condition, np.arange(arm.positions + 1.0) if arm.condition.chooses else arm.scores
     return Answers(
-        item, order[kept], code[kept], orders, unit, points, about.drawn, about.joint, arm.code, about.chooses
-    )
+        item, order[kept], code[kept], orders, unit, points, about.drawn, about.joint, arm.code, about.chooses,
+        run.unit_names[units],
+    )  # fmt: skip
 
 
 def _orders_of(arms: Sequence[Arm]) -> set[tuple[int, ...]]:

@@ -1,12 +1,24 @@
-"""Rows of two conditions, runs or readings in, their differences out; nothing else is computed here."""
+"""Rows in, held against each other or against limits: differences, and passes, fails or cannot tell, out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple
 
-from rubriclab.core.topic import Row
+from rubriclab.core.drift import Drift, drift
+from rubriclab.core.gate import ALPHA
+from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
+from rubriclab.model.judgment import Condition
+from rubriclab.model.text import LabError, shorten
+
+Word = Literal["passes", "fails", "unknown"]
+AGAIN = 1 + 1.2816 * math.sqrt(2) / 1.96
+"""How many times the upper half of an interval lies between the value and the limit that the same design, asked anew, passes
+in nine of ten runs: its own upper half, and 1.28 standard deviations of the difference of two runs."""
 
 
 def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Row]:
@@ -35,3 +47,146 @@ def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Ro
             replace(row, estimate=difference, of=of, test=None, counts=n, level=0.95, verdict="", ends=None)
         )
     return differences
+
+
+# ---------------------------------------------------------------- limits
+
+
+class Limit(NamedTuple):
+    """``measure`` within ``low`` and ``high``; ``key``: only of rows about this (a position, a criterion); empty: of
+    all that are about nothing narrower than the others."""
+
+    measure: str
+    low: float
+    high: float
+    key: str = ""
+
+    def __str__(self) -> str:
+        about = f"{self.measure}:{self.key}" if self.key else self.measure
+        if self.low == -self.high:
+            return f"{about}={self.high:g}"
+        return f"{about}={self.low:g}..{self.high:g}".replace("-inf..", "..").replace("..inf", "..")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A limit and a row of it; ``row``: None where the run has none; ``why``: a key of the reasons where nothing is said."""
+
+    limit: Limit
+    word: Word
+    row: Row | None = None
+    why: str = ""
+
+
+def limit_of(text: str) -> Limit:
+    """“MEASURE=X”: at most X in size; “MEASURE=A..B”: from A to B, either may be left out; “MEASURE:KEY=…”: of one row.
+
+    Raises LabError for an unknown measure and for what is no number.
+    """
+    parts = re.fullmatch(r"\s*(\w+)(?::(.+?))?\s*=\s*(\S*?)(?:(\.\.)(\S*))?\s*", text)
+    if parts is None:
+        raise LabError(
+            f"“{shorten(text)}” is no limit; expected MEASURE=X or MEASURE=A..B, as in favours_positions=0.1."
+        )
+    measure, key, low, between, high = parts.groups()
+    if measure not in MEASURES:
+        near = get_close_matches(measure, MEASURES, 3) or [*QUESTIONS]
+        raise LabError(f"There is no measure “{shorten(measure)}”. Near it: {', '.join(near)}.")
+    try:
+        ends = (float(low or "-inf"), float(high or "inf")) if between else (-float(low), float(low))
+    except ValueError:
+        raise LabError(f"“{shorten(text)}”: the limit is no number; expected as in {measure}=0.1.") from None
+    if not ends[0] < ends[1] or ends == (-math.inf, math.inf):
+        raise LabError(f"“{shorten(text)}” leaves no room: expected a number above 0, or A below B.")
+    return Limit(measure, *ends, key or "")
+
+
+def check(findings: Findings, limits: Sequence[Limit]) -> list[Checked]:
+    """Every row that a limit is about: it passes where its interval lies inside, fails where it lies outside.
+
+    To pass all intervals must lie inside, which needs no correction (intersection-union); to fail, an interval at 5 % over
+    the number of rows has to lie outside, and what is about the order also needs the open gate (``verdicts.md`` 2). An
+    unfinished run, and a row whose number, interval or verdict is missing, cannot tell.
+    """
+    held: list[tuple[Limit, Row]] = []
+    out: list[Checked] = []
+    for limit in limits:
+        rows = [row for row in findings.select(limit.measure) if limit.key in ("", *map(str, row.of.values()))]
+        plainest = min((len(row.of) for row in rows), default=0)
+        rows = [row for row in rows if limit.key or len(row.of) == plainest]
+        if not rows or not findings.judgments.finished:
+            out.append(Checked(limit, "unknown", None, "unfinished" if rows else "no_row"))
+        else:
+            held += [(limit, row) for row in rows]
+    for limit, row in held:
+        word: Word = "unknown"
+        low, high = row.interval
+        blocked = row.topic == "verdict" and row.estimate.why == "unparsed_by_order"
+        why = row.estimate.why if blocked else row.why
+        if math.isfinite(low) and not blocked:
+            wide = row.ends or row.estimate.interval(1 - ALPHA / len(held))
+            why = ""
+            if limit.low <= low and high <= limit.high:
+                word = "passes"
+            elif wide[0] > limit.high or wide[1] < limit.low:
+                shut = bool(row.about.question) and _gate_p(findings, row) > ALPHA
+                word, why = ("unknown", "gate_closed") if shut else ("fails", "")
+        out.append(Checked(limit, word, row, why))
+    return out
+
+
+def _gate_p(findings: Findings, row: Row) -> float:
+    """p of the gate of the row's setting (or variant); 1 where there is none."""
+    setting = findings.conditions[row.condition].setting
+    gates = findings.select("gate", topic="verdict")
+    of = row.of.get("variant")
+    known = [
+        gate.p for gate in gates
+        if findings.conditions[gate.condition].setting == setting and gate.of.get("variant") == of
+    ]  # fmt: skip
+    return known[0] if known else 1.0
+
+
+def derived(findings: Findings) -> list[tuple[Limit, Row]]:
+    """Limits that a run supports: the same judge, design and texts asked anew pass each in some nine of ten runs.
+
+    One for each question, over all judges and settings: at least the smallest effect that matters, rounded up to two digits.
+    Questions without an interval have none.
+    """
+    made: dict[str, tuple[float, Row]] = {}
+    for row in (row for measure in QUESTIONS for row in findings.select(measure) if math.isfinite(row.interval[1])):
+        size = max(row.smallest, max(row.value, 0.0) + AGAIN * (row.interval[1] - max(row.value, 0.0)))
+        if size > made.get(row.measure, (0.0, row))[0]:
+            made[row.measure] = size, row
+    rounded = {name: math.ceil(size / (step := 10.0 ** (math.floor(math.log10(size)) - 1)) - 1e-9) * step
+               for name, (size, _) in made.items()}  # fmt: skip
+    return [(Limit(name, -rounded[name], rounded[name]), row) for name, (_, row) in made.items()]
+
+
+def worst(words: Iterable[Word]) -> Word:
+    """Fails where anything does, else cannot tell where something cannot, else passes."""
+    given = set(words)
+    return "fails" if "fails" in given else "unknown" if "unknown" in given or not given else "passes"
+
+
+def drifts(before: Findings, after: Findings) -> list[tuple[Condition, Drift]]:
+    """Of every setting that both runs have: did it change? Where each has one judge, its name may have changed.
+
+    Raises LabError where the runs share no setting, and for a run that is not finished.
+    """
+    for findings in (before, after):
+        if not findings.judgments.finished:
+            raise LabError(f"“{findings.judgments.table.name}” is not finished: drift is told of finished runs.")
+    single = all(len({asked.judge for asked in findings.conditions}) == 1 for findings in (before, after))
+    smallest, sides = after.reading.smallest, []
+    for findings in (before, after):
+        groups: dict[tuple[Any, ...], list[Any]] = {}
+        for arm in findings.judgments.arms:
+            groups.setdefault(arm.condition.setting[single:], []).append(arm)
+        sides.append(groups)
+    shared = [key for key in sides[1] if key in sides[0] and sides[1][key][0].condition.reorder != "bare"]
+    if not shared:
+        raise LabError(
+            "The runs share no setting: the same data set, what is reordered, variant and scale (and judge)."
+        )
+    return [(sides[1][key][0].condition, drift(sides[0][key], sides[1][key], smallest)) for key in shared]

@@ -1,0 +1,100 @@
+"""The command that passes, fails or cannot tell: limits held against a run, and drift between two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from rubriclab.cli.common import CANNOT_TELL, DONE, FAILS, Json, Outcome, StorePath, progress_line, run_of, store_path
+from rubriclab.model.text import LabError
+
+if TYPE_CHECKING:
+    from rubriclab.notebook import Run
+
+CODES = {"passes": DONE, "fails": FAILS, "unknown": CANNOT_TELL}
+Target = Annotated[str, Parameter(help="A run, a file of judgments, or a study file (TOML), which is asked first.")]
+
+
+def gate(
+    target: Target,
+    *,
+    limit: Annotated[
+        list[str] | None,
+        Parameter(
+            help="MEASURE=X: at most X in size; MEASURE=A..B; MEASURE:KEY=X of one row. Again for more.", negative=""
+        ),
+    ] = None,
+    against: Annotated[str | None, Parameter(help="An earlier run: has the judge changed since?")] = None,
+    derive: Annotated[bool, Parameter(help="Write limits that the run itself supports.", negative="")] = False,
+    junit: Annotated[Path | None, Parameter(help="Write the outcome as JUnit's XML.")] = None,
+    store: StorePath = None,
+    json: Json = False,
+) -> Outcome:
+    """Pass (0), fail (4) or cannot tell (5): limits on a run's intervals; drift against an earlier run."""
+    from rubriclab.core.operations import Word, check, derived, drifts, limit_of, worst
+    from rubriclab.data.outfiles import write_atomically
+    from rubriclab.sinks import gate as said
+
+    limits = [limit_of(text) for text in limit or ()]
+    if sum((bool(limits) or against is not None, derive)) != 1:
+        raise LabError("Give limits (--limit favours_positions=0.1), an earlier run (--against RUN), or --derive.")
+    with _judged(target, store) as run:
+        if derive:
+            made = derived(run.findings)
+            lines = [said.derived_line(*part) for part in made] or [said.underived()]
+            document: dict[str, Any] = {
+                "limits": [{"limit": str(made_limit), "condition": row.condition} for made_limit, row in made]
+            }
+            return Outcome(document if json else "\n".join(lines), DONE if made else CANNOT_TELL)
+        checked = check(run.findings, limits)
+        cases: list[tuple[str, Word, str]] = [
+            (said.case_name(one, run.findings), one.word, said.checked_line(one, run.findings)) for one in checked
+        ]
+        changed = drifts(_earlier(run, against), run.findings) if against is not None else []
+        for condition, drift in changed:
+            text = "\n".join(said.drift_lines(condition, drift))
+            cases.append((f"drift of {condition.judge} on {condition.dataset}", said.OVERALL[drift.word], text))
+        word = worst([case[1] for case in cases])
+        document = {
+            "run": run.table.name, "word": word, "limits": said.checked_document(checked),
+            "drift": [said.drift_document(*part) for part in changed],
+        }  # fmt: skip
+        if junit is not None:
+            write_atomically(junit, said.junit(run.table.name, cases))
+    lines = [said.overall([case[1] for case in cases]), *(line for *_, line in cases)]
+    return Outcome(document if json else "\n".join(lines), CODES[word])
+
+
+@contextmanager
+def _judged(target: str, store: Path | None) -> Iterator[Run]:
+    """The run that is meant; a study file is asked first, as far as it has not been."""
+    from rubriclab.data.sample import presets
+    from rubriclab.notebook import run as run_study
+
+    if Path(target).suffix != ".toml" and target not in presets():
+        with run_of(target, store) as run:
+            yield run
+        return
+    asked: Any = run_study(target, store_path(store), progress=progress_line())
+    try:
+        yield asked
+    finally:
+        asked.close()
+
+
+def _earlier(run: Run, against: str) -> Any:
+    """The findings of the earlier run: of the same store, or from a file; read as the later run is."""
+    from rubriclab.notebook import Run, kept_run, read
+
+    path = Path(against)
+    if path.suffix and path.is_file():
+        earlier = read(path)
+    elif run.store is not None:
+        earlier = kept_run(run.store, run.store.run(against).id)
+    else:
+        raise LabError(f"--against {against}: held against a file, the earlier run has to be a file too, as its zip.")
+    return Run(earlier.table, run.reading).findings

@@ -1,0 +1,207 @@
+"""One judge's calls about the same items in two runs in; did its level, order effect or noise change, out.
+
+Sharp null: nothing changed, so what a unit was answered in the two runs can be exchanged. Exchanging it for units at random
+gives a gate that is exact at any number of units (sign flips; Fisher 1935, The Design of Experiments, section 21); behind it
+each question has its own test, by Holm's rule, and the words of ``core/verdict.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from rubriclab.core.answers import FLAT, SEED, Answers, Cells, cells, from_arms
+from rubriclab.core.arm import Arm
+from rubriclab.core.estimate import Estimate, mean_over
+from rubriclab.core.gate import ALPHA, DEALS, Gate, standardised, together
+from rubriclab.core.intervals import Reach
+from rubriclab.core.verdict import MIN_UNITS, Word, lean_test, t_test
+from rubriclab.model.judgment import step_of
+from rubriclab.model.study import Smallest
+from rubriclab.stats.resample import Floats, sum_by
+from rubriclab.stats.tests import holm
+
+WEIGHTS = {"level": 1 / 3, "lean": 1 / 6, "contrast": 1 / 6, "noise": 1 / 3}
+"""Of the 5 %, what each direction of the gate may use."""
+QUESTIONS = ("level", "order", "noise")
+ENUMERATED_UNITS = 10
+CHUNK = 20_000_000
+
+
+@dataclass(frozen=True)
+class Change:
+    """One question: ``value``, after - before (points; of the order the lean that changed most, a share; of noise a share of
+    scores), with its 95 % ends; ``position`` (from 1) of that lean; ``why``: a key of the reasons where nothing is said."""
+
+    value: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
+    p: float = float("nan")
+    smallest: float = float("nan")
+    verdict: Word = "undecided"
+    position: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """``units`` and ``items`` that both runs know; ``identical``: every answer is the same in both, order by order."""
+
+    gate: Gate
+    questions: dict[str, Change]
+    units: int
+    identical: bool
+
+    @property
+    def word(self) -> Word:
+        """Changed in any question, unchanged in all, else not known."""
+        words = {change.verdict for change in self.questions.values()}
+        if "effect" in words:
+            return "effect"
+        return "equivalent" if self.identical or words == {"equivalent"} else "undecided"
+
+
+def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Drift:
+    """``before``, ``after``: the arms of one judge, data set and setting in each run. Orders that only one asked are left out.
+
+    Reasons in ``why``: ``no_scores`` (choices have no level), ``no_two_orders``, ``no_repeats``, ``too_few_units``,
+    ``nothing_shared``.
+    """
+    sides = [from_arms(before), from_arms(after)]
+    both = _orders(sides[0]) & _orders(sides[1])
+    tables = [cells(_asked_in(side, both)) for side in sides]
+    first, names = tables[0], [np.asarray(side.names) for side in sides]
+    shared, *where = np.intersect1d(names[0], names[1], assume_unique=True, return_indices=True)
+    if not len(shared) or not all(table.items for table in tables):
+        nothing = Change(why="nothing_shared")
+        return Drift(Gate(), dict.fromkeys(QUESTIONS, nothing), 0, identical=False)
+    contrasts = [name for name in first.contrasts if name in tables[1].contrasts]
+    values = [
+        {name: part[rows] for name, part in _by_unit(table, contrasts, len(own)).items()}
+        for table, own, rows in zip(tables, names, where, strict=True)
+    ]
+    moved = {name: values[1][name] - values[0][name] for name in values[0]}
+    passed = _gate(moved)
+    estimate = partial(_estimate, names=shared)
+    step, span = step_of(sides[0].points.tolist()), float(np.ptp(sides[0].points))
+    limits = {"level": smallest.mean * step, "noise": smallest.single, "order": smallest.share}
+    if first.criteria:
+        limits["order"] = smallest.mean * step
+    lean = [estimate(column, span if first.criteria else 1.0) for column in moved["lean"].T]
+    lines = [estimate(column, 2 * span) for column in moved["contrast"].T]
+    largest = int(np.argmax([abs(e.value) for e in lean]))
+    top = np.asarray(np.nan_to_num(moved["lean"]), dtype=np.float64)
+    known = np.asarray(np.isfinite(moved["lean"]).all(axis=1), dtype=np.float64)
+    tests = [lean_test(top, known), *(t_test(e) for e in lines)]
+    made = {
+        "level": _change([estimate(moved["level"][:, 0], span)], [limits["level"]]),
+        "order": replace(
+            _change([lean[largest], *(e for e in lean if e is not lean[largest]), *lines],
+                    [limits["order"]] * len(lean) + [smallest.mean * step] * len(lines)),
+            p=float(1 - (1 - np.nanmin(tests)) ** len(tests)) if np.isfinite(tests).any() else float("nan"),
+            position=largest + 1,
+        ),
+        "noise": _change([estimate(moved["noise"][:, 0], 1.0)], [limits["noise"]]),
+    }  # fmt: skip
+    why = {
+        "level": "no_scores" if not first.weights.any() else "",
+        "order": "no_two_orders" if len(both) < 2 else "",
+        "noise": "no_repeats" if not np.isfinite(moved["noise"]).any() else "",
+    }
+    asked = {name: change for name, change in made.items() if not why[name] and np.isfinite(change.p)}
+    adjusted = holm(np.array([change.p for change in asked.values()])) if asked else ()
+    rejected = {name for name, p in zip(asked, adjusted, strict=True) if p <= ALPHA and passed.p <= ALPHA}
+    answered = {}
+    for name, change in made.items():
+        within = change.verdict == "equivalent" and not why[name]
+        verdict: Word = "equivalent" if within else "effect" if name in rejected else "undecided"
+        few = "too_few_units" if not np.isfinite(change.low) else ""
+        answered[name] = replace(change, verdict=verdict, why=why[name] or few)
+    kept = {name: change for name, change in answered.items() if change.why != "no_scores"}
+    return Drift(passed, kept, len(shared), len(shared) == max(map(len, names)) and _identical(*tables))
+
+
+def _orders(answers: Answers) -> set[tuple[int, ...]]:
+    return {tuple(row) for row in answers.orders[np.unique(answers.order)].tolist()}
+
+
+def _asked_in(answers: Answers, orders: set[tuple[int, ...]]) -> Answers:
+    """The calls in these orders; all where orders were drawn anew for each item."""
+    if answers.drawn:
+        return answers
+    kept = np.array([tuple(row) in orders for row in answers.orders.tolist()], dtype=bool)[answers.order]
+    return replace(answers, item=answers.item[kept], order=answers.order[kept], code=answers.code[kept])
+
+
+def _by_unit(table: Cells, contrasts: Sequence[str], units: int) -> dict[str, Floats]:
+    """Of each unit, (units, k), the mean over its items, NaN where none is known: level, lean, contrast, noise."""
+    several = (table.count > 1).astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slopes = [
+            table.by_item(table.contrasts[name] * table.score) / table.by_item(table.contrasts[name] ** 2)
+            for name in contrasts
+        ]
+        noise = table.by_item((1 - table.same) * several) / table.by_item(several)
+    items = {
+        "level": (table.by_item(table.score) / table.orders)[:, None],
+        "lean": table.lean,
+        "contrast": np.stack([2 * slope for slope in slopes], axis=1) if slopes else np.zeros((table.items, 0)),
+        "noise": noise[:, None],
+    }
+    out = {}
+    for name, part in items.items():
+        known = np.isfinite(part)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            out[name] = sum_by(table.unit, np.where(known, part, 0.0), units) / sum_by(table.unit, known * 1.0, units)
+    return out
+
+
+def _estimate(moved: Floats, reach: float, names: np.ndarray) -> Estimate:
+    """The mean change over units, (units,) each."""
+    return mean_over(
+        moved, np.arange(len(moved)), names, lambda moves: Reach(reach, moves, MIN_UNITS), none="no_repeats"
+    )
+
+
+def _change(estimates: list[Estimate], limits: list[float]) -> Change:
+    """Of the first; equivalent where every one lies within its limit."""
+    low, high = estimates[0].interval()
+    ends = [e.interval() for e in estimates]
+    inside = all(-limit < below and above < limit for (below, above), limit in zip(ends, limits, strict=True))
+    word: Word = "equivalent" if inside else "undecided"
+    return Change(estimates[0].value, low, high, t_test(estimates[0]), limits[0], word)
+
+
+def _gate(moved: dict[str, Floats]) -> Gate:
+    """The exact test of the sharp null, from units whose two runs are exchanged or not."""
+    parts = [np.nan_to_num(part) for part in moved.values()]
+    columns = np.concatenate(parts, axis=1)
+    units, ends = len(columns), np.cumsum([part.shape[1] for part in parts])
+    exact = units <= ENUMERATED_UNITS
+    if exact:
+        signs = np.array(list(product((1.0, -1.0), repeat=units)))
+        sums = signs @ columns
+    else:
+        rng, chunk = np.random.default_rng([SEED, 3]), max(1, CHUNK // units)
+        drawn = [
+            rng.choice((1.0, -1.0), (min(chunk, DEALS - start), units)) @ columns for start in range(0, DEALS, chunk)
+        ]
+        sums = np.concatenate([columns.sum(axis=0)[None], *drawn])
+    level, lean, contrast, noise = np.split(np.where(np.abs(sums) < FLAT, 0.0, sums), ends[:-1], axis=1)
+    largest: Callable[[Floats], Floats] = lambda part: np.abs(standardised(part)).max(axis=1, initial=0.0)  # noqa: E731
+    directions = {
+        "level": largest(level), "lean": np.square(lean).sum(axis=1), "contrast": largest(contrast), "noise": largest(noise),
+    }  # fmt: skip
+    return together(directions, WEIGHTS, exact)
+
+
+def _identical(before: Cells, after: Cells) -> bool:
+    """Are all answers the same, order by order? Cells are sorted by their content, so equal content lies alike."""
+    return all(
+        np.array_equal(a, b)
+        for a, b in ((before.shown, after.shown), (before.count, after.count), (before.mean, after.mean))
+    )
