@@ -7,10 +7,14 @@ from typing import Any
 
 import streamlit as st
 
+from rubriclab.app.forms import download
+from rubriclab.data.outfiles import csv_text
+from rubriclab.model.text import file_name
 from rubriclab.sinks.marks import DARK, LIGHT, Palette, Picture
+from rubriclab.sinks.table import picture_frame
 
-CONFIG = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "showTips": False}
-"""No toolbar, no zoom by wheel or finger: over a chart they move the page."""
+CONFIG = {"scrollZoom": False, "doubleClick": False, "showTips": False, "displaylogo": False}
+"""No zoom by wheel or finger: over a chart they move the page."""
 
 
 def palette() -> Palette:
@@ -18,11 +22,15 @@ def palette() -> Palette:
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
-def chart(picture: Picture, *, key: str, on_select: Callable[[], None] | None = None, height: int | None = None) -> Any:
+def chart(
+    picture: Picture, *, key: str, on_select: Callable[[], None] | None = None, height: int | None = None,
+    data: bool = True,
+) -> Any:  # fmt: skip
     """Draw a picture with its alternative text; returns what Streamlit says was clicked.
 
     ``on_select`` is called before the page runs again after a click on a point; what was clicked then stands in
     ``st.session_state[key].selection.points``, each with its ``customdata`` (the point's ``of``). ``height``: px.
+    ``data``: below it stand its numbers as a table, and over it the camera that saves it as a picture.
     """
     from rubriclab.sinks.charts import draw
 
@@ -30,4 +38,25 @@ def chart(picture: Picture, *, key: str, on_select: Callable[[], None] | None = 
     if height is not None:
         figure.update_layout(height=height)
     options: dict[str, Any] = {"on_select": on_select, "selection_mode": "points"} if on_select else {}
-    return st.plotly_chart(figure, width="stretch", key=key, alt=picture.alt, config=CONFIG, theme=None, **options)
+    saved = {"format": st.session_state.get(f"{key}-format", "PNG").lower(), "filename": file_name(key, ""), "scale": 2}
+    config = CONFIG | {"modeBarButtons": [["toImage"]] if data else [], "toImageButtonOptions": saved}
+    clicked = st.plotly_chart(figure, width="stretch", key=key, alt=picture.alt, config=config, theme=None, **options)
+    if data:
+        folded = st.popover(
+            "Show as table", icon=":material/table:", type="tertiary", key=f"{key}-data", on_change="rerun"
+        )
+        if folded.open:
+            with folded:
+                _data(picture, key)
+    return clicked
+
+
+def _data(picture: Picture, key: str) -> None:
+    """The numbers of a picture, to read and to take along, and what the camera saves it as."""
+    numbers = picture_frame(picture)
+    st.dataframe(numbers, hide_index=True, width="content", height=min(320, 36 * (len(numbers) + 1) + 4))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        download("CSV", csv_text(numbers), file_name(key, ".csv"), key=f"{key}-csv")
+        st.segmented_control(
+            "The camera over the chart saves", ["PNG", "SVG"], key=f"{key}-format", default="PNG", required=True,
+        )  # fmt: skip

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
 import streamlit as st
 
-from rubriclab.app import guard
-from rubriclab.model.text import LabError, shorten, without_invisible
+from rubriclab.app import guard, state
+from rubriclab.model.text import LabError, printable, shorten, without_invisible
 
 log = logging.getLogger("rubriclab")
 
@@ -28,6 +28,8 @@ ENTRIES = {
     "export": ("Export", ":material/ios_share:"),
 }
 """The bar: a page's file in ``pages/``, module here and address in one -> its title and icon."""
+ENDED = {"failed": "Nothing could be read", "interrupted": "Stopped"}
+"""How a run ended, as toast and tab say it; other states by their own word."""
 
 
 def run() -> None:
@@ -45,7 +47,9 @@ def run() -> None:
         ],
         position="top",
     )
-    st.set_page_config(page_title=f"{page.title} · rubriclab")
+    with suppress(LabError):  # a store that cannot be opened is said by the page
+        if _ended(page.title):
+            _watch(page.title)
     if reason := guard.open_to_others():
         st.warning(reason, icon=":material/lock_open:")
     st.session_state["frame entered"] = True
@@ -54,6 +58,31 @@ def run() -> None:
         if name != page.url_path:
             st.switch_page(PAGES / f"{name}.py", query_params=query)
     page.run()
+
+
+def _ended(title: str) -> bool:
+    """Says in a toast and in the tab's title which runs have ended since this visit's last look; whether any is going."""
+    st.set_page_config(page_title=f"{title} · rubriclab")
+    running = {run.id for run in state.active()}
+    before = st.session_state.get("frame running", set())
+    st.session_state["frame running"] = running
+    for run_id in before - running:
+        with suppress(LabError):  # deleted since
+            info = state.run_info(run_id)
+            word = ENDED.get(info.state, info.state.capitalize())
+            st.toast(f"{word}: {safe(info.name, 60)}", icon=":material/flag:", duration="long")
+            st.set_page_config(page_title=f"{word}: {printable(shorten(info.name, 60))} · rubriclab")
+    return bool(running)
+
+
+@st.fragment(run_every=2.0)
+def _watch(title: str) -> None:
+    """While runs are going: how far they are stands in the tab's title, on every page; the page is drawn anew at an end."""
+    active = state.active()
+    if {run.id for run in active} != st.session_state.get("frame running"):
+        st.rerun()
+    done, planned = (sum(getattr(run.snapshot(), part) for run in active) for part in ("done", "planned"))
+    st.set_page_config(page_title=f"{done / max(planned, 1):.0%} · {title} · rubriclab")
 
 
 def show(name: str) -> None:

@@ -79,7 +79,7 @@ def _finished(info: RunInfo, caption: str) -> None:
     st.header(labelled(said.headline, said.simulated), anchor=False)
     st.markdown(emphasised(said.line, said.strong))
     if picture is not None:
-        chart(picture, key="home-chart", height=260)
+        chart(picture, key="home-chart", height=260, data=False)
     with st.container(horizontal_alignment="center"):
         if st.button("Open this run", icon=":material/arrow_forward:", type="tertiary", key="home-open"):
             go("results", run=info.id)

@@ -80,7 +80,8 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
     )
     # Which list it is: a chosen row of another one means nothing here.
     listed = digest(frame["call"].tolist(), frame["item"].tolist())[:12]
-    at = min(st.session_state.get(f"row-{listed}", 0), len(frame) - 1)
+    calls, wanted = frame["call"].astype(str).tolist(), st.query_params.get("call", "")
+    at = min(st.session_state.get(f"row-{listed}", calls.index(wanted) if wanted in calls else 0), len(frame) - 1)
     event = st.dataframe(
         shown, hide_index=True, width="stretch", height=360, on_select="rerun", selection_mode="single-row",
         key=f"judgments-{listed}-{st.session_state.get(f'moved-{listed}', 0)}",
@@ -90,6 +91,8 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
     if rows:
         at = rows[0]
         st.session_state[f"row-{listed}"] = at
+
+    st.query_params["call"] = calls[at]
 
     def move(by: int) -> None:
         st.session_state[f"row-{listed}"] = max(0, min(len(frame) - 1, at + by))

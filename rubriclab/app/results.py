@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -22,7 +23,8 @@ from rubriclab.app.answers import (
 )
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import download, ways_in
-from rubriclab.app.frame import faults, fold, safe
+from rubriclab.app.frame import faults, fold, safe, verbatim
+from rubriclab.app.runs import again_with_changes
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.data.outfiles import csv_text
 from rubriclab.model.judgment import step_of
@@ -52,7 +54,7 @@ from rubriclab.sinks.text import MINUS, NBSP, axis_name, ci, topic_title
 if TYPE_CHECKING:
     from rubriclab.store.read import RunInfo
 
-FILTERS = ("score", "position", "criterion", "status", "find")
+FILTERS = ("score", "position", "criterion", "status", "find", "call")
 MISSING = (
     "No human scores: name their columns in Set up, step 1, or as human, human_1, human_2 … in a table of judgments."
 )
@@ -78,8 +80,10 @@ def page() -> None:
     if info is None:
         nothing()
         return
-    chosen = _header(info)
+    chosen, menu = _header(info)
     answer = judged(chosen.findings, chosen.facts)
+    with menu:
+        _menu(info, answer)
     findings, facts = chosen.findings, chosen.facts
     key = f"main-{facts.reorder}-{chosen.condition}-{facts.variant}"
     beside(answer, "bias", _main(chosen), key, partial(_clicked, key))
@@ -128,7 +132,24 @@ def plain_name(name: str) -> str:
     return shorten(printable(name), 80)
 
 
-def _header(info: RunInfo) -> Chosen:
+def _menu(info: RunInfo, answer: Answer) -> None:
+    """The answer and the address of this very view to copy, and the way to a run with changes."""
+    menu = st.popover("More", icon=":material/more_horiz:", key="results-menu", on_change="rerun")
+    if not menu.open:
+        return
+    with menu:
+        st.caption("The answer, to copy")
+        asked = [f"{question.title} {question.badge}. {question.sentence}" for question in answer.questions]
+        advice = f"What to do: {answer.advice}" if answer.advice else ""
+        verbatim("\n".join(filter(None, [answer.early, answer.headline, answer.line, *asked, answer.note, advice])))
+        st.caption("Link to this view")
+        view = {name: st.query_params.get_all(name) for name in st.query_params} | {"run": [info.id]}
+        verbatim(f"{str(st.context.url).partition('?')[0]}?{urlencode(view, doseq=True)}")
+        again_with_changes(info)
+
+
+def _header(info: RunInfo) -> tuple[Chosen, Any]:
+    """What is chosen in the header row, and where its menu stands."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choose_run(info, "results")
         conditions = state.kept(info.id).table.conditions
@@ -141,6 +162,7 @@ def _header(info: RunInfo) -> Chosen:
             strategy = st.container()
             if not state.kept(info.id).table.items["ratings"].map(bool).any():
                 st.info(MISSING, icon=":material/group_add:")
+        menu = st.container(width="content")
         with st.spinner("Computing …", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
         every = facts_by_name(findings, judge, dataset)
@@ -151,11 +173,10 @@ def _header(info: RunInfo) -> Chosen:
     codes = {own.strategy: facts.condition} if facts.variant else alike  # a variant is held against the default alone
     picked = own.strategy
     if len(codes) > 1:
-        picked = strategy.selectbox(
-            "Ordering strategy", list(codes), index=list(codes).index(picked), key=f"strategy-{info.id}",
-            help="Of the pictures and single judgments. The three questions use all strategies together.",
-        )  # fmt: skip
-    return Chosen(info, findings, facts, codes, codes[picked])
+        with strategy:
+            picked = _choice("Ordering strategy", list(dict.fromkeys([picked, *codes])), "strategy")
+            st.caption("Of the pictures and single judgments; the three questions use all strategies together.")
+    return Chosen(info, findings, facts, codes, codes[picked]), menu
 
 
 def _choice(label: str, options: list[str], name: str) -> str:

@@ -78,7 +78,7 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
             st.caption("You can close this tab. The run goes on, and no call is asked twice.")
     if picture is not None:
         with drawing:
-            chart(picture, key=f"{key}-early-{run_id}", height=240)
+            chart(picture, key=f"{key}-early-{run_id}", height=240, data=False)
 
 
 def early_counts(run: Run) -> tuple[int, ...]:

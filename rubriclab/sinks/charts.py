@@ -22,6 +22,8 @@ __all__ = ["DARK", "KINDS", "LIGHT", "chart_of", "draw", "escape"]
 FONT = '"Source Sans", "Source Sans 3", sans-serif'
 ROW = 52
 """Height of a line of cells or of a forest, px."""
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1_000)
+"""Points between the marks of a difference's axis."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -63,7 +65,7 @@ def _figure(palette: Palette, height: int, widths: Sequence[float] = (1.0,), **m
     figure = go.Figure().set_subplots(1, len(widths), column_widths=list(widths), horizontal_spacing=0.12)
     figure.update_layout(
         height=height,
-        paper_bgcolor="rgba(0,0,0,0)",
+        paper_bgcolor=palette.ground,  # a picture that is saved has it too
         plot_bgcolor="rgba(0,0,0,0)",
         font={"family": FONT, "size": 13, "color": palette.text},
         margin={"l": 46, "r": 12, "t": 26, "b": 48} | margin,
@@ -202,7 +204,10 @@ def slopes(picture: Picture, palette: Palette) -> go.Figure:
     _rules(figure, picture, palette, **beside)
     _write(figure, point.text, x=0, y=max(known), yshift=13, font={"size": 14, "weight": 700}, **beside)
     figure.update_xaxes(col=2, range=[-1, 1], tickvals=[0], ticktext=[escape(point.label)])
-    return figure.update_yaxes(col=2, range=[-reach, reach], nticks=6, tickformat="+.2f")
+    step = next(step for step in TICKS if 2.2 * step >= reach or step == TICKS[-1])
+    ticks = [k * step for k in range(-2, 3)]
+    words = [number(tick, "+.2f") if tick else "0" for tick in ticks]
+    return figure.update_yaxes(col=2, range=[-reach, reach], tickvals=ticks, ticktext=words)
 
 
 def forest(picture: Picture, palette: Palette) -> go.Figure:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import Condition, Status
+from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
 
 FACETS = ("position", "score", "target", "candidate", "task", "order", "calls", "protocol", "against")
@@ -130,6 +131,22 @@ def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
         for row in (findings.rows if rows is None else rows)
     ]
     return pd.DataFrame(said, columns=["Condition", "Measure", "Estimate"])
+
+
+def picture_frame(picture: Picture) -> pd.DataFrame:
+    """What a picture shows: line, level, number with its interval (shares as fractions), where it would be without an
+    effect, and the number as it is written there; of slopes the mean difference is the last row."""
+    marks = [(series.name, point) for series in picture.series for point in series.points]
+    marks += [("mean", picture.difference)] if math.isfinite(picture.difference.value) else []
+    below, beside = picture.axes
+    rows = [
+        (name, point.label, point.value, point.low, point.high, point.expected, point.text) for name, point in marks
+    ]
+    columns = [beside or "Line", below if below and picture.kind != "forest" else "Level"]
+    frame = pd.DataFrame(rows, columns=[*columns, "Value", "Low", "High", "No effect", "As written"])
+    return frame.drop(
+        columns=[name for name in frame if frame[name].isna().all() or not frame[name].astype(bool).any()]
+    )
 
 
 def latex(findings: Findings) -> str:

@@ -110,6 +110,17 @@ def strays_of(page: Any) -> list[str]:
     return strays
 
 
+def violations(page: Any) -> list[str]:
+    """What axe-core finds on the page as it is drawn: rule, and the first place. Streamlit's drop zone is not ours."""
+    import axe_playwright_python
+
+    page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8"))
+    found = page.evaluate(
+        "() => axe.run({ exclude: [['[data-testid=stFileUploaderDropzone]']] }, { resultTypes: ['violations'] })"
+    )["violations"]
+    return [f"{rule['id']} x {len(rule['nodes'])}: {rule['nodes'][0]['html'][:300]}" for rule in found]
+
+
 def sideways(page: Any) -> float:
     """Pixels by which the page's content is wider than the window."""
     drawn = page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollWidth")
