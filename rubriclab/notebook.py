@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -105,12 +105,19 @@ class Run:
 
         ``filters``: condition, item (an item_id), position, score, status, limit; from a store criterion and text too.
         """
+        with self._in_store() as (store, id):
+            return store.judgments(id, **filters)
+
+    @contextlib.contextmanager
+    def _in_store(self) -> Iterator[tuple[Store, str]]:
+        """(store, id): the run's own, or those of a store that ends with the block."""
         if self.store is not None and self.id is not None:
-            return self.store.judgments(self.id, **filters)
+            yield self.store, self.id
+            return
         from rubriclab.store.store import Store
 
         with TemporaryDirectory() as folder, Store.open(Path(folder) / "lab.duckdb") as store:
-            return store.judgments(store.add_table(self.table), **filters)
+            yield store, store.add_table(self.table)
 
     def read_as(
         self, unit: str | None = None, smallest: float | None = None, *, share: float | None = None,
@@ -195,12 +202,13 @@ class Run:
             return csv_text(frame(self.findings)).encode()
         if ending == ".tex":
             return latex(self.findings).encode()
-        raise LabError(f"No file of a run ends in “{ending}”; expected .html, .zip, .csv or .tex.")
+        raise LabError(f"No file of a run ends in “{ending}”; expected .html, .zip, .csv, .parquet or .tex.")
 
     def export(
         self, path: str | Path, *, texts: bool = False, title: str | None = None, table: PaperTable | None = None
     ) -> Path:
-        """Write the run to a file; the ending decides: .html report, .zip run, .csv judgments, .tex table of numbers.
+        """Write the run to a file; the ending decides: .html report, .zip run, .csv or .parquet judgments, .tex table
+        of numbers.
 
         ``texts``: the report shows one answer word for word; ``table``: it alone is written, as .tex or .csv. A file that
         was there stays whole until the new one is.
@@ -208,6 +216,9 @@ class Run:
         from rubriclab.data.outfiles import csv_text, write_atomically
 
         path = Path(path)
+        if path.suffix == ".parquet" and table is None:
+            with self._in_store() as (store, id):
+                return store.write_parquet(id, path)
         if table is None:
             content = self.content(path.suffix, texts=texts, title=title)
         elif path.suffix in (".tex", ".csv"):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pytest
 
 import rubriclab as rl
+from rubriclab.data.sample import data_path
+from rubriclab.store import read as reading
 from tests.cli.test_commands import folder_with_study
 
 
@@ -41,7 +44,7 @@ def test_a_study_asked_kept_exported_and_opened_again(tmp_path: Path) -> None:
     assert seen[-1] == len(run.judgments(limit=None)) == 48  # 4 answers, 6 orders, twice
     for ending, head in ((".html", b"<!"), (".zip", b"PK"), (".csv", b"call,condition,item,"), (".tex", b"\\begin")):
         assert run.export(folder / f"out{ending}").read_bytes().startswith(head)
-    with pytest.raises(rl.LabError, match=r"expected \.html, \.zip, \.csv or \.tex"):
+    with pytest.raises(rl.LabError, match=r"expected .*\.parquet or \.tex"):
         run.export(folder / "out.docx")
     assert b"The answer number" in run.export(folder / "texts.html", texts=True).read_bytes()
     run.close()
@@ -53,3 +56,27 @@ def test_a_study_asked_kept_exported_and_opened_again(tmp_path: Path) -> None:
     for texts in (False, True):  # word for word only where it is asked for
         page = again.export(folder / "again.html", texts=texts).read_text("utf-8")
         assert ("The answer number 0 with some words" in page) == texts
+
+
+@pytest.mark.parametrize("example", ["example", "example-criteria", "example-pairs"])
+def test_judgments_as_parquet_are_those_of_the_run(
+    tmp_path: Path, example: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "ROW_GROUP", 500)
+    run = rl.read(data_path(f"{example}.zip"))
+    path = run.export(tmp_path / "new" / "judgments.parquet")
+    rows = duckdb.sql(f"FROM '{path}' ORDER BY call, slot").df()  # in place, by whoever has DuckDB
+    expected = run.judgments(limit=None)
+    for name in ("item_id", "ordering", "status", "repeat", "score", "position", "expected", "mass"):
+        assert rows[name].tolist() == pytest.approx(expected[name].tolist(), nan_ok=True), name
+    conditions = [run.table.conditions[code] for code in expected["condition"]]
+    assert rows["judge"].tolist() == [condition.judge for condition in conditions]
+    assert rows["strategy"].tolist() == [condition.strategy for condition in conditions]
+    assert [entry.name for entry in path.parent.iterdir()] == ["judgments.parquet"]
+    path.write_text("before", "utf-8")
+    monkeypatch.setattr(
+        reading.parquet.ParquetWriter, "write_batch", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+    )
+    with pytest.raises(rl.LabError):
+        run.export(path)
+    assert path.read_text("utf-8") == "before"

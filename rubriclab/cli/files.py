@@ -74,7 +74,8 @@ def export(
     out: Annotated[
         Path,
         Parameter(
-            help="The file; its ending decides: .html report, .zip run, .csv judgments, .tex table (of --table: .tex, .csv)."
+            help="The file; its ending decides: .html report, .zip run, .csv or .parquet judgments, .tex table (of --table: "
+            ".tex, .csv)."
         ),
     ],
     texts: Annotated[bool, Parameter(help="Show one answer word for word in the report.", negative="")] = False,

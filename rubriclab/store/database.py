@@ -198,6 +198,10 @@ class Database:
         with in_words(self.path), self._db.cursor() as cursor:
             return cursor.sql(sql, params=list(values)).to_arrow_table()
 
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """One of its own, for a ``with`` block."""
+        return self._db.cursor()
+
     def checkpoint(self) -> None:
         """The log taken into the file: at a pause and at the end, so that damage to a log can cost little."""
         with self._lock, suppress(duckdb.Error):

@@ -7,10 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as parquet
 
 from rubriclab.model.judgment import (
     ITEM_COLUMNS,
@@ -24,7 +26,7 @@ from rubriclab.model.judgment import (
     order_text,
 )
 from rubriclab.model.text import LabError, shorten
-from rubriclab.store.database import Database
+from rubriclab.store.database import Database, in_words
 
 CALL_COLUMNS = (
     "call", "key", "condition", "status", "attempt", "text", "finish", "error", "kind", "tokens_in", "tokens_out",
@@ -44,6 +46,14 @@ LENGTHS = {"instruction": "input_length", "response": "output_length"}
 # A call that was asked again has an earlier, no longer final answer, whose judgments do not count.
 FINAL = "NOT EXISTS (SELECT 1 FROM calls c WHERE c.run = j.run AND c.call = j.call AND NOT c.final)"
 STATUSES = [status.name.lower() for status in Status]
+ROW_GROUP = 122_880
+JUDGED = f"""SELECT k.body->>'judge' AS judge, k.body->>'dataset' AS dataset, k.body->>'strategy' AS strategy,
+    k.body->>'variant' AS variant, i.item_id, i.criterion, i.block, i.prompt, i.candidate, i.task,
+    if(json_type(o.shown, '$[0]') = 'VARCHAR', array_to_string(o.shown::VARCHAR[], '|'),
+       array_to_string(o.shown::VARCHAR[], ' ')) AS ordering,
+    j.repeat, (?::VARCHAR[])[j.status + 1] AS status, j.score, j.position, j.expected, j.mass, j.p, j.call, j.slot
+    FROM judgments j JOIN conditions k USING (run, condition) JOIN run_items i USING (run, item)
+    JOIN orderings o USING (run, ordering) WHERE j.run = ? AND {FINAL}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +310,24 @@ class Reader:
         frame["labels"] = [json.loads(labels) for labels in frame["labels"]]
         frame["status"] = [STATUSES[code] for code in frame["status"]]
         return frame
+
+    def write_parquet(self, id: str, path: Path) -> Path:
+        """A run's judgments as one Parquet file, for DuckDB, Polars or pandas to read where it lies, however large.
+
+        Written in pieces, so memory does not grow with the run; a file that was there stays whole until the new one is.
+        """
+        aside = path.with_name(f".{path.name}.part")
+        with in_words(str(path)), self._db.cursor() as cursor:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                rows = cursor.sql(JUDGED, params=[STATUSES, self.run(id).number]).to_arrow_reader(ROW_GROUP)
+                with parquet.ParquetWriter(aside, rows.schema, compression="zstd") as file:
+                    for batch in rows:
+                        file.write_batch(batch)
+                aside.replace(path)
+            finally:
+                aside.unlink(missing_ok=True)
+        return path
 
     def call(self, id: str, call: int) -> dict[str, Any]:
         """A call with its reply, tokens, order shown, the text it judged and what each of its items got.
