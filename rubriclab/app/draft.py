@@ -232,7 +232,8 @@ class Draft:
             planned = plan(study, *first, more, wordings_of(study, self.uploads))
             return planned, estimate(planned)
 
-        return self._made("plan", study.model_dump_json(), make)
+        agreed = [judge.folder for judge in study.judges]  # own code that may run
+        return self._made("plan", f"{study.model_dump_json()} {agreed}", make)
 
     def answered(self, plan: Plan) -> int | None:
         """How many calls of a plan the run that is asked again has answers to; None where they are too many to look."""

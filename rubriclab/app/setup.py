@@ -185,6 +185,8 @@ def load(study: Study) -> None:
     """Let a study fill the steps, whole: what no step shows is kept and launched all the same, and said."""
     held = st.session_state["setup draft"] = Draft(study, draft().uploads)
     held.uploads.version += 1
+    if any(judge.kind == "python" for judge in study.judges):
+        held.problems[3] = "First look at the file that the judge runs, in step 3."
     forget("rubric-", "orders-", "launch-name")
     missing = next((number for number in range(len(study.data)) if not held.here(number)), None)
     open_row("data", missing)

@@ -12,6 +12,7 @@ from rubriclab.app.forms import ask, form, listed, open_row, segments
 from rubriclab.app.frame import faults, safe, verbatim
 from rubriclab.judges.keys import read_key
 from rubriclab.judges.probe import JudgeReport, find_servers, models_of, test_judge
+from rubriclab.judges.python import code_file, code_folder, with_code
 from rubriclab.judges.served import served
 from rubriclab.judges.simulated import read_effects
 from rubriclab.judges.vllm import VllmServer, why_not
@@ -19,7 +20,7 @@ from rubriclab.judges.weights import CATALOGUE
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError, shorten
 
-WHERE = {"machine": "On this machine", "api": "API or server", "simulated": "Simulated"}
+WHERE = {"machine": "On this machine", "api": "API or server", "python": "Own function", "simulated": "Simulated"}
 HERE = {"embedded": "The lab's small model", "vllm": "vLLM"}
 PROVIDERS = {
     "OpenAI-compatible server": ("http://localhost:8000/v1", ""),
@@ -34,7 +35,8 @@ def summary(held: Draft) -> str:
     """What the closed step says."""
     judges = held.study.judges
     if len(judges) == 1:
-        where = {"embedded": "on this machine", "vllm": "vLLM", "openai": "API or server", "simulated": "simulated"}
+        where = {"embedded": "on this machine", "vllm": "vLLM", "openai": "API or server"}
+        where |= {"python": "own function", "simulated": "simulated"}
         return f"{shorten(judges[0].name, 50)} · {where[judges[0].kind]}"
     return ", ".join(shorten(judge.name, 30) for judge in judges)
 
@@ -86,19 +88,24 @@ def _other_name(model: str, names: set[str]) -> str:
 
 def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
     """The fields of one judge. Raises LabError for settings that cannot be."""
-    where = {"openai": "api", "simulated": "simulated"}.get(judge.kind, "machine")
-    kind = segments("Where does the judge run?", WHERE, key="judge-where", start=where)
+    where = {"openai": "api", "python": "python", "simulated": "simulated"}.get(judge.kind, "machine")
+    own = where == "python" or code_folder() is not None
+    offered = {kind: words for kind, words in WHERE.items() if own or kind != "python"}
+    kind = segments("Where does the judge run?", offered, key="judge-where", start=where)
     if kind == "machine":
         here = "vllm" if judge.kind == "vllm" else "embedded"
         kind = segments("Which model?", HERE, key="judge-here", start=here)
-    values = {"embedded": _embedded, "vllm": _vllm, "api": _server, "simulated": _simulated}[kind](judge)
+    values = {"embedded": _embedded, "vllm": _vllm, "api": _server, "python": _own, "simulated": _simulated}[kind](
+        judge
+    )
     if not values.get("model", judge.model):
         raise LabError("First choose the judge's model in step 3.")
     if values.get("kind", judge.kind) != judge.kind:  # what the other kind of judge needed is nothing to this one
         kept = {"name", "temperature", "max_tokens", "reasoning_effort", "price_input", "price_output"}
         judge = JudgeSettings(**judge.model_dump(include=kept))
     settings = changed(judge, **values)
-    return changed(settings, **_fold(settings, names))
+    settings = changed(settings, **_fold(settings, names))
+    return settings.in_folder(code_folder() or "") if kind == "python" else settings
 
 
 def _embedded(judge: JudgeSettings) -> dict[str, Any]:
@@ -212,6 +219,25 @@ def _log(server: VllmServer) -> None:
     verbatim("\n".join(server.log[-12:]) or "…", height=220)
 
 
+def _own(judge: JudgeSettings) -> dict[str, Any]:
+    """A function in a file of the folder that the lab was started with; it runs once somebody has looked at the file."""
+    folder = code_folder()
+    if folder is None:
+        raise LabError("A function judges where the lab was started with --code FOLDER, the folder of its file.")
+    options = judge.options if judge.kind == "python" else {}
+    files = [*filter(None, [options.get("path")]), *sorted(path.name for path in folder.glob("*.py"))]
+    left, right = st.columns(2)
+    file = ask(left.selectbox, "File", list(dict.fromkeys(files)), key="judge-file", start=next(iter(files), None))
+    entry = ask(right.text_input, "Function", key="judge-entry", start=options.get("entry", "judge"), max_chars=100)
+    options = {**(options if file == options.get("path") else {}), "path": file or "", "entry": entry}
+    made = with_code(JudgeSettings(name=judge.name, kind="python", options=options), folder, trust=True)
+    verbatim(code_file(made).read_text("utf-8", "replace"), height=260)
+    yes = f"judge-yes-{made.options['sha256']}-{entry}"
+    if not ask(st.checkbox, "I have looked at this file: it may run on this machine", key=yes, start=False):
+        raise LabError("First look at the function's file, and say yes to it.")
+    return {"kind": "python", "model": made.model, "options": made.options}
+
+
 PLANTED: dict[str, tuple[str, dict[str, Any]]] = {
     "first": ("Lean to the first option", {"help": "Log-odds that the option listed first gets on top."}),
     "line": ("Ascending against descending", {"help": "Points that a list from low to high adds to the score."}),
@@ -252,7 +278,9 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
     with st.expander("Temperature, length, reasoning, pace and prices", icon=":material/tune:"):
         typed = ask(st.text_input, "Name in results", key="judge-name", start=start, max_chars=100, placeholder=name)
         values = form(judge, FOLD, columns=2, key="judge") | {"name": (typed or "").strip() or name}
-        unshown = {"top_p", "seed", "extra", "ca_file"} | ({"options"} if judge.kind != "simulated" else set())
+        unshown = {"top_p", "seed", "extra", "ca_file"} | (
+            {"options"} if judge.kind not in ("python", "simulated") else set()
+        )
         kept = judge.model_dump(include=unshown, exclude_defaults=True)
         if kept:
             st.caption(f"Kept from the study file: {safe(str(kept), 300)}")

@@ -40,13 +40,10 @@ from rubriclab.model.text import LabError, shorten, storable
 
 Function = Callable[[list[dict[str, str]], dict[str, Any]], Any]
 CODE_VARIABLE = "RUBRICLAB_CODE"
-"""The folder whose functions the pages offer: ``lab --code FOLDER``."""
 START_SECONDS = 300.0
 """How long importing the file may take: some load a model."""
 PASSED_ON = re.compile(
-    r"USER|LOGNAME|SHELL|LC_\w+|TZ|TERM|VIRTUAL_ENV|CONDA_PREFIX|PYTHONPATH|DYLD_\w+|XDG_\w+|CUDA_\w+|NVIDIA_VISIBLE_DEVICES"
-    r"|ROCR_\w+|HIP_\w+|OMP_\w+|MKL_\w+|OPENBLAS_\w+|TOKENIZERS_PARALLELISM|HF_HOME|HF_HUB_CACHE|HF_HUB_OFFLINE|TORCH_HOME"
-    r"|SSL_CERT_\w+|REQUESTS_CA_BUNDLE"
+    r"VIRTUAL_ENV|CONDA_PREFIX|PYTHONPATH|XDG_\w+|CUDA_\w+|ROCR_\w+|HIP_\w+|OMP_\w+|MKL_\w+|OPENBLAS_\w+|HF_HOME|TORCH_HOME"
 )
 """Variables that own code gets beside the worker's; any other may hold a secret."""
 
@@ -65,46 +62,47 @@ class PythonOptions(BaseModel):
 
 
 def with_code(settings: JudgeSettings, folder: str | Path, *, trust: bool = False) -> JudgeSettings:
-    """The judge with the hash of its file in ``folder``; one that a notebook hands over stays as it is.
+    """The judge with ``folder``, where its file is, and the hash of that file: without a folder it cannot be opened.
 
-    A study that names the hash was handed on by a lab: without ``trust`` its code does not run. Raises LabError then, and
-    where there is no such file.
+    A study that names the hash was handed on by a lab: its code runs with ``trust`` alone, and only where the file is that
+    one. Raises LabError, also where there is no such file.
     """
-    options = read_options(PythonOptions, settings)
-    if not options.path and options.sha256:
-        return settings
-    settings = settings.in_folder(folder)
-    path, sha256 = code_of(settings)
-    if options.sha256 and not trust:
-        raise LabError(
-            f"Judge “{settings.name}” of this study, which was handed on, would run {options.entry}() of {path} on this "
-            "machine. Look at that file first; then say yes with --trust."
-        )
-    named = {"path": options.path, "entry": options.entry, "sha256": sha256}
-    model = {} if "model" in settings.model_fields_set else {"model": f"{path.name}:{options.entry}"}
-    return settings.model_copy(update={"options": settings.options | named} | model)
-
-
-def code_of(settings: JudgeSettings) -> tuple[Path, str]:
-    """The file of a judge, and its sha256. Raises LabError where it is not there, or is not the one that the judge names."""
-    options = read_options(PythonOptions, settings)
-    folder, name = settings.folder or os.environ.get(CODE_VARIABLE, ""), f"Judge “{settings.name}”"
+    options, name = read_options(PythonOptions, settings), f"Judge “{settings.name}”"
     if not options.path:
-        if options.sha256:
-            raise LabError(f"{name} is a function of a notebook: go on there, with rl.run(..., judges={{...}}).")
-        raise LabError(f'{name} names no file: expected options = {{ path = "my_judge.py", entry = "judge" }}.')
-    if not folder:
-        raise LabError(f"{name} runs {options.path}: start the lab with --code FOLDER, the folder that it is in.")
+        raise LabError(
+            f'{name} names no file: expected options = {{ path = "my_judge.py", entry = "judge" }}. One that is a '
+            "notebook's function is asked there: rl.run(..., judges={...})."
+        )
+    if not str(folder):
+        raise LabError(f"{name} runs {options.path}: start the lab with --code FOLDER, say yes to it in Set up.")
     path = Path(folder).resolve() / options.path
-    if Path(options.path).is_absolute() or not path.resolve().is_relative_to(Path(folder).resolve()):
-        raise LabError(f"{name} names “{shorten(options.path)}”; expected a file in the study's own folder.")
+    if not path.resolve().is_relative_to(Path(folder).resolve()):
+        raise LabError(f"{name} names “{shorten(options.path)}”; expected a file in {folder}.")
     sha256 = hashlib.sha256(checked_file(path, MAX_PLAIN).read_bytes()).hexdigest()
     if options.sha256 not in ("", sha256):
         raise LabError(
             f"{name} was measured with another {options.path} (sha256 {options.sha256[:12]}…; the file here has "
             f"{sha256[:12]}…). Put that file back, or take sha256 out of the study to measure this one."
         )
-    return path, sha256
+    if options.sha256 and not trust:
+        raise LabError(
+            f"{name}, which was handed on, would run {options.entry}() of {path} on this machine. Look at that file first; "
+            "then say yes with --trust, or in step 3 of Set up."
+        )
+    named = {"path": options.path, "entry": options.entry, "sha256": sha256}
+    model = {} if "model" in settings.model_fields_set else {"model": f"{path.name}:{options.entry}"}
+    return settings.model_copy(update={"options": settings.options | named} | model).in_folder(folder)
+
+
+def code_file(settings: JudgeSettings) -> Path:
+    """The file of a judge that has its folder."""
+    return Path(settings.folder).resolve() / str(settings.options["path"])
+
+
+def code_folder() -> Path | None:
+    """The folder whose functions the pages offer: that of ``lab --code FOLDER``."""
+    folder = os.environ.get(CODE_VARIABLE, "")
+    return Path(folder) if folder and Path(folder).is_dir() else None
 
 
 class PythonJudge:
@@ -129,8 +127,9 @@ class PythonJudge:
         self._all: list[Worker] = []
         self._closed = False
         if function is None:
-            path, sha256 = code_of(settings)
-            program = [own_code.__file__, str(path), self._options.entry, sha256, str(self._options.memory * MB)]
+            known = with_code(settings, settings.folder, trust=True)
+            memory = str(self._options.memory * MB)
+            program = [own_code.__file__, str(code_file(known)), self._options.entry, known.options["sha256"], memory]
             supervised = [sys.executable, "-I", supervisor.__file__, "0", "--speaking"]
             self._command = [*supervised, sys.executable, "-P", "-B", *program]
 

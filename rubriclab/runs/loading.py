@@ -101,8 +101,8 @@ def read_sources(
     own = {name: function_settings(name, function) for name, function in (functions or {}).items()}
     if own and "judges" not in study.model_fields_set:
         judges = ()  # the default one was never asked for
-    judges = tuple(own.pop(judge.name, judge) for judge in judges) + tuple(own.values())
-    judges = tuple(with_code(judge, folder, trust=trust) if judge.kind == "python" else judge for judge in judges)
+    named = [with_code(j, folder, trust=trust) if j.kind == "python" and j.name not in own else j for j in judges]
+    judges = tuple(own.pop(judge.name, judge) for judge in named) + tuple(own.values())
     study = study.model_copy(update={"judges": judges})
     files, sources = Folder(folder), []
     for number in range(len(study.data)):

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from rubriclab.judges.python import code_folder, with_code
 from rubriclab.model.study import Study, problems
 from rubriclab.model.text import LabError, shorten
 from rubriclab.runs.loading import Folder, rubric_of_part, wordings_of
@@ -46,13 +47,23 @@ class RunManager:
             return run.start()
 
     def resume(self, id: str, **limits: Any) -> Run:
-        """Go on with a run of the store; ``limits`` as for ``start``. Raises LabError for one that was imported."""
+        """Go on with a run of the store; ``limits`` as for ``start``.
+
+        Raises LabError for one that was imported, where it has no calls or would run own code.
+        """
         going = self.get(id)
         if going is not None and going.active:
             return going
         before = self.store.made_with(id).get("answers_of")  # what it was stopped in taking over
         known = {"known": (self.store, before)} if before else {}
-        return self.start(plan_of_run(self.store, id), **known | limits)
+        planned = plan_of_run(self.store, id)
+        handed = any(dataset.origin.startswith("imported") for dataset, _ in planned.sources)
+        judges = [
+            with_code(judge, code_folder() or "", trust=not handed) if judge.kind == "python" else judge
+            for judge in planned.study.judges
+        ]
+        study = planned.study.model_copy(update={"judges": tuple(judges)})
+        return self.start(replace(planned, study=study), **known | limits)
 
     def get(self, id: str) -> Run | None:
         """The run of that id if it was started in this process, be it over or not."""

@@ -180,6 +180,39 @@ def test_a_rubric_that_cannot_be_blocks_the_launch_with_its_reason(lab: Lab) -> 
 
 
 @pytest.mark.papers(9)
+def test_own_code_runs_where_the_lab_has_its_folder_and_somebody_has_looked_at_it(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = step(confirmed(lab("setup")), 3)
+    assert "Own function" not in app.button_group(key="judge-where").options
+    (tmp_path / "mine.py").write_text(
+        f"# {HOSTILE}\ndef judge(messages, item):\n    return item['shown'][0]\n", "utf-8"
+    )
+    monkeypatch.setenv("RUBRICLAB_CODE", str(tmp_path))
+    app.run().button_group(key="judge-where").set_value("python").run()
+    assert any("def judge" in code.value for code in app.code)
+    assert "say yes" in plain(app)
+    assert app.button(key="launch-go").disabled
+    (yes,) = [box for box in app.checkbox if str(box.key).startswith("judge-yes-")]
+    yes.check().run()
+    (judge,) = held(app).study.judges
+    assert (judge.model, judge.options["path"], judge.folder) == ("mine.py:judge", "mine.py", str(tmp_path))
+    text = study_toml(held(app).checked())
+    app.button(key="launch-go").click().run()
+    (run,) = state.manager()._runs.values()
+    assert run.wait(60).state == "finished"
+    # The same study, handed on: it is not launched before somebody has looked at the file here.
+    handed = study_from_toml(text).model_copy(update={"design": DesignPart(repeats=3)})
+    draft = Draft(handed, held(step(confirmed(lab("setup")), 3)).uploads)
+    with pytest.raises(LabError, match="say yes"):
+        state.manager().start(draft.plan()[0])
+    # A run of one's own goes on from Runs; where the file has changed it does not.
+    assert state.manager().resume(run.id, retry_failed=True).wait(60).state == "finished"
+    (tmp_path / "mine.py").write_text("def judge(messages, item):\n    return 1\n", "utf-8")
+    with pytest.raises(LabError, match="measured with another"):
+        state.manager().resume(run.id, retry_failed=True)
+
+
 def test_several_judges_and_a_key_that_is_not_set(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup_judge, "models_of", lambda *_, **__: ["big-model"])
     app = pressed(step(confirmed(lab("setup")), 3), "Add another judge")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from rubriclab.judges.kinds import open_judge
-from rubriclab.judges.python import CODE_VARIABLE, function_settings, with_code
+from rubriclab.judges.python import function_settings, with_code
 from rubriclab.model.data import Comparison, Item
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
@@ -198,9 +198,7 @@ def test_it_sees_no_key_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "secret-of" not in reply.text  # a reply never holds the judge's key
 
 
-def test_the_file_is_part_of_the_identity_and_must_be_the_one_that_was_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_is_part_of_the_identity_and_must_be_the_one_that_was_measured(tmp_path: Path) -> None:
     first = own(tmp_path, "return '4'")
     assert own(tmp_path, "return '5'").identity() != first.identity()
     assert own(tmp_path, "return '4'", memory=500).identity() == first.identity()
@@ -210,8 +208,7 @@ def test_the_file_is_part_of_the_identity_and_must_be_the_one_that_was_measured(
     assert with_code(handed, tmp_path, trust=True).identity() == first.identity()
     with pytest.raises(LabError, match="--code FOLDER"):
         asked(handed)
-    monkeypatch.setenv(CODE_VARIABLE, str(tmp_path))
-    assert asked(handed)[0].text == "4"
+    assert asked(with_code(handed, tmp_path, trust=True))[0].text == "4"
 
     async def change() -> None:
         asker = await open_judge(first)
@@ -229,11 +226,11 @@ def test_the_file_is_part_of_the_identity_and_must_be_the_one_that_was_measured(
     ("options", "words"),
     [
         ({}, "names no file"),
-        ({"path": "../outside.py"}, "in the study's own folder"),
-        ({"path": "/etc/passwd"}, "in the study's own folder"),
+        ({"path": "../outside.py"}, "expected a file in"),
+        ({"path": "/etc/passwd"}, "expected a file in"),
         ({"path": "missing.py"}, "cannot be read"),
         ({"path": "pipe"}, "a pipe or a device"),
-        ({"path": "link.py"}, "in the study's own folder"),
+        ({"path": "link.py"}, "expected a file in"),
         ({"path": "my_judge.py", "entry": "os.system"}, "entry"),
         ({"path": "my_judge.py", "entry": "other"}, "no function “other”"),
         ({"path": "broken.py"}, "SyntaxError"),
@@ -262,7 +259,7 @@ def test_a_function_of_a_notebook_that_hangs_is_given_up() -> None:
     judge = function_settings("mine", slow).model_copy(update={"timeout": 0.3})
     late, fine = asked(judge, option_call(), option_call(repeat=1), function=slow)
     assert (late.kind, fine.text) == ("code_timeout", "4")
-    with pytest.raises(LabError, match="function of a notebook"):
+    with pytest.raises(LabError, match=r"notebook's function is asked there"):
         asked(judge)
     other = function_settings("mine", lambda *_: "5")
     assert other.identity() != judge.identity()
