@@ -12,7 +12,7 @@ from rubriclab.app.forms import ask, form, listed, open_row, segments
 from rubriclab.app.frame import faults, safe, verbatim
 from rubriclab.judges.keys import read_key
 from rubriclab.judges.probe import JudgeReport, find_servers, models_of, test_judge
-from rubriclab.judges.python import code_file, code_folder, with_code
+from rubriclab.judges.python import code_folder, with_code
 from rubriclab.judges.served import served
 from rubriclab.judges.simulated import read_effects
 from rubriclab.judges.vllm import VllmServer, why_not
@@ -231,7 +231,7 @@ def _own(judge: JudgeSettings) -> dict[str, Any]:
     entry = ask(right.text_input, "Function", key="judge-entry", start=options.get("entry", "judge"), max_chars=100)
     options = {**(options if file == options.get("path") else {}), "path": file or "", "entry": entry}
     made = with_code(JudgeSettings(name=judge.name, kind="python", options=options), folder, trust=True)
-    verbatim(code_file(made).read_text("utf-8", "replace"), height=260)
+    verbatim((folder / made.options["path"]).read_text("utf-8", "replace"), height=260)
     yes = f"judge-yes-{made.options['sha256']}-{entry}"
     if not ask(st.checkbox, "I have looked at this file: it may run on this machine", key=yes, start=False):
         raise LabError("First look at the function's file, and say yes to it.")

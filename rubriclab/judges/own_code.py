@@ -3,7 +3,7 @@
     python -P -B own_code.py FILE ENTRY SHA256 MEMORY_BYTES
 
 Speaks in JSON lines as ``data/worker.py`` does, on the pipes that it was started with; the function has an empty input,
-and what it prints goes nowhere. First comes ``{"ready": true}`` or ``{"failed": why}``, then to each
+and what it prints goes nowhere. First comes ``{}`` or ``{"failed": why}``, then to each
 ``{"messages", "item"}`` either ``{"value"}`` or ``{"kind", "error"}``.
 """
 
@@ -36,17 +36,14 @@ def main(file: str, entry: str, sha256: str, memory: str) -> int:
 
         resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
 
-    def say(document: Mapping[str, Any]) -> None:
-        print(json.dumps(document), file=answers, flush=True)
-
     try:
         judge = function_of(Path(file), entry, sha256)
     except BaseException as fault:  # also one that leaves: SystemExit
-        say({"failed": in_words(fault, folder)})
+        print(json.dumps({"failed": in_words(fault, folder)}), file=answers, flush=True)
         return 1
-    say({"ready": True})
+    print("{}", file=answers, flush=True)
     for line in requests:
-        say(answered(judge, json.loads(line), folder))
+        print(json.dumps(answered(judge, json.loads(line), folder)), file=answers, flush=True)
     return 0
 
 

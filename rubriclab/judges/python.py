@@ -38,8 +38,6 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten, storable
 
-Function = Callable[[list[dict[str, str]], dict[str, Any]], Any]
-CODE_VARIABLE = "RUBRICLAB_CODE"
 START_SECONDS = 300.0
 """How long importing the file may take: some load a model."""
 PASSED_ON = re.compile(
@@ -94,14 +92,9 @@ def with_code(settings: JudgeSettings, folder: str | Path, *, trust: bool = Fals
     return settings.model_copy(update={"options": settings.options | named} | model).in_folder(folder)
 
 
-def code_file(settings: JudgeSettings) -> Path:
-    """The file of a judge that has its folder."""
-    return Path(settings.folder).resolve() / str(settings.options["path"])
-
-
 def code_folder() -> Path | None:
     """The folder whose functions the pages offer: that of ``lab --code FOLDER``."""
-    folder = os.environ.get(CODE_VARIABLE, "")
+    folder = os.environ.get("RUBRICLAB_CODE", "")
     return Path(folder) if folder and Path(folder).is_dir() else None
 
 
@@ -117,21 +110,19 @@ class PythonJudge:
         settings: JudgeSettings,
         items: Sequence[Item] = (),
         secrets: Mapping[str, str] | None = None,
-        function: Function | None = None,
+        function: Callable[..., Any] | None = None,
     ) -> None:
         self._settings, self._items, self._function = settings, items, function
         self._options = read_options(PythonOptions, settings)
         key = read_key(settings, secrets)
         self._key = {str(settings.key_env): key} if key else {}
-        self._idle: list[Worker] = []
         self._all: list[Worker] = []
-        self._closed = False
+        self._idle: list[Worker] = []
         if function is None:
-            known = with_code(settings, settings.folder, trust=True)
-            memory = str(self._options.memory * MB)
-            program = [own_code.__file__, str(code_file(known)), self._options.entry, known.options["sha256"], memory]
-            supervised = [sys.executable, "-I", supervisor.__file__, "0", "--speaking"]
-            self._command = [*supervised, sys.executable, "-P", "-B", *program]
+            sha256 = with_code(settings, settings.folder, trust=True).options["sha256"]
+            file, memory = Path(settings.folder).resolve() / self._options.path, self._options.memory * MB
+            supervised = [sys.executable, "-I", supervisor.__file__, "0", "--speaking", sys.executable, "-P", "-B"]
+            self._command = [*supervised, own_code.__file__, str(file), self._options.entry, sha256, str(memory)]
 
     async def ask(self, call: Call) -> Reply:
         """One call, one Reply. A function that takes longer than the judge's timeout is given up, its process ended."""
@@ -166,37 +157,33 @@ class PythonJudge:
             return own_code.answered(self._function, request, "<")
         worker = self._idle.pop() if self._idle else self._another()
         line, late = worker.exchange(json.dumps(request), self._settings.timeout)
-        if late:
-            raise TimeoutError
         try:
             said = json.loads(line or worker.greeting)
         except (ValueError, RecursionError):
             said = None
         if isinstance(said, dict) and "failed" in said:
-            file = self._options.path
-            raise LabError(f"{file} of judge “{self._settings.name}” cannot be used: {said['failed']}. Mend it there.")
-        if not line or not isinstance(said, dict) or not {"value", "error"} & said.keys():
-            worker.close()
-            return {"kind": "code_ended", "error": "ended its process, or was ended for want of memory"}
-        self._idle.append(worker)
-        return said
+            raise LabError(
+                f"{self._options.path} of “{self._settings.name}” cannot be used: {said['failed']}. Mend it there."
+            )
+        if isinstance(said, dict) and {"value", "error"} & said.keys():
+            self._idle.append(worker)
+            return said
+        worker.close()
+        if late:
+            raise TimeoutError
+        return {"kind": "code_ended", "error": "ended its process, or was ended for want of memory"}
 
     def _another(self) -> Worker:
         passed = {name: value for name, value in os.environ.items() if PASSED_ON.fullmatch(name)}
-        worker = Worker(command=self._command, environment=passed | self._key, start_seconds=START_SECONDS)
-        self._all.append(worker)
-        if self._closed:
-            worker.close()
-        return worker
+        self._all.append(Worker(command=self._command, environment=passed | self._key, start_seconds=START_SECONDS))
+        return self._all[-1]
 
     async def close(self) -> None:
         """End all processes, with what they started; safe to call twice."""
-        self._closed = True
-        for worker in self._all:
-            worker.close()
+        await asyncio.gather(*(asyncio.to_thread(worker.close) for worker in self._all))
 
 
-def function_settings(name: str, function: Function) -> JudgeSettings:
+def function_settings(name: str, function: Callable[..., Any]) -> JudgeSettings:
     """A notebook's function as a judge; its identity is its source's, or its compiled code's where there is no source."""
     try:
         code = inspect.getsource(function).encode()

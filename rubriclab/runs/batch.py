@@ -51,10 +51,11 @@ class Line(msgspec.Struct):
 
     def reply(self, settings: JudgeSettings) -> Reply:
         """The answer. Raises the Fault in its place."""
-        status, body = (self.response.status_code, bytes(self.response.body)) if self.response else (503, b"null")
-        if not self.fine:
-            raise from_response(status if status >= 300 else 503, {}, bytes(self.error) if body == b"null" else body)
-        return read_completion(body, {}, is_meant=lambda name: is_meant(settings, name))
+        response = self.response or Response(503)
+        if not self.fine:  # vLLM says what is wrong beside the response, OpenAI inside
+            said = self.error if response.body == ABSENT else response.body
+            raise from_response(response.status_code if response.status_code >= 300 else 503, {}, bytes(said))
+        return read_completion(bytes(response.body), {}, is_meant=lambda name: is_meant(settings, name))
 
 
 LINE = msgspec.json.Decoder(Line)
@@ -173,6 +174,8 @@ def read_batch(store: Store, plan: Plan, paths: Sequence[Path], *, retry_failed:
                 reply = fault.reply(0.0)
             made.kept += 1
             writer.add(Judgment(call, reply, plan.parse(call, reply)))
+            if made.kept % 10_000 == 0:  # what waits to be committed stays small, however large the files are
+                writer.flush()
     if not run:
         raise LabError(
             f"No answer belongs to “{plan.study.name}”: data, rubric, judges, design or templates are not those that the "

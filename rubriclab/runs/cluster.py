@@ -102,27 +102,20 @@ class ClusterJudge:
         self._actors = {}
 
 
-class Cluster:
-    """A running Ray cluster, joined until ``leave``. Raises LabError without Ray and where no cluster answers."""
-
-    def __init__(self, address: str) -> None:
-        try:
-            self._ray: Any = importlib.import_module("ray")
-        except ImportError:
-            raise LabError("Ray is not installed here: pip install 'rubriclab[ray]'.") from None
-        host, _, port = address.rpartition(":")
-        if address != "auto" and not (host and port.isdecimal() and "/" not in host):
-            raise LabError(f"--ray {address}: expected HOST:PORT of the cluster, or auto on one of its machines.")
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        try:
-            if host:  # Ray itself tries for minutes
-                socket.create_connection((host, int(port)), 5.0).close()
-            self._ray.init(address=address, log_to_driver=False, configure_logging=False, ignore_reinit_error=True)
-        except Exception as fault:  # Ray's own, by version: ConnectionError, ValueError, RuntimeError
-            raise LabError(f"No Ray cluster answers at {address} ({fault}). Start one: ray start --head.") from None
-
-    def judge(self, settings: JudgeSettings, rubric: Rubric | None, items: Sequence[Item]) -> Asker:
-        return ClusterJudge(self._ray, settings, rubric, items)
-
-    def leave(self) -> None:
-        self._ray.shutdown()
+def join_cluster(address: str) -> Any:
+    """Ray, joined to a running cluster until its ``shutdown``. Raises LabError without Ray and where no cluster answers."""
+    try:
+        ray: Any = importlib.import_module("ray")
+    except ImportError:
+        raise LabError("Ray is not installed here: pip install 'rubriclab[ray]'.") from None
+    host, _, port = address.rpartition(":")
+    if address != "auto" and not (host and port.isdecimal() and "/" not in host):
+        raise LabError(f"--ray {address}: expected HOST:PORT of the cluster, or auto on one of its machines.")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        if host:  # Ray itself tries for minutes
+            socket.create_connection((host, int(port)), 5.0).close()
+        ray.init(address=address, log_to_driver=False, configure_logging=False, ignore_reinit_error=True)
+    except Exception as fault:  # Ray's own, by version: ConnectionError, ValueError, RuntimeError
+        raise LabError(f"No Ray cluster answers at {address} ({fault}). Start one: ray start --head.") from None
+    return ray

@@ -26,7 +26,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Status
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking
-from rubriclab.runs.cluster import Cluster
+from rubriclab.runs.cluster import ClusterJudge, join_cluster
 from rubriclab.runs.estimate import price_of
 from rubriclab.runs.session import Session, Snapshot
 from rubriclab.store.read import Reader
@@ -90,7 +90,7 @@ class Run(Session[RunSnapshot]):
         self.store, self.plan = store, plan
         self._secrets, self._max_calls, self._max_money = secrets, max_calls, max_money
         self._retry_failed, self._functions = retry_failed, functions or {}
-        self._cluster = Cluster(ray) if ray else None
+        self._ray = join_cluster(ray) if ray else None
         self._known = known
         self.id = kept_run(store, plan, known[1] if known else "")
         super().__init__(f"run {self.id}")
@@ -146,8 +146,8 @@ class Run(Session[RunSnapshot]):
     # ------------------------------------------------------------ the run's own thread
 
     def _finish(self, ended: tuple[str, str]) -> tuple[str, str]:
-        if self._cluster is not None:
-            self._cluster.leave()
+        if self._ray is not None:
+            self._ray.shutdown()
         if self._writer is None:  # another session has the run, and says how it goes
             return ended
         try:
@@ -244,8 +244,8 @@ class Run(Session[RunSnapshot]):
 
         self._stage = f"opening {settings.name}"
         try:
-            if self._cluster is not None:
-                return self._cluster.judge(settings, self.plan.rubric, self.plan.items)
+            if self._ray is not None:
+                return ClusterJudge(self._ray, settings, self.plan.rubric, self.plan.items)
             return await open_judge(
                 settings, secrets=self._secrets, progress=fetched, rubric=self.plan.rubric, items=self.plan.items,
                 function=self._functions.get(settings.name),

@@ -7,17 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rubriclab.judges.probe import find_servers, models_of
 from rubriclab.judges.probe import test_judge as ask_once
+from rubriclab.model.data import DataSet
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Call, Reply
+from rubriclab.model.judgment import Call, Reply, Status
+from rubriclab.runs.batch import read_batch, write_batch
+from rubriclab.store.store import Store
 from tests.integration.test_embedded_real import ask_all, calls, chances
 from tests.judges.kit import settings
+from tests.study.kit import data, small_plan
 
 pytestmark = pytest.mark.integration
 
@@ -86,3 +93,29 @@ def test_it_passes_the_lab_s_test(model: str) -> None:
     report = ask_once(judge(model))
     assert report.ok
     assert report.probabilities
+
+
+def test_run_batch_answers_the_lab_s_files(tmp_path: Path) -> None:
+    """``vllm run-batch`` itself, beside the server's own start script; one prompt is longer than the model's context."""
+    serve = Path(os.environ.get("RUBRICLAB_VLLM_SERVE", ""))
+    if not serve.is_file():
+        pytest.fail("RUBRICLAB_VLLM_SERVE is not set") if os.environ.get("CI") == "true" else pytest.skip(
+            "no start script"
+        )
+    short = data(2)
+    long = replace(short.items[0], item_id="long", response="word " * 4_000)
+    smol = JudgeSettings(name="smol", kind="vllm", model="smollm2", options={"constrain": True})
+    plan = small_plan(judges=(smol,), dataset=DataSet("d", (*short.items, long)))
+    own = [line for line in serve.read_text("utf-8").splitlines() if line.startswith(("export ", "unset "))]
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        (file,), calls, _ = write_batch(store, plan, tmp_path / "out")
+        command = [serve.parent / "venv/bin/vllm", "run-batch", "-i", file, "-o", tmp_path / "answers.jsonl", "--model"]
+        command += [serve.parent / "model", "--served-model-name", "smollm2", "--max-model-len", "2048"]
+        command += ["--dtype", "bfloat16", "--enforce-eager", "--block-size", "32"]
+        script = "\n".join([*own, f"exec {shlex.join(map(str, command))}"])
+        done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, timeout=600, check=False)
+        assert done.returncode == 0, done.stderr[-3_000:]
+        run, made = read_batch(store, plan, [tmp_path / "answers.jsonl"])
+        statuses, kinds = store.table(run).rows["status"].value_counts(), set(store.calls(run)["kind"])
+    assert (calls, made.kept, made.failed, made.left) == (60, 60, 20, 0)
+    assert (statuses[Status.OK], statuses[Status.ERROR], kinds) == (40, 20, {"", "context_overflow"})
