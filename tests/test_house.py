@@ -19,7 +19,7 @@ BUDGETS = {
     "topics": 2_680,
     "sinks": 2_700,
     "study": 2_260,
-    "judges": 2_640,
+    "judges": 2_620,
     "runs": 1_740,
     "store": 1_570,
     "data": 2_410,
