@@ -58,7 +58,7 @@ class Worker:
     def run(self, task: str, file: Path, name: str, **arguments: Any) -> dict[str, Any]:
         """What the task makes of the file. Raises LabError in the task's words, or for one that takes too much."""
         seconds = self.seconds if file.stat().st_size <= LARGE else max(LARGE_SECONDS, self.seconds)
-        request = {"task": task, "file": str(file), "name": name, "seconds": seconds, **arguments}
+        request = {"task": task, "file": str(file.absolute()), "name": name, "seconds": seconds, **arguments}
         line, late = self.exchange(json.dumps(request), seconds)
         if not line:
             why = f"takes more than {seconds:g} seconds" if late else "takes more memory than a file may"
