@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 __version__ = "0.2.0"
-__all__ = ["LabError", "open", "read", "run"]
+__all__ = ["Judge", "LabError", "open", "read", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    """``open``, ``read``, ``run`` and ``LabError``, imported when first asked for: ``import rubriclab`` costs nothing."""
+    """``open``, ``read``, ``run``, ``Judge`` and ``LabError``, imported when first asked for: ``import rubriclab`` costs nothing."""
     if name == "LabError":
         from rubriclab.model.text import LabError
 
         return LabError
+    if name == "Judge":
+        from rubriclab.apply.judge import Judge
+
+        return Judge
     if name in ("open", "read", "run"):
         from rubriclab import notebook
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -181,6 +182,12 @@ class Run:
         item = int(rows.loc[rows["call"] == call, "item"].iloc[0])
         return str(items["response"].iloc[item] or "") if "response" in items else ""
 
+    def card(self, protocol: str = "", margin: float | None = None, judge: str = "") -> dict[str, Any]:
+        """The judge card of one judge, as JSON values: see ``card_of``."""
+        from rubriclab.apply.card import card_of
+
+        return card_of(self.findings, self.plan, protocol=protocol, margin=margin, judge=judge)
+
     def content(self, ending: str, **report: Any) -> bytes:
         """The run as a file of that ending: .html report, .zip run, .csv judgments, .numbers.csv and .tex every number.
 
@@ -202,13 +209,16 @@ class Run:
             return csv_text(frame(self.findings)).encode()
         if ending == ".tex":
             return latex(self.findings).encode()
-        raise LabError(f"No file of a run ends in “{ending}”; expected .html, .zip, .csv, .parquet or .tex.")
+        raise LabError(
+            f"No file of a run ends in “{ending}”; expected .html, .zip, .csv, .parquet, .tex or .card.json."
+        )
 
     def export(
-        self, path: str | Path, *, texts: bool = False, title: str | None = None, table: PaperTable | None = None
-    ) -> Path:
+        self, path: str | Path, *, texts: bool = False, title: str | None = None, table: PaperTable | None = None,
+        **card: Any,
+    ) -> Path:  # fmt: skip
         """Write the run to a file; the ending decides: .html report, .zip run, .csv or .parquet judgments, .tex table
-        of numbers.
+        of numbers, .card.json judge card (``card``: protocol, margin, judge).
 
         ``texts``: the report shows one answer word for word; ``table``: it alone is written, as .tex or .csv. A file that
         was there stays whole until the new one is.
@@ -219,7 +229,9 @@ class Run:
         if path.suffix == ".parquet" and table is None:
             with self._in_store() as (store, id):
                 return store.write_parquet(id, path)
-        if table is None:
+        if path.name.endswith(".card.json"):
+            content = (json.dumps(self.card(**card), indent=1, ensure_ascii=False) + "\n").encode()
+        elif table is None:
             content = self.content(path.suffix, texts=texts, title=title)
         elif path.suffix in (".tex", ".csv"):
             content = (table.latex() if path.suffix == ".tex" else csv_text(table.numbers())).encode()

@@ -75,7 +75,7 @@ def export(
         Path,
         Parameter(
             help="The file; its ending decides: .html report, .zip run, .csv or .parquet judgments, .tex table (of --table: "
-            ".tex, .csv)."
+            ".tex, .csv), .card.json judge card."
         ),
     ],
     texts: Annotated[bool, Parameter(help="Show one answer word for word in the report.", negative="")] = False,
@@ -83,12 +83,17 @@ def export(
     table: Tables = None,
     across: Across = "dataset",
     by_strategy: ByStrategy = False,
+    protocol: Annotated[str, Parameter(help="Of a card: “one order” or “average of orders”.")] = "",
+    margin: Annotated[
+        float | None, Parameter(help="Of a card: the distance from the mean over all orders, points, that is promised.")
+    ] = None,
+    judge: Annotated[str, Parameter(help="Of a card: which of the run's judges.")] = "",
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
     """Carry a run out as a file."""
     with run_of(run, store) as chosen:
         made = chosen.paper_table(*table, across=across, by_strategy=by_strategy) if table else None
-        path = chosen.export(out, texts=texts, title=title, table=made)
+        path = chosen.export(out, texts=texts, title=title, table=made, protocol=protocol, margin=margin, judge=judge)
         said = {"run": chosen.id or "", "name": chosen.table.name, "file": str(path)}
     return Outcome(said if json else f"Wrote {path} ({path.stat().st_size:,} bytes).")

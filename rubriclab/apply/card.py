@@ -1,0 +1,213 @@
+"""A finished run in, a judge card out: how one judge is asked, in which orders, and how far its score then lies from the mean
+over all orders. The card holds no key and no address."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rubriclab.core.arm import Arm
+from rubriclab.core.estimate import Estimate, mean_over
+from rubriclab.core.intervals import Student
+from rubriclab.core.topic import QUESTIONS, Findings
+from rubriclab.model.study import Study
+from rubriclab.model.text import LabError, digest, shorten
+from rubriclab.stats.debias import Grid, grid_of, row_means
+from rubriclab.stats.resample import Floats
+from rubriclab.study.plan import Plan
+from rubriclab.topics.reliability import Pooled, pooled
+
+FORMAT = 1
+ONE, AVERAGE = "one order", "average of orders"
+PROTOCOLS = (ONE, AVERAGE)
+AXES = ("options", "criteria")
+MAX_CARD = 2_000_000
+ASKED_AGAIN = 0.5
+"""At least so many of the items must have been asked in every order of a protocol."""
+
+
+def card_of(
+    findings: Findings, plan: Plan | None, *, protocol: str = "", margin: float | None = None, judge: str = ""
+) -> dict[str, Any]:
+    """The card of one judge of a run, as JSON values.
+
+    ``protocol``: of PROTOCOLS; left out, one order where no question found an effect as large as matters, else as many orders
+    as come within the margin. ``margin``: the distance that must not be passed, in points; the smallest change of the mean that
+    matters where left out. Raises LabError for what cannot be promised, with the reason.
+    """
+    table = findings.judgments.table
+    if plan is None:
+        raise LabError(
+            f"“{table.name}” was judged elsewhere, so its prompts are not known: a card needs a run of the lab."
+        )
+    if not findings.judgments.finished:
+        raise LabError(f"“{table.name}” is not finished: a card promises what a whole run measured. Resume it first.")
+    if protocol and protocol not in PROTOCOLS:
+        raise LabError(f"There is no protocol “{shorten(protocol)}” for a card; expected {' or '.join(PROTOCOLS)}.")
+    if margin is not None and not 0 < margin < math.inf:
+        raise LabError(f"The margin is {margin:g}; expected points above 0.")
+    arms = _arms(findings, plan, judge)
+    about, part = arms[0].condition, plan.parts[plan.part_of[arms[0].code]]
+    words = {
+        row.measure: row for row in findings.select(topic="verdict")
+        if not row.of and findings.conditions[row.condition].setting == about.setting
+    }  # fmt: skip
+    if any(row.estimate.why == "unparsed_by_order" for row in words.values()):
+        raise LabError(
+            "Unparsed replies may go with the order, so no distance can be promised. Make the replies parse first."
+        )
+    calls = pooled(arms)
+    grid, columns = _grid(calls, arms[0])
+    promises = {number: _promise(calls, grid, columns[:number]) for number in range(1, len(columns) + 1)}
+    wanted = margin or findings.reading.smallest.mean * arms[0].step
+    harmless = all(name in words and words[name].verdict == "equivalent" for name in QUESTIONS)
+    near = [number for number, promise in promises.items() if promise["high"] <= wanted]
+    if protocol == ONE or (not protocol and margin is None and harmless):
+        number = 1
+    elif protocol == AVERAGE and margin is None:
+        number = len(columns)
+    else:
+        number = near[0] if near else len(columns)
+    if margin is not None and promises[number]["high"] > margin:
+        best = promises[number]
+        raise LabError(
+            f"{number} order{'s' * (number > 1)} lie {best['distance']:.2g} points (95 % CI to {best['high']:.2g}) from the mean "
+            f"over all orders, which is not within {margin:g}. Give a wider margin, or ask more orders in a new run."
+        )
+    named = arms[0].names
+    orders = [[named[option] for option in calls.shown[column].tolist()] for column in columns[:number]]
+    settings = next(one for one in plan.study.judges if one.name == about.judge)
+    rubric = {"name": part.rubric.name[:200], "criteria": part.rubric.criteria_document()}
+    strategy = {"kind": "custom", "name": "card", "orders": orders}
+    design = plan.study.design.model_dump(
+        mode="json", exclude={"vary", "strategies", "repeats", "repeats_on", "reorder"}
+    )
+    study = Study.model_validate({
+        "name": table.name[:200], "data": [{"sample": True}], "rubric": rubric,
+        "design": design | {"reorder": about.reorder, "strategies": [strategy], "repeats": 1},
+        "judges": [settings.model_dump(exclude={"base_urls", "key_env", "ca_file"})],
+    })  # fmt: skip
+    bias = {
+        name: {"verdict": row.verdict, "value": row.value, "low": row.interval[0], "high": row.interval[1]}
+        for name, row in words.items() if name in QUESTIONS
+    }  # fmt: skip
+    body = {
+        "format": FORMAT, "run": {"id": table.run, "name": table.name, "made_with": dict(table.made_with)},
+        "simulated": about.simulated, "study": study.model_dump(mode="json", exclude_defaults=True),
+        "protocol": {"name": ONE if number == 1 else AVERAGE, "orders": orders, "calls": number},
+        "promise": promises[number] | {"one_order": promises[1]["distance"]}, "bias": _plain(bias),
+    }  # fmt: skip
+    return body | {"sha256": digest(_canonical(body))}
+
+
+def _arms(findings: Findings, plan: Plan, judge: str) -> list[Arm]:
+    """The arms of the judge, all orders of one setting; the one with most orders first."""
+    names = list(dict.fromkeys(condition.judge for condition in findings.conditions))
+    if judge not in names and (judge or len(names) > 1):
+        raise LabError(f"The run has the judges {', '.join(names)}; name the one that the card is for.")
+    mine = [arm for arm in findings.judgments.arms if arm.condition.judge == (judge or names[0])]
+    settings = list(dict.fromkeys(arm.condition.setting for arm in mine))
+    if len(settings) > 1:
+        raise LabError(
+            f"The run asked this judge in {len(settings)} settings (data sets, axes or factors): a card is of one. Run again "
+            "with that one alone; calls that do not change keep their answers."
+        )
+    if mine[0].condition.reorder not in AXES:
+        raise LabError(f"A card scores single answers; this run reordered {mine[0].condition.reorder}.")
+    if next(one for one in plan.study.judges if one.name == mine[0].condition.judge).kind == "python":
+        raise LabError(
+            "The judge is code of your own: call it where you need it, in the orders that the run recommends."
+        )
+    fixed = [arm for arm in mine if not arm.condition.drawn]
+    if not fixed:
+        raise LabError("Orders were drawn for each item, so no order was asked of all: run balanced orders for a card.")
+    return sorted(fixed, key=lambda arm: -len(arm.shown))
+
+
+def _grid(calls: Pooled, widest: Arm) -> tuple[Grid, list[int]]:
+    """(calls by item and order, the orders that a card asks one after the other: ascending, its reverse, the next, its …)."""
+    if not len(calls.value):
+        raise LabError("No reply could be parsed, so there is nothing to promise.")
+    grid = grid_of(calls.item, calls.items, calls.order, len(calls.shown), calls.value, 0)
+    often = (grid.count > 0).mean(axis=0) >= ASKED_AGAIN
+    lines = {tuple(row): column for column, row in enumerate(calls.shown.tolist()) if often[column]}
+    wanted = [tuple(row) for row in widest.shown.tolist()]
+    ascending = tuple(range(calls.shown.shape[1]))
+    columns: dict[int, None] = {}
+    for line in [ascending, *wanted]:
+        for order in (line, line[::-1]):
+            if order in lines and (order in wanted or line == ascending):
+                columns[lines[order]] = None
+    if len(columns) < 2:
+        raise LabError("All judgments were made in one order, so nothing is known of the others: run balanced orders.")
+    if not np.isfinite(grid.noise).any():
+        raise LabError("No order was asked twice, so the noise of a call is not known: set repeats to 2 or more.")
+    return grid, list(columns)
+
+
+def _promise(calls: Pooled, grid: Grid, columns: list[int]) -> dict[str, Any]:
+    """How far the mean of one call in each of these orders lies from the mean over all orders, in points.
+
+    ``distance``: root mean square over items, without what the run's own noise adds, with its 95 % ends; ``margin``: the most
+    of any item, its bias and 1.96 standard deviations of the calls' noise. Items that lack an order are left out.
+    """
+    known = grid.noise[np.isfinite(grid.noise)]
+    noise = np.where(np.isfinite(grid.noise), grid.noise, known.mean())
+    everywhere = (grid.count > 0).all(axis=1)
+    if not everywhere.any():
+        raise LabError("No answer has a score in every order, so no distance can be promised.")
+    k, m = len(columns), grid.count.shape[1]
+    share = np.full(m, -1 / m)
+    share[columns] += 1 / k
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = ((share**2) * noise / grid.count).sum(axis=1)
+    away: Floats = np.where(everywhere, (grid.mean * share).sum(axis=1), np.nan)
+    of_call = row_means(noise[:, columns]) / k
+    square: Estimate = mean_over(away**2 - error + of_call, calls.unit, calls.names, lambda _: Student(lopsided=True))
+    low, high = (math.sqrt(max(end, 0.0)) if math.isfinite(end) else math.nan for end in square.interval())
+    margin = float(np.nanmax(np.abs(away) + 1.96 * np.sqrt(of_call)))
+    if not math.isfinite(high):
+        raise LabError(f"{square.units} independent groups are too few for a promise: 8 are needed.")
+    distance = math.sqrt(max(square.value, 0.0))
+    return {
+        "distance": distance, "low": low, "high": high, "level": 0.95, "margin": margin,
+        "items": int(everywhere.sum()), "groups": square.units,
+    }  # fmt: skip
+
+
+def read_card(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+    """A card from its file, or as JSON values. Raises LabError for what is none, of a later format, or changed since."""
+    if isinstance(source, Mapping):
+        card: Any = dict(source)
+    else:
+        path = Path(source)
+        try:
+            if path.stat().st_size > MAX_CARD:
+                raise LabError(f"{path.name} has more than {MAX_CARD:,} bytes; a judge card is smaller.")
+            card = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as fault:
+            raise LabError(f"{shorten(path.name)} is no judge card: {shorten(str(fault), 120)}.") from None
+    if not isinstance(card, dict) or not isinstance(card.get("format"), int) or "study" not in card:
+        raise LabError("This is no judge card; expected the file that export RUN --out judge.card.json writes.")
+    if card["format"] > FORMAT:
+        raise LabError(f"The card has format {card['format']}; this version reads {FORMAT}. Update rubriclab.")
+    body = {name: value for name, value in card.items() if name != "sha256"}
+    if card.get("sha256") != digest(_canonical(body)):
+        raise LabError("The card was changed after it was made, so its promise does not hold. Export it again.")
+    return card
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _canonical(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, sort_keys=True, ensure_ascii=False, allow_nan=False)

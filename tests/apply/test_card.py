@@ -1,0 +1,176 @@
+"""A card asks what was measured and keeps its promise, for every item, protocol and client; what it cannot promise is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openai
+import pytest
+
+import rubriclab as rl
+from tests.apply.kit import CRITERIA, Planted, item, serving, written
+
+ITEMS = 40
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[rl.notebook.Run, Planted, str]]:
+    """A finished run of 40 answers in ten orders, each twice, its judge and the address where that still answers."""
+    judge, folder = Planted(), tmp_path_factory.mktemp("served")
+    with serving(judge) as address:
+        run = rl.run(written(folder, address), folder / "lab.duckdb")
+        yield run, judge, address
+        run.close()
+
+
+def means_of(run: Any) -> np.ndarray:
+    """(items,): the mean over all orders."""
+    rows = run.table.rows
+    return rows.groupby(["item", "ordering"])["score"].mean().groupby("item").mean().to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("how", "calls"),
+    [({"protocol": "one order"}, 1), ({"protocol": "average of orders"}, 10), ({"margin": 0.6}, None), ({}, None)],
+)
+def test_every_score_lies_as_far_as_the_card_says(
+    served: tuple[Any, Planted, str], tmp_path: Path, how: dict[str, Any], calls: int | None
+) -> None:
+    run, asked, address = served
+    path = run.export(tmp_path / "x.card.json", **how)
+    card = json.loads(path.read_text("utf-8"))
+    promise = card["promise"]
+    assert calls in (None, card["protocol"]["calls"])
+    if "margin" in how:
+        assert promise["high"] <= how["margin"] < promise["one_order"], "one order would not do"
+    for secret in (address, "base_url", "key_env"):
+        assert secret not in path.read_text("utf-8")
+    judge = rl.Judge(path, client=openai.OpenAI(base_url=address, api_key="x"))
+    before, truth = len(asked.bodies), means_of(run)
+    scored = judge.scores(item(k) for k in range(ITEMS))
+    assert len(asked.bodies) - before == ITEMS * card["protocol"]["calls"]
+    away = np.array([one.value for one in scored]) - truth
+    # This judge answers a prompt always alike: what was measured is what comes.
+    assert float(np.sqrt(np.mean(away**2))) == pytest.approx(promise["distance"], abs=1e-9)
+    assert np.abs(away).max() <= promise["margin"] + 1e-9
+    assert all(one.low - 1e-9 <= own <= one.high + 1e-9 for one, own in zip(scored, truth, strict=True))
+    assert {one.unparsed for one in scored} == {0}
+    # Each request was one of the run's own, sign for sign.
+    measured = {json.dumps(body["messages"]) for body in asked.bodies[:before]}
+    assert {json.dumps(body["messages"]) for body in asked.bodies[before:]} <= measured
+
+
+def test_the_noise_of_calls_is_promised_too(tmp_path: Path) -> None:
+    """A fifth of the calls are drawn anew: fresh calls lie as far from the mean over all orders as the run said."""
+    judge = Planted(noise=0.2)
+    with serving(judge) as address:
+        run = rl.run(written(tmp_path, address, design="repeats = 4"), tmp_path / "lab.duckdb")
+        truth, cards = means_of(run), {name: run.card(name) for name in ("one order", "average of orders")}
+        run.close()
+    for card in cards.values():
+        scored = [rl.Judge(card, judge.completion).scores(item(k) for k in range(ITEMS)) for _ in range(5)]
+        away = np.array([[one.value for one in part] for part in scored]) - truth
+        promise = card["promise"]
+        # The run's own mean over 40 calls is not exact either: 1 / 40 of a call's variance (0.2 x 2 x 2, about).
+        assert float(np.sqrt(np.mean(away**2))) == pytest.approx(promise["distance"], rel=0.15)
+        assert promise["low"] < promise["distance"] < promise["high"]
+    assert cards["average of orders"]["promise"]["distance"] < cards["one order"]["promise"]["distance"] / 2
+
+
+def test_clients_of_all_kinds_get_the_same_score(served: tuple[Any, Planted, str]) -> None:
+    run, asked, address = served
+    card = run.card("average of orders")
+    wanted = rl.Judge(card, openai.OpenAI(base_url=address, api_key="x")).score(item(3))
+
+    async def awaited() -> Any:
+        async with openai.AsyncOpenAI(base_url=address, api_key="x") as client:
+            judge = rl.Judge(card, client)
+            with pytest.raises(rl.LabError, match="is asynchronous"):
+                judge.score(item(3))
+            return await judge.ascore(item(3))
+
+    assert sorted(call.order for call in asyncio.run(awaited()).calls) == sorted(call.order for call in wanted.calls)
+    for client in (asked.completion, asked.reply):
+        made = rl.Judge(card, client).score(item(3))
+        assert (made.value, made.calls) == (wanted.value, wanted.calls)
+    asked.mute = True
+    try:
+        muted = rl.Judge(card, asked.completion).score(item(3))
+    finally:
+        asked.mute = False
+    lost = [call for call in muted.calls if call.status == "unparsed"]
+    assert 0 < muted.unparsed == len(lost) < 10
+    assert {call.reply for call in lost} == {"I would rather not say."}
+
+
+def test_criteria_have_a_score_each(tmp_path: Path) -> None:
+    judge = Planted()
+    with serving(judge) as address:
+        design = 'reorder = "criteria"'
+        run = rl.run(written(tmp_path, address, design=design, rubric=CRITERIA, items=12), tmp_path / "lab.duckdb")
+        scored = rl.Judge(run.card("average of orders"), judge.completion).score(item(2))
+        run.close()
+    # Quality 3; listed first in a third of the orders, and one more there.
+    assert scored.values == {name: pytest.approx(3 + 1 / 3) for name in ("Clarity", "Depth", "Wit")}
+    assert scored.value == pytest.approx(3 + 1 / 3)
+
+
+def test_a_judge_of_this_machine_needs_no_client(tmp_path: Path) -> None:
+    study = written(tmp_path, "http://127.0.0.1:1/v1", items=12).read_text("utf-8")
+    own = study.split("[[judges]]")[0] + '[[judges]]\nname = "made up"\nkind = "simulated"\nmodel = "simulated"\n'
+    (tmp_path / "own.toml").write_text(own, "utf-8")
+    run = rl.run(tmp_path / "own.toml", tmp_path / "lab.duckdb")
+    card = run.card()
+    run.close()
+    assert card["simulated"] is True
+    assert 1 <= (rl.Judge(card).score(item(1)).value or 0) <= 5
+
+
+def test_what_cannot_be_promised_is_refused(served: tuple[Any, Planted, str], tmp_path: Path) -> None:
+    run, judge, address = served
+    for how, said in (
+        ({"protocol": "best order"}, "expected one order or average"),
+        ({"protocol": "one order", "margin": 1e-6}, "not within 1e-06"),
+        ({"margin": -1.0}, "above 0"),
+        ({"judge": "another"}, "name the one"),
+    ):
+        with pytest.raises(rl.LabError, match=said):
+            run.card(**how)
+    with pytest.raises(rl.LabError, match="judged elsewhere"):
+        rl.read(
+            run.table.rows.assign(ordering="1 2 3 4 5", item_id=run.table.rows["item"])[
+                ["item_id", "ordering", "score"]
+            ]
+        ).card()
+    once = rl.run(written(tmp_path, address, design="repeats = 1", items=12), tmp_path / "lab.duckdb")
+    with pytest.raises(rl.LabError, match="No order was asked twice"):
+        once.card()
+    once.close()
+    with pytest.raises(rl.LabError, match="give client="):
+        rl.Judge(run.card())
+    with pytest.raises(rl.LabError, match="no response"):
+        rl.Judge(run.card(), judge.completion).score({"instruction": "x"})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": 2}, "Update rubriclab"),
+        ({"promise": {}}, "was changed"),
+        ({"study": None}, "was changed"),
+        (None, "no judge card"),
+    ],
+)
+def test_a_card_that_was_changed_is_no_promise(
+    served: tuple[Any, Planted, str], tmp_path: Path, change: Any, said: str
+) -> None:
+    run, judge, _ = served
+    path = tmp_path / "x.card.json"
+    path.write_text("[1" if change is None else json.dumps(run.card() | change), "utf-8")
+    with pytest.raises(rl.LabError, match=said):
+        rl.Judge(path, judge.completion)
