@@ -44,7 +44,7 @@ def test_a_study_asked_kept_exported_and_opened_again(tmp_path: Path) -> None:
     assert seen[-1] == len(run.judgments(limit=None)) == 48  # 4 answers, 6 orders, twice
     for ending, head in ((".html", b"<!"), (".zip", b"PK"), (".csv", b"call,condition,item,"), (".tex", b"\\begin")):
         assert run.export(folder / f"out{ending}").read_bytes().startswith(head)
-    with pytest.raises(rl.LabError, match=r"expected .*\.parquet or \.tex"):
+    with pytest.raises(rl.LabError, match=r"expected .*\.parquet, \.tex or \.card"):
         run.export(folder / "out.docx")
     assert b"The answer number" in run.export(folder / "texts.html", texts=True).read_bytes()
     run.close()

@@ -117,6 +117,15 @@ def test_each_axis_has_a_recorded_example_with_an_answer(axis: str) -> None:
     assert all(answer.questions and not answer.simulated for answer in given)
 
 
+@pytest.mark.papers(73)
+def test_the_recorded_variants_are_held_against_the_default() -> None:
+    recorded = Findings(Judgments(read_bundle(data_path("example-variants.zip"))))
+    said = {answer.about.rpartition(" · ")[2]: answer for answer in answers(recorded)}
+    shuffled = said["ids = shuffled against ids = arabic"]
+    assert shuffled.headline == "smollm2-135m: ids = shuffled lowers the mean score"
+    assert [asked.badge for asked in shuffled.questions] == ["Yes", "Yes"]
+
+
 def test_pairs_stand_beside_the_winners_that_the_data_name() -> None:
     """x is better in all 12 pairs; ten times what stands first is taken, twice x in both orders: 10 + 4 of 24 calls."""
     made = comparisons(
