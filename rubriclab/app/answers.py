@@ -92,8 +92,8 @@ def beside(answer: Answer, kind: str, shown: Shown, key: str, on_click: Callable
 def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) -> None:
     """A picture above its note; nothing where it could not be drawn. ``on_click``: of a heatmap, whose cells lead on."""
     if shown.picture is not None:
-        chart(shown.picture, key=key, on_select=on_click if shown.picture.kind == "cells" else None)
-        st.caption(shown.note)
+        clicked = on_click if shown.picture.kind == "cells" else None
+        chart(shown.picture, key=key, on_select=clicked, note=shown.note)
 
 
 def with_people(findings: Findings, facts: Facts) -> None:

@@ -24,13 +24,13 @@ def palette() -> Palette:
 
 def chart(
     picture: Picture, *, key: str, on_select: Callable[[], None] | None = None, height: int | None = None,
-    data: bool = True,
+    note: str = "", data: bool = True,
 ) -> Any:  # fmt: skip
     """Draw a picture with its alternative text; returns what Streamlit says was clicked.
 
     ``on_select`` is called before the page runs again after a click on a point; what was clicked then stands in
     ``st.session_state[key].selection.points``, each with its ``customdata`` (the point's ``of``). ``height``: px.
-    ``data``: below it stand its numbers as a table, and over it the camera that saves it as a picture.
+    ``note``: how it is to be read, below it; ``data``: below it stand its numbers as a table, and over it the camera that saves it as a picture.
     """
     from rubriclab.sinks.charts import draw
 
@@ -41,6 +41,8 @@ def chart(
     saved = {"format": st.session_state.get(f"{key}-format", "PNG").lower(), "filename": file_name(key, ""), "scale": 2}
     config = CONFIG | {"modeBarButtons": [["toImage"]] if data else [], "toImageButtonOptions": saved}
     clicked = st.plotly_chart(figure, width="stretch", key=key, alt=picture.alt, config=config, theme=None, **options)
+    if note:
+        st.caption(note)
     if data:
         folded = st.popover(
             "Show as table", icon=":material/table:", type="tertiary", key=f"{key}-data", on_change="rerun"

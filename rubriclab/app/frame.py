@@ -117,7 +117,7 @@ def faults() -> Iterator[None]:
         st.error(safe(str(fault)), icon=":material/error:")
 
 
-def go(name: str, **query: str) -> NoReturn:
+def go(name: str, **query: str | list[str]) -> NoReturn:
     """Lead to another page, with what its address shall say."""
     st.switch_page(PAGES / f"{name}.py", query_params=query)
 

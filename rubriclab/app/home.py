@@ -61,8 +61,19 @@ def _latest() -> None:
 def _stopped(info: RunInfo) -> None:
     st.caption(f"Latest run · {safe(info.name, 60)} · {info.created:%-d %b %Y}")
     reason = f": {safe(info.reason.rstrip('.'), 200)}" if info.reason else ""
-    st.markdown(f"**{safe(info.name, 80)}** stopped after {info.done:,} of {count(info.planned, 'call')}{reason}.")
-    runs.again_button(info, "home-again", "primary")
+    how = f"stopped after {info.done:,} of {count(info.planned, 'call')}"
+    if info.state == "failed":
+        how = f"has no score: none of {count(info.done, 'reply', 'replies')} could be read"
+    st.markdown(f"**{safe(info.name, 80)}** {how}{reason}.")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        runs.again_button(info, "home-again", "primary")
+        if info.done:
+            _open(info)
+
+
+def _open(info: RunInfo) -> None:
+    if st.button("Open this run", icon=":material/arrow_forward:", type="tertiary", key="home-open"):
+        go("results", run=info.id)
 
 
 def _finished(info: RunInfo, caption: str) -> None:
@@ -81,5 +92,4 @@ def _finished(info: RunInfo, caption: str) -> None:
     if picture is not None:
         chart(picture, key="home-chart", height=260, data=False)
     with st.container(horizontal_alignment="center"):
-        if st.button("Open this run", icon=":material/arrow_forward:", type="tertiary", key="home-open"):
-            go("results", run=info.id)
+        _open(info)

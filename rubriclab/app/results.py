@@ -290,10 +290,10 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
         cells, slopes = score_cells(findings, code), score_slopes(findings, facts, code)
         even = f"{100 / findings.conditions[code].positions:.0f}{NBSP}%"
         note = f"Of the calls that gave a score, the share given at each position. No bias: {even} everywhere."
-        title = "**Score by position** · click a cell to read its calls"
+        title = "**Score by position** · click a cell"
         yield Shown(title, cells, f"{note} Orange: more; blue: less.")
         if slopes is not None:
-            title = f"**Each answer listed {slopes.levels[0]} and {slopes.levels[1]}** · and the mean difference"
+            title = f"**Each answer, {slopes.levels[0]} against {slopes.levels[1]}**"
             cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
             sized = f", {ci()}" if slopes.difference.has_interval else "; too few groups for an interval"
             note = (

@@ -209,7 +209,9 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
     guess = guess_columns(table, held.rubric(number))
     before = guess.columns | part.columns
     before["human"] = as_list(before.get("human"))
-    if not guess.matched and not part.columns:
+    if not guess.columns.get("response") and not part.columns:
+        st.markdown(":orange[No column looks like a text. Choose the one with the answers.]")
+    elif not guess.matched and not part.columns:
         st.markdown("We could not match your column names, so we guessed from the contents. **Is this right?**")
     chosen, said, button, more = _roles(table.columns, COLUMNS, MORE, before, "data", guess.reasons)
     pressed = button.button("Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm")
@@ -225,6 +227,13 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         dataset = held.dataset(number)
         left_out = dataset.origin.rpartition("; ")[2]
         st.caption(groups_sentence(dataset) + (f" {left_out}." if left_out.endswith("left out") else ""))
+        scores = [score for criterion in held.rubric(number).criteria for score in criterion.scores]
+        rated = [score for item in dataset.items for score in item.ratings.values()]
+        if rated and (min(rated) < min(scores) or max(rated) > max(scores)):
+            st.caption(
+                f":orange[Human scores run from {min(rated):g} to {max(rated):g}, the rubric from {min(scores)} to "
+                f"{max(scores)}: agreement in points needs one scale. Change the rubric's scores in step 2.]"
+            )
         if pressed:
             _use(held, number, part)
 
@@ -253,7 +262,7 @@ def groups_sentence(dataset: DataSet) -> str:
     """How many answers there are to how many instructions, and what that means."""
     prompts = [item.prompt or "" for item in dataset.items]
     groups, answers = len(set(prompts)), count(len(prompts), "answer")
-    texts = {item.block for item in dataset.items}
+    texts = {item.block or item.item_id for item in dataset.items}
     if not any(prompts) and len(texts) < len(prompts):
         return f"{answers}: {count(len(texts), 'text')} under several criteria. Each text counts as one group."
     if not any(prompts):

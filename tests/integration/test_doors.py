@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from rubriclab.model.judgment import Condition
 from rubriclab.store.store import Store
+from tests.app.test_results import BATCHES, LISTS, PAIRS
 from tests.integration.lab import browser, running_lab, settled, sideways, violations, visit
 from tests.sinks import made
 
@@ -23,13 +25,18 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     rated = made.options_table({"judge-7b": made.mostly_first}, items=30, name="Rated")
     ratings = [{name: float(1 + (i + k) % 3) for k, name in enumerate("abc")} for i in range(30)]
     stopped = made.options_table({"judge-7b": made.mostly_first}, items=20, name="Stopped", state="interrupted")
+    forms = [Condition("j", "answers", "balanced", variant={"ids": ids}) for ids in ("arabic", "letters")]
     with Store.open(path) as store:
         for name, table in {
             "rated": replace(rated, items=rated.items.assign(ratings=ratings)),
             "stopped": replace(stopped, planned=(500,)),
             "nothing": made.options_table({"broken": lambda *_: None}, items=4, name="Nothing", state="failed"),
+            "criteria": made.criteria_table(lambda text, slot, at: 2 + (text + slot) % 2 if at else 4, items=20),
+            "variants": made.several(*forms, rules={"j": made.mostly_first}, items=20).judgments.table,
+            **{"pairs": PAIRS, "lists": LISTS, "batches": BATCHES},
         }.items():
-            store.add_table(replace(table, run=name))
+            items = table.items.assign(unit_text=table.items["item_id"])
+            store.add_table(replace(table, run=name, name=name, items=items))
     with running_lab(path) as address:
         yield address
 
@@ -58,6 +65,27 @@ def test_axe_finds_nothing_and_nothing_moves_sideways(address: str, dark: bool) 
         for state in STATES:
             visit(page, f"{address}/{state}")
             assert sideways(page) <= 0, state
+
+
+FIRST_SCREEN = """() => [...document.querySelectorAll('[data-testid=stMain] :is(h1, h2, p)')]
+  .filter(part => part.getBoundingClientRect().top < 800 && !part.closest('[data-testid=stPlotlyChart], button, label, summary, [role=tab]'))
+  .map(part => part.innerText.replaceAll('\\u00a0', '')).join('\\n')"""
+# What would be without an effect, and of what level the lines in a picture are, is no estimate.
+ESTIMATE = re.compile(
+    r"(?!Lines|.*would be|.*each would get).*(?:CI|at most|\d(?:\.\d+)?\s(?:%|points|percentage points|in 100))"
+)
+
+
+def test_the_first_screen_of_results_is_short(address: str) -> None:
+    runs = ["rated", "criteria", "pairs", "lists", "batches", "variants"]
+    variant = "variants&setting=ids+%3D+letters+against+ids+%3D+arabic"
+    with browser() as page:
+        for run in [*runs, variant]:
+            visit(page, f"{address}/results?run={run}")
+            said = page.evaluate(FIRST_SCREEN)
+            sentences = [part for part in re.split(r"(?<=[.?!])\s|\n", said) if ESTIMATE.match(part)]
+            assert len(sentences) <= 5, (run, sentences)
+            assert 40 <= len(said.split()) <= 150, (run, len(said.split()), said)
 
 
 def test_charts_are_saved_as_pictures_and_as_tables(address: str, tmp_path: Path) -> None:
