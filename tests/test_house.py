@@ -18,7 +18,7 @@ BUDGETS = {
     "core": 2_650,
     "topics": 2_680,
     "sinks": 2_700,
-    "study": 2_260,
+    "study": 3_000,
     "judges": 2_620,
     "runs": 1_740,
     "store": 1_570,
