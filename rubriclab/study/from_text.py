@@ -217,6 +217,9 @@ def _taken_apart(
     starts = [head.end() for head in heads]
     stops = [head.start() for head in heads[1:]]
     bodies = [text[start:stop].rstrip() for start, stop in zip(starts, stops, strict=False)]
+    pre = heads[0]["pre"]
+    if re.search(r"[-*+•|]", pre) and any(f"\n{pre}" in body for body in bodies):
+        return None  # an entry of the same list has no label: it would go along with the one above
     paragraphs = any(re.search(r"\n[ \t]*\n", body) for body in bodies)
     if end is None:
         several = any("\n" in body for body in bodies)
