@@ -12,7 +12,7 @@ from rubriclab.app import state
 from tests.app.conftest import Lab, healthy, kept
 from tests.sinks import made
 
-PAGES = ["home", "setup", "runs", "results", "export"]
+PAGES = ["home", "setup", "runs", "results", "compare", "export"]
 FIRST = {"judge-7b": made.always_first}
 
 

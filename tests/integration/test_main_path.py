@@ -87,7 +87,7 @@ def test_a_deep_link_opens_its_page_on_a_cold_server(tmp_path: Path, address: st
         assert page.url.startswith(f"{url}/{address}")
         assert page.get_by_role("alert").count() == 0
         bar = page.locator("[data-testid=stTopNavLink]").all_inner_texts()
-        assert [text.split("\n")[-1] for text in bar] == ["Home", "Set up", "Runs", "Results", "Export"]
+        assert [text.split("\n")[-1] for text in bar] == ["Home", "Set up", "Runs", "Results", "Compare", "Export"]
 
 
 def test_a_real_server_refuses_foreign_names_before_anything_is_read(tmp_path: Path) -> None:
