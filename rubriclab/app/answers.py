@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from rubriclab.app.charts import chart
-from rubriclab.app.frame import fold, labelled, safe
+from rubriclab.app.frame import PAGES, fold, labelled, safe
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.sinks.answer import Answer
 from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, Facts
@@ -148,3 +148,12 @@ def number_table(findings: Findings, rows: Sequence[Row]) -> None:
     if table["Condition"].nunique() == 1:
         table = table.drop(columns="Condition")
     st.dataframe(table, hide_index=True, width="stretch")
+    terms = dict.fromkeys(row.about.term or row.measure for row in rows)
+    query = {"tab": "Definitions", "find": ", ".join(terms)}
+    st.page_link(PAGES / "learn.py", label="What these numbers mean", icon=":material/help:", query_params=query)
+
+
+def show_definition(entry: Mapping[str, str]) -> None:
+    """Formula, assumption and source of a term, below its sentence."""
+    parts = [f"{key.capitalize()}: {entry[key]}" for key in ("formula", "assumption", "source") if key in entry]
+    st.caption("  \n".join(safe(part) for part in parts))

@@ -40,9 +40,9 @@ def step(number: int, title: str, summary: str, *, opened: bool, ready: bool, bo
                 st.button("Done", key=f"step-{number}-done", icon=":material/check:", on_click=open_step, args=(0,))
 
 
-def setup_button(*, width: Literal["content", "stretch"] = "content") -> None:
+def setup_button(*, width: Literal["content", "stretch"] = "content", primary: bool = True) -> None:
     """The way to Set up."""
-    if st.button("Set up a run", icon=":material/tune:", type="primary", width=width):
+    if st.button("Set up a run", icon=":material/tune:", type="primary" if primary else "secondary", width=width):
         go("setup")
 
 

@@ -22,13 +22,17 @@ PAGES = HERE.parents[1] / "pages"
 
 ENTRIES = {
     "home": ("Home", ":material/home:"),
+    "try": ("Try it", ":material/bolt:"),
     "setup": ("Set up", ":material/tune:"),
     "runs": ("Runs", ":material/play_circle:"),
     "results": ("Results", ":material/grid_on:"),
     "compare": ("Compare", ":material/difference:"),
     "export": ("Export", ":material/ios_share:"),
+    "learn": ("Learn", ":material/school:"),
 }
 """The bar: a page's file in ``pages/``, module here and address in one -> its title and icon."""
+MODULES = {"try": "trial"}
+"""Of the page whose name no module can have."""
 ENDED = {"failed": "Nothing could be read", "interrupted": "Stopped"}
 """How a run ended, as toast and tab say it; other states by their own word."""
 
@@ -98,7 +102,7 @@ def show(name: str) -> None:
     for text in st.session_state.pop("frame announced", ()):
         st.toast(text, icon=":material/check:")
     try:
-        import_module(f"rubriclab.app.{name}").page()
+        import_module(f"rubriclab.app.{MODULES.get(name, name)}").page()
     except LabError as fault:
         st.error(safe(str(fault)), icon=":material/error:")
     except Exception as fault:

@@ -27,13 +27,21 @@ def page() -> None:
     left, right = st.columns([1.06, 1], gap="large")
     with left:
         with st.container(border=True):
-            st.markdown("**Measure your judge**")
-            st.markdown("Your file, your rubric, five short steps.")
-            setup_button(width="stretch")
+            st.markdown("**See it in one text**")
+            st.markdown("Two orders of one rubric, side by side. No set-up.")
+            if st.button("Try it", icon=":material/bolt:", type="primary", width="stretch"):
+                go("try")
         with st.container(border=True):
-            st.markdown("**Start with the sample**")
-            st.markdown("Sixty answers that come with the lab, judged by a small model on this machine.")
-            sample_button(width="stretch")
+            st.markdown("**Measure your judge**")
+            st.markdown("Your file, your rubric, five short steps. Or start with the sample.")
+            with st.container(horizontal=True):
+                setup_button(width="stretch", primary=False)
+                sample_button(width="stretch")
+        with st.container(border=True):
+            st.markdown("**New to position bias?**")
+            st.markdown("Four pictures, two minutes.")
+            if st.button("Learn", icon=":material/school:", width="stretch"):
+                go("learn")
     with right, st.container(border=True, key="home-latest"):
         _latest()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -10,9 +12,9 @@ import streamlit as st
 from rubriclab.app.frame import conversation, safe, verbatim
 from rubriclab.core.arm import Arm
 from rubriclab.model.judgment import Ordering
-from rubriclab.model.text import count, digest
+from rubriclab.model.text import count, digest, printable, shorten
 from rubriclab.sinks.cards import Card, pair_of
-from rubriclab.sinks.text import NBSP, number, order_title
+from rubriclab.sinks.text import number, order_title
 
 if TYPE_CHECKING:
     from rubriclab.notebook import Run
@@ -192,17 +194,27 @@ def _probabilities(facts: dict[str, Any]) -> None:
 
 
 def show_cards(cards: tuple[Card, ...]) -> None:
-    """Cards side by side: position grey, score bold, the chosen line tinted."""
+    """Cards side by side."""
     if not cards:
         return
     for column, card in zip(st.columns(len(cards), gap="small"), cards, strict=True):
-        with column, st.container(border=True):
-            st.markdown(f"**{safe(card.title, 80)}**")
-            lines = []
-            for line in card.lines:
-                words = f":gray[{line.position}]{NBSP}{NBSP}**{safe(line.label, 60)}**{NBSP} {safe(line.text, 200)}"
-                lines.append(f":orange-background[{words}]" if line.chosen else words)
-            st.markdown("  \n".join(lines))
-            with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-                st.markdown(f":gray[{card.foot}]")
-                st.markdown(f"### {card.score}")
+        with column:
+            show_card(card)
+
+
+def show_card(card: Card, below: Callable[[], None] | None = None) -> None:
+    """A card: position grey, score bold, the chosen line tinted. ``below``: what else it says, as why there is no score."""
+
+    def plain(text: str, most: int) -> str:
+        return escape(printable(shorten(text, most)))
+
+    rows = [
+        f"<li{' class=chosen' if line.chosen else ''}><span>{line.position}</span><strong>{plain(line.label, 60)}</strong>"
+        f"<div>{plain(line.text, 200)}</div></li>"
+        for line in card.lines
+    ]
+    foot = f"<footer><span>{plain(card.foot, 80)}</span><strong>{plain(card.score, 60)}</strong></footer>"
+    with st.container(border=True):
+        st.html(f'<div class="card"><strong>{plain(card.title, 120)}</strong><ol>{"".join(rows)}</ol>{foot}</div>')
+        if below is not None:
+            below()

@@ -17,6 +17,7 @@ from rubriclab.app.answers import (
     beside,
     number_table,
     show_cautions,
+    show_definition,
     show_picture,
     what_helps,
     with_people,
@@ -410,5 +411,4 @@ def _how(chosen: Chosen) -> None:
         entry = DEFINITIONS.get(term)
         if entry is not None:
             st.markdown(f"**{safe(name)}**  \n{safe(entry['sentence'])}")
-            parts = [f"{key.capitalize()}: {entry[key]}" for key in ("formula", "assumption", "source") if key in entry]
-            st.caption("  \n".join(safe(part) for part in parts))
+            show_definition(entry)

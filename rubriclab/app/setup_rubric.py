@@ -105,16 +105,19 @@ def _own(held: Draft) -> None:
         held.set_rubric(written(file[1]))
         st.rerun()
     start = held.rubric(None)
-    typed = _typed(start)
+    typed = typed_rubric(start)
     if typed != start:
         held.set_rubric(written(typed))
 
 
-def _typed(start: Rubric) -> Rubric:
-    """The rubric as it stands in the fields, which begin with ``start``. Raises LabError for one that is none."""
-    number_of = int(st.session_state.setdefault("rubric-criteria", len(start.criteria)))
+def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:
+    """The rubric as it stands in the fields, which begin with ``start`` and whose keys begin with ``key``.
+
+    Raises LabError for one that is none.
+    """
+    number_of = int(st.session_state.setdefault(f"{key}-criteria", len(start.criteria)))
     left, right = st.columns([1, 2])
-    name = ask(left.text_input, "Name", key="rubric-name", start=start.name, max_chars=200) or ""
+    name = ask(left.text_input, "Name", key=f"{key}-name", start=start.name, max_chars=200) or ""
     criteria = []
     for number in range(number_of):
         blank = Criterion(
@@ -124,21 +127,24 @@ def _typed(start: Rubric) -> Rubric:
         title = name if known.name == start.name else known.name
         if number_of > 1:
             left, right = st.columns([1, 2])
-            title = ask(left.text_input, blank.name, key=f"rubric-name-{number}", start=known.name, max_chars=200)
-        key = f"rubric-about-{number}"
-        about = ask(right.text_input, "What is judged?", key=key, start=known.description, max_chars=2_000)
+            title = ask(left.text_input, blank.name, key=f"{key}-name-{number}", start=known.name, max_chars=200)
+        about = ask(
+            right.text_input, "What is judged?", key=f"{key}-about-{number}", start=known.description, max_chars=2_000
+        )
         rows = [(option.score, option.description, option.label) for option in known.options]
         shown = [*COLUMNS][: 3 if any(option.label for option in known.options) else 2]
         edited = editor(
-            pd.DataFrame(rows, columns=[*COLUMNS])[shown], key=f"rubric-options-{number}", num_rows="dynamic",
+            pd.DataFrame(rows, columns=[*COLUMNS])[shown], key=f"{key}-options-{number}", num_rows="dynamic",
             hide_index=True, column_config=COLUMNS, alt="Scores and what they stand for",
         )  # fmt: skip
         criteria.append(Criterion((title or "").strip() or blank.name, _options(edited), about or ""))
     with st.container(horizontal=True):
         full = number_of >= MOST_CRITERIA
-        st.button("Add a criterion", icon=":material/add:", type="tertiary", on_click=_number, args=(1,), disabled=full)
+        st.button(
+            "Add a criterion", icon=":material/add:", type="tertiary", on_click=_number, args=(key, 1), disabled=full,
+        )  # fmt: skip
         if number_of > 1:
-            st.button("Remove the last", icon=":material/remove:", type="tertiary", on_click=_number, args=(-1,))
+            st.button("Remove the last", icon=":material/remove:", type="tertiary", on_click=_number, args=(key, -1))
     return Rubric(name.strip() or "My rubric", tuple(criteria))
 
 
@@ -156,5 +162,5 @@ def _options(rows: pd.DataFrame) -> tuple[Option, ...]:
     return tuple(options)
 
 
-def _number(change: int) -> None:
-    st.session_state["rubric-criteria"] += change
+def _number(key: str, change: int) -> None:
+    st.session_state[f"{key}-criteria"] += change

@@ -99,7 +99,7 @@ class Run(Session[RunSnapshot]):
         self._money = 0.0
         self._counts = [[0] * condition.positions for condition in plan.conditions]
         self._finished: deque[float] = deque(maxlen=2_000)
-        self._stage, self._last_error = "", ""
+        self._last_error = ""
         self._waiting: dict[str, str] = {}
         self._servers_down: list[str] = []
         self._writer: RunWriter | None = None
@@ -235,19 +235,12 @@ class Run(Session[RunSnapshot]):
 
     async def _opened(self, settings: JudgeSettings) -> Asker | None:
         """The judge, ready to be asked; None where it cannot be had, which is said."""
-
-        def fetched(done: int, total: int, source: str) -> None:
-            share = f"{done / total:.0%} of {total / 1e6:,.0f} MB" if total else f"{done / 1e6:,.0f} MB"
-            if self._wanted is not None:
-                raise LabError("stopped while its weights were fetched; what has come is kept")
-            self._stage = f"fetching the weights of {settings.name}: {share} from {source}"
-
         self._stage = f"opening {settings.name}"
         try:
             if self._ray is not None:
                 return ClusterJudge(self._ray, settings, self.plan.rubric, self.plan.items)
             return await open_judge(
-                settings, secrets=self._secrets, progress=fetched, rubric=self.plan.rubric, items=self.plan.items,
+                settings, secrets=self._secrets, progress=partial(self._fetched, settings.name), rubric=self.plan.rubric, items=self.plan.items,
                 function=self._functions.get(settings.name),
             )  # fmt: skip
         except LabError as fault:

@@ -43,11 +43,11 @@ class Session(Generic[S]):
     """One thread with one event loop. Made once: going on with the work makes another one.
 
     What it does is ``_work``, how it stands ``snapshot``. ``_askings``: the judges that are open, by name; ``_tasks``:
-    what is dropped when it is cancelled; ``_wanted``: state and reason of whoever stopped it first.
+    what is dropped when it is cancelled; ``_stage``: what is waited for; ``_wanted``: state and reason of whoever stopped it first.
     """
 
     def __init__(self, name: str) -> None:
-        self._state, self._reason = "planned", ""
+        self._state, self._reason, self._stage = "planned", "", ""
         self._askings: dict[str, Asking] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wanted: tuple[str, str] | None = None
@@ -93,6 +93,13 @@ class Session(Generic[S]):
     @property
     def active(self) -> bool:
         return self._state in ACTIVE
+
+    def _fetched(self, name: str, done: int, total: int, source: str) -> None:
+        """Says how far a judge's weights have come. Raises LabError where the work was stopped meanwhile."""
+        share = f"{done / total:.0%} of {total / 1e6:,.0f} MB" if total else f"{done / 1e6:,.0f} MB"
+        if self._wanted is not None:
+            raise LabError("stopped while its weights were fetched; what has come is kept")
+        self._stage = f"fetching the weights of {name}: {share} from {source}"
 
     def _in_loop(self, work: Callable[[], object]) -> None:
         if threading.current_thread() is self._thread:

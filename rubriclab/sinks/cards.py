@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rubriclab.core.arm import Arm
-from rubriclab.sinks.text import number, order_title
+from rubriclab.model.text import count
+from rubriclab.sinks.text import NBSP, number, order_title
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
     if arm.condition.chooses:
         return _chosen(arm, rows[0])
     names = [arm.names[code] for code in arm.shown[arm.order[rows[0]]]] if arm.condition.reorder != "bare" else []
-    title = f"Listed {order_title(names)}" if names else "Scored without a list"
+    title = title_of(arm.condition.reorder, names) if names else "Scored without a list"
     if arm.condition.joint or arm.condition.reorder == "responses":
         return _scored_together(arm, rows, title)
     row = rows[0]
@@ -52,6 +53,41 @@ def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
         return Card(int(call), title, lines, "", "No score")
     foot = f"position {chosen}" if names else ""
     return Card(int(call), title, lines, foot, f"Score {arm.value[row]:g}")
+
+
+def title_of(reorder: str, shown: Sequence[Any]) -> str:
+    """The order that a card shows, in words."""
+    if reorder in ("pairs", "lists"):
+        return f"Shown {shown[0]} first" if len(shown) == 2 else f"Shown {order_title(shown)}"
+    return f"Listed {order_title(shown)}"
+
+
+def blank_card(reorder: str, shown: Sequence[Any], descriptions: Mapping[Any, str]) -> Card:
+    """The card of a call that is not answered yet."""
+    lines = tuple(Line(p, str(name), descriptions.get(name, "")) for p, name in enumerate(shown, 1))
+    return Card(-1, title_of(reorder, shown), lines, "", "…")
+
+
+def change_of(arm: Arm, before: int, after: int) -> tuple[str, bool] | None:
+    """What the call ``after`` says otherwise than ``before``: its size in words, and whether it is any.
+
+    Of score options points; of criteria how many of those that both calls scored; of a choice the winner. None where
+    one of them was not parsed.
+    """
+    first, second = (np.flatnonzero((arm.call == call) & arm.ok) for call in (before, after))
+    targets = (arm.target[arm.item[rows]] for rows in (first, second))
+    _, one, two = np.intersect1d(next(targets), next(targets), return_indices=True)
+    if not len(one):
+        return None
+    given = arm.score if arm.condition.chooses else arm.value
+    points = given[second[two]] - given[first[one]]
+    changed = int(np.count_nonzero(points))
+    if arm.condition.chooses:
+        return "Another winner" if changed else "The same winner", bool(changed)
+    if arm.condition.joint:
+        return f"{changed} of {count(len(one), 'criterion', 'criteria')}", bool(changed)
+    size = number(points[0], "+.3g") if changed else "0"
+    return f"{size}{NBSP}{'point' if abs(points[0]) == 1 else 'points'}", bool(changed)
 
 
 def _scored_together(arm: Arm, rows: np.ndarray[Any, Any], title: str) -> Card:
@@ -76,7 +112,7 @@ def _chosen(arm: Arm, row: int) -> Card:
     shown = [names[code] if code < len(names) else str(code + 1) for code in arm.shown[arm.order[row]]]
     won = int(arm.position[row]) + 1 if arm.ok[row] else -1
     lines = tuple(Line(p, name, "", p == won) for p, name in enumerate(shown, 1))
-    title = f"Shown {shown[0]} first" if len(shown) == 2 else f"Shown {order_title(shown)}"
+    title = title_of(arm.condition.reorder, shown)
     outcome = "No winner read" if won < 0 else "Tie" if won == 0 else f"{shown[won - 1]} wins"
     return Card(int(arm.call[row]), title, lines, f"position {won}" if won > 0 else "", outcome)
 

@@ -258,6 +258,22 @@ def curves(picture: Picture, palette: Palette) -> go.Figure:
     return figure.update_yaxes(title_text=escape(picture.axes[1]), nticks=6)
 
 
+def dots(picture: Picture, palette: Palette) -> go.Figure:
+    """One text's scores, order by order, joined by a dotted line: orange where the first option was chosen."""
+    figure = _figure(palette, 270, t=24, b=40)
+    points = picture.points
+    figure.add_scatter(
+        x=list(range(len(points))), y=[point.value for point in points], mode="lines+markers", **_about(points),
+        marker={"size": 14, "color": [palette.effect if point.decided else palette.neutral for point in points]},
+        line=_dotted(palette),
+    )  # fmt: skip
+    for k, point in enumerate(points):
+        _write(figure, point.text, x=k, y=point.value, yshift=17, font={"size": 14, "weight": 700})
+    _axis(figure.update_xaxes, [point.label for point in points], picture.axes[0])
+    ends = [picture.scale[0] - 0.3, picture.scale[1] + 0.6]
+    return figure.update_yaxes(title_text=escape(picture.axes[1]), range=ends, tick0=picture.scale[0], dtick=1)
+
+
 def stacks(picture: Picture, palette: Palette) -> go.Figure:
     """Bars of shares above each other: what should be in green, then the first position in orange, the last in blue."""
     rows = picture.series[::-1]
@@ -279,5 +295,13 @@ def stacks(picture: Picture, palette: Palette) -> go.Figure:
     return figure.update_xaxes(range=[0, 1.001], tickvals=ticks, ticktext=[number(tick, ".0%") for tick in ticks])
 
 
-KINDS = {"bars": bars, "cells": cells, "slopes": slopes, "forest": forest, "curves": curves, "stacks": stacks}
+KINDS = {
+    "bars": bars,
+    "cells": cells,
+    "slopes": slopes,
+    "forest": forest,
+    "curves": curves,
+    "stacks": stacks,
+    "dots": dots,
+}
 """One function a kind of picture; a new kind is its function here."""

@@ -335,6 +335,26 @@ def _item_means(arm: Arm, every: int) -> np.ndarray:
         return np.asarray(np.bincount(item, arm.value[arm.ok], every) / np.bincount(item, minlength=every))
 
 
+# ---------------------------------------------------------------- one text
+
+
+def text_orders(arm: Arm) -> Picture | None:
+    """The score of one text in each order, as they were first asked, orange where the first option was chosen.
+
+    ``arm``: of a single text. None where a call has no single score, and below two orders.
+    """
+    points: dict[tuple[Any, Any], Point] = {}
+    for row in np.flatnonzero(arm.ok & (arm.repeat == 0)) if arm.condition.reorder == "options" else ():
+        order, score = arm.order_label(arm.order[row]), number(arm.value[row], ".3g")
+        position = int(arm.position[row]) + 1
+        hover = f"Listed {order}", f"score {score}", f"position {position}"
+        points["", order] = Point(order, float(arm.value[row]), score, decided=position == 1, hover=hover)
+    if len(points) < 2:
+        return None
+    alt = f"Scores of one answer in {len(points)} orders of the list: {_said(points.values())}."
+    return picture("dots", points, alt, axes=("", "Score"), scale=(float(arm.scores[0]), float(arm.scores[-1])))
+
+
 # ---------------------------------------------------------------- intervals and curves
 
 

@@ -188,6 +188,12 @@ class Reader:
         known: dict[str, Any] = json.loads(body)
         return known
 
+    def imported(self, id: str) -> bool:
+        """Whether a run came as a file: its data, or no data but judgments."""
+        keys = self.run(id).dataset.split()
+        origins = self._db.rows("SELECT origin FROM datasets WHERE dataset IN (SELECT unnest(?))", [keys])
+        return not origins or any(origin.startswith("imported") for (origin,) in origins)
+
     # ---- as columns
 
     def table(self, id: str) -> JudgmentTable:

@@ -47,7 +47,8 @@ def test_names_are_bounded_and_durations_said_in_the_unit_one_would_say() -> Non
 
 
 def test_the_bar_has_the_doors_that_stand() -> None:
-    assert [title for title, _ in ENTRIES.values()] == ["Home", "Set up", "Runs", "Results", "Compare", "Export"]
+    doors = ["Home", "Try it", "Set up", "Runs", "Results", "Compare", "Export", "Learn"]
+    assert [title for title, _ in ENTRIES.values()] == doors
     assert {path.stem for path in PAGES.glob("*.py")} == set(ENTRIES)
 
 

@@ -12,7 +12,7 @@ from rubriclab.app import state
 from tests.app.conftest import Lab, healthy, kept
 from tests.sinks import made
 
-PAGES = ["home", "setup", "runs", "results", "compare", "export"]
+PAGES = ["home", "try", "setup", "runs", "results", "compare", "export", "learn"]
 FIRST = {"judge-7b": made.always_first}
 
 

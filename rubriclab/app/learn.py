@@ -1,0 +1,127 @@
+"""Learn: four pictures of the recorded example, every definition, what is assumed, and how the method was checked."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app import state
+from rubriclab.app.answers import show_definition
+from rubriclab.app.charts import chart
+from rubriclab.app.frame import safe
+from rubriclab.app.judgments import show_cards
+from rubriclab.core.topic import DEFINITIONS, MEASURES
+from rubriclab.sinks.answer import judged
+from rubriclab.sinks.cards import example_of
+from rubriclab.sinks.facts import facts_of
+from rubriclab.sinks.helps import calls_curve, helps_answer
+from rubriclab.sinks.pictures import forest_of, main_picture, mark
+from rubriclab.sinks.text import NBSP, inside, number
+
+WORDS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "learn.toml").read_text("utf-8"))
+"""See the file."""
+
+
+def page() -> None:
+    """Draws the page; only the tab that is open is computed."""
+    st.title("What position bias is, in four pictures", anchor=False)
+    tabs: dict[str, Callable[[], None]] = {
+        "Four pictures": _pictures, "Definitions": _definitions, "Assumptions": _assumptions, "Method check": _checks,
+    }  # fmt: skip
+    for tab, draw in zip(
+        st.tabs(list(tabs), key="tab", on_change="rerun", bind="query-params"), tabs.values(), strict=True
+    ):
+        if tab.open:
+            with tab:
+                draw()
+
+
+def _pictures() -> None:
+    """The recorded example: one answer, the noise, the positions, what helps. Every number is a row of that run."""
+    run_id = state.recorded()
+    findings = state.findings(run_id)
+    facts = facts_of(findings)
+    said, helps = judged(findings, facts), helps_answer(findings, facts)
+    same, other = (findings.select(name, condition=facts.condition)[0] for name in ("repeat_change", "order_change"))
+    fields = {
+        name: f"{number(row.value)}{NBSP}points ({inside(row)})" for name, row in {"same": same, "other": other}.items()
+    }
+    # The beginnings of the descriptions, so that two cards fit beside each other.
+    texts = state.kept(run_id).descriptions(None, facts.condition)
+    short = {score: f"{text.split('. ')[0].rstrip('.')}." for score, text in texts.items()}
+    pictures = [
+        forest_of([mark(same, "same order, asked again"), mark(other, "another order")], "points"),
+        main_picture(findings, facts).picture,
+        calls_curve(findings, facts),
+    ]
+    columns = [*st.columns(2, gap="large"), *st.columns(2, gap="large")]
+    for place, ((title, words), column) in enumerate(zip(WORDS["pictures"], columns, strict=True)):
+        with column, st.container(key=f"learn-{place}"):
+            st.header(title, anchor=False)
+            if place == 0:
+                show_cards(example_of(findings.judgments.arms[facts.condition], short))
+            elif (picture := pictures[place - 1]) is not None:
+                chart(picture, key=f"learn-chart-{place}")
+            st.markdown(safe(words.format(line=said.line, helps=f"{helps.headline}. {helps.line}", **fields)))
+    st.caption(f"{safe(findings.judgments.table.name)}: {safe(facts.judge)}, a small model, on the lab's own sample.")
+
+
+def _definitions() -> None:
+    """Every term in one line, formula and source on opening. ``?find=`` takes keys of definitions, or words."""
+    find = st.text_input("Find", key="find", bind="query-params", placeholder="kappa, noise, Cramér", max_chars=2_000)
+    wanted = [word.strip().casefold() for word in (find or "").split(",") if word.strip()]
+    names: dict[str, list[str]] = {key: [] for key in DEFINITIONS}
+    for measure in MEASURES.values():
+        names.get(measure.term or measure.key, []).append(measure.name)
+    kept = {}
+    for key, entry in DEFINITIONS.items():
+        text = " ".join([key.replace("_", " "), *names[key], *entry.values()]).casefold()
+        if not wanted or any(key == word if word in DEFINITIONS else word in text for word in wanted):
+            kept[key] = entry
+    st.caption(f"{len(kept)} of {len(DEFINITIONS)} definitions")
+    for key, entry in kept.items():
+        name = [*names[key], key.replace("_", " ").capitalize()][0]
+        with st.expander(f"**{safe(name)}** {NBSP}{safe(entry['sentence'])}", expanded=len(kept) == 1):
+            show_definition(entry)
+            if len(names[key]) > 1:
+                st.caption(f"Numbers: {safe(', '.join(names[key]))}")
+
+
+def _assumptions() -> None:
+    """What is causal and what is not, and what each measure rests on."""
+    for title, lines in WORDS["assumptions"].items():
+        st.header(title, anchor=False)
+        st.markdown("\n".join(f"- {safe(line)}" for line in lines))
+    st.header("Measure by measure", anchor=False)
+    rows = {key.replace("_", " ").capitalize(): entry.get("assumption") for key, entry in DEFINITIONS.items()}
+    st.table(pd.DataFrame({"Assumption": rows}).dropna())
+
+
+def _checks() -> None:
+    """What simulated judges showed, with what is promised and whether it holds."""
+    st.markdown(
+        "Judges whose truth is known, none of them the lab's own simulated one, in studies of the sizes that people run. A share "
+        "of some hundred studies is itself uncertain: “at most” holds within two standard errors. Misses are listed too."
+    )
+    rows = []
+    for _, kind, judge, studies, low, high in WORDS["checks"]:
+        ends = [number(end, ".1%") for end in dict.fromkeys((low, high))]
+        rows.append(
+            (judge, *WORDS["questions"][kind], " to ".join(ends), f"{studies:,}", holds(kind, studies, low, high))
+        )
+    columns = ["Simulated judge", "What", "Promise", "Measured", "Studies", "Holds"]
+    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch", height=36 * len(rows) + 40)
+    st.caption("From the scripts in benchmarks/, where the full texts of what was measured stand.")
+
+
+def holds(kind: str, studies: int, low: float, high: float) -> str:
+    """Yes or No; a dash where nothing is promised."""
+    if kind == "alarm":
+        return "Yes" if high <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / studies) else "No"
+    return "–" if kind == "power" else "Yes" if low >= 0.92 else "No"
