@@ -17,18 +17,18 @@ BUDGETS = {
     "stats": 2_300,
     "core": 2_780,
     "topics": 2_680,
-    "sinks": 2_810,
+    "sinks": 2_870,
     "study": 3_000,
     "judges": 2_620,
-    "runs": 1_740,
+    "runs": 1_810,
     "store": 1_570,
     "data": 2_410,
-    "app": 3_760,
+    "app": 4_090,
     "cli": 770,
     "apply": 430,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 30_000, 17_300, 200
+PRODUCT, TESTS, README = 30_000, 17_600, 200
 
 MAY_IMPORT = {
     "model": set(),

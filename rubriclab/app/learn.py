@@ -61,13 +61,13 @@ def _pictures() -> None:
         calls_curve(findings, facts),
     ]
     columns = [*st.columns(2, gap="large"), *st.columns(2, gap="large")]
-    for place, ((title, words), column) in enumerate(zip(WORDS["pictures"], columns, strict=True)):
-        with column, st.container(key=f"learn-{place}"):
+    for number_of, ((title, words), column) in enumerate(zip(WORDS["pictures"], columns, strict=True)):
+        with column, st.container(key=f"learn-{number_of}"):
             st.header(title, anchor=False)
-            if place == 0:
+            if number_of == 0:
                 show_cards(example_of(findings.judgments.arms[facts.condition], short))
-            elif (picture := pictures[place - 1]) is not None:
-                chart(picture, key=f"learn-chart-{place}")
+            elif (picture := pictures[number_of - 1]) is not None:
+                chart(picture, key=f"learn-chart-{number_of}")
             st.markdown(safe(words.format(line=said.line, helps=f"{helps.headline}. {helps.line}", **fields)))
     st.caption(f"{safe(findings.judgments.table.name)}: {safe(facts.judge)}, a small model, on the lab's own sample.")
 

@@ -42,7 +42,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 STATES = [
-    "", "setup", "runs", "results?run=rated", "results?run=rated&tab=With+people", "results?run=rated&tab=What+helps",
+    "", "try", "learn", "learn?tab=Definitions&find=noise", "learn?tab=Assumptions", "learn?tab=Method+check", "setup", "runs", "results?run=rated", "results?run=rated&tab=With+people", "results?run=rated&tab=What+helps",
     "results?run=rated&tab=Judgments", "results?run=stopped", "results?run=nothing",
     "results?run=rated&rate=1", "compare", "compare?with=rated:0&with=stopped:0",
 ]  # fmt: skip
