@@ -28,7 +28,7 @@ BUDGETS = {
     "apply": 430,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 30_000, 17_600, 200
+PRODUCT, TESTS, README = 30_050, 17_600, 200
 
 MAY_IMPORT = {
     "model": set(),

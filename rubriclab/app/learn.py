@@ -25,7 +25,6 @@ from rubriclab.sinks.pictures import forest_of, main_picture, mark
 from rubriclab.sinks.text import NBSP, inside, number
 
 WORDS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "learn.toml").read_text("utf-8"))
-"""See the file."""
 
 
 def page() -> None:
@@ -34,9 +33,8 @@ def page() -> None:
     tabs: dict[str, Callable[[], None]] = {
         "Four pictures": _pictures, "Definitions": _definitions, "Assumptions": _assumptions, "Method check": _checks,
     }  # fmt: skip
-    for tab, draw in zip(
-        st.tabs(list(tabs), key="tab", on_change="rerun", bind="query-params"), tabs.values(), strict=True
-    ):
+    opened = st.tabs(list(tabs), key="tab", on_change="rerun", bind="query-params")
+    for tab, draw in zip(opened, tabs.values(), strict=True):
         if tab.open:
             with tab:
                 draw()
@@ -49,26 +47,22 @@ def _pictures() -> None:
     facts = facts_of(findings)
     said, helps = judged(findings, facts), helps_answer(findings, facts)
     same, other = (findings.select(name, condition=facts.condition)[0] for name in ("repeat_change", "order_change"))
-    fields = {
-        name: f"{number(row.value)}{NBSP}points ({inside(row)})" for name, row in {"same": same, "other": other}.items()
-    }
+    same_said, other_said = (f"{number(row.value)}{NBSP}points ({inside(row)})" for row in (same, other))
+    fields = {"same": same_said, "other": other_said, "line": said.line, "helps": f"{helps.headline}. {helps.line}"}
     # The beginnings of the descriptions, so that two cards fit beside each other.
     texts = state.kept(run_id).descriptions(None, facts.condition)
     short = {score: f"{text.split('. ')[0].rstrip('.')}." for score, text in texts.items()}
-    pictures = [
-        forest_of([mark(same, "same order, asked again"), mark(other, "another order")], "points"),
-        main_picture(findings, facts).picture,
-        calls_curve(findings, facts),
-    ]
+    noise = forest_of([mark(same, "same order, asked again"), mark(other, "another order")], "points")
+    pictures = None, noise, main_picture(findings, facts).picture, calls_curve(findings, facts)
     columns = [*st.columns(2, gap="large"), *st.columns(2, gap="large")]
-    for number_of, ((title, words), column) in enumerate(zip(WORDS["pictures"], columns, strict=True)):
-        with column, st.container(key=f"learn-{number_of}"):
+    for (title, words), picture, column in zip(WORDS["pictures"], pictures, columns, strict=True):
+        with column, st.container(key=f"learn-{title[0]}"):
             st.header(title, anchor=False)
-            if number_of == 0:
+            if picture is not None:
+                chart(picture, key=f"learn-chart-{title[0]}")
+            elif title.startswith("1"):
                 show_cards(example_of(findings.judgments.arms[facts.condition], short))
-            elif (picture := pictures[number_of - 1]) is not None:
-                chart(picture, key=f"learn-chart-{number_of}")
-            st.markdown(safe(words.format(line=said.line, helps=f"{helps.headline}. {helps.line}", **fields)))
+            st.markdown(safe(words.format(**fields)))
     st.caption(f"{safe(findings.judgments.table.name)}: {safe(facts.judge)}, a small model, on the lab's own sample.")
 
 
@@ -94,27 +88,20 @@ def _definitions() -> None:
 
 
 def _assumptions() -> None:
-    """What is causal and what is not, and what each measure rests on."""
+    """What is causal and what is not; what each measure rests on stands with its definition."""
     for title, lines in WORDS["assumptions"].items():
         st.header(title, anchor=False)
         st.markdown("\n".join(f"- {safe(line)}" for line in lines))
-    st.header("Measure by measure", anchor=False)
-    rows = {key.replace("_", " ").capitalize(): entry.get("assumption") for key, entry in DEFINITIONS.items()}
-    st.table(pd.DataFrame({"Assumption": rows}).dropna())
 
 
 def _checks() -> None:
     """What simulated judges showed, with what is promised and whether it holds."""
-    st.markdown(
-        "Judges whose truth is known, none of them the lab's own simulated one, in studies of the sizes that people run. A share "
-        "of some hundred studies is itself uncertain: “at most” holds within two standard errors. Misses are listed too."
-    )
+    st.markdown(WORDS["checked"])
     rows = []
     for _, kind, judge, studies, low, high in WORDS["checks"]:
         ends = [number(end, ".1%") for end in dict.fromkeys((low, high))]
-        rows.append(
-            (judge, *WORDS["questions"][kind], " to ".join(ends), f"{studies:,}", holds(kind, studies, low, high))
-        )
+        held = holds(kind, studies, low, high)
+        rows.append((judge, *WORDS["questions"][kind], " to ".join(ends), f"{studies:,}", held))
     columns = ["Simulated judge", "What", "Promise", "Measured", "Studies", "Holds"]
     st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch", height=36 * len(rows) + 40)
     st.caption("From the scripts in benchmarks/, where the full texts of what was measured stand.")

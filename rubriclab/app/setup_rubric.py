@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -111,10 +113,7 @@ def _own(held: Draft) -> None:
 
 
 def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:
-    """The rubric as it stands in the fields, which begin with ``start`` and whose keys begin with ``key``.
-
-    Raises LabError for one that is none.
-    """
+    """The rubric in the fields, which start from ``start``, their keys from ``key``. Raises LabError for one that is none."""
     number_of = int(st.session_state.setdefault(f"{key}-criteria", len(start.criteria)))
     left, right = st.columns([1, 2])
     name = ask(left.text_input, "Name", key=f"{key}-name", start=start.name, max_chars=200) or ""
@@ -140,9 +139,8 @@ def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:
         criteria.append(Criterion((title or "").strip() or blank.name, _options(edited), about or ""))
     with st.container(horizontal=True):
         full = number_of >= MOST_CRITERIA
-        st.button(
-            "Add a criterion", icon=":material/add:", type="tertiary", on_click=_number, args=(key, 1), disabled=full,
-        )  # fmt: skip
+        add: Any = {"on_click": _number, "args": (key, 1), "disabled": full}
+        st.button("Add a criterion", icon=":material/add:", type="tertiary", **add)
         if number_of > 1:
             st.button("Remove the last", icon=":material/remove:", type="tertiary", on_click=_number, args=(key, -1))
     return Rubric(name.strip() or "My rubric", tuple(criteria))

@@ -61,20 +61,17 @@ def page() -> None:
         if trial is not None and watched:
             st.button("Stop", icon=":material/stop:", on_click=trial.pause, key="try-stop")
         else:
-            weights = CATALOGUE.get(planned.study.judges[0].model)
+            (judge,) = planned.study.judges
+            weights = CATALOGUE.get(judge.model if judge.kind == "embedded" else "")
             size = "" if weights is None or weights.present() else f" (downloads {weights.megabytes} MB)"
             asking: Any = {"on_click": st.session_state.update, "args": ({"try ask": True},), "key": "try-ask"}
             st.button(f"Ask the judge{size}", icon=":material/play_arrow:", type="primary", shortcut="J", **asking)
-        st.button(
-            "Next answer", icon=":material/skip_next:", shortcut="N", disabled=watched, on_click=_next, key="try-next"
-        )
+        more: Any = {"disabled": watched, "on_click": _next, "key": "try-next"}
+        st.button("Next answer", icon=":material/skip_next:", shortcut="N", **more)
         if st.button("Measure this on my texts", icon=":material/tune:", type="tertiary", key="try-measure"):
             _measure(planned)
     if not watched:
         _orders(planned, list(trial.judgments.values()) if trial else judgments)
-
-
-# ---------------------------------------------------------------- what is asked
 
 
 def _asked() -> Plan | None:
@@ -117,10 +114,8 @@ def _answers(kind: str) -> tuple[Item, ...]:
             raise LabError(f"“{label}” is empty: write or paste the text that the judge is asked about.")
     if typed == texts:
         return group
-    names = "AB" if kind == "pairs" else ["your answer"]
-    return tuple(
-        Item(name, text, typed[0], prompt="yours", candidate=name) for name, text in zip(names, typed[1:], strict=True)
-    )
+    names = zip("AB" if kind == "pairs" else ["your answer"], typed[1:], strict=True)
+    return tuple(Item(name, text, typed[0], prompt="yours", candidate=name) for name, text in names)
 
 
 def _rubric(axis: str) -> Rubric:
@@ -188,9 +183,6 @@ def _measure(planned: Plan) -> None:
     open_row("judge", 0)
     open_step(1)
     go("setup")
-
-
-# ---------------------------------------------------------------- what came back
 
 
 def _result(planned: Plan, trial: Trial | None, known: Sequence[Judgment], watched: bool) -> None:

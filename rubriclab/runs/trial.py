@@ -37,10 +37,9 @@ def plan_of_text(reorder: Reorder, answers: Sequence[Item], rubric: Rubric, judg
 def trial_calls(planned: Plan) -> tuple[Call, ...]:
     """The plan's calls that a trial asks: the default order, its reverse, the default order again, then every other one."""
     part = planned.parts[0]
-    subject = part.subjects[0]
-    default: tuple[Any, ...] = tuple(subject.options)
+    default: tuple[Any, ...] = tuple(part.subjects[0].options)
     calls = {(call.ordering.shown, call.repeat): call for call in planned.calls()}
-    others = dict.fromkeys(ordering.shown for ordering in part.orders(subject, part.strategies[0]))
+    others = dict.fromkeys(ordering.shown for ordering in part.orders(part.subjects[0], part.strategies[0]))
     first = [(default, 0), (default[::-1], 0), (default, 1)]
     return tuple(calls[wanted] for wanted in dict.fromkeys([*first, *((shown, 0) for shown in others)]))
 
@@ -48,11 +47,8 @@ def trial_calls(planned: Plan) -> tuple[Call, ...]:
 def recorded(planned: Plan, store: Reader) -> list[Judgment]:
     """What a trial's calls were answered in the runs of a store, word for word the same calls of the same judge."""
     calls = {call.key: call for call in trial_calls(planned)}
-    judgments: list[Judgment] = []
-    for info in store.runs():
-        for key, (reply, _) in store.answers(info.id, list(calls)).items():
-            judgments.append(Judgment(calls[key], reply, planned.parse(calls[key], reply)))
-    return judgments
+    known = [answer for info in store.runs() for answer in store.answers(info.id, list(calls)).items()]
+    return [Judgment(calls[key], reply, planned.parse(calls[key], reply)) for key, (reply, _) in known]
 
 
 def trial_table(planned: Plan, judgments: Iterable[Judgment]) -> JudgmentTable:
@@ -70,7 +66,7 @@ def trial_table(planned: Plan, judgments: Iterable[Judgment]) -> JudgmentTable:
     frame = pd.DataFrame(rows, columns=[*JUDGMENT_COLUMNS]).sort_values(["condition", "call", "slot"])
     frame = frame.astype(dict.fromkeys(("score", "expected", "mass"), np.float64)).reset_index(drop=True)
     return JudgmentTable(
-        NAME, NAME, planned.conditions, planned.items_frame(), tuple(orderings), frame, planned.planned, state="running"
+        NAME, NAME, planned.conditions, planned.items_frame(), tuple(orderings), frame, state="running"
     )
 
 

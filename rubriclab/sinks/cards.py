@@ -69,19 +69,15 @@ def blank_card(reorder: str, shown: Sequence[Any], descriptions: Mapping[Any, st
 
 
 def change_of(arm: Arm, before: int, after: int) -> tuple[str, bool] | None:
-    """What the call ``after`` says otherwise than ``before``: its size in words, and whether it is any.
-
-    Of score options points; of criteria how many of those that both calls scored; of a choice the winner. None where
-    one of them was not parsed.
-    """
+    """(in words, is there any): how a call's score, scores of criteria or winner change in another; None if unparsed."""
     first, second = (np.flatnonzero((arm.call == call) & arm.ok) for call in (before, after))
     targets = (arm.target[arm.item[rows]] for rows in (first, second))
     _, one, two = np.intersect1d(next(targets), next(targets), return_indices=True)
-    if not len(one):
-        return None
     given = arm.score if arm.condition.chooses else arm.value
     points = given[second[two]] - given[first[one]]
     changed = int(np.count_nonzero(points))
+    if not len(points):
+        return None
     if arm.condition.chooses:
         return "Another winner" if changed else "The same winner", bool(changed)
     if arm.condition.joint:

@@ -260,18 +260,12 @@ def curves(picture: Picture, palette: Palette) -> go.Figure:
 
 def dots(picture: Picture, palette: Palette) -> go.Figure:
     """One text's scores, order by order, joined by a dotted line: orange where the first option was chosen."""
-    figure = _figure(palette, 270, t=24, b=40)
-    points = picture.points
-    figure.add_scatter(
-        x=list(range(len(points))), y=[point.value for point in points], mode="lines+markers", **_about(points),
-        marker={"size": 14, "color": [palette.effect if point.decided else palette.neutral for point in points]},
-        line=_dotted(palette),
-    )  # fmt: skip
+    figure, points = curves(picture, palette), picture.points
     for k, point in enumerate(points):
         _write(figure, point.text, x=k, y=point.value, yshift=17, font={"size": 14, "weight": 700})
-    _axis(figure.update_xaxes, [point.label for point in points], picture.axes[0])
-    ends = [picture.scale[0] - 0.3, picture.scale[1] + 0.6]
-    return figure.update_yaxes(title_text=escape(picture.axes[1]), range=ends, tick0=picture.scale[0], dtick=1)
+    colours = [palette.effect if point.decided else palette.neutral for point in points]
+    figure.update_traces(line=_dotted(palette), marker={"size": 14, "color": colours}).update_layout(height=270)
+    return figure.update_yaxes(range=[picture.scale[0] - 0.3, picture.scale[1] + 0.6], tick0=picture.scale[0], dtick=1)
 
 
 def stacks(picture: Picture, palette: Palette) -> go.Figure:
