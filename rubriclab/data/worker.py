@@ -26,12 +26,16 @@ from rubriclab.data.limits import LARGE, LARGE_SECONDS, MB, START_SECONDS, WORKE
 from rubriclab.model.text import LabError, shorten
 
 # What the child may be asked for: never a name that a file or a message gives.
-TASKS = {"table": ("rubriclab.data.tables", "table_task"), "rubric": ("rubriclab.data.rubrics", "rubric_task")}
+TASKS = {
+    "table": ("rubriclab.data.tables", "table_task"), "rubric": ("rubriclab.data.rubrics", "rubric_task"),
+    "render": ("rubriclab.study.sandbox", "render_task"),
+}  # fmt: skip
+UPLOADS = ("table", "rubric")
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP")
 STOP_SECONDS = 5.0
 MAX_ANSWER = 64 * MB
 """Signs of an answer's line; what is large goes through files."""
-START = "import sys; sys.path[:0] = [sys.argv[1]]; from rubriclab.data.worker import serve; serve()"
+START = "import sys; sys.path[:0] = [sys.argv[1]]; from rubriclab.data.worker import serve; serve(*sys.argv[2:])"
 
 
 class Worker:
@@ -145,14 +149,20 @@ WORKER = Worker()
 atexit.register(WORKER.close)
 
 
-def serve() -> None:
+def program(memory: int, *tasks: str) -> tuple[str, ...]:
+    """The command of a child for other tasks than uploads, within ``memory`` bytes."""
+    return sys.executable, "-c", START, str(Path(__file__).resolve().parents[2]), str(memory), *tasks
+
+
+def serve(memory: str = str(WORKER_MEMORY), *names: str) -> None:
     """The child's side: a line when it is ready, then an answer to each request until the end of input."""
-    tasks = {task: getattr(import_module(module), name) for task, (module, name) in TASKS.items()}
+    tasks = {task: getattr(import_module(TASKS[task][0]), TASKS[task][1]) for task in names or UPLOADS}
     with suppress(ImportError, ValueError, OSError):  # Windows, macOS
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (WORKER_MEMORY, WORKER_MEMORY))
-    gc.disable()  # millions of cells make no circles; looking for them takes longer than reading
+        resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
+    if not names:
+        gc.disable()  # millions of cells make no circles; looking for them takes longer than reading
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # nothing but answers goes to the parent, whatever a library prints (DuckDB draws a progress bar)
     print(file=answers, flush=True)
@@ -177,5 +187,6 @@ def serve() -> None:
             answer = {"error": f"“{name}” cannot be read: {words}. Save it again, or as CSV."}
         if hasattr(signal, "alarm"):
             signal.alarm(0)
-        gc.collect()
+        if not names:
+            gc.collect()
         print(json.dumps(answer), file=answers, flush=True)

@@ -30,7 +30,7 @@ TOP_LOGPROBS = 20
 """The most alternatives that OpenAI and vLLM give."""
 FEW_LOGPROBS = 5
 """What is asked for where a server refuses more."""
-SCORE_ALONE = ("score.", "bare.", "pairwise-brief.", "listwise-brief.")
+SCORE_ALONE = ("score.", "bare.", "pairwise-brief.", "listwise-brief.", "own-label-options.", "own-label-bare.")
 """Templates whose first answer token is the whole judgment, without feedback before it."""
 DOWN = frozenset({"connect", "bad_gateway", "unavailable", "timeout"})
 REASONING_MODEL = re.compile(r"^(o[1-9]|gpt-[5-9])(\b|[-.])", re.I)

@@ -28,6 +28,8 @@ from rubriclab.model.text import digest
 MODEL = "simulated"
 MASS = 0.97
 """Of the probability of the first token: what falls on labels at all."""
+SLOT = "\ue000"
+"""In a call's ``form``: the label."""
 WRITTEN = "A simulated answer worth {:.2f} points."
 ASKED, STATED = re.compile(r"^## Score to earn: (-?\d+)", re.M), re.compile(r"simulated answer worth (-?[\d.]+) points")
 
@@ -91,15 +93,16 @@ class SimulatedJudge:
             text = "It is hard to say which description fits here."
         elif call.template.startswith("reference"):
             text = self._reference(call, rng)
-        elif call.template.startswith(("criteria.", "batch.")):
+        elif _kind(call).startswith(("criteria.", "batch.")):
             text = self._several(call, rng)
-        elif call.template.startswith(("pairwise", "listwise")):
+        elif _kind(call).startswith(("pairwise", "listwise", "pairs.", "lists.")):
             text, top = self._choice(call, rng)
         else:
             label, labels, chances = self._option(call, rng)
             text, top = label, alternatives(labels, chances)
             if call.template.startswith(("prometheus", "feedback")):
                 text, top = f"Feedback: A simulated judge read this response. [RESULT] {label}", ()
+            text = call.form.replace(SLOT, label) or text
         words = len(text.split())
         return Reply(text=text, top=top, model=MODEL, tokens_in=0, tokens_out=words, seconds=self.effects.latency)
 
@@ -109,9 +112,11 @@ class SimulatedJudge:
         Of a bare score, or an answer asked about alone, nothing is listed, so no position is favoured.
         """
         effects = self.effects
-        listed = call.template.startswith(("score.", "prometheus")) and isinstance(call.ordering.shown[0], int)
+        listed = _kind(call).startswith(("score.", "prometheus", "options.")) and isinstance(
+            call.ordering.shown[0], int
+        )
         shown = [float(score) for score in (call.ordering.shown if listed else call.scores)]
-        labels = call.ordering.labels if listed else tuple(map(str, call.scores))
+        labels = call.ordering.labels if listed or call.form else tuple(map(str, call.scores))
         effects = effects if listed else effects.model_copy(update={"first": 0.0, "slope": 0.0, "line": 0.0})
         n = len(shown)
         low, high, step = scale_of(shown)
@@ -128,7 +133,7 @@ class SimulatedJudge:
 
     def _several(self, call: Call, rng: random.Random) -> str:
         """One line a criterion or an answer in the order shown; a criterion's score may colour the one after it."""
-        effects, criteria = self.effects, call.template.startswith("criteria.")
+        effects, criteria = self.effects, _kind(call).startswith("criteria.")
         shown = [str(name) for name in call.ordering.shown]
         # The call's items are in canonical order, so that each keeps its quality in every order.
         own = criteria and {*shown} <= {*self._criteria_names}  # else of a data set with a rubric of its own
@@ -142,7 +147,9 @@ class SimulatedJudge:
             score = call.scores[draw(fits(call.scores, target, step), effects.noise, rng)]
             before = score - (low + high) / 2
             lines.append(f"[{name if criteria else call.ordering.labels[p]}] {score}")
-        return "\n".join(lines)
+        # In the form of an own prompt each criterion has a sign of its own.
+        signs = {ord(SLOT) + p: line.rpartition(" ")[2] for p, line in enumerate(lines)}
+        return call.form.translate(signs) or "\n".join(lines)
 
     def _choice(self, call: Call, rng: random.Random) -> tuple[str, tuple[tuple[str, float], ...]]:
         """A verdict in the form that the prompt asks for, with the alternatives to its letter where that is all."""
@@ -155,6 +162,8 @@ class SimulatedJudge:
         letter = labels[draw(utilities, effects.noise, rng)]
         if rng.random() < effects.ties:
             letter = chr(ord("A") + len(labels))
+        if call.form:
+            return call.form.replace(SLOT, letter), ()
         if "-brief." in call.template:
             return letter, alternatives(labels, softmax(utilities))
         return (f"[[{letter}]]" if "-mtbench." in call.template else f"Choice: {letter}\nReason: 1. Simulated."), ()
@@ -174,6 +183,11 @@ class SimulatedJudge:
         """The right score of an item, in points; the same for every order and every simulated judge."""
         drawn = random.Random(digest("quality", item)).gauss(0.0, self.effects.quality)
         return min(high, max(low, (low + high) / 2 + step * drawn))
+
+
+def _kind(call: Call) -> str:
+    """Its template; of a prompt of the user's own, what it lists."""
+    return re.sub(r"^own-\w+-", "", call.template)
 
 
 def scale_of(scores: Sequence[float]) -> tuple[float, float, float]:

@@ -8,7 +8,7 @@ import stat
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -32,6 +32,9 @@ MOST_DOTS = 1_000
 DEEPEST = 64
 FIRST_FIELDS = ("reorder", "strategies", "repeats", "answer", "seed")
 """Of the design: what the first version knew."""
+
+
+P = TypeVar("P", bound=BaseModel)
 
 
 class Part(BaseModel):
@@ -127,12 +130,92 @@ MOST_LEVELS, MOST_VARIANTS = 20, 200
 Levels = Field(min_length=2, max_length=MOST_LEVELS)
 
 
+MOST_PROMPTS, MAX_TEXT = 20, 200_000
+
+
+class AnswerPart(Part):
+    """``[answer]`` of a prompt file: where the answer stands in a reply.
+
+    ``read``: the whole reply or its verdict (label), the last label in it, the one group of the last match of ``pattern``
+    (RE2), a key of the last JSON object or a tag, both named by ``path`` (dotted; ``{criterion}`` for each). ``labels``: of
+    pairs and lists, what stands for the candidates by position, and last for a tie. ``ask``: what a server is held to.
+    """
+
+    read: Literal["label", "last_label", "pattern", "json", "tag"] = "label"
+    pattern: str = Field("", max_length=1_000)
+    path: str = Field("", max_length=200, pattern=r"^[\w{}.-]*$")
+    labels: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = Field((), max_length=21)
+    ask: Literal["", "schema", "tool"] = ""
+
+    @model_validator(mode="after")
+    def _whole(self) -> AnswerPart:
+        needed = {"pattern": self.pattern, "json": self.path, "tag": self.path}.get(self.read, self.read)
+        if not needed:
+            example = {"pattern": "pattern = 'Rating: (\\d)'", "json": 'path = "score"', "tag": 'path = "score"'}[
+                self.read
+            ]
+            raise ValueError(f'read = "{self.read}" needs {example}')
+        if self.ask and self.read != "json":
+            raise ValueError(f'ask = "{self.ask}" holds a server to JSON; set read = "json" and its path')
+        return self
+
+
+class MessagePart(Part):
+    """One of ``[[messages]]``: ``text`` is a Jinja2 template."""
+
+    role: Literal["system", "developer", "user", "assistant"] = "user"
+    text: str = Field(max_length=MAX_TEXT)
+
+
+class PromptFile(Part):
+    """A prompt of the user's: its file, or the same inline. ``order``: how the prompt that it was taken from lists them."""
+
+    name: str = Field("prompt", min_length=1, max_length=200)
+    messages: tuple[MessagePart, ...] = Field(min_length=1, max_length=20)
+    answer: AnswerPart = AnswerPart()
+    order: tuple[int | str, ...] = Field((), max_length=100)
+
+    @property
+    def id(self) -> str:
+        """A hash of what decides its calls."""
+        return digest(self.model_dump(mode="json", include={"messages", "answer"}))[:16]
+
+
+class PromptPart(Part):
+    """``[prompt]``: files of one's own prompts (several are a factor, the first its baseline), or ``templates`` inline.
+
+    ``pasted``: a file with a prompt as it was sent, for ``row`` (from 1) of the data; where that cannot tell: ``lines``
+    (first and last) of the list whose order changes, none with ``lines = []``; ``best``: which of its entries; ``columns``:
+    those whose texts it shows.
+    """
+
+    files: tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...] = Field((), max_length=MOST_PROMPTS)
+    templates: tuple[PromptFile, ...] = Field((), max_length=MOST_PROMPTS)
+    pasted: str = Field("", max_length=1_000)
+    row: int | None = Field(None, ge=1)
+    lines: tuple[int, ...] | None = Field(None, max_length=2)
+    best: Literal["", "first", "last"] = ""
+    columns: tuple[str, ...] | None = None
+
+    @model_validator(mode="after")
+    def _source(self) -> PromptPart:
+        if [bool(self.files), bool(self.templates), bool(self.pasted)].count(True) != 1:
+            raise ValueError('give files = ["judge.toml"], or pasted = "prompt.txt" for a row of the data')
+        if not self.pasted and (self.row, self.lines, self.best, self.columns) != (None, None, "", None):
+            raise ValueError("row, lines, best and columns belong to pasted")
+        names = [prompt.name for prompt in self.templates] or [Path(name).stem for name in self.files]
+        if len({look_alike(name) for name in names}) < len(names):
+            raise ValueError(f"two prompts are called alike ({shorten(', '.join(names), 100)}); name their files apart")
+        return self
+
+
 class VaryPart(Part):
     """``[design.vary]``: factors by name, the levels of each; the first is the baseline.
 
     Each other level is asked with every other factor at its baseline; ``crossed``: all combinations. ``ids``: what stands
     for the scores; ``reference``: the score of the reference answer shown, 0 for none; ``scale``: the number of options;
     ``wording``: names of further rubrics, the first in place of the study's; ``extra``: fields of the request, dotted.
+    ``prompt``: names of the study's own prompts, which the lab fills in where ``[prompt]`` has several.
     """
 
     crossed: bool = False
@@ -140,6 +223,7 @@ class VaryPart(Part):
     reference: Annotated[tuple[Annotated[int, Field(strict=True, ge=0, le=1_000)], ...], Levels] = ()
     scale: Annotated[tuple[Annotated[int, Field(strict=True, ge=2, le=10)], ...], Levels] = ()
     wording: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...], Levels] = ()
+    prompt: Annotated[tuple[str, ...], Levels] = ()
     temperature: Annotated[tuple[Annotated[float, Field(strict=True, ge=0, le=2)], ...], Levels] = ()
     reasoning_effort: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=40)], ...], Levels] = ()
     extra: dict[str, Annotated[tuple[Level, ...], Levels]] = Field(default_factory=dict)
@@ -303,6 +387,7 @@ class Study(Part):
     data: tuple[DataPart, ...] = Field(min_length=1, max_length=50)
     rubric: RubricPart | None = None
     rubrics: dict[str, RubricPart] = Field(default_factory=dict)
+    prompt: PromptPart | None = None
     design: DesignPart = DesignPart()
     reading: ReadingPart = ReadingPart()
     references: ReferencesPart = ReferencesPart()
@@ -357,6 +442,11 @@ def printed_beside(study: Mapping[str, Any]) -> tuple[PaperPart, ...]:
     return tuple(PaperPart.model_validate(part) for part in study.get("paper") or ())
 
 
+def read_prompt(text: str, source: str) -> PromptFile:
+    """A prompt file from its text, named after ``source``. Raises LabError naming the place and what was expected."""
+    return _from_toml(PromptFile, text, source, name=Path(source).stem[:200] or "prompt")
+
+
 def read_study(path: str | Path) -> Study:
     """The study in a TOML file. Raises LabError naming the place, the value and what was expected."""
     path = Path(path)
@@ -373,12 +463,17 @@ def read_study(path: str | Path) -> Study:
 
 def study_from_toml(text: str, source: str = "study.toml") -> Study:
     """As ``read_study``, from its text."""
-    if any(line.count(".") > MOST_DOTS for line in text.split("\n")):
+    return _from_toml(Study, text, source)
+
+
+def _from_toml(model: type[P], text: str, source: str, **default: Any) -> P:
+    # Dots of texts are none of a key.
+    if any(re.sub(r'"(?:[^"\\]|\\.)*"', "", line).count(".") > MOST_DOTS for line in text.split("\n")):
         raise LabError(
             f"{source} has a line with more than {MOST_DOTS:,} dots; expected keys of a few parts. Split it."
         )
     try:
-        return Study.model_validate(tomllib.loads(text))
+        return model.model_validate(default | tomllib.loads(text))
     except ValidationError as fault:
         raise LabError(f"{source}: {problems(fault)}") from None
     except (ValueError, RecursionError) as fault:  # ValueError: no TOML, or a number of more than 4,300 digits

@@ -7,7 +7,10 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from pydantic import ValidationError
+
 from rubriclab.data.items import guess_columns, items_of
+from rubriclab.data.limits import MAX_PLAIN, checked_file
 from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
 from rubriclab.data.sample import presets, sample, sample_rubric
@@ -15,10 +18,12 @@ from rubriclab.data.tables import Table, as_list, read_table
 from rubriclab.judges.kinds import Functions
 from rubriclab.judges.python import function_settings, with_code
 from rubriclab.judges.simulated import read_effects
-from rubriclab.model.data import Criterion, DataSet, Option, Rubric
-from rubriclab.model.study import DataPart, RubricPart, Study, read_study
+from rubriclab.model.data import Comparison, Criterion, DataSet, Option, Rubric
+from rubriclab.model.study import DataPart, PromptPart, RubricPart, Study, problems, read_prompt, read_study
 from rubriclab.model.text import LabError, shorten
+from rubriclab.study.from_text import SHORT, Pasted, from_text, locate
 from rubriclab.study.plan import Plan, plan
+from rubriclab.study.protocols import PROTOCOLS
 
 SEVERAL = {"responses", "pairs", "lists"}
 """Axes that want several answers to a prompt: of the lab's own, its drafts."""
@@ -48,6 +53,14 @@ class Folder:
     def rubric(self, name: str) -> Rubric:
         path = self.path / name
         return read_rubric(path, path.name)
+
+    def prompt(self, name: str) -> str:
+        """The text of a prompt or of a prompt file, byte for byte."""
+        path = checked_file(self.path / name, MAX_PLAIN)
+        try:
+            return path.read_bytes().decode("utf-8")
+        except UnicodeDecodeError:
+            raise LabError(f"“{shorten(path.name)}” is no UTF-8 text: save the prompt as UTF-8.") from None
 
     def published(self, part: DataPart) -> tuple[DataSet, Rubric]:
         """The items and the rubric of ``published``, read once for both.
@@ -103,8 +116,8 @@ def read_sources(
         judges = ()  # the default one was never asked for
     named = [with_code(j, folder, trust=trust) if j.kind == "python" and j.name not in own else j for j in judges]
     judges = tuple(own.pop(judge.name, judge) for judge in named) + tuple(own.values())
-    study = study.model_copy(update={"judges": judges})
     files, sources = Folder(folder), []
+    study = with_prompts(study.model_copy(update={"judges": judges}), files)
     for number in range(len(study.data)):
         rubric = rubric_of_part(study, number, files)
         dataset = dataset_of(study, number, files, rubric)
@@ -112,6 +125,58 @@ def read_sources(
             dataset = replace(dataset, items=dataset.items[: max(items, 1)])
         sources.append((dataset, rubric))
     return study, sources, folder
+
+
+def with_prompts(study: Study, files: Folder) -> Study:
+    """The study with its own prompts read and in it; a pasted one is made a template, with its own list as the rubric.
+
+    Raises LabError for prompts that are none, and where a pasted one cannot be taken apart for sure.
+    """
+    part = study.prompt
+    if part is None or part.templates:
+        return study
+    changes: dict[str, Any] = {}
+    if part.files:
+        prompts = tuple(read_prompt(files.prompt(name), PurePath(name).name) for name in part.files)
+        names = tuple(prompt.name for prompt in prompts)
+        vary = study.design.vary.model_copy(update={"prompt": names if len(names) > 1 else ()})
+        changes["design"] = study.design.model_copy(update={"vary": vary})
+    else:
+        pasted = pasted_prompt(study, files.prompt(part.pasted), files)
+        prompts = (pasted.prompt,)
+        if pasted.rubric is not None:
+            changes["rubric"] = RubricPart(name=pasted.rubric.name[:200], criteria=pasted.rubric.criteria_document())
+    try:
+        return study.model_copy(update=changes | {"prompt": PromptPart(templates=prompts)})
+    except ValidationError as fault:
+        raise LabError(problems(fault)) from None
+
+
+def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
+    """What ``[prompt]`` makes of a pasted text and a row of the first data set; the row that it shows where none is named."""
+    part, axis = study.prompt or PromptPart(pasted="-"), study.design.axes[0]
+    named = study.data[0].rubric or study.rubric
+    rubric = rubric_of_part(study, 0, files) if named or study.data[0].published else None
+    items = dataset_of(study, 0, files, rubric or sample_rubric()).items
+    if part.row is not None and part.row > len(items):
+        raise LabError(f"[prompt] row is {part.row}; the data have {len(items):,} rows.")
+    rows = (
+        [items[part.row - 1]]
+        if part.row
+        else [item for item in items if len(item.response) >= SHORT and locate(text, item.response)]
+    )
+    if axis in ("pairs", "lists"):
+        dataset, own = DataSet("pasted", items), study.design.model_copy(update={"reorder": axis})
+        made = PROTOCOLS[axis].items(dataset, rubric or sample_rubric(), own)[0]
+        shown = {item.item_id for item in rows}
+        near = [
+            one for one in made if isinstance(one, Comparison) and shown & {answer.item_id for answer in one.answers}
+        ]
+        rows = [one for one in near if all(locate(text, answer.response) for answer in one.answers)]
+    if len(rows) != 1:
+        which = f"{len(rows)} rows of the data stand" if rows else "No row of the data stands"
+        raise LabError(f"{which} in this prompt. Set row in [prompt] to the one that it was sent for.")
+    return from_text(text, rows[0], axis, rubric, part, name=PurePath(part.pasted).stem[:200] or "pasted")
 
 
 def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> DataSet:

@@ -9,12 +9,17 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
+from typing import Any
 
-from rubriclab.model.text import LabError
+from rubriclab.model.data import Comparison, Criterion, Item, Option, Rubric
+from rubriclab.model.judgment import Reorder
+from rubriclab.model.study import MAX_TEXT, PromptFile, PromptPart
+from rubriclab.model.text import LabError, shorten
+from rubriclab.study.template import render
 
 Span = tuple[int, int]
 """A part of a prompt: start and end, half open."""
@@ -262,3 +267,345 @@ def _points(text: str, listed: Listed, heads: Sequence[re.Match[str]], texts: Se
     steps = any(_STEPS.search(line) for line in above)
     commands = sum(bool(_ORDERS.match(body.strip("*_ :\"'"))) for body in texts)
     return points - 3 * steps - 3 * (2 * commands > len(texts))
+
+
+# ---------------------------------------------------------------- a prompt as it was sent
+
+
+@dataclass(frozen=True)
+class Pasted:
+    """``prompt`` gives the text back byte for byte; ``rubric``: as the text has it, None where it holds none; ``lines``: first
+    and last of its list in the messages put one under the other, from 1; ``notes``: what was seen in it."""
+
+    prompt: PromptFile
+    rubric: Rubric | None
+    lines: tuple[int, int] | None
+    notes: tuple[str, ...]
+
+
+SHORT = 20
+"""Signs: a shorter text that stands somewhere need not be the data's."""
+_FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("", str),
+    ("|trim", str.strip),
+    ("|replace('\\r\\n', '\\n')|trim", lambda text: text.replace("\r\n", "\n").strip()),
+    ("|replace('\\n', '\\r\\n')|trim", lambda text: text.replace("\n", "\r\n").strip()),
+    (".split()|join(' ')", lambda text: " ".join(text.split())),
+    ("|json_text", lambda text: json.dumps(text, ensure_ascii=False)[1:-1]),
+)
+"""What a pipeline does to a text before it stands in a prompt, as an expression and as a function."""
+
+
+def from_text(
+    text: str,
+    item: Item,
+    axis: Reorder,
+    rubric: Rubric | None = None,
+    part: PromptPart | None = None,
+    *,
+    name: str = "pasted",
+) -> Pasted:
+    """The template of a prompt as it was sent for ``item`` (a Comparison for pairs and lists), plain or as JSON messages.
+
+    ``rubric``: where it is known, its texts are located; else the prompt's own list is taken, where one alone may be it.
+    ``part``: what settles it (lines, best, columns). Raises LabError for whatever cannot be told for sure, with the cure.
+    """
+    messages = _messages(text)
+    whole = "\n".join(content for _, content in messages)
+    part = part or PromptPart(pasted="-")
+    if len(whole) > MAX_TEXT:
+        raise LabError(
+            f"The prompt has {len(whole):,} signs; at most {MAX_TEXT:,} are read. Take a row with shorter texts."
+        )
+    names: dict[str, Any] = {"item": dict(item.columns)}
+    slots = _item_slots(whole, item, part.columns, names)
+    notes, skip = [], [(start, end) for start, end, _ in slots]
+    lines: tuple[int, int] | None = None
+    order: tuple[int | str, ...] = ()
+    labels: tuple[str, ...] = ()
+    if isinstance(item, Comparison):
+        labels = _candidate_labels(whole, slots)
+    elif axis in ("options", "criteria"):
+        listed = _known_list(whole, skip, axis, rubric) if rubric else _own_list(whole, skip, part)
+        shown = [whole[start:end] for start, end in listed.labels]
+        texts = [whole[start:end] for start, end in listed.texts]
+        if axis == "options":
+            rubric, order = _rubric_of(listed, shown, texts, rubric, part.best)
+            rows = zip(shown, order, texts, strict=True)
+            names["options"] = [{"label": label, "score": score, "description": about} for label, score, about in rows]
+        else:
+            assert rubric is not None
+            order = tuple(shown)
+            about = dict(zip(shown, texts, strict=True))
+            rubric = Rubric(rubric.name, tuple(replace(one, description=about[one.name]) for one in rubric.criteria))
+            names["criteria"] = [{"name": label, "description": about[label]} for label in shown]
+        key = "label" if axis == "options" else "name"
+        for k, (label, span) in enumerate(zip(listed.labels, listed.texts, strict=True)):
+            slots.append((*label, f"{axis}[{k}].{key}"))
+            slots += [(*span, f"{axis}[{k}].description")] if span[0] < span[1] else []
+        lines = listed.lines(whole)
+        skip.append(listed.span)
+        notes.append(f"We found this list (lines {lines[0]} to {lines[1]}); its order will change.")
+    fixed = _without(whole, skip)
+    if axis == "bare" and rubric is None:
+        rubric = _scale(fixed, part.best)
+    rule = asked_answer(fixed, labels, axis)
+    made, start = [], 0
+    for role, content in messages:
+        end = start + len(content)
+        inside = [(a - start, b - start, code) for a, b, code in slots if start <= a and b <= end]
+        made.append({"role": role, "text": template_text(content, inside)})
+        start = end + 1
+    prompt = PromptFile.model_validate({"name": name, "messages": made, "answer": rule, "order": order})
+    (rendered,) = render(prompt, [names])
+    if [message["content"] for message in rendered] != [content for _, content in messages]:
+        raise LabError(
+            "The template does not give this prompt back sign for sign, so it is not used. Choose another row."
+        )
+    return Pasted(prompt, None if isinstance(item, Comparison) else rubric, lines, tuple(notes))
+
+
+def _messages(text: str) -> list[tuple[str, str]]:
+    """(role, content) of each message of a prompt: of JSON that holds some, else one of the user's."""
+    if text.lstrip()[:1] in ("[", "{"):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        value = value.get("messages") if isinstance(value, dict) else value
+        if (
+            isinstance(value, list)
+            and value
+            and all(isinstance(one, dict) and isinstance(one.get("content"), str) for one in value)
+        ):
+            return [(str(one.get("role", "user")), one["content"]) for one in value]
+    return [("user", text)]
+
+
+def _without(text: str, spans: Sequence[Span]) -> str:
+    for start, end in spans:
+        text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+    return text
+
+
+def _item_slots(
+    whole: str, item: Item, columns: Sequence[str] | None, names: dict[str, Any]
+) -> list[tuple[int, int, str]]:
+    """A slot for each text of the item that the prompt shows; ``names`` gets what they name. Raises LabError."""
+    texts = {"instruction": item.instruction, "reference": item.reference}
+    answers = item.answers if isinstance(item, Comparison) else ()
+    if answers:
+        where = [locate(whole, answer.response)[:1] for answer in answers]
+        if not all(where):
+            raise LabError(
+                f"The answers of “{shorten(item.item_id)}” do not all stand in this prompt. Choose the row that it was sent for."
+            )
+        answers = tuple(answer for _, answer in sorted(zip(where, answers, strict=True), key=lambda pair: pair[0]))
+        names["responses"] = [{"label": "", "text": answer.response} for answer in answers]
+        texts |= {f"responses[{k}].text": answer.response for k, answer in enumerate(answers)}
+    else:
+        texts["response"] = item.response
+    names |= {key: value for key, value in texts.items() if "[" not in key}
+    if missing := sorted(set(columns or ()) - item.columns.keys()):
+        raise LabError(
+            f"[prompt] columns: the data have no column “{shorten(missing[0])}”; they have {', '.join(item.columns) or 'none'}."
+        )
+    texts |= {
+        f"item[{json.dumps(column)}]": value
+        for column, value in item.columns.items()
+        if columns is None or column in columns
+    }
+    slots: list[tuple[int, int, str]] = []
+    for key, value in sorted(texts.items(), key=lambda pair: -len(pair[1])):
+        own, needed = key.startswith("item["), key.startswith("respons") or key[6:-2] in (columns or ())
+        if not value.strip() or (
+            own and not needed and (len(value.strip()) < 3 or re.fullmatch(r"[\d\s.,%+-]*", value))
+        ):
+            continue
+        hits: list[tuple[int, int, str]] = []
+        for code, change in _FORMS:
+            shown = change(value)
+            spans = [(start, start + len(shown)) for start in _positions(whole, shown)]
+            hits = [(*span, key + code) for span in spans if _whole(whole, span) and not _taken(span, slots)]
+            if hits:
+                break
+        about, row = (
+            f"{key.partition('[')[0] if not own else 'column ' + key[6:-2]} (“{shorten(value, 40)}”)",
+            "Choose the row that it was sent for",
+        )
+        if not hits and needed:
+            near = [span for span in locate(whole, value) if not _taken(span, slots)]
+            why = (
+                f"stands at {line_of(whole, near[0][0])} with other blanks than in the data"
+                if near
+                else "does not stand in this prompt"
+            )
+            raise LabError(f"The {about} {why}. {row}, or bring the data into the form that was sent.")
+        if hits and len(value.strip()) < SHORT and (len(hits) > 1 or (own and not needed)):
+            cure = (
+                f"{row}, with longer texts"
+                if not own
+                else "Set columns in [prompt] to those that the prompt shows; columns = [] for none"
+            )
+            raise LabError(
+                f"The {about} stands at {', '.join(line_of(whole, hit[0]) for hit in hits[:3])}, perhaps by chance. {cure}."
+            )
+        slots += hits
+    return slots
+
+
+def _taken(span: Span, slots: Sequence[tuple[int, int, str]]) -> bool:
+    return any(start < span[1] and span[0] < end for start, end, _ in slots)
+
+
+def _known_list(whole: str, skip: Sequence[Span], axis: Reorder, rubric: Rubric) -> Listed:
+    """The list of a rubric's options (or criteria) where their texts stand, each with its label before it. Raises LabError."""
+    if axis == "options":
+        if len(rubric.criteria) > 1:
+            raise LabError(
+                "A pasted prompt scores one criterion; give [rubric] that one alone, or reorder its criteria."
+            )
+        pairs = [(option.shown_label, option.description) for option in rubric.criteria[0].options]
+    else:
+        pairs = [(criterion.name, criterion.description) for criterion in rubric.criteria]
+    plain = _without(whole, skip)
+    spans = []
+    for label, about in pairs:
+        hits = locate(plain, about or label)
+        if len(hits) != 1:
+            often = f"stands there {len(hits)} times" if hits else "does not stand in this prompt"
+            cure = (
+                "leave [rubric] out to take the prompt's own list"
+                if axis == "options"
+                else "change the rubric's words to the prompt's"
+            )
+            raise LabError(f"“{shorten(about or label)}” of the rubric {often}; {cure}, or paste another prompt.")
+        before = plain[max(0, hits[0][0] - 80) : hits[0][0]]
+        own = locate(before, label)[-1:] if about else [(len(before) + edge - hits[0][0] for edge in hits[0])]
+        if not own:
+            raise LabError(
+                f"The label “{shorten(label)}” does not stand before “{shorten(about)}” ({line_of(plain, hits[0][0])}). Paste a prompt that shows it."
+            )
+        first, last = own[0]
+        offset = hits[0][0] - len(before)
+        spans.append(((offset + first, offset + last), hits[0] if about else (offset + last, offset + last)))
+    spans.sort()
+    return Listed("number", tuple(label for label, _ in spans), tuple(about for _, about in spans))
+
+
+def _own_list(whole: str, skip: Sequence[Span], part: PromptPart) -> Listed:
+    """The list that an answer is chosen from, where only one may be it or the user names its lines. Raises LabError."""
+    window = (part.lines[0], part.lines[-1]) if part.lines else None
+    known = lists_in(whole, skip, window)
+    listed = known if window else [one for one in known if one.points >= 2]
+    if not listed:
+        others = (
+            "; lists that are none of scores: lines "
+            + ", ".join("{} to {}".format(*one.lines(whole)) for one in known[:4])
+            if known
+            else ""
+        )
+        raise LabError(
+            f"This prompt shows no list of scores that we can tell{others}. If one is, set lines = [first, last] in [prompt]; if none is, "
+            'nothing can change its order: reorder = "bare" asks it as it is.'
+        )
+    if not window and len(listed) > 1 and listed[1].points == listed[0].points:
+        words = " or ".join("{} to {}".format(*one.lines(whole)) for one in listed[:3])
+        raise LabError(
+            f"Two lists may be the scores: lines {words}. Set lines = [first, last] in [prompt] to the one whose order is to change."
+        )
+    if listed[0].open_end and not window:
+        first, last = listed[0].lines(whole)
+        raise LabError(
+            f"It cannot be told where the last entry of the list at lines {first} to {last} ends. Set lines = [{first}, last line] in [prompt]."
+        )
+    return listed[0]
+
+
+def _rubric_of(
+    listed: Listed, labels: Sequence[str], texts: Sequence[str], rubric: Rubric | None, best: str
+) -> tuple[Rubric, tuple[int, ...]]:
+    """(the rubric as the prompt has it, the scores in its order). Raises LabError where scores cannot be told."""
+    about = rubric.criteria[0] if rubric else Criterion("Score", (Option(0), Option(1)))
+    if rubric:
+        score_of = {option.shown_label: option.score for option in about.options}
+        scores = [score_of[label] for label in labels]
+    elif listed.kind == "number":
+        scores = [int(label) for label in labels]
+    elif best:
+        scores = list(range(1, len(labels) + 1)) if best == "last" else list(range(len(labels), 0, -1))
+    else:
+        raise LabError(
+            f'Which of {", ".join(map(shorten, labels))} is best? Set best = "first" or "last" in [prompt], as the prompt lists them.'
+        )
+    rows = zip(scores, texts, labels, strict=True)
+    options = tuple(Option(score, text, "" if label == str(score) else label) for score, text, label in rows)
+    return Rubric(rubric.name if rubric else "Of the prompt", (replace(about, options=options),)), tuple(scores)
+
+
+def _candidate_labels(whole: str, slots: Sequence[tuple[int, int, str]]) -> tuple[str, ...]:
+    """What stands for each candidate in a prompt (A, B; 1, 2) and, last, for a tie that it offers; () where letters do not show."""
+    labels = []
+    for start, _, code in sorted(slots):
+        if code.startswith("responses["):
+            signs = re.findall(r"(?<![\w'])([A-Za-z]|\d)(?![\w.])", whole[max(0, start - 80) : start])
+            labels += signs[-1:]
+    wanted = [chr(ord(labels[0]) + k) for k in range(len(labels))] if labels else []
+    count = sum(code.startswith("responses[") for *_, code in slots)
+    if len(labels) != count or labels != wanted or labels[0] not in "Aa1":
+        return ()
+    after = chr(ord(labels[-1]) + 1)
+    fixed = _without(whole, [(start, end) for start, end, _ in slots])
+    tie = after if f"[[{after}]]" in fixed else "tie" if re.search(r"\btie\b", fixed, re.I) else ""
+    return (*labels, *([tie] if tie else []))
+
+
+_SCALE = re.compile(
+    r"\b(?:scales?|scor\w+|rat(?:e|ing)s?|numbers?|integers?|points?|grades?)\b[^\n]{0,60}?(?<![\d.])(-?\d{1,3})\s*(?:to|-|–|and|through)\s*(-?\d{1,3})(?![\d%]|\.\d)",
+    re.I,
+)
+_EITHER = re.compile(r"[\"'“`(]([\w -]{1,20})[\"'”`)]\s*(?:,|or|/|and)+\s*[\"'“`(]([\w -]{1,20})[\"'”`)]", re.I)
+
+
+def _scale(fixed: str, best: str) -> Rubric:
+    """The scale that a prompt without a list names (1 to 10; “yes” or “no”). Raises LabError for none, two, or too long a one."""
+    ranges = {tuple(sorted(map(int, match.groups()))) for match in _SCALE.finditer(fixed)}
+    words = list(dict.fromkeys(match.groups() for match in _EITHER.finditer(fixed)))
+    if len(ranges) == 1:
+        low, high = ranges.pop()
+        return Rubric("Of the prompt", (Criterion("Score", tuple(Option(score) for score in range(low, high + 1))),))
+    if not ranges and len(words) == 1:
+        if not best:
+            raise LabError(
+                f'Which is best, “{words[0][0]}” or “{words[0][1]}”? Set best = "first" or "last" in [prompt].'
+            )
+        scores = (2, 1) if best == "first" else (1, 2)
+        options = tuple(Option(score, "", label) for score, label in zip(scores, words[0], strict=True))
+        return Rubric("Of the prompt", (Criterion("Score", options),))
+    seen = ", ".join([*("{} to {}".format(*one) for one in sorted(ranges)), *(" or ".join(pair) for pair in words)])
+    raise LabError(
+        f"The scale of this prompt cannot be told{': it names ' + seen if seen else ''}. Give its scores as [rubric]."
+    )
+
+
+def asked_answer(fixed: str, labels: Sequence[str] = (), axis: Reorder = "options") -> dict[str, Any]:
+    """The rule of ``[answer]`` for the reply that a prompt asks for; ``fixed``: without the item's words and its list.
+
+    The form that it names last: ``[[5]]``, ``[RESULT] 3``, a key of JSON, a tag; else the verdict as the lab reads it.
+    """
+    rule: dict[str, Any] = {"labels": labels} if labels else {}
+    keys = "score|rating|verdict|grade|label|evaluation|result|choice|winner|better|preference|answer"
+    forms = [
+        (
+            r"\[\[[^\[\]\n]{1,40}\]\]",
+            {"read": "pattern", "pattern": r"\[\[\s*(?:[a-z]+\s*:?\s+)?([^\[\]]{1,30}?)\s*\]\]"},
+        ),
+        (r"\[RESULT\]", {"read": "pattern", "pattern": r"\[RESULT\][\s(:*]*(?:(?:score|response)\s*)?([\w+-]{1,20})"}),
+        (rf"[{{,]\s*[\"'](\w*(?:{keys})\w*)[\"']\s*:", {"read": "json", "path": ""}),
+        (rf"<(\w*(?:{keys})\w*)>[^<>\n]{{0,200}}</\1>", {"read": "tag", "path": ""}),
+    ]
+    matches = [(match.start(), match, form) for pattern, form in forms for match in re.finditer(pattern, fixed, re.I)]
+    if not matches or axis == "criteria":
+        return rule | {"read": "label"}
+    _, match, form = max(matches, key=lambda entry: entry[0])
+    return rule | form | ({"path": match[1]} if "path" in form else {})

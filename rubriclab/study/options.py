@@ -21,11 +21,14 @@ from rubriclab.study.protocols import Subject
 Variant = Mapping[str, Any]
 
 RUBRIC_AXES: tuple[Reorder, ...] = ("options", "criteria", "responses", "bare")
+OWN_AXES: tuple[Reorder, ...] = ("options", "criteria", "pairs", "lists", "bare")
+"""Those that a prompt of the user's own may list (a bare score: nothing)."""
 FACTORS: dict[str, tuple[Reorder, ...]] = {
     "ids": ("options",),
     "reference": ("options",),
     "scale": RUBRIC_AXES,
     "wording": RUBRIC_AXES,
+    "prompt": OWN_AXES,
 }
 """The axes whose prompts each factor changes; the others (temperature, effort, fields of the request) change any call."""
 ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")

@@ -7,10 +7,13 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 from rubriclab.model.judgment import Call, Condition, Ordering, Outcome, Reply, Status
+from rubriclab.model.study import AnswerPart
 from rubriclab.study.comparison import letters, parse_verdict
+from rubriclab.study.own_answers import read_answer, read_answers
 from rubriclab.study.parse import READ, looks_refused, parse_criteria, parse_label
 from rubriclab.study.prompts import FEEDBACK_TEMPLATE, Answer
 
@@ -20,19 +23,26 @@ WORD, LINE = r"\S*\Z", r"[^\n]*\Z"
 """The last word and the last line of a text."""
 
 
-def outcomes(call: Call, reply: Reply, condition: Condition, *, tie: bool) -> tuple[Outcome, ...]:
-    """What a reply says about each item of its call; never raises for what a judge wrote. ``tie``: may one be answered."""
+def outcomes(
+    call: Call, reply: Reply, condition: Condition, *, tie: bool, rule: AnswerPart | None = None
+) -> tuple[Outcome, ...]:
+    """What a reply says about each item of its call; never raises for what a judge wrote.
+
+    ``tie``: may one be answered; ``rule``: how the answer to a prompt of the user's own is read.
+    """
     if condition.chooses:
-        return choice_outcomes(call, reply, tie=tie)
+        return choice_outcomes(call, reply, tie=tie, rule=rule)
     if condition.joint:
-        return joint_outcomes(call, reply, condition.targets or sorted(map(str, call.ordering.shown)))
+        return joint_outcomes(call, reply, condition.targets or sorted(map(str, call.ordering.shown)), rule)
     if condition.reorder == "options":
-        return option_outcomes(call, reply)
+        return option_outcomes(call, reply, rule)
+    if rule is not None:  # a bare score whose labels the prompt names
+        return tuple(replace(outcome, position=None, p=None) for outcome in option_outcomes(call, reply, rule))
     # An answer that is asked about alone, as the control of a batch, stands at position 1 of 1; a bare score at none.
     return unlisted_outcomes(call, reply, 1 if condition.reorder == "responses" else None)
 
 
-def option_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
+def option_outcomes(call: Call, reply: Reply, rule: AnswerPart | None = None) -> tuple[Outcome, ...]:
     """The one outcome of a call about one item; ``call.ordering`` shows scores.
 
     The score is the one that the reply's words name. ``p`` and ``expected`` come from the alternatives to its first
@@ -43,7 +53,8 @@ def option_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
     status, text = _said(call, reply, WORD)
     answer: Answer = "feedback" if call.template == FEEDBACK_TEMPLATE else "score"
     whole = status is None or not text[-1:].isalnum()  # “4 or 5” may have been cut behind its 4
-    position = parse_label(text, labels, answer) if text and whole else None
+    read: Any = partial(read_answer, rule=rule) if rule else partial(parse_label, answer=answer)
+    position = read(text, labels=labels) if text and whole else None
     if position is None:
         return (Outcome(call.items[0], 0, _without_score(reply) if status is None else status, mass=mass),)
     scores = [float(score) for score in call.ordering.shown]
@@ -60,7 +71,9 @@ def unlisted_outcomes(call: Call, reply: Reply, position: int | None) -> tuple[O
     )
 
 
-def joint_outcomes(call: Call, reply: Reply, names: Sequence[str]) -> tuple[Outcome, ...]:
+def joint_outcomes(
+    call: Call, reply: Reply, names: Sequence[str], rule: AnswerPart | None = None
+) -> tuple[Outcome, ...]:
     """One outcome for each item of a call that scores several; ``slot`` counts from 0.
 
     ``names``: what stands for each of ``call.items``, in that order, in ``call.ordering.shown``: criteria, or ids of
@@ -69,7 +82,7 @@ def joint_outcomes(call: Call, reply: Reply, names: Sequence[str]) -> tuple[Outc
     """
     shown, labels = list(call.ordering.shown), call.ordering.labels
     status, text = _said(call, reply, LINE)
-    scores = parse_criteria(text, labels, call.scores)
+    scores = read_answers(text, rule, labels, call.scores) if rule else parse_criteria(text, labels, call.scores)
     if status is None:
         status = Status.UNPARSED if scores else _without_score(reply)
     scored = []
@@ -81,16 +94,24 @@ def joint_outcomes(call: Call, reply: Reply, names: Sequence[str]) -> tuple[Outc
     return tuple(scored)
 
 
-def choice_outcomes(call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ...]:
+def choice_outcomes(call: Call, reply: Reply, *, tie: bool, rule: AnswerPart | None = None) -> tuple[Outcome, ...]:
     """The one outcome of a comparison: ``position`` of the candidate that the reply prefers, 0 for a tie.
 
     ``p``: probability of each position, a tie's share given to all alike; where the first token can tell.
     """
     n = len(call.ordering.labels)
     labels = letters(n, tie=tie)
+    if rule is not None and rule.labels:
+        labels = rule.labels if tie else call.ordering.labels
+        tie = len(labels) > n
     brief = "-brief." in call.template
     status, text = _said(call, reply, WORD)
-    verdict = parse_verdict(text, labels, tie=tie, brief=brief) if text else None
+    verdict = None
+    if text and rule is not None:
+        index = read_answer(text, rule, labels, chooses=True, tie=tie)
+        verdict = None if index is None else labels[index]
+    elif text:
+        verdict = parse_verdict(text, labels, tie=tie, brief=brief)
     p, mass = label_probabilities(reply.top, labels) if reply.top and brief else (None, None)
     if verdict is None:
         return (Outcome(call.items[0], 0, _without_score(reply) if status is None else status, mass=mass),)

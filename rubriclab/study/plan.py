@@ -28,7 +28,9 @@ from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 from rubriclab.study.options import Variant, check_factors, dealt, judge_at, rubric_at, variants, with_reference
 from rubriclab.study.outcomes import outcomes
+from rubriclab.study.own_prompt import OwnPrompt, own_prompts
 from rubriclab.study.prompts import Messages
+from rubriclab.study.proof import Proof
 from rubriclab.study.protocols import PROTOCOLS, Prompt, Protocol, Shape, Subject
 
 REPEATED_SUBJECTS = 10
@@ -37,6 +39,8 @@ LABEL_TOKENS, FEEDBACK_TOKENS, REASONING_TOKENS = 16, 1_024, 16_384
 EMBEDDED_TOKENS_BEHIND_LABEL, EMBEDDED_TOKENS_A_LINE, EMBEDDED_FEEDBACK_TOKENS = 2, 8, 320
 """Tokens that an answer may have where the judge names no number. An embedded model seldom ends by itself, so it is cut
 behind its label or its lines (their names apart)."""
+SERVERS = ("openai", "vllm")
+"""Judges whose request can hold the answer to a schema."""
 MAX_CONDITIONS = 2_000
 MAX_REPEAT = 2**15 - 1
 """The store counts repeats in 16 bits."""
@@ -47,7 +51,8 @@ class PlanPart:
     """What is asked alike: a data set under a rubric, an axis and a setting of the factors.
 
     ``subjects``: what one order is about, in the order in which they are asked about; ``sample``: numbers of those whose
-    orders are asked again, None for all; ``scope``: what tells its calls from the same words in another data set or axis.
+    orders are asked again, None for all; ``scope``: what tells its calls from the same words in another data set or axis;
+    ``own``: a prompt of the user's in place of the lab's.
     """
 
     dataset: DataSet
@@ -58,6 +63,7 @@ class PlanPart:
     strategies: tuple[Strategy, ...]
     sample: frozenset[int] | None = None
     scope: tuple[str, ...] = ()
+    own: OwnPrompt | None = None
 
     @property
     def axis(self) -> Reorder:
@@ -113,7 +119,12 @@ class PlanPart:
         """The ordering of every call about a subject under a strategy, repeats in."""
         seed = self.design.seed
         for ordering in self.protocol.orders(subject, strategy, seed):
+            ordering = self.own.labelled(subject, ordering) if self.own else ordering
             yield dealt(ordering, subject.id, seed) if self.variant.get("ids") == "shuffled" else ordering
+
+    def prompt(self, subject: Subject, ordering: Ordering) -> Prompt:
+        """What is sent about a subject in an order. Raises LabError for an own prompt that cannot be rendered."""
+        return self.own.prompt(subject, ordering) if self.own else self.protocol.prompt(subject, ordering, self.design)
 
 
 @dataclass(frozen=True)
@@ -122,7 +133,8 @@ class Plan:
 
     ``sources``: each data set with its rubric; ``wordings``: the rubrics that the factor of that name has; ``parts``: by
     data set, then axis, then setting of the factors; ``part_of[c]``: that of condition c; ``asked``: the conditions of a
-    judge (by its name), part and shape with their strategies; ``origins``: data set and row of each item.
+    judge (by its name), part and shape with their strategies; ``origins``: data set and row of each item; ``proofs``: of
+    own prompts, that only the order changes.
     """
 
     study: Study
@@ -137,6 +149,7 @@ class Plan:
     identity: str
     asked: Mapping[tuple[str, int, Shape], Sequence[tuple[int, Strategy]]]
     origins: tuple[tuple[int, int], ...]
+    proofs: tuple[Proof, ...] = ()
 
     def __len__(self) -> int:
         return sum(self.planned)
@@ -176,7 +189,9 @@ class Plan:
 
     def parse(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
         """What a reply says about each item of its call."""
-        return outcomes(call, reply, self.conditions[call.condition], tie=self.study.design.tie)
+        own = self.parts[self.part_of[call.condition]].own
+        rule = own.file.answer if own else None
+        return outcomes(call, reply, self.conditions[call.condition], tie=self.study.design.tie, rule=rule)
 
     def previews(self, *items: int) -> list[Call]:
         """The first judge's call about each item (by its code) in each order that it is shown in, default ones first.
@@ -196,7 +211,8 @@ class Plan:
                 orders = dict.fromkeys(
                     order for strategy in part.asked(subject.shape) for order in part.orders(subject, strategy)
                 )
-                ranked += [(order.shown != subject.options, asked[order]) for order in orders]
+                own = (part.own.file.order if part.own else ()) or subject.options  # a pasted prompt's own order first
+                ranked += [(order.shown != own, asked[order]) for order in orders]
         return [call for _, call in sorted(ranked, key=lambda pair: pair[0])]
 
     def messages(self, condition: int, item: int, ordering: Ordering) -> Messages:
@@ -206,7 +222,7 @@ class Plan:
         for subject in part.of_item.get(item, ()):
             fits = sorted(map(str, ordering.shown)) == sorted(map(str, subject.options))
             if fits and len(ordering.labels) == len(ordering.shown):
-                return _sent(part.protocol.prompt(subject, ordering, part.design), judge)
+                return _sent(part.prompt(subject, ordering), judge)
         raise self._not_asked(item)
 
     def _not_asked(self, item: int) -> LabError:
@@ -243,20 +259,24 @@ class Plan:
                 repeats: Counter[Ordering] = Counter()
                 for ordering in part.orders(subject, part.asked_as(strategy, settings, number)):
                     if ordering not in known:
-                        prompt = part.protocol.prompt(subject, ordering, part.design)
+                        prompt = part.prompt(subject, ordering)
                         messages = _sent(prompt, settings)
+                        if known and part.own is not None:
+                            part.own.check_signs(subject, messages, next(iter(known.values()))[0])
                         tokens = answer_tokens(settings, subject, brief=prompt.brief)
                         if extra is not None and judge.max_tokens is None:
                             tokens = REASONING_TOKENS  # the field may switch reasoning on
                         identity = self._identity(judge, code, prompt.template, subject, messages)
                         known[ordering] = messages, prompt.template, tokens, identity
                     messages, template, tokens, identity = known[ordering]
+                    shape, fields = part.own.answer(subject, ordering) if part.own else ("", {})
+                    held = (extra or settings.extra) | fields if fields and judge.kind in SERVERS else extra
                     key = hashlib.sha256(f"{identity}{times[identity]}}}".encode("utf-8", "surrogatepass"))
                     calls.append(
                         Call(
                             key.hexdigest()[:32], condition, subject.items, ordering, repeats[ordering], messages,
                             template, subject.shape.scores, tokens, settings.temperature, settings.reasoning_effort,
-                            settings.seed, extra,
+                            settings.seed, held, shape,
                         )
                     )  # fmt: skip
                     times[identity] += 1
@@ -306,6 +326,7 @@ def plan(
     Raises LabError, before any call, for data, rubric, orders, levels or numbers of calls that do not fit together.
     """
     design, wordings = study.design, wordings or {}
+    prompts = own_prompts(study)
     check_factors(design.vary, design.axes, study.judges)
     sources = [(dataset, rubric), *more]
     names = [look_alike(known.name) for known, _ in sources]
@@ -316,6 +337,7 @@ def plan(
     origins: list[tuple[int, int]] = []
     parts: list[PlanPart] = []
     notes: list[str] = []
+    proofs: list[Proof] = []
     for number, (data, base) in enumerate(sources):
         shared: dict[tuple[Any, ...], int] = {}
         for axis in design.axes:
@@ -336,7 +358,9 @@ def plan(
                 base_levels = all(variant[name] == levels[0] for name, levels in design.vary.factors().items())
                 strategies = tuple(design.plans() if base_levels or design.vary.crossed else design.plans()[:1])
                 sample = _repeated(subjects, design.repeats_on, design.seed)
-                parts.append(PlanPart(data, shown, own, variant, subjects, strategies, sample, scope))
+                prompt = prompts.get((axis, variant.get("prompt") or next((name for _, name in prompts), "")))
+                parts.append(PlanPart(data, shown, own, variant, subjects, strategies, sample, scope, prompt))
+                proofs += prompt.check(parts[-1].subjects, variant) if prompt else []
                 _try(parts[-1])
                 notes += said
     conditions: list[Condition] = []
@@ -362,11 +386,14 @@ def plan(
         )
     notes += [note for judge in study.judges for part in parts for note in _repeat_notes(judge, part)]
     ids = [[data.id for data, _ in sources], [base.id for _, base in sources]]
-    ids[1] += [wordings[name].id for name in design.vary.wording]
+    ids[1] += [wordings[name].id for name in design.vary.wording] + list(
+        dict.fromkeys(prompt.file.id for prompt in prompts.values())
+    )
+    notes += [f"Prompt “{proof.prompt}”: {note}" for proof in proofs for note in proof.notes]
     return Plan(
         study, tuple(sources), wordings, tuple(parts), tuple(part_of), tuple(items), tuple(conditions), tuple(planned),
         tuple(dict.fromkeys(notes)), study.identity(*(known[0] if len(known) == 1 else digest(known) for known in ids)),
-        asking, tuple(origins),
+        asking, tuple(origins), tuple(proofs),
     )  # fmt: skip
 
 
@@ -408,7 +435,7 @@ def _try(part: PlanPart) -> None:
         subject = part.subjects[numbers[0]]
         for strategy in part.asked(shape):
             orders = list(part.orders(subject, strategy))
-            part.protocol.prompt(subject, orders[0], part.design)
+            part.prompt(subject, orders[0])
             if len(orders) > MAX_REPEAT:
                 raise LabError(f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} can be.")
 

@@ -94,7 +94,11 @@ class Protocol:
         """The ordering of every call of a subject under a strategy, repeats in, in the design's order."""
         options: Sequence[Any] = subject.options
         for order in strategy.asked(options, seed=seed, item_id=subject.id):
-            yield Ordering(order, self.labels(subject, order))
+            yield self.ordering(subject, order)
+
+    def ordering(self, subject: Subject, order: tuple[Any, ...]) -> Ordering:
+        """An order with what stands for each part of it."""
+        return Ordering(order, self.labels(subject, order))
 
     def labels(self, subject: Subject, order: tuple[Any, ...]) -> tuple[str, ...]:
         """What stands for each of ``order`` in prompt and reply."""

@@ -1,0 +1,156 @@
+"""A prompt of the user's own, a subject and an order in; what is sent, how it is read, and the proof that only the order changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rubriclab.model.data import Comparison
+from rubriclab.model.judgment import Ordering, Reorder
+from rubriclab.model.study import PromptFile, Study
+from rubriclab.model.text import LabError, shorten
+from rubriclab.study.comparison import letters
+from rubriclab.study.options import OWN_AXES
+from rubriclab.study.own_answers import asked_format, check_readable, form
+from rubriclab.study.prompts import Messages, natural_order
+from rubriclab.study.proof import LISTED, Proof, prove
+from rubriclab.study.protocols import PROTOCOLS, Prompt, Subject
+from rubriclab.study.template import named, render
+
+NAMES = ("instruction", "response", "reference", "item", "labels")
+"""What a template may name whatever is listed."""
+
+
+def own_prompts(study: Study) -> dict[tuple[Reorder, str], OwnPrompt]:
+    """The study's own prompts by axis and name, read already. Raises LabError where they do not fit axes or factor."""
+    files = study.prompt.templates if study.prompt else ()
+    if study.prompt is not None and not files:
+        raise LabError("The study's own prompt has not been read yet: give the file that [prompt] names.")
+    if study.design.vary.prompt != (tuple(file.name for file in files) if len(files) > 1 else ()):
+        raise LabError("[design.vary] prompt is filled in by the lab; name the files in [prompt] and leave it out.")
+    other = [axis for axis in study.design.axes if axis not in OWN_AXES]
+    if files and other:
+        raise LabError(f"[prompt] cannot list {other[0]}; it is for reorder = {', '.join(OWN_AXES)}.")
+    axes, tie = study.design.axes if files else (), study.design.tie
+    return {(axis, file.name): OwnPrompt(file, axis, tie) for axis in axes for file in files}
+
+
+@dataclass(frozen=True)
+class OwnPrompt:
+    """A prompt file on an axis; ``tie``: may one be answered."""
+
+    file: PromptFile
+    axis: Reorder
+    tie: bool
+
+    @property
+    def chooses(self) -> bool:
+        return self.axis in ("pairs", "lists")
+
+    def labels(self, ordering: Ordering) -> tuple[str, ...]:
+        """What an answer may be; of candidates by position, a tie's label last where one may be answered."""
+        if not self.chooses:
+            return ordering.labels
+        n = len(ordering.shown)
+        own = self.file.answer.labels or letters(n, tie=True)
+        if not n <= len(own) <= n + 1:
+            words = f"[answer] labels has {len(own)} of them for {n} candidates; expected {n}, or one more for a tie"
+            raise LabError(f"Prompt “{shorten(self.file.name)}”: {words}.")
+        return own if self.tie else own[:n]
+
+    def labelled(self, subject: Subject, ordering: Ordering) -> Ordering:
+        """The ordering with the labels that the prompt shows: its own of candidates, the rubric's of a bare scale."""
+        if self.chooses:
+            return Ordering(ordering.shown, self.labels(ordering)[: len(ordering.shown)])
+        return ordering if self.axis != "bare" else PROTOCOLS["options"].ordering(subject, ordering.shown)
+
+    def prompt(self, subject: Subject, ordering: Ordering) -> Prompt:
+        """What is sent. Raises LabError where the template cannot be rendered."""
+        (messages,) = render(self.file, [self.context(subject, ordering)])
+        return Prompt(messages, f"own-{self.file.answer.read}-{self.axis}.{self.file.id}")
+
+    def answer(self, subject: Subject, ordering: Ordering) -> tuple[str, dict[str, Any]]:
+        """(what a reply looks like, the fields of a request that hold a server to it)."""
+        names = ordering.labels if self.axis == "criteria" else ()
+        labels = tuple(map(str, subject.shape.scores)) if names else self.labels(ordering)
+        return form(self.file.answer, names), asked_format(self.file.answer, labels, subject.shape.targets)
+
+    def context(self, subject: Subject, ordering: Ordering) -> dict[str, Any]:
+        """What a template may name, as JSON values: NAMES, and what the axis lists, in the order shown.
+
+        ``options[].label``, ``.score``, ``.description``; ``criteria[].name``, ``.description``; ``responses[].label``,
+        ``.text``; ``criterion`` where there is one; ``tie``: what stands for a tie. ``labels`` never change with the order.
+        """
+        text = subject.text
+        own = {
+            name: getattr(text, name) or "" for name in ("item_id", "criterion", "block", "prompt", "candidate", "task")
+        }
+        texts = {"instruction": text.instruction, "response": text.response, "reference": text.reference}
+        context: dict[str, Any] = {**texts, "item": {**text.columns, **own, **texts}}
+        if isinstance(text, Comparison):
+            by_name = {answer.candidate: answer.response for answer in text.answers}
+            labels = self.labels(ordering)
+            rows = zip(labels, ordering.shown, strict=False)
+            context["responses"] = [{"label": label, "text": by_name[str(name)]} for label, name in rows]
+            return context | {"labels": list(labels), "tie": "".join(labels[len(ordering.shown) :])}
+        options = {option.score: option for option in subject.criteria[0].options}
+        listed: dict[Any, str] = {score: option.shown_label for score, option in options.items()}
+        if self.axis == "options":
+            listed = dict(zip(ordering.shown, ordering.labels, strict=True))
+        context["labels"] = list(natural_order(tuple(listed.values())))
+        context["options"] = [
+            {"label": label, "score": score, "description": options[score].description}
+            for score, label in listed.items()
+        ]
+        about = {criterion.name: criterion.description for criterion in subject.criteria}
+        if self.axis == "criteria":
+            context["criteria"] = [{"name": name, "description": about[str(name)]} for name in ordering.shown]
+        else:
+            context["criterion"] = {"name": subject.criteria[0].name, "description": subject.criteria[0].description}
+        return context
+
+    def check(self, subjects: Sequence[Subject], variant: Mapping[str, Any]) -> list[Proof]:
+        """Whether it can be rendered and read, and the proof that only the order changes: on the first, middle and last subject.
+
+        Raises LabError naming what is wrong, also a column that any item lacks, before the first call.
+        """
+        words, (names, columns) = f"Prompt “{shorten(self.file.name)}”", named(self.file)
+        known = {*NAMES, LISTED[self.axis], *(("responses", "tie") if self.chooses else ("options", "criterion"))}
+        if unknown := sorted(names - known):
+            expected = ", ".join(sorted(known - {""}))
+            raise LabError(f"{words} names “{shorten(unknown[0])}”, which is not known here; expected {expected}.")
+        if "reference" in variant and "reference" not in names | columns:
+            cure = "Put it in, or leave the factor out."
+            raise LabError(f"{words} does not show {{{{ reference }}}}, which [design.vary] changes. {cure}")
+        protocol, made = PROTOCOLS["options" if self.axis == "bare" else self.axis], []
+        for number, subject in enumerate(subjects):
+            if columns:
+                given = self.context(subject, protocol.ordering(subject, subject.options))["item"]
+                if missing := sorted(columns - given.keys()):
+                    has = ", ".join(shorten(name, 30) for name in given)
+                    raise LabError(
+                        f"{words}: “{shorten(subject.text.item_id)}” has no column {missing[0]}; it has {has}."
+                    )
+            if number not in (0, len(subjects) // 2, len(subjects) - 1):
+                continue
+            line: tuple[Any, ...] = subject.options
+            lines = dict.fromkeys([line, line[::-1], (*line[1:], line[0]), (*line[1::2], *line[::2])])
+            orderings = [self.labelled(subject, protocol.ordering(subject, order)) for order in lines]
+            if self.axis != "criteria":
+                check_readable(self.file, self.labels(orderings[0]), chooses=self.chooses, tie=self.tie)
+            contexts = [self.context(subject, ordering) for ordering in orderings]
+            if self.axis == "bare":
+                render(self.file, contexts[:1])
+            else:
+                made.append(prove(self.file, self.axis, subject.text.item_id, orderings, contexts))
+        return made
+
+    def check_signs(self, subject: Subject, messages: Messages, others: Messages) -> None:
+        """Raises LabError where two orders of one subject differ in more than where their signs stand: of every call."""
+        for number, (mine, other) in enumerate(zip(messages, others, strict=True), 1):
+            if sorted(mine["content"]) != sorted(other["content"]):
+                raise LabError(
+                    f"Prompt “{shorten(self.file.name)}”, message {number}: for item “{shorten(subject.text.item_id)}” more than "
+                    "the order changes. Take out what depends on the position or on this item."
+                )

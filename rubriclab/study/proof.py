@@ -1,0 +1,195 @@
+"""A prompt of the user's own and one subject in several orders in; proof that only the order changes, or what else does, out.
+
+Everything is rendered twice: with the real texts, and with a mark in place of each text that moves. Between orders the marked
+renderings may differ in whose mark stands where alone, and there as the order shown says; and filling the marks in again has
+to give the real ones, so that a template treats the texts as it treats the marks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rubriclab.model.judgment import Ordering, Reorder
+from rubriclab.model.study import PromptFile
+from rubriclab.model.text import LabError, shorten
+from rubriclab.study.prompts import Messages
+from rubriclab.study.template import render
+
+_MARK = re.compile("\ue000(\\w+):(\\d+)\ue001")
+_NAMED_ORDER = re.compile(
+    r"\b(?:(?:in|de)creasing|(?:a|de)scending) order\b|\b(?:worst|best|lowest|highest|low|high) to (?:worst|best|lowest|highest|low|high)\b",
+    re.I,
+)
+LISTED: Mapping[Reorder, str] = {
+    "options": "options", "criteria": "criteria", "pairs": "responses", "lists": "responses", "bare": "",
+}  # fmt: skip
+"""The name of what is reordered on each axis."""
+Key = tuple[str, int]
+"""A part of what moves, and whose it is: (description, 2)."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """``shown``: the labels of the first two orders, ``messages`` those two; ``moved``: (message, first line, last line), from 1,
+    of what changes between them; ``orders``: how many were compared; ``notes``: what to look at."""
+
+    prompt: str
+    item: str
+    shown: tuple[tuple[str, ...], tuple[str, ...]]
+    messages: tuple[Messages, Messages]
+    moved: tuple[tuple[int, int, int], ...]
+    orders: int
+    notes: tuple[str, ...]
+
+    def sentence(self) -> str:
+        where = ", ".join(
+            f"message {m}, lines {a} to {b}" if b > a else f"message {m}, line {a}" for m, a, b in self.moved
+        )
+        return (
+            f"Prompt “{self.prompt}”, “{shorten(self.item)}”: in {self.orders} orders only the order changes ({where}); all else is the "
+            "same, sign for sign."
+        )
+
+
+def prove(
+    prompt: PromptFile, axis: Reorder, item: str, orderings: Sequence[Ordering], contexts: Sequence[Mapping[str, Any]]
+) -> Proof:
+    """The proof for one subject in two or more different orders; ``contexts``: what the template may name in each.
+
+    Raises LabError naming the message, the line and the cure where more than the order changes, or less.
+    """
+    name, who = LISTED[axis], {shown: rank for rank, shown in enumerate(orderings[0].shown)}
+
+    def fault(words: str) -> LabError:
+        return LabError(f"Prompt “{shorten(prompt.name)}” (item “{shorten(item)}”): {words}")
+
+    real = render(prompt, contexts)
+    listing = f"{{% for part in {name} %}}…{{% endfor %}}"
+    if all(messages == real[0] for messages in real):
+        raise fault(f"the order changes nothing. Print the {name} where they belong, as they come: {listing}.")
+    texts: dict[Key, str] = {}
+    marked_contexts = []
+    for ordering, context in zip(orderings, contexts, strict=True):
+        entries = []
+        for shown, entry in zip(ordering.shown, context[name], strict=True):
+            keys = {
+                part: (part, who[shown])
+                for part, value in entry.items()
+                if value != "" and (part != "label" or axis == "options")
+            }
+            texts |= {key: str(entry[part]) for part, key in keys.items()}
+            entries.append(entry | {part: f"\ue000{part}:{key[1]}\ue001" for part, key in keys.items()})
+        marked_contexts.append({**context, name: entries})
+    try:
+        marked = render(prompt, marked_contexts)
+    except LabError as error:
+        raise fault(
+            f"it computes with what moves, so the order may decide more. Print it as it comes. ({error})"
+        ) from None
+    contents = [[message["content"] for message in messages] for messages in marked]
+    plain = [[message["content"] for message in messages] for messages in real]
+    skeletons = [[_MARK.sub(lambda mark: f"\ue000{mark[1]}", text) for text in parts] for parts in contents]
+    for skeleton, parts in zip(skeletons, plain, strict=True):
+        if skeleton != skeletons[0]:
+            raise fault(_difference(plain[0], parts))
+    filled = _fill(contents, plain, texts)
+    if filled is not None:
+        raise fault(filled)
+    spots = _spots(contents, [[who[shown] for shown in ordering.shown] for ordering in orderings])
+    n, main = len(who), "text" if name == "responses" else "name" if name == "criteria" else "label"
+    for part in dict.fromkeys(key[0] for key in spots):
+        slots = [slot for known, slot in spots if known == part and slot is not None]
+        if -1 in slots or any(slots[k : k + n] != list(range(n)) for k in range(0, len(slots), n)):
+            raise fault(
+                f"each {part} has to stand once, in the order shown. Print all {name} in one loop, as they come: {listing}."
+            )
+        if len(slots) > n and part in ("description", "text"):
+            raise fault(f"each {part} stands there {len(slots) // n} times. Print the {name} once.")
+    moving = [
+        slot
+        for part, slot in spots
+        if slot is not None and part in (main, "description", "score"[: 5 * (main == "label")])
+    ]
+    first_round = moving[: next((k for k in range(1, len(moving)) if moving[k] < moving[k - 1]), len(moving))]
+    if not any(part == main and slot is not None for part, slot in spots) or len({*first_round}) < n:
+        raise fault(
+            f"the {main} of each of the {name} does not stand beside it, so a reply could not name it. Print {{{{ part.{main} }}}} in the loop."
+        )
+    notes = [
+        f"it says “{named[0]}”, which the order shown may contradict."
+        for text in prompt.messages
+        if (named := _NAMED_ORDER.search(text.text))
+    ]
+    if len(first_round) < len(moving):
+        notes.append(
+            f"a {main} stands outside of the list too and changes its position with it; use labels, which keep one order, unless that is meant."
+        )
+    second = next(k for k, messages in enumerate(real) if messages != real[0])
+    moved = tuple(
+        (number, *lines)
+        for number, (a, b) in enumerate(zip(plain[0], plain[second], strict=True), 1)
+        if (lines := _lines(a, b))
+    )
+    return Proof(
+        prompt.name,
+        item,
+        (orderings[0].labels, orderings[second].labels),
+        (real[0], real[second]),
+        moved,
+        len(orderings),
+        tuple(notes),
+    )
+
+
+def _spots(contents: Sequence[Sequence[str]], orders: Sequence[Sequence[int]]) -> list[tuple[str, int | None]]:
+    """(part, slot) of every mark: its position in the order shown; None where it never moves, -1 where it moves otherwise."""
+    spots: list[tuple[str, int | None]] = []
+    for marks in zip(*([mark for text in parts for mark in _MARK.finditer(text)] for parts in contents), strict=True):
+        whose = [int(mark[2]) for mark in marks]
+        slots = [slot for slot in range(len(orders[0])) if whose == [order[slot] for order in orders]]
+        spots.append((marks[0][1], slots[0] if slots else None if len({*whose}) == 1 else -1))
+    return spots
+
+
+def _fill(contents: Sequence[Sequence[str]], plain: Sequence[Sequence[str]], texts: Mapping[Key, str]) -> str | None:
+    """None where one text for each mark gives all real renderings (its own, or what the template makes of it in the first)."""
+    made = dict(texts)
+    for marked, real in zip(contents[0], plain[0], strict=True):
+        pieces, position = _MARK.split(marked), 0
+        for k in range(0, len(pieces) - 1, 3):
+            position += len(pieces[k])
+            key, after = (pieces[k + 1], int(pieces[k + 2])), pieces[k + 3]
+            made.setdefault(key, f"\ue000{key[0]}:{key[1]}\ue001")  # a text that itself holds such a mark
+            if not real.startswith(made[key] + after, position):
+                end = real.find(after, position) if after else len(real)
+                made[key] = real[position : max(end, position)]
+            position += len(made[key])
+    for parts, real_parts in zip(contents, plain, strict=True):
+        filled = [_MARK.sub(lambda mark: made[mark[1], int(mark[2])], text) for text in parts]
+        if filled != list(real_parts):
+            return _difference(filled, real_parts)
+    return None
+
+
+def _difference(expected: Sequence[str], given: Sequence[str]) -> str:
+    """The first lines in which two renderings differ by more than their places."""
+    for number, (a, b) in enumerate(zip(expected, given, strict=True), 1):
+        ours, theirs = a.split("\n"), b.split("\n")
+        for line in range(max(len(ours), len(theirs))):
+            mine, other = ("".join(lines[line : line + 1]) for lines in (ours, theirs))
+            if mine != other and (mine not in theirs or other not in ours):
+                return (
+                    f"message {number}, line {line + 1}: more than the order changes, “{shorten(mine)}” to “{shorten(other)}”. Take out what "
+                    "depends on the position or on one of them."
+                )
+    return "more than the order changes. Take out what depends on the position."
+
+
+def _lines(a: str, b: str) -> tuple[int, int] | None:
+    """The first and the last line, from 1, in which two texts differ."""
+    ours, theirs = a.split("\n"), b.split("\n")
+    lines = [k for k, (mine, other) in enumerate(zip(ours, theirs, strict=False), 1) if mine != other]
+    return (lines[0], max(lines[-1], len(ours) if len(ours) != len(theirs) else 0)) if lines else None
