@@ -60,7 +60,10 @@ def lab(
 def plan(
     study: StudyName,
     *,
-    show: Annotated[int, Parameter(help="Print the prompts of the first N orders.")] = 0,
+    show: Annotated[
+        int, Parameter(help="Print the prompts of the first N orders, and what is proved of your own.")
+    ] = 0,
+    reply: Annotated[str | None, Parameter(help="A reply to try: what the judge's own prompt reads of it.")] = None,
     pilot: Annotated[str | None, Parameter(help="A run whose spread, time and tokens are taken.")] = None,
     effect: Annotated[float | None, Parameter(help="A change that the run should find, in points.")] = None,
     store: StorePath = None,
@@ -78,6 +81,7 @@ def plan(
         facts = {"dataset": about_it.dataset, "reorder": about_it.reorder, "variant": dict(about_it.variant)}
         messages = [dict(message) for message in call.messages]
         shown.append({"order": list(call.ordering.labels), **facts, "messages": messages})
+    read = planned.try_reply(reply) if reply is not None else None
     if effect is not None and not 0 < effect < 1e6:
         raise LabError(f"--effect is {effect:g}; expected points (of choices: percentage points) above 0.")
     seen = None
@@ -97,9 +101,15 @@ def plan(
             "conditions": conditions,
             "notes": list(planned.notes),
         }
-        return Outcome(document | ({"shown": shown} if show else {}))
+        document |= {"read": read} if read else {}
+        proofs = [{"prompt": proof.prompt, "item": proof.item, "proof": proof.sentence()} for proof in planned.proofs]
+        return Outcome(document | ({"shown": shown, "proofs": proofs} if show else {}))
     axes = planned.study.design.axes
     lines = [planned.study.name, *about.sentences(), *planned.notes]
+    lines += [f"Read of that reply: {read['status']}, {read['read']}."] if read else []
+    if show:
+        lines += [proof.sentence() for proof in planned.proofs]
+        lines += ["", *planned.proofs[0].side_by_side()] if planned.proofs else []
     for number, prompt in enumerate(shown, 1):
         base = shown[0]["variant"]
         levels = [f"{name} = {level}" for name, level in prompt["variant"].items() if level != base[name]]

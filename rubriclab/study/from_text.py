@@ -134,10 +134,11 @@ class Listed:
         return first, last
 
 
-_BEFORE = r"(?P<pre>[^\w\n]{0,12}(?<!-)(?:[A-Za-z_]{1,12}[^\w\n]{1,4}){0,2})"
+_BEFORE = r"(?P<pre>[^\w\n]{0,12}(?<!-)(?:[A-Za-z_]{1,12}[^\w\n]{1,4}){0,3})"
 _HEADS = {
     "number": re.compile(
-        rf"^{_BEFORE}(?P<label>-?\d{{1,3}})(?![\w%]|[.,–-]\d)(?=[^\w\n]|\n|$| ?(?:points?|stars?)\b)", re.M
+        rf"^{_BEFORE}(?P<label>-?\d{{1,3}})(?![\w%]|\s?[.,–~/-]\s?\d|\s(?:to|or|and)\s)(?=[^\w\n]|\n|$| ?(?:points?|stars?)\b)",
+        re.M,
     ),
     "letter": re.compile(
         r"^(?P<pre>[^\w\n]{0,12}(?:[A-Za-z_]{2,12}[^\w\n]{1,4}){0,2})(?P<label>[A-Z])(?=[^\w\n]{0,3}[:.)\]|=–—\"-])",
@@ -149,17 +150,19 @@ _HEADS = {
     ),
 }
 _INLINE = re.compile(
-    r"(?P<pre>(?<![\w.,/-]))(?P<label>-?\d{1,2})(?=[\"')\]]{0,2}\s?(?:=|:|-(?=\s)|–|means\b)\s?[^\s\d])"
+    r"(?P<pre>(?<![\w.,/-])(?:(?:- )?(?:score|rating|level) )?)(?P<label>-?\d{1,2})(?=[\"')\]]{0,2}\s?(?:=|:|-(?=\s)|–|means\b)\s?[^\s\d])",
+    re.I,
 )
 _KEY = re.compile(r"(?:[^\w\"]*\"\w+\"\s*[:=]\s*)?\W*")
 _TAIL = re.compile(r"(?:</\w+>|[\"'}\]|>,;\s{\[*_`])*\Z")
 _SCORED = re.compile(
-    r"\b(?:scor\w*|rat(?:e|ing)s?|scales?|grad(?:e|ing)\w*|rubrics?|points?|levels?|labels?|verdict)\b", re.I
+    r"\b(?:options?|choices?|choos\w+|select\w*|scor\w*|rat(?:e|ing)s?|scales?|grad(?:e|ing)\w*|rubrics?|points?|levels?|labels?|verdict)\b",
+    re.I,
 )
 _STEPS = re.compile(r"\b(?:steps?|instructions?|tasks?|rules?|guidelines?|formats?|examples?|notes?|process)\b", re.I)
 _ORDERS = re.compile(
     r"\W*(?:first|then|next|read|assess|compare|identify|assign|check|evaluate|write|provide|determine|rate|consider|think"
-    r"|avoid|do|don't|please|output|begin|list|for each|if|after|you|use|return|give|make|be|never|always|the output)\b",
+    r"|avoid|do|don't|please|output|begin|list|for each|after|you|use|return|give|make|be|never|always|the output)\b",
     re.I,
 )
 
@@ -187,7 +190,12 @@ def lists_in(prompt: str, skip: Sequence[Span] = (), lines: tuple[int, int] | No
     for line in range(first - 1, last):
         heads = list(_INLINE.finditer(plain, edges[line], edges[line + 1] - 1))
         numbers = [int(head["label"]) for head in heads]
-        if len(heads) > 1 and {b - a for a, b in pairwise(numbers)} in ({1}, {-1}):
+        steps = {b - a for a, b in pairwise(numbers)}
+        if (
+            len(heads) > 1
+            and len({*numbers}) == len(heads)
+            and (steps in ({1}, {-1}) or all(head["pre"] for head in heads))
+        ):
             listed = _taken_apart(plain, "number", heads, edges[line + 1] - 1, inline=True)
             if listed is not None:
                 made.setdefault(listed.span, listed)
@@ -208,8 +216,10 @@ def _runs(heads: list[re.Match[str]], text: str) -> Iterator[list[re.Match[str]]
             run.append(head)
 
 
-def _shape(head: re.Match[str]) -> str:
-    return re.sub(r"\d+", "#", head["pre"])
+def _shape(head: re.Match[str]) -> tuple[str, str]:
+    """What stands before a label, but for numbers that count, and the sign behind it."""
+    sign = re.sub(r"\w.*", "", head.string[head.end() :][:3].strip(), flags=re.S)
+    return re.sub(r"\d+", "#", head["pre"]), sign[:1]
 
 
 def _taken_apart(
@@ -544,16 +554,20 @@ def _rubric_of(
 
 
 def _candidate_labels(whole: str, slots: Sequence[tuple[int, int, str]]) -> tuple[str, ...]:
-    """What stands for each candidate in a prompt (A, B; 1, 2) and, last, for a tie that it offers; () where letters do not show."""
+    """What stands for each candidate in a prompt (A, B; 1, 2) and, last, for a tie that it offers. Raises LabError."""
     labels = []
     for start, _, code in sorted(slots):
         if code.startswith("responses["):
             signs = re.findall(r"(?<![\w'])([A-Za-z]|\d)(?![\w.])", whole[max(0, start - 80) : start])
             labels += signs[-1:]
-    wanted = [chr(ord(labels[0]) + k) for k in range(len(labels))] if labels else []
     count = sum(code.startswith("responses[") for *_, code in slots)
-    if len(labels) != count or labels != wanted or labels[0] not in "Aa1":
-        return ()
+    following = [chr(ord(labels[0]) + k) for k in range(count)] if labels else []
+    if len(labels) != count or not (
+        labels == following or (len({*labels}) == count and "".join(labels).lower() == labels[0].lower() * count)
+    ):
+        raise LabError(
+            "It cannot be told what stands for each answer in this prompt (A and B, 1 and 2). Write a prompt file, with [answer] labels."
+        )
     after = chr(ord(labels[-1]) + 1)
     fixed = _without(whole, [(start, end) for start, end, _ in slots])
     tie = after if f"[[{after}]]" in fixed else "tie" if re.search(r"\btie\b", fixed, re.I) else ""
@@ -561,18 +575,20 @@ def _candidate_labels(whole: str, slots: Sequence[tuple[int, int, str]]) -> tupl
 
 
 _SCALE = re.compile(
-    r"\b(?:scales?|scor\w+|rat(?:e|ing)s?|numbers?|integers?|points?|grades?)\b[^\n]{0,60}?(?<![\d.])(-?\d{1,3})\s*(?:to|-|–|and|through)\s*(-?\d{1,3})(?![\d%]|\.\d)",
+    r"\b(?:scales?|scor\w+|rat(?:e|ing)s?|numbers?|integers?|points?|grades?)\b[^\n]{0,60}?(?<![\d.])(-?\d{1,3})\s*(?:to|-|–|~|and|through)\s*(-?\d{1,3})(?![\d%]|\.\d)",
     re.I,
 )
-_EITHER = re.compile(r"[\"'“`(]([\w -]{1,20})[\"'”`)]\s*(?:,|or|/|and)+\s*[\"'“`(]([\w -]{1,20})[\"'”`)]", re.I)
+_EITHER = re.compile(
+    r"[\"'“`(]([\w -]{1,20})[\"'”`)](?: for [\w ]{1,30})?[\s,]*(?:or|/|and)[\s,]*[\"'“`(]([\w -]{1,20})[\"'”`)]", re.I
+)
 
 
 def _scale(fixed: str, best: str) -> Rubric:
     """The scale that a prompt without a list names (1 to 10; “yes” or “no”). Raises LabError for none, two, or too long a one."""
     ranges = {tuple(sorted(map(int, match.groups()))) for match in _SCALE.finditer(fixed)}
     words = list(dict.fromkeys(match.groups() for match in _EITHER.finditer(fixed)))
-    if len(ranges) == 1:
-        low, high = ranges.pop()
+    low, high = min((low for low, _ in ranges), default=0), max((high for _, high in ranges), default=0)
+    if (low, high) in ranges:  # others lie within it: a score between 2 and 3
         return Rubric("Of the prompt", (Criterion("Score", tuple(Option(score) for score in range(low, high + 1))),))
     if not ranges and len(words) == 1:
         if not best:
@@ -606,6 +622,8 @@ def asked_answer(fixed: str, labels: Sequence[str] = (), axis: Reorder = "option
     ]
     matches = [(match.start(), match, form) for pattern, form in forms for match in re.finditer(pattern, fixed, re.I)]
     if not matches or axis == "criteria":
-        return rule | {"read": "label"}
+        twins = len({label.casefold() for label in labels}) < len(labels)  # m or M
+        ending = re.search(r"^\W*(\w+)[^:\n]{0,20}:\s*\Z", fixed, re.M)  # a form to fill in, which replies repeat
+        return rule | {"read": "last_label" if twins else "label"} | ({"path": ending[1]} if ending else {})
     _, match, form = max(matches, key=lambda entry: entry[0])
     return rule | form | ({"path": match[1]} if "path" in form else {})

@@ -33,6 +33,8 @@ def read_answer(
     """
     said = plain(answer_part(text))
     if rule.read == "label":
+        if rule.path:
+            text = re.sub(rf"(?i)^\W*{re.escape(rule.path)}[^:\n]{{0,40}}:", "", said)
         if not chooses:
             return parse_label(text, labels)
         letter = parse_verdict(text, labels, tie=tie, brief=True)

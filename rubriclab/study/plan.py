@@ -193,6 +193,19 @@ class Plan:
         rule = own.file.answer if own else None
         return outcomes(call, reply, self.conditions[call.condition], tie=self.study.design.tie, rule=rule)
 
+    def try_reply(self, text: str) -> dict[str, str]:
+        """What would be read of a reply to the first call shown: its status, and the score (or what is preferred)."""
+        call = self.previews()[0]
+        outcomes = self.parse(call, Reply(text))
+        shown = [
+            call.ordering.shown[one.position - 1] if one.score is None and one.position else one.score
+            for one in outcomes
+        ]
+        read = ", ".join(
+            "nothing" if value is None else f"{value:g}" if isinstance(value, float) else str(value) for value in shown
+        )
+        return {"status": min(one.status for one in outcomes).name.lower(), "read": read}
+
     def previews(self, *items: int) -> list[Call]:
         """The first judge's call about each item (by its code) in each order that it is shown in, default ones first.
 

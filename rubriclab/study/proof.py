@@ -8,8 +8,10 @@ to give the real ones, so that a template treats the texts as it treats the mark
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from rubriclab.model.judgment import Ordering, Reorder
@@ -52,6 +54,22 @@ class Proof:
             f"Prompt “{self.prompt}”, “{shorten(self.item)}”: in {self.orders} orders only the order changes ({where}); all else is the "
             "same, sign for sign."
         )
+
+    def side_by_side(self, width: int = 58) -> list[str]:
+        """The two prompts in two columns, as lines for a terminal; ``|`` marks those that differ."""
+        lines = [f"{' · '.join(self.shown[0]):<{width}}   {' · '.join(self.shown[1])}"]
+        for mine, other in zip(*self.messages, strict=True):
+            pairs = zip_longest(mine["content"].split("\n"), other["content"].split("\n"), fillvalue="")
+            for pair in (("", ""), *pairs):
+                left, right = (
+                    [*map(str.rstrip, textwrap.wrap(text, width, replace_whitespace=False))] for text in pair
+                )
+                mark = "|" if pair[0] != pair[1] else " "
+                lines += [
+                    f"{a:<{width}} {mark} {b}".rstrip()
+                    for a, b in zip_longest(left or [""], right or [""], fillvalue="")
+                ]
+        return lines
 
 
 def prove(

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
 import jinja2
 import pytest
 
+from rubriclab.model.data import Comparison, Item
+from rubriclab.model.study import PromptPart
 from rubriclab.model.text import LabError
-from rubriclab.study.from_text import lists_in, locate, template_text
+from rubriclab.study.from_text import Pasted, from_text, lists_in, locate, template_text
+from rubriclab.study.own_answers import read_answer
 
 ALONE = jinja2.Environment(keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
 """Jinja2 by itself: what a template gives back must not rest on the lab's own rendering."""
@@ -73,3 +82,69 @@ def test_the_list_of_scores_comes_first_and_its_entries_change_places_whole(prom
     swapped = template.render(labels=labels[::-1], texts=texts[::-1])
     again = lists_in(swapped)[0]
     assert [swapped[slice(*span)] for span in again.labels + again.texts] == labels[::-1] + texts[::-1]
+
+
+# ---------------------------------------------------------------- twenty public prompts
+
+PUBLIC = tomllib.loads((Path(__file__).parent / "public_prompts" / "prompts.toml").read_text("utf-8"))
+TEXTS = {
+    "instruction": 'My parcel says "delivered" {but} nothing is here.\nWhat now?',
+    "response": "I am sorry to hear that!\n\n1. Ask your neighbours.\n2. Score 5: write to us.",
+    "reference": "Ask the neighbours first; after a day, write to us.",
+    "first": "Ask your neighbours, then write to us.",
+    "second": "{{ I do not know }} & neither does <anybody>.",
+}
+ROW = Item("2", TEXTS["response"], TEXTS["instruction"], TEXTS["reference"], columns={"stars": "4", "channel": "mail"})
+PAIR = Comparison(
+    "p", "", TEXTS["instruction"],
+    answers=(Item("b", TEXTS["second"], candidate="a"), Item("a", TEXTS["first"], candidate="b")),
+)  # fmt: skip
+
+
+def sent(name: str) -> tuple[str, list[str]]:
+    """(a public prompt with the row's texts in it, as it is pasted; its messages)."""
+    entry = PUBLIC[name]
+    parts = [entry[role] for role in ("system", "user") if role in entry]
+    contents = [re.sub("«(\\w+)»", lambda mark: TEXTS[mark[1]], part) for part in parts]
+    messages = [{"role": role, "content": text} for role, text in zip(("system", "user"), contents, strict=False)]
+    return (json.dumps(messages) if len(contents) > 1 else contents[0]), contents
+
+
+def taken(name: str) -> Pasted:
+    entry = PUBLIC[name]
+    part = PromptPart(pasted="p", lines=entry.get("lines"), best=entry.get("best", ""))
+    return from_text(sent(name)[0], PAIR if entry["axis"] == "pairs" else ROW, entry["axis"], None, part)
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if "refused" not in PUBLIC[name]])
+def test_a_public_prompt_becomes_a_template_that_gives_it_back_and_reads_its_replies(name: str) -> None:
+    entry, pasted = PUBLIC[name], taken(name)
+    axis, answer = entry["axis"], pasted.prompt.answer
+    names: dict[str, Any] = {key: TEXTS[key] for key in ("instruction", "response", "reference")} | {
+        "item": ROW.columns
+    }
+    names["responses"] = [{"text": TEXTS["first"]}, {"text": TEXTS["second"]}]
+    labels: tuple[str, ...] = answer.labels or ("A", "B", "C")
+    if axis != "pairs":
+        assert pasted.rubric is not None
+        options = {option.score: option for option in pasted.rubric.criteria[0].options}
+        labels = tuple(option.shown_label for option in options.values())
+        names["options"] = [
+            {"label": options[int(k)].shown_label, "description": options[int(k)].description}
+            for k in pasted.prompt.order
+        ]
+        assert [option["label"] for option in names["options"]] == entry.get("labels", [])
+        assert list(options) == entry.get("scores", sorted(map(int, pasted.prompt.order)))
+    rendered = [ALONE.from_string(message.text).render(names) for message in pasted.prompt.messages]
+    assert rendered == sent(name)[1]
+    for reply, *expected in entry["replies"]:
+        index = read_answer(reply, answer, labels, chooses=axis == "pairs", tie=True)
+        score = None if index is None else (index + 1) % 3 if axis == "pairs" else list(options)[index]
+        assert score == (expected[0] if expected else None), reply
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if "refused" in PUBLIC[name]])
+def test_two_of_the_twenty_are_refused_with_the_reason(name: str) -> None:
+    assert len(PUBLIC) == 20
+    with pytest.raises(LabError, match=PUBLIC[name]["refused"]):
+        taken(name)
