@@ -13,22 +13,22 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rubriclab"
 
 BUDGETS = {
-    "model": 1_100,
+    "model": 1_160,
     "stats": 2_300,
     "core": 2_780,
     "topics": 2_680,
     "sinks": 2_870,
-    "study": 3_000,
+    "study": 3_300,
     "judges": 2_620,
     "runs": 1_810,
     "store": 1_570,
     "data": 2_410,
-    "app": 4_090,
-    "cli": 770,
+    "app": 4_200,
+    "cli": 790,
     "apply": 430,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 30_050, 17_600, 200
+PRODUCT, TESTS, README = 31_700, 18_100, 200
 
 MAY_IMPORT = {
     "model": set(),

@@ -208,7 +208,11 @@ class Draft:
 
     def _read(self, what: str, part: DataPart, make: Callable[[], T]) -> T:
         tables, design = self.study.model_dump_json(include={"rubric", "rubrics"}), self.study.design
-        return self._made(what, f"{part.model_dump_json()} {tables} {design.axes} {design.vary.wording}", make)
+        return self._made(
+            what,
+            f"{part.model_dump_json()} {tables} {design.axes} {design.vary.wording} {self.study.prompt is None}",
+            make,
+        )
 
     def _made(self, what: str, key: str, make: Callable[[], T]) -> T:
         """What is made of the uploads and of what ``key`` says, once for each state of both."""

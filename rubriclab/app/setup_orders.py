@@ -48,7 +48,7 @@ REPEATS: dict[str, tuple[str, dict[str, Any]]] = {
     "seed": ("Seed", {}),
 }  # fmt: skip
 FACTOR_LABELS = {
-    "reference": "Reference answer shown", "scale": "Number of scores", "wording": "Wording of the rubric",
+    "reference": "Reference answer shown", "scale": "Number of scores", "wording": "Wording of the rubric", "prompt": "Your own prompt",
 }  # fmt: skip
 
 
@@ -256,7 +256,7 @@ def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
             "ids": get_args(IdStyle), "reference": [0, *rubric.criteria[0].scores], "scale": range(2, 11),
             "wording": _wordings(held, rubric), "temperature": [0.0, 0.3, 0.6, 1.0], "reasoning_effort": EFFORTS,
         }  # fmt: skip
-        values: dict[str, Any] = {}
+        values: dict[str, Any] = {"prompt": vary.prompt}
         columns = itertools.cycle(st.columns(2))
         for (name, levels), column in zip(known.items(), columns, strict=False):
             if getattr(vary, name) or set(FACTORS.get(name, axes)) & {*axes}:

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from rubriclab.app import setup_prompt
 from rubriclab.app.draft import Draft, draft, written
 from rubriclab.app.forms import ask, editor, forget, segments, upload
 from rubriclab.app.frame import safe
@@ -16,7 +17,9 @@ from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.text import NBSP
 
-KINDS = {"ready": "Ready-made", "own": "Write or paste", "data": "Comes with the data"}
+KINDS = {
+    "ready": "Ready-made", "own": "Write or paste", "prompt": "My own prompt", "data": "Comes with the data",
+}  # fmt: skip
 MOST_CRITERIA = 12
 COLUMNS = {
     "Score": st.column_config.NumberColumn(width="small", step=1, required=True, format="%d"),
@@ -32,7 +35,8 @@ def summary(held: Draft) -> str:
     criteria = f"{len(rubric.criteria)} criteria, " if len(rubric.criteria) > 1 else ""
     own = sum(part.rubric is not None for part in held.study.data)
     others = f"; {count(own, 'data set')} with a rubric of its own" if own else ""
-    return f"{shorten(rubric.name, 50)} · {criteria}{options}{others}"
+    prompt = "; your own prompt" * (held.study.prompt is not None)
+    return f"{shorten(rubric.name, 50)} · {criteria}{options}{others}{prompt}"
 
 
 def body(held: Draft) -> None:
@@ -46,7 +50,7 @@ def body(held: Draft) -> None:
         return
     ready = {_title(rubric): rubric for rubric in sample_rubrics()}
     now = next((title for title, rubric in ready.items() if held.study.rubric == written(rubric)), None)
-    start = "data" if held.study.rubric is None else "ready" if now else "own"
+    start = "prompt" if held.study.prompt else "data" if held.study.rubric is None else "ready" if now else "own"
     kind = segments("Which rubric?", KINDS, key="rubric-kind", start=start)
     if held.before is not None:
         held.beside = ask(
@@ -54,8 +58,8 @@ def body(held: Draft) -> None:
             help="Both wordings are asked of the same answers in the same orders, and the difference is one number. "
             "Criteria and scores have to stay.",
         )  # fmt: skip
-    if kind == "own":
-        _own(held)
+    if kind in ("own", "prompt"):
+        (_own if kind == "own" else setup_prompt.body)(held)
         return
     if kind == "data":
         st.caption("The rubric that the sample or a public data set brings; a preference needs none.")

@@ -87,8 +87,9 @@ def card_of(
     design = plan.study.design.model_dump(
         mode="json", exclude={"vary", "strategies", "repeats", "repeats_on", "reorder"}
     )
+    prompt = {"prompt": {"templates": [part.own.file.model_dump()]}} if part.own else {}
     study = Study.model_validate({
-        "name": table.name[:200], "data": [{"sample": True}], "rubric": rubric,
+        "name": table.name[:200], "data": [{"sample": True}], "rubric": rubric, **prompt,
         "design": design | {"reorder": about.reorder, "strategies": [strategy], "repeats": 1},
         "judges": [settings.model_dump(exclude={"base_urls", "key_env", "ca_file"})],
     })  # fmt: skip

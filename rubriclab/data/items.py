@@ -166,9 +166,10 @@ def _whole_within(cells: Sequence[str], scale: Sequence[float]) -> bool:
 ROLES = (*NAMES, "human")
 
 
-def items_of(table: Table, columns: Columns, name: str = "") -> DataSet:
+def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = False) -> DataSet:
     """The items of a table; ``origin`` tells the file and how many rows had no answer and were left out.
 
+    ``further``: columns without a role are kept too, for a prompt that shows them.
     Rows of one item may differ in rater. Answers to one instruction become a group where no column names groups. Raises
     LabError naming line, column, value and cure.
     """
@@ -179,7 +180,7 @@ def items_of(table: Table, columns: Columns, name: str = "") -> DataSet:
         raise LabError("With a column of raters, ratings stand in one column: choose exactly one human score.")
     if table.size > MAX_ROWS:
         raise refusal(table.name, f" has {table.size:,} rows; {MAX_ROWS:,} are read. Split it.")
-    rows = _Rows(table, known)
+    rows = _Rows(table, known, further)
     for role in LABELS:
         if role in known:
             table.refuse_look_alikes(known[role], dict.fromkeys(rows.cells[role]), rows.cells[role].index)
@@ -196,7 +197,7 @@ def items_of(table: Table, columns: Columns, name: str = "") -> DataSet:
 class _Rows:
     """Rows of a table as items. ``cells``: by role, without blanks around them but for texts."""
 
-    def __init__(self, table: Table, known: Mapping[str, Any]) -> None:
+    def __init__(self, table: Table, known: Mapping[str, Any], further: bool) -> None:
         self.table, self.known = table, known
         self.cells = {
             role: [cell if role in TEXTS else cell.strip() for cell in table.column(column)]
@@ -205,6 +206,8 @@ class _Rows:
         }
         self.people = {column: table.column(column) for column in as_list(known.get("human"))}
         self.references = {name: table.column(name) for name in table.columns if REFERENCE.fullmatch(name)}
+        roles = {column for named in known.values() for column in as_list(named)}
+        self.further = {name: table.column(name) for name in table.columns if further and name not in roles}
         self.same = [role for role in ("response", "instruction", "reference", "prompt", "candidate") if role in known]
 
     def fault(self, row: int, role: str, words: str) -> LabError:
@@ -274,7 +277,8 @@ class _Rows:
         return Item(
             self.item_id(row), self.cells["response"][row], cell(row, "instruction") or "", cell(row, "reference") or "",
             cell(row, "criterion"), cell(row, "block"), cell(row, "prompt"), cell(row, "candidate"), cell(row, "task"), ratings,
-            {name: cells[row] for name, cells in self.references.items() if cells[row].strip()},
+            {name: cells[row] for name, cells in self.further.items()}
+            | {name: cells[row] for name, cells in self.references.items() if cells[row].strip()},
         )  # fmt: skip
 
 

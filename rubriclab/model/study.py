@@ -168,12 +168,13 @@ class MessagePart(Part):
 
 
 class PromptFile(Part):
-    """A prompt of the user's: its file, or the same inline. ``order``: how the prompt that it was taken from lists them."""
+    """A prompt of the user's: its file, or the same inline. ``order``, ``item``: of the pasted prompt that it was made of."""
 
     name: str = Field("prompt", min_length=1, max_length=200)
     messages: tuple[MessagePart, ...] = Field(min_length=1, max_length=20)
     answer: AnswerPart = AnswerPart()
     order: tuple[int | str, ...] = Field((), max_length=100)
+    item: str = ""
 
     @property
     def id(self) -> str:
@@ -185,15 +186,14 @@ class PromptPart(Part):
     """``[prompt]``: files of one's own prompts (several are a factor, the first its baseline), or ``templates`` inline.
 
     ``pasted``: a file with a prompt as it was sent, for ``row`` (from 1) of the data; where that cannot tell: ``lines``
-    (first and last) of the list whose order changes, none with ``lines = []``; ``best``: which of its entries; ``columns``:
-    those whose texts it shows.
+    (first and last) of the list whose order changes; ``best``: which of its entries; ``columns``: those that it shows.
     """
 
     files: tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...] = Field((), max_length=MOST_PROMPTS)
     templates: tuple[PromptFile, ...] = Field((), max_length=MOST_PROMPTS)
     pasted: str = Field("", max_length=1_000)
     row: int | None = Field(None, ge=1)
-    lines: tuple[int, ...] | None = Field(None, max_length=2)
+    lines: tuple[int, ...] | None = Field(None, min_length=1, max_length=2)
     best: Literal["", "first", "last"] = ""
     columns: tuple[str, ...] | None = None
 

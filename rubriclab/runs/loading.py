@@ -176,7 +176,7 @@ def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
     if len(rows) != 1:
         which = f"{len(rows)} rows of the data stand" if rows else "No row of the data stands"
         raise LabError(f"{which} in this prompt. Set row in [prompt] to the one that it was sent for.")
-    return from_text(text, rows[0], axis, rubric, part, name=PurePath(part.pasted).stem[:200] or "pasted")
+    return from_text(text, rows[0], axis, rubric, part)
 
 
 def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> DataSet:
@@ -192,7 +192,8 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
         dataset = replace(dataset, items=tuple(known) or dataset.items)
     else:
         table = files.table(part.file)
-        dataset = items_of(table, guess_columns(table, rubric).columns | part.columns, name=PurePath(part.file).stem)
+        columns, shown = guess_columns(table, rubric).columns | part.columns, study.prompt is not None
+        dataset = items_of(table, columns, name=PurePath(part.file).stem, further=shown)
     if part.name:
         dataset = replace(dataset, name=part.name)
     if part.candidates:

@@ -132,7 +132,8 @@ class OwnPrompt:
                     raise LabError(
                         f"{words}: “{shorten(subject.text.item_id)}” has no column {missing[0]}; it has {has}."
                     )
-            if number not in (0, len(subjects) // 2, len(subjects) - 1):
+            named_item = subject.text.item_id == self.file.item
+            if number not in (0, len(subjects) // 2, len(subjects) - 1) and not named_item:
                 continue
             line: tuple[Any, ...] = subject.options
             lines = dict.fromkeys([line, line[::-1], (*line[1:], line[0]), (*line[1::2], *line[::2])])
@@ -144,7 +145,7 @@ class OwnPrompt:
                 render(self.file, contexts[:1])
             else:
                 made.append(prove(self.file, self.axis, subject.text.item_id, orderings, contexts))
-        return made
+        return sorted(made, key=lambda proof: proof.item != self.file.item)
 
     def check_signs(self, subject: Subject, messages: Messages, others: Messages) -> None:
         """Raises LabError where two orders of one subject differ in more than where their signs stand: of every call."""

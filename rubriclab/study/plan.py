@@ -74,6 +74,12 @@ class PlanPart:
         """What one call asks about."""
         return PROTOCOLS[self.axis]
 
+    @property
+    def first(self) -> Subject:
+        """What is shown of it first: what a pasted prompt was sent for, else the first subject."""
+        named = self.own.file.item if self.own else ""
+        return next((subject for subject in self.subjects if named and subject.text.item_id == named), self.subjects[0])
+
     @cached_property
     def by_shape(self) -> Mapping[Shape, list[int]]:
         """The numbers of the subjects of each shape."""
@@ -214,7 +220,7 @@ class Plan:
         """
         judge = self.study.judges[0]
         ranked: list[tuple[bool, Call]] = []
-        for item in items or dict.fromkeys(self.parts[group[0]].subjects[0].items[0] for group in self._groups):
+        for item in items or dict.fromkeys(self.parts[group[0]].first.items[0] for group in self._groups):
             asking = [(code, subject) for code, part in enumerate(self.parts) for subject in part.of_item.get(item, ())]
             if not asking:
                 raise self._not_asked(item)
