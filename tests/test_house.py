@@ -52,7 +52,7 @@ LIBRARY_ROOMS = {
     "streamlit": {"app"},
     "plotly": {"charts.py"},
     "duckdb": {"store", "data"},
-    "openai": {"judges"},
+    "openai": {"judges", "apply"},
     "xllamacpp": {"judges"},
     "huggingface_hub": {"judges"},
     "cyclopts": {"cli"},

@@ -6,25 +6,36 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import Field, ValidationError
 
 from rubriclab.core.arm import Arm
 from rubriclab.core.estimate import Estimate, mean_over
 from rubriclab.core.intervals import Student
 from rubriclab.core.topic import QUESTIONS, Findings
-from rubriclab.model.study import Study
+from rubriclab.data.tables import json_value
+from rubriclab.judges.client import request_body
+from rubriclab.model.data import DataSet
+from rubriclab.model.study import Part, Study, problems
 from rubriclab.model.text import LabError, digest, shorten
 from rubriclab.stats.debias import Grid, grid_of, row_means
 from rubriclab.stats.resample import Floats
-from rubriclab.study.plan import Plan
-from rubriclab.topics.reliability import Pooled, pooled
+from rubriclab.study.plan import Plan, plan
+from rubriclab.topics.protocols import AVERAGE, BEST, CORRECTED, FORMS
+from rubriclab.topics.reliability import ONE_ORDER, Pooled, pooled
 
 FORMAT = 1
-ONE, AVERAGE = "one order", "average of orders"
-PROTOCOLS = (ONE, AVERAGE)
+PROTOCOLS = (ONE_ORDER, AVERAGE)
+REFUSED = {
+    BEST: "it was chosen on these very answers, so how near it lies on others is not known",
+    CORRECTED: "it changes scores by token probabilities, which no other client is sure to give",
+    FORMS: "the forms were held against each other, not against the mean over all orders",
+}
+"""Protocols of What helps that no card promises, and why."""
 AXES = ("options", "criteria")
 MAX_CARD = 2_000_000
 ASKED_AGAIN = 0.5
@@ -32,7 +43,7 @@ ASKED_AGAIN = 0.5
 
 
 def card_of(
-    findings: Findings, plan: Plan | None, *, protocol: str = "", margin: float | None = None, judge: str = ""
+    findings: Findings, asked: Plan | None, *, protocol: str = "", margin: float | None = None, judge: str = ""
 ) -> dict[str, Any]:
     """The card of one judge of a run, as JSON values.
 
@@ -41,18 +52,20 @@ def card_of(
     matters where left out. Raises LabError for what cannot be promised, with the reason.
     """
     table = findings.judgments.table
-    if plan is None:
+    if asked is None:
         raise LabError(
             f"“{table.name}” was judged elsewhere, so its prompts are not known: a card needs a run of the lab."
         )
     if not findings.judgments.finished:
         raise LabError(f"“{table.name}” is not finished: a card promises what a whole run measured. Resume it first.")
+    if protocol in REFUSED:
+        raise LabError(f"A card cannot promise {protocol}: {REFUSED[protocol]}. Take {' or '.join(PROTOCOLS)}.")
     if protocol and protocol not in PROTOCOLS:
         raise LabError(f"There is no protocol “{shorten(protocol)}” for a card; expected {' or '.join(PROTOCOLS)}.")
     if margin is not None and not 0 < margin < math.inf:
         raise LabError(f"The margin is {margin:g}; expected points above 0.")
-    arms = _arms(findings, plan, judge)
-    about, part = arms[0].condition, plan.parts[plan.part_of[arms[0].code]]
+    arms = _arms(findings, asked, judge)
+    about, part = arms[0].condition, asked.parts[asked.part_of[arms[0].code]]
     words = {
         row.measure: row for row in findings.select(topic="verdict")
         if not row.of and findings.conditions[row.condition].setting == about.setting
@@ -67,7 +80,7 @@ def card_of(
     wanted = margin or findings.reading.smallest.mean * arms[0].step
     harmless = all(name in words and words[name].verdict == "equivalent" for name in QUESTIONS)
     near = [number for number, promise in promises.items() if promise["high"] <= wanted]
-    if protocol == ONE or (not protocol and margin is None and harmless):
+    if protocol == ONE_ORDER or (not protocol and margin is None and harmless):
         number = 1
     elif protocol == AVERAGE and margin is None:
         number = len(columns)
@@ -81,10 +94,10 @@ def card_of(
         )
     named = arms[0].names
     orders = [[named[option] for option in calls.shown[column].tolist()] for column in columns[:number]]
-    settings = next(one for one in plan.study.judges if one.name == about.judge)
+    settings = next(one for one in asked.study.judges if one.name == about.judge)
     rubric = {"name": part.rubric.name[:200], "criteria": part.rubric.criteria_document()}
     strategy = {"kind": "custom", "name": "card", "orders": orders}
-    design = plan.study.design.model_dump(
+    design = asked.study.design.model_dump(
         mode="json", exclude={"vary", "strategies", "repeats", "repeats_on", "reorder"}
     )
     prompt = {"prompt": {"templates": [part.own.file.model_dump()]}} if part.own else {}
@@ -93,6 +106,7 @@ def card_of(
         "design": design | {"reorder": about.reorder, "strategies": [strategy], "repeats": 1},
         "judges": [settings.model_dump(exclude={"base_urls", "key_env", "ca_file"})],
     })  # fmt: skip
+    _same_requests(asked, about.judge, study)
     bias = {
         name: {"verdict": row.verdict, "value": row.value, "low": row.interval[0], "high": row.interval[1]}
         for name, row in words.items() if name in QUESTIONS
@@ -100,13 +114,13 @@ def card_of(
     body = {
         "format": FORMAT, "run": {"id": table.run, "name": table.name, "made_with": dict(table.made_with)},
         "simulated": about.simulated, "study": study.model_dump(mode="json", exclude_defaults=True),
-        "protocol": {"name": ONE if number == 1 else AVERAGE, "orders": orders, "calls": number},
+        "protocol": {"name": ONE_ORDER if number == 1 else AVERAGE, "orders": orders, "calls": number},
         "promise": promises[number] | {"one_order": promises[1]["distance"]}, "bias": _plain(bias),
     }  # fmt: skip
     return body | {"sha256": digest(_canonical(body))}
 
 
-def _arms(findings: Findings, plan: Plan, judge: str) -> list[Arm]:
+def _arms(findings: Findings, asked: Plan, judge: str) -> list[Arm]:
     """The arms of the judge, all orders of one setting; the one with most orders first."""
     names = list(dict.fromkeys(condition.judge for condition in findings.conditions))
     if judge not in names and (judge or len(names) > 1):
@@ -120,7 +134,7 @@ def _arms(findings: Findings, plan: Plan, judge: str) -> list[Arm]:
         )
     if mine[0].condition.reorder not in AXES:
         raise LabError(f"A card scores single answers; this run reordered {mine[0].condition.reorder}.")
-    if next(one for one in plan.study.judges if one.name == mine[0].condition.judge).kind == "python":
+    if next(one for one in asked.study.judges if one.name == mine[0].condition.judge).kind == "python":
         raise LabError(
             "The judge is code of your own: call it where you need it, in the orders that the run recommends."
         )
@@ -181,26 +195,82 @@ def _promise(calls: Pooled, grid: Grid, columns: list[int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read_card(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
-    """A card from its file, or as JSON values. Raises LabError for what is none, of a later format, or changed since."""
+def _same_requests(asked: Plan, judge: str, study: Study) -> None:
+    """Raises LabError where the card would send what the run did not: held against all calls about the first answer."""
+    calls = asked.calls(judge)
+    first = next(calls)
+    number, row = asked.origins[first.items[0]]
+    dataset, rubric = asked.sources[number]
+    about = takewhile(lambda call: asked.origins[call.items[0]] == (number, row), calls)
+    sent = [request_body(study.judges[0], call) for call in (first, *about)]
+    card = plan(study, DataSet(dataset.name, (dataset.items[row],), dataset.id), rubric)
+    if any(request_body(study.judges[0], call) not in sent for call in card.calls()):
+        raise LabError("A card of this run would not ask what the run asked, so nothing can be promised of it.")
+
+
+class Promise(Part):
+    """In points, of the distance of a score from the mean over all orders; see ``_promise``."""
+
+    distance: float = Field(ge=0, allow_inf_nan=False)
+    low: float = Field(ge=0, allow_inf_nan=False)
+    high: float = Field(ge=0, allow_inf_nan=False)
+    margin: float = Field(ge=0, allow_inf_nan=False)
+    one_order: float = Field(ge=0, allow_inf_nan=False)
+    level: float
+    items: int
+    groups: int
+
+
+class CardFile(Part):
+    """What a card's file holds; ``study`` names no file, address or key."""
+
+    format: int
+    run: dict[str, Any]
+    simulated: bool
+    study: Study
+    protocol: dict[str, Any]
+    promise: Promise
+    bias: dict[str, Any]
+    sha256: str
+
+
+def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], Study]:
+    """(the card as JSON values, its study) from its file or its values. Raises LabError for what is no card, of a later
+    format, changed since it was made, or names anything outside itself."""
     if isinstance(source, Mapping):
         card: Any = dict(source)
     else:
         path = Path(source)
         try:
-            if path.stat().st_size > MAX_CARD:
-                raise LabError(f"{path.name} has more than {MAX_CARD:,} bytes; a judge card is smaller.")
-            card = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError, RecursionError) as fault:
+            text = path.read_text("utf-8") if path.is_file() and path.stat().st_size <= MAX_CARD else None
+        except (OSError, ValueError) as fault:  # ValueError: no UTF-8, or NUL in the name
             raise LabError(f"{shorten(path.name)} is no judge card: {shorten(str(fault), 120)}.") from None
+        if text is None:
+            raise LabError(f"{shorten(path.name)} is no judge card: expected a file of at most {MAX_CARD:,} bytes.")
+        card = json_value(text, path.name)
     if not isinstance(card, dict) or not isinstance(card.get("format"), int) or "study" not in card:
         raise LabError("This is no judge card; expected the file that export RUN --out judge.card.json writes.")
     if card["format"] > FORMAT:
         raise LabError(f"The card has format {card['format']}; this version reads {FORMAT}. Update rubriclab.")
-    body = {name: value for name, value in card.items() if name != "sha256"}
-    if card.get("sha256") != digest(_canonical(body)):
+    try:
+        made = digest(_canonical({name: value for name, value in card.items() if name != "sha256"}))
+    except (ValueError, TypeError, RecursionError) as fault:
+        raise LabError(f"The card holds what JSON cannot: {shorten(str(fault), 120)}.") from None
+    if card.get("sha256") != made:
         raise LabError("The card was changed after it was made, so its promise does not hold. Export it again.")
-    return card
+    try:
+        study = CardFile.model_validate(card).study
+    except ValidationError as fault:
+        raise LabError(f"This is no judge card: {problems(fault)}") from None
+    judge, part, strategies = study.judges[0], study.rubric, study.design.strategies
+    outside = judge.base_urls or judge.key_env or judge.ca_file or part is None or part.file or study.rubrics
+    single = len(study.judges) == len(study.data) == len(strategies) == 1 and strategies[0].orders
+    if outside or not single or judge.kind == "python" or not study.data[0].sample or study.design.vary.factors():
+        raise LabError(
+            "The card names a file, an address, a key or code, or several judges; a card of the lab names one "
+            "judge, its rubric and its orders alone. Export it again."
+        )
+    return card, study
 
 
 def _plain(value: Any) -> Any:

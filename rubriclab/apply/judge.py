@@ -8,18 +8,17 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import isawaitable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from rubriclab.apply.card import read_card
-from rubriclab.judges.client import is_meant, limit_field, request_body
-from rubriclab.judges.faults import Fault
+from rubriclab.judges.client import Chat
+from rubriclab.judges.faults import Fault, advised, from_response
 from rubriclab.judges.kinds import Asker, open_judge
-from rubriclab.judges.reply import read_completion
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply, Status
-from rubriclab.model.study import Study
 from rubriclab.model.text import LabError, shorten
 from rubriclab.runs.loading import Folder, rubric_of_part
 from rubriclab.study.plan import Plan, plan
@@ -64,13 +63,13 @@ class Judge:
     """
 
     def __init__(self, card: str | Path | Mapping[str, Any], client: Any = None) -> None:
-        self.card = read_card(card)
-        self.study = Study.model_validate(self.card["study"])
+        self.card, self.study = read_card(card)
         self.promise: Mapping[str, Any] = self.card["promise"]
         self.settings: JudgeSettings = self.study.judges[0]
         if client is None and self.settings.kind not in ("embedded", "simulated"):
             raise LabError(f"The card's judge is {self.settings.model} behind a server: give client=openai.OpenAI(…).")
         self.client = client
+        self._chat = Carried(self.settings, client)
         self._asker: Asker | None = None
 
     def score(self, item: Mapping[str, Any] | str) -> Scored:
@@ -81,7 +80,7 @@ class Judge:
         made = self._plan(item)
         if self.client is None:
             return self._loop.run(self._own(made))
-        return self._scored(made, [(call, self._asked(call)) for call in made.calls()])
+        return self._scored(made, [(call, _now(self._chat.ask(call))) for call in made.calls()])
 
     async def ascore(self, item: Mapping[str, Any] | str) -> Scored:
         """As ``score``; calls of an asynchronous client go out together, others are asked in a thread."""
@@ -92,7 +91,7 @@ class Judge:
 
         async def ask(call: Call) -> Reply:
             async with gate:
-                return self._read(await self._send(call))
+                return await self._chat.ask(call)
 
         replies = await asyncio.gather(*map(ask, calls))
         return self._scored(made, list(zip(calls, replies, strict=True)))
@@ -100,8 +99,6 @@ class Judge:
     def scores(self, items: Iterable[Mapping[str, Any] | str]) -> list[Scored]:
         """``score`` of each."""
         return [self.score(item) for item in items]
-
-    # ------------------------------------------------------------ the call
 
     def _plan(self, item: Mapping[str, Any] | str) -> Plan:
         """The calls about one item, made by the lab's own planner."""
@@ -116,36 +113,6 @@ class Judge:
     @cached_property
     def _rubric(self) -> Rubric:
         return rubric_of_part(self.study, 0, Folder())
-
-    def _request(self, call: Call) -> dict[str, Any]:
-        body = request_body(self.settings, call, limit_field=limit_field(self.settings.model), top_logprobs=0)
-        return {**body, "messages": [dict(message) for message in body["messages"]]}
-
-    def _send(self, call: Call) -> Any:
-        import httpx2
-
-        kept: Any = httpx2.Response
-        return self.client.post("/chat/completions", cast_to=kept, body=self._request(call))
-
-    def _asked(self, call: Call) -> Reply:
-        if hasattr(self.client, "chat"):
-            return self._read(self._send(call))
-        answer = self.client(self._request(call))
-        if isinstance(answer, str):
-            return Reply(text=answer)
-        if not isinstance(answer, Mapping):
-            words = "expected the completion as a dict, or its text"
-            raise LabError(f"The function gave a {type(answer).__name__}; {words}.")
-        return self._completion(json.dumps(answer).encode(), {})
-
-    def _read(self, response: Any) -> Reply:
-        return self._completion(response.content, response.headers)
-
-    def _completion(self, content: bytes, headers: Mapping[str, str]) -> Reply:
-        try:
-            return read_completion(content, headers, is_meant=lambda name: is_meant(self.settings, name))
-        except Fault as fault:
-            return fault.reply(0.0)
 
     # ------------------------------------------------------------ a judge of this machine
 
@@ -174,6 +141,9 @@ class Judge:
             order = tuple(call.ordering.shown)
             calls.append(Answered(order, scores, worst.name.lower(), reply.text, call.messages, reply.error))
         values = {name: sum(part) / len(part) if part else None for name, part in given.items()}
+        failed = [reply for _, reply in asked if reply.error]
+        if len(failed) == len(asked):
+            raise LabError(f"No call was answered. {advised(failed[0].error, failed[0].kind)}")
         known = [value for value in values.values() if value is not None]
         value = sum(known) / len(known) if known and len(known) == len(values) else None
         scale = asked[0][0].scores
@@ -187,6 +157,52 @@ class Judge:
     def __repr__(self) -> str:
         about = self.card["protocol"]
         return f"Judge({shorten(self.settings.model)}, {about['name']}, {about['calls']} calls an item)"
+
+
+class Carried(Chat):
+    """The judge behind ``client``: an openai client, whose retries come first, or a function of the request."""
+
+    def __init__(self, settings: JudgeSettings, client: Any) -> None:
+        key = getattr(client, "api_key", None)
+        super().__init__(settings, (key,) if key and isinstance(key, str) else ())
+        self.client = client
+
+    async def carry(self, call: Call, body: dict[str, Any]) -> tuple[bytes, Mapping[str, str]]:
+        request = {**body, "messages": [dict(message) for message in body["messages"]]}
+        if not hasattr(self.client, "chat"):
+            return _content(self.client(request)), {}
+        import httpx2
+        import openai
+
+        kept: Any = httpx2.Response
+        try:
+            response = self.client.post("/chat/completions", cast_to=kept, body=request)
+            response = await response if isawaitable(response) else response
+        except openai.APIStatusError as error:
+            answer = error.response
+            raise from_response(answer.status_code, answer.headers, answer.content, self._secrets) from error
+        except openai.APIConnectionError as error:
+            raise Fault("connect", f"{error}", self._secrets) from error
+        return response.content, response.headers
+
+
+def _content(answer: Any) -> bytes:
+    """The completion that a function gave: a dict, an object of the openai client, or its text."""
+    if isinstance(answer, str):
+        answer = {"choices": [{"message": {"content": answer}}]}
+    answer = answer.model_dump() if hasattr(answer, "model_dump") else answer
+    if not isinstance(answer, Mapping):
+        raise LabError(f"The function gave a {type(answer).__name__}; expected the completion as a dict, or its text.")
+    return json.dumps(answer).encode()
+
+
+def _now(work: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that waits for nothing, in the caller's own thread."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return cast(T, done.value)
+    raise LabError("The client is asynchronous: await judge.ascore(item) instead.")
 
 
 class _Loop:

@@ -1,7 +1,7 @@
 """A call in, one Reply out, through the openai client: the judge of every kind that speaks the chat protocol.
 
 The client is asked by its raw ``post`` over a transport of ours (see ``transport``), with no retries of its own: the
-runner decides about those. Differences between servers are handled here and nowhere else.
+runner decides about those.
 """
 
 from __future__ import annotations
@@ -39,7 +39,72 @@ DATED = re.compile(r"[-@:]v?(\d{3,}[\d.-]*|\d\d-\d{4})")
 KEPT_FORM: Any = httpx2.Response
 
 
-class ChatClient:
+class Chat:
+    """Calls in, Replies out, whoever carries the requests: what differs between servers is handled here and nowhere else.
+
+    ``secrets``: of the judge, never in a Reply; ``top_logprobs``: alternatives asked for, 0 for none. Raises LabError for
+    settings that can never work; a fault of a call is a Reply.
+    """
+
+    def __init__(
+        self, settings: JudgeSettings, secrets: tuple[str, ...] = (), *, top_logprobs: int = TOP_LOGPROBS
+    ) -> None:
+        refused = RESERVED & set(settings.extra)
+        if refused:
+            raise LabError(
+                f"extra of judge “{settings.name}” has the field “{min(refused)}”, which the lab fills in itself; "
+                "leave it out."
+            )
+        self.settings = settings
+        self._secrets = secrets
+        self._top_logprobs = top_logprobs
+        self._limit_field = limit_field(settings.model)
+
+    async def carry(self, call: Call, body: dict[str, Any]) -> tuple[bytes, Mapping[str, str]]:
+        """(content, headers) of the answer to a request. Raises Fault where there is none."""
+        raise NotImplementedError
+
+    async def ask(self, call: Call) -> Reply:
+        """One call, one Reply, fit to be kept. Only a cancellation comes out as an exception.
+
+        The request is sent again by itself only where no server has worked on it: nobody could be connected to (the
+        next server is tried), or a field was refused by name. ``max_tokens`` then becomes ``max_completion_tokens``,
+        and log-probabilities are asked for with fewer alternatives or not at all, from there on.
+        """
+        started = time.perf_counter()
+        while True:
+            used = self._limit_field, self._top_logprobs
+            try:
+                body = request_body(self.settings, call, limit_field=used[0], top_logprobs=used[1])
+                content, headers = await self.carry(call, body)
+                reply = read_completion(
+                    content, headers, seconds=time.perf_counter() - started, secrets=self._secrets,
+                    is_meant=lambda name: is_meant(self.settings, name),
+                )  # fmt: skip
+            except Fault as fault:
+                if self._adapts(fault, used):
+                    continue
+                reply = fault.reply(time.perf_counter() - started)
+            return mask_reply(reply, self._secrets)
+
+    def _adapts(self, refusal: Fault, used: tuple[str, int]) -> bool:
+        """Whether the server refused a field that can be sent otherwise; it is, from the next request on."""
+        if refusal.kind not in ("bad_setting", "bad_request"):
+            return False
+        if used != (self._limit_field, self._top_logprobs):
+            return True  # another call has learned it in the meantime
+        limit, alternatives = used
+        if "max_tokens" in refusal.message and "max_completion_tokens" in refusal.message and limit == "max_tokens":
+            self._limit_field = "max_completion_tokens"
+            return True
+        own = {"logprobs", "top_logprobs"} & set(self.settings.extra)
+        if "logprob" in refusal.message and alternatives and not own:
+            self._top_logprobs = FEW_LOGPROBS if alternatives > FEW_LOGPROBS else 0
+            return True
+        return False
+
+
+class ChatClient(Chat):
     """A judge behind ``POST {base_url}/chat/completions``; make it inside the event loop that asks it.
 
     ``base_urls`` replaces the judge's own (a server started for the occasion), ``key`` the one that the judge names.
@@ -61,21 +126,12 @@ class ChatClient:
     ) -> None:
         import openai
 
-        self.settings = settings
         own = bool(base_urls)
         self._servers = [Server(f"{base_url(url)}/chat/completions") for url in base_urls or settings.base_urls]
         if not self._servers:
             raise LabError(f"Judge “{settings.name}” has no address: give a base URL, as http://127.0.0.1:8000/v1.")
-        refused = RESERVED & set(settings.extra)
-        if refused:
-            raise LabError(
-                f"extra of judge “{settings.name}” has the field “{min(refused)}”, which the lab fills in itself; "
-                "leave it out."
-            )
         key = key or read_key(settings, secrets)
-        self._secrets = (key,) if key else ()
-        self._top_logprobs = top_logprobs
-        self._limit_field = limit_field(settings.model)
+        super().__init__(settings, (key,) if key else (), top_logprobs=top_logprobs)
         self._broken = openai.OpenAIError
         transport = Transport(
             timeout=settings.timeout, ca_file=settings.ca_file, secrets=self._secrets, inward=own or not served()
@@ -88,30 +144,6 @@ class ChatClient:
             http_client=httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False, timeout=None),
         )
         self._authorization = {"Authorization": f"Bearer {key}"} if key else {"Authorization": ""}
-
-    async def ask(self, call: Call) -> Reply:
-        """One call, one Reply, fit to be kept. Only a cancellation comes out as an exception.
-
-        The request is sent again by itself only where no server has worked on it: nobody could be connected to (the
-        next server is tried), or a field was refused by name. ``max_tokens`` then becomes ``max_completion_tokens``,
-        and log-probabilities are asked for with fewer alternatives or not at all, from there on.
-        """
-        started = time.perf_counter()
-        while True:
-            used = self._limit_field, self._top_logprobs
-            body = msgspec.json.encode(request_body(self.settings, call, limit_field=used[0], top_logprobs=used[1]))
-            try:
-                response = await self._ask_servers(call, body)
-                seconds = time.perf_counter() - started
-                reply = read_completion(
-                    response.content, response.headers, seconds=seconds, secrets=self._secrets,
-                    is_meant=lambda name: is_meant(self.settings, name),
-                )  # fmt: skip
-            except Fault as fault:
-                if self._adapts(fault, used):
-                    continue
-                reply = fault.reply(time.perf_counter() - started)
-            return mask_reply(reply, self._secrets)
 
     @property
     def trouble(self) -> str:
@@ -128,26 +160,9 @@ class ChatClient:
         """Close all connections; safe to call twice."""
         await self._client.close()
 
-    # ------------------------------------------------------------ the request
-
-    def _adapts(self, refusal: Fault, used: tuple[str, int]) -> bool:
-        """Whether the server refused a field that can be sent otherwise; it is, from the next request on."""
-        if refusal.kind not in ("bad_setting", "bad_request"):
-            return False
-        if used != (self._limit_field, self._top_logprobs):
-            return True  # another call has learned it in the meantime
-        limit, alternatives = used
-        if "max_tokens" in refusal.message and "max_completion_tokens" in refusal.message and limit == "max_tokens":
-            self._limit_field = "max_completion_tokens"
-            return True
-        own = {"logprobs", "top_logprobs"} & set(self.settings.extra)
-        if "logprob" in refusal.message and alternatives and not own:
-            self._top_logprobs = FEW_LOGPROBS if alternatives > FEW_LOGPROBS else 0
-            return True
-        return False
-
-    async def _ask_servers(self, call: Call, body: bytes) -> httpx2.Response:
-        """The first answer from the item's own server or, while that is down, the next. Raises Fault."""
+    async def carry(self, call: Call, body: dict[str, Any]) -> tuple[bytes, Mapping[str, str]]:
+        """The first answer from the item's own server or, while that is down, the next."""
+        encoded = msgspec.json.encode(body)
         home = (call.items[0] if call.items else 0) % len(self._servers)
         now = time.monotonic()
         ordered = sorted(self._servers[home:] + self._servers[:home], key=lambda server: server.down_until > now)
@@ -156,7 +171,7 @@ class ChatClient:
             server = ordered.pop(0)
             try:
                 response: httpx2.Response = await self._client.post(
-                    server.url, cast_to=KEPT_FORM, content=body, options={"headers": headers}
+                    server.url, cast_to=KEPT_FORM, content=encoded, options={"headers": headers}
                 )
             except self._broken as error:
                 raise Fault("reset", f"The connection broke: {type(error).__name__}") from error
@@ -167,7 +182,7 @@ class ChatClient:
                     raise
             else:
                 server.down_until = server.pause = 0.0
-                return response
+                return response.content, response.headers
 
 
 @dataclass(slots=True)

@@ -37,12 +37,14 @@ CRITERIA = "name: Two\ncriteria:\n" + "".join(
 class Planted:
     """Answers of a judge that takes the first option in a third of its prompts; ``bodies``: what it was asked.
 
-    ``noise``: the share of calls whose score is drawn anew; ``mute``: a fifth of the prompts have no score.
+    ``noise``: the share of calls whose score is drawn anew; ``mute``: a fifth of the prompts have no score; ``refuses``:
+    field of a request -> (status, message) of the answer to one that has it.
     """
 
     def __init__(self, noise: float = 0.0) -> None:
         self.bodies: list[dict[str, Any]] = []
         self.mute, self.noise, self.rng = False, noise, random.Random(7)
+        self.refuses: dict[str, tuple[int, str]] = {}
 
     def reply(self, body: dict[str, Any]) -> str:
         self.bodies.append(body)
@@ -75,8 +77,10 @@ def serving(judge: Planted) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            content = json.dumps(judge.completion(body)).encode()
-            self.send_response(200)
+            status, words = next((judge.refuses[name] for name in body if name in judge.refuses), (200, ""))
+            answer = {"error": {"message": words}} if words else judge.completion(body)
+            content = json.dumps(answer).encode()
+            self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()

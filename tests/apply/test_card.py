@@ -13,6 +13,8 @@ import openai
 import pytest
 
 import rubriclab as rl
+from rubriclab.apply.card import _canonical
+from rubriclab.model.text import digest
 from tests.apply.kit import CRITERIA, Planted, item, serving, written
 
 ITEMS = 40
@@ -60,9 +62,9 @@ def test_every_score_lies_as_far_as_the_card_says(
     assert np.abs(away).max() <= promise["margin"] + 1e-9
     assert all(one.low - 1e-9 <= own <= one.high + 1e-9 for one, own in zip(scored, truth, strict=True))
     assert {one.unparsed for one in scored} == {0}
-    # Each request was one of the run's own, sign for sign.
-    measured = {json.dumps(body["messages"]) for body in asked.bodies[:before]}
-    assert {json.dumps(body["messages"]) for body in asked.bodies[before:]} <= measured
+    # Each request was one of the run's own, sign for sign, with all its settings.
+    measured = {json.dumps(body) for body in asked.bodies[:before]}
+    assert {json.dumps(body) for body in asked.bodies[before:]} <= measured
 
 
 def test_the_noise_of_calls_is_promised_too(tmp_path: Path) -> None:
@@ -134,7 +136,8 @@ def test_a_judge_of_this_machine_needs_no_client(tmp_path: Path) -> None:
 def test_what_cannot_be_promised_is_refused(served: tuple[Any, Planted, str], tmp_path: Path) -> None:
     run, judge, address = served
     for how, said in (
-        ({"protocol": "best order"}, "expected one order or average"),
+        ({"protocol": "worst order"}, "expected one order or average"),
+        ({"protocol": "best order"}, "chosen on these very answers"),
         ({"protocol": "one order", "margin": 1e-6}, "not within 1e-06"),
         ({"margin": -1.0}, "above 0"),
         ({"judge": "another"}, "name the one"),
@@ -157,20 +160,72 @@ def test_what_cannot_be_promised_is_refused(served: tuple[Any, Planted, str], tm
         rl.Judge(run.card(), judge.completion).score({"instruction": "x"})
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"format": 2}, "Update rubriclab"),
-        ({"promise": {}}, "was changed"),
-        ({"study": None}, "was changed"),
-        (None, "no judge card"),
-    ],
-)
-def test_a_card_that_was_changed_is_no_promise(
-    served: tuple[Any, Planted, str], tmp_path: Path, change: Any, said: str
+def test_a_server_that_refuses_a_field_is_asked_without_it_and_a_refused_key_is_said(
+    served: tuple[Any, Planted, str],
+) -> None:
+    run, asked, address = served
+    card, key = run.card("one order"), "sk-" + "a1" * 20
+    judge = rl.Judge(card, openai.OpenAI(base_url=address, api_key=key))
+    wanted = judge.score(item(3))
+    asked.refuses = {
+        "max_tokens": (400, "Unsupported parameter: max_tokens. Use max_completion_tokens instead."),
+        "logprobs": (400, "You are not allowed to request logprobs"),
+    }
+    try:
+        assert judge.score(item(3)) == wanted
+        asked.refuses = {"messages": (401, f"Incorrect API key provided: {key}")}
+        with pytest.raises(rl.LabError, match="No call was answered. HTTP 401") as refused:
+            judge.score(item(3))
+    finally:
+        asked.refuses = {}
+    assert key not in str(refused.value)
+
+
+HOSTILE: dict[str, tuple[Any, str]] = {
+    "newer": ({"format": 2}, "Update rubriclab"),
+    "changed": ({"promise": {"margin": 9.0}}, "was changed"),
+    "no study": ({"study": None}, "no judge card"),
+    "words for a number": ({"promise": {"margin": "wide"}}, "no judge card: .promise. margin"),
+    "a file": ({"study": {"rubric": {"file": "/etc/passwd", "criteria": [], "name": ""}}}, "names a file"),
+    "data": ({"study": {"data": [{"file": "/etc/passwd", "sample": False}]}}, "names a file"),
+    "an address": ({"study": {"judges": [{"base_urls": ["http://evil.example"]}]}}, "an address"),
+    "a key": ({"study": {"judges": [{"key_env": "OPENAI_API_KEY"}]}}, "an address, a key"),
+    "a secret": ({"study": {"judges": [{"key_env": "AWS_SECRET_ACCESS_KEY"}]}}, "another service's secret"),
+    "code": ({"study": {"judges": [{"kind": "python", "options": {"path": "x.py"}}]}}, "or code"),
+    "a field of ours": ({"study": {"judges": [{"extra": {"messages": []}}]}}, "fills in itself"),
+    "a million orders": ({"study": {"design": {"strategies": [{"orders": [[1, 2, 3, 4, 5]] * 60_000}]}}}, "no judge card"),
+    "no order of the rubric": ({"study": {"design": {"strategies": [{"orders": [[1, 2, 9]]}]}}}, "order"),
+    "deep": ("[" * 100_000, "64 levels"),
+    "twice": ('{"format": 1, "format": 1}', "stands twice"),
+    "no number": ('{"format": NaN}', "NaN"),
+    "large": (" " * 2_000_001, "at most 2,000,000 bytes"),
+    "half": ("[1", "not JSON"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_card_that_was_changed_or_reaches_outside_is_refused(
+    served: tuple[Any, Planted, str], tmp_path: Path, name: str
 ) -> None:
     run, judge, _ = served
+    change, said = HOSTILE[name]
     path = tmp_path / "x.card.json"
-    path.write_text("[1" if change is None else json.dumps(run.card() | change), "utf-8")
+    if isinstance(change, str):
+        path.write_text(change, "utf-8")
+    else:
+        body = merged(run.card("one order"), change)
+        if name != "changed":  # by somebody who knows how the digest is made
+            body["sha256"] = digest(_canonical({key: value for key, value in body.items() if key != "sha256"}))
+        path.write_text(json.dumps(body), "utf-8")
+    asked = len(judge.bodies)
     with pytest.raises(rl.LabError, match=said):
-        rl.Judge(path, judge.completion)
+        rl.Judge(path, judge.completion).score(item(1))
+    assert len(judge.bodies) == asked
+
+
+def merged(value: Any, change: Any) -> Any:
+    if isinstance(value, dict) and isinstance(change, dict):
+        return value | {key: merged(value.get(key), part) for key, part in change.items()}
+    if isinstance(value, list) and isinstance(change, list) and value and change and isinstance(value[0], dict):
+        return [merged(value[0], change[0])]
+    return change
