@@ -20,12 +20,12 @@ BUDGETS = {
     "sinks": 2_870,
     "study": 3_300,
     "judges": 2_620,
-    "runs": 1_810,
+    "runs": 1_900,
     "store": 1_570,
     "data": 2_410,
     "app": 4_200,
     "cli": 790,
-    "apply": 430,
+    "apply": 490,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
 PRODUCT, TESTS, README = 31_700, 18_100, 200

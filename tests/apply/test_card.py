@@ -174,13 +174,17 @@ def test_a_server_that_refuses_a_field_is_asked_without_it_and_a_refused_key_is_
     try:
         assert judge.score(item(3)) == wanted
         asked.refuses = {"messages": (401, f"Incorrect API key provided: {key}")}
-        with pytest.raises(rl.LabError, match="No call was answered. HTTP 401") as refused:
+        with pytest.raises(rl.LabError, match=r"No call was answered\. HTTP 401") as refused:
             judge.score(item(3))
     finally:
         asked.refuses = {}
     assert key not in str(refused.value)
 
 
+BOMB = (
+    "{% set ns = namespace(x=99999) %}{% for i in range(60) %}{% set ns.x = ns.x * ns.x %}{% endfor %}"
+    "{% for option in options %}{{ option.label }}{% endfor %}{{ response }}"
+)
 HOSTILE: dict[str, tuple[Any, str]] = {
     "newer": ({"format": 2}, "Update rubriclab"),
     "changed": ({"promise": {"margin": 9.0}}, "was changed"),
@@ -195,6 +199,9 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "a field of ours": ({"study": {"judges": [{"extra": {"messages": []}}]}}, "fills in itself"),
     "a million orders": ({"study": {"design": {"strategies": [{"orders": [[1, 2, 3, 4, 5]] * 60_000}]}}}, "no judge card"),
     "no order of the rubric": ({"study": {"design": {"strategies": [{"orders": [[1, 2, 9]]}]}}}, "order"),
+    "a template without end": (
+        {"study": {"prompt": {"templates": [{"messages": [{"role": "user", "text": BOMB}]}]}}}, "too long|takes|seconds"
+    ),
     "deep": ("[" * 100_000, "64 levels"),
     "twice": ('{"format": 1, "format": 1}', "stands twice"),
     "no number": ('{"format": NaN}', "NaN"),
