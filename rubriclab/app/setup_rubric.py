@@ -138,7 +138,7 @@ def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:
         shown = [*COLUMNS][: 3 if any(option.label for option in known.options) else 2]
         edited = editor(
             pd.DataFrame(rows, columns=[*COLUMNS])[shown], key=f"{key}-options-{number}", num_rows="dynamic",
-            hide_index=True, column_config=COLUMNS, alt="Scores and what they stand for",
+            hide_index=True, column_config=COLUMNS, alt=f"Scores of {title} and what they stand for",
         )  # fmt: skip
         criteria.append(Criterion((title or "").strip() or blank.name, _options(edited), about or ""))
     with st.container(horizontal=True):

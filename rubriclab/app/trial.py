@@ -204,8 +204,8 @@ def _result(planned: Plan, trial: Trial | None, known: Sequence[Judgment], watch
     with beside, st.container(border=True):
         st.header("Difference", anchor=False)
         changes = [change_of(arm, 0, number) for number in (1, 2)]
-        for change, when in zip(changes, WHENS, strict=True):
-            size = escape(change[0] if change else "…" if watched else "not known")
+        for change, call, when in zip(changes, calls[1:], WHENS, strict=False):
+            size = escape(change[0] if change else "not known" if call.key in made else "…" if watched else "not asked")
             st.html(f'<div class="figures"><div><strong>{size}</strong><span>{when}</span></div></div>')
         if trial is not None and (now := trial.snapshot()).state != "finished":
             st.markdown(f"{now.done} of {count(now.planned, 'call')}. {safe(now.stage, 200)}")
