@@ -3,7 +3,6 @@ over all orders. The card holds no key and no address."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from itertools import takewhile
@@ -117,7 +116,7 @@ def card_of(
         "protocol": {"name": ONE_ORDER if number == 1 else AVERAGE, "orders": orders, "calls": number},
         "promise": promises[number] | {"one_order": promises[1]["distance"]}, "bias": _plain(bias),
     }  # fmt: skip
-    return body | {"sha256": digest(_canonical(body))}
+    return body | {"sha256": digest(body)}
 
 
 def _arms(findings: Findings, asked: Plan, judge: str) -> list[Arm]:
@@ -253,7 +252,7 @@ def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], S
     if card["format"] > FORMAT:
         raise LabError(f"The card has format {card['format']}; this version reads {FORMAT}. Update rubriclab.")
     try:
-        made = digest(_canonical({name: value for name, value in card.items() if name != "sha256"}))
+        made = digest({name: value for name, value in card.items() if name != "sha256"})
     except (ValueError, TypeError, RecursionError) as fault:
         raise LabError(f"The card holds what JSON cannot: {shorten(str(fault), 120)}.") from None
     if card.get("sha256") != made:
@@ -278,7 +277,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _canonical(body: Mapping[str, Any]) -> str:
-    return json.dumps(body, sort_keys=True, ensure_ascii=False, allow_nan=False)

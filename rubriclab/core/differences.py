@@ -118,7 +118,9 @@ def _difference(pair: Pair, question: str, parts: list[tuple[Row, Row, Row]], le
     unmet = reach * (1 - ALPHA ** (1 / max(row.estimate.units, 1))) / 2
     most = max(max(map(abs, estimate.interval())) for estimate in ruled)
     most = max(most, unmet) if math.isfinite(most) else most
-    gates = [gate for findings, arm in zip(pair.findings, pair.arms, strict=True) for gate in _gates(findings, arm)]
+    # Does the order matter to any item of either? A side that was judged in one order has no gate.
+    both = [findings.gate_p(arm.code) for findings, arm in zip(pair.findings, pair.arms, strict=True)]
+    gates = [p for p in both if math.isfinite(p)]
     finished = all(findings.judgments.finished for findings in pair.findings)
     why = pair.why or ("" if finished else "unfinished") or ("" if gates else "no_orders")
     verdict = "" if why else "undecided"
@@ -135,9 +137,3 @@ def _difference(pair: Pair, question: str, parts: list[tuple[Row, Row, Row]], le
         row, topic="difference", smallest=limit, verdict=verdict, ends=bands[furthest] if verdict == "effect" else inside,
         estimate=missing(why) if pair.why else replace(row.estimate, why=why), counts=counts,
     )  # fmt: skip
-
-
-def _gates(findings: Findings, arm: Arm) -> list[float]:
-    """p of the gate of an arm's setting: does the order matter to any item; nothing where it was judged in one order."""
-    rows = [gate for gate in findings.select("gate") if not gate.of and math.isfinite(gate.p)]
-    return [gate.p for gate in rows if findings.conditions[gate.condition].setting == arm.condition.setting]

@@ -7,7 +7,7 @@ each question has its own test, by Holm's rule, and the words of ``core/verdict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -19,7 +19,7 @@ from rubriclab.core.arm import Arm
 from rubriclab.core.estimate import Estimate, mean_over
 from rubriclab.core.gate import ALPHA, DEALS, Gate, standardised, together
 from rubriclab.core.intervals import Reach
-from rubriclab.core.verdict import MIN_UNITS, Word, lean_test, t_test
+from rubriclab.core.verdict import MIN_UNITS, Answer, Word, lean_test, t_test
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, sum_by
@@ -33,33 +33,20 @@ CHUNK = 20_000_000
 
 
 @dataclass(frozen=True)
-class Change:
-    """One question: ``value``, after - before (points; of the order the lean that changed most, a share; of noise a share of
-    scores), with its 95 % ends; ``position`` (from 1) of that lean; ``why``: a key of the reasons where nothing is said."""
-
-    value: float = float("nan")
-    low: float = float("nan")
-    high: float = float("nan")
-    p: float = float("nan")
-    smallest: float = float("nan")
-    verdict: Word = "undecided"
-    position: int = 0
-    why: str = ""
-
-
-@dataclass(frozen=True)
 class Drift:
-    """``units`` and ``items`` that both runs know; ``identical``: every answer is the same in both, order by order."""
+    """``questions``: of each, after - before (points; of the order the lean that changed most, a share, whose ``position``
+    from 1 stands in ``more``; of noise a share of scores). ``units``: that both runs know; ``identical``: every answer is the
+    same in both, order by order."""
 
     gate: Gate
-    questions: dict[str, Change]
+    questions: dict[str, Answer]
     units: int
     identical: bool
 
     @property
     def word(self) -> Word:
         """Changed in any question, unchanged in all, else not known."""
-        words = {change.verdict for change in self.questions.values()}
+        words = {answer.verdict for answer in self.questions.values()}
         if "effect" in words:
             return "effect"
         return "equivalent" if self.identical or words == {"equivalent"} else "undecided"
@@ -77,7 +64,7 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
     first, names = tables[0], [np.asarray(side.names) for side in sides]
     shared, *where = np.intersect1d(names[0], names[1], assume_unique=True, return_indices=True)
     if not len(shared) or not all(table.items for table in tables):
-        nothing = Change(why="nothing_shared")
+        nothing = Answer(why="nothing_shared")
         return Drift(Gate(), dict.fromkeys(QUESTIONS, nothing), 0, identical=False)
     contrasts = [name for name in first.contrasts if name in tables[1].contrasts]
     values = [
@@ -103,7 +90,7 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
             _change([lean[largest], *(e for e in lean if e is not lean[largest]), *lines],
                     [limits["order"]] * len(lean) + [smallest.mean * step] * len(lines)),
             p=float(1 - (1 - np.nanmin(tests)) ** len(tests)) if np.isfinite(tests).any() else float("nan"),
-            position=largest + 1,
+            more={"position": largest + 1},
         ),
         "noise": _change([estimate(moved["noise"][:, 0], 1.0)], [limits["noise"]]),
     }  # fmt: skip
@@ -112,16 +99,16 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
         "order": "no_two_orders" if len(both) < 2 else "",
         "noise": "no_repeats" if not np.isfinite(moved["noise"]).any() else "",
     }
-    asked = {name: change for name, change in made.items() if not why[name] and np.isfinite(change.p)}
-    adjusted = holm(np.array([change.p for change in asked.values()])) if asked else ()
+    asked = {name: answer for name, answer in made.items() if not why[name] and np.isfinite(answer.p)}
+    adjusted = holm(np.array([answer.p for answer in asked.values()])) if asked else ()
     rejected = {name for name, p in zip(asked, adjusted, strict=True) if p <= ALPHA and passed.p <= ALPHA}
     answered = {}
-    for name, change in made.items():
-        within = change.verdict == "equivalent" and not why[name]
+    for name, answer in made.items():
+        within = answer.verdict == "equivalent" and not why[name]
         verdict: Word = "equivalent" if within else "effect" if name in rejected else "undecided"
-        few = "too_few_units" if not np.isfinite(change.low) else ""
-        answered[name] = replace(change, verdict=verdict, why=why[name] or few)
-    kept = {name: change for name, change in answered.items() if change.why != "no_scores"}
+        few = "too_few_units" if not np.isfinite(answer.low) else ""
+        answered[name] = replace(answer, verdict=verdict, why=why[name] or few)
+    kept = {name: answer for name, answer in answered.items() if answer.why != "no_scores"}
     return Drift(passed, kept, len(shared), len(shared) == max(map(len, names)) and _identical(*tables))
 
 
@@ -167,13 +154,13 @@ def _estimate(moved: Floats, reach: float, names: np.ndarray) -> Estimate:
     )
 
 
-def _change(estimates: list[Estimate], limits: list[float]) -> Change:
+def _change(estimates: list[Estimate], limits: list[float]) -> Answer:
     """Of the first; equivalent where every one lies within its limit."""
     low, high = estimates[0].interval()
     ends = [e.interval() for e in estimates]
     inside = all(-limit < below and above < limit for (below, above), limit in zip(ends, limits, strict=True))
     word: Word = "equivalent" if inside else "undecided"
-    return Change(estimates[0].value, low, high, t_test(estimates[0]), limits[0], word)
+    return Answer(estimates[0].value, low, high, t_test(estimates[0]), verdict=word, smallest=limits[0])
 
 
 def _gate(moved: dict[str, Floats]) -> Gate:
@@ -192,10 +179,11 @@ def _gate(moved: dict[str, Floats]) -> Gate:
         ]
         sums = np.concatenate([columns.sum(axis=0)[None], *drawn])
     level, lean, contrast, noise = np.split(np.where(np.abs(sums) < FLAT, 0.0, sums), ends[:-1], axis=1)
-    largest: Callable[[Floats], Floats] = lambda part: np.abs(standardised(part)).max(axis=1, initial=0.0)  # noqa: E731
     directions = {
-        "level": largest(level), "lean": np.square(lean).sum(axis=1), "contrast": largest(contrast), "noise": largest(noise),
-    }  # fmt: skip
+        name: np.abs(standardised(part)).max(axis=1, initial=0.0)
+        for name, part in (("level", level), ("contrast", contrast), ("noise", noise))
+    }
+    directions["lean"] = np.square(lean).sum(axis=1)
     return together(directions, WEIGHTS, exact)
 
 

@@ -129,22 +129,10 @@ def check(findings: Findings, limits: Sequence[Limit]) -> list[Checked]:
             if limit.low <= low and high <= limit.high:
                 word = "passes"
             elif wide[0] > limit.high or wide[1] < limit.low:
-                shut = bool(row.about.question) and _gate_p(findings, row) > ALPHA
+                shut = row.about.question and not findings.gate_p(row.condition, row.of.get("variant")) <= ALPHA
                 word, why = ("unknown", "gate_closed") if shut else ("fails", "")
         out.append(Checked(limit, word, row, why))
     return out
-
-
-def _gate_p(findings: Findings, row: Row) -> float:
-    """p of the gate of the row's setting (or variant); 1 where there is none."""
-    setting = findings.conditions[row.condition].setting
-    gates = findings.select("gate", topic="verdict")
-    of = row.of.get("variant")
-    known = [
-        gate.p for gate in gates
-        if findings.conditions[gate.condition].setting == setting and gate.of.get("variant") == of
-    ]  # fmt: skip
-    return known[0] if known else 1.0
 
 
 def derived(findings: Findings) -> list[tuple[Limit, Row]]:
@@ -158,9 +146,12 @@ def derived(findings: Findings) -> list[tuple[Limit, Row]]:
         size = max(row.smallest, max(row.value, 0.0) + AGAIN * (row.interval[1] - max(row.value, 0.0)))
         if size > made.get(row.measure, (0.0, row))[0]:
             made[row.measure] = size, row
-    rounded = {name: math.ceil(size / (step := 10.0 ** (math.floor(math.log10(size)) - 1)) - 1e-9) * step
-               for name, (size, _) in made.items()}  # fmt: skip
-    return [(Limit(name, -rounded[name], rounded[name]), row) for name, (_, row) in made.items()]
+    limits = []
+    for name, (size, row) in made.items():
+        step = 10.0 ** (math.floor(math.log10(size)) - 1)
+        high = math.ceil(size / step - 1e-9) * step
+        limits.append((Limit(name, -high, high), row))
+    return limits
 
 
 def worst(words: Iterable[Word]) -> Word:

@@ -330,3 +330,11 @@ class Findings:
             and (condition is None or row.condition == condition)
             and all(row.of.get(name) == value for name, value in of.items())
         ]
+
+    def gate_p(self, condition: int, variant: Any = None) -> float:
+        """p of the gate of a condition's setting, or of a ``variant`` held against the default; NaN where there is none."""
+        setting = self.conditions[condition].setting
+        for row in self.select("gate"):
+            if row.of.get("variant") == variant and self.conditions[row.condition].setting == setting:
+                return row.p
+        return float("nan")

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from rubriclab.core.drift import Change, Drift
+from rubriclab.core.drift import Drift
 from rubriclab.core.operations import Checked, Limit, Word, worst
 from rubriclab.core.topic import REASONS, Findings, Row
+from rubriclab.core.verdict import Answer
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import printable
 from rubriclab.sinks.table import json_value
@@ -17,6 +18,7 @@ from rubriclab.sinks.text import condition_name, inside, lowered, measure_of, na
 from rubriclab.sinks.text import ends as interval_text
 
 WORDS = ("gate",)
+NUMBERS = ("value", "low", "high", "p", "smallest", "verdict", "why")
 OVERALL: dict[str, Word] = {"effect": "fails", "equivalent": "passes", "undecided": "unknown"}
 
 
@@ -57,14 +59,14 @@ def drift_lines(condition: Condition, drift: Drift) -> list[str]:
     return lines + [f"  {_change_line(condition, question, change)}" for question, change in drift.questions.items()]
 
 
-def _change_line(condition: Condition, question: str, change: Change) -> str:
+def _change_line(condition: Condition, question: str, change: Answer) -> str:
     points = question == "level" or (question == "order" and condition.joint)
     form, unit = (".2f", " points") if points else (".0f", " percentage points")
     scale = 1.0 if points else 100.0
     key = "order_points_said" if question == "order" and points else f"{question}_said"
     known = interval_text(scale * change.low, scale * change.high, "+" + form) or lowered(REASONS.get(change.why, ""))
     said = say(
-        key, WORDS, size=number(abs(scale * change.value), form) + unit, inside=known, position=str(change.position),
+        key, WORDS, size=number(abs(scale * change.value), form) + unit, inside=known, position=str(change.more.get("position", "")),
         way="higher" if change.value > 0 else "lower", more="more" if change.value > 0 else "less",
     )  # fmt: skip
     if not math.isfinite(change.value):
@@ -75,7 +77,7 @@ def _change_line(condition: Condition, question: str, change: Change) -> str:
 def drift_document(condition: Condition, drift: Drift) -> dict[str, Any]:
     """One setting's drift as JSON values."""
     questions = {
-        question: {name: json_value(value) for name, value in vars(change).items()}
+        question: {name: json_value(getattr(change, name)) for name in NUMBERS} | change.more
         for question, change in drift.questions.items()
     }
     about = {"judge": condition.judge, "dataset": condition.dataset, "reorder": condition.reorder}

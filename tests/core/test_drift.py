@@ -47,7 +47,7 @@ def test_what_changed_is_told_and_nothing_else(question: str) -> None:
     if question == "level":
         assert told.value == pytest.approx(1.0, abs=0.3)
     if question == "order":
-        assert told.position == 1
+        assert told.more["position"] == 1
     assert between(judged(), judged()).word != "effect"
 
 
