@@ -20,15 +20,16 @@ BUDGETS = {
     "sinks": 2_870,
     "study": 3_300,
     "judges": 2_620,
-    "runs": 1_900,
+    "runs": 2_000,
     "store": 1_570,
     "data": 2_410,
+    "logs": 780,
     "app": 4_200,
     "cli": 790,
     "apply": 490,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 31_700, 18_100, 200
+PRODUCT, TESTS, README = 32_600, 18_100, 200
 
 MAY_IMPORT = {
     "model": set(),
@@ -36,15 +37,16 @@ MAY_IMPORT = {
     "core": {"stats", "model"},
     "topics": {"core", "stats", "model"},
     "data": {"model"},
+    "logs": {"data", "model"},
     "study": {"data", "model"},
     "judges": {"data", "model"},
     "store": {"core", "data", "model"},
     "sinks": {"topics", "core", "data", "model"},
-    "runs": {"study", "judges", "store", "topics", "core", "data", "model"},
+    "runs": {"logs", "study", "judges", "store", "topics", "core", "data", "model"},
     "apply": {"runs", "study", "judges", "topics", "core", "stats", "data", "model"},
-    "app": {"sinks", "runs", "study", "judges", "store", "topics", "core", "data", "model", "notebook", "apply"},
-    "cli": {"sinks", "runs", "study", "judges", "store", "topics", "core", "data", "model", "notebook"},
-    "notebook": {"apply", "sinks", "runs", "study", "judges", "store", "topics", "core", "data", "model"},
+    "app": {"sinks", "runs", "logs", "study", "judges", "store", "topics", "core", "data", "model", "notebook", "apply"},
+    "cli": {"sinks", "runs", "logs", "study", "judges", "store", "topics", "core", "data", "model", "notebook"},
+    "notebook": {"apply", "sinks", "logs", "runs", "study", "judges", "store", "topics", "core", "data", "model"},
 }
 """What each room stands on. A room that a later one needs is below it; nothing looks up or in a circle."""
 # Rooms, or the one file.
@@ -60,7 +62,7 @@ LIBRARY_ROOMS = {
     "openpyxl": {"data"},
     "yaml": {"data"},
     "re2": {"study", "judges"},
-    "msgspec": {"judges", "store", "batch.py"},
+    "msgspec": {"judges", "store", "logs", "batch.py"},
 }
 LATE = {"openai", "xllamacpp", "huggingface_hub", "openpyxl"}
 """Libraries that cost a second to import or bring a native library: never at the top of a module."""

@@ -215,9 +215,18 @@ def _texts(rows: Iterable[Iterable[Any]]) -> Iterator[list[str]]:
 
 def table_task(file: str, name: str, result: str) -> dict[str, Any]:
     """Reads ``file`` and writes Arrow to ``result``; returns note, separator and first_line."""
-    path, ending = Path(file), PurePath(name.lower().removesuffix(".gz")).suffix
+    path = Path(file)
     if name.lower().endswith(".gz"):
-        path = _unpacked(path, name, Path(result).with_name("unpacked"))
+        path = unpacked(path, name, Path(result).with_name("unpacked"))
+    table = read_here(path, name)
+    with pa.OSFile(result, "wb") as sink, pa.ipc.new_stream(sink, table.data.schema) as writer:
+        writer.write_table(table.data)
+    return {"note": table.note, "separator": table.separator, "first_line": table.first_line}
+
+
+def read_here(path: Path, name: str) -> Table:
+    """The table in an unpacked file, read in this process: the worker's."""
+    ending = PurePath(name.lower().removesuffix(".gz")).suffix
     if ending == ".parquet":
         table = _parquet(path, name)
     elif ending in (".xlsx", ".xlsm"):
@@ -229,12 +238,10 @@ def table_task(file: str, name: str, result: str) -> dict[str, Any]:
     else:
         known = f"Use one of {', '.join(ENDINGS)}, each also with .gz."
         raise refusal(name, f" ends in “{shorten(ending)}”, which is no known kind of table. {known}")
-    with pa.OSFile(result, "wb") as sink, pa.ipc.new_stream(sink, table.data.schema) as writer:
-        writer.write_table(table.data)
-    return {"note": table.note, "separator": table.separator, "first_line": table.first_line}
+    return table
 
 
-def _unpacked(path: Path, name: str, target: Path) -> Path:
+def unpacked(path: Path, name: str, target: Path) -> Path:
     size = 0
     try:
         with gzip.open(path) as packed, target.open("wb") as out:

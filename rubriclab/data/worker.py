@@ -28,7 +28,7 @@ from rubriclab.model.text import LabError, shorten
 # What the child may be asked for: never a name that a file or a message gives.
 TASKS = {
     "table": ("rubriclab.data.tables", "table_task"), "rubric": ("rubriclab.data.rubrics", "rubric_task"),
-    "render": ("rubriclab.study.sandbox", "render_task"),
+    "render": ("rubriclab.study.sandbox", "render_task"), "log": ("rubriclab.runs.exchanges", "log_task"),
 }  # fmt: skip
 UPLOADS = ("table", "rubric")
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP")

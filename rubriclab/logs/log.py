@@ -1,0 +1,169 @@
+"""A log of judgments that another tool wrote in, its judgments as a table (with prompts and replies) out.
+
+The file is read in a worker of its own, bounded in memory and time, and its records are streamed to an Arrow file that
+the caller maps. Every record becomes a judgment or is counted with its reason.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePath
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as compute
+
+from rubriclab.data.limits import WORKER_MEMORY, refusal
+from rubriclab.data.tables import Table, as_file
+from rubriclab.data.worker import Worker, program
+from rubriclab.logs.benchmarks import BENCHMARKS
+from rubriclab.logs.source import MAX_LOG, Record, Source
+from rubriclab.logs.tools import TOOLS
+from rubriclab.model.text import count, storable
+
+COLUMNS = (
+    "judge", "dataset", "item_id", "ordering", "score", "question_id", "task", "first", "second", "choice", "expected",
+    "gold", "human", "block", "candidate",
+)  # fmt: skip
+"""Columns of ``data/scores.py`` that a reader may fill."""
+SCHEMA = pa.schema([(name, pa.large_string()) for name in (*COLUMNS, "kind", "prompt", "reply")])
+READERS = (*BENCHMARKS, *TOOLS)
+"""Every form that is known; the first that matches reads."""
+READ_SECONDS = 300.0
+BATCH = 2_000
+HEAD = 1 << 16
+Complete = Callable[[Record], Record | str]
+"""Makes a judgment of a record whose order stands in its prompt, or says why it is none."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """The judgments of a log, a row each.
+
+    ``format``: the tool's name; ``kind``: of judgments, scores or pairs; ``data``: Arrow texts, the columns of
+    ``data/scores.py`` that the log fills, then ``prompt`` (JSON messages, empty where none is kept) and ``reply``;
+    ``left``: reason -> records that are no judgment; ``model``: the judge, empty where the log has several or names none.
+    """
+
+    name: str
+    format: str
+    kind: str
+    data: pa.Table
+    left: Counter[str]
+
+    @property
+    def table(self) -> Table:
+        """What ``read_judgments`` reads; its note says what was left out."""
+        return Table(self.name, self.data.drop_columns(["prompt", "reply"]), self.note)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The same as a pandas frame."""
+        return self.table.data.to_pandas()
+
+    @property
+    def note(self) -> str:
+        """“inspect-ai log: 40 judgments. 2 records are none: 2 × the call failed.”"""
+        left = f" {count(self.left.total(), 'record is', 'records are')} none: {_listed(self.left)}."
+        return f"{self.format} log: {count(self.data.num_rows, 'judgment')}." + left * bool(self.left)
+
+    @cached_property
+    def prompts(self) -> list[list[dict[str, str]] | None]:
+        """The messages of each row as they were sent, None where the log keeps none."""
+        return [json.loads(text) if text else None for text in self.data.column("prompt").to_pylist()]
+
+    @property
+    def replies(self) -> list[str]:
+        """The reply of each row, empty where the log keeps none."""
+        return list(self.data.column("reply").to_pylist())
+
+    @property
+    def model(self) -> str:
+        names = compute.unique(self.data.column("judge")).to_pylist() if "judge" in self.data.column_names else []
+        return str(names[0]) if len(names) == 1 else ""
+
+
+def read_log(source: str | Path | bytes, name: str = "", beside: Sequence[Path] = ()) -> Log | None:
+    """The log in a file or in the bytes of one; None where it is in no form that a reader knows.
+
+    ``beside``: other files that may belong to it. Raises LabError for a broken or hostile file, and where no record of a
+    known form is a judgment, saying why.
+    """
+    name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "log.json")
+    worker = Worker(READ_SECONDS, command=program(WORKER_MEMORY, "log"))
+    with tempfile.TemporaryDirectory(prefix="rubriclab-", ignore_cleanup_errors=True) as folder:
+        file = as_file(source, name, Path(folder), MAX_LOG)
+        if not _may_be(file):
+            return None
+        result = Path(folder, "result.arrow")
+        try:
+            about = worker.run("log", file, name, result=str(result), beside=[str(path.absolute()) for path in beside])
+        finally:
+            worker.close()
+        if about["format"] is None:
+            return None
+        with pa.memory_map(str(result)) as arrow:
+            data = pa.ipc.open_file(arrow).read_all()
+    left, kinds = Counter(about["left"]), Counter(about["kinds"])
+    if not kinds:
+        words = _listed(left) or "it has no records"
+        raise refusal(name, f" is a log of {about['format']}, but none of its records is a judgment: {words}.")
+    ((kind, number),) = kinds.most_common(1)
+    if number < kinds.total():
+        left[f"it is a judgment of another kind than {kind}"] = kinds.total() - number
+        data = data.filter(compute.equal(data.column("kind"), kind))
+    unused = [column for column in COLUMNS if not compute.any(compute.not_equal(data.column(column), "")).as_py()]
+    return Log(name, about["format"], kind, data.drop_columns([*unused, "kind"]), left)
+
+
+def _may_be(file: Path) -> bool:
+    """Whether a look at the file's ends lets it be a log: JSON, a zip, something packed, or a table with a prompt."""
+    with file.open("rb") as opened:
+        head = opened.read(HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+        opened.seek(max(file.stat().st_size - HEAD, 0))
+        ends = (head + opened.read(HEAD)).lower()
+    return head.startswith((b"{", b"[", b"PK\x03\x04", b"\x1f\x8b")) or b"prompt" in ends or b"messages" in ends
+
+
+def _listed(left: Counter[str]) -> str:
+    return "; ".join(f"{number:,} × {reason}" for reason, number in left.most_common(6))
+
+
+# ---- in the worker
+
+
+def gather(file: str, name: str, result: str, beside: Iterable[str], complete: Complete) -> dict[str, Any]:
+    """Writes the judgments of a log to ``result``; returns its format (None: not a log), reasons and kinds with counts."""
+    source = Source(Path(file), name, Path(result).with_name("unpacked"), tuple(map(Path, beside)))
+    reader = next((reader for reader in READERS if reader.matches(source)), None)
+    if reader is None:
+        return {"format": None}
+    left: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    rows: list[Mapping[str, str]] = []
+    with pa.OSFile(result, "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+
+        def flush() -> None:
+            cells = [pa.array([row.get(name, "") for row in rows], pa.large_string()) for name in SCHEMA.names]
+            writer.write_batch(pa.record_batch(cells, schema=SCHEMA))
+            rows.clear()
+
+        for record in reader.read(source):
+            made = complete(record) if isinstance(record, Record) and not record.kind else record
+            if isinstance(made, str):
+                left[made] += 1
+                continue
+            kinds[made.kind] += 1
+            prompt = json.dumps(made.prompt, ensure_ascii=False) if made.prompt else ""
+            cells = {**made.cells, "kind": made.kind, "prompt": prompt, "reply": made.reply}
+            rows.append({key: storable(text) for key, text in cells.items()})
+            if len(rows) >= BATCH or sum(map(len, rows[-1].values())) > HEAD:
+                flush()
+        flush()
+    return {"format": reader.name, "left": left, "kinds": kinds}
