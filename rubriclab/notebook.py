@@ -78,11 +78,11 @@ class Run:
                 rows = rows[rows[column] == wanted]
         return rows.reset_index(drop=True)
 
-    def text(self) -> str:
-        """The answer in words, then every number: what ``results`` prints."""
+    def text(self, topic: str = "") -> str:
+        """The answer in words: what ``results`` prints; then the numbers of a ``topic``, or of “all”."""
         from rubriclab.sinks.text import findings_text
 
-        return findings_text(self.findings)
+        return findings_text(self.findings, topic)
 
     def paper_table(self, *measures: str, across: str = "dataset", by_strategy: bool = False) -> PaperTable:
         """Measures as papers print them: lines judges, columns data sets or levels of what ``across`` names.

@@ -33,7 +33,7 @@ def results(
     run: RunName,
     *,
     against: Annotated[str | None, Parameter(help="A run, or a condition's number: rows A - B are added.")] = None,
-    topic: Annotated[str | None, Parameter(help="Only this topic's numbers.")] = None,
+    topic: Annotated[str, Parameter(help="This topic's numbers too, or those of “all”; with --json alone.")] = "",
     unit: Annotated[Unit | None, Parameter(help="What counts as independent.")] = None,
     smallest: Annotated[
         float | None, Parameter(help="The smallest change of the mean that matters, in steps of the scale.")
@@ -48,7 +48,7 @@ def results(
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Is the judge biased by order, by how much, and what to do: the answer, then every number."""
+    """Is the judge biased by order, by how much, and what to do: the answer; --topic all adds every number."""
     from rubriclab.sinks.table import document, row_document
     from rubriclab.sinks.text import findings_text, rows_text
 
@@ -63,7 +63,7 @@ def results(
         code = MEND if chosen.table.state == "failed" else DONE
         if json:
             said: dict[str, Any] = document(chosen.findings, extra=extra)
-            if topic is not None:
+            if topic not in ("", "all"):
                 said["rows"] = [row for row in said["rows"] if row["topic"] == topic]
             for answer, rows in held.answers if held else ():
                 compared = {
@@ -76,7 +76,9 @@ def results(
         lines = ["\n".join(answer.lines()) for answer, _ in held.answers] if held else []
         differences = printable("\n\n".join(["", *lines])) if lines else ""
         differences += "\n\nDifferences (A - B)\n" + rows_text(extra) if extra else ""
-        return Outcome(findings_text(chosen.findings, topic=topic) + differences, code)
+        numbers = count(len(chosen.findings.rows), "number")
+        more = "" if topic else f"\n{numbers} more: --topic all, or --json for programs.\n"
+        return Outcome(findings_text(chosen.findings, topic) + differences + more, code)
 
 
 def _held_against(run: Run, against: str) -> Contrast:

@@ -152,23 +152,28 @@ class Fisher:
     interval of (1 + c) / 2 with each unit as one trial. Held in 0.92 to 0.98 of 500 simulated studies each of 30, 60 and
     100 units (``benchmarks/people.py``: even and skewed scores, single or four to a prompt, ratings missing).
     ``lengthened``: by Hall's ends where units scatter to one side, as those of squared distances do: 0.93 to 0.98, where it
-    was 0.91 of skewed ones (30 units: width 0.58, not 0.48).
+    was 0.91 of skewed ones (30 units: width 0.58, not 0.48). ``members``: the coefficient is that of a mean of so many,
+    which has no lower bound: its ends are those of a single member's, by Spearman and Brown's formula.
     """
 
     fewest: int = 8
     lengthened: bool = False
+    members: int = 1
 
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
         n = e.units
         edge = 1.0 - 1e-12
-        z, without = (np.arctanh(np.clip(x, -edge, edge)) for x in (e.value, e.value - e.influence / (n - 1)))
+        k, values = self.members, (e.value, e.value - e.influence / (n - 1))
+        z, without = (np.arctanh(np.clip(x / (k - (k - 1) * x), -edge, edge)) for x in values)
         influence = (n - 1) * (without.mean() - without)
         error = float(np.sqrt((influence**2).sum() / (n * (n - 1))))
         if error < _SAME:
-            low, high = wilson((1.0 + e.value) / 2.0 * n, n, level=level)
-            return 2.0 * low - 1.0, 2.0 * high - 1.0
-        below, above = t_ends(influence, level, lengthened=self.lengthened)
-        return min(float(np.tanh(z - below * error)), e.value), max(float(np.tanh(z + above * error)), e.value)
+            low, high = (2.0 * end - 1.0 for end in wilson((1.0 + np.tanh(z)) / 2.0 * n, n, level=level))
+        else:
+            below, above = t_ends(influence, level, lengthened=self.lengthened)
+            low, high = float(np.tanh(z - below * error)), float(np.tanh(z + above * error))
+        low, high = (k * end / (1.0 + (k - 1) * end) for end in (low, high))
+        return min(low, e.value), max(high, e.value)
 
 
 @dataclass(frozen=True, eq=False)

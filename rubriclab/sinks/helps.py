@@ -87,7 +87,8 @@ def _calls(findings: Findings, facts: Facts) -> tuple[str, str]:
     headline, more = "average", "not_shown"
     if facts.gate_open and calls > 1:
         never = one is not None and one.why == "not_reached"
-        headline, more = "orders", "never" if never else "again" if math.isfinite(again) else "nothing"
+        headline = "average" if again <= calls else "orders"
+        more = "never" if never else "again" if math.isfinite(again) else "nothing"
     elif enough:
         headline, more = "one_call" if calls == 1 else "one_order", "nothing"
     fields = {"calls": count(calls, "call"), "most": str(MOST_CALLS), "again": f"{again:.0f}"}

@@ -70,6 +70,8 @@ def people_answer(findings: Findings, facts: Facts) -> Answer:
     key = _decided(gap, smallest)
     if gap is not None and key == EFFECT:
         key = "more" if gap.value > 0 else "fewer"
+    elif gap is not None and gap.interval[0] > -smallest:
+        key = "at_least" if key == UNDECIDED else key
     questions = _beyond_chance(findings, facts), _stricter(findings, facts), _replace(findings, facts)
     return replace(answer, headline=say(key, WORDS, judge=judge, smallest=f"{smallest:g}"), questions=questions)
 
@@ -134,7 +136,9 @@ def _beyond_chance(findings: Findings, facts: Facts) -> Question:
     (low, high), smallest = kappa.interval, findings.reading.smallest.r
     word = EFFECT if low > 0 else EQUIVALENT if high < smallest else UNDECIDED
     among = people is not None and math.isfinite(people.value)
-    beside = say("among", WORDS, people=number(people.value)) if among and people is not None else ""
+    gap = _row(findings, facts, "kappa_difference")
+    apart = say("gap", WORDS, value=number(gap.value, "+.2f"), inside=inside(gap)) if gap and inside(gap) else ""
+    beside = say("among", WORDS, people=number(people.value), gap=apart) if among and people is not None else ""
     return _asked("chance", word, "said", kappa=number(kappa.value), beside=beside, **row_numbers(kappa, smallest))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rubriclab.core.topic import REASONS, Caution, Findings, Measure, Row
 from rubriclab.model.judgment import Condition, order_text
-from rubriclab.model.text import printable, shorten
+from rubriclab.model.text import LabError, printable, shorten
 
 MINUS, NBSP = "\u2212", "\u00a0"
 UNKNOWN = "unknown"
@@ -198,10 +198,10 @@ def condition_name(condition: Condition, beside: Iterable[Condition] = ()) -> st
     return " · ".join(shorten(part, MOST_SHOWN) for part in parts)
 
 
-def findings_text(findings: Findings, topic: str | None = None) -> str:
-    """A run's findings for a terminal: the answer for each judge, then the rows by topic; control signs escaped.
+def findings_text(findings: Findings, topic: str = "") -> str:
+    """A run's findings for a terminal: the answer for each judge; control signs escaped.
 
-    ``topic``: only the rows of this one.
+    ``topic``: then the rows of this one too, or of “all”. Raises LabError for one that the run has no rows of.
     """
     from rubriclab.sinks.answer import answers
     from rubriclab.sinks.helps import helps_answers
@@ -210,7 +210,10 @@ def findings_text(findings: Findings, topic: str | None = None) -> str:
     every = (*answers(findings), *people_answers(findings), *helps_answers(findings))
     blocks = ["\n".join(answer.lines()) for answer in every]
     conditions = findings.conditions
-    rows = [row for row in findings.rows if topic in (None, row.topic)]
+    rows = [row for row in findings.rows if topic in ("all", row.topic)]
+    if topic and not rows:
+        known = ", ".join(dict.fromkeys(row.topic for row in findings.rows))
+        raise LabError(f"This run has no topic “{shorten(topic)}”. It has {known}; “all” is every one.")
     kinds = dict.fromkeys((row.topic, row.condition) for row in rows)
     for kind in kinds:
         head = f"{topic_title(kind[0])} · {condition_name(conditions[kind[1]], conditions)}"

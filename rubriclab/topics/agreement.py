@@ -179,7 +179,8 @@ def _intraclass(side: Side) -> dict[str, Estimate]:
     by_unit = stats.intraclass_sums(side.rows, code, len(present))
     statistic = partial(stats.intraclass, k=side.rows.shape[1])
     every = jackknife(statistic, (by_unit,), side.names[present], rule=Fisher(fewest=10))
-    return {name: _explained(estimate, outside) for name, estimate in zip(ICC, every, strict=True)}
+    made = {name: _explained(estimate, outside) for name, estimate in zip(ICC, every, strict=True)}
+    return made | {"icc2_k": replace(made["icc2_k"], rule=Fisher(fewest=10, members=side.rows.shape[1]))}
 
 
 def _limits(side: Side) -> dict[str, Estimate]:

@@ -36,7 +36,7 @@ def test_an_installed_wheel_shows_the_example_and_serves_the_pages(tmp_path: Pat
     folder = subprocess.run(where, **how, capture_output=True, text=True, check=True).stdout.strip()
     assert Path(folder) == site / "rubriclab" / "lab"
     command = [sys.executable, "-m", "rubriclab"]
-    results = [*command, "results", f"{folder}/data/example.zip"]
+    results = [*command, "results", f"{folder}/data/example.zip", "--topic", "all"]
     assert "Position 1" in subprocess.run(results, **how, capture_output=True, text=True, check=True).stdout
 
     port = free_port()

@@ -57,7 +57,7 @@ def test_nothing_is_claimed_outside_the_gate() -> None:
 
 def test_r_is_said_where_people_rated() -> None:
     answer = said(findings(study(np.random.default_rng(0), 60, fixed=10)))
-    assert answer.questions[0].sentence.startswith("No gain of 0.05 or more at equal cost")
+    assert answer.questions[0].sentence.startswith("No gain of 0.05 or more in r with the ratings at equal cost")
 
 
 def test_reasons_and_unfinished_runs() -> None:

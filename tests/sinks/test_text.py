@@ -12,6 +12,7 @@ import pytest
 
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.topic import REASONS, Row
+from rubriclab.model.text import LabError
 from rubriclab.sinks.table import document, frame, frame_of_rows, latex
 from rubriclab.sinks.text import (
     MINUS,
@@ -100,7 +101,7 @@ def test_what_a_label_leaves_out_is_named_beside_it_and_why_there_is_no_number()
 
 
 def test_pairs_have_winners_and_terms_of_a_model_have_names() -> None:
-    said = findings_text(findings(comparisons([[1, 2]] * 12, [[0, 1], [1, 0]])))
+    said = findings_text(findings(comparisons([[1, 2]] * 12, [[0, 1], [1, 0]])), "all")
     assert "No order was asked twice: changes of single winners include the judge's own noise." in said
     assert "Winners changed by the order, beyond noise" in said
     assert "ingle score" not in said
@@ -110,7 +111,7 @@ def test_pairs_have_winners_and_terms_of_a_model_have_names() -> None:
 
 def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:
     hostile = "evil\x1b[31m\u202e\x07judge"
-    text = findings_text(made.findings(made.options_table({hostile: made.always_first}, items=12)))
+    text = findings_text(made.findings(made.options_table({hostile: made.always_first}, items=12)), "all")
     first = text.splitlines()[0]
     assert first.endswith("favours the option listed first")
     assert "\\u001b" in first
@@ -118,9 +119,14 @@ def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:
     assert "  Yes        Does it favour positions?" in text
     topics = [line.split(" · ")[0] for line in text.splitlines() if " · " in line and not line.startswith(" ")]
     assert topics[:3] == ["Verdict", "Position", "Shift"]
-    only = findings_text(made.findings(made.options_table({"j": made.always_first}, items=12)), topic="shift")
-    assert "Shift" in only
+    table = made.findings(made.options_table({"j": made.always_first}, items=12))
+    only, answer = findings_text(table, "shift"), findings_text(table)
+    assert only.startswith(answer.rstrip())
+    assert "Shift ·" in only
     assert "Position ·" not in only
+    assert " · " not in answer
+    with pytest.raises(LabError, match=r"no topic “shfit”\. It has .*shift"):
+        findings_text(table, "shfit")
 
 
 # -------------------------------------------------------------------------------------------------------------- tables
