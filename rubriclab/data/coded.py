@@ -245,7 +245,8 @@ def design_of(subject: np.ndarray, order: np.ndarray, lines: Sequence[tuple[int,
     A design asks every subject in all its orders. Drawn: at least twice as many orders in all as a subject has, each
     asked once.
     """
-    kinds, subjects, cells = np.unique(order), np.unique(subject).size, joint(subject, order)[1].size
+    kinds, subjects = np.unique(order), np.unique(subject).size
+    cells = np.unique(subject * len(lines) + order).size  # joint() takes a millisecond, and there may be 32,767 designs
     shown = [lines[k] for k in kinds]
     name = recognised(shown, tuple(sorted(shown[0]))) if cells == kinds.size * subjects else "custom"
     return name, bool(kinds.size > 1 and kinds.size * subjects >= 2 * cells and calls < 1.5 * cells)

@@ -241,22 +241,23 @@ class VaryPart(Part):
 
     @model_validator(mode="after")
     def _levels(self) -> VaryPart:
-        for name, levels in self.factors().items():
+        factors = self.factors()
+        sizes = [len(levels) for levels in factors.values()]
+        settings = math.prod(sizes) if self.crossed else sum(sizes) - len(sizes) + 1
+        if settings > MOST_VARIANTS:  # first: what follows compares the factors with each other
+            raise ValueError(
+                f"the factors make {settings:,} combinations; at most {MOST_VARIANTS} can be told apart: take "
+                f"fewer levels{', or crossed = false' * self.crossed}"
+            )
+        for name, levels in factors.items():
             seen = [look_alike(level) if isinstance(level, str) else repr(level) for level in levels]
             if len(set(seen)) < len(seen):
                 raise ValueError(f"{name} has a level twice, or two that look alike: {shorten(str(list(levels)), 100)}")
             parts = name.split(".")[1:]
             if parts and parts[0] in RESERVED:
                 raise ValueError(f"{name} is a field that the lab fills in itself; vary another one")
-            if "" in parts or any(other.startswith(f"{name}.") for other in self.factors()):
+            if "" in parts or any(other.startswith(f"{name}.") for other in factors):
                 raise ValueError(f"{name} names no field of its own; expected as extra.min_p or extra.a.b, each once")
-        sizes = [len(levels) for levels in self.factors().values()]
-        settings = math.prod(sizes) if self.crossed else sum(sizes) - len(sizes) + 1
-        if settings > MOST_VARIANTS:
-            raise ValueError(
-                f"the factors make {settings:,} combinations; at most {MOST_VARIANTS} can be told apart: take "
-                f"fewer levels{', or crossed = false' * self.crossed}"
-            )
         return self
 
     @model_serializer(mode="wrap")

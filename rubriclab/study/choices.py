@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
+from math import comb
 
 from rubriclab.model.data import Comparison, DataSet, Item, preference
 from rubriclab.model.text import LabError, count, shorten
@@ -29,19 +30,22 @@ def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
             f"[design] baseline is “{shorten(baseline)}”, which is no candidate of “{shorten(dataset.name)}”; it has "
             f"{', '.join(shorten(name, 30) for name in known[:8])}."
         )
-    made: list[tuple[Comparison, int]] = []
-    skipped = 0
-    for answers in groups.values():
-        before, named = len(made), [baseline] if baseline else []
-        others = sorted(name for name in answers if name != baseline)
-        for chosen in combinations(others, size - len(named)) if not baseline or baseline in answers else ():
-            made.append(_comparison([answers[name] for name in sorted([*named, *chosen])]))
-            if len(made) > MAX_COMPARISONS:  # before they are all made: 20 of 60 candidates are 4e15
-                raise LabError(
-                    f"“{shorten(dataset.name)}” gives more than {MAX_COMPARISONS:,} comparisons. Name a baseline "
-                    "candidate, or take fewer items."
-                )
-        skipped += len(made) == before
+    named = [baseline] if baseline else []
+    compared = {
+        prompt: sorted(name for name in answers if name != baseline)
+        for prompt, answers in groups.items()
+        if (not baseline or baseline in answers) and len(answers) >= size
+    }
+    if sum(comb(len(others), size - len(named)) for others in compared.values()) > MAX_COMPARISONS:
+        raise LabError(
+            f"“{shorten(dataset.name)}” gives more than {MAX_COMPARISONS:,} comparisons. Name a baseline candidate, or "
+            "take fewer items."
+        )
+    made = [
+        _comparison([groups[prompt][name] for name in sorted([*named, *chosen])])
+        for prompt, others in compared.items()
+        for chosen in combinations(others, size - len(named))
+    ]
     if not made:
         raise LabError(
             f"No prompt of “{shorten(dataset.name)}” has answers of {count(size, 'candidate')}"
@@ -49,7 +53,7 @@ def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
             "belong to one prompt, and the column of candidates."
         )
     notes = []
-    if skipped:
+    if skipped := len(groups) - len(compared):
         notes.append(f"{count(skipped, 'prompt')} of {len(groups):,} left out: no {size} candidates to compare.")
     if without:
         notes.append(f"{count(without, 'answer')} left out: no candidate is named.")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
@@ -15,6 +17,10 @@ from rubriclab.model.judgment import JudgmentTable
 
 Lab = Callable[..., AppTest]
 ROOT = Path(__file__).resolve().parents[2]
+COMPONENTS = BidiComponentManager()
+"""Of all visits: each would read the metadata of every installed package anew."""
+PAGES: dict[str, Any] = {}
+"""What the first visit registered: the others go straight to their page, not by way of Home."""
 HOSTILE = "<img src=x onerror=alert(1)> **b** $x^2$ [c](javascript:alert(1)) :red[r] \u202e"
 
 
@@ -28,12 +34,13 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
 
     def visit(page: str = "home", **query: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app._bidi_component_manager = COMPONENTS
         for name, value in query.items():
             app.query_params[name] = value
-        app.run()
-        if page != "home":
-            app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
-        return app
+        if not PAGES:
+            PAGES.update(app.run()._registered_pages)
+        app._registered_pages = PAGES
+        return app.switch_page(f"pages/{page}.py").run()
 
     yield visit
     state.manager().stop_all(seconds=20)

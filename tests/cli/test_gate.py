@@ -15,18 +15,21 @@ from rubriclab.cli.main import run_command
 from tests.cli.test_commands import command, folder_with_study
 
 EXAMPLE = "data/example.zip"
-PLANTED = {0: "moves_mean=0.6", 4: "favours_positions=0.1", 5: "moves_mean=0.5"}
-"""Exit code -> a limit of the recorded example: inside both judges' intervals, outside, and within that of one."""
+CODES = ((0, "moves_mean=0.6"), (4, "favours_positions=0.1"), (5, "moves_mean=0.5"))
+"""Exit code, limit of the recorded example: inside both judges' intervals, outside, and within that of one."""
 
 
-@pytest.mark.parametrize("reader", ["cat", "true", "head -1", "grep -q a"])
-def test_the_exit_code_is_the_same_whoever_reads(reader: str) -> None:
-    for code, limit in PLANTED.items():
-        gate = shlex.join([sys.executable, "-m", "rubriclab", "gate", EXAMPLE, "--limit", limit])
-        piped = subprocess.run(
-            ["bash", "-c", f"{gate} | {reader}; exit ${{PIPESTATUS[0]}}"], capture_output=True, timeout=120
-        )
-        assert (piped.returncode, piped.stderr) == (code, b"")
+@pytest.mark.parametrize(
+    ("code", "limit", "reader"),
+    [(code, limit, "true") for code, limit in CODES]
+    + [(*CODES[k], reader) for k, reader in enumerate(("cat", "head -1", "grep -q a"))],
+)
+def test_the_exit_code_is_the_same_whoever_reads(code: int, limit: str, reader: str) -> None:
+    gate = shlex.join([sys.executable, "-m", "rubriclab", "gate", EXAMPLE, "--limit", limit])
+    piped = subprocess.run(
+        ["bash", "-c", f"{gate} | {reader}; exit ${{PIPESTATUS[0]}}"], capture_output=True, timeout=120
+    )
+    assert (piped.returncode, piped.stderr) == (code, b"")
 
 
 def test_a_study_is_asked_and_held_against_its_limits(
