@@ -226,7 +226,10 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
     with said, faults():
         dataset = held.dataset(number)
         left_out = dataset.origin.rpartition("; ")[2]
-        st.caption(groups_sentence(dataset) + (f" {left_out}." if left_out.endswith("left out") else ""))
+        people = [safe(name, 30) for name in columns["human"]]
+        raters = f" Human scores of {len(people)} people: {', '.join(people)}." if len(people) > 1 else ""
+        left = f" {left_out}." if left_out.endswith("left out") else ""
+        st.caption(groups_sentence(dataset) + raters + left)
         scores = [score for criterion in held.rubric(number).criteria for score in criterion.scores]
         rated = [score for item in dataset.items for score in item.ratings.values()]
         if rated and (min(rated) < min(scores) or max(rated) > max(scores)):

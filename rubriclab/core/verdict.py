@@ -85,10 +85,10 @@ def verdicts(arms: Sequence[Arm], smallest: Smallest, *, progress: Callable[[flo
 
     In ``more``: ``units_needed`` for "equivalent" at least, ``more_units``: about how many would decide (None where
     decided or not known). positions: ``position`` (0-based, of the largest lean), ``lean`` (signed), ``leans``,
-    ``bands`` (simultaneous), ``intervals`` (single, 95 %), ``shares``, ``expected``, ``outside`` (positions whose band
-    leaves out 0; only where the question's test rejects), ``v``, ``v_without_noise``. mean: ``named`` (the
-    contrast that the value is of), ``signed``, ``contrasts``: name -> (value, low, high), ``bands``. single: ``flips``, ``own_noise``,
-    ``noise``: ``all``, ``some`` or ``none`` of the orders were asked twice; ``beyond_noise``: value and its own ends.
+    ``intervals`` (single, 95 %), ``shares``, ``expected``, ``outside`` (positions whose simultaneous band leaves out 0;
+    only where the question's test rejects), ``v``, ``v_without_noise``. mean: ``named`` (the contrast that the value is
+    of), ``signed``, ``contrasts``: name -> (value, low, high). Of both ``own``: the ends of an effect. single: ``flips``,
+    ``own_noise``, ``noise``: ``all``, ``some`` or ``none`` of the orders were asked twice; ``beyond_noise``: value and its own ends.
     """
     return decide(from_arms(arms), smallest, progress=progress)
 
@@ -165,12 +165,8 @@ def _answer(
             verdict = "equivalent"
     if rejected and verdict == "undecided" and size.why != "one_order_an_item":
         verdict = "effect"
-        if "named" in size.more and np.isfinite(
-            high
-        ):  # of one contrast alone: the other's ends say nothing of its size
-            below, above = size.more["bands"][size.more["named"]]
-            _, least, most = size.more["contrasts"][size.more["named"]]
-            low, high = max(below, -above, 0.0), min(max(-least, most), size.most)
+        if "own" in size.more and np.isfinite(high):
+            low, high = size.more["own"]
     needed = units_needed(smallest, size.reach)
     more_units = _more_units(size, smallest, units, needed) if verdict == "undecided" else None
     more = {**size.more, "units_needed": needed, "more_units": more_units}
@@ -236,7 +232,6 @@ def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Answer:
         "position": largest,
         "lean": leans[largest].value,
         "leans": value.tolist(),
-        "bands": bands,
         "intervals": intervals,
         "shares": share.tolist(),
         "expected": (share - value).tolist(),
@@ -244,6 +239,7 @@ def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Answer:
         "v": v,
         "v_without_noise": v_without_noise,
     }
+    more["own"] = _own_ends(bands[largest], intervals[largest], most)
     p, few = lean_test(top, bottom[:, 0]), _few_moved(leans[largest])
     return Answer(abs(leans[largest].value), low, high, p, most, most, few, more=more)
 
@@ -302,12 +298,13 @@ def _mean(table: Cells, span: float) -> Answer:
     p = np.array([t_test(e) for e in estimates.values()])
     smallest_p = float(1 - (1 - p.min()) ** len(p))
     # The larger contrast may be the noisier: where a test decides, the answer is about the contrast that it is of.
-    named = list(estimates)[int(np.argmin(p)) if smallest_p <= ALPHA else _largest(values)]
+    chosen = int(np.argmin(p)) if smallest_p <= ALPHA else _largest(values)
+    named = list(estimates)[chosen]
     more = {
         "named": named,
+        "own": _own_ends(bands[chosen], intervals[chosen], span),
         "signed": estimates[named].value,
         "contrasts": {name: (e.value, *ends) for (name, e), ends in zip(estimates.items(), intervals, strict=True)},
-        "bands": dict(zip(estimates, bands, strict=True)),
     }
     few = _few_moved(estimates[named])
     return Answer(abs(estimates[named].value), low, high, smallest_p, reach, span, few, more=more)
@@ -391,6 +388,15 @@ def _magnitude(estimates: list[Estimate], comparisons: int) -> tuple[Ends, Ends,
     intervals = [e.interval(1 - ALPHA) for e in estimates]
     low = max(max(below, -above) for below, above in bands)
     return bands, intervals, low, max(max(-below, above) for below, above in intervals)
+
+
+def _own_ends(band: tuple[float, float], interval: tuple[float, float], most: float) -> tuple[float, float]:
+    """Of an effect: (low, high) of the one position or contrast that is named; the others' ends say nothing of its size.
+
+    A position whose units nearly all tie, as at few calls, may have an end far away (``Reach``) that is no other's.
+    """
+    (below, above), (least, furthest) = band, interval
+    return max(below, -above, 0.0), min(max(-least, furthest), most)
 
 
 def _largest(values: Sequence[float]) -> int:

@@ -201,8 +201,8 @@ def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None)
         said = "Every answer is shown in one order only, so no order effect can be found: add another strategy."
     else:
         said = (
-            f"With {count(answers, asked)} in {count(groups, 'group')}, this run can find {size}. No can be answered "
-            f"from {needed} groups on."
+            f"With {count(answers, asked)} in {count(groups, 'group')}, this run can find {size}. The answer “No” "
+            f"takes {needed} groups or more."
         )
     for_effect = None
     if effect is not None and find(MOST_GROUPS) is not None:

@@ -144,6 +144,19 @@ def test_the_mean_is_told_by_the_contrast_whose_test_decides() -> None:
     assert found.high == -turn[1], "not the other contrast's end"
 
 
+def test_an_effect_has_the_ends_of_its_own_position() -> None:
+    """12 items lose second places to the first; no item ever moves places 3 to 5, whose bound reaches to 0.265 either way."""
+    own = np.arange(12)[:, None] % 3 + 1
+    second = (B5[TWICE, 1] == own) & (np.arange(20) % 10 != 0) & ((np.arange(20) < 10) | (ITEM[:12, None] % 2 == 0))
+    found = decide(choices(np.where(second, B5[TWICE, 0], own), TWICE, B5), SMALLEST).questions["positions"]
+    below, above = found.more["intervals"][0]
+    assert (found.verdict, found.more["position"], found.value) == ("effect", 0, pytest.approx(0.125))
+    assert found.more["intervals"][3] == pytest.approx((-0.265, 0.265), abs=5e-4)
+    assert 0 < found.low < below
+    assert found.high == pytest.approx(above)
+    assert above < 0.2
+
+
 def test_balanced_orders_beside_ten_more_of_the_default() -> None:
     found = decide(CASES["ten more"], SMALLEST)
     positions, mean, single = (found.questions[name] for name in ("positions", "mean", "single"))

@@ -58,7 +58,7 @@ def test_the_smallest_change_of_a_balanced_study() -> None:
     assert made.smallest == pytest.approx(reach * math.sqrt((4 * 0.64 / 6 + 0.25) / 60))
     assert made.sentence == (
         "With 60 answers in 60 groups, this run can find a change of the mean of 0.3 points or more. "
-        "No can be answered from 31 groups on."
+        "The answer “No” takes 31 groups or more."
     )
 
 
