@@ -17,6 +17,8 @@ FILES = (
     "data/rubrics/*",
     "data/presets/*",
     "data/published/*",
+    "docs/pipelines.md",
+    "docs/papers.bib",
     ".streamlit/config.toml",
 )
 

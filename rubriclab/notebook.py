@@ -192,9 +192,11 @@ class Run:
         return card_of(self.findings, self.plan, protocol=protocol, margin=margin, judge=judge)
 
     def content(self, ending: str, **report: Any) -> bytes:
-        """The run as a file of that ending: .html report, .zip run, .csv judgments, .numbers.csv and .tex every number.
+        """The run as a file of that ending: .html report, .zip run, .csv judgments, .numbers.csv and .tex every number,
+        .card.json judge card.
 
-        ``report``: title, include, texts of the report, as ``report_html`` takes them. Raises LabError for another ending.
+        ``report``: title, include, texts of the report, as ``report_html`` takes them; of a card what ``card`` takes. Raises
+        LabError for another ending.
         """
         from rubriclab.data.outfiles import csv_text
         from rubriclab.sinks.report import report_html
@@ -204,6 +206,8 @@ class Run:
         if ending == ".html":
             known: dict[str, Any] = {"text_of": self._judged_text, "descriptions": self.descriptions()}
             return report_html(self.findings, **known, **report).encode()
+        if ending == ".card.json":
+            return (json.dumps(self.card(**report), indent=1, ensure_ascii=False) + "\n").encode()
         if ending == ".zip":
             return bundle_bytes(self.table, self.store, self.id, csv_text(frame(self.findings)))
         if ending == ".csv":
@@ -244,7 +248,7 @@ class Run:
             with self._in_store() as (store, id):
                 return store.write_parquet(id, path)
         if path.name.endswith(".card.json"):
-            content = (json.dumps(self.card(**card), indent=1, ensure_ascii=False) + "\n").encode()
+            content = self.content(".card.json", **card)
         elif table is None:
             content = self.content(path.suffix, texts=texts, title=title)
         elif path.suffix in (".tex", ".csv"):

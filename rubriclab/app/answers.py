@@ -79,11 +79,16 @@ def emphasised(line: str, strong: str) -> str:
     return f"{safe(before)}**{safe(bold)}**{safe(after)}" if bold else safe(line)
 
 
-def beside(answer: Answer, kind: str, shown: Shown, key: str, on_click: Callable[[], None] | None = None) -> None:
-    """An answer left, its picture with title and note right."""
+def beside(
+    answer: Answer, kind: str, shown: Shown, key: str, on_click: Callable[[], None] | None = None, *,
+    below: Callable[[], None] | None = None,
+) -> None:  # fmt: skip
+    """An answer left, with what ``below`` draws under it, its picture with title and note right."""
     left, right = st.columns([1.12, 1], gap="large")
     with left:
         show_answer(answer, kind)
+        if below is not None:
+            below()
     if shown.picture is not None:
         with right, st.container(key=f"pictures-{kind}"):
             st.header(shown.title, anchor=False)
@@ -111,14 +116,14 @@ def with_people(findings: Findings, facts: Facts) -> None:
     _folds(findings, findings.select(condition=facts.condition), PEOPLE)
 
 
-def what_helps(findings: Findings, facts: Facts) -> None:
-    """The tab What helps: how many calls in which orders, what else helps, and the numbers behind it."""
+def what_helps(findings: Findings, facts: Facts, below: Callable[[], None]) -> None:
+    """The tab What helps: how many calls in which orders, what else helps, ``below`` it the way on, and the numbers."""
     note = f"Dotted: 0.9, enough for single answers. Lines on points: {ci()}."
     shown = Shown("Calls per item, and how dependable their mean is", calls_curve(findings, facts), note)
     if facts.reorder in CHOICES:
         note = f"Lines: {ci()}. As many calls each."
         shown = Shown("How often the better answer is chosen", protocol_forest(findings, facts), note)
-    beside(helps_answer(findings, facts), "helps", shown, f"calls-{facts.condition}")
+    beside(helps_answer(findings, facts), "helps", shown, f"calls-{facts.condition}", below=below)
     own = findings.conditions[facts.condition].setting
     rows = [row for row in findings.rows if findings.conditions[row.condition].setting == own]
     _folds(findings, rows, HELPS)

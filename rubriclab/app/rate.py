@@ -8,7 +8,10 @@ import numpy as np
 import streamlit as st
 
 from rubriclab.app import state
-from rubriclab.app.frame import fold, safe, verbatim
+from rubriclab.app.forms import column_select
+from rubriclab.app.frame import announce, faults, fold, safe, verbatim
+from rubriclab.data.items import guess_columns, holds_numbers, ratings_of
+from rubriclab.data.tables import ENDINGS, as_list, read_table
 from rubriclab.model.data import INTENDED
 from rubriclab.model.text import LabError, count, digest, look_alike, storable, without_invisible
 from rubriclab.sinks.facts import every_facts
@@ -50,6 +53,59 @@ def rate_button(info: RunInfo, key: str) -> None:
             on_click=st.query_params.from_dict,
             args=(query,),
         )
+
+
+@st.dialog("Add human scores", width="large")
+def add_scores(info: RunInfo) -> None:
+    """A table of people's scores of a run's answers in: which columns they are, how many rows name an answer, and kept."""
+    file = st.file_uploader(
+        "One answer per row, its id and a column for each person (or a column of raters): CSV, TSV, Excel, JSON or Parquet",
+        ENDINGS, key="people-file",
+    )  # fmt: skip
+    if file is None:
+        return
+    with faults():
+        table, items = read_table(file.getvalue(), file.name), state.kept(info.id).table.items
+        ids = set(items["item_id"].astype(str))
+        match = max(table.columns, key=lambda name: len(ids.intersection(table.column(name))))
+        guess = guess_columns(table).columns
+        with st.container(horizontal=True):
+            columns: dict[str, Any] = {
+                "item_id": column_select("Id of the answer", table.columns, match, key="people-id")
+            }
+            for role, label in {"rater": "Rater", "criterion": "Criterion"}.items():
+                columns[role] = column_select(label, table.columns, str(guess.get(role, "")), key=f"people-{role}")
+        people = as_list(guess.get("human"))
+        if not columns["rater"]:
+            people = [name for name in table.columns if name != match and holds_numbers(table.column(name))]
+        columns["human"] = st.multiselect("Human scores", table.columns, people, key="people-human")
+        given = ratings_of(table, {role: name for role, name in columns.items() if name})
+        matched: dict[int, dict[str, float]] = {}
+        for item, key in enumerate(zip(items["item_id"].astype(str), items["criterion"].fillna(""), strict=True)):
+            if ratings := given.get(key) or given.get((key[0], "")):
+                matched[item] = ratings
+        named = {str(items["item_id"].iloc[item]) for item in matched}
+        raters = {rater for ratings in matched.values() for rater in ratings}
+        strange = len({name for name, _ in given} - ids)
+        st.markdown(
+            f"Scores of {count(len(raters), 'person', 'people')} for {len(named)} of {count(len(ids), 'answer')}."
+            + f" :orange[{count(strange, 'id')} of the file {'is' if strange == 1 else 'are'} no answer of this run.]" * bool(strange)
+        )  # fmt: skip
+        rated = [score for ratings in matched.values() for score in ratings.values()]
+        scores = {score for asked in state.kept(info.id).table.conditions for score in asked.scores}
+        if rated and scores and (min(rated) < min(scores) or max(rated) > max(scores)):
+            st.caption(
+                f":orange[They run from {min(rated):g} to {max(rated):g}, the judge's from {min(scores):g} to "
+                f"{max(scores):g}: differences in points mean nothing then, correlations do.]"
+            )
+        if st.button("Add these scores", type="primary", disabled=not rated, on_click=_open_people):
+            added = state.store().add_ratings(info.id, matched)
+            announce(f"{count(added, 'score')} added; {len(rated) - added} stood there before.")
+            st.rerun()
+
+
+def _open_people() -> None:
+    st.session_state["tab"] = "With people"
 
 
 def sampled(means: pd.Series, seed: int) -> tuple[list[int], list[int]]:

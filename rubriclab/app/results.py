@@ -24,17 +24,17 @@ from rubriclab.app.answers import (
 )
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import download, ways_in
-from rubriclab.app.frame import faults, fold, safe, verbatim
+from rubriclab.app.frame import faults, fold, go, safe, verbatim
 from rubriclab.app.runs import again_with_changes
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.data.outfiles import csv_text
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart, printed_beside
-from rubriclab.model.text import count, printable, shorten
+from rubriclab.model.text import count, file_name, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
 from rubriclab.sinks.facts import CHOICES, Facts, facts_by_name, settings
 from rubriclab.sinks.helps import has_help
-from rubriclab.sinks.paper_table import axes_of, numbers_of, paper_table
+from rubriclab.sinks.paper_table import PaperTable, axes_of, numbers_of, paper_table
 from rubriclab.sinks.people import has_people
 from rubriclab.sinks.pictures import (
     LEVELLED,
@@ -56,9 +56,7 @@ if TYPE_CHECKING:
     from rubriclab.store.read import RunInfo
 
 FILTERS = ("score", "position", "criterion", "status", "find", "call")
-MISSING = (
-    "No human scores: name their columns in Set up, step 1, or as human, human_1, human_2 … in a table of judgments."
-)
+MISSING = "No human scores, so nothing is said of agreement with people."
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ def page() -> None:
     if facts.calls and has_people(findings, facts.condition):
         tabs["With people"] = lambda: _people(chosen)
     if facts.calls and not facts.variant and has_help(findings, facts):
-        tabs["What helps"] = lambda: what_helps(findings, facts)
+        tabs["What helps"] = lambda: what_helps(findings, facts, partial(_to_card, chosen))
     tabs["Judgments"] = lambda: judgments.tab(state.kept(info.id), findings.judgments.arms[chosen.condition])
     opened = st.tabs(list(tabs), key="tab", on_change="rerun", bind="query-params")
     for tab, draw in zip(opened, tabs.values(), strict=True):
@@ -114,16 +112,18 @@ def nothing(title: str = "Results") -> None:
 
 
 def choose_run(info: RunInfo, page: str) -> None:
-    """The list of runs; the one that is chosen stands in the address, and with it the page is drawn anew."""
+    """The list of runs; the one that is chosen stands in the address, and with it ``page`` is drawn anew."""
     infos = {listed.id: listed for listed in state.listed()}
     key = f"{page}-run"
+    # What widgets have bound in the address can only be left behind by going to the page anew.
+    if wanted := st.session_state.pop(f"{key}-wanted", None):
+        for name in (*FILTERS, "tab", "smallest", "share", "unit", "margin", "protocol"):
+            st.session_state.pop(name, None)
+        go(page, run=wanted)
     st.session_state[key] = info.id
 
     def choose() -> None:
-        st.query_params.clear()
-        st.query_params["run"] = st.session_state[key]
-        for name in (*FILTERS, "tab", "smallest", "share", "unit"):
-            st.session_state.pop(name, None)
+        st.session_state[f"{key}-wanted"] = st.session_state[key]
 
     st.selectbox(
         "Run", list(infos), format_func=lambda id: plain_name(infos[id].name), key=key, on_change=choose, width=330,
@@ -157,8 +157,8 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choose_run(info, "results")
         conditions = state.kept(info.id).table.conditions
-        judge = _choice("Judge", [asked.judge for asked in conditions], "judge")
-        dataset = _choice("Data set", [asked.dataset for asked in conditions if asked.judge == judge], "dataset")
+        judge = choice("Judge", [asked.judge for asked in conditions], "judge")
+        dataset = choice("Data set", [asked.dataset for asked in conditions if asked.judge == judge], "dataset")
         named = settings(conditions, judge, dataset)
         setting = st.container(width="content")
         with st.popover("Options", icon=":material/tune:"):
@@ -166,25 +166,27 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
             strategy = st.container()
             if not state.kept(info.id).table.items["ratings"].map(bool).any():
                 st.info(MISSING, icon=":material/group_add:")
+                if rate.can_be_rated(info) and st.button("Add human scores", key="add-scores"):
+                    rate.add_scores(info)
                 rate.rate_button(info, "rate-none")
         menu = st.container(width="content")
         with st.spinner("Computing …", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
         every = facts_by_name(findings, judge, dataset)
         with setting:
-            facts = every[_choice("Setting", list(every), "setting")]
+            facts = every[choice("Setting", list(every), "setting")]
     own = findings.conditions[facts.condition]
     alike = {other.strategy: code for code, other in enumerate(findings.conditions) if other.setting == own.setting}
     codes = {own.strategy: facts.condition} if facts.variant else alike  # a variant is held against the default alone
     picked = own.strategy
     if len(codes) > 1:
         with strategy:
-            picked = _choice("Ordering strategy", list(dict.fromkeys([picked, *codes])), "strategy")
+            picked = choice("Ordering strategy", list(dict.fromkeys([picked, *codes])), "strategy")
             st.caption("Of the pictures and single judgments; the three questions use all strategies together.")
     return Chosen(info, findings, facts, codes, codes[picked]), menu
 
 
-def _choice(label: str, options: list[str], name: str) -> str:
+def choice(label: str, options: list[str], name: str) -> str:
     """One of a few names, kept in the address; nothing is shown where there is only one."""
     wanted, options = st.query_params.get(name, ""), list(dict.fromkeys(options))
     if len(options) < 2:
@@ -258,9 +260,7 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
     printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]
     if printed:
         st.markdown("**In the terms of the papers**")
-        table = paper_table(chosen.findings, printed)
-        st.dataframe(table.frame(), hide_index=True, width="stretch")
-        st.caption(safe(" ".join(table.legend)))
+        show_table(paper_table(chosen.findings, printed))
     for factor in levelled_factors(chosen.findings):
         _by_level(chosen.findings, factor)
     fold("More numbers: strength, tests, order by order", lambda: _more(chosen, answer), key="more")
@@ -270,6 +270,14 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
 def _people(chosen: Chosen) -> None:
     with_people(chosen.findings, chosen.facts)
     rate.rate_button(chosen.info, "rate-more")
+
+
+def _to_card(chosen: Chosen) -> None:
+    """The way from what helps to the file that brings it into a pipeline; a card scores single answers alone."""
+    if chosen.facts.reorder in ("options", "criteria") and chosen.facts.finished:
+        label = "Export the recommended protocol"
+        if st.button(label, icon=":material/ios_share:", type="primary"):
+            go("export", run=chosen.info.id, judge=chosen.facts.judge, **{"for": "Judge card"})
 
 
 def _pictures(chosen: Chosen) -> Iterator[Shown]:
@@ -352,10 +360,8 @@ def _clicked(key: str) -> None:
 # ---------------------------------------------------------------- the folds
 
 
-def _several(info: RunInfo, findings: Findings) -> None:
-    """Several judges, data sets or levels of a factor: one measure of all, as the papers print it."""
-    if len(findings.conditions) < 2:
-        return
+def choose_table(run_id: str, findings: Findings) -> PaperTable:
+    """One measure of all judges, data sets or levels of a factor, as the papers print it; raises LabError where it cannot."""
     measures = {row.measure: row.about.name for row in findings.rows if row.measure != "gate"}
     axes = axes_of(findings)
     first = "dataset" if len({asked.dataset for asked in findings.conditions}) > 1 else axes[min(2, len(axes) - 1)]
@@ -370,22 +376,27 @@ def _several(info: RunInfo, findings: Findings) -> None:
         read = lambda part: plain_name(part.replace("=", " ").replace(",", ", "))  # noqa: E731
         number = st.selectbox("Number", which, format_func=read, width=180) if which else ""
         by_strategy = len(strategies) > 1 and st.checkbox("A line for each ordering strategy", key="by-strategy")
-    with faults():
-        table = paper_table(
-            findings, f"{measure}:{number}" if number else measure, across=across, by_strategy=by_strategy,
-            papers=printed_beside(state.store_of(info.id).study(info.id)),
-        )  # fmt: skip
-        st.dataframe(table.frame(), hide_index=True, width="stretch")
-        st.caption(safe(" ".join(table.legend)))
-        with st.container(horizontal=True):
-            download("CSV", csv_text(table.numbers()), f"{measure}.csv")
-            download("LaTeX", table.latex(), f"{measure}.tex")
+    return paper_table(
+        findings, f"{measure}:{number}" if number else measure, across=across, by_strategy=by_strategy,
+        papers=printed_beside(state.store_of(run_id).study(run_id)),
+    )  # fmt: skip
+
+
+def show_table(table: PaperTable) -> None:
+    st.dataframe(table.frame(), hide_index=True, width="stretch")
+    st.caption(safe(" ".join(table.legend)))
 
 
 def _more(chosen: Chosen, answer: Answer) -> None:
     """Every row of the judge's setting by topic, and the charts that topics declare beside the pictures above."""
     show_cautions(answer.cautions[MOST_CAUTIONS:])
-    _several(chosen.info, chosen.findings)
+    if len(chosen.findings.conditions) > 1:
+        with faults():
+            table = choose_table(chosen.info.id, chosen.findings)
+            show_table(table)
+            with st.container(horizontal=True):
+                download("CSV", csv_text(table.numbers()), file_name(table.title, ".csv"))
+                download("LaTeX", table.latex(), file_name(table.title, ".tex"))
     rows = [row for row in chosen.findings.rows if row.condition in chosen.codes.values()]
     for topic in dict.fromkeys(row.topic for row in rows):
         st.markdown(f"**{topic_title(topic)}**")

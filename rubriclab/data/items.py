@@ -69,7 +69,7 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
     names = {_plain(column): column for column in reversed(table.columns)}
     cells = {column: [cell.strip() for cell in table.column(column, LOOKED_AT)] for column in table.columns}
     length = {name: float(np.mean([len(cell) for cell in part if cell] or [0])) for name, part in cells.items()}
-    numeric = {name for name, part in cells.items() if _numeric(part)}
+    numeric = {name for name, part in cells.items() if holds_numbers(part)}
     free = [name for name in table.columns if not REFERENCE.fullmatch(name)]
     columns: dict[str, str | list[str]] = {}
     reasons: dict[str, str] = {}
@@ -141,7 +141,7 @@ def _stem(column: str) -> str:
     return re.sub(r"(\d+|_[^_]+)$", "", _plain(column))
 
 
-def _numeric(cells: Sequence[str]) -> bool:
+def holds_numbers(cells: Sequence[str]) -> bool:
     given = [cell for cell in cells if cell]
     return bool(given) and sum(number(cell) is not None for cell in given) >= 0.9 * len(given)
 
@@ -192,6 +192,26 @@ def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = 
     note = f"{count(left_out, 'row')} without an answer left out" if left_out else ""
     origin = "; ".join(filter(None, [table.name, table.note.rstrip("."), note]))
     return DataSet(name or table.name, tuple(items), origin)
+
+
+def ratings_of(table: Table, columns: Columns) -> dict[tuple[str, str], dict[str, float]]:
+    """(item_id, criterion or "") -> rater -> score, of a table that holds people's scores and no texts.
+
+    ``columns``: item_id, human (several), and rater and criterion where there are. Raises LabError naming line and column.
+    """
+    known = chosen_columns(table, columns, ("item_id", "human", "rater", "criterion"))
+    if "item_id" not in known or not as_list(known.get("human")):
+        raise refusal(table.name, ": which columns have the ids of the answers and people's scores? Choose them.")
+    if "rater" in known and len(as_list(known["human"])) != 1:
+        raise LabError("With a column of raters, ratings stand in one column: choose exactly one human score.")
+    rows, given = _Rows(table, known, False), dict[tuple[str, str], dict[str, float]]()
+    for row in range(table.size):
+        ratings = given.setdefault((rows.item_id(row), rows.cell(row, "criterion") or ""), {})
+        for rater, score in rows.ratings(row):
+            if ratings.setdefault(rater, score) != score:
+                words = f"a second rating of “{shorten(rater)}” for “{shorten(rows.item_id(row))}”, and another one"
+                raise rows.fault(row, "item_id", f"{words}. Keep the one that counts.")
+    return given
 
 
 class _Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -92,6 +93,13 @@ class PaperTable:
         for sign, written in {OPEN: r"$^{\circ}$", SMALL: r"$^{\approx}$", VOID: r"$^{\dagger}$"}.items():
             table = table.replace(sign, written)
         return "".join(f"% {shorten(printable(line), 300)}\n" for line in (self.title, *self.legend)) + table
+
+    def markdown(self) -> str:
+        """A table of Markdown between its title and legend."""
+        rows = [[*self.heads, *self.columns], ["---"] * (len(self.heads) + len(self.columns)), *self.frame().to_numpy()]
+        cells = [[re.sub(r"([\\|<*_`])", r"\\\1", printable(str(cell))) for cell in row] for row in rows]
+        lines = [f"| {' | '.join(row)} |" for row in cells]
+        return "\n".join([f"**{self.title}**", "", *lines, "", *self.legend]) + "\n"
 
 
 def paper_table(

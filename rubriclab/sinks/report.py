@@ -27,6 +27,8 @@ from rubriclab.sinks.text import number, say
 HERE = Path(__file__).parent
 INCLUDE = ("answer", "charts", "example", "method", "numbers")
 MOST_SIGNS = 2_000
+ENVIRONMENT = jinja2.Environment(autoescape=True, loader=jinja2.FileSystemLoader(HERE), trim_blocks=True)
+ENVIRONMENT.globals |= {"colours": LIGHT, "shade": shade, "ink": ink, "number": number, "shorten": shorten}
 
 
 def report_html(
@@ -49,9 +51,7 @@ def report_html(
     every = facts_to_say(findings)
     raters = {str(rater) for given in findings.judgments.items["ratings"] for rater in given or {}}
     parts = [_part(findings, facts, descriptions or {}, text_of if texts else None) for facts in every]
-    environment = jinja2.Environment(autoescape=True, loader=jinja2.FileSystemLoader(HERE), trim_blocks=True)
-    environment.globals |= {"colours": LIGHT, "shade": shade, "ink": ink, "number": number, "shorten": shorten}
-    return environment.get_template("report.html.jinja").render(
+    return ENVIRONMENT.get_template("report.html.jinja").render(
         title=shorten(title or default_title(findings), 200),
         style=Markup((HERE / "report.css").read_text("utf-8")),
         parts=parts,
@@ -90,17 +90,28 @@ def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
     return [say(f"method_{line}", words_of(facts), **sizes) for line in lines]
 
 
-def _part(
-    findings: Findings, facts: Facts, descriptions: Mapping[Any, str], text_of: Callable[[int], str] | None
-) -> dict[str, Any]:
-    """What the template shows of one judge."""
-    arm = findings.judgments.arms[facts.condition]
+def drawings_of(findings: Findings, facts: Facts) -> list[tuple[str, Picture]]:
+    """(title, picture) of one judge, as far as they can be drawn."""
     drawn: dict[str, Picture | None] = {
         "Criterion by position, points from the criterion's own mean": target_cells(findings, facts.condition),
         "How often each position was chosen": share_bars(findings, facts),
         "Score by position": score_cells(findings, facts.condition),
     }
-    drawings = [(title, picture) for title, picture in drawn.items() if picture and not facts.variant]
+    return [(title, picture) for title, picture in drawn.items() if picture and not facts.variant]
+
+
+def svg_of(picture: Picture) -> str:
+    """Bars or cells as a file of their own."""
+    pictures: Any = ENVIRONMENT.get_template("pictures.svg.jinja").module
+    svg = str((pictures.bars if picture.kind == "bars" else pictures.cells)(picture)).strip()
+    return svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" ', 1)
+
+
+def _part(
+    findings: Findings, facts: Facts, descriptions: Mapping[Any, str], text_of: Callable[[int], str] | None
+) -> dict[str, Any]:
+    """What the template shows of one judge."""
+    arm, drawings = findings.judgments.arms[facts.condition], drawings_of(findings, facts)
     answer = judged(findings, facts)
     line = answer.line.partition(answer.strong) if answer.strong else (answer.line, "", "")
     beside = []

@@ -233,6 +233,26 @@ class Store(Reader):
                 cursor.execute("UPDATE runs SET revision = revision + 1 WHERE run = ?", [number])
         return before
 
+    def add_ratings(self, id: str, given: Mapping[int, Mapping[str, float]]) -> int:
+        """Keep people's ratings (item -> rater -> score) of a run, all or none; one that stands is not replaced.
+
+        Returns how many are new. Raises LabError where the run is gone.
+        """
+        with self._db.transaction() as cursor:
+            rows = cursor.execute(f"SELECT run, item, ratings {RATED}", [id]).fetchall()
+            if not rows:
+                raise LabError("This run was deleted, and its ratings with it.")
+            before = {item: json.loads(text) for _, item, text in rows if item in given}
+            merged = {item: {**given[item], **ratings} for item, ratings in before.items()}
+            bodies = [_json(ratings) for ratings in merged.values()]
+            cursor.execute(
+                "UPDATE run_items SET ratings = new.ratings FROM (SELECT unnest(?) AS item, unnest(?) AS ratings) new "
+                "WHERE run = ? AND run_items.item = new.item",
+                [list(merged), bodies, rows[0][0]],
+            )
+            cursor.execute("UPDATE runs SET revision = revision + 1 WHERE id = ?", [id])
+        return sum(len(ratings) - len(before[item]) for item, ratings in merged.items())
+
     # ---- judgments
 
     def writer(self, id: str) -> RunWriter:

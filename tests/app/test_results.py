@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 
@@ -185,25 +184,6 @@ def test_options_change_what_matters(lab: Lab) -> None:
     assert "favours no position" in healthy(lab("results", run=run)).title[0].value
     app = healthy(lab("results", run=run, share="0.5", smallest="0.01"))
     assert "favours no position" not in app.title[0].value
-
-
-def preview(app: AppTest) -> str:
-    """The report that the page shows: the file itself."""
-    (frame,) = app.get("iframe")
-    return b64decode(frame.proto.src.partition("base64,")[2]).decode()
-
-
-def test_export_previews_and_downloads(lab: Lab) -> None:
-    run = kept(made.options_table({"judge-7b": made.always_first}, items=12))
-    app = healthy(lab("export", run=run))
-    assert app.text_input[0].value == "Does judge-7b depend on the order of the rubric?"
-    assert app.get("download_button")[0].label == "Download report (HTML)"
-    assert "judge-7b favours the option listed first" in preview(app)
-    assert "Method and limits" in preview(app)
-    data = healthy(lab("export", run=run, **{"for": "Data"}))
-    labels = [button.label for button in data.get("download_button")]
-    assert labels == ["Judgments (CSV)", "Numbers (CSV)", "Run (ZIP)"]
-    assert len(data.dataframe[0].value) == 12
 
 
 def test_people_have_a_tab_where_they_rated_and_else_the_way_to_add_them(lab: Lab) -> None:
