@@ -85,12 +85,12 @@ def _calls(findings: Findings, facts: Facts) -> tuple[str, str]:
     calls, again = int(needed.value), one.value if one is not None else math.nan
     enough = calls == 1 or (again <= calls and facts.is_(EQUIVALENT, *facts.questions))
     headline, more = "average", "not_shown"
-    if facts.gate_open and calls > 1:
+    if enough:
+        headline, more = "one_call" if calls == 1 else "one_order", "nothing"
+    elif facts.gate_open:
         never = one is not None and one.why == "not_reached"
         headline = "average" if again <= calls else "orders"
         more = "never" if never else "again" if math.isfinite(again) else "nothing"
-    elif enough:
-        headline, more = "one_call" if calls == 1 else "one_order", "nothing"
     fields = {"calls": count(calls, "call"), "most": str(MOST_CALLS), "again": f"{again:.0f}"}
     return say(headline, WORDS, **fields), say("line", WORDS, inside=bracketed) + say(f"line_{more}", WORDS, **fields)
 

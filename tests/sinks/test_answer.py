@@ -199,8 +199,8 @@ def test_the_judge_of_the_pictures() -> None:
         ((), {"decided": (False,) * 5}, "Some positions are favoured (at most 20{_}percentage points); which is"),
         (("equivalent",), SMALL, "judge-7b leans to position 1, less than matters (at most 4{_}percentage points)"),
         (("undecided", "undecided", "effect"), {}, "judge-7b: the order matters; how is not settled"),
-        (OPEN, {}, "Undecided: no position is clearly favoured"),
-        (OPEN, {"reorder": "criteria"}, "Undecided: no position clearly raises or lowers scores"),
+        (OPEN, {}, "Undecided: no position is clearly favoured by judge-7b"),
+        (OPEN, {"reorder": "criteria"}, "Undecided: no position clearly raises or lowers scores of judge-7b"),
     ],
 )  # fmt: skip
 def test_a_headline_names_only_what_is_decided(words: Any, more: dict[str, Any], headline: str) -> None:
