@@ -261,7 +261,7 @@ def test_too_few_groups_give_the_number_needed() -> None:
 def test_unparsed_replies_that_go_with_the_order_stop_every_verdict() -> None:
     blocked = {name: verdict("undecided", name, why="unparsed_by_order") for name in QUESTIONS}
     said = compose(facts(questions=blocked))
-    assert said.headline == "Undecided: unparsed replies may go with the order"
+    assert said.headline == "Undecided: unparsed replies of judge-7b may go with the order"
     sentence = "Unparsed replies may go with the order, so nothing can be said."
     assert {asked.sentence for asked in said.questions} == {sentence}
     assert "first make the replies parse" in said.advice
