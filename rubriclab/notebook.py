@@ -328,12 +328,13 @@ def read(
     columns: Mapping[str, str] | None = None,
     name: str | None = None,
 ) -> Run:
-    """A run from judgments made elsewhere (a table of scores or choices, or a frame) or from a run's zip.
+    """A run from judgments made elsewhere (a table of scores or choices, a frame, another tool's log) or from a run's zip.
 
     ``kind`` and ``columns`` (ours = theirs) only where the columns do not tell. Raises LabError naming row and column.
     """
     from rubriclab.data.scores import read_judgments
     from rubriclab.data.tables import read_table, table_of_frame
+    from rubriclab.logs.log import read_log
     from rubriclab.store.bundle import read_bundle
 
     if isinstance(source, pd.DataFrame):
@@ -342,7 +343,8 @@ def read(
         path = Path(source)
         if path.suffix == ".zip":
             return Run(read_bundle(path))
-        table = read_table(path, path.name)
+        log = None if columns else read_log(path, kind=kind)
+        table = log.table if log is not None else read_table(path, path.name)
     judged = read_judgments(table, kind=kind, columns=dict(columns or {}))
     return Run(judged if name is None else replace(judged, name=name))
 

@@ -19,10 +19,14 @@ from rubriclab.data.items import guess_columns
 from rubriclab.data.limits import MB
 from rubriclab.data.published import PublicFile, fetched, published, sources
 from rubriclab.data.sample import sample, sample_rubric
+from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import SEPARATORS, Table, as_list, read_table
+from rubriclab.logs.log import read_log
 from rubriclab.model.data import DataSet
+from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import DataPart, RubricPart
 from rubriclab.model.text import count, shorten
+from rubriclab.sinks.answerable import answerable_line
 
 KINDS = {
     "file": "Upload a file", "sample": "Sample", "published": "Public data set", "judgments": "Judgments made elsewhere",
@@ -172,12 +176,15 @@ def _keep(held: Draft, number: int, table: Table, name: str = "") -> str:
     return title
 
 
-def _uploaded(held: Draft, what: str) -> Table | None:
-    """What was read of an uploaded file; None where there is none, or none that can be read."""
-    file = upload(f"{what}: CSV, TSV, Excel, JSON or Parquet, up to 100 MB", ENDINGS, held, "table")
+def _uploaded(held: Draft, what: str, *, logs: bool = False) -> Table | None:
+    """What was read of an uploaded file, with ``logs`` also of another tool's log; None where there is none, or none that
+    can be read."""
+    kinds = "CSV, TSV, Excel, JSON or Parquet" + ", or a log of inspect-ai, promptfoo, lm-eval and others" * logs
+    file = upload(f"{what}: {kinds}, up to 100 MB", (*ENDINGS, *[".eval"] * logs), held, "table")
     if file is not None:
         with st.spinner(f"Reading {safe(file.name, 60)} …"), faults():
-            return read_table(file.getvalue(), file.name)
+            log = read_log(file.getvalue(), file.name) if logs else None
+            return log.table if log is not None else read_table(file.getvalue(), file.name)
     return None
 
 
@@ -378,11 +385,11 @@ def _more(held: Draft, number: int) -> None:
 
 def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
     """Finished judgments: the columns, then straight to Results."""
-    from rubriclab.data.scores import REQUIRED, column_names, guess_kind, read_judgments
+    from rubriclab.data.scores import REQUIRED, column_names, guess_kind
 
     table = held.judged
     if table is None:
-        held.judged = _uploaded(held, "One judgment per row")
+        held.judged = _uploaded(held, "One judgment per row", logs=True)
     elif _head(table, table.name):
         held.judged = None
     if held.judged is not table:
@@ -404,9 +411,22 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
     if missing:
         said.caption(f"First choose: {', '.join(missing)}.")
     look = {"icon": ":material/grid_on:", "type": "primary", "key": "judged-open"}
-    if button.button("Open results", disabled=bool(missing), **look):
-        with st.spinner("Reading the judgments …"):
-            judged = read_judgments(table, kind, {role: name for role, name in chosen.items() if name})
-            run_id = state.store().add_table(judged)
+    judged = None if missing else _read_once(table, kind, {role: name for role, name in chosen.items() if name})
+    if judged is not None:
+        said.caption(safe(answerable_line(judged)))
+    if button.button("Open results", disabled=judged is None, **look) and judged is not None:
+        run_id = state.store().add_table(judged)
         announce("Kept as a run of its own.")
         go("results", run=run_id)
+
+
+def _read_once(table: Table, kind: str, chosen: dict[str, Any]) -> JudgmentTable | None:
+    """The judgments of a table by the columns that were chosen, kept until another is; None where they cannot be read."""
+    key, (known, judged) = (id(table), kind, str(chosen)), st.session_state.get("judged-read", ((), None))
+    if known != key:
+        with st.spinner("Reading the judgments …"), faults():
+            judged = read_judgments(table, kind, chosen)
+            st.session_state["judged-read"] = key, judged
+            return judged
+        return None
+    return judged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,7 +23,9 @@ def import_file(
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Bring in judgments made elsewhere (CSV, TSV, JSON, JSONL, Parquet, Excel) or a run's zip.
+    """Bring in judgments made elsewhere (a table, a log of inspect-ai, promptfoo, lm-eval and others) or a run's zip.
+
+    First it says what they can answer, and how many calls more the rest would take.
 
     Parameters
     ----------
@@ -30,6 +33,7 @@ def import_file(
         One run each.
     """
     from rubriclab.notebook import read
+    from rubriclab.sinks.answerable import answerable, answerable_line
     from rubriclab.store.bundle import read_parts
 
     if not files:
@@ -47,16 +51,17 @@ def import_file(
     ]  # fmt: skip
     with opened(store, must_exist=False) as lab:
         infos = [lab.store.run(lab.store.add_table(*parts)) for parts in made]
-    imported = [{"run": info.id, "name": info.name, "judgments": info.done} for info in infos]
+    imported: list[dict[str, Any]] = [{"run": info.id, "name": info.name, "judgments": info.done} for info in infos]
     for entry, (table, *_) in zip(imported, made, strict=True):
+        head, questions = answerable(table)
+        entry |= {"answers": {"holds": head, "questions": [asdict(question) for question in questions]}}
         entry |= {"note": table.made_with["note"]} if "note" in table.made_with else {}
     if json:
-        document: dict[str, Any] = dict(imported[0])
-        return Outcome(document if len(imported) == 1 else document | {"runs": imported})
+        return Outcome(imported[0] if len(imported) == 1 else imported[0] | {"runs": imported})
     lines = [
-        f"{entry['name']}: {count(int(str(entry['judgments'])), 'call')} · rubriclab results {entry['run']}"
+        f"{answerable_line(table)}\n{entry['name']}: {count(entry['judgments'], 'call')} · rubriclab results {entry['run']}"
         + (f"\n{entry['note']}" if "note" in entry else "")
-        for entry in imported
+        for entry, (table, *_) in zip(imported, made, strict=True)
     ]
     return Outcome("\n".join(lines))
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
+from rubriclab.data import limits
 from rubriclab.data.limits import refusal
 from rubriclab.data.tables import Table, as_list, number
 from rubriclab.model.data import MAX_ID
@@ -131,8 +132,8 @@ class Reader:
             "status": np.where(read, Status.OK, Status.UNPARSED), "score": score, "position": position,
         }  # fmt: skip
         # Sorted by condition and call, calls counted from 0.
-        unknown = dict.fromkeys(("expected", "mass"), np.full(self.rows, np.nan))
-        frame = pd.DataFrame({**rows, **unknown}, columns=list(JUDGMENT_COLUMNS))
+        rows |= {"expected": self.expected(), "mass": np.full(self.rows, np.nan)}
+        frame = pd.DataFrame(rows, columns=list(JUDGMENT_COLUMNS))
         frame = frame.iloc[np.lexsort((frame["slot"], frame["call"], frame["condition"]))].reset_index(drop=True)
         new = np.diff(frame["call"].to_numpy(), prepend=-1) != 0
         frame["call"] = np.cumsum(new) - 1
@@ -215,6 +216,19 @@ class Reader:
                     row = int(np.flatnonzero((item == k) & (column.code == code))[0])
                     raise self.fault(row, role, f"“{shorten(texts[code])}” {expected(k)}.")
         return ratings
+
+    def expected(self) -> np.ndarray:
+        """(rows,): the score that the judge's probabilities mean, of pairs the probability that the first wins; NaN for none."""
+        column = self.coded("expected")
+        low, high = (0.0, 1.0) if self.kind == "pairs" else (-limits.MAX_RATING, limits.MAX_RATING)
+
+        def value(text: str) -> float | None:
+            given = number(text) if text else math.nan
+            return None if given is None or given < low or given > high else given
+
+        words = f"a number from {low:g} to {high:g}; leave the cell empty where there is none"
+        values = np.array(self.parsed(column, value, words), dtype=np.float64)
+        return np.asarray(values[column.code])
 
     def repeats(self, condition: np.ndarray, item: np.ndarray, order: np.ndarray) -> np.ndarray:
         """(rows,): the same order of an item again is a repeat; a column that counts them has to tell them apart."""

@@ -6,10 +6,11 @@ the caller maps. Every record becomes a judgment or is counted with its reason.
 
 from __future__ import annotations
 
+import itertools
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -20,11 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as compute
 
 from rubriclab.data.limits import WORKER_MEMORY, refusal
+from rubriclab.data.scores import REQUIRED
 from rubriclab.data.tables import Table, as_file
 from rubriclab.data.worker import Worker, program
 from rubriclab.logs.benchmarks import BENCHMARKS
 from rubriclab.logs.source import MAX_LOG, Record, Source
-from rubriclab.logs.tools import TOOLS
+from rubriclab.logs.tools import EXCHANGES, TOOLS
 from rubriclab.model.text import count, storable
 
 COLUMNS = (
@@ -33,13 +35,13 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of ``data/scores.py`` that a reader may fill."""
 SCHEMA = pa.schema([(name, pa.large_string()) for name in (*COLUMNS, "kind", "prompt", "reply")])
-READERS = (*BENCHMARKS, *TOOLS)
+READERS = (*TOOLS, *BENCHMARKS, EXCHANGES)
 """Every form that is known; the first that matches reads."""
 READ_SECONDS = 300.0
-BATCH = 2_000
+BATCH, MOST_BESIDE = 2_000, 50
 HEAD = 1 << 16
-Complete = Callable[[Record], Record | str]
-"""Makes a judgment of a record whose order stands in its prompt, or says why it is none."""
+Complete = Callable[[Iterable[Record | str]], Iterable[Record | str]]
+"""Makes judgments of the records whose order stands in their prompts, or says why they are none."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class Log:
     @property
     def frame(self) -> pd.DataFrame:
         """The same as a pandas frame."""
-        return self.table.data.to_pandas()
+        made: pd.DataFrame = self.table.data.to_pandas()
+        return made
 
     @property
     def note(self) -> str:
@@ -89,10 +92,10 @@ class Log:
         return str(names[0]) if len(names) == 1 else ""
 
 
-def read_log(source: str | Path | bytes, name: str = "", beside: Sequence[Path] = ()) -> Log | None:
+def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None) -> Log | None:
     """The log in a file or in the bytes of one; None where it is in no form that a reader knows.
 
-    ``beside``: other files that may belong to it. Raises LabError for a broken or hostile file, and where no record of a
+    ``kind``: of judgments, the commonest where None. A batch's input is looked for in its output's folder. Raises LabError for a broken or hostile file, and where no record of a
     known form is a judgment, saying why.
     """
     name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "log.json")
@@ -102,8 +105,11 @@ def read_log(source: str | Path | bytes, name: str = "", beside: Sequence[Path] 
         if not _may_be(file):
             return None
         result = Path(folder, "result.arrow")
+        beside = (
+            [] if isinstance(source, bytes) else sorted(map(str, file.absolute().parent.glob("*.jsonl")))[:MOST_BESIDE]
+        )
         try:
-            about = worker.run("log", file, name, result=str(result), beside=[str(path.absolute()) for path in beside])
+            about = worker.run("log", file, name, result=str(result), beside=beside)
         finally:
             worker.close()
         if about["format"] is None:
@@ -114,11 +120,16 @@ def read_log(source: str | Path | bytes, name: str = "", beside: Sequence[Path] 
     if not kinds:
         words = _listed(left) or "it has no records"
         raise refusal(name, f" is a log of {about['format']}, but none of its records is a judgment: {words}.")
-    ((kind, number),) = kinds.most_common(1)
-    if number < kinds.total():
-        left[f"it is a judgment of another kind than {kind}"] = kinds.total() - number
+    kind = kind if kind in kinds else kinds.most_common(1)[0][0]
+    for other in {*kinds} - {kind}:
+        left[f"it is a judgment of {other}, and {kind} were taken (--kind {other} takes it)"] = kinds[other]
         data = data.filter(compute.equal(data.column("kind"), kind))
-    unused = [column for column in COLUMNS if not compute.any(compute.not_equal(data.column(column), "")).as_py()]
+    needed = REQUIRED[kind]
+    unused = [
+        column
+        for column in COLUMNS
+        if column not in needed and not compute.any(compute.not_equal(data.column(column), "")).as_py()
+    ]
     return Log(name, about["format"], kind, data.drop_columns([*unused, "kind"]), left)
 
 
@@ -154,8 +165,8 @@ def gather(file: str, name: str, result: str, beside: Iterable[str], complete: C
             writer.write_batch(pa.record_batch(cells, schema=SCHEMA))
             rows.clear()
 
-        for record in reader.read(source):
-            made = complete(record) if isinstance(record, Record) and not record.kind else record
+        records = source.records(*reader.keys)
+        for made in complete(itertools.chain.from_iterable(reader.read(record, source) for record in records)):
             if isinstance(made, str):
                 left[made] += 1
                 continue
@@ -166,4 +177,6 @@ def gather(file: str, name: str, result: str, beside: Iterable[str], complete: C
             if len(rows) >= BATCH or sum(map(len, rows[-1].values())) > HEAD:
                 flush()
         flush()
+    if source.broken:
+        left["it is no JSON object, or only half of one"] = source.broken
     return {"format": reader.name, "left": left, "kinds": kinds}

@@ -23,14 +23,12 @@ from rubriclab.data.limits import MB, refusal
 from rubriclab.data.tables import ENDINGS, read_here, unpacked
 from rubriclab.model.text import shorten
 
-Kind = Literal["scores", "pairs", ""]
-MAX_LOG = 1_000 * MB
-MAX_RECORD = 64 * MB
+MAX_LOG, MAX_RECORD = 1_000 * MB, 64 * MB
 MAX_OUT = 2_000 * MB
 """Bytes that all members of a zip may unpack to."""
 ZSTANDARD = 93
 """The zip format's number for it (APPNOTE 6.3.8, 4.4.5), which Python reads from 3.14 on and inspect-ai writes."""
-NO_JSON = "it is no JSON, or only half of one"
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,89 +39,82 @@ class Record:
     ``prompt``: the messages as they were sent, empty where the log keeps none.
     """
 
-    kind: Kind = ""
-    cells: Mapping[str, str] = field(default_factory=dict)
+    kind: Literal["scores", "pairs", ""] = ""
+    cells: dict[str, str] = field(default_factory=dict)
     prompt: tuple[Mapping[str, str], ...] = ()
     reply: str = ""
     verdict: str = ""
 
 
-class Source:
-    """``form``: how the file holds its records (empty: in no form that logs have). ``first``: the first of them, or the
-    object that the file is; its columns, of a table. ``beside``: files that may belong to it, as a batch's input.
+@dataclass(frozen=True)
+class Reader:
+    """A form of logs: its tool's name, whether a file is of it (by its content alone), what each of its records holds (a
+    Record, or why it is no judgment), and where the records stand in it."""
 
-    Raises LabError for a gzip bomb.
+    name: str
+    matches: Callable[[Source], bool]
+    read: Callable[[Json, Source], Iterator[Record | str]]
+    keys: tuple[str, ...] = ()
+
+
+class Source:
+    """``form``: how the file holds its records, empty for none that logs have. ``first``: the first of them, or the object
+    that the file is; names of a zip's members. ``beside``: files that may belong to it, as a batch's input.
+
+    Raises LabError for a gzip bomb and a broken zip.
     """
 
     def __init__(self, path: Path, name: str, scratch: Path, beside: tuple[Path, ...] = ()) -> None:
         with path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
         self.path = unpacked(path, name, scratch) if packed else path
-        self.name, self.beside = name, beside
-        self.form: Literal["zip", "lines", "list", "object", "table", ""] = ""
-        self.first: Mapping[str, Any] = {}
+        self.name, self.beside, self.broken = name, beside, 0
+        self.form: Literal["zip", "lines", "json", "table", ""] = "json"
         self._whole: Any = None
         with self.path.open("rb") as file:
             head = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-        if head.startswith(b"PK\x03\x04") and not name.endswith((".xlsx", ".xlsm")):
-            self.form, self.first = "zip", dict.fromkeys(self._members())
-        elif head[:1] in (b"{", b"["):
-            self._look()
-        elif PurePath(name.removesuffix(".gz")).suffix in ENDINGS:
+            file.seek(0)
+            line, more = file.readline(MAX_RECORD), bool(file.read(4096).strip())
+        ending = PurePath(name.lower().removesuffix(".gz")).suffix
+        if head.startswith(b"PK\x03\x04") and ending not in (".xlsx", ".xlsm"):
+            self.form, self._whole = "zip", dict.fromkeys(self._members())
+        elif head.startswith(b"{") and more and isinstance(decoded(line), dict):
+            self.form = "lines"
+        elif head.startswith((b"{", b"[")):
+            with self.path.open("rb") as file:
+                self._whole = _cut(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        elif ending in ENDINGS:
             self.form, self._whole = "table", read_here(self.path, name)
-            self.first = dict.fromkeys(self._whole.columns)
+        else:
+            self.form = ""
+        self.first: Json = self._whole if isinstance(self._whole, dict) else next(self.records(), {})
 
     def has(self, *fields: str) -> bool:
         """Has the first record all these fields?"""
         return all(name in self.first for name in fields)
 
-    def _look(self) -> None:
-        with self.path.open("rb") as file:
-            line = next((line for line in iter(lambda: file.readline(MAX_RECORD), b"") if line.strip()), b"")
-            more = bool(file.read(4096).strip())
-        value = decoded(line) if more and line.endswith(b"\n") else None
-        if isinstance(value, dict):
-            self.form, self.first = "lines", value
-            return
-        with self.path.open("rb") as file:
-            self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._whole = _cut(self._mapped)
-        if isinstance(self._whole, list):
-            first = decoded(self._whole[0]) if self._whole else None
-            self.form, self.first = "list", first if isinstance(first, dict) else {}
-        elif isinstance(self._whole, dict):
-            self.form, self.first = "object", self._whole
-
-    def records(self, *keys: str) -> Iterator[Mapping[str, Any] | str]:
-        """Each record, or why it is none. ``keys``: where in the one object the list of them (or an object of them) stands;
-        of a zip what the members' names begin with."""
+    def records(self, *keys: str) -> Iterator[Json]:
+        """Each record; what is no JSON object is counted as ``broken``. ``keys``: where in the one object their list (or an
+        object of them) stands; of a zip what their members' names begin with."""
+        parts = self._whole
         if self.form == "zip":
-            parts: Any = self._unzipped(keys[0])
+            parts = self._unzipped(keys[0] + "/")
         elif self.form == "lines":
             parts = self._lines()
         elif self.form == "table":
             columns = [self._whole.column(name) for name in self._whole.columns]
             parts = (dict(zip(self._whole.columns, row, strict=True)) for row in zip(*columns, strict=True))
-        else:
-            parts = self._whole
-            for key in keys:
-                parts = _cut(parts).get(key, []) if isinstance(parts, dict) or _cut(parts) else []
-            parts = _cut(parts)
-            parts = parts.values() if isinstance(parts, dict) else parts or ()
-        for part in parts:
-            value = decoded(part)
-            yield value if isinstance(value, dict) else NO_JSON
-
-    def text(self, *keys: str) -> str:
-        """The text under ``keys`` of the one object (of a zip: of the member of the first name), empty where there is none."""
-        value: Any = self._whole
-        if self.form == "zip":
-            value, keys = next(self._unzipped(keys[0]), b"{}"), keys[1:]
-        for key in keys:
-            value = decoded(value)
-            value = value.get(key) if isinstance(value, dict) else None
-        value = decoded(value)
-        return value if isinstance(value, str) else ""
+        for key in keys if self.form == "json" else ():
+            inner = _cut(parts)
+            parts = inner.get(key) if isinstance(inner, dict) else None
+        parts = _cut(parts)
+        self.broken = 0
+        for part in parts.values() if isinstance(parts, dict) else parts or ():
+            value = None if isinstance(part, msgspec.Raw) and len(memoryview(part)) > MAX_RECORD else decoded(part)
+            if isinstance(value, dict):
+                yield value
+            else:
+                self.broken += 1
 
     def _lines(self) -> Iterator[bytes]:
         with self.path.open("rb") as file:
@@ -132,9 +123,7 @@ class Source:
                     words = f"more than {MAX_RECORD // MB} MB in one record; no log of judgments has such. Split it."
                     raise refusal(self.name, f", line {number:,}: {words}")
                 if line.strip():
-                    yield line.removeprefix(b"\xef\xbb\xbf")
-
-    # ---- zip
+                    yield line
 
     def _members(self) -> list[str]:
         try:
@@ -162,16 +151,6 @@ class Source:
                 yield content
 
 
-@dataclass(frozen=True)
-class Reader:
-    """A form of logs: its tool's name, whether a file is of it (by its content alone), and its records in turn: a Record, or
-    why it is none."""
-
-    name: str
-    matches: Callable[[Source], bool]
-    read: Callable[[Source], Iterator[Record | str]]
-
-
 def _member(book: zipfile.ZipFile, entry: zipfile.ZipInfo, file: Any) -> bytes:
     """What a member holds, at most MAX_RECORD and one more byte of it."""
     if entry.compress_type != ZSTANDARD:
@@ -180,26 +159,23 @@ def _member(book: zipfile.ZipFile, entry: zipfile.ZipInfo, file: Any) -> bytes:
     file.seek(entry.header_offset + 26)
     name, extra = struct.unpack("<HH", file.read(4).ljust(4, b"\0"))
     file.seek(name + extra, 1)
-    packed = file.read(min(entry.compress_size, MAX_RECORD))
-    with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
+    with pa.CompressedInputStream(pa.BufferReader(file.read(min(entry.compress_size, MAX_RECORD))), "zstd") as stream:
         return bytes(stream.read(MAX_RECORD + 1))
 
 
 def _cut(part: Any) -> Any:
-    """A JSON list or object whose parts are not decoded yet; decoded parts where msgspec refuses it (NaN); None for none."""
-    if not isinstance(part, bytes | bytearray | mmap.mmap | msgspec.Raw):
-        return part
-    for kind in (list[msgspec.Raw], dict[str, msgspec.Raw]):
+    """A JSON list or object whose parts are not decoded yet; decoded parts where msgspec refuses it; None for none."""
+    for kind in (list[msgspec.Raw], dict[str, msgspec.Raw]) if isinstance(part, mmap.mmap | msgspec.Raw) else ():
         try:
             return msgspec.json.decode(part, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
-    return decoded(bytes(part))
+    return decoded(part)
 
 
 def decoded(part: Any) -> Any:
     """The value of JSON that may hold what msgspec refuses (NaN, half a character); None where it is none."""
-    if not isinstance(part, bytes | msgspec.Raw):
+    if not isinstance(part, bytes | msgspec.Raw | mmap.mmap):
         return part
     try:
         return msgspec.json.decode(part)

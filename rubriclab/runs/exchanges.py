@@ -6,20 +6,25 @@ is counted with its reason. It runs in the worker, over prompts that others wrot
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from rubriclab.logs.log import gather
 from rubriclab.logs.source import Record
 from rubriclab.model.study import AnswerPart
 from rubriclab.model.text import digest
-from rubriclab.study.from_text import Span, asked_answer, lists_in
+from rubriclab.study.from_text import Listed, asked_answer, lists_in
 from rubriclab.study.own_answers import read_answer
 
 MOST_LISTS = 300
 """Lists of one log that are looked for word for word before a prompt is searched."""
+FIRST, FIRST_SIGNS = 500, 20_000_000
+"""Records, and signs of their prompts, that say which lists are the template's."""
+Entries = tuple[tuple[str, str], ...]
 PAIRS = (
     r"<(?P<tag>\w*?)(?P<a>a|A|1)>(?P<first>.*?)</(?P=tag)(?P=a)>.*?<(?P=tag)(?P<b>b|B|2)>(?P<second>.*?)</(?P=tag)(?P=b)>",
     r"The Start of (?P<tag>[\w ]*?)(?P<a>A|1)\b[^\n]*\n(?P<first>.*?)\n[^\n]*The End of (?P=tag)(?P=a)\b.*?"
@@ -32,19 +37,39 @@ PAIRS = (
 
 def log_task(file: str, name: str, result: str, beside: Sequence[str]) -> dict[str, Any]:
     """The worker's task: see ``logs.log.gather``."""
-    return gather(file, name, result, beside, Exchanges().judgment)
+    return gather(file, name, result, beside, Exchanges().judgments)
 
 
 class Exchanges:
-    """The exchanges of one log: an item is what a prompt holds beside its list (or its two answers)."""
+    """The exchanges of one log: an item is what a prompt holds beside its list (or its two answers).
+
+    A template's list stands in several prompts, one of a text that is judged in one alone: where the first prompts share
+    lists, only those count.
+    """
 
     def __init__(self) -> None:
         self._items: dict[str, str] = {}
-        self._lists: dict[str, tuple[str, ...]] = {}
+        self._blocks: dict[str, tuple[str, ...]] = {}
+        self._shared: set[Entries] = set()
 
-    def judgment(self, record: Record) -> Record | str:
-        """The record with its kind and order, or why it has none."""
-        prompt = "\n".join(message["content"] for message in record.prompt)
+    def judgments(self, records: Iterable[Record | str]) -> Iterator[Record | str]:
+        """Each record with its kind and order, or why it has none."""
+        stream = iter(records)
+        first, size = list[Record | str](), 0
+        for record in stream:
+            first.append(record)
+            size += len(text_of(record))
+            if len(first) >= FIRST or size > FIRST_SIGNS:
+                break
+        prompts = {text for text in map(text_of, first) if text and _pair(text) is None}
+        seen = Counter(entries for text in prompts for entries in {own for own, _ in _lists(text)})
+        self._shared = {entries for entries, number in seen.items() if number > 1}
+        yield from map(self._judgment, itertools.chain(first, stream))
+
+    def _judgment(self, record: Record | str) -> Record | str:
+        if isinstance(record, str) or record.kind:
+            return record
+        prompt = text_of(record)
         if not prompt.strip():
             return "it keeps no prompt"
         if not record.reply.strip() and not record.verdict:
@@ -52,44 +77,51 @@ class Exchanges:
         pair = _pair(prompt)
         return self._scored(record, prompt) if pair is None else self._chosen(record, prompt, pair)
 
-    def _item(self, parts: Sequence[str]) -> str:
+    def _item(self, *parts: str) -> str:
         return self._items.setdefault(digest(*parts), f"prompt {len(self._items) + 1:,}")
 
     def _chosen(self, record: Record, prompt: str, pair: re.Match[str]) -> Record | str:
-        fixed = (
-            prompt[: pair.start("first")]
-            + prompt[pair.end("first") : pair.start("second")]
-            + prompt[pair.end("second") :]
+        (start, middle), (second, end) = pair.span("first"), pair.span("second")
+        fixed, texts = (
+            prompt[:start] + prompt[middle:second] + prompt[end:],
+            [pair["first"].strip(), pair["second"].strip()],
         )
-        texts = [pair["first"].strip(), pair["second"].strip()]
         if texts[0] == texts[1]:
             return "its two answers are the same text"
-        labels = (pair["a"].upper(), pair["b"].upper())
         tie = "C" if "[[C]]" in fixed else "tie" if re.search(r"\btie\b", fixed, re.I) else ""
-        choice = _answer(record, fixed, (*labels, tie) if tie else labels, chooses=True, tie=bool(tie))
+        labels = (pair["a"].upper(), pair["b"].upper(), *[tie] * bool(tie))
+        choice = _answer(record, fixed, labels, chooses=True, tie=bool(tie))
         # Named by their texts alone, so that the same two are the same in either order.
         names = {text: f"text {k}" for k, text in enumerate(sorted(texts, key=digest), 1)}
-        cells = {"question_id": self._item([fixed, *sorted(texts)]), "choice": "N" if choice is None else "ABC"[choice]}
-        shown = {"first": names[texts[0]], "second": names[texts[1]]}
-        return replace(record, kind="pairs", cells=record.cells | cells | shown)
+        cells = {
+            "question_id": self._item(fixed, *sorted(texts)), "choice": "N" if choice is None else "ABC"[choice],
+            "first": names[texts[0]], "second": names[texts[1]],
+        }  # fmt: skip
+        return replace(record, kind="pairs", cells=record.cells | cells)
 
     def _scored(self, record: Record, prompt: str) -> Record | str:
-        block = next((block for block in self._lists if prompt.count(block) == 1), None)
+        block = next((block for block in self._blocks if prompt.count(block) == 1), None)
         if block is None:
-            span = _options(prompt)
-            if isinstance(span, str):
-                return span
-            (start, end), labels = span
-            block = prompt[start:end]
-            if len(self._lists) < MOST_LISTS:
-                self._lists[block] = labels
-        else:
-            start, labels = prompt.index(block), self._lists[block]
-        fixed = prompt[:start] + prompt[start + len(block) :]
+            likely = [pair for pair in _lists(prompt) if not self._shared or pair[0] in self._shared]
+            if len(likely) != 1:
+                several = "several lists of its prompt could be its scores'"
+                return several if likely else "its prompt lists no scores and no two answers whose order could matter"
+            ((_, listed),) = likely
+            block, labels = prompt[slice(*listed.span)], tuple(prompt[slice(*label)] for label in listed.labels)
+            if len(self._blocks) < MOST_LISTS and self._shared:
+                self._blocks[block] = labels
+        labels = self._blocks.get(block) or labels
+        fixed = prompt.replace(block, "\0", 1)
         score = _answer(record, fixed, labels)
-        given = "" if score is None else labels[score]
-        cells = {"item_id": self._item([fixed]), "ordering": " ".join(labels), "score": given}
-        return replace(record, kind="scores", cells=record.cells | cells)
+        cells = {"ordering": " ".join(labels), "score": "" if score is None else labels[score]}
+        return replace(record, kind="scores", cells=record.cells | cells | {"item_id": self._item(fixed)})
+
+
+def text_of(record: Record | str) -> str:
+    """The messages of a record's prompt, one under the other; empty where its order stands elsewhere."""
+    if isinstance(record, str) or record.kind:
+        return ""
+    return "\n".join(message["content"] for message in record.prompt)
 
 
 def _pair(prompt: str) -> re.Match[str] | None:
@@ -101,22 +133,24 @@ def _pair(prompt: str) -> re.Match[str] | None:
     return None
 
 
-def _options(prompt: str) -> tuple[Span, tuple[str, ...]] | str:
-    """(where the list of scores stands, its labels as shown); why there is none, or not one alone."""
-    likely = [listed for listed in lists_in(prompt) if listed.points >= 2 and listed.kind == "number"]
-    if len(likely) != 1:
-        several = "several lists of its prompt could be its scores'"
-        return several if likely else "its prompt lists no scores and no two answers whose order could matter"
-    return likely[0].span, tuple(prompt[slice(*label)] for label in likely[0].labels)
+def _lists(prompt: str) -> list[tuple[Entries, Listed]]:
+    """The lists of a prompt that could be its scores', each with its labels and texts whatever their order."""
+    likely = (listed for listed in lists_in(prompt) if listed.points >= 2 and listed.kind == "number")
+    return [(_entries(prompt, listed), listed) for listed in likely]
+
+
+def _entries(prompt: str, listed: Listed) -> Entries:
+    rows = zip(listed.labels, listed.texts, strict=True)
+    return tuple(sorted((prompt[slice(*label)], prompt[slice(*text)]) for label, text in rows))
 
 
 def _answer(
     record: Record, fixed: str, labels: Sequence[str], *, chooses: bool = False, tie: bool = False
 ) -> int | None:
     """The index of the label that the tool read, else that the reply gives in the form that the prompt asks for."""
-    if record.verdict in labels:
+    if record.verdict in labels and not (chooses and record.verdict.isdigit()):  # a pass is 1, and no candidate
         return list(labels).index(record.verdict)
-    axis = "pairs" if chooses else "options"
+    axis: Literal["pairs", "options"] = "pairs" if chooses else "options"
     asked = AnswerPart.model_validate(asked_answer(fixed, labels if chooses else (), axis))
     for rule in (asked, AnswerPart(read="label")):
         index = read_answer(record.reply, rule, labels, chooses=chooses, tie=tie)

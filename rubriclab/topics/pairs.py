@@ -25,6 +25,7 @@ from rubriclab.topics.position import shares
 from rubriclab.topics.shift import single_scores
 
 CHARTS = (Chart("bars", "position_share", by="position"), Chart("forest", "win_rate", by="candidate"))
+MOST_SHOWN = 10
 MOST_CELLS = 600
 """More candidates, or cells of candidates and tasks, are not told one by one."""
 
@@ -35,6 +36,7 @@ def pairs(arm: Arm) -> Iterator[Row]:
     yield from rates(made)
     yield from shares(arm)
     yield first_advantage(made)
+    yield from win_rates_by_position(made)
     yield from stability(arm)
     yield from single_scores(arm, ("choice_change", "choice_repeat_change", "choice_excess"))
     yield from win_rates(made)
@@ -208,14 +210,19 @@ def rates(made: Compared) -> Iterator[Row]:
 def first_advantage(made: Compared) -> Row:
     """Wins of the first position less wins of the last: what the candidates are worth cancels over a series.
 
-    Where every comparison was asked in one order, drawn at random, it cancels over comparisons.
+    Where every comparison was asked in one order, drawn at random, it cancels over comparisons: of a set of two it is
+    P(a wins | shown first) - P(a wins | shown last).
     """
     arm = made.arm
-    won = (arm.position == 0) * 1.0 - (arm.position == arm.positions - 1)
+    won = (
+        2.0 * first_wins(arm) - 1.0
+        if arm.positions == 2
+        else (arm.position == 0) * 1.0 - (arm.position == arm.positions - 1)
+    )
     if made.parsed.any():
         values, unit = np.where(made.parsed, won[made.calls].mean(axis=1), np.nan), made.unit
     elif arm.condition.drawn and arm.ok.any():
-        values, unit = np.where(arm.ok, won, np.nan), arm.unit[arm.item]
+        values, unit = standardised(arm, np.where(arm.ok, won, np.nan)), arm.unit[arm.item]
     else:
         return Row("first_advantage", missing("no_two_orders" if arm.ok.any() else "nothing_parsed"), counts={"n": 0})
     known = np.isfinite(values)
@@ -223,6 +230,49 @@ def first_advantage(made: Compared) -> Row:
     own = top[bottom > 0] / bottom[bottom > 0]  # a unit's own, whatever it weighs
     estimate = ratio(top, bottom, arm.unit_names, lambda _: _signed(own))
     return Row("first_advantage", estimate, counts={"n": int(known.sum())})
+
+
+def first_wins(arm: Arm) -> Floats:
+    """(calls,): what the first of two candidates won: the soft preference where there is one, else 1, 0, or 1/2 of a tie."""
+    hard = np.select([arm.position == 0, arm.position == 1], [1.0, 0.0], 0.5)
+    return np.where(np.isfinite(arm.expected), arm.expected, hard)
+
+
+def sets_of(arm: Arm) -> tuple[Ints, list[list[str]]]:
+    """(calls,): an index into the sets of candidates that are compared, each its names in order."""
+    code, names = pd.factorize(arm.run.items["candidate"].iloc[arm.item_code].astype(str))
+    return code.astype(np.int64)[arm.item], [name.split("|") for name in names]
+
+
+def standardised(arm: Arm, won: Floats) -> Floats:
+    """(calls,): values whose mean over a set's calls is that of its two orders' means, and whose spread is that mean's.
+
+    Direct standardisation to orders shown equally often, linearised; sets that were not shown at least twice in either
+    order keep their own values, as do lists.
+    """
+    table = pd.DataFrame({"set": sets_of(arm)[0], "order": arm.order, "won": won})
+    orders = table.groupby(["set", "order"])["won"]
+    calls, mean = orders.transform("count"), orders.transform("mean")
+    sets = table.assign(part=won / calls.clip(1) / 2.0, fewest=calls).groupby("set")
+    whole, level = sets["won"].transform("count"), sets["part"].transform("sum")
+    rich = (arm.positions == 2) & (sets["order"].transform("nunique") == 2) & (sets["fewest"].transform("min") >= 2)
+    values = (level + whole / (2.0 * calls.clip(1)) * (won - mean)).where(rich, won)
+    return np.asarray(values, dtype=np.float64)
+
+
+def win_rates_by_position(made: Compared) -> Iterator[Row]:
+    """Of pairs shown in one order each, drawn at random: how often a candidate wins where it is first, and where second."""
+    arm, (code, sets) = made.arm, sets_of(made.arm)
+    names = sorted({name for members in sets for name in members})
+    if made.parsed.any() or not arm.condition.drawn or arm.positions != 2 or len(names) > MOST_SHOWN:
+        return
+    shown = np.array([[names.index(name) for name in members] for members in sets])[code[:, None], arm.shown[arm.order]]
+    won = np.stack([first_wins(arm), 1.0 - first_wins(arm)], axis=1)
+    for k, position in product(range(len(names)), range(2)):
+        trials = arm.ok & (shown[:, position] == k)
+        estimate = share_of(won[:, position], trials, arm.unit[arm.item], arm.unit_names)
+        of = {"candidate": names[k], "position": position + 1}
+        yield Row("win_rate_by_position", estimate, of, counts={"n": int(trials.sum())})
 
 
 def stability(arm: Arm) -> Iterator[Row]:
