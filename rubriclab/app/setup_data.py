@@ -422,11 +422,9 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
 
 def _read_once(table: Table, kind: str, chosen: dict[str, Any]) -> JudgmentTable | None:
     """The judgments of a table by the columns that were chosen, kept until another is; None where they cannot be read."""
-    key, (known, judged) = (id(table), kind, str(chosen)), st.session_state.get("judged-read", ((), None))
-    if known != key:
+    key = (id(table), kind, str(chosen))
+    if st.session_state.get("judged-read", [None])[0] != key:
         with st.spinner("Reading the judgments …"), faults():
-            judged = read_judgments(table, kind, chosen)
-            st.session_state["judged-read"] = key, judged
-            return judged
-        return None
-    return judged
+            st.session_state["judged-read"] = key, read_judgments(table, kind, chosen)
+    known, judged = st.session_state.get("judged-read", (None, None))
+    return judged if known == key else None

@@ -37,8 +37,8 @@ def _alpaca(record: Json, _: Source) -> Records:
     elif "referenced_models" in record and first not in ("output_1", "output_2"):
         yield "its field referenced_models does not say which output was shown first"
     else:
-        seed = random.Random("is_switched_outputs" + record["instruction"] + "0")
-        switched = first == "output_2" if first else seed.choices([False, True])[0]
+        seed = f"is_switched_outputs{record['instruction']}0"
+        switched = first == "output_2" if first else random.Random(seed).choices([False, True])[0]
         won = preference - 1.0 if switched else 2.0 - preference  # by what was shown first
         makers = [record["generator_1"], record["generator_2"]][:: -1 if switched else 1]
         cells = {

@@ -6,11 +6,11 @@ the caller maps. Every record becomes a judgment or is counted with its reason.
 
 from __future__ import annotations
 
-import itertools
 import json
+import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -95,8 +95,8 @@ class Log:
 def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None) -> Log | None:
     """The log in a file or in the bytes of one; None where it is in no form that a reader knows.
 
-    ``kind``: of judgments, the commonest where None. A batch's input is looked for in its output's folder. Raises LabError for a broken or hostile file, and where no record of a
-    known form is a judgment, saying why.
+    ``kind``: of judgments, the commonest where None. A batch's input is looked for in its output's folder. Raises LabError
+    for a broken or hostile file, and for a log none of whose records is a judgment, saying why.
     """
     name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "log.json")
     worker = Worker(READ_SECONDS, command=program(WORKER_MEMORY, "log"))
@@ -105,9 +105,8 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
         if not _may_be(file):
             return None
         result = Path(folder, "result.arrow")
-        beside = (
-            [] if isinstance(source, bytes) else sorted(map(str, file.absolute().parent.glob("*.jsonl")))[:MOST_BESIDE]
-        )
+        siblings = [] if isinstance(source, bytes) else file.absolute().parent.glob("*.jsonl")
+        beside = sorted(map(str, siblings))[:MOST_BESIDE]
         try:
             about = worker.run("log", file, name, result=str(result), beside=beside)
         finally:
@@ -120,26 +119,23 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
     if not kinds:
         words = _listed(left) or "it has no records"
         raise refusal(name, f" is a log of {about['format']}, but none of its records is a judgment: {words}.")
-    kind = kind if kind in kinds else kinds.most_common(1)[0][0]
-    for other in {*kinds} - {kind}:
-        left[f"it is a judgment of {other}, and {kind} were taken (--kind {other} takes it)"] = kinds[other]
-        data = data.filter(compute.equal(data.column("kind"), kind))
-    needed = REQUIRED[kind]
-    unused = [
-        column
-        for column in COLUMNS
-        if column not in needed and not compute.any(compute.not_equal(data.column(column), "")).as_py()
-    ]
-    return Log(name, about["format"], kind, data.drop_columns([*unused, "kind"]), left)
+    taken = str(kind) if kind in kinds else kinds.most_common(1)[0][0]
+    for other in {*kinds} - {taken}:
+        left[f"it is a judgment of {other}, and {taken} were taken (--kind {other} takes it)"] = kinds[other]
+        data = data.filter(compute.equal(data.column("kind"), taken))
+    filled = {name for name in COLUMNS if compute.any(compute.not_equal(data.column(name), "")).as_py()}
+    kept = [name for name in COLUMNS if name in filled.union(REQUIRED[taken])]  # type: ignore[index]
+    return Log(name, about["format"], taken, data.select([*kept, "prompt", "reply"]), left)
 
 
 def _may_be(file: Path) -> bool:
-    """Whether a look at the file's ends lets it be a log: JSON, a zip, something packed, or a table with a prompt."""
+    """Whether a look at the file lets it be a log: JSON, a zip, something packed, or a table that may have a prompt."""
     with file.open("rb") as opened:
         head = opened.read(HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
-        opened.seek(max(file.stat().st_size - HEAD, 0))
-        ends = (head + opened.read(HEAD)).lower()
-    return head.startswith((b"{", b"[", b"PK\x03\x04", b"\x1f\x8b")) or b"prompt" in ends or b"messages" in ends
+    return (
+        head.startswith((b"{", b"[", b"PK", b"\x1f\x8b", b"PAR1"))
+        or re.search(rb"prompt|messages", head, re.I) is not None
+    )
 
 
 def _listed(left: Counter[str]) -> str:
@@ -165,8 +161,14 @@ def gather(file: str, name: str, result: str, beside: Iterable[str], complete: C
             writer.write_batch(pa.record_batch(cells, schema=SCHEMA))
             rows.clear()
 
-        records = source.records(*reader.keys)
-        for made in complete(itertools.chain.from_iterable(reader.read(record, source) for record in records)):
+        def read() -> Iterator[Record | str]:
+            for record in source.records(*reader.keys):
+                try:
+                    yield from reader.read(record, source)
+                except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+                    yield f"it has not the form of {reader.name}"
+
+        for made in complete(read()):
             if isinstance(made, str):
                 left[made] += 1
                 continue

@@ -120,16 +120,13 @@ def _lm_eval(sample: Json, _: Source) -> Records:
 
 
 def _deepeval(case: Json, _: Source) -> Records:
-    for metric in case.get("metricsData") or case.get("metrics_data") or [{}]:
-        logs = under(metric, "verboseLogs") or under(metric, "verbose_logs")
+    for metric in case.get("metricsData") or [{}]:
+        logs = under(metric, "verboseLogs")
         if (steps := STEPS.match(logs) if isinstance(logs, str) else None) is None:
             yield "DeepEval keeps no prompt of this metric's judge"
             continue
-        # What a metric asked may stand in the case as messages, roles and all.
-        asked = messages_in(under(case, "metadata", "messages"))
-        prompt = asked if asked and asked[-1]["content"].strip() == steps[1].strip() else messages_in(steps[1])
         cells = {"judge": name_of(metric.get("evaluationModel")), "task": name_of(metric.get("name"))}
-        yield Record("", cells, prompt, steps[2], name_of(metric.get("score")))
+        yield Record("", cells, messages_in(steps[1]), steps[2], name_of(metric.get("score")))
 
 
 @lru_cache(maxsize=1)

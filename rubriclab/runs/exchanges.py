@@ -25,12 +25,15 @@ MOST_LISTS = 300
 FIRST, FIRST_SIGNS = 500, 20_000_000
 """Records, and signs of their prompts, that say which lists are the template's."""
 Entries = tuple[tuple[str, str], ...]
+_WHOSE = (
+    r"(?P<tag>[\w \t(-]*?(?:answer|response|output|assistant|candidate|model|option|text|summary|reply)[\w \t(-]*?)"
+)
 PAIRS = (
-    r"<(?P<tag>\w*?)(?P<a>a|A|1)>(?P<first>.*?)</(?P=tag)(?P=a)>.*?<(?P=tag)(?P<b>b|B|2)>(?P<second>.*?)</(?P=tag)(?P=b)>",
-    r"The Start of (?P<tag>[\w ]*?)(?P<a>A|1)\b[^\n]*\n(?P<first>.*?)\n[^\n]*The End of (?P=tag)(?P=a)\b.*?"
-    r"The Start of (?P=tag)(?P<b>B|2)\b[^\n]*\n(?P<second>.*?)\n[^\n]*The End of (?P=tag)(?P=b)\b",
-    r"^(?P<tag>(?:#+|\*\*|\[+)[ \t]*\w+[ \t(]*)(?P<a>a|A|1)(?P<close>[^\w\n]*)\n(?P<first>.*?)\n\s*"
-    r"^(?P=tag)(?P<b>b|B|2)(?P=close)\n(?P<second>.*?)\s*(?=^(?:#|\*\*|\[)|\Z)",
+    rf"<{_WHOSE}(?P<a>a|1)>(?P<first>.*?)</(?P=tag)(?P=a)>.*?<(?P=tag)(?P<b>b|2)>(?P<second>.*?)</(?P=tag)(?P=b)>",
+    rf"The Start of {_WHOSE}(?P<a>a|1)\b[^\n]*\n(?P<first>.*?)\n[^\n]*The End of (?P=tag)(?P=a)\b.*?"
+    r"The Start of (?P=tag)(?P<b>b|2)\b[^\n]*\n(?P<second>.*?)\n[^\n]*The End of (?P=tag)(?P=b)\b",
+    rf"^(?P<mark>#+|\*\*|\[+){_WHOSE}(?P<a>a|1)(?P<close>[^\w\n]*)\n(?P<first>.*?)\s*"
+    r"^(?P=mark)(?P=tag)(?P<b>b|2)(?P=close)\n(?P<second>.*?)\s*(?=^(?P=mark)|\Z)",
 )
 """How prompts mark two answers: tags, FastChat's lines, headings."""
 
@@ -63,7 +66,8 @@ class Exchanges:
                 break
         prompts = {text for text in map(text_of, first) if text and _pair(text) is None}
         seen = Counter(entries for text in prompts for entries in {own for own, _ in _lists(text)})
-        self._shared = {entries for entries, number in seen.items() if number > 1}
+        least = max(2.0, max(seen.values(), default=0) / 2)
+        self._shared = {entries for entries, number in seen.items() if number >= least}
         yield from map(self._judgment, itertools.chain(first, stream))
 
     def _judgment(self, record: Record | str) -> Record | str:
@@ -82,10 +86,8 @@ class Exchanges:
 
     def _chosen(self, record: Record, prompt: str, pair: re.Match[str]) -> Record | str:
         (start, middle), (second, end) = pair.span("first"), pair.span("second")
-        fixed, texts = (
-            prompt[:start] + prompt[middle:second] + prompt[end:],
-            [pair["first"].strip(), pair["second"].strip()],
-        )
+        fixed = "\0".join([prompt[:start], prompt[middle:second], prompt[end:]])
+        texts = [pair["first"].strip(), pair["second"].strip()]
         if texts[0] == texts[1]:
             return "its two answers are the same text"
         tie = "C" if "[[C]]" in fixed else "tie" if re.search(r"\btie\b", fixed, re.I) else ""
@@ -127,7 +129,7 @@ def text_of(record: Record | str) -> str:
 def _pair(prompt: str) -> re.Match[str] | None:
     """The two answers between marks of one of PAIRS, where they stand once."""
     for pattern in PAIRS:
-        pairs = list(re.finditer(pattern, prompt, re.S | re.M))
+        pairs = list(re.finditer(pattern, prompt, re.S | re.M | re.I))
         if len(pairs) == 1:
             return pairs[0]
     return None
