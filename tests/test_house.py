@@ -17,19 +17,19 @@ BUDGETS = {
     "stats": 2_300,
     "core": 2_780,
     "topics": 2_680,
-    "sinks": 2_890,
+    "sinks": 2_950,
     "study": 3_300,
     "judges": 2_620,
-    "runs": 2_000,
+    "runs": 2_060,
     "store": 1_570,
     "data": 2_410,
-    "logs": 780,
-    "app": 4_370,
+    "logs": 645,
+    "app": 4_390,
     "cli": 790,
     "apply": 490,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 32_900, 18_200, 200
+PRODUCT, TESTS, README = 32_900, 18_500, 200
 
 MAY_IMPORT = {
     "model": set(),

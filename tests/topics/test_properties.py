@@ -261,6 +261,7 @@ def test_every_measure_has_a_number_in_some_case() -> None:
     names = (
         "balanced and fixed", "probabilities", "criteria", "unparsed", "people", "people, criteria", "three judges of pairs",
         "two data sets", "labels drawn anew", "answers in one call", "forms", "people, by prompt, two strategies",
+        "pairs, one drawn order each",
     )  # fmt: skip
     rows = [row for name in names for row in found_in(name).rows]
     assert {row.measure for row in rows if np.isfinite(row.value)} == set(MEASURES) - {"gate"}
