@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,13 +38,14 @@ CRITERIA = "name: Two\ncriteria:\n" + "".join(
 class Planted:
     """Answers of a judge that takes the first option in a third of its prompts; ``bodies``: what it was asked.
 
-    ``noise``: the share of calls whose score is drawn anew; ``mute``: a fifth of the prompts have no score; ``refuses``:
+    ``noise``: the share of calls whose score is drawn anew, by the prompt and how often it came: in whichever order calls
+    arrive, the draws are the same; ``mute``: a fifth of the prompts have no score; ``refuses``:
     field of a request -> (status, message) of the answer to one that has it.
     """
 
     def __init__(self, noise: float = 0.0) -> None:
         self.bodies: list[dict[str, Any]] = []
-        self.mute, self.noise, self.rng = False, noise, random.Random(7)
+        self.mute, self.noise, self.times = False, noise, Counter[str]()
         self.refuses: dict[str, tuple[int, str]] = {}
 
     def reply(self, body: dict[str, Any]) -> str:
@@ -55,8 +57,10 @@ class Planted:
             return "I would rather not say."
         own = number % 5 + 1
         if listed := re.findall(r"^Score (\d):", prompt, re.M):
-            if self.rng.random() < self.noise:
-                return str(self.rng.randint(1, 5))
+            self.times[prompt] += 1
+            rng = random.Random(f"{self.times[prompt]} {prompt}")
+            if rng.random() < self.noise:
+                return str(rng.randint(1, 5))
             return listed[0] if turn % 3 == 0 else str(own)
         names = list(dict.fromkeys(name for name in re.findall(r"\b(Clarity|Depth|Wit)\b", prompt)))
         return "Scores:\n" + "\n".join(f"[{name}] {min(5, own + (k == 0))}" for k, name in enumerate(names))

@@ -67,20 +67,26 @@ def test_every_score_lies_as_far_as_the_card_says(
 
 
 def test_the_noise_of_calls_is_promised_too(tmp_path: Path) -> None:
-    """A fifth of the calls are drawn anew: fresh calls lie as far from the mean over all orders as the run said."""
-    judge = Planted(noise=0.2)
+    """A fifth of the calls are drawn anew, 3 on average: fresh calls lie as far from the judge's mean as the run said."""
+    judge, steady = Planted(noise=0.2), Planted()
     with serving(judge) as address:
-        run = rl.run(written(tmp_path, address, design="repeats = 4"), tmp_path / "lab.duckdb")
-        truth, cards = means_of(run), {name: run.card(name) for name in ("one order", "average of orders")}
+        run = rl.run(written(tmp_path, address), tmp_path / "lab.duckdb")
+        assert run.plan is not None
+        scores: dict[int, list[float]] = {k: [] for k in range(ITEMS)}
+        for call in run.plan.calls():
+            scores[call.items[0]].append(0.8 * float(steady.reply({"messages": call.messages})) + 0.2 * 3)
+        truth, cards = (
+            [np.mean(part) for part in scores.values()],
+            [run.card("one order"), run.card("average of orders")],
+        )
         run.close()
-    for card in cards.values():
+    for card in cards:
         scored = [rl.Judge(card, judge.completion).scores(item(k) for k in range(ITEMS)) for _ in range(5)]
         away = np.array([[one.value for one in part] for part in scored]) - truth
         promise = card["promise"]
-        # The run's own mean over 40 calls is not exact either: 1 / 40 of a call's variance (0.2 x 2 x 2, about).
-        assert float(np.sqrt(np.mean(away**2))) == pytest.approx(promise["distance"], rel=0.15)
+        assert float(np.sqrt(np.mean(away**2))) == pytest.approx(promise["distance"], rel=0.1)
         assert promise["low"] < promise["distance"] < promise["high"]
-    assert cards["average of orders"]["promise"]["distance"] < cards["one order"]["promise"]["distance"] / 2
+    assert cards[1]["promise"]["distance"] < cards[0]["promise"]["distance"] / 2
 
 
 def test_clients_of_all_kinds_get_the_same_score(served: tuple[Any, Planted, str]) -> None:
