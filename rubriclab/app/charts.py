@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,15 @@ def palette() -> Palette:
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
+@st.cache_resource(show_spinner=False, max_entries=64, hash_funcs={Picture: pickle.dumps, Palette: pickle.dumps})
+def _figure(picture: Picture, colours: Palette, height: int | None) -> Any:
+    """Plotly takes a tenth of a second to check a figure: most of what a redraw of a page takes."""
+    from rubriclab.sinks.charts import draw
+
+    figure = draw(picture, colours)
+    return figure if height is None else figure.update_layout(height=height)
+
+
 def chart(
     picture: Picture, *, key: str, on_select: Callable[[], None] | None = None, height: int | None = None,
     note: str = "", data: bool = True,
@@ -32,11 +42,7 @@ def chart(
     ``st.session_state[key].selection.points``, each with its ``customdata`` (the point's ``of``). ``height``: px.
     ``note``: how it is to be read, below it; ``data``: below it stand its numbers as a table, and over it the camera that saves it as a picture.
     """
-    from rubriclab.sinks.charts import draw
-
-    figure = draw(picture, palette())
-    if height is not None:
-        figure.update_layout(height=height)
+    figure = _figure(picture, palette(), height)
     options: dict[str, Any] = {"on_select": on_select, "selection_mode": "points"} if on_select else {}
     saved = {"format": st.session_state.get(f"{key}-format", "PNG").lower(), "filename": file_name(key, ""), "scale": 2}
     config = CONFIG | {"modeBarButtons": [["toImage"]] if data else [], "toImageButtonOptions": saved}

@@ -46,6 +46,7 @@ def page() -> None:
         results.choose_run(info, "export")
         kind = st.segmented_control(
             "What for", list(kinds), default="One-page report", key="for", bind="query-params", required=True,
+            wrap=True,
         )  # fmt: skip
     left, right = st.columns([1, 1.75], gap="large")
     kinds[str(kind)](state.kept(info.id), info.name, left, right.container(border=True, key="preview"))
@@ -53,7 +54,7 @@ def page() -> None:
 
 def _report(run: Kept, name: str, left: Any, right: Any) -> None:
     with left:
-        st.markdown("One HTML file that opens anywhere, also without a network, and prints on two sheets.")
+        st.markdown("One HTML file that opens anywhere, also without a network.")
         title = st.text_input("Title", default_title(run.findings), max_chars=200, key=f"title-{run.id}")
         include = st.pills(
             "Include", list(PARTS), selection_mode="multi", default=[part for part in PARTS if part != "All numbers"],
@@ -84,7 +85,7 @@ def _card(run: Kept, name: str, left: Any, right: Any) -> None:  # noqa: ARG001 
         st.markdown("The prompt, settings, rubric and orders that were measured, in one file for your own pipeline.")
         judge = results.choice("Judge", [asked.judge for asked in run.table.conditions], "judge")
         protocol = PROTOCOLS[str(st.segmented_control(
-            "Protocol", list(PROTOCOLS), default="Recommended", key="protocol", bind="query-params", required=True,
+            "Protocol", list(PROTOCOLS), default="Recommended", key="protocol", bind="query-params", required=True, wrap=True,
             help="Recommended: one order where the order surely does not matter, else the fewest orders whose mean comes "
             "within the smallest change that matters.",
         ))]  # fmt: skip

@@ -94,7 +94,7 @@ def add_scores(info: RunInfo) -> None:
         rated = [score for ratings in matched.values() for score in ratings.values()]
         scores = {score for asked in state.kept(info.id).table.conditions for score in asked.scores}
         if rated and scores and (min(rated) < min(scores) or max(rated) > max(scores)):
-            st.caption(
+            st.markdown(
                 f":orange[They run from {min(rated):g} to {max(rated):g}, the judge's from {min(scores):g} to "
                 f"{max(scores):g}: differences in points mean nothing then, correlations do.]"
             )

@@ -124,17 +124,18 @@ def _list(infos: list[RunInfo], running: bool) -> None:
         if not running:
             ways_in("No runs yet.")
         return
-    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         wanted = st.text_input(
             "Search runs", placeholder="Search runs", icon=":material/search:", label_visibility="collapsed",
             key="runs-search", max_chars=200, persist_state="session", width=340,
         )  # fmt: skip
         ticked = [info.id for info in [*infos, *state.shown_examples()] if st.session_state.get(f"tick-{info.id}")]
         few, look = len(ticked) < 2, ":material/compare:"
-        if st.button("Compare selected", icon=look, disabled=few, help="Tick two runs or more."):
-            go("compare", **{"with": [f"{run_id}:0" for run_id in ticked]})
-        if st.button("New run", icon=":material/add:", type="primary"):
-            go("setup")
+        with st.container(horizontal=True, horizontal_alignment="right"):
+            if st.button("Compare selected", icon=look, disabled=few, help="Tick two runs or more."):
+                go("compare", **{"with": [f"{run_id}:0" for run_id in ticked]})
+            if st.button("New run", icon=":material/add:", type="primary"):
+                go("setup")
     if wanted:
         infos = [info for info in infos if look_alike(wanted) in look_alike(" ".join((info.name, *info.judges)))]
         if not infos:

@@ -240,7 +240,7 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         scores = [score for criterion in held.rubric(number).criteria for score in criterion.scores]
         rated = [score for item in dataset.items for score in item.ratings.values()]
         if rated and (min(rated) < min(scores) or max(rated) > max(scores)):
-            st.caption(
+            st.markdown(
                 f":orange[Human scores run from {min(rated):g} to {max(rated):g}, the rubric from {min(scores)} to "
                 f"{max(scores)}: agreement in points needs one scale. Change the rubric's scores in step 2.]"
             )

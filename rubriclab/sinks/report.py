@@ -51,6 +51,8 @@ def report_html(
     every = facts_to_say(findings)
     raters = {str(rater) for given in findings.judgments.items["ratings"] for rater in given or {}}
     parts = [_part(findings, facts, descriptions or {}, text_of if texts else None) for facts in every]
+    for part in [part for part in parts if part["cards"]][1:]:
+        part["cards"] = ()  # one example is enough
     return ENVIRONMENT.get_template("report.html.jinja").render(
         title=shorten(title or default_title(findings), 200),
         style=Markup((HERE / "report.css").read_text("utf-8")),

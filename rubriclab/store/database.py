@@ -90,6 +90,7 @@ class Database:
     def __init__(self, path: str, read_only: bool) -> None:
         self.path = path
         self.unsaved: dict[int, Any] = {}  # what a writer could not commit, by run: its next writer takes it up
+        self.writes = 0  # what was read before another one may be out of date
         self.unsaved_states: dict[str, tuple[str, str]] = {}  # (state, reason) of runs that could not be written
         self.writing: set[int] = set()  # runs that have a writer
         self.users = 0
@@ -161,6 +162,7 @@ class Database:
                     self._open(self.path)
                 raise
             finally:
+                self.writes += 1
                 self._joined = None
                 cursor.close()
 

@@ -88,6 +88,7 @@ class Reader:
 
     def __init__(self, database: Database) -> None:
         self._db = database
+        self._listing: tuple[int, list[tuple[Any, ...]], dict[int, list[dict[str, Any]]]] | None = None
 
     @property
     def path(self) -> str:
@@ -100,7 +101,14 @@ class Reader:
     # ---- runs
 
     def runs(self) -> list[RunInfo]:
-        """All runs, newest first."""
+        """All runs, newest first; their calls are counted again only after something was written."""
+        writes, listing = self._db.writes, self._listing
+        if listing is None or listing[0] != writes:
+            listing = self._listing = (writes, *self._read_runs())
+        return [self._info(row, listing[2].get(row[0], [])) for row in listing[1]]
+
+    def _read_runs(self) -> tuple[list[tuple[Any, ...]], dict[int, list[dict[str, Any]]]]:
+        """(a row each, its conditions as they were kept by its number)."""
         rows = self._db.rows(
             """
             SELECT r.run, id, name, state, coalesce(reason, ''), planned, created, changed, revision, identity, dataset,
@@ -114,7 +122,7 @@ class Reader:
         bodies: dict[int, list[dict[str, Any]]] = {}
         for run, body in self._db.rows("SELECT run, body FROM conditions ORDER BY run, condition"):
             bodies.setdefault(run, []).append(json.loads(body))
-        return [self._info(row, bodies.get(row[0], [])) for row in rows]
+        return rows, bodies
 
     def _info(self, row: tuple[Any, ...], bodies: list[dict[str, Any]]) -> RunInfo:
         number, id, name, state, reason, *rest = row

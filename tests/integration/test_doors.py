@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+import rubriclab as rl
 from rubriclab.model.judgment import Condition
 from rubriclab.store.store import Store
+from tests.app.test_export import STUDY
 from tests.app.test_results import BATCHES, LISTS, PAIRS
 from tests.integration.lab import browser, running_lab, settled, sideways, violations, visit
 from tests.sinks import made
@@ -37,6 +40,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         }.items():
             items = table.items.assign(unit_text=table.items["item_id"])
             store.add_table(replace(table, run=name, name=name, items=items))
+    (path.parent / "study.toml").write_text(STUDY)
+    rl.run(path.parent / "study.toml", path).close()
+    with Store.open(path) as store:
+        asked = next(info.id for info in store.runs() if info.simulated)
+        store.rename(asked, "asked")
+        store.add_ratings(asked, {i: {name: float(1 + (i + k) % 5) for k, name in enumerate("abc")} for i in range(60)})
     with running_lab(path) as address:
         yield address
 
@@ -44,7 +53,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 STATES = [
     "", "try", "learn", "learn?tab=Definitions&find=noise", "learn?tab=Assumptions", "learn?tab=Method+check", "setup", "runs", "results?run=rated", "results?run=rated&tab=With+people", "results?run=rated&tab=What+helps",
     "results?run=rated&tab=Judgments", "results?run=stopped", "results?run=nothing",
-    "results?run=rated&rate=1", "compare", "compare?with=rated:0&with=stopped:0",
+    "results?run=rated&rate=1", "results?run=criteria", "results?run=pairs", "compare",
+    "compare?with=rated:0&with=stopped:0", "compare?with=rated:0&with=criteria:0", "export?run=rated",
+    "export?run=rated&for=Data", "export?run=rated&for=Paper+and+slides", "export?run=asked&for=Judge+card",
 ]  # fmt: skip
 
 
@@ -136,6 +147,69 @@ def test_a_link_opens_the_same_view_and_keys_are_not_taken_from_a_field(address:
     with browser() as page:
         visit(page, said[1].strip())
         assert call() == chosen
+
+
+CARD = ["tab:What helps", "button:Export the recommended protocol", "download:Download judge card"]
+JOURNEYS = {
+    "is my judge biased": ("", ["link:Results"], "favours"),
+    "does it agree with people": ("", ["link:Results", "tab:With people"], "another person"),
+    "which of two is better": ("", ["link:Compare"], "Compare"),
+    "two side by side": (
+        "",
+        ["link:Runs", "tick:Select rated", "tick:Select criteria", "button:Compare selected"],
+        "both",
+    ),
+    "a report as a file": ("", ["link:Export", "download:Download report (HTML)"], "Export"),
+    "the protocol into a pipeline": ("results?run=asked", CARD, "Promise"),
+    "what does V mean": ("", ["link:Learn", "tab:Definitions"], "Cramér"),
+    "resume a stopped run": ("", ["link:Runs", "button:Resume"], "Runs"),
+}
+"""A question of pages.md -> where it starts, the clicks that it gives, and what is then read."""
+
+
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_journeys_take_the_clicks_that_were_promised(address: str, journey: str) -> None:
+    start, clicks, said = JOURNEYS[journey]
+    with browser() as page:
+        visit(page, f"{address}/{start}")
+        for number, (kind, _, name) in enumerate(click.partition(":") for click in clicks):
+            if kind == "download":
+                with page.expect_download() as download:
+                    page.get_by_role("button", name=name).click()
+                assert Path(download.value.path()).stat().st_size > 1_000
+                continue
+            if kind == "tick":
+                page.get_by_text(name, exact=True).locator("xpath=ancestor::label").click()
+            else:
+                page.get_by_role(kind, name=name).first.click()
+            if number < len(clicks) - 1 or kind != "button":
+                settled(page)
+        page.get_by_text(said).first.wait_for()
+
+
+def test_demo_in_front_of_people_takes_three_clicks(address: str) -> None:
+    with browser() as page:
+        visit(page, address)
+        for name in ("Try it", "Ask the judge"):
+            page.get_by_role("button", name=re.compile(name)).first.click()
+            settled(page)
+        page.get_by_text("Recorded.").wait_for(state="detached", timeout=120_000)
+        settled(page)
+        before = page.locator("details summary").first.inner_text()
+        page.get_by_role("button", name=re.compile("Next answer")).click()
+        settled(page)
+        assert page.locator("details summary").first.inner_text() != before
+
+
+@pytest.mark.parametrize("run", ["rated", "criteria", "pairs", "lists", "variants", "asked"])
+def test_a_report_prints_on_two_sheets(address: str, run: str) -> None:
+    with browser() as page:
+        visit(page, f"{address}/export?run={run}")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download report (HTML)").click()
+        page.goto(f"data:text/html,{quote(Path(download.value.path()).read_text('utf-8'))}")
+        sheets = page.pdf(format="A4").count(b"/Type /Page\n")
+        assert 1 <= sheets <= 2
 
 
 def test_the_end_of_a_run_is_told_on_every_page(tmp_path: Path) -> None:
