@@ -24,12 +24,12 @@ BUDGETS = {
     "store": 1_570,
     "data": 2_410,
     "logs": 645,
-    "app": 4_390,
+    "app": 4_410,
     "cli": 790,
     "apply": 490,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 32_900, 18_500, 200
+PRODUCT, TESTS, README = 32_900, 18_620, 200
 
 MAY_IMPORT = {
     "model": set(),

@@ -73,7 +73,7 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
         price = f" · {now.money:,.2f} so far" if now.money else ""
         st.caption(f"{safe(', '.join(info.judges), 120)}{rate} · {now.failed:,} failed{price}")
         if now.reason:
-            st.caption(f":orange[{safe(now.reason, 300)}]")
+            st.markdown(f":orange[{safe(now.reason, 300)}]")
         if buttons:
             st.caption("You can close this tab. The run goes on, and no call is asked twice.")
     if picture is not None:

@@ -15,6 +15,8 @@ from rubriclab.cli.main import run_command
 from tests.cli.test_commands import command, folder_with_study
 
 EXAMPLE = "data/example.zip"
+
+
 # Inside both judges' intervals of the recorded example, outside, and within that of one.
 @pytest.mark.parametrize(
     ("code", "limit", "reader"),
