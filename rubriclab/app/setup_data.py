@@ -26,7 +26,7 @@ from rubriclab.model.data import DataSet
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import DataPart, RubricPart
 from rubriclab.model.text import count, shorten
-from rubriclab.sinks.answerable import answerable_line
+from rubriclab.sinks.answerable import answerable
 
 KINDS = {
     "file": "Upload a file", "sample": "Sample", "published": "Public data set", "judgments": "Judgments made elsewhere",
@@ -180,7 +180,7 @@ def _uploaded(held: Draft, what: str, *, logs: bool = False) -> Table | None:
     """What was read of an uploaded file, with ``logs`` also of another tool's log; None where there is none, or none that
     can be read."""
     kinds = "CSV, TSV, Excel, JSON or Parquet" + ", or a log of inspect-ai, promptfoo, lm-eval and others" * logs
-    file = upload(f"{what}: {kinds}, up to 100 MB", (*ENDINGS, *[".eval"] * logs), held, "table")
+    file = upload(f"{what}: {kinds}, up to 100 MB", (*ENDINGS, *["eval", "gz"] * logs), held, "table")
     if file is not None:
         with st.spinner(f"Reading {safe(file.name, 60)} …"), faults():
             log = read_log(file.getvalue(), file.name) if logs else None
@@ -413,7 +413,9 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
     look = {"icon": ":material/grid_on:", "type": "primary", "key": "judged-open"}
     judged = None if missing else _read_once(table, kind, {role: name for role, name in chosen.items() if name})
     if judged is not None:
-        said.caption(safe(answerable_line(judged)))
+        head, questions = answerable(judged)
+        marks = [f":material/{'check' if asked.answered else 'remove'}: {asked.line()}" for asked in questions]
+        said.markdown("  \n".join([f"**{head}**", *marks]))
     if button.button("Open results", disabled=judged is None, **look) and judged is not None:
         run_id = state.store().add_table(judged)
         announce("Kept as a run of its own.")

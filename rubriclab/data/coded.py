@@ -223,8 +223,11 @@ class Reader:
         low, high = (0.0, 1.0) if self.kind == "pairs" else (-limits.MAX_RATING, limits.MAX_RATING)
 
         def value(text: str) -> float | None:
-            given = number(text) if text else math.nan
-            return None if given is None or given < low or given > high else given
+            try:
+                given = float(text or "nan")  # small ones are written as 3e-05
+            except ValueError:
+                return None
+            return None if given < low or given > high else given
 
         words = f"a number from {low:g} to {high:g}; leave the cell empty where there is none"
         values = np.array(self.parsed(column, value, words), dtype=np.float64)

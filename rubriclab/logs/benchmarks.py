@@ -44,7 +44,7 @@ def _alpaca(record: Json, _: Source) -> Records:
         cells = {
             "judge": name_of(record.get("annotator")), "question_id": _short(record["instruction"]),
             "task": name_of(record.get("dataset")), "first": makers[0], "second": makers[1],
-            "choice": "C" if won == 0.5 else "A" if won > 0.5 else "B", "expected": f"{won:.12f}",
+            "choice": "C" if won == 0.5 else "A" if won > 0.5 else "B", "expected": f"{won:.12f}".rstrip("0").rstrip("."),
         }  # fmt: skip
         yield Record("pairs", cells, reply=text_in(record.get("raw_completion")))
 

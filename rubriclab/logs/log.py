@@ -38,7 +38,7 @@ SCHEMA = pa.schema([(name, pa.large_string()) for name in (*COLUMNS, "kind", "pr
 READERS = (*TOOLS, *BENCHMARKS, EXCHANGES)
 """Every form that is known; the first that matches reads."""
 READ_SECONDS = 300.0
-BATCH, MOST_BESIDE = 2_000, 50
+BATCH, MOST_BESIDE = 500, 50
 HEAD = 1 << 16
 Complete = Callable[[Iterable[Record | str]], Iterable[Record | str]]
 """Makes judgments of the records whose order stands in their prompts, or says why they are none."""

@@ -17,7 +17,7 @@ from rubriclab.logs.source import MAX_RECORD, Json, Reader, Record, Source, deco
 
 Messages = tuple[Mapping[str, str], ...]
 Records = Iterator[Record | str]
-STEPS = re.compile(r"\A\s*prompt:[ \t]*\n(.*?)[ \t]*\n[ \t]*\n?(?:reply|response|output):[ \t]*\n(.*)\Z", re.I | re.S)
+STEPS = re.compile(r"\A\s*prompt:[ \t]*\n(.*?)\s*(?:\n\s*(?:reply|response|output):[ \t]*\n(.*))?\Z", re.I | re.S)
 """What a metric of one's own may write into DeepEval's verbose logs, which itself keeps no prompt of a judge."""
 PROMPTS = ("prompt", "messages", "judge_prompt", "user_prompt", "input")
 REPLIES = ("reply", "judge_reply", "completion", "generated_output", "judgment", "judgement", "output", "response")
@@ -126,7 +126,8 @@ def _deepeval(case: Json, _: Source) -> Records:
             yield "DeepEval keeps no prompt of this metric's judge"
             continue
         cells = {"judge": name_of(metric.get("evaluationModel")), "task": name_of(metric.get("name"))}
-        yield Record("", cells, messages_in(steps[1]), steps[2], name_of(metric.get("score")))
+        reply = (steps[2] or text_in(metric.get("reason"))).strip()
+        yield Record("", cells, messages_in(steps[1]), reply, name_of(metric.get("score")))
 
 
 @lru_cache(maxsize=1)

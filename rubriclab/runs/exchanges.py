@@ -11,13 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rubriclab.logs.log import gather
 from rubriclab.logs.source import Record
-from rubriclab.model.study import AnswerPart
+from rubriclab.model.study import MAX_TEXT, AnswerPart
 from rubriclab.model.text import digest
-from rubriclab.study.from_text import Listed, asked_answer, lists_in
+from rubriclab.study.from_text import Listed, Span, asked_answer, lists_in
 from rubriclab.study.own_answers import read_answer
 
 MOST_LISTS = 300
@@ -25,22 +25,27 @@ MOST_LISTS = 300
 FIRST, FIRST_SIGNS = 500, 20_000_000
 """Records, and signs of their prompts, that say which lists are the template's."""
 Entries = tuple[tuple[str, str], ...]
-_WHOSE = (
-    r"(?P<tag>[\w \t(-]*?(?:answer|response|output|assistant|candidate|model|option|text|summary|reply)[\w \t(-]*?)"
+_HEAD = re.compile(
+    r"(?P<mark><|^\W{0,4}The Start of |^(?:#{1,6}|\*\*|\[{1,2})(?!The )[ \t]*)"
+    r"(?P<whose>[\w \t(-]{0,40}?(?:answer|response|output|assistant|candidate|model|option|text|summary|reply)[\w \t(-]{0,20}?)"
+    r"(?P<label>a|1)(?P<rest>>|(?!\w)[^\n]*\n)",
+    re.M | re.I,
 )
-PAIRS = (
-    rf"<{_WHOSE}(?P<a>a|1)>(?P<first>.*?)</(?P=tag)(?P=a)>.*?<(?P=tag)(?P<b>b|2)>(?P<second>.*?)</(?P=tag)(?P=b)>",
-    rf"The Start of {_WHOSE}(?P<a>a|1)\b[^\n]*\n(?P<first>.*?)\n[^\n]*The End of (?P=tag)(?P=a)\b.*?"
-    r"The Start of (?P=tag)(?P<b>b|2)\b[^\n]*\n(?P<second>.*?)\n[^\n]*The End of (?P=tag)(?P=b)\b",
-    rf"^(?P<mark>#+|\*\*|\[+){_WHOSE}(?P<a>a|1)(?P<close>[^\w\n]*)\n(?P<first>.*?)\s*"
-    r"^(?P=mark)(?P=tag)(?P<b>b|2)(?P=close)\n(?P<second>.*?)\s*(?=^(?P=mark)|\Z)",
-)
-"""How prompts mark two answers: tags, FastChat's lines, headings."""
+"""What begins the first of two answers in a prompt: a tag, FastChat's line, a heading."""
+MOST_HEADS = 50
 
 
 def log_task(file: str, name: str, result: str, beside: Sequence[str]) -> dict[str, Any]:
     """The worker's task: see ``logs.log.gather``."""
     return gather(file, name, result, beside, Exchanges().judgments)
+
+
+class Pair(NamedTuple):
+    """Where two answers stand in a prompt, and what stands for them there."""
+
+    first: Span
+    second: Span
+    labels: tuple[str, str]
 
 
 class Exchanges:
@@ -64,7 +69,7 @@ class Exchanges:
             size += len(text_of(record))
             if len(first) >= FIRST or size > FIRST_SIGNS:
                 break
-        prompts = {text for text in map(text_of, first) if text and _pair(text) is None}
+        prompts = {text for text in map(text_of, first) if 0 < len(text) <= MAX_TEXT and _pair(text) is None}
         seen = Counter(entries for text in prompts for entries in {own for own, _ in _lists(text)})
         least = max(2.0, max(seen.values(), default=0) / 2)
         self._shared = {entries for entries, number in seen.items() if number >= least}
@@ -76,6 +81,8 @@ class Exchanges:
         prompt = text_of(record)
         if not prompt.strip():
             return "it keeps no prompt"
+        if len(prompt) > MAX_TEXT:
+            return f"its prompt has more than {MAX_TEXT:,} signs"
         if not record.reply.strip() and not record.verdict:
             return "it keeps no reply"
         pair = _pair(prompt)
@@ -84,14 +91,14 @@ class Exchanges:
     def _item(self, *parts: str) -> str:
         return self._items.setdefault(digest(*parts), f"prompt {len(self._items) + 1:,}")
 
-    def _chosen(self, record: Record, prompt: str, pair: re.Match[str]) -> Record | str:
-        (start, middle), (second, end) = pair.span("first"), pair.span("second")
+    def _chosen(self, record: Record, prompt: str, pair: Pair) -> Record | str:
+        (start, middle), (second, end), shown = pair
         fixed = "\0".join([prompt[:start], prompt[middle:second], prompt[end:]])
-        texts = [pair["first"].strip(), pair["second"].strip()]
+        texts = [prompt[start:middle].strip(), prompt[second:end].strip()]
         if texts[0] == texts[1]:
             return "its two answers are the same text"
         tie = "C" if "[[C]]" in fixed else "tie" if re.search(r"\btie\b", fixed, re.I) else ""
-        labels = (pair["a"].upper(), pair["b"].upper(), *[tie] * bool(tie))
+        labels = (*shown, *[tie] * bool(tie))
         choice = _answer(record, fixed, labels, chooses=True, tie=bool(tie))
         # Named by their texts alone, so that the same two are the same in either order.
         names = {text: f"text {k}" for k, text in enumerate(sorted(texts, key=digest), 1)}
@@ -126,13 +133,31 @@ def text_of(record: Record | str) -> str:
     return "\n".join(message["content"] for message in record.prompt)
 
 
-def _pair(prompt: str) -> re.Match[str] | None:
-    """The two answers between marks of one of PAIRS, where they stand once."""
-    for pattern in PAIRS:
-        pairs = list(re.finditer(pattern, prompt, re.S | re.M | re.I))
-        if len(pairs) == 1:
-            return pairs[0]
-    return None
+def _pair(prompt: str) -> Pair | None:
+    """The two answers between marks of their own and what stands for them, where the prompt has one such pair."""
+    pairs: list[Pair] = []
+    for head in itertools.islice(_HEAD.finditer(prompt), MOST_HEADS):
+        label = head["label"]
+        again = head["mark"] + head["whose"] + chr(ord(label) + 1) + head["rest"]
+        second = prompt.find(again, head.end())
+        if second < 0:
+            continue
+        start, middle, end = second + len(again), second, -1
+        if head["mark"] == "<" or "Start" in head["mark"]:
+            closing = [
+                text.replace("Start", "End") if "Start" in text else f"</{text[1:]}" for text in (head[0], again)
+            ]
+            middle, end = prompt.find(closing[0].strip(), head.end(), second), prompt.find(closing[1].strip(), start)
+        else:
+            end = prompt.find("\n" + head["mark"].strip(), start) % (len(prompt) + 1)
+        if middle >= 0 and end >= 0:
+            pairs.append(Pair((head.end(), middle), (start, end), (label.upper(), chr(ord(label) + 1).upper())))
+    if not pairs:
+        return None
+    inner = min(pairs, key=lambda pair: pair.first[1] - pair.first[0])
+    # Marks within marks are one pair.
+    around = [spans for pair in pairs for spans in ((pair.first, inner.first), (pair.second, inner.second))]
+    return inner if all(a[0] <= b[0] and b[1] <= a[1] for a, b in around) else None
 
 
 def _lists(prompt: str) -> list[tuple[Entries, Listed]]:

@@ -175,7 +175,7 @@ JUDGED = {
         (BIGGEN, 0, {"item_id": "reason_0: m", "ordering": "1 2 3 4 5", "score": "4", "judge": "prometheus"}),
         (LISTED, 1, {"ordering": "2 1", "score": "1", "judge": "gpt4", "candidate": "m"}),
         # 0.25 for the model, which was shown first.
-        (ALPACA, 0, {"first": "new", "second": "base", "choice": "B", "expected": "0.250000000000"}),
+        (ALPACA, 0, {"first": "new", "second": "base", "choice": "B", "expected": "0.25"}),
         (ALPACA | {"preference": 1.5}, 0, {"choice": "C"}),
         # The second judgment saw B first, and says so in the order that it saw.
         (JUDGED, 0, {"first": "incorrect", "second": "correct", "choice": "A", "gold": "correct", "judge": "h vanilla"}),
