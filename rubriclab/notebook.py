@@ -350,7 +350,7 @@ def read(
 
 
 def run(
-    study: str | Path,
+    study: str | Path | Plan,
     store: str | Path = "lab.duckdb",
     *,
     items: int | None = None,
@@ -366,7 +366,7 @@ def run(
 ) -> Run:
     """Ask what a study has not asked yet, and come back with the run; its store stays open until ``Run.close``.
 
-    ``study``: a TOML file, or ``demo`` for the sample with the embedded judge. ``judges``: functions
+    ``study``: a TOML file, a log with prompts, ``demo`` for the sample with the embedded judge, or a plan of one. ``judges``: functions
     ``(messages, item)`` of your own, each in place of the study's judge of that name, or one more; ``trust``: a study that was
     handed on may run its own code; ``ray``: the address of a Ray cluster whose nodes ask the calls. ``progress`` is called
     twice a second. Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
@@ -375,7 +375,8 @@ def run(
     from rubriclab.runs.runner import Run as Running
     from rubriclab.store.store import Store
 
-    plan = plan_of_file(study, items=items, drop=drop, trust=trust, functions=judges)
+    known = {"items": items, "drop": drop, "trust": trust, "functions": judges}
+    plan = plan_of_file(study, **known) if isinstance(study, str | Path) else study
     opened = Store.open(Path(store))
     try:
         running = Running(

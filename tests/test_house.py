@@ -20,7 +20,7 @@ BUDGETS = {
     "sinks": 2_950,
     "study": 3_300,
     "judges": 2_620,
-    "runs": 2_060,
+    "runs": 2_300,
     "store": 1_570,
     "data": 2_410,
     "logs": 645,
@@ -29,7 +29,7 @@ BUDGETS = {
     "apply": 490,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 32_900, 18_620, 200
+PRODUCT, TESTS, README = 33_250, 18_900, 200
 
 MAY_IMPORT = {
     "model": set(),

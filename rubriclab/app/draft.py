@@ -60,18 +60,10 @@ class Uploads(Folder):
         super().__init__()
         self.tables: dict[str, Table] = {}
         self.rubrics: dict[str, Rubric] = {}
-        self.datasets: dict[str, DataSet] = {}
         self.version = 0
 
     def table(self, name: str) -> Table:
         return _uploaded(self.tables, name, "step 1")
-
-    def keep(self, part: DataPart, dataset: DataSet) -> None:
-        """Take a data set that a run was asked about in place of the file that ``part`` names."""
-        self.datasets[_origin(part)] = dataset
-
-    def kept(self, part: DataPart) -> DataSet | None:
-        return self.datasets.get(_origin(part))
 
     def rubric(self, name: str) -> Rubric:
         return _uploaded(self.rubrics, name, "step 2")
@@ -82,11 +74,6 @@ class Uploads(Folder):
         if not part.files and not all(file.here() for file in about.files):
             raise LabError(f"{about.title} is not on this machine yet: fetch it, or upload your copy, in step 1.")
         return super().published(part)
-
-
-def _origin(part: DataPart) -> str:
-    """Where the items of a data set come from, whatever is drawn of them."""
-    return "" if part.sample else part.model_dump_json(include={"file", "published", "files", "columns"})
 
 
 def _uploaded(files: Mapping[str, T], name: str, where: str) -> T:

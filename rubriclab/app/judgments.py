@@ -15,6 +15,7 @@ from rubriclab.model.judgment import Ordering
 from rubriclab.model.text import count, digest, printable, shorten
 from rubriclab.sinks.cards import Card, pair_of
 from rubriclab.sinks.text import number, order_title
+from rubriclab.study.from_text import messages_of
 
 if TYPE_CHECKING:
     from rubriclab.notebook import Run
@@ -163,6 +164,9 @@ def _reply(facts: dict[str, Any]) -> None:
 
 def _prompt(plan: Plan | None, facts: dict[str, Any]) -> None:
     """The messages, made again from the plan, and shown only where they are those that were sent."""
+    if facts.get("prompt"):
+        conversation(messages_of(facts["prompt"]))
+        return
     if plan is None:
         st.caption("The prompts of this run are not known here: its judgments came from a file.")
         return

@@ -25,7 +25,7 @@ from rubriclab.app.answers import (
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import download, ways_in
 from rubriclab.app.frame import faults, fold, go, safe, verbatim
-from rubriclab.app.runs import again_with_changes
+from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.data.outfiles import csv_text
 from rubriclab.model.judgment import step_of
@@ -84,8 +84,9 @@ def page() -> None:
         return
     chosen, menu = _header(info)
     answer = judged(chosen.findings, chosen.facts)
-    with menu:
+    with menu, st.container(horizontal=True):
         _menu(info, answer)
+        logged_button(info, "results-logged")
     findings, facts = chosen.findings, chosen.facts
     key = f"main-{facts.reorder}-{chosen.condition}-{facts.variant}"
     beside(answer, "bias", _main(chosen), key, partial(_clicked, key))

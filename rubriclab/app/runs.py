@@ -181,9 +181,18 @@ def again_button(info: RunInfo, key: str, kind: Literal["primary", "secondary"] 
             go("runs", run=info.id)
 
 
+def logged_button(info: RunInfo, key: str) -> None:
+    """The way to Set up with the prompts that an import brought, to ask them in other orders."""
+    label, logged = "Run these prompts in other orders", state.store_of(info.id).keeps_prompts(info.id)
+    if logged and st.button(label, icon=":material/shuffle:", key=f"{key}-{info.id}"):
+        go("setup", again=info.id)
+
+
 def again_with_changes(info: RunInfo) -> None:
-    """The way to Set up with everything filled in from a run; nothing for judgments made elsewhere."""
+    """The way to Set up with everything filled in from a run; of judgments made elsewhere why there is none."""
     if state.kept(info.id).plan is None:
+        if not state.store_of(info.id).keeps_prompts(info.id):
+            st.caption("This run came as a file without its prompts, so they cannot be asked again.")
         return
     if st.button("Run again with changes", icon=":material/tune:", key=f"change-{info.id}"):
         go("setup", again=info.id)
@@ -203,6 +212,7 @@ def _menu(info: RunInfo) -> None:
             again_button(info, f"menu-again-{info.id}")
         elif info.done and info.state in STOPPED:
             _open_button("Open results so far", info)
+        logged_button(info, "logged")
         again_with_changes(info)
         typed = str(st.text_input("Name", value=info.name[:200], max_chars=200, key=f"menu-name-{info.id}")).strip()
         if st.button("Rename", icon=":material/edit:", key=f"menu-rename-{info.id}", disabled=not typed):

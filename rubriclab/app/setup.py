@@ -17,6 +17,7 @@ from rubriclab.app.runs import ORDERED
 from rubriclab.data.sample import presets
 from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_study, study_from_toml
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
+from rubriclab.runs.loading import study_of_import
 from rubriclab.runs.manager import plan_of_run
 from rubriclab.sinks.facts import AXES
 from rubriclab.sinks.text import order_title
@@ -203,15 +204,23 @@ def load(study: Study) -> None:
 
 
 def load_run(run_id: str) -> None:
-    """Let a run of the store fill the steps, its data with it: no file is needed. Raises LabError for an import."""
+    """Let a run of the store fill the steps, its data with it: no file is needed.
+
+    Of an import its prompts, to be asked in other orders; raises LabError where it has none or they cannot be.
+    """
     store = state.store_of(run_id)
     info = store.run(run_id)
-    plan = plan_of_run(store, info.id)
-    # As the run keeps it: its rubrics written out.
-    study = plan.study.model_copy(update={"name": f"{shorten(info.name, 180)}, changed"})
-    held = Draft(study, before=Before(store, info.id, plan.study))
-    for part, (dataset, _) in zip(study.data, plan.sources, strict=True):
-        held.uploads.keep(part, dataset)
+    if store.keeps_prompts(info.id):
+        held = Draft()
+        with st.spinner("Looking for the list in the prompts …"):
+            held.study = study_of_import(store, info.id, held.uploads)
+    else:
+        plan = plan_of_run(store, info.id)
+        # As the run keeps it: its rubrics written out.
+        study = plan.study.model_copy(update={"name": f"{shorten(info.name, 180)}, changed"})
+        held = Draft(study, before=Before(store, info.id, plan.study))
+        for part, (dataset, _) in zip(study.data, plan.sources, strict=True):
+            held.uploads.keep(part, dataset)
     if draft().study.data:
         st.session_state["setup shelved"] = draft()
     _begin(held)

@@ -33,8 +33,15 @@ RunName = Annotated[
     str, Parameter(help="A run (id, a beginning of it, name) or a file: a table of judgments or a run's zip.")
 ]
 StudyName = Annotated[
-    str, Parameter(help="A study file (TOML), a preset (hanna-options), or demo: the lab's sample and its small judge.")
+    str, Parameter(help="A study file (TOML), a preset (hanna-options), demo, or a log whose prompts are asked again.")
 ]
+JudgeNames = Annotated[
+    list[str] | None,
+    Parameter(
+        help="A judge in place of the study's: MODEL, MODEL@http://HOST:PORT/v1, KIND:MODEL; again.", negative=""
+    ),
+]
+KeyName = Annotated[str | None, Parameter(help="The environment variable with the key of --judge.")]
 StorePath = Annotated[Path | None, Parameter(help="The store; RUBRICLAB_STORE or lab.duckdb where left out.")]
 Json = Annotated[bool, Parameter(help="Print one JSON document.", negative="")]
 

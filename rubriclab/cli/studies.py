@@ -17,6 +17,8 @@ from rubriclab.cli.common import (
     MEND,
     STOPPED,
     Json,
+    JudgeNames,
+    KeyName,
     Outcome,
     StorePath,
     StudyName,
@@ -64,6 +66,7 @@ def plan(
         int, Parameter(help="Print the prompts of the first N orders, and what is proved of your own.")
     ] = 0,
     reply: Annotated[str | None, Parameter(help="A reply to try: what the judge's own prompt reads of it.")] = None,
+    judge: JudgeNames = None,
     pilot: Annotated[str | None, Parameter(help="A run whose spread, time and tokens are taken.")] = None,
     effect: Annotated[float | None, Parameter(help="A change that the run should find, in points.")] = None,
     store: StorePath = None,
@@ -74,7 +77,7 @@ def plan(
     from rubriclab.runs.estimate import estimate, measured
     from rubriclab.runs.loading import plan_of_file
 
-    planned = plan_of_file(study, trust=True)  # planning runs no code
+    planned = plan_of_file(study, judged_by=tuple(judge or ()), trust=True)  # planning runs no code
     shown: list[dict[str, Any]] = []
     for call in planned.previews()[:show]:
         about_it = planned.conditions[call.condition]
@@ -126,6 +129,8 @@ def run(
     max_calls: Annotated[int | None, Parameter(help="Pause after so many calls.")] = None,
     max_money: Annotated[float | None, Parameter(help="Pause at this price.")] = None,
     retry_failed: Annotated[bool, Parameter(help="Ask again every call without a score.", negative="")] = False,
+    judge: JudgeNames = None,
+    key_env: KeyName = None,
     drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.", negative="")] = None,
     trust: Annotated[bool, Parameter(help="The study's own code, which you have read, may run.", negative="")] = False,
     ray: Annotated[
@@ -146,18 +151,24 @@ def run(
 ) -> Outcome:
     """Ask what a study has not asked yet; the same command goes on with a stopped run."""
     from rubriclab.notebook import run as run_study
+    from rubriclab.runs.loading import plan_of_file
 
     if items is not None and items < 1:
         raise LabError(f"--items is {items}; expected 1 or more.")
-    loading: dict[str, Any] = {"items": items, "drop": tuple(drop or ()), "trust": trust}
+    loading: dict[str, Any] = {
+        "items": items, "drop": tuple(drop or ()), "trust": trust, "judged_by": tuple(judge or ()), "key_env": key_env
+    }  # fmt: skip
     if references is not None:
         return _references(study, references, store_path(store), loading, json=json)
     if batch_out is not None or batch_in:
         return _batch(study, batch_out, batch_in or [], store_path(store), retry_failed, loading, json=json)
+    planned = plan_of_file(study, **loading)
     with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
+        for dataset, _ in planned.sources:
+            print(dataset.note, end="\n" * bool(dataset.note))
         made = run_study(
-            study, store_path(store), max_calls=max_calls, max_money=max_money, retry_failed=retry_failed,
-            ray=ray, progress=progress_line(), **loading,
+            planned, store_path(store), max_calls=max_calls, max_money=max_money, retry_failed=retry_failed,
+            ray=ray, progress=progress_line(),
         )  # fmt: skip
     info = made.info()
     code = {"finished": DONE, "failed": MEND}.get(info.state, STOPPED)
@@ -258,23 +269,12 @@ def judges(
     json: Json = False,
 ) -> Outcome:
     """The judges that this machine offers; with --test, whether one answers."""
-    from pydantic import ValidationError
-
+    from rubriclab.judges.kinds import judge_named
     from rubriclab.judges.probe import find_servers, test_judge
     from rubriclab.judges.weights import CATALOGUE
-    from rubriclab.model.judge import JudgeSettings
-    from rubriclab.model.study import problems
 
     if test is not None:
-        address = test.startswith(("http://", "https://"))
-        try:
-            settings = JudgeSettings(
-                name=model or test[:100], kind="openai" if address else "embedded", model=model or test,
-                base_urls=(test,) if address else (), key_env=key_env,
-            )  # fmt: skip
-        except ValidationError as fault:
-            raise LabError(problems(fault)) from None
-        report = test_judge(settings)
+        report = test_judge(judge_named(f"{model}@{test}" if model else test, key_env))
         return Outcome(report.document() if json else report.sentence(), DONE if report.ok else MEND)
     embedded: list[dict[str, Any]] = [
         {"name": entry.name, "megabytes": entry.megabytes, "here": entry.present()} for entry in CATALOGUE.values()

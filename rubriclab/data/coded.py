@@ -23,6 +23,8 @@ from rubriclab.model.orders import STRATEGIES
 from rubriclab.model.text import LabError, digest, shorten
 
 TEXTS = ("response", "instruction")
+KEPT = {"text": "reply", "prompt": "messages"}
+"""Columns of the calls, and the roles that fill them."""
 MAX_SMALL = 32_767
 MAX_ORDER = 20_000
 """Signs of an order that lists ids or names."""
@@ -134,9 +136,15 @@ class Reader:
         # Sorted by condition and call, calls counted from 0.
         rows |= {"expected": self.expected(), "mass": np.full(self.rows, np.nan)}
         frame = pd.DataFrame(rows, columns=list(JUDGMENT_COLUMNS))
-        frame = frame.iloc[np.lexsort((frame["slot"], frame["call"], frame["condition"]))].reset_index(drop=True)
+        source = np.lexsort((frame["slot"], frame["call"], frame["condition"]))
+        frame = frame.iloc[source].reset_index(drop=True)
         new = np.diff(frame["call"].to_numpy(), prepend=-1) != 0
         frame["call"] = np.cumsum(new) - 1
+        calls = frame.loc[new, ["call", "condition", "status"]].reset_index(drop=True)
+        for name, role in KEPT.items():
+            if role in self.names:
+                cells = self.table.data.column(self.names[role]).take(source[new]).to_pandas()
+                calls[name] = cells.where(cells != "", None)
         hashed = int(pd.util.hash_pandas_object(frame, index=False).to_numpy().sum(dtype=np.uint64))
         return JudgmentTable(
             run=digest(name, hashed, columns["item_id"])[:12], name=name, conditions=tuple(conditions),
@@ -145,6 +153,7 @@ class Reader:
             planned=tuple(np.bincount(frame["condition"][new], minlength=len(conditions)).tolist()),
             state="finished" if read.any() else "failed",
             made_with={"imported": self.table.name} | ({"note": self.table.note} if self.table.note else {}),
+            calls=calls if len(calls.columns) > 3 else None,
         )  # fmt: skip
 
     # ---- columns

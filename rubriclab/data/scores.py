@@ -10,7 +10,8 @@ Columns of each kind; by codes: 2,000,000 rows take some seconds.
 
 Optional: ``criterion, block, prompt, candidate, task, human`` (or ``human_1``, ``human_2``), ``repeat, strategy``, the
 texts ``response, instruction``; of pairs and lists ``dataset`` and ``gold``, the candidate that should win; ``expected``, the
-score that the judge's probabilities mean (of pairs: the probability that the first wins, a tie half).
+score that the judge's probabilities mean (of pairs: the probability that the first wins, a tie half); ``reply`` and
+``messages`` (the prompt as JSON), kept beside the judgment.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ REQUIRED: dict[Kind, tuple[str, ...]] = {
 }
 OPTIONAL = (
     "judge", "dataset", "criterion", "block", "prompt", "candidate", "task", "human", "gold", "repeat", "strategy",
-    "response", "instruction", "expected",
+    "response", "instruction", "expected", "reply", "messages",
 )  # fmt: skip
 KNOWN = tuple(dict.fromkeys([*REQUIRED["criteria"], "item_id", *OPTIONAL, *REQUIRED["pairs"], *REQUIRED["lists"]]))
 # Other names that files give these columns; their own name counts first.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from rubriclab.model.data import Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
+from rubriclab.model.study import problems
 from rubriclab.model.text import LabError, shorten
 
 T = TypeVar("T")
@@ -33,6 +35,21 @@ class Asker(Protocol):
 
     async def close(self) -> None:
         """Let go of connections and servers; safe to call twice."""
+
+
+_NAMED = re.compile(r"(?:(embedded|vllm|openai|simulated):)?((?:(?!https?://).)*?)@?(https?://\S+)?")
+
+
+def judge_named(text: str, key_env: str | None = None) -> JudgeSettings:
+    """A judge by what a command line calls it: a model of the lab, KIND:MODEL, MODEL@URL or a URL. Raises LabError."""
+    match = _NAMED.fullmatch(text)
+    kind, model, address = match.groups() if match else (None, text, None)
+    kind = kind or ("openai" if address else "embedded")
+    values = {"name": (model or text)[:100], "kind": kind, "model": model or text, "key_env": key_env}
+    try:
+        return JudgeSettings.model_validate(values | {"base_urls": [address] if address else []})
+    except ValidationError as fault:
+        raise LabError(f"--judge {shorten(text)}: {problems(fault)}") from None
 
 
 async def open_judge(

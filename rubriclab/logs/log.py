@@ -62,7 +62,8 @@ class Log:
     @property
     def table(self) -> Table:
         """What ``read_judgments`` reads; its note says what was left out."""
-        return Table(self.name, self.data.drop_columns(["prompt", "reply"]), self.note)
+        names = {name: name for name in self.data.column_names} | {"prompt": "messages"}
+        return Table(self.name, self.data.rename_columns(names), self.note)
 
     @property
     def frame(self) -> pd.DataFrame:

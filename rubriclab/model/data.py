@@ -143,11 +143,15 @@ class Comparison(Item):
 
 @dataclass(frozen=True)
 class DataSet:
-    """Items under a name; ``origin`` says where from. Raises LabError for no items and for ids that look alike."""
+    """Items under a name; ``origin`` says where from, ``note`` what to read before a launch.
+
+    Raises LabError for no items and for ids that look alike.
+    """
 
     name: str
     items: tuple[Item, ...]
     origin: str = ""
+    note: str = ""
 
     def __post_init__(self) -> None:
         if not self.items:

@@ -197,7 +197,9 @@ class JudgmentTable:
     says whom a person prefers: the 1-based rank of that name, 0 a tie; ``input_length``, ``output_length``: signs of the
     question and of all answers, where they are known. ``orderings[k]``: what ordering k shows. ``rows``: JUDGMENT_COLUMNS, one row a judgment about one item, sorted by condition and call: codes into
     conditions, items, orderings; ``position`` from 1 (0: none), ``status`` of Status, ``score``, ``expected``,
-    ``mass`` NaN where unknown; of pairs ``expected`` is a soft preference, 1 for the first. ``probabilities``: (rows, positions) or None. ``planned``: calls by condition.
+    ``mass`` NaN where unknown; of pairs ``expected`` is a soft preference, 1 for the first. ``probabilities``: (rows,
+    positions) or None. ``planned``: calls by condition. ``calls``: of a log what is known of each (call, condition, status,
+    ``text`` its reply, ``prompt`` its messages as JSON), or None.
     """
 
     run: str
@@ -211,6 +213,7 @@ class JudgmentTable:
     state: str = "finished"
     made_with: Mapping[str, Any] = field(default_factory=dict)
     reading: Mapping[str, Any] = field(default_factory=dict)
+    calls: pd.DataFrame | None = None
 
     @property
     def simulated(self) -> bool:

@@ -15,13 +15,16 @@ from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
 from rubriclab.data.sample import presets, sample, sample_rubric
 from rubriclab.data.tables import Table, as_list, read_table
-from rubriclab.judges.kinds import Functions
+from rubriclab.judges.kinds import Functions, judge_named
 from rubriclab.judges.python import function_settings, with_code
 from rubriclab.judges.simulated import read_effects
+from rubriclab.logs.log import read_log
 from rubriclab.model.data import Comparison, Criterion, DataSet, Option, Rubric
 from rubriclab.model.study import DataPart, PromptPart, RubricPart, Study, problems, read_prompt, read_study
-from rubriclab.model.text import LabError, shorten
-from rubriclab.study.from_text import SHORT, Pasted, from_text, locate
+from rubriclab.model.text import LabError, look_alike, shorten
+from rubriclab.runs.from_log import Logged, from_log
+from rubriclab.store.read import Reader
+from rubriclab.study.from_text import SHORT, Pasted, from_text, locate, messages_of
 from rubriclab.study.plan import Plan, plan
 from rubriclab.study.protocols import PROTOCOLS
 
@@ -40,15 +43,20 @@ class Folder:
 
     def __init__(self, path: Path = Path()) -> None:
         self.path = path
+        self.datasets: dict[str, DataSet] = {}
         self._last: tuple[object, tuple[DataSet, Rubric]] | None = None
 
     def table(self, name: str) -> Table:
         path = self.path / name
         return read_table(path, path.name)
 
+    def keep(self, part: DataPart, dataset: DataSet) -> None:
+        """Take a data set (of a run that is asked again, of a log) in place of the file that ``part`` names."""
+        self.datasets[_origin(part)] = dataset
+
     def kept(self, part: DataPart) -> DataSet | None:
-        """The items of a data set that need no file: those of a run that is asked again."""
-        return None
+        """The items of a data set that need no file."""
+        return self.datasets.get(_origin(part))
 
     def rubric(self, name: str) -> Rubric:
         path = self.path / name
@@ -74,6 +82,11 @@ class Folder:
         return self._last[1]
 
 
+def _origin(part: DataPart) -> str:
+    """Where the items of a data set come from, whatever is drawn of them."""
+    return "" if part.sample else part.model_dump_json(include={"file", "published", "files", "columns"})
+
+
 def plan_of_file(path: str | Path, **options: Any) -> Plan:
     """The plan of a study file, of a preset or of the lab's own sample: see ``read_sources``, which takes the options."""
     study, (first, *more), folder = read_sources(path, **options)
@@ -84,23 +97,36 @@ def read_sources(
     path: str | Path,
     *,
     items: int | None = None,
+    judged_by: tuple[str, ...] = (),
+    key_env: str | None = None,
     drop: tuple[str, ...] = (),
     trust: bool = False,
     functions: Functions | None = None,
 ) -> tuple[Study, Sources, Path]:
-    """(study, each data set with its rubric, folder) of a study file, of a preset by its name, or of ``demo``.
+    """(study, each data set with its rubric, folder) of a study file, a preset by its name, ``demo``, or a log with prompts.
 
-    ``items``: only the first so many items; ``drop``: judges that are left out; ``trust``: own code may run that a study
-    names by its hash; ``functions``: a notebook's, each in place of the judge of its name, or one more judge. Raises
+    ``items``: only the first so many items; ``judged_by``: in place of the study's, see ``judge_named``; ``drop``: judges that
+    are left out; ``trust``: own code may run that a study names by its hash; ``functions``: a notebook's, each in place of the judge of its name, or one more judge. Raises
     LabError for whatever the file, its data or its rubric cannot be.
     """
+    folder, log = presets().get(str(path), Path(path)).parent, None
+    files = Folder(folder)
     if str(path) == "demo":
         # The sample's answers judged by the small embedded model, options in every balanced order.
         name = "Sample" if items is None else f"Sample, {items} answers"
         study, folder = Study(name=name, data=(DataPart(sample=True),)), Path.cwd()
+    elif Path(path).suffix not in ("", ".toml") and Path(path).is_file() and (log := read_log(Path(path))):
+        rows: list[Any] = log.frame.to_dict("records")
+        calls = zip(log.prompts, log.replies, rows, strict=True)
+        logged = [Logged(tuple(prompt or ()), reply, about) for prompt, reply, about in calls]
+        study = from_log(log.name, logged, files.keep, pairs=log.kind == "pairs")
     else:
-        path = presets().get(str(path), Path(path))
-        study, folder = read_study(path), path.parent
+        study = read_study(presets().get(str(path), Path(path)))
+    if judged_by:
+        asked = [judge_named(name, key_env) for name in judged_by]
+        if len({look_alike(judge.name) for judge in asked}) < len(asked):
+            raise LabError("--judge names one model twice. Name judges of two servers in a study file.")
+        study = study.model_copy(update={"judges": tuple(asked)})
     unknown = set(drop) - {judge.name for judge in study.judges}
     if unknown:
         known = ", ".join(judge.name for judge in study.judges)
@@ -116,7 +142,7 @@ def read_sources(
         judges = ()  # the default one was never asked for
     named = [with_code(j, folder, trust=trust) if j.kind == "python" and j.name not in own else j for j in judges]
     judges = tuple(own.pop(judge.name, judge) for judge in named) + tuple(own.values())
-    files, sources = Folder(folder), []
+    sources = []
     study = with_prompts(study.model_copy(update={"judges": judges}), files)
     for number in range(len(study.data)):
         rubric = rubric_of_part(study, number, files)
@@ -203,6 +229,18 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
             raise LabError(f"“{dataset.name}” has no candidate “{shorten(sorted(missing)[0])}”. Check the spelling.")
         dataset = replace(dataset, items=chosen)
     return dataset if part.take is None else drawn_items(dataset, part.take, part.seed)
+
+
+def study_of_import(store: Reader, id: str, files: Folder) -> Study:
+    """The study that asks the prompts of an imported run in other orders; ``files`` keeps its items. Raises LabError."""
+    info, rated = store.run(id), store.ratings(id)
+    prompts: dict[int, str] = dict(store.calls(id)[["call", "prompt"]].itertuples(index=False))
+    logged = []
+    for row in store.judgments(id, limit=None).to_dict("records"):
+        first, _, second = row["ordering"].partition("|")
+        about = {"item_id": row["item_id"], "first": first, "second": second, "ratings": rated.get(row["item"])}
+        logged.append(Logged(messages_of(prompts[row["call"]] or ""), row["reply"] or "", about))
+    return from_log(info.name, logged, files.keep, pairs=info.reorder == "pairs")
 
 
 def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:

@@ -39,7 +39,7 @@ MAX_JSON = 20 * MB
 MAX_POSITIONS = 1_000
 MAX_SCORE = 1e6
 PlannedCalls = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
-CALL_TEXTS = ("key", "text", "finish", "error", "kind", "model", "sent", "note")
+CALL_TEXTS = ("key", "text", "finish", "error", "kind", "model", "sent", "prompt", "note")
 # What each column may hold; anything else would falsify a result or not fit into the store.
 RANGES: dict[str, tuple[float, float]] = {
     "call": (0, 2**31 - 1), "slot": (0, 32_767), "repeat": (0, 32_767), "status": (0, len(Status) - 1),

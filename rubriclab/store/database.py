@@ -41,7 +41,7 @@ CREATE TABLE run_items (run INTEGER, item INTEGER, source INTEGER, item_id VARCH
 CREATE TABLE orderings (run INTEGER, ordering INTEGER, shown JSON, labels JSON);
 CREATE TABLE calls (run INTEGER, call INTEGER, key VARCHAR, condition SMALLINT, status TINYINT, attempt SMALLINT,
     final BOOLEAN, text VARCHAR, finish VARCHAR, error VARCHAR, kind VARCHAR, tokens_in INTEGER, tokens_out INTEGER,
-    cached INTEGER, seconds REAL, model VARCHAR, asked TIMESTAMP, sent VARCHAR, note VARCHAR);
+    cached INTEGER, seconds REAL, model VARCHAR, asked TIMESTAMP, sent VARCHAR, note VARCHAR, prompt VARCHAR);
 CREATE TABLE judgments (run INTEGER, call INTEGER, condition SMALLINT, item INTEGER, ordering INTEGER, slot SMALLINT,
     repeat SMALLINT, status TINYINT, score DOUBLE, position SMALLINT, expected REAL, mass REAL, p REAL[]);
 """
@@ -134,6 +134,8 @@ class Database:
                 f"{self.path} was written by a newer rubriclab (store version {version}; this one reads up to "
                 f"{SCHEMA}). Update rubriclab, or choose another store."
             )
+        if not self.read_only:
+            self._db.execute("ALTER TABLE calls ADD COLUMN IF NOT EXISTS prompt VARCHAR")  # earlier labs had none
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:

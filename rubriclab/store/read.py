@@ -30,7 +30,7 @@ from rubriclab.store.database import Database, in_words
 
 CALL_COLUMNS = (
     "call", "key", "condition", "status", "attempt", "text", "finish", "error", "kind", "tokens_in", "tokens_out",
-    "cached", "seconds", "model", "asked", "sent", "note",
+    "cached", "seconds", "model", "asked", "sent", "prompt", "note",
 )  # fmt: skip
 REPLY = ("text", "finish", "kind", "tokens_in", "tokens_out", "cached", "seconds", "model", "attempt", "note")
 FRACTIONS = ("score", "expected", "mass")
@@ -262,6 +262,11 @@ class Reader:
         """CALL_COLUMNS of the final calls in the order of their numbers."""
         sql = f"SELECT {', '.join(CALL_COLUMNS)} FROM calls WHERE run = ? AND final ORDER BY call"
         return self._db.frame(sql, [self.run(id).number])
+
+    def keeps_prompts(self, id: str) -> bool:
+        """Whether an import brought prompts as they were sent."""
+        kept = "SELECT 1 FROM calls WHERE run = ? AND prompt IS NOT NULL LIMIT 1"
+        return bool(self._db.rows(kept, [self.run(id).number]))
 
     # ---- in words
 

@@ -269,7 +269,7 @@ class Store(Reader):
         """Keep a table of judgments as a run of its own. The same table again, with the same ratings and groups, returns
         the run there is.
 
-        ``calls``: what is known of its calls, as ``calls`` gives it. Texts in ``table.items`` (response, instruction,
+        ``calls``: what is known of its calls, as ``calls`` gives it, where the table itself does not say. Texts in ``table.items`` (response, instruction,
         reference) are kept as its data set.
         """
         hashed = int(pd.util.hash_pandas_object(table.rows, index=False).to_numpy().sum(dtype=np.uint64))
@@ -278,7 +278,7 @@ class Store(Reader):
             [list(map(str, table.items[name])) for name in ITEM_COLUMNS[:-1]],
             [dict(given or {}) for given in table.items["ratings"]], [ordering.shown for ordering in table.orderings],
         )[:32]  # fmt: skip
-        study = dict(study or {"name": table.name})
+        study, calls = dict(study or {"name": table.name}), table.calls if calls is None else calls
         study["reading"] = dict(table.reading) or study.get("reading", {})
         with self._db.transaction() as cursor:
             known = cursor.execute("SELECT id FROM runs WHERE identity = ?", [identity]).fetchall()

@@ -20,6 +20,7 @@ from rubriclab.model.data import Comparison, Criterion, Item, Option, Rubric
 from rubriclab.model.judgment import Reorder
 from rubriclab.model.study import MAX_TEXT, PromptFile, PromptPart
 from rubriclab.model.text import LabError, shorten
+from rubriclab.study.prompts import Messages
 from rubriclab.study.template import render
 
 Span = tuple[int, int]
@@ -252,10 +253,12 @@ def _points(text: str, listed: Listed, heads: Sequence[re.Match[str]], texts: Se
     """How much speaks for a list of scores: what its labels are called, the lines around it, how its texts begin."""
     above = re.findall(r"^.*\w.*$", text[max(0, heads[0].start() - 1_000) : heads[0].start()], re.M)[-1:]
     below = re.findall(r"^.*\w.*$", text[listed.span[1] :][:1_000], re.M)[:1]
-    named = _SCORED.search(heads[0]["pre"] + text[heads[0].end("label") :][:8]) is not None
+    pre = heads[0]["pre"]
+    named = _SCORED.search(pre + text[heads[0].end("label") :][:8]) is not None
     points = (listed.kind == "number") + 3 * named + 2 * any(map(_SCORED.search, above + below))
+    above = above * (not _SCORED.search(pre))  # “Score 1:” is no step, whatever its criterion speaks of
     commands = sum(_COMMANDS.match(body.strip("*_ :\"'")) is not None for body in texts)
-    return points - 3 * any(map(_STEPS.search, [heads[0]["pre"], *above])) - 3 * (2 * commands > len(texts))
+    return points - 3 * any(map(_STEPS.search, [pre, *above])) - 3 * (2 * commands > len(texts))
 
 
 # ---------------------------------------------------------------- a prompt as it was sent
@@ -290,7 +293,7 @@ def from_text(text: str, item: Item, axis: Reorder, rubric: Rubric | None, part:
     ``rubric``: where it is known, its list is looked for; else the prompt's own list is taken, where one alone may be it.
     ``part``: what settles it (lines, best, columns). Raises LabError for whatever cannot be told for sure, with the cure.
     """
-    messages = _messages(text)
+    messages = [(message["role"], message["content"]) for message in messages_of(text)]
     whole = "\n".join(content for _, content in messages)
     if len(whole) > MAX_TEXT:
         raise LabError(f"The prompt has {len(whole):,} signs; at most {MAX_TEXT:,} are read. Take shorter texts.")
@@ -318,7 +321,7 @@ def from_text(text: str, item: Item, axis: Reorder, rubric: Rubric | None, part:
     fixed = _blanked(whole, skip)
     if axis == "bare" and rubric is None:
         rubric = _scale(fixed, part.best)
-    labels = _candidate_labels(whole, fixed, slots) if isinstance(item, Comparison) else ()
+    labels = candidate_labels(whole, fixed, slots) if isinstance(item, Comparison) else ()
     made, start = [], 0
     for role, content in messages:
         end = start + len(content)
@@ -332,15 +335,16 @@ def from_text(text: str, item: Item, axis: Reorder, rubric: Rubric | None, part:
     return Pasted(prompt, None if isinstance(item, Comparison) else rubric, lines)
 
 
-def _messages(text: str) -> list[tuple[str, str]]:
-    """(role, content) of each message of a prompt: of JSON that holds some, else one of the user's."""
+def messages_of(text: str) -> Messages:
+    """The messages of a prompt: of JSON that holds some, else one of the user's."""
     try:
         value = json.loads(text)
         parts = value["messages"] if isinstance(value, dict) else value
-        messages = [(str(part.get("role", "user")), part["content"]) for part in parts]
+        messages = [{"role": str(part.get("role", "user")), "content": part["content"]} for part in parts]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         messages = []
-    return messages if messages and all(isinstance(content, str) for _, content in messages) else [("user", text)]
+    whole = bool(messages) and all(isinstance(message["content"], str) for message in messages)
+    return tuple(messages) if whole else ({"role": "user", "content": text},)
 
 
 def _blanked(text: str, spans: Sequence[Span], sign: str = " ") -> str:
@@ -443,7 +447,7 @@ def _rubric_of(
     return made, [score_of[label] for label in labels]
 
 
-def _candidate_labels(whole: str, fixed: str, slots: Sequence[Slot]) -> tuple[str, ...]:
+def candidate_labels(whole: str, fixed: str, slots: Sequence[Slot]) -> tuple[str, ...]:
     """What stands for each candidate in a prompt (A, B; 1, 2; m, M), last for a tie that it offers. Raises LabError."""
     starts = [start for start, _, code in sorted(slots) if code.startswith("responses[")]
     signs = [

@@ -355,7 +355,7 @@ def plan(
     items: list[Item] = []
     origins: list[tuple[int, int]] = []
     parts: list[PlanPart] = []
-    notes: list[str] = []
+    notes = [data.note for data, _ in sources if data.note]
     proofs: list[Proof] = []
     for number, (data, base) in enumerate(sources):
         shared: dict[tuple[Any, ...], int] = {}
