@@ -127,13 +127,8 @@ def _prometheus(record: Json, _: Source) -> Records:
     the order shown; else the evaluator's template writes the scores of ``score_rubric`` as they come."""
     rubric, whole = record.get("score_rubric"), str(record.get("instruction"))
     prompt = messages_in(whole) if "Score Rubric" in whole else ()
-    text = (
-        whole.rpartition("Score Rubric")[2]
-        if prompt
-        else rubric
-        if isinstance(rubric, str)
-        else "\n".join(rubric or ())
-    )
+    listed = "\n".join(rubric) if isinstance(rubric, dict) else str(rubric)
+    text = whole.rpartition("Score Rubric")[2] if prompt else listed
     scores = re.findall(r"^\W*score ?(\d{1,2})(?::|_desc)", text, re.I | re.M)
     maker = next((name_of(record[key]) for key in ("response_source", "response_model_name") if key in record), "")
     name = next((name_of(record[key]) for key in ("idx", "id") if key in record), "")

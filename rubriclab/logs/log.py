@@ -40,8 +40,7 @@ READERS = (*TOOLS, *BENCHMARKS, EXCHANGES)
 READ_SECONDS = 300.0
 BATCH, MOST_BESIDE = 500, 50
 HEAD = 1 << 16
-Complete = Callable[[Iterable[Record | str]], Iterable[Record | str]]
-"""Makes judgments of the records whose order stands in their prompts, or says why they are none."""
+Records = Iterable[Record | str]
 
 
 @dataclass(frozen=True)
@@ -67,13 +66,10 @@ class Log:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The same as a pandas frame."""
-        made: pd.DataFrame = self.table.data.to_pandas()
-        return made
+        return pd.DataFrame(self.table.data.to_pandas())
 
     @property
     def note(self) -> str:
-        """“inspect-ai log: 40 judgments. 2 records are none: 2 × the call failed.”"""
         left = f" {count(self.left.total(), 'record is', 'records are')} none: {_listed(self.left)}."
         return f"{self.format} log: {count(self.data.num_rows, 'judgment')}." + left * bool(self.left)
 
@@ -133,10 +129,7 @@ def _may_be(file: Path) -> bool:
     """Whether a look at the file lets it be a log: JSON, a zip, something packed, or a table that may have a prompt."""
     with file.open("rb") as opened:
         head = opened.read(HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
-    return (
-        head.startswith((b"{", b"[", b"PK", b"\x1f\x8b", b"PAR1"))
-        or re.search(rb"prompt|messages", head, re.I) is not None
-    )
+    return re.match(rb"[{\[]|PK|PAR1|\x1f\x8b|.*(?:prompt|messages)", head, re.I | re.S) is not None
 
 
 def _listed(left: Counter[str]) -> str:
@@ -146,15 +139,18 @@ def _listed(left: Counter[str]) -> str:
 # ---- in the worker
 
 
-def gather(file: str, name: str, result: str, beside: Iterable[str], complete: Complete) -> dict[str, Any]:
-    """Writes the judgments of a log to ``result``; returns its format (None: not a log), reasons and kinds with counts."""
+def gather(
+    file: str, name: str, result: str, beside: Iterable[str], complete: Callable[[Records], Records]
+) -> dict[str, Any]:
+    """Writes the judgments of a log to ``result``; returns its format (None: not a log), reasons and kinds with counts.
+
+    ``complete``: makes judgments of the records whose order stands in their prompts, or says why they are none.
+    """
     source = Source(Path(file), name, Path(result).with_name("unpacked"), tuple(map(Path, beside)))
     reader = next((reader for reader in READERS if reader.matches(source)), None)
     if reader is None:
         return {"format": None}
-    left: Counter[str] = Counter()
-    kinds: Counter[str] = Counter()
-    rows: list[Mapping[str, str]] = []
+    left, kinds, rows = Counter[str](), Counter[str](), list[Mapping[str, str]]()
     with pa.OSFile(result, "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
 
         def flush() -> None:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
-from rubriclab.data.limits import MB, refusal
+from rubriclab.data.limits import MAX_FILE, MB, refusal
 from rubriclab.data.tables import ENDINGS, read_here, unpacked
 
 MAX_LOG, MAX_RECORD = 1_000 * MB, 64 * MB
@@ -108,8 +108,12 @@ class Source:
             inner = _cut(parts)
             parts = inner.get(key) if isinstance(inner, dict) else None
         parts = _cut(parts)
+        if isinstance(parts, dict):
+            raws = [value for value in parts.values() if isinstance(value, msgspec.Raw)]
+            single = not keys and any(bytes(memoryview(raw)[:1]) != b"{" for raw in raws)
+            parts = [{key: decoded(value) for key, value in parts.items()}] if single else parts.values()
         self.broken = 0
-        for part in parts.values() if isinstance(parts, dict) else parts or ():
+        for part in parts or ():
             value = None if isinstance(part, msgspec.Raw) and len(memoryview(part)) > MAX_RECORD else decoded(part)
             if isinstance(value, dict):
                 yield value
@@ -170,6 +174,6 @@ def decoded(part: Any) -> Any:
         return msgspec.json.decode(part)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         try:
-            return json.loads(bytes(part))
+            return json.loads(bytes(part)) if len(memoryview(part)) <= MAX_FILE else None
         except (ValueError, RecursionError):
             return None

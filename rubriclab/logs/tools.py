@@ -145,6 +145,9 @@ def _requests(files: tuple[Path, ...]) -> dict[str, tuple[Path, int]]:
 
 
 def _batch(answer: Json, source: Source) -> Records:
+    if "response" not in answer:
+        yield "it is a request: import the batch's output, with this input in its folder"
+        return
     body = under(answer, "response", "body")
     path, start = _requests(source.beside).get(name_of(answer.get("custom_id")), (None, 0))
     if not isinstance(body, Mapping) or under(answer, "response", "status_code") != 200:
@@ -181,6 +184,6 @@ TOOLS = (
     Reader("promptfoo", lambda log: log.has("results", "config"), _promptfoo, ("results", "results")),
     Reader("lm-eval", lambda log: log.has("doc_id", "arguments", "resps"), _lm_eval),
     Reader("DeepEval", lambda log: log.has("testCases"), _deepeval, ("testCases",)),
-    Reader("OpenAI batch", lambda log: log.has("custom_id", "response"), _batch),
+    Reader("OpenAI batch", lambda log: log.has("custom_id", "response") or log.has("custom_id", "body"), _batch),
 )
 EXCHANGES = Reader("prompts and replies", _is_exchange, _exchange)

@@ -90,6 +90,8 @@ def test_a_batch_is_read_with_the_input_that_lies_beside_it(tmp_path: Path) -> N
     assert [message["role"] for message in log.prompts[0] or []] == ["system", "user"]
     pairs = log_of(SAMPLES / "batch_output.jsonl", kind="pairs")
     assert (pairs.kind, len(pairs.frame)) == ("pairs", 1)
+    with pytest.raises(LabError, match="5 × it is a request: import the batch's output"):
+        read_log(SAMPLES / "batch_input.jsonl")
     alone = tmp_path / "batch_output.jsonl"
     alone.write_bytes((SAMPLES / "batch_output.jsonl").read_bytes())
     with pytest.raises(LabError, match="4 × the batch's input, which has its prompt, does not lie beside it"):
@@ -183,10 +185,11 @@ JUDGED = {
     ],
 )  # fmt: skip
 def test_a_benchmarks_record(tmp_path: Path, record: Any, number: int, expected: dict[str, str]) -> None:
-    """As lines, and as a list of one JSON; of BiGGen also as an object of records by their ids."""
-    made = row(written(tmp_path, [record, record]), number)
+    """As one line, as lines, as a list of one JSON; of BiGGen also as an object of records by their ids."""
+    made = row(written(tmp_path, [record]), number)
     assert {key: made[key] for key in expected} == expected
-    assert row(written(tmp_path, json.dumps([record], indent=1), "log.json"), number).items() >= expected.items()
+    for text in ("\n".join([json.dumps(record)] * 2), json.dumps([record], indent=1)):
+        assert row(written(tmp_path, text, "log.json"), number).items() >= expected.items()
     if record is BIGGEN:
         assert row(written(tmp_path, json.dumps({"r": record}), "id.json"), number).items() >= expected.items()
 
