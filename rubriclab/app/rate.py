@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -45,14 +46,8 @@ def can_be_rated(info: RunInfo) -> bool:
 def rate_button(info: RunInfo, key: str) -> None:
     """The way here from Results; nothing for a run that cannot be rated."""
     if can_be_rated(info):
-        query = {"run": info.id, "rate": "1"}
-        st.button(
-            "Rate answers yourself",
-            icon=":material/rate_review:",
-            key=key,
-            on_click=st.query_params.from_dict,
-            args=(query,),
-        )
+        rate = partial(st.query_params.from_dict, {"run": info.id, "rate": "1"})
+        st.button("Rate answers yourself", icon=":material/rate_review:", key=key, on_click=rate)
 
 
 @st.dialog("Add human scores", width="large")

@@ -66,12 +66,8 @@ def results(
             if topic not in ("", "all"):
                 said["rows"] = [row for row in said["rows"] if row["topic"] == topic]
             for answer, rows in held.answers if held else ():
-                compared = {
-                    "headline": answer.headline,
-                    "line": answer.line,
-                    "rows": [row_document(row) for row in rows],
-                }
-                said.setdefault("compared", []).append(compared)
+                compared = {"headline": answer.headline, "line": answer.line}
+                said.setdefault("compared", []).append(compared | {"rows": [row_document(row) for row in rows]})
             return Outcome(said, code)
         lines = ["\n".join(answer.lines()) for answer, _ in held.answers] if held else []
         differences = printable("\n\n".join(["", *lines])) if lines else ""

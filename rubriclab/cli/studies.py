@@ -99,12 +99,8 @@ def plan(
              "variant": dict(c.variant), "calls": calls}
             for c, calls in zip(planned.conditions, planned.planned, strict=True)
         ]  # fmt: skip
-        document: dict[str, Any] = about.document() | {
-            "name": planned.study.name,
-            "conditions": conditions,
-            "notes": list(planned.notes),
-        }
-        document |= {"read": read} if read else {}
+        document: dict[str, Any] = about.document() | {"name": planned.study.name, "conditions": conditions}
+        document |= {"notes": list(planned.notes)} | ({"read": read} if read else {})
         proofs = [{"prompt": proof.prompt, "item": proof.item, "proof": proof.sentence()} for proof in planned.proofs]
         return Outcome(document | ({"shown": shown, "proofs": proofs} if show else {}))
     axes = planned.study.design.axes
@@ -203,11 +199,8 @@ def _batch(
         if out is not None:
             written, calls, left_out = write_batch(opened, planned, out, retry_failed=again)
             names = [str(path) for path in written]
-            lines = [
-                f"{count(calls, 'call')} in {count(len(names), 'file')}, answered by OpenAI's Batch API or by",
-                *names,
-            ]
-            lines[1:1] = ["vllm run-batch -i FILE -o ANSWERS --model MODEL; then: run STUDY --batch-in ANSWERS"]
+            lines = [f"{count(calls, 'call')} in {count(len(names), 'file')}, answered by OpenAI's Batch API or by"]
+            lines += ["vllm run-batch -i FILE -o ANSWERS --model MODEL; then: run STUDY --batch-in ANSWERS", *names]
             lines += [f"Not in them: {name}, which is asked by run itself." for name in left_out]
             return Outcome({"files": names, "calls": calls, "left_out": left_out} if json else "\n".join(lines))
         id, made = read_batch(opened, planned, files, retry_failed=again)

@@ -149,11 +149,8 @@ class AnswerPart(Part):
 
     @model_validator(mode="after")
     def _whole(self) -> AnswerPart:
-        needed = {"pattern": self.pattern, "json": self.path, "tag": self.path}.get(self.read, self.read)
-        if not needed:
-            example = {"pattern": "pattern = 'Rating: (\\d)'", "json": 'path = "score"', "tag": 'path = "score"'}[
-                self.read
-            ]
+        if not {"pattern": self.pattern, "json": self.path, "tag": self.path}.get(self.read, self.read):
+            example = "pattern = 'Rating: (\\d)'" if self.read == "pattern" else 'path = "score"'
             raise ValueError(f'read = "{self.read}" needs {example}')
         if self.ask and self.read != "json":
             raise ValueError(f'ask = "{self.ask}" holds a server to JSON; set read = "json" and its path')

@@ -17,9 +17,10 @@ import rubriclab as rl
 from rubriclab.logs.log import Log, read_log
 from rubriclab.model.text import LabError
 from rubriclab.sinks.answerable import answerable, answerable_line
+from tests.data.test_published import SHARED
 
 SAMPLES = Path(__file__).parent / "samples"
-DATA = Path("/work/shared/data")
+DATA = SHARED
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the published logs are beside the project, not in it")
 NO_LIST = "its prompt lists no scores and no two answers whose order could matter"
 

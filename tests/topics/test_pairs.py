@@ -22,9 +22,10 @@ from rubriclab.stats import comparison as stats
 from rubriclab.store.store import Store
 from rubriclab.topics.gold import DEFAULT, MAJORITY, STANDS
 from rubriclab.topics.what_goes_along import cells_of, what_goes_along
+from tests.data.test_published import SHARED
 from tests.tables import comparisons, findings, on_two_sets, only
 
-DATA = Path("/work/shared/data")
+DATA = SHARED
 BOTH = [[0, 1], [1, 0]]
 NAN = float("nan")
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the papers' own files are beside the project, not in it")
