@@ -203,7 +203,8 @@ def rates(made: Compared) -> Iterator[Row]:
     yield Row("error_rate", share(lost, all_asked, made.arm.unit_names, none=why), counts={"n": int(asked.sum())})
     for kind, name in enumerate(stats.CLASSES):
         if name != "neutral" or made.p > 2:
-            estimate = made.share(made.series.kind == kind, made.every, balanced=True)
+            known = len(made.item) > 0
+            estimate = made.share(made.series.kind == kind, made.every, balanced=True) if known else missing(why)
             yield Row("class_share", estimate, {"class": name}, counts={"n": len(made.item)})
 
 
