@@ -11,6 +11,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.apply.kit import Planted, serving
 from tests.integration.lab import browser, running_lab, settled, strays_of, visit
 
 pytestmark = pytest.mark.integration
@@ -78,6 +79,60 @@ def test_own_file_to_heatmap_in_six_clicks(tmp_path: Path) -> None:
         assert heatmap.is_visible()
         assert click.count == 6
         assert strays == []
+
+
+def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(tmp_path: Path) -> None:
+    answers = tmp_path / "drafts.csv"
+    rows = [f"This is answer number {k} in a few words,Question {k // 2}?" for k in range(8)]
+    answers.write_text("\n".join(["What they wrote,What was asked", *rows]), "utf-8")
+    judge = Planted()
+    with serving(judge) as server, running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
+        click = Clicks(page)
+        visit(page, url)
+        click(page.get_by_role("button", name="Set up a run"))
+        settled(page)
+        with page.expect_file_chooser() as chooser:
+            click(page.locator("[data-testid=stFileUploader] button").first)
+        chooser.value.set_files(str(answers))
+        click.count += 1  # the file itself
+        click(page.get_by_role("button", name="Yes, use these columns"))
+        settled(page)
+        click(page.locator(".st-key-step-2-change button"))
+        click(page.get_by_text("Write or paste", exact=True))
+        settled(page)
+        table = page.locator("[data-testid=stDataFrame]").first.bounding_box()
+        page.mouse.click(table["x"] + 0.6 * table["width"], table["y"] + 52)  # the description of the first score
+        click.count += 1
+        page.wait_for_timeout(300)
+        page.keyboard.type("Of no use", delay=40)
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(500)  # the table tells the server a little later
+        settled(page)
+        click(page.locator(".st-key-step-2-done button"))
+        settled(page)
+        click(page.locator(".st-key-step-3-change button"))
+        click(page.get_by_text("API or server", exact=True))
+        settled(page)
+        click(field := page.get_by_role("textbox", name="Base URL"))
+        field.fill(server)
+        page.keyboard.press("Tab")
+        settled(page)
+        click(page.get_by_role("combobox", name="Model"))
+        page.keyboard.type("planted")
+        page.keyboard.press("Enter")
+        settled(page)
+        click(page.get_by_role("button", name="Test with one call"))
+        page.locator("[data-testid=stAlert]").wait_for()
+        settled(page)
+        click(page.locator(".st-key-step-3-done button"))
+        settled(page)
+        click(page.get_by_role("button", name="Launch: 160 calls"))
+        row = page.locator('[class*="st-key-run-"]').filter(has_text="drafts")
+        click(row.get_by_role("button", name="Open results"))
+        page.locator('[aria-label^="Heatmap"], [alt^="Heatmap"]').first.wait_for()
+        assert click.count == 16
+    assert len(judge.bodies) == 161  # the test was one
+    assert "Of no use" in str(judge.bodies[-1])
 
 
 @pytest.mark.parametrize("address", ["try", "setup", "runs", "results", "compare", "export", "learn"])
