@@ -45,19 +45,25 @@ class Clicks:
         self.count += 1
 
 
+def uploaded(page: Any, url: str, file: Path) -> Clicks:
+    """The clicks from Home until a file is in step 1 of Set up."""
+    click = Clicks(page)
+    visit(page, url)
+    click(page.get_by_role("button", name="Set up a run"))
+    page.get_by_role("heading", name="Set up a run", level=1).wait_for()
+    settled(page)
+    with page.expect_file_chooser() as chooser:
+        click(page.locator("[data-testid=stFileUploader] button").first)
+    chooser.value.set_files(str(file))
+    click.count += 1  # the file itself
+    return click
+
+
 def test_own_file_to_heatmap_in_six_clicks(tmp_path: Path) -> None:
     answers = spanish_file(tmp_path / "redacciones.csv")
     with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
         strays = strays_of(page)
-        click = Clicks(page)
-        visit(page, url)
-        click(page.get_by_role("button", name="Set up a run"))
-        page.get_by_role("heading", name="Set up a run", level=1).wait_for()
-        settled(page)
-        with page.expect_file_chooser() as chooser:
-            click(page.locator("[data-testid=stFileUploader] button").first)
-        chooser.value.set_files(str(answers))
-        click.count += 1  # the file itself
+        click = uploaded(page, url, answers)
         page.get_by_text("Is this right?").wait_for()
         page.get_by_text("6 answers to 2 instructions").wait_for()
         settled(page)
@@ -87,14 +93,7 @@ def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(tmp_path: Path)
     answers.write_text("\n".join(["What they wrote,What was asked", *rows]), "utf-8")
     judge = Planted()
     with serving(judge) as server, running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
-        click = Clicks(page)
-        visit(page, url)
-        click(page.get_by_role("button", name="Set up a run"))
-        settled(page)
-        with page.expect_file_chooser() as chooser:
-            click(page.locator("[data-testid=stFileUploader] button").first)
-        chooser.value.set_files(str(answers))
-        click.count += 1  # the file itself
+        click = uploaded(page, url, answers)
         click(page.get_by_role("button", name="Yes, use these columns"))
         settled(page)
         click(page.locator(".st-key-step-2-change button"))
