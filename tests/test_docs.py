@@ -11,11 +11,15 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import rubriclab.topics  # noqa: F401 - registers the topics
+from rubriclab import notebook
 from rubriclab.core.topic import MEASURES, TOPICS
+from rubriclab.runs.loading import plan_of_file
 
 ROOT = Path(__file__).resolve().parents[1]
 LINES = [
@@ -78,3 +82,24 @@ def test_the_worked_example_adds_a_number_to_every_sink(tmp_path: Path) -> None:
 def test_a_benchmark_imports_what_there_is(path: Path) -> None:
     if path.stem != "__main__":
         assert import_module(f"benchmarks.{path.stem}").__doc__
+
+
+def test_the_notebook_was_executed_and_its_cells_still_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = (ROOT / "docs" / "notebook.ipynb").read_text("utf-8")
+    cells = [cell for cell in json.loads(content)["cells"] if cell["cell_type"] == "code"]
+    assert len(content) < 60_000
+    assert [cell["execution_count"] for cell in cells] == [*range(1, len(cells) + 1)]
+    assert not [out for cell in cells for out in cell["outputs"] if out["output_type"] == "error"]
+    ask = notebook.run  # the same calls, answered by a simulated judge
+
+    def simulated(study: str, store: str, items: int) -> notebook.Run:
+        return ask(plan_of_file(study, items=items, judged_by=("simulated:planted",)), store)
+
+    monkeypatch.setattr(notebook, "run", simulated)
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(SVG=str))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for cell in cells:
+        exec("".join(cell["source"]), names)
+    assert names["scored"].value is not None
+    assert {path.name for path in tmp_path.iterdir()} >= {"report.html", "judgments.csv", "judge.card.json"}

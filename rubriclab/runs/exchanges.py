@@ -69,7 +69,7 @@ class Exchanges:
             size += len(text_of(record))
             if len(first) >= FIRST or size > FIRST_SIGNS:
                 break
-        prompts = {text for text in map(text_of, first) if 0 < len(text) <= MAX_TEXT and _pair(text) is None}
+        prompts = {text for text in map(text_of, first) if 0 < len(text) <= MAX_TEXT and pair_in(text) is None}
         seen = Counter(entries for text in prompts for entries in {own for own, _ in _lists(text)})
         least = max(2.0, max(seen.values(), default=0) / 2)
         self._shared = {entries for entries, number in seen.items() if number >= least}
@@ -85,7 +85,7 @@ class Exchanges:
             return f"its prompt has more than {MAX_TEXT:,} signs"
         if not record.reply.strip() and not record.verdict:
             return "it keeps no reply"
-        pair = _pair(prompt)
+        pair = pair_in(prompt)
         return self._scored(record, prompt) if pair is None else self._chosen(record, prompt, pair)
 
     def _item(self, *parts: str) -> str:
@@ -133,7 +133,7 @@ def text_of(record: Record | str) -> str:
     return "\n".join(message["content"] for message in record.prompt)
 
 
-def _pair(prompt: str) -> Pair | None:
+def pair_in(prompt: str) -> Pair | None:
     """The two answers between marks of their own and what stands for them, where the prompt has one such pair."""
     pairs: list[Pair] = []
     for head in itertools.islice(_HEAD.finditer(prompt), MOST_HEADS):

@@ -11,12 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, get_args
 
 from rubriclab.model.data import MAX_OPTIONS, DataSet, Item
 from rubriclab.model.study import AnswerPart, DataPart, MessagePart, Study
 from rubriclab.model.text import LabError, count, look_alike, shorten
+from rubriclab.runs.exchanges import pair_in
 from rubriclab.study.from_text import Slot, Span, asked_answer, candidate_labels, lists_in, template_text
 from rubriclab.study.own_answers import read_answer
 from rubriclab.study.prompts import Messages, natural_order
@@ -24,14 +24,8 @@ from rubriclab.study.prompts import Messages, natural_order
 ROLES = get_args(MessagePart.model_fields["role"].annotation)
 MOST_LISTS = 50
 """Different lists of one log, each a data set with a rubric of its own."""
-MOST_MARKS, TRIED_FORMS, NEAR = 50, 200, 12
-"""Marks of answers that are looked at in a prompt; prompts whose form of reply is; signs beside a list that tell its spot."""
-_START = re.compile(
-    r"^[^\w\n]*(?:the )?start of (?P<name>(?P<who>[^\n]*?\b(?:[A-Z]|\d)\b)[^\n]*?)[^\w\n]*\n"
-    r"|<(?P<tag>(?:answer|response|output|assistant|candidate|completion|model)\w{0,20}[A-Z\d])>\n?",
-    re.I | re.M,
-)
-"""What declares the beginning of an answer: [The Start of Assistant A's Answer], <response_a>."""
+TRIED_FORMS, NEAR, NEAR_MARK = 200, 12, 80
+"""Prompts whose form of reply is looked at; signs beside a list that tell its spot, and before an answer that name it."""
 
 
 @dataclass(frozen=True)
@@ -182,19 +176,18 @@ def _lists(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:
 
 
 def _answers(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:
-    """The texts of the two answers that marks declare, twice; nothing for another number, and where one names either."""
-    spans: list[Span] = []
-    names: list[str] = []
-    for start in islice(_START.finditer(content), MOST_MARKS):
-        name = re.escape(start["name"] or start["tag"])
-        ending = rf"\n[^\w\n]*(?:the )?end of {name}" if start["name"] else rf"\n?</{name}>"
-        end = re.compile(ending, re.I).search(content, start.end() - 1)
-        if end and start.end() < end.start() and (not spans or spans[-1][1] < start.start()):
-            spans.append((start.end(), end.start()))
-            names.append(re.escape(start["who"] or start["tag"]))
+    """The texts of the two answers between marks that begin and end them, twice; nothing where one names either's mark."""
+    pair = pair_in(content)
+    if pair is None or not re.search("</|End of", content[pair.first[1] : pair.second[0]], re.I):
+        return
+    spans, names = [], []
+    for (start, end), label in zip(pair[:2], pair.labels, strict=True):
+        names += re.findall(rf"\w+?[\s_(-]*{label}(?![a-z])", content[max(start - NEAR_MARK, 0) : start], re.I)[-1:]
+        text = content[start:end]
+        spans.append((start + len(text) - len(text.lstrip()), start + len(text.rstrip())))
     texts = {content[slice(*span)] for span in spans}
-    leaks = names and any(re.search(rf"\b(?:{'|'.join(names)})\b", text, re.I) for text in texts)
-    if len(spans) == len(texts) == len({*names}) == 2 and not leaks:
+    leaks = any(re.search(rf"\b{re.escape(name)}\b", text, re.I) for name in names for text in texts)
+    if len(texts) == 2 and all(texts) and not leaks:
         yield spans, spans
 
 

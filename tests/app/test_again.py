@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
 from rubriclab.judges import simulated
+from rubriclab.judges.kinds import judge_named
 from rubriclab.model.judgment import Call
+from rubriclab.notebook import read
 from tests.app.conftest import Lab, healthy
 from tests.app.test_pages import ended, go, plain
 from tests.app.test_setup import confirmed, held, pressed, step
+
+ROWS = {"item_id": ["a", "a"], "ordering": ["1 2", "2 1"], "score": ["1", "2"]}
 
 
 @pytest.fixture
@@ -110,3 +116,20 @@ def test_a_run_that_cannot_be_asked_again_says_why(lab: Lab) -> None:
     app.query_params["again"] = state.recorded()  # of the store that came with the lab
     assert "Nothing is changed yet" in plain(healthy(go(app, "setup")))
     assert held(pressed(app, "Back to what was being set up")).study.data[0].file == "answers.csv"
+
+
+def test_an_imported_logs_prompts_are_asked_in_other_orders(lab: Lab, asked: list[str]) -> None:
+    log = Path(__file__).parents[1] / "logs" / "samples" / "inspect.eval"
+    lab()
+    id = state.store().add_table(read(log).table)
+    page = healthy(lab("results", run=id, tab="Judgments", view="Prompt as sent"))
+    assert any("The answer says no useful thing." in block.value for block in page.code)  # as the log has it
+    page.button(key=f"results-logged-{id}").click().run()
+    app = healthy(lab("setup", again=id))
+    assert "We found this list; its order will change" in plain(app)
+    assert "4 prompts" in plain(app)
+    held(app).change(judges=(judge_named("simulated:planted"),))
+    run = state.store().run(launched(app.run()))
+    assert (run.state, run.done, run.failed) == ("finished", len(asked), 0)
+    without = lab("results", run=state.store().add_table(read(pd.DataFrame(ROWS)).table))
+    assert not [button for button in without.button if button.label == "Run these prompts in other orders"]
