@@ -14,6 +14,7 @@ from rubriclab.app import results, state
 from rubriclab.app.draft import study_toml
 from rubriclab.app.forms import download
 from rubriclab.app.frame import faults, fold, safe, verbatim
+from rubriclab.apply.card import read_card
 from rubriclab.core.operations import derived
 from rubriclab.data.sample import lab_folder
 from rubriclab.model.text import count, file_name
@@ -123,7 +124,7 @@ def _card_preview(card: dict[str, Any], text: str, wanted: float) -> None:
     )
     tool = st.segmented_control("For", list(TOOLS), default="Python", key="tool", bind="query-params", required=True)
     verbatim(_example(TOOLS[str(tool)]))
-    if card["study"]["judges"][0]["kind"] in ("embedded", "simulated"):
+    if read_card(card)[1].judges[0].kind in ("embedded", "simulated"):
         st.caption("This judge runs on your machine: leave the client out.")
     fold("The file, as it will be written", lambda: verbatim(text, height=420), icon="description", key="card-file")
 

@@ -77,6 +77,8 @@ def test_a_card_says_its_protocol_and_its_promise_as_the_file_has_them(lab: Lab,
     one = healthy(lab("export", run=asked, protocol="One order", tool="DeepEval", **{"for": "Judge card"}))
     assert one.header[0].value == "One order is asked"
     assert "BaseMetric" in one.code[0].value
+    example = healthy(lab("export", **{"for": "Judge card", "run": state.recorded()}))  # the lab's default judge
+    assert "leave the client out" in texts(example)
     app.session_state["gate"] = True
     gate = healthy(app.run())
     limits = re.findall(r"--limit (\S+)", next(code.value for code in gate.code if "--junit" in code.value))
