@@ -95,7 +95,7 @@ def _axes(held: Draft, rubric: Rubric) -> list[str]:
     for number, kind in enumerate(CAPTIONS, 1):
         if kind in reasons:
             label = f'.st-key-orders-axis [data-testid="stRadioGroup"] > div:nth-child({number}) label'
-            st.html(f"<style>{label} {{ opacity: 0.5; pointer-events: none; }}</style>")
+            st.html(f"<style>{label} {{ opacity: 0.65; pointer-events: none; }}</style>")
     scores, own = rubric.criteria[0].scores, held.study.design.axes
     titles = AXES | {"options": f"Score options ({scores[0]} to {scores[-1]})"}
     first = ask(
