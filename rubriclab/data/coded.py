@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as compute
 
 from rubriclab.data import limits
 from rubriclab.data.limits import refusal
@@ -143,8 +145,11 @@ class Reader:
         calls = frame.loc[new, ["call", "condition", "status"]].reset_index(drop=True)
         for name, role in KEPT.items():
             if role in self.names:
-                cells = self.table.data.column(self.names[role]).take(source[new]).to_pandas()
-                calls[name] = cells.where(cells != "", None)
+                # Hundreds of megabytes of a log, mapped from its file, are not copied where they stand in order.
+                column, kept = self.table.data.column(self.names[role]), source[new]
+                empty = compute.equal(column, "").to_numpy()[kept]
+                moved = empty.any() or not np.array_equal(kept, np.arange(self.rows))
+                calls[name] = (column.take(pa.array(kept, mask=empty)) if moved else column).to_pandas()
         hashed = int(pd.util.hash_pandas_object(frame, index=False).to_numpy().sum(dtype=np.uint64))
         return JudgmentTable(
             run=digest(name, hashed, columns["item_id"])[:12], name=name, conditions=tuple(conditions),
