@@ -87,8 +87,8 @@ def _card(run: Kept, name: str, left: Any, right: Any) -> None:  # noqa: ARG001 
         judge = results.choice("Judge", [asked.judge for asked in run.table.conditions], "judge")
         protocol = PROTOCOLS[str(st.segmented_control(
             "Protocol", list(PROTOCOLS), default="Recommended", key="protocol", bind="query-params", required=True, wrap=True,
-            help="Recommended: one order where the order surely does not matter, else the fewest orders whose mean comes "
-            "within the smallest change that matters.",
+            help="Recommended: one order where the order surely does not matter, else as many orders as What helps "
+            "says, and as their mean needs to come within the smallest change that matters.",
         ))]  # fmt: skip
         margin = st.number_input(
             "Largest distance allowed, points (optional)", 0.01, 100.0, None, 0.05, key="margin", bind="query-params",

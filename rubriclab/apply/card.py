@@ -47,8 +47,8 @@ def card_of(
     """The card of one judge of a run, as JSON values.
 
     ``protocol``: of PROTOCOLS; left out, one order where no question found an effect as large as matters, else as many orders
-    as come within the margin. ``margin``: the distance that must not be passed, in points; the smallest change of the mean that
-    matters where left out. Raises LabError for what cannot be promised, with the reason.
+    as come within the margin, and where that is left out too at least as many as calls reach a dependability of 0.9.
+    ``margin``: the distance that must not be passed, in points; the smallest change of the mean that matters where left out. Raises LabError for what cannot be promised, with the reason.
     """
     table = findings.judgments.table
     if asked is None:
@@ -85,6 +85,10 @@ def card_of(
         number = len(columns)
     else:
         number = near[0] if near else len(columns)
+        if margin is None:  # what What helps recommends
+            rows = [row for row in findings.select("calls_needed") if not row.of and math.isfinite(row.value)]
+            needed = [int(row.value) for row in rows if findings.conditions[row.condition].setting == about.setting]
+            number = min(max([number, *needed]), len(columns))
     if margin is not None and promises[number]["high"] > margin:
         best = promises[number]
         raise LabError(

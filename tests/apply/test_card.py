@@ -79,7 +79,12 @@ def test_the_noise_of_calls_is_promised_too(tmp_path: Path) -> None:
             [np.mean(part) for part in scores.values()],
             [run.card("one order"), run.card("average of orders")],
         )
+        wide = run.read_as(smallest=0.6)
+        needed = wide.findings.select("calls_needed", protocol=None)[0].value
+        within, recommended = (card["protocol"]["calls"] for card in (wide.card(margin=0.6), wide.card()))
         run.close()
+    # The margin alone takes fewer calls than What helps says: the card asks as many as the page recommends.
+    assert within < recommended == min(needed, 10)
     for card in cards:
         scored = [rl.Judge(card, judge.completion).scores(item(k) for k in range(ITEMS)) for _ in range(5)]
         away = np.array([[one.value for one in part] for part in scored]) - truth
