@@ -144,11 +144,16 @@ def _gate(run: Kept) -> None:
     for part in limits:
         st.caption(safe(derived_line(*part).replace("  # ", ": ")))
     flags = "".join(f" --limit {limit}" for limit, _ in limits)
-    verbatim(f"rubriclab gate study.toml{flags} --junit gate.xml")
+    # Judgments made elsewhere have no study to ask anew: the gate reads the next file of them.
+    source, asked = ("judgments.csv", "read") if run.plan is None else ("study.toml", "run")
+    verbatim(f"rubriclab gate {source}{flags} --junit gate.xml")
     named = ", ".join(f'"{limit}"' for limit, _ in limits)
-    test = f'def test_the_judge_is_as_measured():\n    run = rl.run("study.toml")\n    assert run.gate({named}) == "passes"'
+    test = f'def test_the_judge_is_as_measured():\n    run = rl.{asked}("{source}")\n    assert run.gate({named}) == "passes"'
     verbatim(f"import rubriclab as rl\n\n\n{test}")
-    st.caption("Ends with 0 where it passes, 4 where it fails, 5 where it cannot tell. study.toml: What for, Data.")
+    st.caption(
+        "Ends with 0 where it passes, 4 where it fails, 5 where it cannot tell."
+        + " study.toml: What for, Data." * (run.plan is not None)
+    )
 
 
 def _drift(run: Kept) -> None:
