@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
@@ -48,8 +49,8 @@ def store() -> Store:
 
 
 @st.cache_resource(show_spinner=False)
-def examples() -> Store:
-    """The recorded examples as a store of their own, in a folder that ends with the process."""
+def _example() -> tuple[Store, str]:
+    """(a store for recorded examples, in a folder that ends with the process; the id of the first, which it holds)."""
     from rubriclab.data.sample import data_path
     from rubriclab.store.bundle import import_bundle
     from rubriclab.store.store import Store
@@ -57,22 +58,34 @@ def examples() -> Store:
     folder = mkdtemp(prefix="rubriclab-")
     opened = Store.open(Path(folder) / "examples.duckdb")
     finalize(opened, rmtree, folder, ignore_errors=True)
-    for path in sorted(data_path("sample.csv").parent.glob("example*.zip")):
+    path = data_path("sample.csv").with_name("example.zip")
+    return opened, import_bundle(opened, path) if path.exists() else ""
+
+
+@st.cache_resource(show_spinner=False)
+def examples() -> Store:
+    """The store of the recorded examples, all of them; Home waits for the first alone."""
+    from rubriclab.data.sample import data_path
+    from rubriclab.store.bundle import import_bundle
+
+    opened, _ = _example()
+    for path in sorted(data_path("sample.csv").parent.glob("example-*.zip")):
         import_bundle(opened, path)
     return opened
 
 
 def recorded() -> str:
     """The id of the recorded example. Raises LabError where the lab came without one."""
-    runs = examples().runs()
-    if not runs:
+    if not _example()[1]:
         raise LabError("No recorded example came with this lab. Set up a run to see results.")
-    return min(runs, key=lambda info: (info.reorder != "options", info.name)).id
+    return _example()[1]
 
 
 def store_of(run_id: str) -> Store:
     """The store that holds this run: the user's, or that of the recorded examples."""
-    return store() if any(info.id == run_id for info in store().runs()) else examples()
+    if any(info.id == run_id for info in store().runs()):
+        return store()
+    return _example()[0] if run_id == _example()[1] else examples()
 
 
 def run_info(run_id: str) -> RunInfo:
@@ -150,7 +163,8 @@ def manager() -> RunManager:
 
 def active() -> list[Run]:
     """The runs that are going now, in the order in which they were started."""
-    return manager().running()
+    # Reading the manager takes half a second of the first visit; while nobody has, nothing was started.
+    return manager().running() if "rubriclab.runs.manager" in sys.modules else []
 
 
 def backup() -> bytes:
