@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -144,10 +144,11 @@ def run(
         return _references(study, references, store_path(store), loading, json=json)
     if batch_out is not None or batch_in:
         return _batch(study, batch_out, batch_in or [], store_path(store), retry_failed, loading, json=json)
-    made = run_study(
-        study, store_path(store), max_calls=max_calls, max_money=max_money, retry_failed=retry_failed,
-        ray=ray, progress=progress_line(), **loading,
-    )  # fmt: skip
+    with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
+        made = run_study(
+            study, store_path(store), max_calls=max_calls, max_money=max_money, retry_failed=retry_failed,
+            ray=ray, progress=progress_line(), **loading,
+        )  # fmt: skip
     info = made.info()
     code = {"finished": DONE, "failed": MEND}.get(info.state, STOPPED)
     if json:
