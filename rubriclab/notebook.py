@@ -26,6 +26,7 @@ from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
     from rubriclab.runs.session import Snapshot
+    from rubriclab.sinks.answer import Answer
     from rubriclab.sinks.paper_table import PaperTable
     from rubriclab.store.read import RunInfo
     from rubriclab.store.store import Store
@@ -138,15 +139,17 @@ class Run:
         ``other``: another run, or the number of a condition, which every other condition of this run is held against.
         Raises LabError for a condition that the run does not have.
         """
-        rows = self.findings.rows
+        rows, conditions = self.findings.rows, range(len(self.table.conditions))
         if isinstance(other, Run):
-            return Contrast(contrast(rows, other.findings.rows, other.table.name))
-        conditions = range(len(self.table.conditions))
+            theirs = len(other.table.conditions)
+            codes = [(code, 0 if theirs == 1 else code) for code in conditions if theirs == 1 or code < theirs]
+            return Contrast(contrast(rows, other.findings.rows, other.table.name), self, other, codes)
         if other not in conditions:
             raise LabError(f"“{self.table.name}” has no condition {other}; it has 0 to {conditions[-1]}.")
-        theirs = [row for row in rows if row.condition == other]
-        mine = ([row for row in rows if row.condition == code] for code in conditions if code != other)
-        return Contrast([row for part in mine for row in contrast(part, theirs)])
+        codes = [(code, other) for code in conditions if code != other]
+        theirs_rows = [row for row in rows if row.condition == other]
+        mine = ([row for row in rows if row.condition == code] for code, _ in codes)
+        return Contrast([row for part in mine for row in contrast(part, theirs_rows)], self, self, codes)
 
     def gate(self, *limits: str) -> Literal["passes", "fails", "unknown"]:
         """Held against limits such as “favours_positions=0.1”, as the command ``gate`` does; all of them have to pass."""
@@ -204,7 +207,7 @@ class Run:
         if ending == ".zip":
             return bundle_bytes(self.table, self.store, self.id, csv_text(frame(self.findings)))
         if ending == ".csv":
-            return csv_text(self.judgments(limit=None)).encode()
+            return csv_text(self._with_ratings(self.judgments(limit=None))).encode()
         if ending == ".numbers.csv":
             return csv_text(frame(self.findings)).encode()
         if ending == ".tex":
@@ -212,6 +215,17 @@ class Run:
         raise LabError(
             f"No file of a run ends in “{ending}”; expected .html, .zip, .csv, .parquet, .tex or .card.json."
         )
+
+    def _with_ratings(self, judgments: pd.DataFrame) -> pd.DataFrame:
+        """With people's ratings of each item in columns ``human_1``, ..., a rater each, by name; a preference is no score."""
+        given = [ratings or {} for ratings in self.table.items["ratings"]]
+        raters = sorted({rater for ratings in given for rater in ratings})
+        scored = all(not condition.chooses for condition in self.table.conditions)
+        columns = {
+            f"human_{number}": [given[item].get(rater) for item in judgments["item"]]
+            for number, rater in enumerate(raters if scored else (), 1)
+        }
+        return judgments.assign(**columns)
 
     def export(
         self, path: str | Path, *, texts: bool = False, title: str | None = None, table: PaperTable | None = None,
@@ -242,10 +256,26 @@ class Run:
 
 
 class Contrast:
-    """The differences of two runs (or of conditions): rows as a frame."""
+    """The differences of two runs (or of conditions): rows as a frame, and an answer for each two conditions.
 
-    def __init__(self, differences: list[Row]) -> None:
-        self.differences = differences
+    ``codes``: the numbers of the conditions that are held against each other, of the first and of the second run.
+    """
+
+    def __init__(self, differences: list[Row], a: Run, b: Run, codes: list[tuple[int, int]]) -> None:
+        self.differences, self._runs, self._codes = differences, (a, b), codes
+
+    @cached_property
+    def answers(self) -> list[tuple[Answer, list[Row]]]:
+        """What the page Compare says of each two, and the rows that it says it of."""
+        from rubriclab.core.differences import differences, paired
+        from rubriclab.sinks.compare import compare_answer, pair_names
+
+        a, b = self._runs
+        pairs = [paired(a.findings, code, b.findings, other) for code, other in self._codes]
+        made = [(pair, differences(pair, b.table.name if a is not b else pair.arms[1].code)) for pair in pairs]
+        return [
+            (compare_answer(pair, pair_names(pair, (a.table.name, b.table.name)), rows), rows) for pair, rows in made
+        ]
 
     def rows(self) -> pd.DataFrame:
         from rubriclab.sinks.table import frame_of_rows

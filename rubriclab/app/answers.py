@@ -25,6 +25,7 @@ COLOURS = {
     "bias": {EFFECT: "orange", EQUIVALENT: "green"},
     "people": {POOR: "orange", GOOD: "green"},
     "helps": {EFFECT: "green", EQUIVALENT: "orange"},
+    "compare": {EFFECT: "orange", EQUIVALENT: "green"},
 }
 """Of badges: what is found is bad news of a judge, and good of a remedy; an open question is grey."""
 PEOPLE = {

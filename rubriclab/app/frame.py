@@ -25,6 +25,7 @@ ENTRIES = {
     "setup": ("Set up", ":material/tune:"),
     "runs": ("Runs", ":material/play_circle:"),
     "results": ("Results", ":material/grid_on:"),
+    "compare": ("Compare", ":material/difference:"),
     "export": ("Export", ":material/ios_share:"),
 }
 """The bar: a page's file in ``pages/``, module here and address in one -> its title and icon."""

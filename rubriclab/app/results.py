@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from rubriclab.app import judgments, state
+from rubriclab.app import judgments, rate, state
 from rubriclab.app.answers import (
     MOST_CAUTIONS,
     beside,
@@ -80,6 +80,9 @@ def page() -> None:
     if info is None:
         nothing()
         return
+    if "rate" in st.query_params:
+        rate.page(info)
+        return
     chosen, menu = _header(info)
     answer = judged(chosen.findings, chosen.facts)
     with menu:
@@ -89,7 +92,7 @@ def page() -> None:
     beside(answer, "bias", _main(chosen), key, partial(_clicked, key))
     tabs: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
     if facts.calls and has_people(findings, facts.condition):
-        tabs["With people"] = lambda: with_people(findings, facts)
+        tabs["With people"] = lambda: _people(chosen)
     if facts.calls and not facts.variant and has_help(findings, facts):
         tabs["What helps"] = lambda: what_helps(findings, facts)
     tabs["Judgments"] = lambda: judgments.tab(state.kept(info.id), findings.judgments.arms[chosen.condition])
@@ -162,6 +165,7 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
             strategy = st.container()
             if not state.kept(info.id).table.items["ratings"].map(bool).any():
                 st.info(MISSING, icon=":material/group_add:")
+                rate.rate_button(info, "rate-none")
         menu = st.container(width="content")
         with st.spinner("Computing …", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
@@ -260,6 +264,11 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
         _by_level(chosen.findings, factor)
     fold("More numbers: strength, tests, order by order", lambda: _more(chosen, answer), key="more")
     fold("How this was computed, and what it assumes", lambda: _how(chosen), icon="rule", key="how")
+
+
+def _people(chosen: Chosen) -> None:
+    with_people(chosen.findings, chosen.facts)
+    rate.rate_button(chosen.info, "rate-more")
 
 
 def _pictures(chosen: Chosen) -> Iterator[Shown]:

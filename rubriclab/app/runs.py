@@ -9,7 +9,7 @@ import streamlit as st
 from rubriclab.app import state
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import download, ways_in
-from rubriclab.app.frame import ENTRIES, announce, faults, fold, go, labelled, safe
+from rubriclab.app.frame import announce, faults, fold, go, labelled, safe
 from rubriclab.model.text import count, duration, file_name, look_alike
 from rubriclab.sinks.marks import Picture, Point, Series
 from rubriclab.sinks.text import number
@@ -129,12 +129,10 @@ def _list(infos: list[RunInfo], running: bool) -> None:
             "Search runs", placeholder="Search runs", icon=":material/search:", label_visibility="collapsed",
             key="runs-search", max_chars=200, persist_state="session", width=340,
         )  # fmt: skip
-        ticked = [info.id for info in [*infos, *state.shown_examples()] if st.session_state.get(f"tick-{info.id}")]
-        few, look = len(ticked) < 2, ":material/compare:"
-        if "compare" in ENTRIES and st.button(
-            "Compare selected", icon=look, disabled=few, help="Tick two runs or more."
-        ):
-            go("compare", **{"with": [f"{run_id}:0" for run_id in ticked]})
+        ticked = [info.id for info in state.listed() if st.session_state.get(f"tick-{info.id}")]
+        few, look = len(ticked) < 2, ":material/difference:"
+        if st.button("Compare selected", icon=look, disabled=few, help="Tick two runs or more."):
+            go("compare", **{"with": [f"{run}:0" for run in ticked]})
         if st.button("New run", icon=":material/add:", type="primary"):
             go("setup")
     if wanted:
@@ -149,14 +147,13 @@ def _list(infos: list[RunInfo], running: bool) -> None:
 def _row(info: RunInfo, *, own: bool = True) -> None:
     with st.container(border=True, key=f"run-{info.id}"):
         left, middle, right = st.columns([1.5, 1.4, 1.1], vertical_alignment="center")
-        if "compare" in ENTRIES:
-            tick, left = left.columns([0.1, 1], vertical_alignment="center")
-            key = f"tick-{info.id}"
-            tick.checkbox(
-                f"Select {safe(info.name, 70)}", key=key, label_visibility="collapsed", persist_state="session"
-            )
         about = f"{safe(', '.join(info.judges), 70)} · {ORDERED.get(info.reorder, 'answer order')}"
-        left.markdown(f"**{safe(info.name, 70)}**{labelled('', info.simulated)}  \n:small[:gray[{about}]]")
+        with left, st.container(horizontal=True, vertical_alignment="center"):
+            st.checkbox(
+                f"Compare {safe(info.name, 60)}", key=f"tick-{info.id}", disabled=not info.done, persist_state="page",
+                label_visibility="collapsed",
+            )  # fmt: skip
+            st.markdown(f"**{safe(info.name, 70)}**{labelled('', info.simulated)}  \n:small[:gray[{about}]]")
         word = STOPPED.get(info.state, "")
         reason = safe(info.reason, 200) if word else ""
         if reason.endswith("by you"):  # “paused by you” says both

@@ -21,11 +21,10 @@ from rubriclab.cli.common import (
     opened,
     run_of,
 )  # fmt: skip
-from rubriclab.model.text import LabError, count, shorten
+from rubriclab.model.text import LabError, count, printable, shorten
 
 if TYPE_CHECKING:
-    from rubriclab.core.topic import Row
-    from rubriclab.notebook import Run
+    from rubriclab.notebook import Contrast, Run
 
 Unit = Literal["auto", "item", "block", "prompt"]
 
@@ -50,7 +49,7 @@ def results(
     json: Json = False,
 ) -> Outcome:
     """Is the judge biased by order, by how much, and what to do: the answer, then every number."""
-    from rubriclab.sinks.table import document
+    from rubriclab.sinks.table import document, row_document
     from rubriclab.sinks.text import findings_text, rows_text
 
     with run_of(run, store) as chosen:
@@ -59,28 +58,38 @@ def results(
         if table:
             made = chosen.paper_table(*table, across=across, by_strategy=by_strategy)
             return Outcome(made.document() if json else made.text())
-        extra = [] if against is None else _contrast_rows(chosen, against)
+        held = None if against is None else _held_against(chosen, against)
+        extra = held.differences if held else []
         code = MEND if chosen.table.state == "failed" else DONE
         if json:
             said: dict[str, Any] = document(chosen.findings, extra=extra)
             if topic is not None:
                 said["rows"] = [row for row in said["rows"] if row["topic"] == topic]
+            for answer, rows in held.answers if held else ():
+                compared = {
+                    "headline": answer.headline,
+                    "line": answer.line,
+                    "rows": [row_document(row) for row in rows],
+                }
+                said.setdefault("compared", []).append(compared)
             return Outcome(said, code)
-        differences = "\n\nDifferences (A - B)\n" + rows_text(extra) if extra else ""
+        lines = ["\n".join(answer.lines()) for answer, _ in held.answers] if held else []
+        differences = printable("\n\n".join(["", *lines])) if lines else ""
+        differences += "\n\nDifferences (A - B)\n" + rows_text(extra) if extra else ""
         return Outcome(findings_text(chosen.findings, topic=topic) + differences, code)
 
 
-def _contrast_rows(run: Run, against: str) -> list[Row]:
-    """Rows A - B where A is the run and B is ``against``: a condition's number, else a run of the same store."""
+def _held_against(run: Run, against: str) -> Contrast:
+    """A - B where A is the run and B is ``against``: a condition's number, else a run of the same store."""
     from rubriclab.notebook import Run
 
     if against.isdigit() and int(against) < len(run.table.conditions):
-        return run.minus(int(against)).differences
+        return run.minus(int(against))
     if run.store is None:
         raise LabError(
             f"--against {against}: a file can only be held against its own conditions; import both as runs first."
         )
-    return run.minus(Run(run.store.table(against), run.reading)).differences
+    return run.minus(Run(run.store.table(against), run.reading))
 
 
 def judgments(

@@ -11,6 +11,8 @@ from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 
 MIN_OPTIONS, MAX_OPTIONS = 2, 10
 MAX_ID = 1_000
+INTENDED = "intended level"
+"""The rater of recorded examples: what the sample's author aimed at. It is called that, and nothing is said of people."""
 
 
 @dataclass(frozen=True, slots=True)

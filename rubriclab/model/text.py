@@ -11,6 +11,9 @@ from typing import Any
 FILLERS = {*"\u034f\u115f\u1160\u2800\u3164", *map(chr, range(0xFE00, 0xFE10)), *map(chr, range(0xE0100, 0xE01F0))}
 """Letters and marks that show nothing: fillers, joiners, variation selectors."""
 
+LATIN = str.maketrans("авекмнорстухіјѕαβεζηικμνορτυχ", "abekmhopctyxijsabezhikmnoptyx")
+"""Cyrillic and Greek letters that look like Latin ones, in capitals or not."""
+
 
 class LabError(ValueError):
     """Something that the user can mend. The message names the value, what was expected and what to do."""
@@ -45,8 +48,8 @@ def without_invisible(text: str) -> str:
 
 
 def look_alike(text: str) -> str:
-    """What two names that look the same have in common: NFKC, no case, no blanks, no invisible signs."""
-    return "".join(without_invisible(unicodedata.normalize("NFKC", text).casefold()).split())
+    """What two names that look the same have in common: NFKC, no case, alphabet, blanks or invisible signs."""
+    return "".join(without_invisible(unicodedata.normalize("NFKC", text).casefold()).translate(LATIN).split())
 
 
 def printable(text: str) -> str:

@@ -124,26 +124,33 @@ def _margin(names: Sequence[str], most: int) -> int:
 
 
 def bars(picture: Picture, palette: Palette) -> go.Figure:
-    """Shares by position: orange only where the interval decides; where each would be without bias, dotted."""
+    """Shares by position: orange only where the interval decides; where each would be without bias, dotted.
+
+    Several series stand beside each other, each in a colour of its own, without numbers over them.
+    """
     figure = _figure(palette, 390, r=84 if picture.reference else 12)
-    points = picture.points
-    colours = [palette.effect if point.decided else palette.neutral for point in points]
-    figure.add_bar(
-        x=list(range(len(points))), y=[point.value for point in points], width=0.62, **_about(points),
-        marker={"color": colours, "cornerradius": 3}, error_y=_whiskers(points, palette),
-    )  # fmt: skip
-    for k, point in enumerate(points):
-        font = {"size": 15, "weight": 700} if point.decided else {"size": 13, "weight": 400}
-        _write(figure, point.text, x=k, y=point.top, yshift=11, bgcolor=palette.ground, borderpad=0, font=font)
-        if math.isfinite(point.expected):
-            ends = {"x0": k - 0.5, "x1": k + 0.5, "y0": point.expected, "y1": point.expected}
-            figure.add_shape(type="line", line=_dotted(palette), **ends)
+    points, several = picture.points, len(picture.series) > 1
+    for line, own in zip(picture.series, palette.lines, strict=False):
+        colours = [own if several else palette.effect if point.decided else palette.neutral for point in line.points]
+        figure.add_bar(
+            x=list(range(len(line.points))), y=[point.value for point in line.points], width=None if several else 0.62,
+            marker={"color": colours, "cornerradius": 3}, error_y=_whiskers(line.points, palette), **_about(line.points),
+            name=escape(line.name, 40),
+        )  # fmt: skip
+        for k, point in enumerate(line.points):
+            font = {"size": 15, "weight": 700} if point.decided else {"size": 13, "weight": 400}
+            if not several:
+                _write(figure, point.text, x=k, y=point.top, yshift=11, bgcolor=palette.ground, borderpad=0, font=font)
+            if math.isfinite(point.expected):
+                ends = {"x0": k - 0.5, "x1": k + 0.5, "y0": point.expected, "y1": point.expected}
+                figure.add_shape(type="line", line=_dotted(palette), **ends)
+    figure.update_layout(showlegend=several, bargap=0.35)
     if picture.reference:
         figure.add_annotation(
             xref="paper", x=1.02, y=points[0].expected, text=escape(picture.reference).replace(": ", ":<br>"),
             showarrow=False, xanchor="left", align="left", font={"color": palette.muted, "size": 13},
         )  # fmt: skip
-    _axis(figure.update_xaxes, [point.label for point in points], picture.axes[0])
+    _axis(figure.update_xaxes, [point.label for point in picture.series[0].points], picture.axes[0])
     words = [number(tick, ".0%") for tick in picture.ticks]
     return figure.update_yaxes(range=[0, picture.most * 1.08], tickvals=picture.ticks, ticktext=words)
 

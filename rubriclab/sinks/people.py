@@ -11,6 +11,7 @@ import math
 from dataclasses import replace
 
 from rubriclab.core.topic import Findings, Row
+from rubriclab.model.data import INTENDED
 from rubriclab.model.text import count, shorten
 from rubriclab.sinks.answer import BADGES, Answer, Question
 from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, every_facts
@@ -21,8 +22,6 @@ from rubriclab.topics.alt_test import PASSES, SINGLE
 
 GOOD, POOR = "good", "poor"
 """What a word says of the judge, beside UNDECIDED: “Yes” is good news of one question and bad news of another."""
-INTENDED = "intended level"
-"""The rater of recorded examples: what the sample's author aimed at. It is called that, and nothing is said of people."""
 SAID = {"one_rater", "constant_passes"}
 """Cautions that line and questions say."""
 WORDS = ("people",)

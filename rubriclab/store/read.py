@@ -42,6 +42,7 @@ ITEMS = """(SELECT i.*, t.texts FROM run_items i JOIN runs r ON r.run = i.run
     LEFT JOIN datasets d ON list_contains(string_split(r.dataset, ' '), d.dataset)
         AND (d.dataset = r.dataset OR d.name = i.dataset)
     LEFT JOIN items t ON t.dataset = d.dataset AND t.item = i.source WHERE i.run = ?)"""
+RATED = "FROM run_items JOIN runs USING (run) WHERE id = ?"
 LENGTHS = {"instruction": "input_length", "response": "output_length"}
 # A call that was asked again has an earlier, no longer final answer, whose judgments do not count.
 FINAL = "NOT EXISTS (SELECT 1 FROM calls c WHERE c.run = j.run AND c.call = j.call AND NOT c.final)"
@@ -358,6 +359,22 @@ class Reader:
             "item": self._item(run.number, first["item"]),
             "outcomes": [outcome | {"status": STATUSES[outcome["status"]]} for outcome in outcomes],
         }
+
+    def conditions(self) -> dict[str, list[Condition]]:
+        """The conditions of every run, by its id, in their order."""
+        asked: dict[str, list[Condition]] = {}
+        for id, body in self._db.rows("SELECT id, body FROM conditions JOIN runs USING (run) ORDER BY run, condition"):
+            asked.setdefault(id, []).append(condition_of(json.loads(body)))
+        return asked
+
+    def ratings(self, id: str) -> dict[int, dict[str, float]]:
+        """What people gave each item of a run that anybody rated: item -> rater -> score."""
+        rows = self._db.rows(f"SELECT item, ratings {RATED} AND ratings <> '{{}}'", [id])
+        return {item: json.loads(given) for item, given in rows}
+
+    def item(self, id: str, item: int) -> dict[str, Any]:
+        """Names, ratings and texts of an item of a run, by its code."""
+        return self._item(self.run(id).number, item)
 
     def _item(self, run: int, item: int) -> dict[str, Any]:
         """Names, ratings and texts (response, instruction, reference, columns) of an item; texts are empty if not kept."""

@@ -19,7 +19,7 @@ from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, Condition, 
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store import references
 from rubriclab.store.database import DamagedLog, insert, now, open_database, recover
-from rubriclab.store.read import CALL_COLUMNS, TEXTS, Reader
+from rubriclab.store.read import CALL_COLUMNS, RATED, TEXTS, Reader
 from rubriclab.store.references import Attempt
 from rubriclab.store.writer import RunWriter, orderings_columns
 
@@ -213,6 +213,25 @@ class Store(Reader):
                     kept = "AND NOT EXISTS (SELECT 1 FROM runs r WHERE list_contains(string_split(r.dataset, ' '), ?))"
                     cursor.execute(f"DELETE FROM {table} WHERE dataset = ? {kept}", [key, key])
         self.checkpoint()
+
+    def rate(self, id: str, item: int, rater: str, score: float | None) -> float | None:
+        """Keep a person's rating of an item of a run, or take it back (None). Returns the one that stood there.
+
+        One that stands is not replaced. Raises LabError where the run is gone or nothing can be kept.
+        """
+        with self._db.transaction() as cursor:
+            rows = cursor.execute(f"SELECT run, ratings {RATED} AND item = ?", [id, item]).fetchall()
+            if not rows:
+                raise LabError("This run was deleted, and its ratings with it.")
+            ((number, text),) = rows
+            ratings = json.loads(text)
+            before: float | None = ratings.pop(rater, None)
+            if score is None or before is None:
+                ratings |= {} if score is None else {rater: float(score)}
+                kept = [_json(ratings), number, item]
+                cursor.execute("UPDATE run_items SET ratings = ? WHERE run = ? AND item = ?", kept)
+                cursor.execute("UPDATE runs SET revision = revision + 1 WHERE run = ?", [number])
+        return before
 
     # ---- judgments
 

@@ -13,6 +13,7 @@ from rubriclab.core.arm import Arm, Names, once
 from rubriclab.core.estimate import Estimate, Rule, left_out
 from rubriclab.core.intervals import Fisher
 from rubriclab.core.topic import Caution
+from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import Reorder
 from rubriclab.stats.correlation import LeftOut, pearson
 from rubriclab.stats.resample import Bools, Floats, Ints, distinct, spread_out, sum_by
@@ -101,7 +102,10 @@ def rated(arm: Arm) -> Rated | None:
         {str(rater): float(ratings[rater]) for rater in sorted(ratings, key=str) if np.isfinite(ratings[rater])}
         for ratings in arm.run.items["ratings"].iloc[arm.item_code].map(lambda ratings: ratings or {})
     ]
-    named = len({rater for ratings in given for rater in ratings}) <= MOST_RATERS
+    raters = {rater for ratings in given for rater in ratings}
+    if len(raters) > 1:  # what the sample's author aimed at is no person beside those who rated
+        given = [{rater: x for rater, x in ratings.items() if rater != INTENDED} for ratings in given]
+    named = len(raters) <= MOST_RATERS
     if not named:
         given = [{f"rating {k + 1:03}": x for k, x in enumerate(ratings.values())} for ratings in given]
     frame = pd.DataFrame(given, index=range(arm.items), dtype=np.float64).sort_index(axis=1)
