@@ -34,7 +34,10 @@ def page() -> None:
     st.title("Set up a run", anchor=False)
     st.markdown("Five steps. Every step has a default; change what you need.")
     if run_id := st.query_params.pop("again", ""):
-        load_run(run_id)
+        with faults():
+            load_run(run_id)
+    if "setup shelved" in st.session_state:
+        st.button("Back to what was being set up", icon=":material/undo:", type="tertiary", on_click=_back)
     held = draft()
     left, right = st.columns([2, 1], gap="large")
     with left:
@@ -183,14 +186,11 @@ def _study_file(held: Draft) -> None:
 
 def load(study: Study) -> None:
     """Let a study fill the steps, whole: what no step shows is kept and launched all the same, and said."""
-    held = st.session_state["setup draft"] = Draft(study, draft().uploads)
+    held = Draft(study, draft().uploads)
     held.uploads.version += 1
-    if any(judge.kind == "python" for judge in study.judges):
-        held.problems[3] = "First look at the file that the judge runs, in step 3."
-    forget("rubric-", "orders-", "launch-name")
+    _begin(held)
     missing = next((number for number in range(len(study.data)) if not held.here(number)), None)
     open_row("data", missing)
-    open_row("judge", None)
     first = 2 if held.missing_rubrics() else 0 if missing is None else 1
     open_step(first)
     announce(f"Loaded. Its {'rubric is' if first == 2 else 'data are'} not here yet." if first else "Loaded.")
@@ -204,13 +204,28 @@ def load_run(run_id: str) -> None:
     plan = plan_of_run(store, info.id)
     # As the run keeps it: its rubrics written out.
     study = plan.study.model_copy(update={"name": f"{shorten(info.name, 180)}, changed"})
-    held = st.session_state["setup draft"] = Draft(study, before=Before(store, info.id, plan.study))
+    held = Draft(study, before=Before(store, info.id, plan.study))
     for part, (dataset, _) in zip(study.data, plan.sources, strict=True):
         held.uploads.keep(part, dataset)
-    forget("rubric-", "orders-", "launch-")
+    if draft().study.data:
+        st.session_state["setup shelved"] = draft()
+    _begin(held)
+    open_step(2)
+
+
+def _begin(held: Draft) -> None:
+    """Let a draft fill the steps, all forms closed; own code of its judges has to be looked at before."""
+    st.session_state["setup draft"] = held
+    if any(judge.kind == "python" for judge in held.study.judges):
+        held.problems[3] = "First look at the file that the judge runs, in step 3."
+    forget("rubric-", "orders-", "launch-name", "launch-known")
     for name in ("data", "judge"):
         open_row(name, None)
-    open_step(2)
+
+
+def _back() -> None:
+    _begin(st.session_state.pop("setup shelved"))
+    open_step(0)
 
 
 def _kept(study: Study) -> str:
