@@ -15,20 +15,20 @@ PACKAGE = ROOT / "rubriclab"
 BUDGETS = {
     "model": 1_100,
     "stats": 2_300,
-    "core": 2_650,
+    "core": 2_900,
     "topics": 2_680,
-    "sinks": 2_700,
+    "sinks": 2_950,
     "study": 2_260,
     "judges": 2_620,
     "runs": 1_740,
     "store": 1_570,
     "data": 2_410,
-    "app": 3_480,
-    "cli": 760,
+    "app": 4_000,
+    "cli": 800,
     "apply": 430,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 30_000, 17_000, 200
+PRODUCT, TESTS, README = 30_000, 17_500, 200
 
 MAY_IMPORT = {
     "model": set(),

@@ -47,7 +47,7 @@ def test_names_are_bounded_and_durations_said_in_the_unit_one_would_say() -> Non
 
 
 def test_the_bar_has_the_doors_that_stand() -> None:
-    assert [title for title, _ in ENTRIES.values()] == ["Home", "Set up", "Runs", "Results", "Export"]
+    assert [title for title, _ in ENTRIES.values()] == ["Home", "Set up", "Runs", "Results", "Compare", "Export"]
     assert {path.stem for path in PAGES.glob("*.py")} == set(ENTRIES)
 
 
