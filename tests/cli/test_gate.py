@@ -19,6 +19,7 @@ PLANTED = {0: "moves_mean=0.6", 4: "favours_positions=0.1", 5: "moves_mean=0.5"}
 """Exit code -> a limit of the recorded example: inside both judges' intervals, outside, and within that of one."""
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("reader", ["cat", "true", "head -1", "grep -q a"])
 def test_the_exit_code_is_the_same_whoever_reads(reader: str) -> None:
     for code, limit in PLANTED.items():

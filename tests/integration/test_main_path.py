@@ -80,14 +80,14 @@ def test_own_file_to_heatmap_in_six_clicks(tmp_path: Path) -> None:
         assert strays == []
 
 
-@pytest.mark.parametrize("address", ["setup", "runs", "results", "export"])
+@pytest.mark.parametrize("address", ["setup", "runs", "compare", "export"])
 def test_a_deep_link_opens_its_page_on_a_cold_server(tmp_path: Path, address: str) -> None:
     with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
         visit(page, f"{url}/{address}?run=nothing")
         assert page.url.startswith(f"{url}/{address}")
         assert page.get_by_role("alert").count() == 0
         bar = page.locator("[data-testid=stTopNavLink]").all_inner_texts()
-        assert [text.split("\n")[-1] for text in bar] == ["Home", "Set up", "Runs", "Results", "Export"]
+        assert [text.split("\n")[-1] for text in bar] == ["Home", "Set up", "Runs", "Results", "Compare", "Export"]
 
 
 def test_a_real_server_refuses_foreign_names_before_anything_is_read(tmp_path: Path) -> None:
