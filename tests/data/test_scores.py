@@ -147,6 +147,7 @@ def test_an_unknown_kind_and_unknown_columns() -> None:
             read(SCORES + "j,d,a,1 2,1\n", **more)
 
 
+@pytest.mark.integration
 def test_orders_that_all_differ_take_no_table_of_all_by_all() -> None:
     """5,000 orders and as many scores: 25,000,000 cells of eight bytes, were each looked up in each."""
     text = SCORES + "".join(f"j,d,i,{k} {k + 1},{k}\n" for k in range(5_000))

@@ -196,6 +196,7 @@ def test_answers_in_one_call_are_asked_about_alone_beside_it() -> None:
         plan.messages(0, 0, Ordering(("x", "y"), ("A", "B")))
 
 
+@pytest.mark.integration
 def test_more_comparisons_than_can_be_made_are_refused_at_once() -> None:
     with pytest.raises(LabError, match="more than 200,000 comparisons"):  # 10 of 60 candidates: 75 thousand million
         small_plan(dataset=drafts(1, [f"c{k}" for k in range(60)]), reorder="lists", k=10)

@@ -248,7 +248,11 @@ def test_what_does_not_fit_is_refused_before_the_first_call(change: dict[str, An
         ("[design]\nstrategies = ['balanced', {kind = 'fixed', name = 'Balanced '}]", "strategies: two are called"),
         ("[design]\nstrategies = [{kind = 'balanced', orders = [[1, 2]]}]", "balanced makes its own orders"),
         ("[design]\nstrategies = [{kind = 'custom', orders = [" + "[1, 2]," * 1_001 + "]}]", "at most 1000 items"),
-        ("[design.vary]\n" + "".join(f"extra.f{k} = [1, 2]\n" for k in range(10_000)), "10,001 combinations; at most"),
+        pytest.param(
+            "[design.vary]\n" + "".join(f"extra.f{k} = [1, 2]\n" for k in range(10_000)),
+            "10,001 combinations; at most",
+            marks=pytest.mark.integration,
+        ),
         (".".join("a" * 100_000) + " = 1", "more than 1,000 dots"),
         ("[design.vary.extra]\n" + ".".join("a" * 900) + " = [1, 2]", "more than 64 tables deep"),
         ("[[judges]]\nname = 'j'\nextra = {a = [0x" + "f" * 500 + "]}", r"extra.a.0 is a number of 2,000 bits"),
