@@ -192,3 +192,71 @@ def running(server: Any) -> Iterator[Any]:
         loop.call_soon_threadsafe(stop.set)
         thread.join(20)
         loop.close()
+
+
+class DecisionServer(Pages):
+    """Answers typed questions in both wire forms, by a quality of its own for each state and noise for each request.
+
+    Log-odds: ``lean`` for the option listed first, ``leak`` for the one that the question before it listed first.
+    ``edit(answers)`` may change what is sent; ``rule(body, nth)`` returns a response of its own to the nth request, from 0.
+    ``bodies``: what was asked.
+    """
+
+    def __init__(
+        self,
+        *,
+        lean: float = 0.0,
+        leak: float = 0.0,
+        noise: float = 0.5,
+        seed: int = 0,
+        edit: Callable[[Any], Any] = lambda answers: answers,
+        rule: Callable[[dict[str, Any], int], web.StreamResponse | None] = lambda *_: None,
+    ) -> None:
+        super().__init__(self._page)
+        self.lean, self.leak, self.noise, self.edit, self.rule = lean, leak, noise, edit, rule
+        self.bodies: list[dict[str, Any]] = []
+        self._rng = random.Random(seed)
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        body = json.loads(await request.read())
+        self.bodies.append(body)
+        if response := self.rule(body, len(self.bodies) - 1):
+            return response
+        if request.path not in ("/v1/systemone", "/v1/decisions"):
+            return failure(404, "Not Found")
+        asked = body["questions"] if request.path == "/v1/decisions" else [*body["questions"].values()]
+        state, answers, before = body["input" if request.path == "/v1/decisions" else "state"], [], None
+        for question in asked:
+            values = self._values(question)
+            answers.append(self._answer(state, question, values, before))
+            before = values[0]
+        usage = {"input_tokens": 101, "output_tokens": len(asked), "input_tokens_details": {"cached_tokens": 40}}
+        sent: Any = answers if request.path == "/v1/decisions" else dict(zip(body["questions"], answers, strict=True))
+        page = {"model": body["model"], "answers": self.edit(sent), "usage": usage}
+        return web.Response(text=json.dumps(page), content_type="application/json")  # NaN as Python writes it
+
+    @staticmethod
+    def _values(question: dict[str, Any]) -> list[str]:
+        """What the options are called, as they stand."""
+        if "criteria" in question:
+            return [str(value).removeprefix("level ") for value in question["criteria"]]
+        listed = question.get("choices") or question["levels"]
+        return [option.get("value", option.get("label")) for option in listed]
+
+    def _answer(self, state: str, question: dict[str, Any], values: list[str], before: str | None) -> dict[str, Any]:
+        own = random.Random(hashlib.sha256(state.encode()).digest())
+        scale = sorted(values)
+        quality = own.gauss((len(values) - 1) / 2, 1.0) + self._rng.gauss(0.0, self.noise)
+        odds = [-0.7 * (scale.index(value) - quality) ** 2 for value in values]
+        odds[0] += self.lean
+        if before in values:
+            odds[values.index(before)] += self.leak
+        weights = [math.exp(one - max(odds)) for one in odds]
+        shares = [weight / sum(weights) for weight in weights]
+        kind = question["type"]
+        if "criteria" in question:
+            names = values if kind == "choice" else [str(k) for k in range(len(values))]
+            return {"type": kind, "probabilities": dict(zip(names, shares, strict=True))}
+        name = "value" if kind == "choice" else "label"
+        listed = [{name: value, "probability": share} for value, share in zip(values, shares, strict=True)]
+        return {"type": kind, "name": None, "probabilities": listed}

@@ -112,13 +112,14 @@ class ChatClient(Chat):
     answers as where that differs ("*": any); ``options.constrain = true`` lets vLLM answer with labels only.
 
     All calls of an item go to one server, whose prefix cache holds it, and to the next while that one is down.
-    Raises LabError for settings that can never work; a fault of a call is a Reply.
+    Raises LabError for settings that can never work; a fault of a call is a Reply. ``path``: behind the base URL.
     """
 
     def __init__(
         self,
         settings: JudgeSettings,
         *,
+        path: str = "/chat/completions",
         secrets: Mapping[str, str] | None = None,
         base_urls: Sequence[str] = (),
         key: str | None = None,
@@ -126,8 +127,8 @@ class ChatClient(Chat):
     ) -> None:
         import openai
 
-        own = bool(base_urls)
-        self._servers = [Server(f"{base_url(url)}/chat/completions") for url in base_urls or settings.base_urls]
+        own, self._path = bool(base_urls), path
+        self._servers = [Server(base_url(url) + path) for url in base_urls or settings.base_urls]
         if not self._servers:
             raise LabError(f"Judge “{settings.name}” has no address: give a base URL, as http://127.0.0.1:8000/v1.")
         key = key or read_key(settings, secrets)
@@ -148,7 +149,7 @@ class ChatClient(Chat):
     @property
     def trouble(self) -> str:
         """Which of several servers do not answer, in words; empty where all do, or none."""
-        down = [server.url.removesuffix("/chat/completions") for server in self._servers if server.pause]
+        down = [server.url.removesuffix(self._path) for server in self._servers if server.pause]
         fine = len(self._servers) - len(down)
         return (
             f"{', '.join(down)} did not answer: its calls went to {count(fine, 'other server')}."

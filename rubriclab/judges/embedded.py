@@ -22,9 +22,9 @@ from urllib.request import ProxyHandler, Request, build_opener
 from pydantic import BaseModel, ConfigDict, Field
 
 from rubriclab.judges.client import ChatClient
-from rubriclab.judges.kinds import Progress, read_options
+from rubriclab.judges.kinds import Progress
 from rubriclab.judges.weights import CATALOGUE, model_file, sha256_of
-from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judge import JudgeSettings, read_options
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten
 

@@ -42,6 +42,8 @@ FATAL = {
     "the model that was meant.",
     "auth": "Check the key in the variable that the judge names, and its rights.",
     "not_found": "Check the base URL (most end in /v1) and the model's name.",
+    "not_answered": "The server does not answer this kind of question with this model. Choose a model that it does it with, or "
+    "ask this one as a chat judge.",
     "bad_setting": "Change the setting of the judge that the message names.",
 }
 """No call of the judge can succeed before somebody changes something, so it pauses at once."""
@@ -50,6 +52,7 @@ FINAL = {
     "context_overflow": "Shorten the answer or the rubric, or start the server with a longer context.",
     "content_filter": "The provider's filter refused this text: leave it out.",
     "bad_request": "The server refuses this request: see its message.",
+    "bad_answer": "The server answered something else than it was asked: look at its log.",
     "code_error": "Mend the function, and ask the failed calls again.",
     "code_timeout": "Raise the judge's timeout, or look what the function waits for.",
     "code_ended": "Look what ends the function's process; options.memory is how many MB it may use.",
@@ -94,7 +97,7 @@ def advised(message: str, kind: str) -> str:
 
 BY_STATUS = {
     401: "auth", 402: "quota", 403: "auth", 404: "not_found", 408: "timeout", 409: "unavailable", 425: "unavailable",
-    429: "rate_limit", 502: "bad_gateway", 503: "unavailable", 504: "timeout", 529: "unavailable",
+    429: "rate_limit", 501: "not_answered", 502: "bad_gateway", 503: "unavailable", 504: "timeout", 529: "unavailable",
     **dict.fromkeys(range(300, 400), "not_found"), **dict.fromkeys(range(520, 525), "bad_gateway"),
 }  # fmt: skip
 OVERFLOW = re.compile(

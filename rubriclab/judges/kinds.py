@@ -9,8 +9,6 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
 from rubriclab.model.data import Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
@@ -18,12 +16,15 @@ from rubriclab.model.study import problems
 from rubriclab.model.text import LabError, shorten
 
 T = TypeVar("T")
-Options = TypeVar("Options", bound=BaseModel)
 Progress = Callable[[int, int, str], None]
 """Called with bytes so far, bytes in all, and from where in words; several times a second."""
 Functions = Mapping[str, Callable[..., Any]]
 """By judges' names: the own code that a notebook hands over."""
-USUAL_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}
+USUAL_ADDRESS = {
+    "vllm": "http://127.0.0.1:8000/v1",
+    "openai": "https://api.openai.com/v1",
+    "decisions": "http://127.0.0.1:8000/v1",
+}
 """Of the kinds that have one, where the settings give none."""
 
 
@@ -37,7 +38,14 @@ class Asker(Protocol):
         """Let go of connections and servers; safe to call twice."""
 
 
-_NAMED = re.compile(r"(?:(embedded|vllm|openai|simulated):)?((?:(?!https?://).)*?)@?(https?://\S+)?")
+class Packer(Asker, Protocol):
+    """An open judge that answers several calls about one answer in one request."""
+
+    async def ask_together(self, calls: Sequence[Call]) -> list[Reply]:
+        """A reply to each of the calls, in their order; a fault of the request is everyone's."""
+
+
+_NAMED = re.compile(r"(?:(embedded|vllm|openai|decisions|simulated):)?((?:(?!https?://).)*?)@?(https?://\S+)?")
 
 
 def judge_named(text: str, key_env: str | None = None) -> JudgeSettings:
@@ -80,23 +88,16 @@ async def open_judge(
         from rubriclab.judges.simulated import SimulatedJudge
 
         return SimulatedJudge(settings, rubric)
+    usual = "openai" if settings.options.get("form") == "openai" else settings.kind
+    addresses = settings.base_urls or (USUAL_ADDRESS[usual],)
+    settings = settings.model_copy(update={"base_urls": addresses})
+    if settings.kind == "decisions":
+        from rubriclab.judges.decisions import DecisionClient
+
+        return DecisionClient(settings, secrets=secrets)
     from rubriclab.judges.client import ChatClient
 
-    addresses = settings.base_urls or (USUAL_ADDRESS[settings.kind],)
-    return ChatClient(settings.model_copy(update={"base_urls": addresses}), secrets=secrets)
-
-
-def read_options(model: type[Options], settings: JudgeSettings) -> Options:
-    """The options of a judge's kind. Raises LabError naming the first wrong one, its value and what is expected."""
-    try:
-        return model.model_validate(settings.options)
-    except ValidationError as error:
-        first = error.errors()[0]
-        given = "" if first["type"] == "extra_forbidden" else f" is {shorten(repr(first['input']))}"
-        raise LabError(
-            f"Option “{shorten(str(first['loc'][0]))}” of the {settings.kind} judge “{settings.name}”{given}: "
-            f"{first['msg']}. It has the options {', '.join(model.model_fields)}."
-        ) from error
+    return ChatClient(settings, secrets=secrets)
 
 
 def in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

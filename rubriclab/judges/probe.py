@@ -6,6 +6,7 @@ All functions here block; they may be called from a page, a command or a noteboo
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -158,6 +159,10 @@ def test_judge(
     """
     embedded = settings.kind == "embedded"
     messages: tuple[dict[str, str], ...] = ({"role": "user", "content": QUESTION},)
+    if settings.kind == "decisions":
+        options = [{"value": str(score), "description": ""} for score in range(1, 6)]
+        asked = {"type": "choice", "instructions": QUESTION.partition("\n")[0], "options": options}
+        messages = {"role": "state", "content": "Answer: 4"}, {"role": "question", "content": json.dumps(asked)}
     if embedded:
         messages = (*messages, {"role": "assistant", "content": "The score is "})
     call = Call(

@@ -31,10 +31,9 @@ from rubriclab.data.worker import Worker
 from rubriclab.judges import own_code, supervisor
 from rubriclab.judges.faults import FINAL, Fault
 from rubriclab.judges.keys import mask_reply, read_key
-from rubriclab.judges.kinds import read_options
 from rubriclab.judges.reply import MAX_TEXT
 from rubriclab.model.data import Item
-from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judge import JudgeSettings, read_options
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten, storable
 

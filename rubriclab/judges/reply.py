@@ -137,12 +137,17 @@ def decoded(body: bytes, headers: Mapping[str, str], secrets: Iterable[str], not
         except ValueError:
             return COMPLETION.decode(strict_json(body, notes))
     except UNREADABLE as error:
-        start = body[:300].decode("utf-8", "replace").lstrip()
-        if start.startswith("<") or "text/html" in headers.get("Content-Type", "").lower():
-            raise Fault("html", f"HTML instead of JSON: {start[:120]}", secrets) from error
         if isinstance(error, msgspec.ValidationError) and "choices" in str(error):
             raise Fault("empty_choices", f"The answer holds no choices that can be read: {error}", secrets) from error
-        raise Fault("bad_json", f"Unreadable JSON of {len(body):,} bytes: {error}", secrets) from error
+        raise unreadable(body, headers, error, secrets) from error
+
+
+def unreadable(body: bytes, headers: Mapping[str, str], error: Exception, secrets: Iterable[str]) -> Fault:
+    """The fault of an answer that is no JSON."""
+    start = body[:300].decode("utf-8", "replace").lstrip()
+    if start.startswith("<") or "text/html" in headers.get("Content-Type", "").lower():
+        return Fault("html", f"HTML instead of JSON: {start[:120]}", secrets)
+    return Fault("bad_json", f"Unreadable JSON of {len(body):,} bytes: {error}", secrets)
 
 
 def strict_json(body: bytes, notes: list[str]) -> str:

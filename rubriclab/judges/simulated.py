@@ -19,9 +19,8 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rubriclab.judges.kinds import read_options
 from rubriclab.model.data import Rubric
-from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judge import JudgeSettings, read_options
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import digest
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
-JudgeKind = Literal["embedded", "vllm", "openai", "python", "simulated"]
+from rubriclab.model.text import LabError, shorten
+
+JudgeKind = Literal["embedded", "vllm", "openai", "decisions", "python", "simulated"]
+Packing = Literal["packed", "alone", "reversed"]
+"""All orders of an answer as questions of one request; each in a request of its own; packed, the last one first."""
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 # A variable whose name speaks of another purpose is never sent to a judge's server, whatever a study file says.
@@ -16,7 +20,7 @@ FOREIGN_KEYS = re.compile(
     r"AWS_|AZURE_CLIENT|GOOGLE_APPLICATION|GITHUB|GITLAB|SSH|DATABASE|POSTGRES|MYSQL|STRIPE|NPM_|PYPI"
 )
 
-RESERVED = frozenset({"model", "messages", "stream", "n"})
+RESERVED = frozenset({"model", "messages", "stream", "n", "state", "input", "questions"})
 """Fields of a request that ``extra`` may not replace: they would make another study of it."""
 
 
@@ -98,6 +102,38 @@ class JudgeSettings(BaseModel):
         if self.kind == "python":  # how much memory its process may use decides no answer
             body["options"] = {name: value for name, value in self.options.items() if name != "memory"}
         return body
+
+
+class DecisionOptions(BaseModel):
+    """``options`` of a judge that answers typed questions with a probability for each option.
+
+    ``form``: of the request, ``systemone`` (vLLM, SGLang, llama.cpp) or ``openai`` (``client.decisions``). ``question``: the
+    options of a rubric as a choice, in any order, or as a score, whose levels go up or down. ``served_model``: the name that
+    the server answers with where it is another one ("*": any).
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    form: Literal["systemone", "openai"] = "systemone"
+    question: Literal["choice", "score"] = "choice"
+    packing: Packing = "packed"
+    served_model: str = ""
+
+
+Options = TypeVar("Options", bound=BaseModel)
+
+
+def read_options(model: type[Options], settings: JudgeSettings) -> Options:
+    """The options of a judge's kind. Raises LabError naming the first wrong one, its value and what is expected."""
+    try:
+        return model.model_validate(settings.options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        given = "" if first["type"] == "extra_forbidden" else f" is {shorten(repr(first['input']))}"
+        raise LabError(
+            f"Option “{shorten(str(first['loc'][0]))}” of the {settings.kind} judge “{settings.name}”{given}: "
+            f"{first['msg']}. It has the options {', '.join(model.model_fields)}."
+        ) from error
 
 
 def family_of(model: str) -> str:

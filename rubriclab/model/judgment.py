@@ -106,7 +106,8 @@ class Call:
     ``items``: codes into the run's items: one, or one a criterion in canonical order. ``scores``: the scale.
     ``key``: sha256 over judge identity, sampling, template, messages, seed and repeat. ``extra``: further fields of the
     request, where the judge's own are varied; ``form``: what a reply to a prompt of the user's own looks like, with U+E000 in
-    place of the label (of criteria the signs from it on).
+    place of the label (of criteria the signs from it on). ``pack``: may it go out in one request with the other orders of its
+    condition (``packed``, ``reversed``), or empty.
     """
 
     key: str
@@ -123,6 +124,7 @@ class Call:
     seed: int | None = None
     extra: Mapping[str, Any] | None = None
     form: str = ""
+    pack: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from rubriclab.model.judge import RESERVED, JudgeSettings, Seed
+from rubriclab.model.judge import RESERVED, JudgeSettings, Packing, Seed
 from rubriclab.model.judgment import Reorder
 from rubriclab.model.orders import MAX_CALLS, STRATEGIES, Strategy, StrategyKind
 from rubriclab.model.text import LabError, digest, look_alike, shorten
@@ -212,6 +212,7 @@ class VaryPart(Part):
     Each other level is asked with every other factor at its baseline; ``crossed``: all combinations. ``ids``: what stands
     for the scores; ``reference``: the score of the reference answer shown, 0 for none; ``scale``: the number of options;
     ``wording``: names of further rubrics, the first in place of the study's; ``extra``: fields of the request, dotted.
+    ``packing``: do the orders of an answer share a request of a judge that decides?
     ``prompt``: names of the study's own prompts, which the lab fills in where ``[prompt]`` has several.
     """
 
@@ -223,6 +224,7 @@ class VaryPart(Part):
     prompt: Annotated[tuple[str, ...], Levels] = ()
     temperature: Annotated[tuple[Annotated[float, Field(strict=True, ge=0, le=2)], ...], Levels] = ()
     reasoning_effort: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=40)], ...], Levels] = ()
+    packing: Annotated[tuple[Packing, ...], Levels] = ()
     extra: dict[str, Annotated[tuple[Level, ...], Levels]] = Field(default_factory=dict)
 
     @model_validator(mode="before")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -78,29 +79,40 @@ class Asking:
         return max(0.0, self._rested - time.monotonic())
 
     async def final_reply(self, call: Call) -> Reply | None:
-        """The reply that is kept; None where the judge stops first and the call stays unasked."""
+        """As ``final_replies``, of one call."""
+        replies = await self.final_replies([call])
+        return replies[0] if replies else None
+
+    async def final_replies(self, calls: Sequence[Call]) -> list[Reply] | None:
+        """The replies that are kept to the calls of one request; None where the judge stops first and they stay unasked."""
         attempt = 0
         while True:
             try:
-                reply = await self.asker.ask(call)
+                replies = await self._asked(calls)
             except LabError as fault:  # the judge cannot be had at all: no weights, no memory
                 self.halt(str(fault))
                 return None
+            reply = about_request(replies)
             away = reply.kind == "connect" and time.monotonic() - self._answered < LONGEST_REST and self._answered > 0
             attempt += not (away and bool(reply.error))
-            reply = replace(reply, attempt=max(attempt, 1))
             self.adapt(reply)
-            if not reply.error:
-                return reply
-            if reason := self._hopeless(reply, attempt):
+            if reply.error and (reason := self._hopeless(reply, attempt)):
                 self.halt(reason)
                 return None
-            if attempt >= ATTEMPTS or not reply.retryable:
-                return reply
+            if not reply.error or attempt >= ATTEMPTS or not reply.retryable:
+                return [replace(one, attempt=max(attempt, 1)) for one in replies]
             with suppress(TimeoutError):
                 wait = max(backoff(max(attempt, 1)), reply.retry_after or 0.0)
                 await asyncio.wait_for(self._stopping.wait(), wait)
                 return None
+
+    async def _asked(self, calls: Sequence[Call]) -> list[Reply]:
+        """One attempt at a request."""
+        if len(calls) == 1:
+            return [await self.asker.ask(calls[0])]
+        if not hasattr(self.asker, "ask_together"):
+            raise LabError('it is asked one call at a time from here. Set its option packing = "alone".')
+        return list(await self.asker.ask_together(calls))
 
     def adapt(self, reply: Reply) -> None:
         """How many calls go out at once, and from when on, by what came back."""
@@ -149,6 +161,11 @@ class Asking:
                 f"{number} calls in a row failed, the last with: {advised(reply.error, reply.kind)} Then resume, and ask "
                 "the failed calls again."
             )
+
+
+def about_request(replies: Sequence[Reply]) -> Reply:
+    """What the replies to one request say of the judge: an answer where there is any, else the first fault."""
+    return next((reply for reply in replies if not reply.error), replies[0])
 
 
 def backoff(attempt: int) -> float:

@@ -272,7 +272,7 @@ def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray
     Centred over the calls; all 0 where one order is shown.
     """
     subject = part.subjects[part.by_shape[shape][0]]
-    asked = [part.asked_as(strategy, judge, len(part.subjects)) for strategy in part.asked(shape)]
+    asked = [part.asked_as(strategy, judge, len(part.subjects)) for strategy in part.asked_of(judge, shape)]
     orders = [ordering.shown for strategy in asked for ordering in part.orders(subject, strategy)]
     if isinstance(subject.options[0], str):
         where = np.array([[order.index(name) for order in orders] for name in subject.options], dtype=float)

@@ -11,11 +11,11 @@ import importlib.metadata
 import platform
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, Self
 
 import numpy as np
@@ -24,8 +24,8 @@ from rubriclab.judges.kinds import Asker, Functions, in_thread, open_judge
 from rubriclab.model.data import Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Status
-from rubriclab.model.text import LabError, count
-from rubriclab.runs.asking import Asking
+from rubriclab.model.text import LabError, count, digest
+from rubriclab.runs.asking import Asking, about_request
 from rubriclab.runs.cluster import ClusterJudge, join_cluster
 from rubriclab.runs.estimate import price_of
 from rubriclab.runs.session import Session, Snapshot
@@ -36,6 +36,8 @@ from rubriclab.study.plan import Plan
 
 RATE_SECONDS = 15.0
 """Calls a second are those of the last so many seconds."""
+MOST_QUESTIONS = 64
+"""Of one request: what vLLM takes; OpenAI takes 400."""
 TAKEN_AT_ONCE = 2_000
 """Calls whose answers in another run are looked up together."""
 
@@ -208,9 +210,9 @@ class Run(Session[RunSnapshot]):
         self._stage = ""
 
     async def _ask_judge(self, settings: JudgeSettings, done: set[str]) -> None:
-        calls = self.plan.calls(settings.name)
-        call = await next_call(calls, done)
-        if call is None or self._wanted is not None:
+        requests = packs(self.plan.calls(settings.name), done)
+        calls = await next_request(requests)
+        if calls is None or self._wanted is not None:
             return
         asker = await self._opened(settings)
         if asker is None:
@@ -220,13 +222,15 @@ class Run(Session[RunSnapshot]):
             asking.stop()
         try:
             async with asyncio.TaskGroup() as group:
-                while call is not None and await asking.enter():
+                while calls is not None and await asking.enter():
                     if self._budget_spent():
                         asking.leave()
                         break
-                    self._in_flight += 1
-                    self._track(group.create_task(self._ask(asking, call)))
-                    call = await next_call(calls, done)
+                    if self._max_calls is not None:
+                        calls = calls[: self._max_calls - self._asked - self._in_flight]
+                    self._in_flight += len(calls)
+                    self._track(group.create_task(self._ask(asking, calls)))
+                    calls = await next_request(requests)
         finally:
             self._servers_down += filter(None, [getattr(asker, "trouble", "")])
             await asker.close()
@@ -249,29 +253,33 @@ class Run(Session[RunSnapshot]):
         finally:
             self._stage = ""
 
-    async def _ask(self, asking: Asking, call: Call) -> None:
+    async def _ask(self, asking: Asking, calls: Sequence[Call]) -> None:
         try:
-            reply = await asking.final_reply(call)
+            replies = await asking.final_replies(calls)
         finally:
-            self._in_flight -= 1
+            self._in_flight -= len(calls)
             asking.leave()
-        if reply is None or self._writer is None:
+        if replies is None or self._writer is None:
             return
-        judgment = Judgment(call, reply, self.plan.parse(call, reply))
+        for call, reply in zip(calls, replies, strict=True):
+            self._keep(asking.settings, Judgment(call, reply, self.plan.parse(call, reply)), self._writer)
+        asking.watch(calls[0], about_request(replies))
+
+    def _keep(self, settings: JudgeSettings, judgment: Judgment, writer: RunWriter) -> None:
+        reply = judgment.reply
         self._asked += 1
         self._done += 1
         self._failed += judgment.status != Status.OK
         self._last_error = reply.error or self._last_error
-        self._money += price_of(asking.settings, reply.tokens_in or 0, reply.tokens_out or 0)
+        self._money += price_of(settings, reply.tokens_in or 0, reply.tokens_out or 0)
         self._finished.append(time.monotonic())
         for outcome in judgment.outcomes:
             if outcome.status == Status.OK and outcome.position:
-                self._counts[call.condition][outcome.position - 1] += 1
+                self._counts[judgment.call.condition][outcome.position - 1] += 1
         try:
-            self._writer.add(judgment)
+            writer.add(judgment)
         except LabError as fault:  # kept all the same, and committed once there is room
             self.pause(str(fault))
-        asking.watch(call, reply)
 
     def _budget_spent(self) -> bool:
         if self._max_calls is not None and self._asked + self._in_flight >= self._max_calls:
@@ -285,11 +293,29 @@ class Run(Session[RunSnapshot]):
         return False
 
 
-async def next_call(calls: Iterator[Call], done: set[str]) -> Call | None:
-    """The next that is not done, None where nothing is left; looking for it never blocks the loop for long."""
-    for skipped, call in enumerate(calls, 1):
-        if call.key not in done:
-            return call
+def packs(calls: Iterable[Call], done: Container[str] = ()) -> Iterator[list[Call]]:
+    """The calls of each request, without those that are done (an empty list where that leaves none).
+
+    One each, but where the plan packs them: there the orders that a condition asks about an answer for the same time, so that
+    a repeat is the same request again. Their order is the answer's own, by a hash.
+    """
+    for _, group in groupby(calls, key=lambda call: call.items):
+        requests: dict[Any, list[Call]] = {}
+        for call in group:
+            together = call.condition, call.repeat, call.messages[0]["content"]
+            requests.setdefault(together if call.pack else call.key, []).append(call)
+        for pack in requests.values():
+            if len(pack) > 1:
+                pack.sort(key=lambda call: digest([*call.messages]), reverse=pack[0].pack == "reversed")
+            for start in range(0, len(pack), MOST_QUESTIONS):
+                yield [call for call in pack[start : start + MOST_QUESTIONS] if call.key not in done]
+
+
+async def next_request(requests: Iterator[list[Call]]) -> list[Call] | None:
+    """The next that has anything to ask, None where nothing is left; looking for it never blocks the loop for long."""
+    for skipped, calls in enumerate(requests, 1):
+        if calls:
+            return calls
         if skipped % 200 == 0:
             await asyncio.sleep(0)
     return None

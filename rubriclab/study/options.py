@@ -29,6 +29,7 @@ FACTORS: dict[str, tuple[Reorder, ...]] = {
     "scale": RUBRIC_AXES,
     "wording": RUBRIC_AXES,
     "prompt": OWN_AXES,
+    "packing": ("options",),
 }
 """The axes whose prompts each factor changes; the others (temperature, effort, fields of the request) change any call."""
 ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
@@ -58,21 +59,28 @@ def check_factors(vary: VaryPart, axes: Sequence[Reorder], judges: Sequence[Judg
                 f"[design.vary] {name} changes nothing where {' and '.join(axes)} are reordered; it is for "
                 f"reorder = {', '.join(allowed)}. Leave it out, or add such an axis."
             )
-        deaf = [judge.name for judge in judges if judge.kind == "embedded"]
-        if deaf and (name == "reasoning_effort" or name.startswith("extra.")):
-            raise LabError(
-                f"[design.vary] {name} is nothing to the embedded judge “{shorten(deaf[0])}”; leave the factor or the "
-                "judge out."
-            )
+        extra = name.startswith("extra.")
+        deaf = {
+            "embedded": extra or name in ("reasoning_effort", "packing"),
+            "decisions": name in ("reasoning_effort", "temperature"),
+        }
+        for judge in judges:
+            if deaf.get(judge.kind, name == "packing"):
+                raise LabError(
+                    f"[design.vary] {name} is nothing to the {judge.kind} judge “{shorten(judge.name)}”; leave the factor or "
+                    "the judge out."
+                )
 
 
 def judge_at(judge: JudgeSettings, variant: Variant) -> JudgeSettings:
     """The judge with the levels that a variant sets of its sampling and its request."""
-    own = {name: variant[name] for name in ("temperature", "reasoning_effort") if name in variant}
+    own: dict[str, Any] = {name: variant[name] for name in ("temperature", "reasoning_effort") if name in variant}
     extra: dict[str, Any] = judge.extra
     for name, level in variant.items():
         if name.startswith("extra."):
             extra = _with(extra, name.removeprefix("extra.").split("."), level)
+    if "packing" in variant:
+        own["options"] = judge.options | {"packing": variant["packing"]}
     return judge.model_copy(update=own | {"extra": extra})
 
 

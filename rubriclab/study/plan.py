@@ -26,6 +26,7 @@ from rubriclab.model.judgment import ITEM_COLUMNS, Call, Condition, Ordering, Ou
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
+from rubriclab.study.decisions import asked_of, check_decisions, decides, decision_prompt, packing_of
 from rubriclab.study.options import Variant, check_factors, dealt, judge_at, rubric_at, variants, with_reference
 from rubriclab.study.outcomes import outcomes
 from rubriclab.study.own_prompt import OwnPrompt, own_prompts
@@ -33,6 +34,8 @@ from rubriclab.study.prompts import Messages
 from rubriclab.study.proof import Proof
 from rubriclab.study.protocols import PROTOCOLS, Prompt, Protocol, Shape, Subject
 
+PACKING_QUESTIONS = 60
+"""Questions of each task on which packing is held against what it is measured by: twice what an answer No takes."""
 REPEATED_SUBJECTS = 10
 """Items on which a deterministic judge is asked its orders again, to show that its repeats are equal."""
 LABEL_TOKENS, FEEDBACK_TOKENS, REASONING_TOKENS = 16, 1_024, 16_384
@@ -101,6 +104,10 @@ class PlanPart:
         """The strategies under which subjects of a shape are asked."""
         return self.protocol.strategies(shape, self.strategies)
 
+    def asked_of(self, judge: JudgeSettings, shape: Shape) -> list[Strategy]:
+        """Those of them under which a judge is asked."""
+        return asked_of(judge, self.axis, shape, self.asked(shape))
+
     def asked_as(self, strategy: Strategy, judge: JudgeSettings, number: int) -> Strategy:
         """The strategy as a judge is asked it about the subject of that number; a number of calls that is named stands.
 
@@ -128,8 +135,10 @@ class PlanPart:
             ordering = self.own.labelled(subject, ordering) if self.own else ordering
             yield dealt(ordering, subject.id, seed) if self.variant.get("ids") == "shuffled" else ordering
 
-    def prompt(self, subject: Subject, ordering: Ordering) -> Prompt:
-        """What is sent about a subject in an order. Raises LabError for an own prompt that cannot be rendered."""
+    def prompt(self, subject: Subject, ordering: Ordering, judge: JudgeSettings) -> Prompt:
+        """What a judge is sent about a subject in an order. Raises LabError for an own prompt that cannot be rendered."""
+        if (options := decides(judge)) is not None:
+            return decision_prompt(self.axis, subject, ordering, self.design, options)
         return self.own.prompt(subject, ordering) if self.own else self.protocol.prompt(subject, ordering, self.design)
 
 
@@ -228,7 +237,9 @@ class Plan:
                 part = self.parts[code]
                 asked = {call.ordering: call for call in self._subject_calls(judge, [(code, 0, subject)])}
                 orders = dict.fromkeys(
-                    order for strategy in part.asked(subject.shape) for order in part.orders(subject, strategy)
+                    order
+                    for strategy in part.asked_of(judge, subject.shape)
+                    for order in part.orders(subject, strategy)
                 )
                 own = (part.own.file.order if part.own else ()) or subject.options  # a pasted prompt's own order first
                 ranked += [(order.shown != own, asked[order]) for order in orders]
@@ -241,7 +252,7 @@ class Plan:
         for subject in part.of_item.get(item, ()):
             fits = sorted(map(str, ordering.shown)) == sorted(map(str, subject.options))
             if fits and len(ordering.labels) == len(ordering.shown):
-                return _sent(part.prompt(subject, ordering), judge)
+                return _sent(part.prompt(subject, ordering, judge), judge)
         raise self._not_asked(item)
 
     def _not_asked(self, item: int) -> LabError:
@@ -273,12 +284,13 @@ class Plan:
             part = self.parts[code]
             settings = judge_at(judge, part.variant)
             extra = settings.extra if settings.extra != judge.extra else None
+            pack = packing_of(settings, part.axis)
             known: dict[Ordering, tuple[Messages, str, int, str]] = {}
             for condition, strategy in self.asked[judge.name, code, subject.shape]:
                 repeats: Counter[Ordering] = Counter()
                 for ordering in part.orders(subject, part.asked_as(strategy, settings, number)):
                     if ordering not in known:
-                        prompt = part.prompt(subject, ordering)
+                        prompt = part.prompt(subject, ordering, judge)
                         messages = _sent(prompt, settings)
                         if known and part.own is not None:
                             part.own.check_signs(subject, messages, next(iter(known.values()))[0])
@@ -295,7 +307,7 @@ class Plan:
                         Call(
                             key.hexdigest()[:32], condition, subject.items, ordering, repeats[ordering], messages,
                             template, subject.shape.scores, tokens, settings.temperature, settings.reasoning_effort,
-                            settings.seed, held, shape,
+                            settings.seed, held, shape, pack,
                         )
                     )  # fmt: skip
                     times[identity] += 1
@@ -347,6 +359,7 @@ def plan(
     design, wordings = study.design, wordings or {}
     prompts = own_prompts(study)
     check_factors(design.vary, design.axes, study.judges)
+    check_decisions(study.judges, design, own=bool(prompts))
     sources = [(dataset, rubric), *more]
     names = [look_alike(known.name) for known, _ in sources]
     for (known, _), name in zip(sources, names, strict=True):
@@ -376,11 +389,15 @@ def plan(
                 subjects, said = asked[shown.id, score]
                 base_levels = all(variant[name] == levels[0] for name, levels in design.vary.factors().items())
                 strategies = tuple(design.plans() if base_levels or design.vary.crossed else design.plans()[:1])
+                if variant.get("packing") in design.vary.packing[1:]:
+                    chosen = _repeated(subjects, PACKING_QUESTIONS, design.seed) or ()
+                    subjects = tuple(subjects[number] for number in sorted(chosen))
                 sample = _repeated(subjects, design.repeats_on, design.seed)
                 prompt = prompts.get((axis, variant.get("prompt") or next((name for _, name in prompts), "")))
                 parts.append(PlanPart(data, shown, own, variant, subjects, strategies, sample, scope, prompt))
                 proofs += prompt.check(parts[-1].subjects, variant) if prompt else []
-                _try(parts[-1])
+                for judge in study.judges:
+                    _try(parts[-1], judge)
                 notes += said
     conditions: list[Condition] = []
     planned, part_of = [], []
@@ -388,7 +405,7 @@ def plan(
     for judge in study.judges:
         for code, part in enumerate(parts):
             for shape in part.by_shape:
-                for strategy in part.asked(shape):
+                for strategy in part.asked_of(judge, shape):
                     asking.setdefault((judge.name, code, shape), []).append((len(conditions), strategy))
                     conditions.append(
                         Condition(
@@ -403,7 +420,7 @@ def plan(
             f"Judges, data sets, strategies and factors make {len(conditions):,} conditions; at most {MAX_CONDITIONS:,} "
             "can be told apart. Take fewer levels, or crossed = false."
         )
-    notes += [note for judge in study.judges for part in parts for note in _repeat_notes(judge, part)]
+    notes += [note for judge in study.judges for part in parts for note in _notes_on(judge, part)]
     ids = [[data.id for data, _ in sources], [base.id for _, base in sources]]
     ids[1] += [wordings[name].id for name in design.vary.wording] + list(
         dict.fromkeys(prompt.file.id for prompt in prompts.values())
@@ -448,13 +465,13 @@ def _subjects(
     return able, notes
 
 
-def _try(part: PlanPart) -> None:
+def _try(part: PlanPart, judge: JudgeSettings) -> None:
     """Tries the orders and prompts of a part: what cannot be asked or shown is refused here."""
     for shape, numbers in part.by_shape.items():
         subject = part.subjects[numbers[0]]
-        for strategy in part.asked(shape):
+        for strategy in part.asked_of(judge, shape):
             orders = list(part.orders(subject, strategy))
-            part.prompt(subject, orders[0])
+            part.prompt(subject, orders[0], judge)
             if len(orders) > MAX_REPEAT:
                 raise LabError(f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} can be.")
 
@@ -483,7 +500,12 @@ def deterministic(judge: JudgeSettings) -> bool:
     return judge.kind == "embedded" and judge.temperature == 0
 
 
-def _repeat_notes(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
+def _notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
+    if packing_of(judge, part.axis) and not part.design.vary.packing:
+        yield (
+            f"{judge.name} gets the orders of an answer as questions of one request. Whether that changes its answers is measured "
+            'with [design.vary] packing = ["packed", "alone", "reversed"].'
+        )
     if part.sample is not None:
         yield f"Each order is asked again on {len(part.sample):,} of {count(len(part.subjects), 'subject')} alone."
     repeated = [one for one in part.strategies if one.repeats > 1 and one.calls is None and not one.drawn]

@@ -46,7 +46,7 @@ def user(parts: Sequence[str]) -> Messages:
     return ({"role": "user", "content": "\n\n".join(parts)},)
 
 
-def _answered(item: Item) -> list[str]:
+def answered(item: Item) -> list[str]:
     """The paragraphs of an instruction, if there is one, and of its response."""
     asked = [f"###The instruction to evaluate:\n{item.instruction}"] if item.instruction else []
     return [*asked, f"{RESPONSE_HEADING}\n{item.response}"]
@@ -70,7 +70,7 @@ def score_prompt(
     task = _feedback_task(allowed) if answer == "feedback" else _score_task(allowed)
     parts = [
         f"{TASK_HEADING}\n{_given(item, best)}\n{task}",
-        *_answered(item),
+        *answered(item),
         *([f"###Reference Answer (Score {best}):\n{item.reference}"] if item.reference else []),
         "###Score Rubrics:\n" + options,
         FEEDBACK_ENDING if answer == "feedback" else SCORE_ENDING,
@@ -176,7 +176,7 @@ def bare_prompt(item: Item, criterion: Criterion) -> Messages:
         "1. Assess the quality of the response strictly based on the given criterion, not evaluating in general.\n"
         f"2. Answer with a score that is {_allowed(tuple(map(str, scores)))}; {scores[-1]} is best.\n"
         "3. Write the score alone: no feedback, no other word.",
-        *_answered(item),
+        *answered(item),
         f"###Criterion:\n[{heading_of(criterion)}]",
         SCORE_ENDING,
     ]
@@ -190,8 +190,7 @@ def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
     the two comes from their being asked together. An instruction that all share is shown once.
     """
     count, numbers = len(items), tuple(map(str, criterion.scores))
-    instructions = {item.instruction for item in items}
-    shared = instructions.pop() if len(instructions) == 1 else None
+    shared = _shared(items)
     given = f"{count} responses to evaluate"
     if shared:
         given = f"An instruction (might include an Input inside it), {given} to it"
@@ -205,15 +204,26 @@ def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
         f"3. Write {count} lines, one for each response in the order in which they stand, as “[Response 1] N”: no "
         "feedback, no other word."
     )
-    parts = [f"{TASK_HEADING}\n{task}"]
-    if shared:
-        parts.append(f"###The instruction to evaluate:\n{shared}")
+    options = _options(criterion, Ordering(criterion.scores, numbers))[1]
+    parts = [f"{TASK_HEADING}\n{task}", *several_answered(items)]
+    return user([*parts, f"###Score Rubrics:\n{options}", BATCH_ENDING])
+
+
+def _shared(items: Sequence[Item]) -> str | None:
+    """The instruction that all items have; None where they differ."""
+    instructions = {item.instruction for item in items}
+    return instructions.pop() if len(instructions) == 1 else None
+
+
+def several_answered(items: Sequence[Item]) -> list[str]:
+    """The paragraphs of several responses by their positions, and of what they answer: once where all share it."""
+    shared = _shared(items)
+    parts = [f"###The instruction to evaluate:\n{shared}"] if shared else []
     for position, item in enumerate(items, start=1):
         if shared is None and item.instruction:
             parts.append(f"###Instruction {position}:\n{item.instruction}")
         parts.append(f"###Response {position}:\n{item.response}")
-    options = _options(criterion, Ordering(criterion.scores, numbers))[1]
-    return user([*parts, f"###Score Rubrics:\n{options}", BATCH_ENDING])
+    return parts
 
 
 # ---------------------------------------------------------------- one response under several criteria
@@ -231,7 +241,7 @@ def criteria_prompt(item: Item, criteria: Sequence[Criterion], ordering: Orderin
         f"{TASK_HEADING}\nYou are evaluating a response on multiple criteria. For each "
         f"criterion below, assign {_scale(criteria[0].scores)}. Do NOT include explanations or feedback.",
         "###Criteria (evaluate in this order):\n" + about,
-        *_answered(item),
+        *answered(item),
         f"###Output format:\nFor each of the {len(names)} criteria, write one line:\n[Criterion] N\n"
         f"Output exactly {len(names)} lines, one per criterion. {CRITERIA_ENDING}",
     ]

@@ -1,0 +1,135 @@
+"""What a call asks about in, a state and typed questions out: what a judge that decides is sent in place of a chat.
+
+The first message is the state, which is what is judged; each further one a question as canonical JSON: ``type``,
+``instructions``, ``options`` in the order shown. Nothing in them is named after an order, so that only the order changes.
+A change of any byte here is a new template name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rubriclab.model.data import Comparison, Criterion
+from rubriclab.model.judge import DecisionOptions, JudgeSettings, read_options
+from rubriclab.model.judgment import Ordering, Reorder
+from rubriclab.model.orders import Strategy
+from rubriclab.model.study import DesignPart
+from rubriclab.model.text import LabError, shorten
+from rubriclab.study.comparison import letters, marked_answers
+from rubriclab.study.prompts import answered, check_criteria, heading_of, one_line, several_answered
+from rubriclab.study.protocols import Prompt, Shape, Subject
+
+UP_AND_DOWN = "up and down"
+"""The strategy of a judge that is asked for scores: the levels from the lowest to the highest, and back."""
+AXES: tuple[Reorder, ...] = ("options", "criteria", "responses", "pairs", "lists")
+
+
+def decides(judge: JudgeSettings) -> DecisionOptions | None:
+    """The options of a judge that answers typed questions; None of another. Raises LabError for a wrong option."""
+    return read_options(DecisionOptions, judge) if judge.kind == "decisions" else None
+
+
+def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own: bool) -> None:
+    """Raises LabError for what typed questions cannot ask. ``own``: has the study prompts of its own?"""
+    for judge in judges:
+        if decides(judge) is None:
+            continue
+        wrong = {
+            "prompts of your own": own,
+            'answer = "feedback"': design.answer != "score",
+            f'template = "{design.template}"': design.template not in ("", "brief"),
+            'reorder = "bare"': "bare" in design.axes,
+        }
+        for words, given in wrong.items():
+            if given:
+                raise LabError(
+                    f"“{shorten(judge.name)}” answers typed questions with probabilities, so {words} is nothing to it. Leave "
+                    f"that out, or ask the model as a chat judge (kind openai or vllm)."
+                )
+
+
+def asked_of(judge: JudgeSettings, axis: Reorder, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
+    """The strategies as a judge can be asked them: a score question lists levels up or down, whatever the study's orders."""
+    options = decides(judge)
+    if options is None or options.question == "choice" or axis != "options":
+        return list(strategies)
+    scores = shape.scores
+    return [Strategy("custom", UP_AND_DOWN, max(part.repeats for part in strategies), None, (scores, scores[::-1]))]
+
+
+def packing_of(judge: JudgeSettings, axis: Reorder) -> str:
+    """How a call goes out with others: ``packed``, ``reversed``, or empty where it goes alone. Only the orders of a rubric's
+    options are about one and the same state."""
+    options = decides(judge)
+    return "" if options is None or axis != "options" or options.packing == "alone" else options.packing
+
+
+def decision_prompt(
+    axis: Reorder, subject: Subject, ordering: Ordering, design: DesignPart, options: DecisionOptions
+) -> Prompt:
+    """The state and the questions of one call."""
+    if axis in ("pairs", "lists"):
+        return _comparison(subject, ordering, tie=design.tie)
+    if axis == "criteria":
+        check_criteria(subject.criteria)
+        by_name = {criterion.name: criterion for criterion in subject.criteria}
+        questions = [_numbered(by_name[str(name)], "the response", options) for name in ordering.shown]
+        return _sent(_state(subject), questions, "decision-criteria.v1")
+    (criterion,) = subject.criteria
+    if axis == "responses":
+        by_id = {item.item_id: item for item in subject.answers}
+        state = several_answered([by_id[str(name)] for name in ordering.shown])
+        if len(ordering.shown) == 1:
+            return _sent(_state(subject), [_numbered(criterion, "the response", options)], "decision-alone.v1")
+        questions = [_numbered(criterion, label, options) for label in ordering.labels]
+        return _sent(state, questions, "decision-batch.v1")
+    label_of = dict(zip(ordering.shown, ordering.labels, strict=True))
+    best = label_of[max(criterion.scores) if subject.reference is None else subject.reference]
+    question = _question(criterion, "the response", ordering, options.question)
+    return _sent(_state(subject, best), [question], f"decision-{options.question}.v1")
+
+
+def _sent(state: Sequence[str], questions: Sequence[dict[str, Any]], template: str) -> Prompt:
+    """Questions as JSON that anybody can read and that does not change with the version of a library."""
+    written = [json.dumps(question, ensure_ascii=False, separators=(", ", ": ")) for question in questions]
+    asked = ({"role": "question", "content": text} for text in written)
+    return Prompt(({"role": "state", "content": "\n\n".join(state)}, *asked), template, brief=True)
+
+
+def _state(subject: Subject, best: str = "") -> list[str]:
+    item = subject.text
+    best = best or str(subject.shape.scores[-1])
+    return [*answered(item), *([f"###Reference Answer (Score {best}):\n{item.reference}"] if item.reference else [])]
+
+
+def _question(criterion: Criterion, what: str, ordering: Ordering, type: str) -> dict[str, Any]:
+    about = {option.score: one_line(option.description) for option in criterion.options}
+    options = [
+        {"value": label, "description": about[int(score)]}
+        for score, label in zip(ordering.shown, ordering.labels, strict=True)
+    ]
+    instructions = f"Assess the quality of {what} strictly based on this criterion: {heading_of(criterion)}"
+    return {"type": type, "instructions": instructions, "options": options}
+
+
+def _numbered(criterion: Criterion, what: str, options: DecisionOptions) -> dict[str, Any]:
+    """The scores of a criterion from the lowest to the highest, as numbers: what is reordered is something else."""
+    return _question(criterion, what, Ordering(criterion.scores, tuple(map(str, criterion.scores))), options.question)
+
+
+def _comparison(subject: Subject, ordering: Ordering, *, tie: bool) -> Prompt:
+    """The answers as the state, marked by their letters; which of them is best as the choice."""
+    assert isinstance(subject.text, Comparison)
+    labels = ordering.labels
+    best = "better" if len(labels) == 2 else "best"
+    options = [{"value": label, "description": f"Response {label} is {best}"} for label in labels]
+    if tie:
+        options.append(
+            {"value": letters(len(labels), tie=True)[-1], "description": "No response is clearly ahead (a tie)"}
+        )
+    instructions = f"Which response serves the user {best}? Neither its length nor where it stands should count."
+    question = {"type": "choice", "instructions": instructions, "options": options}
+    name = f"decision-{'pairwise' if len(labels) == 2 else 'listwise'}-brief.v1"
+    return _sent([marked_answers(subject.text, ordering, noun="RESPONSE")], [question], name)

@@ -1,0 +1,161 @@
+"""Runs of a judge that decides: one request for all orders, nothing asked twice, and what is planted is what is told."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import rubriclab.topics  # noqa: F401  every measure
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.topic import Findings
+from rubriclab.model.judgment import Reply, Status
+from rubriclab.model.text import LabError
+from rubriclab.runs import asking
+from rubriclab.runs.runner import Run, packs
+from rubriclab.store.store import Store
+from rubriclab.study.plan import Plan
+from tests.judges.test_decisions import deciding
+from tests.runs.kit import Scripted, ended
+from tests.servers import DecisionServer, failure, running
+from tests.study.kit import ABC, criterion, small_plan
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "backoff", lambda attempt: 0.001 * attempt)
+
+
+def decided(store: Store, server: Any, count: int = 20, **design: Any) -> tuple[Plan, Findings]:
+    options = design.pop("options", {})
+    plan = small_plan(count, judges=(deciding(server.url, **options),), **design)
+    end = ended(Run(store, plan))
+    assert (end.state, end.done) == ("finished", len(plan))
+    return plan, Findings(Judgments(store.table(end.run)))
+
+
+def verdicts(findings: Findings, **of: Any) -> dict[str, str]:
+    return {row.measure: row.verdict for row in findings.select(topic="verdict") if dict(row.of) == of and row.verdict}
+
+
+@pytest.mark.parametrize("form", ["systemone", "openai"])
+def test_a_lean_of_1_2_is_told_from_one_request_for_all_orders(store: Store, form: str) -> None:
+    with running(DecisionServer(lean=1.2)) as server:
+        plan, findings = decided(store, server, options={"form": form})
+        assert verdicts(findings)["favours_positions"] == "effect"
+        # 20 items, 10 orders, twice: a request an item and repeat, the repeat the same one again.
+        sent = Counter(str(body) for body in server.bodies)
+        assert (len(server.bodies), len(sent), set(sent.values())) == (40, 20, {2})
+        assert {len(body["questions"]) for body in server.bodies} == {10}
+        calls = store.calls(store.runs()[0].id)
+        assert calls["tokens_in"].sum() == 40 * 101
+        assert len({call.key for call in plan.calls()}) == 400
+
+
+def test_a_judge_without_a_lean_is_accused_in_no_more_than_chance(store: Store) -> None:
+    accused = 0
+    for seed in range(50):
+        with running(DecisionServer(seed=seed, noise=1.0)) as server:
+            options = {"served_model": f"m{seed}"}  # another judge, so another run
+            _, findings = decided(store, server, 10, criteria=(criterion(n=3),), options=options)
+        accused += "effect" in verdicts(findings).values()
+    assert accused <= 50 * (0.05 + 2 * math.sqrt(0.05 * 0.95 / 50))
+
+
+@pytest.mark.parametrize(("leak", "words"), [(3.0, "effect"), (0.0, "")])
+def test_packing_that_leaks_between_questions_is_told(store: Store, leak: float, words: str) -> None:
+    """Each question also likes what the one before it listed first: alone no question has one before it."""
+    with running(DecisionServer(leak=leak, noise=0.3)) as server:
+        plan, findings = decided(store, server, vary={"packing": ["packed", "alone", "reversed"]})
+        asked = Counter(len(body["questions"]) for body in server.bodies)
+        assert asked == {10: 80, 1: 400}
+        there, back = (
+            [str(question) for question in body["questions"].values()]
+            for body in (server.bodies[k] for k in _requests_of_first_item(server.bodies))
+        )
+        assert there == back[::-1]
+    told = {name: verdicts(findings, variant=f"packing = {name}").values() for name in ("alone", "reversed")}
+    assert {name: "effect" in said for name, said in told.items()} == dict.fromkeys(told, words == "effect")
+    assert sum(plan.planned) == 1_200
+
+
+def _requests_of_first_item(bodies: list[dict[str, Any]]) -> list[int]:
+    """Two packed requests about one state that list the orders differently."""
+    mine = [k for k, body in enumerate(bodies) if body["state"] == bodies[0]["state"] and len(body["questions"]) == 10]
+    other = next(k for k in mine if str(bodies[k]["questions"]) != str(bodies[mine[0]]["questions"]))
+    return [mine[0], other]
+
+
+def test_after_a_stop_only_what_is_missing_is_asked(store: Store) -> None:
+    """The limit cuts a request in two; the other half is asked when the run goes on, and nothing again."""
+    with running(DecisionServer()) as server:
+        plan = small_plan(2, judges=(deciding(server.url),))
+        paused = ended(Run(store, plan, max_calls=13))
+        assert (paused.state, paused.done) == ("paused", 13)
+        end = ended(Run(store, plan))
+        assert (end.state, end.done, end.asked) == ("finished", 40, 27)
+        sizes = [len(body["questions"]) for body in server.bodies]
+    assert (sum(sizes), sorted(sizes)) == (40, [3, 7, 10, 10, 10])
+
+
+def test_a_request_that_fails_is_asked_again_whole_and_a_refused_question_is_a_row(store: Store) -> None:
+    def busy(_: Any, nth: int) -> Any:
+        return failure(429, "slow down") if nth == 0 else None
+
+    def declined(answers: dict[str, Any]) -> dict[str, Any]:
+        return answers | {"q1": {"type": "refusal"}}
+
+    with running(DecisionServer(rule=busy, edit=declined)) as server:
+        plan = small_plan(1, judges=(deciding(server.url),))
+        end = ended(Run(store, plan))
+        assert (end.state, end.done, end.failed, len(server.bodies)) == ("finished", 20, 2, 3)
+    rows = store.table(end.run).rows
+    assert rows["status"].value_counts().to_dict() == {Status.OK: 18, Status.REFUSED: 2}
+
+
+def test_a_model_that_is_none_stops_the_run_in_words(store: Store) -> None:
+    with running(DecisionServer(rule=lambda *_: failure(501, "not a decision model"))) as server:
+        end = ended(Run(store, small_plan(judges=(deciding(server.url),))))
+    assert (end.state, end.done) == ("paused", 0)
+    assert "not a decision model. The server does not answer this kind of question" in end.reason
+
+
+def test_a_score_question_goes_up_and_down_whatever_the_strategies(store: Store) -> None:
+    with running(DecisionServer(lean=1.2)) as server:
+        plan, findings = decided(store, server, options={"question": "score"}, strategies=["balanced", "fixed"])
+        assert [(c.strategy, n) for c, n in zip(plan.conditions, plan.planned, strict=True)] == [("up and down", 80)]
+        assert {str(question["criteria"]) for body in server.bodies for question in body["questions"].values()} == {
+            str([f"level {score}" for score in scores]) for scores in ((1, 2, 3, 4, 5), (5, 4, 3, 2, 1))
+        }
+        assert len(server.bodies) == 40
+    assert verdicts(findings)["moves_mean"] == "effect"
+    assert [call.ordering.shown[0] for call in plan.previews(0)] == [1, 5]
+
+
+def test_only_orders_of_options_are_packed_and_a_judge_that_cannot_says_so(store: Store, scripted: Scripted) -> None:
+    criteria = small_plan(2, criteria=ABC, reorder="criteria", judges=(deciding(),))
+    assert {len(pack) for pack in packs(criteria.calls())} == {1}
+    alone = small_plan(2, judges=(deciding(packing="alone"),))
+    assert {len(pack) for pack in packs(alone.calls())} == {1}
+    assert not [note for note in alone.notes if "one request" in note]
+    many = small_plan(
+        1, criteria=(criterion(n=10),), strategies=[{"kind": "random", "calls": 100}], judges=(deciding(),)
+    )
+    assert max(len(pack) for pack in packs(many.calls())) <= 64
+    scripted(lambda *_: Reply("3"))  # answers one call at a time
+    end = ended(Run(store, small_plan(judges=(deciding(),))))
+    assert 'Set its option packing = "alone"' in end.reason
+
+
+def test_a_prompt_of_one_s_own_is_nothing_to_it() -> None:
+    prompt = {"templates": [{"messages": [{"text": "{{ response }} {{ labels }}"}]}]}
+    with pytest.raises(LabError, match="prompts of your own is nothing to it"):
+        from rubriclab.model.data import Rubric
+        from rubriclab.model.study import Study
+        from rubriclab.study.plan import plan
+        from tests.study.kit import data
+
+        body = {"data": {"file": "d.csv"}, "prompt": prompt, "judges": [deciding().model_dump()]}
+        plan(Study.model_validate(body), data(2), Rubric("r", (criterion(),)))
