@@ -217,8 +217,11 @@ def form_verdicts(arms: Sequence[Arm], smallest: Smallest) -> list[tuple[Form, V
         answers, item = made
         parsed = answers.parsed
         items = len(_both(item[answers.item[parsed]], answers.item[parsed], answers.order[parsed]))
-        about = form.arms[0].condition
-        families.setdefault((about.judge, about.dataset), []).append((form, items, answers, form_gate(answers, item)))
+        about, default = form.arms[0].condition, form.base[0].condition
+        # What shares a request may change each order's answers and no item's mean: then every lot stands for itself.
+        lots = about.variant.get("packing") != default.variant.get("packing")
+        gate = form_gate(answers, np.arange(len(item)) if lots else item)
+        families.setdefault((about.judge, about.dataset), []).append((form, items, answers, gate))
     for family in families.values():
         given = by_holm([part[2:] for part in family], smallest)
         said += [(form, _of_forms(one, items)) for (form, items, *_), one in zip(family, given, strict=True)]

@@ -11,16 +11,19 @@ import pytest
 import rubriclab.topics  # noqa: F401  every measure
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings
+from rubriclab.model.data import Rubric
 from rubriclab.model.judgment import Reply, Status
+from rubriclab.model.study import Study
 from rubriclab.model.text import LabError
 from rubriclab.runs import asking
 from rubriclab.runs.runner import Run, packs
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan
+from rubriclab.study.plan import plan as plan_study
 from tests.judges.test_decisions import deciding
 from tests.runs.kit import Scripted, ended
 from tests.servers import DecisionServer, failure, running
-from tests.study.kit import ABC, criterion, small_plan
+from tests.study.kit import ABC, criterion, data, small_plan
 
 
 @pytest.fixture(autouse=True)
@@ -151,11 +154,6 @@ def test_only_orders_of_options_are_packed_and_a_judge_that_cannot_says_so(store
 
 def test_a_prompt_of_one_s_own_is_nothing_to_it() -> None:
     prompt = {"templates": [{"messages": [{"text": "{{ response }} {{ labels }}"}]}]}
+    body = {"data": {"file": "d.csv"}, "prompt": prompt, "judges": [deciding().model_dump()]}
     with pytest.raises(LabError, match="prompts of your own is nothing to it"):
-        from rubriclab.model.data import Rubric
-        from rubriclab.model.study import Study
-        from rubriclab.study.plan import plan
-        from tests.study.kit import data
-
-        body = {"data": {"file": "d.csv"}, "prompt": prompt, "judges": [deciding().model_dump()]}
-        plan(Study.model_validate(body), data(2), Rubric("r", (criterion(),)))
+        plan_study(Study.model_validate(body), data(2), Rubric("r", (criterion(),)))
