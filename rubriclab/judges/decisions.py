@@ -98,14 +98,14 @@ class DecisionClient(ChatClient):
             shared_out(count, len(calls)) for count in (usage.get("input_tokens"), usage.get("output_tokens"), cached)
         ]
         left, replies = iter(answers), []
-        for place, (call, questions) in enumerate(zip(calls, asked, strict=True)):
+        for index, (call, questions) in enumerate(zip(calls, asked, strict=True)):
             own = [next(left) for _ in questions]
             try:
                 reply = reply_to(call, questions, [read_answer(*pair) for pair in zip(questions, own, strict=True)])
             except Fault as fault:
                 reply = fault.reply(0.0)
-            note = f"question {place + 1} of {len(calls)} of one request" if len(calls) > 1 else ""
-            tokens_in, tokens_out, of_cache = (part[place] for part in tokens)
+            note = f"question {index + 1} of {len(calls)} of one request" if len(calls) > 1 else ""
+            tokens_in, tokens_out, of_cache = (part[index] for part in tokens)
             replies.append(
                 replace(
                     reply, model=model or None, tokens_in=tokens_in, tokens_out=tokens_out, cached=of_cache,
@@ -219,7 +219,7 @@ def reply_to(call: Call, questions: Sequence[Question], answers: Sequence[Answer
 def most_probable(shares: Sequence[float], seed: str) -> int:
     """Which option has the highest probability. Equals are drawn, by the call: the first of them would be a lean of ours."""
     best = max(shares)
-    equal = [place for place, share in enumerate(shares) if share > best - 1e-9]
+    equal = [index for index, share in enumerate(shares) if share > best - 1e-9]
     return equal[int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big") % len(equal)]
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
+from pydantic import ValidationError
+
 from rubriclab.model.data import Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
@@ -88,8 +90,8 @@ async def open_judge(
         from rubriclab.judges.simulated import SimulatedJudge
 
         return SimulatedJudge(settings, rubric)
-    usual = "openai" if settings.options.get("form") == "openai" else settings.kind
-    addresses = settings.base_urls or (USUAL_ADDRESS[usual],)
+    spoken = "openai" if settings.options.get("form") == "openai" else settings.kind
+    addresses = settings.base_urls or (USUAL_ADDRESS[spoken],)
     settings = settings.model_copy(update={"base_urls": addresses})
     if settings.kind == "decisions":
         from rubriclab.judges.decisions import DecisionClient
