@@ -33,7 +33,7 @@ from tests.tables import ORDERS, choose, criteria, findings, only, options
 ROOT = Path(__file__).resolve().parents[2]
 OF = {"position": 1, "score": 3, "target": "tone", "order": "1 2", "before": "wit"} | dict.fromkeys(
     ("side", "calls", "rating", "rater", "candidate", "protocol", "cut", "task", "class", "outcome", "term", "judges", "item", "families",
-     "against", "variant", "label", "dataset"), "x"
+     "against", "variant", "label", "dataset", "stated"), "x"
 )  # fmt: skip
 
 

@@ -24,8 +24,10 @@ from tests.tables import (
     on_two_sets,
     options,
     responses,
+    rows_of,
     study,
 )  # fmt: skip
+from tests.topics.test_calibration import stated
 
 rng = np.random.default_rng
 THREE = balanced_orders(3)
@@ -264,6 +266,7 @@ def test_every_measure_has_a_number_in_some_case() -> None:
         "pairs, one drawn order each",
     )  # fmt: skip
     rows = [row for name in names for row in found_in(name).rows]
+    rows += rows_of(stated(0, 30), "calibration")[0]
     assert {row.measure for row in rows if np.isfinite(row.value)} == set(MEASURES) - {"gate"}
 
 
