@@ -218,6 +218,10 @@ class DecisionServer(Pages):
         self._rng = random.Random(seed)
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
+        if request.method == "GET":
+            known = request.path == "/v1/systemone"
+            entry = {"data": [{"id": "decider"}]}
+            return web.json_response(entry) if request.path == "/v1/models" else failure(405 if known else 404, "GET")
         body = json.loads(await request.read())
         self.bodies.append(body)
         if response := self.rule(body, len(self.bodies) - 1):

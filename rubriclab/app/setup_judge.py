@@ -11,7 +11,7 @@ from rubriclab.app.draft import Draft, changed, draft
 from rubriclab.app.forms import ask, form, listed, open_row, segments
 from rubriclab.app.frame import faults, safe, verbatim
 from rubriclab.judges.keys import read_key
-from rubriclab.judges.probe import JudgeReport, find_servers, models_of, test_judge
+from rubriclab.judges.probe import JudgeReport, decision_forms, find_servers, models_of, test_judge
 from rubriclab.judges.python import code_folder, with_code
 from rubriclab.judges.served import served
 from rubriclab.judges.simulated import read_effects
@@ -28,6 +28,8 @@ PROVIDERS = {
     "OpenRouter": ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "Ollama": ("http://localhost:11434/v1", ""),
 }
+ASKED = {"chat": "Chat: it writes its score", "decisions": "Typed questions: a probability for every score"}
+QUESTIONS = {"choice": "One of several, in any order", "score": "Levels, up and down"}
 EFFORTS = ["none", "minimal", "low", "medium", "high"]
 
 
@@ -36,6 +38,7 @@ def summary(held: Draft) -> str:
     judges = held.study.judges
     if len(judges) == 1:
         where = {"embedded": "on this machine", "vllm": "vLLM", "openai": "API or server"}
+        where |= {"decisions": "typed questions to a server"}
         where |= {"python": "own function", "simulated": "simulated"}
         return f"{shorten(judges[0].name, 50)} · {where[judges[0].kind]}"
     return ", ".join(shorten(judge.name, 30) for judge in judges)
@@ -88,7 +91,9 @@ def _other_name(model: str, names: set[str]) -> str:
 
 def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
     """The fields of one judge. Raises LabError for settings that cannot be."""
-    where = {"openai": "api", "python": "python", "simulated": "simulated"}.get(judge.kind, "machine")
+    where = {"openai": "api", "decisions": "api", "python": "python", "simulated": "simulated"}.get(
+        judge.kind, "machine"
+    )
     own = where == "python" or code_folder() is not None
     offered = {kind: words for kind, words in WHERE.items() if own or kind != "python"}
     kind = segments("Where does the judge run?", offered, key="judge-where", start=where)
@@ -134,7 +139,7 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
     # Raises where the variable is not set, or is not meant for judges.
     read_key(JudgeSettings(name="this judge", key_env=variable or None))
     known, why = _models(address, variable) if address.startswith(("http://", "https://")) else ([], "")
-    own = judge.model if judge.kind == "openai" else known[0] if len(known) == 1 else None
+    own = judge.model if judge.kind in ("openai", "decisions") else known[0] if len(known) == 1 else None
     model = ask(
         left.selectbox, "Model", list(dict.fromkeys([*known, *([own] if own else [])])), key="judge-model",
         start=own, index=None, accept_new_options=True, placeholder="Choose or type a model",
@@ -142,8 +147,21 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
     )  # fmt: skip
     if why:
         st.caption(safe(why, 300))
-    addresses = (address, *judge.base_urls[1:])
-    return {"kind": "openai", "model": model or "", "base_urls": addresses, "key_env": variable or None}
+    values = {"model": model or "", "base_urls": (address, *judge.base_urls[1:]), "key_env": variable or None}
+    decided = judge.options if judge.kind == "decisions" else {}
+    forms = _forms(address, variable) if address.startswith(("http://", "https://")) else []
+    forms = list(dict.fromkeys([*([decided.get("form", "systemone")] if judge.kind == "decisions" else []), *forms]))
+    start = "decisions" if judge.kind == "decisions" else "chat"
+    if not forms or segments("How is it asked?", ASKED, key="judge-asked", start=start, hidden=False) == "chat":
+        return values | {"kind": "openai"} | ({"options": {}} if judge.kind == "decisions" else {})
+    question = segments(
+        "How are the options listed?",
+        QUESTIONS,
+        key="judge-question",
+        start=decided.get("question", "choice"),
+        hidden=False,
+    )
+    return values | {"kind": "decisions", "options": decided | {"form": forms[0], "question": question}}
 
 
 def _provider_chosen() -> None:
@@ -158,6 +176,14 @@ def _models(address: str, variable: str) -> tuple[list[str], str]:
         return models_of(address, key_env=variable or None), ""
     except LabError as fault:
         return [], str(fault)
+
+
+@st.cache_data(ttl=60, max_entries=20, show_spinner="Asking the server whether it takes typed questions …")
+def _forms(address: str, variable: str) -> list[str]:
+    try:
+        return decision_forms(address, key_env=variable or None)
+    except LabError:
+        return []
 
 
 def _vllm(judge: JudgeSettings) -> dict[str, Any]:
@@ -279,7 +305,7 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
         typed = ask(st.text_input, "Name in results", key="judge-name", start=start, max_chars=100, placeholder=name)
         values = form(judge, FOLD, columns=2, key="judge") | {"name": (typed or "").strip() or name}
         unshown = {"top_p", "seed", "extra", "ca_file"} | (
-            {"options"} if judge.kind not in ("python", "simulated") else set()
+            {"options"} if judge.kind not in ("python", "simulated", "decisions") else set()
         )
         kept = judge.model_dump(include=unshown, exclude_defaults=True)
         if kept:

@@ -18,6 +18,7 @@ from rubriclab.app.frame import fold, safe
 from rubriclab.app.setup_judge import EFFORTS
 from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.model.data import Rubric
+from rubriclab.model.judge import Packing
 from rubriclab.model.orders import ALL_WITHOUT_ASKING, RANDOM_CALLS, STRATEGIES, Strategy
 from rubriclab.model.study import DesignPart, IdStyle, StrategyPart, VaryPart
 from rubriclab.model.text import LabError, count, shorten
@@ -49,6 +50,7 @@ REPEATS: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 FACTOR_LABELS = {
     "reference": "Reference answer shown", "scale": "Number of scores", "wording": "Wording of the rubric", "prompt": "Your own prompt",
+    "packing": "Orders of an answer in one request",
 }  # fmt: skip
 
 
@@ -256,6 +258,8 @@ def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
             "ids": get_args(IdStyle), "reference": [0, *rubric.criteria[0].scores], "scale": range(2, 11),
             "wording": _wordings(held, rubric), "temperature": [0.0, 0.3, 0.6, 1.0], "reasoning_effort": EFFORTS,
         }  # fmt: skip
+        if vary.packing or any(judge.kind == "decisions" for judge in held.study.judges):
+            known["packing"] = get_args(Packing)
         values: dict[str, Any] = {"prompt": vary.prompt}
         columns = itertools.cycle(st.columns(2))
         for (name, levels), column in zip(known.items(), columns, strict=False):

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from rubriclab.judges.client import base_url, same_model
+from rubriclab.judges.decisions import PATHS
 from rubriclab.judges.faults import Fault, advised
 from rubriclab.judges.keys import read_key
 from rubriclab.judges.kinds import USUAL_ADDRESS, Progress, in_thread, open_judge
@@ -145,6 +146,27 @@ async def listed(url: str, *, key: str | None = None, timeout: float, inward: bo
     entries = page.get("data") if isinstance(page, dict) else None
     models = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     return [(m["id"], str(m.get("owned_by") or "").lower()) for m in models if isinstance(m.get("id"), str)]
+
+
+def decision_forms(
+    address: str, *, key_env: str | None = None, secrets: Mapping[str, str] | None = None, timeout: float = 5.0
+) -> list[str]:
+    """In which forms a base URL takes typed questions; none is asked: an address that exists refuses a GET otherwise than one
+    that does not."""
+    url = base_url(address)
+    key = read_key(JudgeSettings(name=host_of(url) or "server", key_env=key_env), secrets)
+
+    async def there(form: str) -> bool:
+        try:
+            await fetch(url + PATHS[form], key=key, timeout=timeout, inward=not served())
+        except Fault as fault:
+            return fault.kind in ("bad_request", "not_answered")
+        return False  # a page for whoever comes by
+
+    async def both() -> list[bool]:
+        return await asyncio.gather(*map(there, PATHS))
+
+    return [form for form, known in zip(PATHS, in_thread(both), strict=True) if known]
 
 
 def test_judge(

@@ -24,6 +24,7 @@ from rubriclab.model.text import LabError, look_alike
 from tests.app.conftest import HOSTILE, Lab, healthy
 from tests.app.test_pages import plain
 from tests.data.test_published import FILES, shared
+from tests.servers import DecisionServer, running
 
 
 def held(app: AppTest) -> Draft:
@@ -236,6 +237,27 @@ def test_a_served_lab_neither_looks_for_servers_nor_starts_one(lab: Lab, monkeyp
     app.button_group(key="judge-here").set_value("vllm").run()
     assert "served to others" in plain(healthy(app))
     assert not [button for button in app.button if button.key in ("judge-find", "judge-start")]
+
+
+def test_a_server_that_takes_typed_questions_is_asked_them(lab: Lab) -> None:
+    with running(DecisionServer()) as server:
+        app = step(confirmed(lab("setup")), 3)
+        app.button_group(key="judge-where").set_value("api").run()
+        app.text_input(key="judge-url").set_value(f"{server.url}/v1").run()
+        app.selectbox(key="judge-model").set_value("decider").run()
+        assert held(app).study.judges[0].kind == "openai"
+        app.button_group(key="judge-asked").set_value("decisions").run()
+        app.button_group(key="judge-question").set_value("score").run()
+        (judge,) = held(healthy(app)).study.judges
+        assert (judge.kind, judge.model, judge.options) == (
+            "decisions",
+            "decider",
+            {"form": "systemone", "question": "score"},
+        )
+        pressed(app, "Test with one call")
+        assert "The server gives token probabilities" in app.success[0].value
+        assert healthy(step(app, 4)).multiselect(key="orders-vary-packing").options == ["packed", "alone", "reversed"]
+        assert "[state]" not in plain(app)
 
 
 # ---- orders and factors
