@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 from rubriclab.apply.card import read_card
 from rubriclab.judges.client import Chat
+from rubriclab.judges.decisions import Decisions, path_of
 from rubriclab.judges.faults import Fault, advised, from_response
 from rubriclab.judges.kinds import Asker, open_judge
 from rubriclab.model.data import DataSet, Item, Rubric
@@ -21,6 +22,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply, Status
 from rubriclab.model.text import LabError, shorten
 from rubriclab.runs.loading import Folder, rubric_of_part
+from rubriclab.study.decisions import packs
 from rubriclab.study.plan import Plan, plan
 
 T = TypeVar("T")
@@ -69,7 +71,7 @@ class Judge:
         if client is None and self.settings.kind not in ("embedded", "simulated"):
             raise LabError(f"The card's judge is {self.settings.model} behind a server: give client=openai.OpenAI(…).")
         self.client = client
-        self._chat = Carried(self.settings, client)
+        self._chat = (CarriedDecisions if self.settings.kind == "decisions" else Carried)(self.settings, client)
         self._asker: Asker | None = None
 
     def score(self, item: Mapping[str, Any] | str) -> Scored:
@@ -80,21 +82,28 @@ class Judge:
         made = self._plan(item)
         if self.client is None:
             return self._loop.run(self._own(made))
-        return self._scored(made, [(call, _now(self._chat.ask(call))) for call in made.calls()])
+        asked = [[*zip(calls, _now(self._replies(calls)), strict=True)] for calls in packs(made.calls())]
+        return self._scored(made, [pair for pairs in asked for pair in pairs])
 
     async def ascore(self, item: Mapping[str, Any] | str) -> Scored:
         """As ``score``; calls of an asynchronous client go out together, others are asked in a thread."""
         if not _is_async(self.client):
             return await asyncio.to_thread(self.score, item)
         made = self._plan(item)
-        calls, gate = list(made.calls()), asyncio.Semaphore(CONCURRENT)
+        requests, gate = list(packs(made.calls())), asyncio.Semaphore(CONCURRENT)
 
-        async def ask(call: Call) -> Reply:
+        async def ask(calls: list[Call]) -> list[tuple[Call, Reply]]:
             async with gate:
-                return await self._chat.ask(call)
+                return [*zip(calls, await self._replies(calls), strict=True)]
 
-        replies = await asyncio.gather(*map(ask, calls))
-        return self._scored(made, list(zip(calls, replies, strict=True)))
+        asked = await asyncio.gather(*map(ask, requests))
+        return self._scored(made, [pair for pairs in asked for pair in pairs])
+
+    async def _replies(self, calls: list[Call]) -> list[Reply]:
+        """To the calls of one request, as a run sends them."""
+        if isinstance(self._chat, CarriedDecisions):
+            return await self._chat.ask_together(calls)
+        return [await self._chat.ask(call) for call in calls]
 
     def scores(self, items: Iterable[Mapping[str, Any] | str]) -> list[Scored]:
         """``score`` of each."""
@@ -162,13 +171,15 @@ class Judge:
 class Carried(Chat):
     """The judge behind ``client``: an openai client, whose retries come first, or a function of the request."""
 
+    path = "/chat/completions"
+
     def __init__(self, settings: JudgeSettings, client: Any) -> None:
         key = getattr(client, "api_key", None)
         super().__init__(settings, (key,) if key and isinstance(key, str) else ())
         self.client = client
 
     async def carry(self, call: Call, body: dict[str, Any]) -> tuple[bytes, Mapping[str, str]]:
-        request = {**body, "messages": [dict(message) for message in body["messages"]]}
+        request = {**body, "messages": [dict(message) for message in body["messages"]]} if "messages" in body else body
         if not hasattr(self.client, "chat"):
             return _content(self.client(request)), {}
         import httpx2
@@ -176,7 +187,7 @@ class Carried(Chat):
 
         kept: Any = httpx2.Response
         try:
-            response = self.client.post("/chat/completions", cast_to=kept, body=request)
+            response = self.client.post(self.path, cast_to=kept, body=request)
             response = await response if isawaitable(response) else response
         except openai.APIStatusError as error:
             answer = error.response
@@ -184,6 +195,14 @@ class Carried(Chat):
         except openai.APIConnectionError as error:
             raise Fault("connect", f"{error}", self._secrets) from error
         return response.content, response.headers
+
+
+class CarriedDecisions(Decisions, Carried):
+    """The same of a judge that answers typed questions."""
+
+    def __init__(self, settings: JudgeSettings, client: Any) -> None:
+        super().__init__(settings, client)
+        self.path = path_of(settings)
 
 
 def _content(answer: Any) -> bytes:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from rubriclab.judges.client import ChatClient, is_meant
+from rubriclab.judges.client import Chat, ChatClient, is_meant
 from rubriclab.judges.faults import Fault, from_response
 from rubriclab.judges.keys import mask_reply
 from rubriclab.judges.reply import MAX_COUNT, MAX_VALUES, UNREADABLE, unreadable
@@ -38,13 +38,9 @@ class Answer(NamedTuple):
     mass: float = 1.0
 
 
-class DecisionClient(ChatClient):
-    """A judge that decides; made, asked and closed as a ``ChatClient``. Temperature, seed and lengths are not sent: these
-    endpoints have none. Raises LabError for settings that can never work."""
-
-    def __init__(self, settings: JudgeSettings, *, secrets: Mapping[str, str] | None = None) -> None:
-        self.form = read_options(DecisionOptions, settings).form
-        super().__init__(settings, path=PATHS[self.form], secrets=secrets)
+class Decisions(Chat):
+    """Calls in, Replies out, whoever carries the requests. Temperature, seed and lengths are not sent: these endpoints have
+    none. Raises LabError for settings that can never work."""
 
     async def ask(self, call: Call) -> Reply:
         return (await self.ask_together([call]))[0]
@@ -66,7 +62,7 @@ class DecisionClient(ChatClient):
     def request(self, call: Call, questions: Sequence[Question]) -> dict[str, Any]:
         """What is posted. Questions are called by their number or by nothing: some servers show the name to the model."""
         state, more = call.messages[0]["content"], call.extra or self.settings.extra
-        if self.form == "openai":
+        if read_options(DecisionOptions, self.settings).form == "openai":
             listed = [openai_question(question) for question in questions]
             return {"model": self.settings.model, "input": state, "questions": listed, **more}
         named = {f"q{number}": systemone_question(question) for number, question in enumerate(questions, start=1)}
@@ -113,6 +109,18 @@ class DecisionClient(ChatClient):
                 )
             )  # fmt: skip
         return replies
+
+
+class DecisionClient(Decisions, ChatClient):
+    """A judge behind an address; made, asked and closed as a ``ChatClient``."""
+
+    def __init__(self, settings: JudgeSettings, *, secrets: Mapping[str, str] | None = None) -> None:
+        super().__init__(settings, path=path_of(settings), secrets=secrets)
+
+
+def path_of(settings: JudgeSettings) -> str:
+    """Behind the base URL."""
+    return PATHS[read_options(DecisionOptions, settings).form]
 
 
 # ---------------------------------------------------------------- the questions

@@ -11,11 +11,11 @@ import importlib.metadata
 import platform
 import time
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ from rubriclab.judges.kinds import Asker, Functions, in_thread, open_judge
 from rubriclab.model.data import Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Status
-from rubriclab.model.text import LabError, count, digest
+from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking, about_request
 from rubriclab.runs.cluster import ClusterJudge, join_cluster
 from rubriclab.runs.estimate import price_of
@@ -32,12 +32,11 @@ from rubriclab.runs.session import Session, Snapshot
 from rubriclab.store.read import Reader
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
+from rubriclab.study.decisions import packs
 from rubriclab.study.plan import Plan
 
 RATE_SECONDS = 15.0
 """Calls a second are those of the last so many seconds."""
-MOST_QUESTIONS = 64
-"""Of one request: what vLLM takes; OpenAI takes 400."""
 TAKEN_AT_ONCE = 2_000
 """Calls whose answers in another run are looked up together."""
 
@@ -291,24 +290,6 @@ class Run(Session[RunSnapshot]):
                 self.pause(f"the limit of {self._max_money:g} is reached ({self._money:.4g} spent)")
                 return True
         return False
-
-
-def packs(calls: Iterable[Call], done: Container[str] = ()) -> Iterator[list[Call]]:
-    """The calls of each request, without those that are done (an empty list where that leaves none).
-
-    One each, but where the plan packs them: there the orders that a condition asks about an answer for the same time, so that
-    a repeat is the same request again. Their order is the answer's own, by a hash.
-    """
-    for _, group in groupby(calls, key=lambda call: call.items):
-        requests: dict[Any, list[Call]] = {}
-        for call in group:
-            together = call.condition, call.repeat, call.messages[0]["content"]
-            requests.setdefault(together if call.pack else call.key, []).append(call)
-        for pack in requests.values():
-            if len(pack) > 1:
-                pack.sort(key=lambda call: digest([*call.messages]), reverse=pack[0].pack == "reversed")
-            for start in range(0, len(pack), MOST_QUESTIONS):
-                yield [call for call in pack[start : start + MOST_QUESTIONS] if call.key not in done]
 
 
 async def next_request(requests: Iterator[list[Call]]) -> list[Call] | None:

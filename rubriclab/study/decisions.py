@@ -8,22 +8,24 @@ A change of any byte here is a new template name.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from rubriclab.model.data import Comparison, Criterion
 from rubriclab.model.judge import DecisionOptions, JudgeSettings, read_options
-from rubriclab.model.judgment import Ordering, Reorder
+from rubriclab.model.judgment import Call, Ordering, Reorder
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DesignPart
-from rubriclab.model.text import LabError, shorten
+from rubriclab.model.text import LabError, digest, shorten
 from rubriclab.study.comparison import letters, marked_answers
 from rubriclab.study.prompts import answered, check_criteria, heading_of, one_line, several_answered
 from rubriclab.study.protocols import Prompt, Shape, Subject
 
 UP_AND_DOWN = "up and down"
 """The strategy of a judge that is asked for scores: the levels from the lowest to the highest, and back."""
-AXES: tuple[Reorder, ...] = ("options", "criteria", "responses", "pairs", "lists")
+MOST_QUESTIONS = 64
+"""Of one request: what vLLM takes; OpenAI takes 400."""
 
 
 def decides(judge: JudgeSettings) -> DecisionOptions | None:
@@ -55,8 +57,10 @@ def asked_of(judge: JudgeSettings, axis: Reorder, shape: Shape, strategies: Sequ
     options = decides(judge)
     if options is None or options.question == "choice" or axis != "options":
         return list(strategies)
-    scores = shape.scores
-    return [Strategy("custom", UP_AND_DOWN, max(part.repeats for part in strategies), None, (scores, scores[::-1]))]
+    up, down = shape.scores, shape.scores[::-1]
+    if all({*part.asked(up)} <= {up, down} for part in strategies):
+        return list(strategies)
+    return [Strategy("custom", UP_AND_DOWN, max(part.repeats for part in strategies), None, (up, down))]
 
 
 def packing_of(judge: JudgeSettings, axis: Reorder) -> str:
@@ -64,6 +68,24 @@ def packing_of(judge: JudgeSettings, axis: Reorder) -> str:
     options are about one and the same state."""
     options = decides(judge)
     return "" if options is None or axis != "options" or options.packing == "alone" else options.packing
+
+
+def packs(calls: Iterable[Call], done: Container[str] = ()) -> Iterator[list[Call]]:
+    """The calls of each request, without those that are done (an empty list where that leaves none).
+
+    One each, but where the plan packs them: there the orders that a condition asks about an answer for the same time, so that
+    a repeat is the same request again. Their order is the answer's own, by a hash.
+    """
+    for _, group in groupby(calls, key=lambda call: call.items):
+        requests: dict[Any, list[Call]] = {}
+        for call in group:
+            together = call.condition, call.repeat, call.messages[0]["content"]
+            requests.setdefault(together if call.pack else call.key, []).append(call)
+        for pack in requests.values():
+            if len(pack) > 1:
+                pack.sort(key=lambda call: digest([*call.messages]), reverse=pack[0].pack == "reversed")
+            for start in range(0, len(pack), MOST_QUESTIONS):
+                yield [call for call in pack[start : start + MOST_QUESTIONS] if call.key not in done]
 
 
 def decision_prompt(

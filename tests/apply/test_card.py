@@ -15,6 +15,7 @@ import pytest
 import rubriclab as rl
 from rubriclab.model.text import digest
 from tests.apply.kit import CRITERIA, Planted, item, serving, written
+from tests.servers import DecisionServer, running
 
 ITEMS = 40
 
@@ -246,3 +247,21 @@ def merged(value: Any, change: Any) -> Any:
     if isinstance(value, list) and isinstance(change, list) and value and change and isinstance(value[0], dict):
         return [merged(value[0], change[0])]
     return change
+
+
+def test_a_judge_that_decides_gets_its_questions_in_one_request(tmp_path: Path) -> None:
+    with running(DecisionServer(noise=0.0, lean=1.0)) as server:
+        study = written(tmp_path, f"{server.url}/v1", items=12)
+        kind = 'kind = "decisions"\noptions = { form = "openai" }'
+        study.write_text(study.read_text("utf-8").replace('kind = "openai"', kind), "utf-8")
+        run = rl.run(study, tmp_path / "lab.duckdb")
+        path = run.export(tmp_path / "x.card.json", protocol="average of orders")
+        truth, before = means_of(run), len(server.bodies)
+        judge = rl.Judge(path, client=openai.OpenAI(base_url=f"{server.url}/v1", api_key="x"))
+        assert judge.score(item(3)).value == pytest.approx(truth[3])
+        own = rl.Judge(path, client=openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="x"))
+        assert asyncio.run(own.ascore(item(3))).value == pytest.approx(truth[3])
+        asked = server.bodies[before:]
+        assert [len(body["questions"]) for body in asked] == [10, 10]
+        assert asked[0] in server.bodies[:before]
+        run.close()

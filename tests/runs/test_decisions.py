@@ -16,8 +16,9 @@ from rubriclab.model.judgment import Reply, Status
 from rubriclab.model.study import Study
 from rubriclab.model.text import LabError
 from rubriclab.runs import asking
-from rubriclab.runs.runner import Run, packs
+from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
+from rubriclab.study.decisions import packs
 from rubriclab.study.plan import Plan
 from rubriclab.study.plan import plan as plan_study
 from tests.judges.test_decisions import deciding
