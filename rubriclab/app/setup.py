@@ -180,7 +180,7 @@ def _study_file(held: Draft) -> None:
         download("Download study.toml", text, file_name(held.study.name, ".toml"))
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     known = presets()
-    name = left.selectbox("Load a study of a paper", list(known), key="toml-preset")
+    name = left.selectbox("Load a preset", list(known), key="toml-preset")
     if right.button("Load", key="toml-load"):
         load(read_study(known[name]))
     file = upload("Load a study.toml", ["toml"], held, "toml", max_upload_size=1)

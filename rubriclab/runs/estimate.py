@@ -25,6 +25,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import step_of, variant_text
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import count, duration, shorten
+from rubriclab.study.decisions import packs
 from rubriclab.study.plan import Plan, PlanPart
 from rubriclab.study.protocols import Shape
 
@@ -228,7 +229,7 @@ def calls_per_second(judge: JudgeSettings, seen: Pilot | None, *, long_answer: b
         rate = judge.concurrency / seen.seconds[judge.name]
     elif judge.kind == "simulated":
         rate = SIMULATED_RATE
-    elif judge.kind in ("openai", "vllm"):
+    elif judge.kind in ("openai", "vllm", "decisions"):
         rate = judge.concurrency / (SERVED_SECONDS_LONG if long_answer else SERVED_SECONDS)
     else:
         rate = EMBEDDED_RATE.get(judge.model, OTHER_EMBEDDED_RATE) / (LONG_ANSWER_SLOWDOWN if long_answer else 1.0)
@@ -236,12 +237,18 @@ def calls_per_second(judge: JudgeSettings, seen: Pilot | None, *, long_answer: b
 
 
 def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings) -> float:
-    """Mean signs of a prompt: the frame as in the first calls, around the texts of all items."""
+    """Mean signs that a call sends: the frame as in the first calls, around the texts of all items."""
     items = {code: plan.items[code] for code in part.of_item}
     texts = {code: len(item.instruction) + len(item.response) + len(item.reference) for code, item in items.items()}
-    calls = islice(plan.calls(judge.name, part.scope), SAMPLED_CALLS)
-    frames = [sum(len(message["content"]) for message in call.messages) - texts.get(call.items[0], 0) for call in calls]
-    return sum(frames) / max(len(frames), 1) + sum(texts.values()) / len(texts)
+    calls = list(islice(plan.calls(judge.name, part.scope), SAMPLED_CALLS))
+    sent = len(list(packs(calls))) / max(len(calls), 1)  # orders that share a request send the state once
+    lengths = [[len(message["content"]) for message in call.messages] for call in calls]
+    own = [sum(signs[1:]) if call.pack else 0 for call, signs in zip(calls, lengths, strict=True)]
+    frames = [
+        sum(signs) - more - texts.get(call.items[0], 0) for call, signs, more in zip(calls, lengths, own, strict=True)
+    ]
+    mean = sum(frames) / max(len(frames), 1) + sum(texts.values()) / len(texts)
+    return sum(own) / max(len(own), 1) + sent * mean
 
 
 def _answer_tokens(part: PlanPart) -> float:

@@ -60,10 +60,15 @@ def test_a_preset_is_planned(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert made.study.identity("d", "r") == study.model_copy(update={"paper": ()}).identity("d", "r")
 
 
+def test_the_preset_of_decisions_asks_every_order_and_up_and_down() -> None:
+    made = plan_of_file("decisions", items=6)
+    assert list(made.planned) == [6 * 24 * 2] * 3 + [6 * 2 * 2] * 3
+
+
 @pytest.mark.papers(75)
 def test_presets_name_measures_and_say_where_their_numbers_are_from() -> None:
-    assert set(presets()) == set(PLANNED)
-    for path in presets().values():
+    assert set(presets()) == {*PLANNED, "decisions"}
+    for path in (presets()[name] for name in PLANNED):
         study = read_study(path)
         assert study.paper
         for part in study.paper:
