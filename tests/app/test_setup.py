@@ -249,15 +249,10 @@ def test_a_server_that_takes_typed_questions_is_asked_them(lab: Lab) -> None:
         app.button_group(key="judge-asked").set_value("decisions").run()
         app.button_group(key="judge-question").set_value("score").run()
         (judge,) = held(healthy(app)).study.judges
-        assert (judge.kind, judge.model, judge.options) == (
-            "decisions",
-            "decider",
-            {"form": "systemone", "question": "score"},
-        )
+        assert (judge.kind, judge.options) == ("decisions", {"form": "systemone", "question": "score"})
         pressed(app, "Test with one call")
         assert "The server gives token probabilities" in app.success[0].value
         assert healthy(step(app, 4)).multiselect(key="orders-vary-packing").options == ["packed", "alone", "reversed"]
-        assert "[state]" not in plain(app)
 
 
 # ---- orders and factors

@@ -11,20 +11,16 @@ import pytest
 import rubriclab.topics  # noqa: F401  every measure
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings
-from rubriclab.model.data import Rubric
 from rubriclab.model.judgment import Reply, Status
-from rubriclab.model.study import Study
-from rubriclab.model.text import LabError
 from rubriclab.runs import asking
 from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
 from rubriclab.study.decisions import packs
 from rubriclab.study.plan import Plan
-from rubriclab.study.plan import plan as plan_study
 from tests.judges.test_decisions import deciding
 from tests.runs.kit import Scripted, ended
 from tests.servers import DecisionServer, failure, running
-from tests.study.kit import ABC, criterion, data, small_plan
+from tests.study.kit import ABC, criterion, small_plan
 
 
 @pytest.fixture(autouse=True)
@@ -75,21 +71,12 @@ def test_packing_that_leaks_between_questions_is_told(store: Store, leak: float,
         plan, findings = decided(store, server, vary={"packing": ["packed", "alone", "reversed"]})
         asked = Counter(len(body["questions"]) for body in server.bodies)
         assert asked == {10: 80, 1: 400}
-        there, back = (
-            [str(question) for question in body["questions"].values()]
-            for body in (server.bodies[k] for k in _requests_of_first_item(server.bodies))
-        )
-        assert there == back[::-1]
+        first = [body for body in server.bodies if body["state"] == server.bodies[0]["state"]]
+        packed = {str([*body["questions"].values()]) for body in first if len(body["questions"]) == 10}
+        assert len(packed) == 2, "there and back"
     told = {name: verdicts(findings, variant=f"packing = {name}").values() for name in ("alone", "reversed")}
     assert {name: "effect" in said for name, said in told.items()} == dict.fromkeys(told, words == "effect")
     assert sum(plan.planned) == 1_200
-
-
-def _requests_of_first_item(bodies: list[dict[str, Any]]) -> list[int]:
-    """Two packed requests about one state that list the orders differently."""
-    mine = [k for k, body in enumerate(bodies) if body["state"] == bodies[0]["state"] and len(body["questions"]) == 10]
-    other = next(k for k in mine if str(bodies[k]["questions"]) != str(bodies[mine[0]]["questions"]))
-    return [mine[0], other]
 
 
 def test_after_a_stop_only_what_is_missing_is_asked(store: Store) -> None:
@@ -151,10 +138,3 @@ def test_only_orders_of_options_are_packed_and_a_judge_that_cannot_says_so(store
     scripted(lambda *_: Reply("3"))  # answers one call at a time
     end = ended(Run(store, small_plan(judges=(deciding(),))))
     assert 'Set its option packing = "alone"' in end.reason
-
-
-def test_a_prompt_of_one_s_own_is_nothing_to_it() -> None:
-    prompt = {"templates": [{"messages": [{"text": "{{ response }} {{ labels }}"}]}]}
-    body = {"data": {"file": "d.csv"}, "prompt": prompt, "judges": [deciding().model_dump()]}
-    with pytest.raises(LabError, match="prompts of your own is nothing to it"):
-        plan_study(Study.model_validate(body), data(2), Rubric("r", (criterion(),)))

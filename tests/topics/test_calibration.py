@@ -62,10 +62,6 @@ def test_an_order_that_leans_is_worse_calibrated_and_says_so() -> None:
     assert rows_of(stated(5, 200, sharper=3.0), "overconfidence")[""].interval[0] > 0
     curve = rows_of(stated(5, 400, raters=3), "agreed_share")
     assert all(row.interval[0] - 0.02 <= float(name) <= row.interval[1] + 0.02 for name, row in curve.items())
-    yardstick = rows_of(made, "brier_of_shares")[""].value
-    shares = np.array([[list(row.values()).count(score) for score in range(1, 6)] for row in made.items["ratings"]]) / 3
-    assert yardstick == pytest.approx(np.mean([np.mean([((shares.mean(0) - np.eye(5)[k]) ** 2).sum() * row[k] * 5 for k in range(5)])
-                                               for row in shares]))  # fmt: skip
 
 
 def test_without_people_or_probabilities_nothing_is_said() -> None:
