@@ -13,23 +13,23 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rubriclab"
 
 BUDGETS = {
-    "model": 1_160,
+    "model": 1_190,
     "stats": 2_300,
     "core": 2_780,
     "topics": 2_680,
     "sinks": 2_950,
-    "study": 3_300,
-    "judges": 2_620,
-    "runs": 2_300,
+    "study": 3_460,
+    "judges": 2_690,
+    "runs": 2_320,
     "store": 1_570,
     "data": 2_410,
     "logs": 645,
-    "app": 4_410,
+    "app": 4_450,
     "cli": 790,
     "apply": 490,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 33_250, 18_900, 200
+PRODUCT, TESTS, README = 33_970, 19_470, 200
 
 MAY_IMPORT = {
     "model": set(),

@@ -49,6 +49,8 @@ class Decisions(Chat):
         """One request whose questions are the calls', in their order. Tokens and seconds are shared out among the replies, so
         that sums are right; a fault of the request is everyone's, of a question that call's alone."""
         started = time.perf_counter()
+        if calls[0].messages[0]["role"] != "state":
+            return [Fault("bad_request", "It answers typed questions and writes no text").reply(0.0)] * len(calls)
         asked = [[json.loads(message["content"]) for message in call.messages[1:]] for call in calls]
         questions = [question for part in asked for question in part]
         try:
@@ -220,7 +222,7 @@ def reply_to(call: Call, questions: Sequence[Question], answers: Sequence[Answer
         return Reply("\n".join(f"[{name}] {value}" for name, value in named if value is not None), note=note)
     shares, mass = answers[0]
     options = zip(questions[0]["options"], shares or (), strict=True)
-    top = tuple((option["value"], math.log(max(share * mass, LEAST))) for option, share in options)
+    top = tuple((option["value"], math.log(max(share * max(mass, 1e-9), LEAST))) for option, share in options)
     return Reply(str(chosen[0]), top=top)
 
 

@@ -49,12 +49,19 @@ def option_outcomes(call: Call, reply: Reply, rule: AnswerPart | None = None) ->
     answer token, where the server gives them and they can be told apart.
     """
     labels = call.ordering.labels
-    p, mass = label_probabilities(reply.top, labels) if reply.top else (None, None)
+    decided = call.template.startswith(
+        "decision-"
+    )  # the options' own probabilities, and the name of one: nothing is guessed
+    shares = stated if decided else label_probabilities
+    p, mass = shares(reply.top, labels) if reply.top else (None, None)
     status, text = _said(call, reply, WORD)
     answer: Answer = "feedback" if call.template == FEEDBACK_TEMPLATE else "score"
     whole = status is None or not text[-1:].isalnum()  # “4 or 5” may have been cut behind its 4
     read: Any = partial(read_answer, rule=rule) if rule else partial(parse_label, answer=answer)
-    position = read(text, labels=labels) if text and whole else None
+    if decided:
+        position = labels.index(text) if text in labels else None
+    else:
+        position = read(text, labels=labels) if text and whole else None
     if position is None:
         return (Outcome(call.items[0], 0, _without_score(reply) if status is None else status, mass=mass),)
     scores = [float(score) for score in call.ordering.shown]
@@ -149,6 +156,13 @@ _SPACE_MARKS = "▁Ġ \t\r\n"
 LONGEST_TOKEN = 40
 """Signs: what is longer is no token of a tokenizer."""
 _ENGLISH_WORDS = frozenset({"a", "A", "i", "I"})
+
+
+def stated(top: Sequence[tuple[str, float]], labels: Sequence[str]) -> tuple[tuple[float, ...], float]:
+    """As ``label_probabilities``, of a judge that names each label with its probability."""
+    chances = {label: math.exp(logprob) for label, logprob in top}
+    total = math.fsum(chances.values())
+    return tuple(chances[label] / total for label in labels), min(total, 1.0)
 
 
 def label_probabilities(

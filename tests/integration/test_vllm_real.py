@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from rubriclab.judges.kinds import open_judge
 from rubriclab.judges.probe import find_servers, models_of
 from rubriclab.judges.probe import test_judge as ask_once
 from rubriclab.model.data import DataSet
@@ -22,6 +23,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply, Status
 from rubriclab.runs.batch import read_batch, write_batch
 from rubriclab.store.store import Store
+from rubriclab.study.decisions import packs
 from tests.integration.test_embedded_real import ask_all, calls, chances
 from tests.judges.kit import settings
 from tests.study.kit import data, small_plan
@@ -93,6 +95,31 @@ def test_it_passes_the_lab_s_test(model: str) -> None:
     report = ask_once(judge(model))
     assert report.ok
     assert report.probabilities
+
+
+def test_typed_questions_have_one_answer_alone_and_in_company_or_none_at_all(model: str) -> None:
+    """vLLM answers them for the architectures of its list alone; of any other model it says so."""
+    server = judge(model, kind="decisions")
+    plan = small_plan(2, judges=(server,), repeats=1)
+
+    async def both() -> list[list[Reply]]:
+        asker = await open_judge(server)
+        try:
+            return [reply for calls in packs(plan.calls()) for reply in await compared(asker, calls)]
+        finally:
+            await asker.close()
+
+    for alone, packed in asyncio.run(both()):
+        if alone.error:
+            assert (alone.kind, packed.kind) == ("not_answered", "not_answered")
+            continue
+        assert (len(alone.top), packed.tokens_in) == (5, alone.tokens_in)
+        assert dict(packed.top) == pytest.approx(dict(alone.top), abs=0.2)  # bfloat16, in other company
+
+
+async def compared(asker: Any, calls: list[Call]) -> list[list[Reply]]:
+    """Each call's reply alone and with the others."""
+    return [[await asker.ask(call), reply] for call, reply in zip(calls, await asker.ask_together(calls), strict=True)]
 
 
 def test_run_batch_answers_the_lab_s_files(tmp_path: Path) -> None:

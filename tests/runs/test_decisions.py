@@ -11,6 +11,7 @@ import pytest
 import rubriclab.topics  # noqa: F401  every measure
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings
+from rubriclab.model.data import Criterion, Option
 from rubriclab.model.judgment import Reply, Status
 from rubriclab.runs import asking
 from rubriclab.runs.runner import Run
@@ -138,3 +139,15 @@ def test_only_orders_of_options_are_packed_and_a_judge_that_cannot_says_so(store
     scripted(lambda *_: Reply("3"))  # answers one call at a time
     end = ended(Run(store, small_plan(judges=(deciding(),))))
     assert 'Set its option packing = "alone"' in end.reason
+
+
+def test_labels_that_words_could_be_mistaken_for_are_themselves(store: Store) -> None:
+    """One that is part of another, one that sounds like a refusal, one that is longer than any token."""
+    names = ("Score 30", "Score 3", "I cannot help", "x" * 60)
+    labelled = Criterion("quality", tuple(Option(k, "", name) for k, name in enumerate(names)))
+    with running(DecisionServer(noise=2.0)) as server:
+        _, findings = decided(store, server, criteria=(labelled,))
+    table = findings.judgments.table
+    assert set(table.rows["score"]) == {0.0, 1.0, 2.0, 3.0}
+    assert table.probabilities.sum(axis=1) == pytest.approx(1)
+    assert (table.probabilities.argmax(axis=1) + 1 == table.rows["position"]).all()
