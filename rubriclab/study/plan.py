@@ -34,8 +34,8 @@ from rubriclab.study.prompts import Messages
 from rubriclab.study.proof import Proof
 from rubriclab.study.protocols import PROTOCOLS, Prompt, Protocol, Shape, Subject
 
-PACKING_QUESTIONS = 60
-"""Questions of each task on which packing is held against what it is measured by: twice what an answer No takes."""
+PACKING_QUESTIONS = 150
+"""Questions of each task on which packing is held against what it is measured by: what an answer No takes where one moves."""
 REPEATED_SUBJECTS = 10
 """Items on which a deterministic judge is asked its orders again, to show that its repeats are equal."""
 LABEL_TOKENS, FEEDBACK_TOKENS, REASONING_TOKENS = 16, 1_024, 16_384

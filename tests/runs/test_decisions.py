@@ -151,3 +151,8 @@ def test_labels_that_words_could_be_mistaken_for_are_themselves(store: Store) ->
     assert set(table.rows["score"]) == {0.0, 1.0, 2.0, 3.0}
     assert table.probabilities.sum(axis=1) == pytest.approx(1)
     assert (table.probabilities.argmax(axis=1) + 1 == table.rows["position"]).all()
+
+
+def test_packing_is_measured_on_a_sample_of_many_answers() -> None:
+    plan = small_plan(200, judges=(deciding(),), repeats=1, vary={"packing": ["packed", "alone"]})
+    assert plan.planned == (200 * 10, 150 * 10)
