@@ -116,8 +116,8 @@ class Decisions(Chat):
 class DecisionClient(Decisions, ChatClient):
     """A judge behind an address; made, asked and closed as a ``ChatClient``."""
 
-    def __init__(self, settings: JudgeSettings, *, secrets: Mapping[str, str] | None = None) -> None:
-        super().__init__(settings, path=path_of(settings), secrets=secrets)
+    def __init__(self, settings: JudgeSettings, **more: Any) -> None:
+        super().__init__(settings, path=path_of(settings), **more)
 
 
 def path_of(settings: JudgeSettings) -> str:

@@ -14,6 +14,7 @@ import os
 import secrets
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 from pydantic import BaseModel, ConfigDict, Field
 
 from rubriclab.judges.client import ChatClient
+from rubriclab.judges.decisions import DecisionClient
 from rubriclab.judges.kinds import Progress
 from rubriclab.judges.weights import CATALOGUE, model_file, sha256_of
 from rubriclab.model.judge import JudgeSettings, read_options
@@ -64,12 +66,13 @@ class EmbeddedJudge:
     def __init__(self, settings: JudgeSettings, server: LlamaServer) -> None:
         self._server = server
         self._turn = asyncio.Semaphore(AT_ONCE)
-        self._client = ChatClient(
-            settings.model_copy(update={"key_env": None}),
-            base_urls=[f"{server.url}/v1"],
-            key=server.key,
-            top_logprobs=TOP_LOGPROBS,
-        )
+        own: dict[str, Any] = {"base_urls": [f"{server.url}/v1"], "key": server.key}
+        settings = settings.model_copy(update={"key_env": None})
+        if settings.kind == "decisions":
+            settings = settings.model_copy(update={"options": settings.options | {"served_model": "*"}})
+            self._client: ChatClient = DecisionClient(settings, **own)
+        else:
+            self._client = ChatClient(settings, top_logprobs=TOP_LOGPROBS, **own)
 
     @classmethod
     async def open(cls, settings: JudgeSettings, *, progress: Progress | None = None) -> EmbeddedJudge:
@@ -78,7 +81,9 @@ class EmbeddedJudge:
         Raises LabError saying what to do: unknown option or model, no weights, no GGUF file, a context that does not
         fit into memory, a missing library.
         """
-        server = await asyncio.to_thread(acquire, settings, read_options(Options, settings), progress)
+        decides = settings.kind == "decisions"  # whose options are others
+        options = Options(path=settings.options["path"]) if decides else read_options(Options, settings)
+        server = await asyncio.to_thread(acquire, settings, options, progress)
         try:
             return cls(settings, server)
         except BaseException:
@@ -90,12 +95,20 @@ class EmbeddedJudge:
 
         Raises LabError where the interpreter ends meanwhile.
         """
+        return (await self.ask_together([call]))[0]
+
+    async def ask_together(self, calls: Sequence[Call]) -> list[Reply]:
+        """As ``ask``, of calls that share a request where the model decides."""
         async with self._turn:
-            reply = None if self._server.leaving else await self._client.ask(call)
-        if reply is None or self._server.leaving:
+            client, replies = self._client, list[Reply]()
+            if not self._server.leaving and isinstance(client, DecisionClient):
+                replies = await client.ask_together(calls)
+            elif not self._server.leaving:
+                replies = [await client.ask(call) for call in calls]
+        if not replies or self._server.leaving:
             # A fault made by that must not become a judgment. Unanswered, it is asked again.
             raise LabError("the lab was ended while it answered; resume the run")
-        return reply
+        return replies
 
     async def close(self) -> None:
         """Close the connections and let go of the server; safe to call twice."""

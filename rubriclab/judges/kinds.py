@@ -78,7 +78,7 @@ async def open_judge(
     code where a notebook hands it over. Raises LabError for settings that can never work (no address, a key
     that is not set, an unknown model or option) and for weights that cannot be had.
     """
-    if settings.kind == "embedded":
+    if settings.kind == "embedded" or (settings.kind == "decisions" and settings.options.get("path")):
         from rubriclab.judges.embedded import EmbeddedJudge
 
         return await EmbeddedJudge.open(settings, progress=progress)

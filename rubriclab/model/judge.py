@@ -109,7 +109,7 @@ class DecisionOptions(BaseModel):
 
     ``form``: of the request, ``systemone`` (vLLM, SGLang, llama.cpp) or ``openai`` (``client.decisions``). ``question``: the
     options of a rubric as a choice, in any order, or as a score, whose levels go up or down. ``served_model``: the name that
-    the server answers with where it is another one ("*": any).
+    the server answers with where it is another one ("*": any). ``path``: a GGUF file of a decision model, in place of a server.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -118,6 +118,7 @@ class DecisionOptions(BaseModel):
     question: Literal["choice", "score"] = "choice"
     packing: Packing = "packed"
     served_model: str = ""
+    path: str = ""
 
 
 Options = TypeVar("Options", bound=BaseModel)

@@ -174,3 +174,10 @@ def test_the_interpreter_ends_cleanly_while_it_answers(tmp_path: Path) -> None:
         (info,) = store.runs()
     assert info.state == "paused"
     assert "the lab was ended" in info.reason
+
+
+def test_a_model_that_is_no_decision_model_is_told_as_that(real_weights: Path) -> None:
+    decides = JudgeSettings(name="d", kind="decisions", model="smollm2-135m", options={"path": str(real_weights)})
+    report = ask_once(decides)
+    assert "decision model" in report.error
+    assert report.reply.kind == "not_answered"
