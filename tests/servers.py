@@ -197,7 +197,7 @@ def running(server: Any) -> Iterator[Any]:
 class DecisionServer(Pages):
     """Answers typed questions in both wire forms, by a quality of its own for each state and noise for each request.
 
-    Log-odds: ``lean`` for the option listed first, ``leak`` for the one that the question before it listed first.
+    ``shared``: all questions of a request have one and the same noise. Log-odds: ``lean`` for the option listed first, ``leak`` for the one that the question before it listed first.
     ``edit(answers)`` may change what is sent; ``rule(body, nth)`` returns a response of its own to the nth request, from 0.
     ``bodies``: what was asked.
     """
@@ -208,12 +208,13 @@ class DecisionServer(Pages):
         lean: float = 0.0,
         leak: float = 0.0,
         noise: float = 0.5,
+        shared: bool = False,
         seed: int = 0,
         edit: Callable[[Any], Any] = lambda answers: answers,
         rule: Callable[[dict[str, Any], int], web.StreamResponse | None] = lambda *_: None,
     ) -> None:
         super().__init__(self._page)
-        self.lean, self.leak, self.noise, self.edit, self.rule = lean, leak, noise, edit, rule
+        self.lean, self.leak, self.noise, self.shared, self.edit, self.rule = lean, leak, noise, shared, edit, rule
         self.bodies: list[dict[str, Any]] = []
         self._rng = random.Random(seed)
 
@@ -230,9 +231,11 @@ class DecisionServer(Pages):
             return failure(404, "Not Found")
         asked = body["questions"] if request.path == "/v1/decisions" else [*body["questions"].values()]
         state, answers, before = body["input" if request.path == "/v1/decisions" else "state"], [], None
+        moved = self._rng.gauss(0.0, self.noise)
         for question in asked:
             values = self._values(question)
-            answers.append(self._answer(state, question, values, before))
+            moved = moved if self.shared else self._rng.gauss(0.0, self.noise)
+            answers.append(self._answer(state, question, values, before, moved))
             before = values[0]
         usage = {"input_tokens": 101, "output_tokens": len(asked), "input_tokens_details": {"cached_tokens": 40}}
         sent: Any = answers if request.path == "/v1/decisions" else dict(zip(body["questions"], answers, strict=True))
@@ -247,10 +250,12 @@ class DecisionServer(Pages):
         listed = question.get("choices") or question["levels"]
         return [option.get("value", option.get("label")) for option in listed]
 
-    def _answer(self, state: str, question: dict[str, Any], values: list[str], before: str | None) -> dict[str, Any]:
+    def _answer(
+        self, state: str, question: dict[str, Any], values: list[str], before: str | None, moved: float
+    ) -> dict[str, Any]:
         own = random.Random(hashlib.sha256(state.encode()).digest())
         scale = sorted(values)
-        quality = own.gauss((len(values) - 1) / 2, 1.0) + self._rng.gauss(0.0, self.noise)
+        quality = own.gauss((len(values) - 1) / 2, 1.0) + moved
         odds = [-0.7 * (scale.index(value) - quality) ** 2 for value in values]
         odds[0] += self.lean
         if before in values:

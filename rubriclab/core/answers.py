@@ -26,6 +26,7 @@ class Answers:
     ``orders`` (m, n): which option (or criterion) stands at each position. ``unit`` (items,): what is independent.
     ``choices``: the code is the candidate that won, n for a tie; there is no score, ``points`` only counts the winners.
     ``drawn``: orders were drawn at random for each item, not set by a design. ``names`` (units,): of units, by their text.
+    ``request`` (calls,): of an item's calls, which ones went out together; None where each went alone.
     """
 
     item: Ints
@@ -39,6 +40,7 @@ class Answers:
     condition: int = 0
     choices: bool = False
     names: NDArray[Any] | None = None
+    request: Ints | None = None
 
     @property
     def parsed(self) -> Bools:
@@ -61,6 +63,7 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
     order = np.concatenate([part[1] + start for part, start in zip(calls, starts, strict=True)])
     code = np.concatenate([part[2] for part in calls])
     orders = np.concatenate([arm.shown for arm in chosen])
+    sent = [len(chosen) * arm.repeat.astype(np.int64) + k for k, arm in enumerate(chosen)]
     wanted = orders[:, 0] >= 0
     if full := _orders_of([arm for arm in chosen if not arm.condition.drawn and is_full(arm.shown)]):
         wanted = np.array([tuple(row) in full for row in orders.tolist()])
@@ -71,7 +74,7 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
     about, points = arm.condition, np.arange(arm.positions + 1.0) if arm.condition.chooses else arm.scores
     return Answers(
         item, order[kept], code[kept], orders, unit, points, about.drawn, about.joint, arm.code, about.chooses,
-        run.unit_names[units],
+        run.unit_names[units], np.concatenate(sent)[kept] if about.packed else None,
     )  # fmt: skip
 
 
@@ -236,6 +239,9 @@ def cells(answers: Answers) -> Cells:
 
     mean = means(slice(None), count)
     same, cross = _agreements(cell, code, count, cell_item, len(unit), len(answers.points))
+    if answers.request is not None:
+        request = answers.request[parsed][row]
+        cross = _between_requests(item, request, cell, code[:, 0], cell_item, cross, len(answers.points))
     number = _calls_to_deal(cell_item, count, len(unit))[cell_item]
     kept = count >= number
     dealt = mean if (count[kept] == number[kept]).all() else means(_picked(cell, number), number)
@@ -284,6 +290,22 @@ def _agreements(cell: Ints, code: Ints, count: Ints, item: Ints, items: int, lev
         cross += np.square(sum_by(item, share, items)).sum(axis=1) - sum_by(item, np.square(share).sum(axis=1), items)
     pairs, pairs_of_orders = count * (count - 1) * code.shape[1], orders * (orders - 1) * code.shape[1]
     return same / np.maximum(pairs, 1), np.where(orders > 1, cross / np.maximum(pairs_of_orders, 1), np.nan)
+
+
+def _between_requests(
+    item: Ints, request: Ints, cell: Ints, code: Ints, cell_item: Ints, cross: Floats, levels: int
+) -> Floats:
+    """``cross`` of calls that did not share a request, as calls of one order never do: what all answers of a request share
+    would pass for agreement of its orders. Where an item has one request alone it stays."""
+    most = int(request.max(initial=0)) + 1
+    sent, own = np.unique(item * most + request, return_inverse=True)
+    calls = np.bincount(item, minlength=len(cross)).astype(np.float64)
+    pairs = np.stack([calls, calls], axis=1)  # a call with itself is taken off twice below
+    for sign, group, of in ((1, item, np.arange(len(cross))), (-1, cell, cell_item), (-1, own, sent // most)):
+        tally = crossed(group, len(of), code, levels)
+        both = np.stack([np.square(tally).sum(axis=1), np.square(tally.sum(axis=1))], axis=1)
+        pairs += sign * sum_by(of, both, len(cross))
+    return np.where(pairs[:, 1] > 0, pairs[:, 0] / np.maximum(pairs[:, 1], 1), cross)
 
 
 def _calls_to_deal(item: Ints, count: Ints, items: int) -> Ints:

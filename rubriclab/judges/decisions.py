@@ -25,8 +25,6 @@ from rubriclab.model.text import shorten, storable
 PATHS = {"systemone": "/systemone", "openai": "/decisions"}
 SUM_MAY_MISS = 0.02
 """How far from 1 probabilities may sum: each of ten rounded to two decimals may be off by 0.005, seldom all to one side."""
-LEAST = 1e-300
-"""Stands for a probability of 0, which has no logarithm."""
 Question = Mapping[str, Any]
 """Of a call's message: ``type`` (choice or score), ``instructions``, ``options`` as shown, each with value and description."""
 
@@ -92,9 +90,8 @@ class Decisions(Chat):
         usage: dict[str, Any] = page["usage"] if isinstance(page.get("usage"), dict) else {}
         details = usage.get("input_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else None
-        tokens = [
-            shared_out(count, len(calls)) for count in (usage.get("input_tokens"), usage.get("output_tokens"), cached)
-        ]
+        counts = usage.get("input_tokens"), usage.get("output_tokens"), cached
+        tokens = [shared_out(count, len(calls)) for count in counts]
         left, replies = iter(answers), []
         for index, (call, questions) in enumerate(zip(calls, asked, strict=True)):
             own = [next(left) for _ in questions]
@@ -103,13 +100,13 @@ class Decisions(Chat):
             except Fault as fault:
                 reply = fault.reply(0.0)
             note = f"question {index + 1} of {len(calls)} of one request" if len(calls) > 1 else ""
-            tokens_in, tokens_out, of_cache = (part[index] for part in tokens)
-            replies.append(
-                replace(
-                    reply, model=model or None, tokens_in=tokens_in, tokens_out=tokens_out, cached=of_cache,
-                    note="; ".join(filter(None, [reply.note, note])),
-                )
-            )  # fmt: skip
+            note = "; ".join(filter(None, [reply.note, note]))
+            known: dict[str, Any] = {
+                "tokens_in": tokens[0][index],
+                "tokens_out": tokens[1][index],
+                "cached": tokens[2][index],
+            }
+            replies.append(replace(reply, model=model or None, note=note, **known))
         return replies
 
 
@@ -221,8 +218,8 @@ def reply_to(call: Call, questions: Sequence[Question], answers: Sequence[Answer
         note = f"refused: {', '.join(refused)}" if refused else ""
         return Reply("\n".join(f"[{name}] {value}" for name, value in named if value is not None), note=note)
     shares, mass = answers[0]
-    options = zip(questions[0]["options"], shares or (), strict=True)
-    top = tuple((option["value"], math.log(max(share * max(mass, 1e-9), LEAST))) for option, share in options)
+    options = zip(questions[0]["options"], shares or (), strict=True)  # of 0 there is no logarithm
+    top = tuple((option["value"], math.log(max(share * max(mass, 1e-9), 1e-300))) for option, share in options)
     return Reply(str(chosen[0]), top=top)
 
 

@@ -31,20 +31,14 @@ USUAL_ADDRESS = {
 
 
 class Asker(Protocol):
-    """An open judge; made, asked and closed in one event loop."""
+    """An open judge; made, asked and closed in one event loop. One that answers several calls about one answer in one request
+    has ``ask_together(calls) -> list[Reply]`` besides."""
 
     async def ask(self, call: Call) -> Reply:
         """One attempt. Never raises for a fault of a call: that is a Reply with ``error`` and ``kind``."""
 
     async def close(self) -> None:
         """Let go of connections and servers; safe to call twice."""
-
-
-class Packer(Asker, Protocol):
-    """An open judge that answers several calls about one answer in one request."""
-
-    async def ask_together(self, calls: Sequence[Call]) -> list[Reply]:
-        """A reply to each of the calls, in their order; a fault of the request is everyone's."""
 
 
 _NAMED = re.compile(r"(?:(embedded|vllm|openai|decisions|simulated):)?((?:(?!https?://).)*?)@?(https?://\S+)?")

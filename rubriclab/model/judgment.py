@@ -64,7 +64,8 @@ class Condition:
     """Judge x data set x strategy x variant: what one arm of the results is about.
 
     ``scores``: the scale, ascending; ``targets``: the criteria that one call scores (empty for score options);
-    ``positions``: how many options or criteria a list shows; ``drawn``: orders were drawn at random for each item.
+    ``positions``: how many options or criteria a list shows; ``drawn``: orders were drawn at random for each item;
+    ``packed``: those of one repeat shared a request.
     """
 
     judge: str
@@ -77,6 +78,7 @@ class Condition:
     variant: Mapping[str, Any] = field(default_factory=dict)
     drawn: bool = False
     simulated: bool = False
+    packed: bool = False
 
     @property
     def setting(self) -> tuple[Any, ...]:

@@ -19,11 +19,14 @@ class Differences(NamedTuple):
     same: Floats
 
 
-def differences(item: Ints, order: Ints, score: Ints, scores: Floats, n_items: int) -> Differences:
+def differences(
+    item: Ints, order: Ints, score: Ints, scores: Floats, n_items: int, request: Ints | None = None
+) -> Differences:
     """All pairs of calls of an item, each kind averaged by itself (U-statistics), in points.
 
     ``item``, ``order``, ``score`` (an index into ``scores``): (calls,). ``scores``: (scores,) in points, or how far any
-    two are apart (scores, scores). How many calls there are changes how precise these are, never what they are on average.
+    two are apart (scores, scores). ``request``: (calls,), of calls that share one no two are held against each other, as
+    calls of one order never share one; where an item has one request alone they are. How many calls there are changes how precise these are, never what they are on average.
     """
     orders = int(order.max(initial=0)) + 1
     apart = scores if scores.ndim == 2 else np.abs(scores[:, None] - scores[None, :])
@@ -33,8 +36,13 @@ def differences(item: Ints, order: Ints, score: Ints, scores: Floats, n_items: i
     again = _again(key, n_items * orders)
     cell, within = distinct(key[again], n_items * orders)
     same = sum_by(cell // orders, _pairs(within, score[again], apart, len(cell)), n_items)
+    other = every - same
+    if request is not None:
+        cell, together = np.unique(item * (request.max(initial=0) + 1) + request, return_inverse=True)
+        shared = sum_by(cell // (request.max(initial=0) + 1), _pairs(together, score, apart, len(cell)), n_items)
+        other = np.where(other[:, 1:] > shared[:, 1:], other - shared, other)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return Differences(*((of[:, 0] / of[:, 1]) for of in (every - same, same)))
+        return Differences(*((of[:, 0] / of[:, 1]) for of in (other, same)))
 
 
 def _again(cell: Ints, size: int) -> Bools:

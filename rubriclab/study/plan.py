@@ -411,6 +411,7 @@ def plan(
                         Condition(
                             judge.name, part.dataset.name, strategy.name, part.axis, shape.scores, shape.targets,
                             shape.positions, variant=part.variant, drawn=strategy.drawn, simulated=judge.simulated,
+                            packed=bool(packing_of(judge_at(judge, part.variant), part.axis)),
                         )
                     )  # fmt: skip
                     planned.append(part.planned(shape, strategy, judge))

@@ -47,10 +47,6 @@ def calibration(arm: Arm) -> Iterator[Row]:
     loss = -(came * np.log(np.clip(p, EPSILON, 1 - EPSILON))).sum(axis=1)
     yield Row("brier", _of_calls(arm, item, brier, 2.0), counts={"n": len(kept)})
     yield Row("log_loss", _of_calls(arm, item, loss), counts={"n": len(kept)})
-    judged = np.unique(item)
-    mean = shares[judged].mean(axis=0)
-    own = np.square(mean).sum() - 2 * shares[judged] @ mean + 1
-    yield Row("brier_of_shares", _of_calls(arm, judged, own, 2.0), counts={"n": len(judged)})
     first = p.argmax(axis=1)
     surer = p.max(axis=1) - came[np.arange(len(kept)), first]
     yield Row("overconfidence", _of_calls(arm, item, surer, 1.0), counts={"n": len(kept)})

@@ -135,7 +135,8 @@ def changes(arm: Arm) -> tuple[Floats, Floats]:
     """
     kept = arm.rows
     scores = 1.0 - np.eye(arm.positions + 1) if arm.condition.chooses else arm.scores
-    apart = differences(arm.item[kept], arm.order[kept], arm.score[kept], scores, arm.items)
+    request = arm.repeat[kept].astype(np.int64) if arm.condition.packed else None
+    apart = differences(arm.item[kept], arm.order[kept], arm.score[kept], scores, arm.items, request)
     return _by_text(arm, apart.other), _by_text(arm, apart.same)
 
 

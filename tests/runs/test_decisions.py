@@ -80,6 +80,16 @@ def test_packing_that_leaks_between_questions_is_told(store: Store, leak: float,
     assert sum(plan.planned) == 1_200
 
 
+@pytest.mark.parametrize(("lean", "words"), [(0.6, "effect"), (0.0, "undecided")])
+def test_noise_that_a_request_shares_is_no_agreement_of_its_orders(store: Store, lean: float, words: str) -> None:
+    """Orders are held against each other between requests: within them they agree, and single scores would seem to stay."""
+    with running(DecisionServer(lean=lean, noise=1.0, shared=True)) as server:
+        _, findings = decided(store, server, 30, criteria=(criterion(n=3),))
+    assert verdicts(findings)["changes_single"] == words
+    excess, value = (findings.select(measure)[0].value for measure in ("order_excess", "changes_single"))
+    assert (excess > 0.03, value > 0.03) == (lean > 0, lean > 0)
+
+
 def test_after_a_stop_only_what_is_missing_is_asked(store: Store) -> None:
     """The limit cuts a request in two; the other half is asked when the run goes on, and nothing again."""
     with running(DecisionServer()) as server:
@@ -115,7 +125,7 @@ def test_a_model_that_is_none_stops_the_run_in_words(store: Store) -> None:
 
 
 def test_a_score_question_goes_up_and_down_whatever_the_strategies(store: Store) -> None:
-    with running(DecisionServer(lean=1.2)) as server:
+    with running(DecisionServer(lean=3.0)) as server:
         plan, findings = decided(store, server, options={"question": "score"}, strategies=["balanced", "fixed"])
         assert [(c.strategy, n) for c, n in zip(plan.conditions, plan.planned, strict=True)] == [("up and down", 80)]
         assert {str(question["criteria"]) for body in server.bodies for question in body["questions"].values()} == {
