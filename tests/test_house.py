@@ -15,7 +15,7 @@ PACKAGE = ROOT / "rubriclab"
 BUDGETS = {
     "model": 1_190,
     "stats": 2_300,
-    "core": 2_780,
+    "core": 2_800,
     "topics": 2_680,
     "sinks": 2_950,
     "study": 3_460,
