@@ -257,10 +257,14 @@ def test_a_judge_that_decides_gets_its_questions_in_one_request(tmp_path: Path) 
         run = rl.run(study, tmp_path / "lab.duckdb")
         path = run.export(tmp_path / "x.card.json", protocol="average of orders")
         truth, before = means_of(run), len(server.bodies)
-        judge = rl.Judge(path, client=openai.OpenAI(base_url=f"{server.url}/v1", api_key="x"))
-        assert judge.score(item(3)).value == pytest.approx(truth[3])
-        own = rl.Judge(path, client=openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="x"))
-        assert asyncio.run(own.ascore(item(3))).value == pytest.approx(truth[3])
+
+        async def awaited() -> float:
+            async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="x") as client:
+                return (await rl.Judge(path, client).ascore(item(3))).value
+
+        with openai.OpenAI(base_url=f"{server.url}/v1", api_key="x") as client:
+            assert rl.Judge(path, client).score(item(3)).value == pytest.approx(truth[3])
+        assert asyncio.run(awaited()) == pytest.approx(truth[3])
         asked = server.bodies[before:]
         assert [len(body["questions"]) for body in asked] == [10, 10]
         assert asked[0] in server.bodies[:before]

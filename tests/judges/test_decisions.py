@@ -57,8 +57,8 @@ def test_the_openai_form_is_what_its_client_sends(question: str) -> None:
         ]
         questions: Any = [{"type": question, "instructions": about, name: options} for options in listed]
         state = "###The instruction to evaluate:\ninstruction 0\n\n###Response to evaluate:\nresponse 0"
-        client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none")
-        theirs = client.decisions.create(model="m", input=state, questions=questions)
+        with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none") as client:
+            theirs = client.decisions.create(model="m", input=state, questions=questions)
         assert server.bodies[0] == server.bodies[1]
         assert [reply.note for reply in replies] == ["question 1 of 2 of one request", "question 2 of 2 of one request"]
         assert [(reply.tokens_in, reply.cached, reply.tokens_out) for reply in replies] == [(51, 20, 1), (50, 20, 1)]
