@@ -22,11 +22,7 @@ Progress = Callable[[int, int, str], None]
 """Called with bytes so far, bytes in all, and from where in words; several times a second."""
 Functions = Mapping[str, Callable[..., Any]]
 """By judges' names: the own code that a notebook hands over."""
-USUAL_ADDRESS = {
-    "vllm": "http://127.0.0.1:8000/v1",
-    "openai": "https://api.openai.com/v1",
-    "decisions": "http://127.0.0.1:8000/v1",
-}
+USUAL_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}
 """Of the kinds that have one, where the settings give none."""
 
 
@@ -84,8 +80,7 @@ async def open_judge(
         from rubriclab.judges.simulated import SimulatedJudge
 
         return SimulatedJudge(settings, rubric)
-    spoken = "openai" if settings.options.get("form") == "openai" else settings.kind
-    addresses = settings.base_urls or (USUAL_ADDRESS[spoken],)
+    addresses = settings.base_urls or tuple(filter(None, [USUAL_ADDRESS.get(settings.kind)]))
     settings = settings.model_copy(update={"base_urls": addresses})
     if settings.kind == "decisions":
         from rubriclab.judges.decisions import DecisionClient
