@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -112,30 +113,32 @@ class Database:
                 _create(self._db)
             else:
                 self._open(path)
-                try:
-                    self._check_version()
-                except BaseException:
-                    self._db.close()
-                    raise
 
     def _open(self, path: str) -> None:
-        self.path, self._db, self._identity = path, _connect(path, self.read_only), _identity(path)
+        """A file is in use from when it is known to be a store and has its tables: who reads meanwhile never sees less."""
+        opened = _connect(path, self.read_only)
+        try:
+            self._check_version(opened, path)
+        except BaseException:
+            opened.close()
+            raise
+        self.path, self._db, self._identity = path, opened, _identity(path)
 
-    def _check_version(self) -> None:
-        tables = {name for (name,) in self._db.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    def _check_version(self, db: duckdb.DuckDBPyConnection, path: str) -> None:
+        tables = {name for (name,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         if not tables and not self.read_only:
-            _create(self._db)  # new, or killed between making the file and its first commit
+            _create(db)  # new, or killed between making the file and its first commit
             return
         if "lab" not in tables:
-            raise LabError(f"{self.path} is a DuckDB file of another program, not a store. Choose another file.")
-        version = int(self._db.execute("SELECT max(version) FROM lab").fetchall()[0][0] or 0)
+            raise LabError(f"{path} is a DuckDB file of another program, not a store. Choose another file.")
+        version = int(db.execute("SELECT max(version) FROM lab").fetchall()[0][0] or 0)
         if version > SCHEMA:
             raise LabError(
-                f"{self.path} was written by a newer rubriclab (store version {version}; this one reads up to "
+                f"{path} was written by a newer rubriclab (store version {version}; this one reads up to "
                 f"{SCHEMA}). Update rubriclab, or choose another store."
             )
         if not self.read_only:
-            self._db.execute("ALTER TABLE calls ADD COLUMN IF NOT EXISTS prompt VARCHAR")  # earlier labs had none
+            db.execute("ALTER TABLE calls ADD COLUMN IF NOT EXISTS prompt VARCHAR")  # earlier labs had none
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -159,8 +162,7 @@ class Database:
                 with suppress(duckdb.Error):
                     cursor.rollback()
                 if "has been invalidated" in str(fault):  # by the disk; what was committed is in the file
-                    with suppress(duckdb.Error):
-                        self._db.close()
+                    _close(self._db)
                     self._open(self.path)
                 raise
             finally:
@@ -172,17 +174,16 @@ class Database:
         """The file is made where there is none yet; where it was removed meanwhile, its content goes on in another one."""
         if self._new and self.path != MEMORY:
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
-            looked_at = self._db
+            # What was looked at so far is empty, and goes with its last reader: DuckDB closes nothing that is being asked.
             self._open(self.path)
-            looked_at.close()
             self._new = False
-            self._check_version()
         elif self._identity is not None and _identity(self.path) != self._identity:
             lost = self.path
             rescued = Path(f"{lost.removesuffix('.duckdb')}.rescued-{now():%Y%m%d-%H%M%S}.duckdb")
             self.backup(rescued)
-            self._db.execute("PRAGMA disable_checkpoint_on_shutdown")  # the name is another file's now
-            self._db.close()
+            with self._db.cursor() as last:
+                last.execute("PRAGMA disable_checkpoint_on_shutdown")  # the name is another file's now
+            _close(self._db)
             self._open(str(rescued))
             raise LabError(
                 f"The store {lost} was removed or replaced while the lab had it open. All that was kept is in "
@@ -252,10 +253,24 @@ class Database:
         waited = self._lock.acquire(timeout=CLOSE_SECONDS)
         with suppress(duckdb.Error):
             if self._identity is not None and _identity(self.path) != self._identity:
-                self._db.execute("PRAGMA disable_checkpoint_on_shutdown")
-            self._db.close()
+                with self._db.cursor() as last:
+                    last.execute("PRAGMA disable_checkpoint_on_shutdown")
+        _close(self._db)
         if waited:
             self._lock.release()
+
+
+def _close(connection: duckdb.DuckDBPyConnection) -> None:
+    """Close it; a question under way, while which DuckDB refuses, is waited for, but not for ever."""
+    end = time.monotonic() + CLOSE_SECONDS
+    while True:
+        try:
+            connection.close()
+        except duckdb.Error as fault:
+            if "busy" in str(fault) and time.monotonic() < end:
+                time.sleep(0.005)
+                continue
+        return
 
 
 @atexit.register

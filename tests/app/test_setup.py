@@ -337,7 +337,8 @@ def test_reference_answers_are_written_from_the_page_and_become_the_data(lab: La
     step(app, 4).checkbox(key="orders-alternate").check().run()
     pressed(app, "Write 15 answers")  # 3 instructions, 5 scores
     for job in setup_references._jobs().values():
-        assert job.wait(30).state == "finished"
+        ended = job.wait(30)
+        assert ended.state == "finished", ended.reason
     pressed(app.run(), "Use these answers")
     assert held(app).study.references.alternate
     assert any(item.columns for item in held(app).dataset().items)
