@@ -163,10 +163,10 @@ def decision_forms(
             return fault.kind in ("bad_request", "not_answered")
         return False  # a page for whoever comes by
 
-    async def both() -> list[bool]:
+    async def every_form() -> list[bool]:
         return await asyncio.gather(*map(there, PATHS))
 
-    return [form for form, known in zip(PATHS, in_thread(both), strict=True) if known]
+    return [form for form, known in zip(PATHS, in_thread(every_form), strict=True) if known]
 
 
 def test_judge(
