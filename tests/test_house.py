@@ -23,13 +23,13 @@ BUDGETS = {
     "runs": 2_320,
     "store": 1_570,
     "data": 2_410,
-    "logs": 645,
+    "logs": 765,
     "app": 4_450,
     "cli": 790,
     "apply": 490,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 34_020, 19_540, 200
+PRODUCT, TESTS, README = 34_150, 19_660, 200
 
 MAY_IMPORT = {
     "model": set(),

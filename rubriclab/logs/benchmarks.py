@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Any
 
-from rubriclab.logs.source import Json, Reader, Record, Source
-from rubriclab.logs.tools import Records, messages_in, name_of, text_in, under
+from rubriclab.logs.source import Json, Reader, Record, Source, name_of, short_name, under
+from rubriclab.logs.tools import Records, messages_in, text_in
 
 ALPACA = ("instruction", "output_1", "output_2", "generator_1", "generator_2", "preference")
 JUDGE_BENCH = ("pair_id", "response_A", "response_B", "judgments")
@@ -18,12 +17,6 @@ MT_SINGLE = ("question_id", "model", "user_prompt", "judgment", "score")
 NOT_JUDGES = ("human", "reference", "orig")
 TEN = " ".join(map(str, range(1, 11)))
 FAILED = "the call failed"
-
-
-def _short(text: str) -> str:
-    """A name for a text: its beginning, with a hash where it is long."""
-    line = " ".join(text.split())
-    return line if len(line) <= 80 else f"{line[:60]}… {sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def _alpaca(record: Json, _: Source) -> Records:
@@ -42,7 +35,7 @@ def _alpaca(record: Json, _: Source) -> Records:
         won = preference - 1.0 if switched else 2.0 - preference  # by what was shown first
         makers = [record["generator_1"], record["generator_2"]][:: -1 if switched else 1]
         cells = {
-            "judge": name_of(record.get("annotator")), "question_id": _short(record["instruction"]),
+            "judge": name_of(record.get("annotator")), "question_id": short_name(record["instruction"]),
             "task": name_of(record.get("dataset")), "first": makers[0], "second": makers[1],
             "choice": "C" if won == 0.5 else "A" if won > 0.5 else "B", "expected": f"{won:.12f}".rstrip("0").rstrip("."),
         }  # fmt: skip
@@ -133,7 +126,7 @@ def _prometheus(record: Json, _: Source) -> Records:
     maker = next((name_of(record[key]) for key in ("response_source", "response_model_name") if key in record), "")
     name = next((name_of(record[key]) for key in ("idx", "id") if key in record), "")
     item = {
-        "item_id": _short(f"{name}: {maker}" if name else f"{whole} {record.get('input')} {record.get('response')}"),
+        "item_id": short_name(f"{name}: {maker}" if name else f"{whole} {record.get('input')} {record.get('response')}"),
         "task": name_of(record.get("task", record.get("category"))), "block": name, "candidate": maker,
         "ordering": " ".join(scores), "human": name_of(record.get("human_score")),
     }  # fmt: skip

@@ -26,16 +26,16 @@ from rubriclab.data.tables import Table, as_file
 from rubriclab.data.worker import Worker, program
 from rubriclab.logs.benchmarks import BENCHMARKS
 from rubriclab.logs.source import MAX_LOG, Record, Source
-from rubriclab.logs.tools import EXCHANGES, TOOLS
+from rubriclab.logs.tools import DECISIONS, EXCHANGES, TOOLS
 from rubriclab.model.text import count, storable
 
 COLUMNS = (
-    "judge", "dataset", "item_id", "ordering", "score", "question_id", "task", "first", "second", "choice", "expected",
-    "gold", "human", "block", "candidate",
+    "judge", "dataset", "item_id", "ordering", "score", "question_id", "task", "first", "second", "choice", "order",
+    "winner", "expected", "gold", "human", "block", "candidate",
 )  # fmt: skip
 """Columns of ``data/scores.py`` that a reader may fill."""
 SCHEMA = pa.schema([(name, pa.large_string()) for name in (*COLUMNS, "kind", "prompt", "reply")])
-READERS = (*TOOLS, *BENCHMARKS, EXCHANGES)
+READERS = (*TOOLS, *BENCHMARKS, DECISIONS, EXCHANGES)
 """Every form that is known; the first that matches reads."""
 READ_SECONDS = 300.0
 BATCH, MOST_BESIDE = 500, 50

@@ -12,6 +12,7 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
@@ -37,7 +38,7 @@ class Record:
     ``prompt``: the messages as they were sent, empty where the log keeps none.
     """
 
-    kind: Literal["scores", "pairs", ""] = ""
+    kind: Literal["scores", "pairs", "lists", ""] = ""
     cells: dict[str, str] = field(default_factory=dict)
     prompt: tuple[Mapping[str, str], ...] = ()
     reply: str = ""
@@ -177,3 +178,26 @@ def decoded(part: Any) -> Any:
             return json.loads(bytes(part)) if len(memoryview(part)) <= MAX_FILE else None
         except (ValueError, RecursionError):
             return None
+
+
+def under(value: Any, *keys: str | int) -> Any:
+    """What stands under keys, one in the other; None where one is missing."""
+    for key in keys:
+        if isinstance(value, list) and isinstance(key, int) and key < len(value):
+            value = value[key]
+        else:
+            value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def name_of(value: Any) -> str:
+    """A field that may be missing as a short text in one line; a number as lists of scores write it, 4 for 4.0."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return " ".join((value if isinstance(value, str) else "" if value is None else json.dumps(value)).split())[:300]
+
+
+def short_name(text: str) -> str:
+    """A name for a text: its beginning, with a hash where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= 80 else f"{line[:60]}… {sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"

@@ -13,7 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rubriclab.logs.source import MAX_RECORD, Json, Reader, Record, Source, decoded
+from rubriclab.logs.decisions import decisions_in, promptfoo_decisions
+from rubriclab.logs.source import MAX_RECORD, Json, Reader, Record, Source, decoded, name_of, under
 
 Messages = tuple[Mapping[str, str], ...]
 Records = Iterator[Record | str]
@@ -23,23 +24,6 @@ PROMPTS = ("prompt", "messages", "judge_prompt", "user_prompt", "input")
 REPLIES = ("reply", "judge_reply", "completion", "generated_output", "judgment", "judgement", "output", "response")
 JUDGES = ("judge", "judge_model", "evaluator", "model")
 JUDGED = {"ordering", "order", "order_shown", "shown", "first", "second", "winner"}
-
-
-def under(value: Any, *keys: str | int) -> Any:
-    """What stands under keys, one in the other; None where one is missing."""
-    for key in keys:
-        if isinstance(value, list) and isinstance(key, int) and key < len(value):
-            value = value[key]
-        else:
-            value = value.get(key) if isinstance(value, Mapping) else None
-    return value
-
-
-def name_of(value: Any) -> str:
-    """A field that may be missing as a short text in one line; a number as lists of scores write it, 4 for 4.0."""
-    if isinstance(value, float):
-        return f"{value:g}"
-    return " ".join((value if isinstance(value, str) else "" if value is None else json.dumps(value)).split())[:300]
 
 
 def messages_in(value: Any) -> Messages:
@@ -79,7 +63,15 @@ def _inspect(sample: Json, _: Source) -> Records:
         yield "the sample has no score: it failed, or was not scored"
         return
     for score in scores.values():
-        match under(score, "metadata", "grading"):
+        kept = under(score, "metadata")
+        holders = [
+            kept,
+            *(kept.values() if isinstance(kept, Mapping) else ()),
+        ]  # a scorer of typed questions keeps both
+        if decided := next((part for part in holders if under(part, "questions") and under(part, "answers")), None):
+            yield from decisions_in(decided, decided)
+            continue
+        match under(kept, "grading"):
             case [first, *more, answer]:
                 cells = {"judge": name_of(under(answer, "model"))}
                 yield Record("", cells, messages_in([first, *more]), text_in(answer), name_of(under(score, "value")))
@@ -87,7 +79,10 @@ def _inspect(sample: Json, _: Source) -> Records:
                 yield "its scorer kept no prompt of a grader (metadata.grading)"
 
 
-def _promptfoo(result: Json, _: Source) -> Records:
+def _promptfoo(result: Json, log: Source) -> Records:
+    if ":decisions:" in name_of(under(result, "provider", "id") or under(result, "provider")):
+        yield from promptfoo_decisions(result, log)
+        return
     parts: list[Any] = [result.get("gradingResult")]
     asked = 0
     while parts:  # sets of assertions hold parts of their own
@@ -186,4 +181,10 @@ TOOLS = (
     Reader("DeepEval", lambda log: log.has("testCases"), _deepeval, ("testCases",)),
     Reader("OpenAI batch", lambda log: log.has("custom_id", "response") or log.has("custom_id", "body"), _batch),
 )
+DECISIONS = Reader(
+    "typed questions",
+    lambda log: bool(under(log.first, "request", "questions") and under(log.first, "response", "answers")),
+    lambda record, _: decisions_in(record.get("request"), record.get("response")),
+)
+"""Lines of ``{"request": …, "response": …}`` as they went over the wire."""
 EXCHANGES = Reader("prompts and replies", _is_exchange, _exchange)
