@@ -21,6 +21,7 @@ from rubriclab.study.plan import Plan
 from tests.judges.test_decisions import deciding
 from tests.runs.kit import Scripted, ended
 from tests.servers import DecisionServer, failure, running
+from tests.study.jevbench import jevbench_plan, published
 from tests.study.kit import ABC, criterion, small_plan
 
 
@@ -59,7 +60,8 @@ def test_a_judge_without_a_lean_is_accused_in_no_more_than_chance(store: Store) 
     accused = 0
     for seed in range(50):
         with running(DecisionServer(seed=seed, noise=1.0)) as server:
-            options = {"served_model": f"m{seed}"}  # another judge, so another run
+            # Another judge, so another run; of either form in turn.
+            options = {"served_model": f"m{seed}", "form": "openai" if seed % 2 else "systemone"}
             _, findings = decided(store, server, 10, criteria=(criterion(n=3),), options=options)
         accused += "effect" in verdicts(findings).values()
     assert accused <= 50 * (0.05 + 2 * math.sqrt(0.05 * 0.95 / 50))
@@ -166,3 +168,22 @@ def test_labels_that_words_could_be_mistaken_for_are_themselves(store: Store) ->
 def test_packing_is_measured_on_a_sample_of_many_answers() -> None:
     plan = small_plan(200, judges=(deciding(),), repeats=1, vary={"packing": ["packed", "alone"]})
     assert plan.planned == (200 * 10, 150 * 10)
+
+
+@pytest.mark.parametrize("form", ["systemone", "openai"])
+def test_jevbench_s_published_cases_run_as_data(store: Store, form: str) -> None:
+    """A case of each of its 48 choices and scores: every option is shown as published, every answer is read."""
+    with running(DecisionServer(noise=2.0)) as server:
+        plan = jevbench_plan(deciding(server.url, form=form))
+        end = ended(Run(store, plan))
+    assert (end.state, end.failed, len(server.bodies)) == ("finished", 0, 48)
+    asked = [
+        {option.shown_label: option.description for option in rubric.criteria[0].options}
+        for _, rubric in published(1).values()
+    ]
+    for body in server.bodies:
+        for question in body["questions"].values() if form == "systemone" else body["questions"]:
+            listed = question.get("criteria") or {part["value"]: part["description"] for part in question["choices"]}
+            assert listed in asked
+    rows = store.table(end.run).rows
+    assert ({*rows["status"]}, len(rows), rows["score"].isna().sum()) == ({Status.OK}, len(plan), 0)
