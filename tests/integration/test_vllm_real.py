@@ -22,10 +22,12 @@ from rubriclab.model.data import DataSet
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply, Status
 from rubriclab.runs.batch import read_batch, write_batch
+from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
 from rubriclab.study.decisions import packs
 from tests.integration.test_embedded_real import ask_all, calls, chances
 from tests.judges.kit import settings
+from tests.study.jevbench import jevbench_plan
 from tests.study.kit import data, small_plan
 
 pytestmark = pytest.mark.integration
@@ -143,3 +145,15 @@ def test_run_batch_answers_the_lab_s_files(tmp_path: Path) -> None:
         statuses, kinds = store.table(run).rows["status"].value_counts(), set(store.calls(run)["kind"])
     assert (calls, made.kept, made.failed, made.left) == (60, 60, 20, 0)
     assert (statuses[Status.OK], statuses[Status.ERROR], kinds) == (40, 20, {"", "context_overflow"})
+
+
+def test_jevbench_s_published_cases_are_judged_in_every_order(model: str, tmp_path: Path) -> None:
+    """A case of each of twelve questions, each balanced order once, all of a case in one request."""
+    plan = jevbench_plan(judge(model, kind="decisions"), questions=12)
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        end = Run(store, plan).start().wait(300.0)
+        assert (end.state, end.failed) == ("finished", 0), end.reason
+        table = store.table(end.run)
+        assert set(store.calls(end.run)["note"].str.extract(r"of (\d+) of")[0]) == {"8"}
+    assert {*table.rows["status"]} == {Status.OK}
+    assert table.probabilities.sum(axis=1) == pytest.approx(1)
