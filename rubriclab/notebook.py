@@ -80,7 +80,7 @@ class Run:
 
     def text(self, topic: str = "") -> str:
         """The answer in words: what ``results`` prints; then the numbers of a ``topic``, or of “all”."""
-        from rubriclab.sinks.text import findings_text
+        from rubriclab.sinks.terminal import findings_text
 
         return findings_text(self.findings, topic)
 

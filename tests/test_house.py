@@ -17,7 +17,7 @@ BUDGETS = {
     "stats": 2_300,
     "core": 2_800,
     "topics": 2_680,
-    "sinks": 2_950,
+    "sinks": 2_960,
     "study": 3_460,
     "judges": 2_690,
     "runs": 2_320,
@@ -29,7 +29,7 @@ BUDGETS = {
     "apply": 490,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 34_150, 19_750, 200
+PRODUCT, TESTS, README = 34_165, 19_750, 200
 
 MAY_IMPORT = {
     "model": set(),

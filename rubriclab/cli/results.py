@@ -50,7 +50,7 @@ def results(
 ) -> Outcome:
     """Is the judge biased by order, by how much, and what to do: the answer; --topic all adds every number."""
     from rubriclab.sinks.table import document, row_document
-    from rubriclab.sinks.text import findings_text, rows_text
+    from rubriclab.sinks.terminal import findings_text, rows_text
 
     with run_of(run, store) as chosen:
         if any(value is not None for value in (unit, smallest, cut, epsilon)):

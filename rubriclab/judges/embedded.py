@@ -24,8 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rubriclab.judges.client import ChatClient
 from rubriclab.judges.decisions import DecisionClient
-from rubriclab.judges.kinds import Progress
-from rubriclab.judges.weights import CATALOGUE, model_file, sha256_of
+from rubriclab.judges.weights import CATALOGUE, Progress, model_file, sha256_of
 from rubriclab.model.judge import JudgeSettings, read_options
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten

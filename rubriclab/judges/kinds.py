@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 
+from rubriclab.judges.weights import Progress
 from rubriclab.model.data import Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
@@ -18,8 +19,6 @@ from rubriclab.model.study import problems
 from rubriclab.model.text import LabError, shorten
 
 T = TypeVar("T")
-Progress = Callable[[int, int, str], None]
-"""Called with bytes so far, bytes in all, and from where in words; several times a second."""
 Functions = Mapping[str, Callable[..., Any]]
 """By judges' names: the own code that a notebook hands over."""
 USUAL_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}

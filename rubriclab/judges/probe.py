@@ -18,9 +18,10 @@ from rubriclab.judges.client import base_url, same_model
 from rubriclab.judges.decisions import PATHS
 from rubriclab.judges.faults import Fault, advised
 from rubriclab.judges.keys import read_key
-from rubriclab.judges.kinds import USUAL_ADDRESS, Progress, in_thread, open_judge
+from rubriclab.judges.kinds import USUAL_ADDRESS, in_thread, open_judge
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import fetch, host_of
+from rubriclab.judges.weights import Progress
 from rubriclab.model.judge import JudgeKind, JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
 from rubriclab.model.text import LabError, shorten

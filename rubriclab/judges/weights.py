@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rubriclab.judges.keys import mask
-from rubriclab.judges.kinds import Progress
 from rubriclab.model.text import LabError, shorten
 
+Progress = Callable[[int, int, str], None]
+"""Called with bytes so far, bytes in all, and from where in words; several times a second."""
 HUB_SECONDS = 8.0
 """How long the first bytes from the hub may take; its own library tries for 23 s where there is no network."""
 POLL_SECONDS = 0.2

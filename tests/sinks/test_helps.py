@@ -11,7 +11,8 @@ from rubriclab.model.judgment import JudgmentTable
 from rubriclab.sinks.answer import Answer
 from rubriclab.sinks.facts import facts_of
 from rubriclab.sinks.helps import calls_curve, helps_answer
-from rubriclab.sinks.text import NBSP, findings_text
+from rubriclab.sinks.terminal import findings_text
+from rubriclab.sinks.text import NBSP
 from tests.tables import ORDERS, choose, comparisons, findings, in_forms, options, study
 
 

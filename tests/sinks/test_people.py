@@ -15,7 +15,8 @@ from rubriclab.model.study import ReadingPart
 from rubriclab.sinks.answer import Answer, answers
 from rubriclab.sinks.facts import every_facts, facts_of
 from rubriclab.sinks.people import has_people, people_answer, people_answers, reach_forest
-from rubriclab.sinks.text import findings_text, number
+from rubriclab.sinks.terminal import findings_text
+from rubriclab.sinks.text import number
 from rubriclab.store.bundle import read_bundle
 from tests.tables import comparisons, findings, study
 
