@@ -1,8 +1,32 @@
-"""What all tests share: generated examples have no deadline, for no test asserts a time."""
+"""What all tests share: generated examples have no deadline, for no test asserts a time; logs are read by one process."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 from hypothesis import settings
+
+from rubriclab.data.worker import Worker
+from rubriclab.logs import log
 
 settings.register_profile("lab", deadline=None, derandomize=True)
 settings.load_profile("lab")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def shared_worker() -> Iterator[None]:
+    """Each log of the lab is read by a process of its own, which takes most of a second to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        made: list[Worker] = []
+
+        def shared(*arguments: Any, **more: Any) -> Worker:
+            made[:] = made or [Worker(*arguments, **more)]
+            made[0].close = lambda: None  # type: ignore[method-assign]
+            return made[0]
+
+        patch.setattr(log, "Worker", shared)
+        yield
+        for worker in made:
+            Worker.close(worker)

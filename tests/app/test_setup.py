@@ -444,7 +444,7 @@ def test_unknown_and_double_scores_in_an_own_order_are_refused() -> None:
             Strategy("custom", "mine", orders=(typed(line, [1, 2, 3]),)).asked([1, 2, 3])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 @given(
     name=some.text(min_size=1, max_size=30).filter(look_alike),  # a name that shows nothing is refused
     options=some.dictionaries(some.text(max_size=8), some.integers(-9, 9) | some.text(max_size=9), max_size=3),

@@ -131,10 +131,3 @@ def test_cautions_of_choices() -> None:
     assert kinds["many_ties"] == {"share": 0.75}
     assert kinds["unparsed"] == {"unparsed": 2, "judgments": 22}
     assert {"few_moved", "no_repeats"} <= set(kinds)
-
-
-def test_a_hundred_thousand_pairs_of_other_candidates() -> None:
-    rng = np.random.default_rng(0)
-    names = [(f"m{a}", f"m{a + 1 + b}") for a, b in rng.integers(0, 300, (100_000, 2))]
-    (arm,) = Judgments(comparisons(rng.integers(0, 3, (100_000, 2)), BOTH, names=names)).arms
-    assert (len(arm.shown), len(arm.order), int(arm.ok.sum())) == (2, 200_000, 200_000)

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -72,20 +72,29 @@ def running_lab(
             server.wait()
 
 
+Browser = Callable[..., AbstractContextManager[Any]]
+"""``browser(width=1280, height=800, dark=False)``: a page with cookies and storage of its own."""
+
+
 @contextmanager
-def browser(*, width: int = 1280, height: int = 800, dark: bool = False) -> Iterator[Any]:
-    """A page of headless Chromium."""
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium, of which pages are asked one after another."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        try:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+
+        @contextmanager
+        def browser(*, width: int = 1280, height: int = 800, dark: bool = False) -> Iterator[Any]:
             viewport, scheme = {"width": width, "height": height}, "dark" if dark else "light"
-            page = chromium.new_page(viewport=viewport, color_scheme=scheme)
-            page.set_default_timeout(60_000)
-            yield page
+            with started.new_context(viewport=viewport, color_scheme=scheme) as context:
+                context.set_default_timeout(60_000)
+                yield context.new_page()
+
+        try:
+            yield browser
         finally:
-            chromium.close()
+            started.close()
 
 
 def settled(page: Any) -> None:

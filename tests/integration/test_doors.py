@@ -16,7 +16,7 @@ from rubriclab.model.judgment import Condition
 from rubriclab.store.store import Store
 from tests.app.test_export import STUDY
 from tests.app.test_results import BATCHES, LISTS, PAIRS
-from tests.integration.lab import browser, running_lab, settled, sideways, violations, visit
+from tests.integration.lab import Browser, running_lab, settled, sideways, violations, visit
 from tests.sinks import made
 
 pytestmark = pytest.mark.integration
@@ -60,7 +60,7 @@ STATES = [
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_nothing_and_nothing_moves_sideways(address: str, dark: bool) -> None:
+def test_axe_finds_nothing(browser: Browser, address: str, dark: bool) -> None:
     with browser(dark=dark) as page:
         for state in STATES:
             visit(page, f"{address}/{state}")
@@ -73,10 +73,14 @@ def test_axe_finds_nothing_and_nothing_moves_sideways(address: str, dark: bool) 
             page.locator(button).click()
             settled(page)
             assert violations(page) == [], button
-        page.set_viewport_size({"width": 390, "height": 844})
+
+
+def test_nothing_moves_sideways_at_390(browser: Browser, address: str) -> None:
+    with browser(width=390, height=844) as page:
         for state in STATES:
             visit(page, f"{address}/{state}")
             assert sideways(page) <= 0, state
+            assert page.locator("h1").count() == 1, state
 
 
 FIRST_SCREEN = """() => [...document.querySelectorAll('[data-testid=stMain] :is(h1, h2, p)')]
@@ -88,7 +92,7 @@ ESTIMATE = re.compile(
 )
 
 
-def test_the_first_screen_of_results_is_short(address: str) -> None:
+def test_the_first_screen_of_results_is_short(browser: Browser, address: str) -> None:
     against = "variants&setting=ids+%3D+letters+against+ids+%3D+arabic"
     with browser() as page:
         for run in ("rated", "criteria", "pairs", "lists", "batches", "variants", against):
@@ -99,7 +103,7 @@ def test_the_first_screen_of_results_is_short(address: str) -> None:
             assert 40 <= len(said.split()) <= 150, (run, len(said.split()), said)
 
 
-def test_charts_are_saved_as_pictures_and_as_tables(address: str, tmp_path: Path) -> None:
+def test_charts_are_saved_as_pictures_and_as_tables(browser: Browser, address: str, tmp_path: Path) -> None:
     def saved(button: Any, name: str) -> str:
         with page.expect_download() as download:
             button.click()
@@ -123,7 +127,7 @@ def test_charts_are_saved_as_pictures_and_as_tables(address: str, tmp_path: Path
         assert saved(camera, "chart.svg").startswith("<svg")
 
 
-def test_a_link_opens_the_same_view_and_keys_are_not_taken_from_a_field(address: str) -> None:
+def test_a_link_opens_the_same_view_and_keys_are_not_taken_from_a_field(browser: Browser, address: str) -> None:
     def call() -> str:
         return str(page.inner_text("[data-testid=stMain] p:has-text('· order') >> nth=0"))
 
@@ -169,7 +173,7 @@ JOURNEYS = {
 
 
 @pytest.mark.parametrize("journey", JOURNEYS)
-def test_journeys_take_the_clicks_that_were_promised(address: str, journey: str) -> None:
+def test_journeys_take_the_clicks_that_were_promised(browser: Browser, address: str, journey: str) -> None:
     start, clicks, said = JOURNEYS[journey]
     with browser() as page:
         visit(page, f"{address}/{start}")
@@ -189,7 +193,7 @@ def test_journeys_take_the_clicks_that_were_promised(address: str, journey: str)
 
 
 @pytest.mark.parametrize("run", ["rated", "criteria", "pairs", "lists", "variants", "asked"])
-def test_a_report_prints_on_two_sheets(address: str, run: str) -> None:
+def test_a_report_prints_on_two_sheets(browser: Browser, address: str, run: str) -> None:
     with browser() as page:
         visit(page, f"{address}/export?run={run}")
         with page.expect_download() as download:
@@ -199,7 +203,7 @@ def test_a_report_prints_on_two_sheets(address: str, run: str) -> None:
         assert 1 <= sheets <= 2
 
 
-def test_the_end_of_a_run_is_told_on_every_page(tmp_path: Path) -> None:
+def test_the_end_of_a_run_is_told_on_every_page(browser: Browser, tmp_path: Path) -> None:
     with running_lab(tmp_path / "lab.duckdb") as address, browser() as page:
         visit(page, f"{address}/setup")
         page.get_by_text("Sample", exact=True).click()

@@ -75,7 +75,7 @@ def run_all(base_url: str, store: str) -> dict[str, object]:
 
     def judged(items: int, name: str) -> RunSnapshot:
         judge = JudgeSettings(
-            name=name, kind="openai", model=MODEL, base_urls=(base_url,), key_env="K_API_KEY", timeout=10.0, seed=items
+            name=name, kind="openai", model=MODEL, base_urls=(base_url,), key_env="K_API_KEY", timeout=4.0, seed=items
         )
         return Run(opened, small_plan(items, judges=(judge,)), secrets={"K_API_KEY": KEY}).start().wait(600)
 

@@ -12,24 +12,23 @@ from urllib.request import Request, urlopen
 import pytest
 
 from tests.apply.kit import Planted, serving
-from tests.integration.lab import browser, running_lab, settled, strays_of, visit
+from tests.integration.lab import Browser, running_lab, settled, strays_of, visit
 
 pytestmark = pytest.mark.integration
 TASKS = ["Cuenta un viaje.", "Describe tu casa ideal."]
 ANSWERS = [
     "Fui al mar con mi abuela. El agua estaba fría, pero nadamos igual y aprendí a no tener miedo.",
     "Bien. Me gustó mucho. Fin.",
-    "Era un día de otoño y todo olía a lluvia; caminamos hasta el río y hablamos durante horas.",
 ]
 
 
 def spanish_file(path: Path) -> Path:
-    """Six answers to two instructions under column names that no list has, separated by semicolons."""
+    """Four answers to two instructions under column names that no list has, separated by semicolons."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter=";")
         writer.writerow(["Lo que escribió", "Lo que se pidió", "Nota del profe"])
         for number, task in enumerate(TASKS, 1):
-            for answer, grade in zip(ANSWERS, (4, 2, 5), strict=True):
+            for answer, grade in zip(ANSWERS, (4, 2), strict=True):
                 writer.writerow([f"{answer} ({number})", task, grade])
     return path
 
@@ -59,20 +58,20 @@ def uploaded(page: Any, url: str, file: Path) -> Clicks:
     return click
 
 
-def test_own_file_to_heatmap_in_six_clicks(tmp_path: Path) -> None:
+def test_own_file_to_heatmap_in_six_clicks(browser: Browser, tmp_path: Path) -> None:
     answers = spanish_file(tmp_path / "redacciones.csv")
     with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
         strays = strays_of(page)
         click = uploaded(page, url, answers)
         page.get_by_text("Is this right?").wait_for()
-        page.get_by_text("6 answers to 2 instructions").wait_for()
+        page.get_by_text("4 answers to 2 instructions").wait_for()
         settled(page)
         click(page.get_by_role("button", name="Yes, use these columns"))
         settled(page)
         page.screenshot(path=tmp_path / "set-up.png")
-        click(page.get_by_role("button", name="Launch: 120 calls"))  # 6 answers, 10 orders, twice
+        click(page.get_by_role("button", name="Launch: 80 calls"))  # 4 answers, 10 orders, twice
         page.get_by_role("heading", name="Runs", level=1).wait_for()
-        page.get_by_text("of 120 calls").first.wait_for(timeout=300_000)
+        page.get_by_text("of 80 calls").first.wait_for(timeout=300_000)
         row = page.locator('[class*="st-key-run-"]').filter(has_text="redacciones")
         row.get_by_role("button", name="Open results").wait_for(timeout=600_000)  # the run has ended by itself
         click(row.get_by_role("button", name="Open results"))
@@ -87,7 +86,7 @@ def test_own_file_to_heatmap_in_six_clicks(tmp_path: Path) -> None:
         assert strays == []
 
 
-def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(tmp_path: Path) -> None:
+def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(browser: Browser, tmp_path: Path) -> None:
     answers = tmp_path / "drafts.csv"
     rows = [f"This is answer number {k} in a few words,Question {k // 2}?" for k in range(8)]
     answers.write_text("\n".join(["What they wrote,What was asked", *rows]), "utf-8")
@@ -134,8 +133,8 @@ def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(tmp_path: Path)
     assert "Of no use" in str(judge.bodies[-1])
 
 
-@pytest.mark.parametrize("address", ["try", "setup", "runs", "results", "compare", "export", "learn"])
-def test_a_deep_link_opens_its_page_on_a_cold_server(tmp_path: Path, address: str) -> None:
+@pytest.mark.parametrize("address", ["setup", "results"])
+def test_a_deep_link_opens_its_page_on_a_cold_server(browser: Browser, tmp_path: Path, address: str) -> None:
     with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
         visit(page, f"{url}/{address}?run=nothing")
         assert page.url.startswith(f"{url}/{address}")
@@ -155,7 +154,7 @@ def test_a_real_server_refuses_foreign_names_before_anything_is_read(tmp_path: P
                 refused.value.close()
 
 
-def test_a_hostile_file_is_shown_as_text_and_runs_nothing(tmp_path: Path) -> None:
+def test_a_hostile_file_is_shown_as_text_and_runs_nothing(browser: Browser, tmp_path: Path) -> None:
     hostile = [
         "<img src=x onerror=alert(1)>", "<script>alert(1)</script>", "[c](javascript:alert(1))",
         "![](http://evil.example/x.png)", "**b** $x^2$ :red[r]", "\u202eabc", "=cmd()", "https://evil.example",

@@ -56,6 +56,7 @@ def test_a_lean_of_1_2_is_told_from_one_request_for_all_orders(store: Store, for
         assert len({call.key for call in plan.calls()}) == 400
 
 
+@pytest.mark.integration
 def test_a_judge_without_a_lean_is_accused_in_no_more_than_chance(store: Store) -> None:
     accused = 0
     for seed in range(50):

@@ -99,16 +99,6 @@ def test_contrasts_are_those_of_the_verdict() -> None:
             assert (row.value, *row.interval) == pytest.approx((value, low, high), abs=1e-9)
 
 
-def test_line_and_turn_find_what_was_planted() -> None:
-    step = np.linspace(0.4, -0.4, 5)[np.argsort(ORDERS, axis=1)[:, 0]]  # by the position of the lowest score
-    found = findings(options(np.clip(np.rint(3 + rng(0).normal(0, 0.8, (80, 10)) + step), 1, 5), ORDERS))
-    direction = np.array([np.polyfit(np.arange(5), order, 1)[0] for order in ORDERS])
-    expected = 2 * (step @ direction) / (direction @ direction)
-    low, high = only(found, "line").interval
-    assert low < expected < high
-    assert not found.select("line_expected")  # no probabilities were given
-
-
 def test_probability_weighted_scores_are_a_row_of_their_own() -> None:
     chosen = np.full((12, 10), 3.0)
     expected = 3 + 0.3 * np.array([np.polyfit(np.arange(5), order, 1)[0] for order in ORDERS]) + np.zeros((12, 1))
@@ -155,14 +145,6 @@ def test_without_repeats_noise_is_not_known() -> None:
     found = findings(options(choose(rng(0), 12, ORDERS), ORDERS))
     assert np.isfinite(only(found, "order_change").value)
     assert only(found, "order_excess").why == "no_repeats"
-
-
-def test_an_excess_of_nothing_is_nothing() -> None:
-    # Answers that do not hang on the order: two calls differ alike in both.
-    score = rng(0).integers(1, 6, (400, 20)).astype(float)
-    excess = only(findings(options(score, ORDERS)), "order_excess")
-    assert excess.interval[0] < 0 < excess.interval[1]
-    assert abs(excess.value) < 0.05
 
 
 def test_largest_gap_names_its_orders() -> None:

@@ -49,15 +49,6 @@ def test_noise_is_no_gain() -> None:
     assert np.mean(made[BEST]) < 0.01
 
 
-def test_a_planted_lean_is_averaged_out() -> None:
-    """The first position is favoured strongly and the same item is asked with little noise."""
-    rows = rows_of(options(choose(rng(1), 80, ORDERS, first=3.0, repeats=2), ORDERS))
-    gain = one(rows, AVERAGE)
-    assert gain.interval[0] > 0
-    assert one(rows, BEST).interval[0] > 0
-    assert one(rows, CORRECTED).why == "no_probabilities"
-
-
 def test_a_correction_helps_where_positions_differ_for_items_of_other_worth() -> None:
     """Probabilities that are contents times a prior: divided out, one call is the item's own distribution."""
     content = rng(2).dirichlet(np.full(3, 0.7), 200)

@@ -76,14 +76,6 @@ def test_orders_are_not_taken_for_the_form() -> None:
     assert (gate.exact, gate.p) == (False, 1 / 2000)
 
 
-def test_names_and_rows_change_not_a_bit() -> None:
-    table = two(choose(rng(0), 12, ORDERS), choose(rng(1), 12, ORDERS), ORDERS)
-    code = rng(2).permutation(12)
-    rows = table.rows.sample(frac=1.0, random_state=3)
-    other = replace(table, rows=rows.assign(item=code[rows["item"]]))
-    assert repr(gate_of(other)) == repr(gate_of(table))
-
-
 def test_many_items_are_dealt_in_blocks_and_agree_with_plain_deals(monkeypatch: pytest.MonkeyPatch) -> None:
     table = two(choose(rng(0), 60, ONE, repeats=3), choose(rng(1), 60, ONE, repeats=2))
     plain = gate_of(table)

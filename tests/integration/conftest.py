@@ -1,0 +1,15 @@
+"""One browser for all tests of a module: each starts on a page without a past."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.lab import Browser, chromium
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as pages:
+        yield pages
