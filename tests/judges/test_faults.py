@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -14,33 +15,11 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Reply
 from rubriclab.model.text import LabError
 
+CASES = json.loads((Path(__file__).parents[1] / "golden" / "refused.json").read_text("utf-8"))
 KEY = 'sk-proj-9fK/3+Qw7"xZ-secret'
 
 
-@pytest.mark.parametrize(
-    ("status", "error", "kind"),
-    [
-        (400, {"message": "0.0 is not supported", "param": "temperature"}, "bad_setting"),
-        (400, {"message": "logprobs are not allowed with this model"}, "bad_setting"),
-        (422, {"message": "top_logprobs must be <= 5"}, "bad_setting"),
-        (400, {"message": "messages: at least one is needed"}, "bad_request"),
-        (400, {"message": "too long", "param": "input_tokens"}, "context_overflow"),
-        (400, {"message": "x", "code": "context_length_exceeded"}, "context_overflow"),
-        (500, {"message": "the request exceeds the available context size"}, "context_overflow"),
-        (400, {"message": "x", "code": "content_filter"}, "content_filter"),
-        (400, {"message": "x", "code": "model_not_found"}, "not_found"),
-        (401, {"message": "Incorrect API key"}, "auth"),
-        (403, {}, "auth"),
-        (404, {"message": "no such model"}, "not_found"),
-        (302, {}, "not_found"),
-        (429, {"message": "slow down"}, "rate_limit"),
-        (429, {"message": "x", "code": "insufficient_quota"}, "quota"),
-        (500, {"message": "oh"}, "server_error"),
-        (502, {}, "bad_gateway"),
-        (503, {}, "unavailable"),
-        (522, {}, "bad_gateway"),
-    ],
-)
+@pytest.mark.parametrize(("status", "error", "kind"), CASES["errors of servers"])
 def test_kinds_by_status_and_words(status: int, error: dict[str, str], kind: str) -> None:
     assert from_response(status, {}, json.dumps({"error": error}).encode()).kind == kind
 

@@ -21,6 +21,7 @@ from tests.study.kit import criterion, small_plan
 
 TEXTS = Path(__file__).parents[1] / "golden"
 GOLDEN: dict[str, dict[str, Any]] = json.loads((TEXTS / "comparisons.json").read_text("utf-8"))
+CASES = json.loads((TEXTS / "replies.json").read_text("utf-8"))
 PAIRS = [name for name in GOLDEN if not name.startswith("batch")]
 
 
@@ -61,33 +62,7 @@ def test_a_bare_score_is_asked_for_without_a_list() -> None:
     assert "Score 1:" not in prompt
 
 
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("Both are fine. [[A]]", "A"),
-        ("[[b]]", "B"),
-        ("**[[A]]**", "A"),
-        ("［［B］］", "B"),
-        ("[[Assistant B]]", "B"),
-        ("[[tie]]", "C"),
-        ("(A)", "A"),
-        ("Assistant A", "A"),
-        ("Choice: B\nReason: 1. It is right.\n2. A is wrong.", "B"),
-        ("I compared them.\n\nB", "B"),
-        # Several that differ: only an announced last one counts.
-        ("One could say [[A]].\nMy final verdict: [[B]]", "B"),
-        ("[[A]]\n[[B]]", None),
-        ("Verdict: [[A]]\nFinal verdict: [[B]]", None),
-        ("Final verdict: [[A]]\nor maybe [[B]]", None),
-        ("[[A]] [[D]]", None),
-        ("Choice: A\nChoice: B", None),
-        ("   \n", None),
-        ("A good answer would be longer.", None),
-        ("The answer is a good one.", None),
-        ("<think>[[B]]</think>[[A]]", "A"),
-        ("<think>[[B]] and so on", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "verdict"), CASES["verdicts"])
 def test_verdicts(text: str, verdict: str | None) -> None:
     assert parse_verdict(text, ("A", "B", "C"), tie=True, brief=False) == verdict
 

@@ -26,6 +26,7 @@ from tests.study.kit import API
 
 LOOP = "{% for option in options %}{{ option.label }}: {{ option.description }}\n{% endfor %}"
 FIVE = ("1", "2", "3", "4", "5")
+CASES = json.loads((Path(__file__).parents[1] / "golden" / "replies.json").read_text("utf-8"))
 SIMULATED = {"name": "sim", "kind": "simulated", "options": {"noise": 0.5}}
 
 
@@ -202,24 +203,7 @@ def test_a_server_is_held_to_the_labels(ask: str, field: str) -> None:
 
 @pytest.mark.parametrize(
     ("reply", "rule", "label"),
-    [
-        ('x {"score": 4} y {"score": "2.0"}', {"read": "json", "path": "score"}, "2"),
-        ('```json\n{"Score": "4/5", "why": "a\nb"}\n```', {"read": "json", "path": "score"}, "4"),
-        ('{"score": true}', {"read": "json", "path": "score"}, None),
-        ('{"a": [{"score": 3}]}', {"read": "json", "path": "a.0.score"}, "3"),
-        ('<think>{"score": 1}</think>{"score": 2}', {"read": "json", "path": "score"}, "2"),
-        ('{"' * 49_500, {"read": "json", "path": "score"}, None),
-        ('{"a":' * 20_000, {"read": "json", "path": "score"}, None),
-        ("<score>1</score> no: <SCORE> ４ </SCORE>", {"read": "tag", "path": "score"}, "4"),
-        ("[[5]] no [[3]]", {"read": "pattern", "pattern": r"\[\[(\d+)\]\]"}, "3"),
-        ("Rating: [[10]]", {"read": "pattern", "pattern": r"\[\[(\d+)\]\]"}, None),
-        ("[RESULT] **4**", {"read": "pattern", "pattern": r"\[RESULT\] (.+)"}, "4"),
-        ("5" + " " * 99_000 + "x", {"read": "pattern", "pattern": r"(\d)\s*$"}, None),
-        ("It has 3 of 4 points, so 4/5", {"read": "last_label"}, "4"),
-        ("4 out of 5", {}, "4"),
-        ("not a 4", {}, None),
-        ("Total rating: 2", {"path": "Total"}, "2"),
-    ],
+    [*CASES["by rule"], ('{"' * 49_500, {"read": "json", "path": "score"}, None), ('{"a":' * 20_000, {"read": "json", "path": "score"}, None), ("5" + " " * 99_000 + "x", {"read": "pattern", "pattern": r"(\d)\s*$"}, None)],
 )  # fmt: skip
 def test_an_answer_is_read_by_its_rule_or_not_at_all(reply: str, rule: dict[str, Any], label: str | None) -> None:
     index = read_answer(reply, AnswerPart.model_validate(rule), FIVE)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import signal
+from collections.abc import Sequence
 from math import inf, log, nan
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,109 +26,42 @@ TEN = tuple(str(score) for score in range(1, 11))
 LETTERS = ("E", "D", "C", "B", "A")
 ROMAN = ("i", "ii", "iii", "iv", "v")
 WORDS = ("poor", "fair", "good", "very good", "excellent")
+LABELS = {"five": FIVE, "ten": TEN, "letters": LETTERS, "roman": ROMAN, "words": WORDS}
 BOTH: tuple[Answer, ...] = ("feedback", "score")
+CASES = json.loads((Path(__file__).parents[1] / "golden" / "replies.json").read_text("utf-8"))
+"""Replies, the labels that were shown (by their name above), and the one that is read."""
 
 
-def label(text: str, labels: tuple[str, ...], answer: Answer) -> str | None:
-    index = parse_label(text, labels, answer)
-    return None if index is None else labels[index]
+def label(text: str, labels: str | Sequence[str], answer: Answer) -> str | None:
+    shown = LABELS[labels] if isinstance(labels, str) else tuple(labels)
+    index = parse_label(text, shown, answer)
+    return None if index is None else shown[index]
 
 
 @pytest.mark.parametrize("answer", BOTH)
-@pytest.mark.parametrize(
-    ("text", "labels", "expected"),
-    [
-        ("Feedback: it lists 3 facts and 2 errors. [result]: **2**", FIVE, "2"),
-        ("Feedback: fine.\n\n**[RESULT]** 5\n[RESULT] 5", FIVE, "5"),
-        ("Good. [RESULT] (2)", FIVE, "2"),
-        ("Good. [RESULT: 2]", FIVE, "2"),
-        ("Good. [RESULT] 3.0", FIVE, "3"),
-        ("Good. [RESULT] 10/10", TEN, "10"),
-        ("Good. [RESULT] A\nA clear answer.", LETTERS, "A"),
-        ("Good. [RESULT] ⅳ", ROMAN, "iv"),
-        ("Good. [RESULT] iii.", ROMAN, "iii"),
-        ("Fine. [RESULT] Very  Good", WORDS, "very good"),
-        ("[RESULT] ★★", ("★", "★★", "★★★"), "★★"),
-        ("The rating for clarity is 4.", FIVE, "4"),
-        ('{"score": 4}', FIVE, "4"),
-        ("<score>4</score>", FIVE, "4"),
-        ("Score: \\boxed{4}", FIVE, "4"),
-        ("Overall: 2", FIVE, "2"),
-    ],
-)
-def test_a_verdict_is_parsed(text: str, labels: tuple[str, ...], expected: str, answer: Answer) -> None:
+@pytest.mark.parametrize(("text", "labels", "expected"), CASES["scores in both modes"])
+def test_a_verdict_is_parsed(text: str, labels: Any, expected: str, answer: Answer) -> None:
     assert label(text, labels, answer) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "labels", "expected"),
     [
-        ("５", FIVE, "5"),
-        ("4 / 5", FIVE, "4"),
-        ("Score 4: The response is clear.", FIVE, "4"),
-        ("4. The response is clear.", FIVE, "4"),
-        ("4 - clear, with 2 slips", FIVE, "4"),
-        ("4\nScore: 4", FIVE, "4"),
-        ("I would give this response a 4.", FIVE, "4"),
-        ("I'd rate it 3 out of 5 because it is dull.", FIVE, "3"),
-        ("It deserves a score of 2 for its tone.", FIVE, "2"),
-        ("This does not deserve a 5, I would give it a 4.", FIVE, "4"),
-        ("I would give it an A.", LETTERS, "A"),
-        ("v: excellent", ROMAN, "v"),
-        ("★★★", ("★", "★★", "★★★"), "★★★"),
-        ("4 5", FIVE, None),
-        ("Score 1: poor\nScore 2: fair\nScore 3: good", FIVE, None),
-        ("4\n\nFinal score: 5", FIVE, None),
-        ("I would not give it a 5.", FIVE, None),
-        ("The response gives 3 examples.", FIVE, None),
-        ("ivy", ROMAN, None),
-        ("I, too, like it.", ROMAN, None),
-        # Reasoning is never the answer; forms that look the same are the same; an answer stands near the end.
-        ("<think>Score: 1</think>4", FIVE, "4"),
-        ("maybe 2</think>4", FIVE, "4"),
-        ("4\u200b", FIVE, "4"),
-        ("4\0", FIVE, "4"),
-        ("4 \ud83d", FIVE, None),
-        ("١", FIVE, None),
-        ("4.5", FIVE, None),
-        ("-1", FIVE, None),
-        ("1e1", FIVE, None),
-        ("not a 4", FIVE, None),
+        *CASES["scores in score mode"],
         ("5" + " " * 99_000 + "x", FIVE, None),
         ("Score: 4\n" + "so it is. " * 1_000, FIVE, None),
     ],
 )
 def test_score_mode_parses_a_bare_label_or_a_sentence_and_stays_strict(
-    text: str, labels: tuple[str, ...], expected: str | None
+    text: str, labels: Any, expected: str | None
 ) -> None:
     assert label(text, labels, "score") == expected
 
 
 @pytest.mark.parametrize("answer", BOTH)
-@pytest.mark.parametrize(
-    ("text", "labels"),
-    [
-        ("", FIVE),
-        ("<think>The score is 3", FIVE),
-        ("[RESULT] 3-4", FIVE),
-        ("[RESULT] 4/10", FIVE),
-        ("[RESULT] C/B", LETTERS),
-        ("[RESULT] 7", FIVE),
-        ("[RESULT] 3.5", FIVE),
-        ("[RESULT] B+", LETTERS),
-        ("[RESULT] vi", ROMAN),
-        ("A good response, but I miss a greeting.", LETTERS),
-        ("I think the response is a bit short.", ROMAN),
-        ("[RESULT] A good response.", LETTERS),
-        ("It fails at step 3 and has 2 errors.", FIVE),
-        ("[RESULT] (an integer number between 1 and 5)", FIVE),
-        ("★★★★", ("★", "★★", "★★★")),
-    ],
-)
-def test_what_can_be_read_in_two_ways_or_in_none_is_not_parsed(
-    text: str, labels: tuple[str, ...], answer: Answer
-) -> None:
-    assert parse_label(text, labels, answer) is None
+@pytest.mark.parametrize(("text", "labels"), CASES["no score"])
+def test_what_can_be_read_in_two_ways_or_in_none_is_not_parsed(text: str, labels: Any, answer: Answer) -> None:
+    assert label(text, labels, answer) is None
 
 
 @pytest.mark.papers(11)
@@ -200,23 +137,7 @@ def test_refusals_are_seen_at_the_start() -> None:
 NAMES = ("Clarity", "Tone", "Factual accuracy")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1. Clarity: 4\n2. Tone: 2\n3. Factual-accuracy: 5",
-        "**Clarity**: 4/5\n**Tone**: 2/5\n**Factual accuracy**: 5/5",
-        "- Clarity - 4\n- Tone = 2\n- Factual accuracy: 5.",
-        "[Clarity] 4 [Tone] 2 [Factual accuracy] 5",
-        "Clarity: 4, Tone: 2, Factual accuracy: 5",
-        '{"Clarity": 4, "Tone": 2, "Factual accuracy": 5}',
-        "| Clarity | 4 |\n| Tone | 2 |\n| Factual accuracy | 5 |",
-        "[Criterion] Clarity: 4\n[Criterion] Tone: 2\n[Criterion] Factual accuracy: 5",
-        "Here are the scores.\n[Clarity] ４\n[Tone] 2 (curt)\n[Factual accuracy] 5 - no error",
-        "[Clarity: how clear it is] 4\n[Tone] 2\nFactual accuracy (are the facts right?): 5",
-        "Clarity 4\nTone 2\nFactual accuracy 5",
-        "[Clarity] 4\n[Tone] 2\n[Factual accuracy] 5\n[Clarity] 4",
-    ],
-)
+@pytest.mark.parametrize("text", CASES["criteria"])
 def test_criteria_are_parsed_by_name(text: str) -> None:
     assert parse_criteria(text, NAMES, (1, 2, 3, 4, 5)) == {"Clarity": 4, "Tone": 2, "Factual accuracy": 5}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import tracemalloc
 from collections import Counter
@@ -17,6 +18,8 @@ from rubriclab.model.study import read_study
 from rubriclab.model.text import LabError
 from rubriclab.study.plan import REPEATED_SUBJECTS
 from tests.study.kit import ABC, API, EMBEDDED, criterion, data, small_plan
+
+CASES = json.loads((Path(__file__).parents[1] / "golden" / "refused.json").read_text("utf-8"))
 
 
 @pytest.mark.papers(2)
@@ -232,29 +235,16 @@ def test_what_does_not_fit_is_refused_before_the_first_call(change: dict[str, An
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "data: Field required"),
+        *CASES["study files"],
         ("x = " + "[" * 5_000, "no TOML"),
         ("x = " + "1" * 5_000, "no TOML: Exceeds the limit"),
         ("[design]\nseed = 0x" + "f" * 5_000, r"\[design\] seed"),
         ("name = '" + "n" * 30_000 + "'", "at most 200"),
-        ("[[judges]]\nname = 'j'\ntemperature = nan", "temperature is nan"),
-        ("[[judges]]\nname = 'j'\nkind = 'os:system'", "kind is 'os:system'"),
-        ("[[data]]\npublished = 'hannah'", "published is 'hannah'"),
-        ("[[data]]\npublished = 'hanna'\nfile = 'x.csv'", "give file = "),
-        ("[[data]]\nfile = 'x.csv'\nfiles = ['y.csv']", "files are the user's own copies"),
-        ("[data]\nsample = true\n[[judges]]\nname = 'j'\n[[judges]]\nname = 'J '", "called “J”, or look like it"),
-        ("[[data]]\nsample = true\n[[judges]]\nname = '\u200b'", "judges: two are called “.”"),
-        ("judges = []\n[[data]]\nsample = true", "judges: expected at least one"),
-        ("[design]\nstrategies = ['balanced', {kind = 'fixed', name = 'Balanced '}]", "strategies: two are called"),
-        ("[design]\nstrategies = [{kind = 'balanced', orders = [[1, 2]]}]", "balanced makes its own orders"),
         ("[design]\nstrategies = [{kind = 'custom', orders = [" + "[1, 2]," * 1_001 + "]}]", "at most 1000 items"),
         ("[design.vary]\n" + "".join(f"extra.f{k} = [1, 2]\n" for k in range(10_000)), "10,001 combinations; at most"),
         (".".join("a" * 100_000) + " = 1", "more than 1,000 dots"),
         ("[design.vary.extra]\n" + ".".join("a" * 900) + " = [1, 2]", "more than 64 tables deep"),
         ("[[judges]]\nname = 'j'\nextra = {a = [0x" + "f" * 500 + "]}", r"extra.a.0 is a number of 2,000 bits"),
-        ("[[paper]]\ntable = 't'\nmeasure = 'm'\nnumbers = {j = {d = nan}}", "0.numbers.j.d is nan; expected a"),
-        ("[[judges]]\nname = 'j'\nkey_env = 'AWS_SECRET_ACCESS_KEY'", "another service's secret"),
-        ("[[judges]]\nname = 'j'\nbase_urls = ['file:///etc/passwd']", "is no address"),
     ],
 )
 def test_a_hostile_study_file_is_refused_in_words(tmp_path: Path, text: str, says: str) -> None:
