@@ -46,7 +46,7 @@ def changed(part: P, **values: Any) -> P:
 
 def written(rubric: Rubric) -> RubricPart:
     """A rubric as the study file holds it."""
-    return RubricPart(name=shorten(rubric.name, 200), criteria=rubric.criteria_document())
+    return RubricPart(**rubric.document())
 
 
 class Uploads(Folder):

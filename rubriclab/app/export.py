@@ -23,6 +23,7 @@ from rubriclab.sinks.gate import derived_line, underived
 from rubriclab.sinks.pictures import smallest_mean
 from rubriclab.sinks.report import INCLUDE, default_title, drawings_of, svg_of
 from rubriclab.sinks.text import ci, number, order_title
+from rubriclab.study.template import named
 
 if TYPE_CHECKING:
     from rubriclab.notebook import Run as Kept
@@ -124,7 +125,12 @@ def _card_preview(card: dict[str, Any], text: str, wanted: float) -> None:
     )
     tool = st.segmented_control("For", list(TOOLS), default="Python", key="tool", bind="query-params", required=True)
     verbatim(_example(TOOLS[str(tool)]))
-    if read_card(card)[1].judges[0].kind in ("embedded", "simulated"):
+    study = read_card(card)[1]
+    if study.prompt and (further := named(study.prompt.templates[0])[1] - {"instruction", "response", "reference"}):
+        st.caption(
+            f"The prompt shows further columns, which judge.score needs too: {safe(', '.join(sorted(further)))}."
+        )
+    if study.judges[0].kind in ("embedded", "simulated"):
         st.caption("This judge runs on your machine: leave the client out.")
     fold("The file, as it will be written", lambda: verbatim(text, height=420), icon="description", key="card-file")
 

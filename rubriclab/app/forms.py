@@ -75,10 +75,6 @@ def open_step(number: int) -> None:
     st.session_state["setup step"] = number
 
 
-def opened_step() -> int:
-    return int(st.session_state.get("setup step", 1))
-
-
 def editor(start: pd.DataFrame, *, key: str, **options: Any) -> pd.DataFrame:
     """``st.data_editor`` on ``start``, whose edits outlive a change of step or page (by itself it would forget them)."""
     if key not in st.session_state:

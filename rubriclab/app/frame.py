@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -159,6 +159,23 @@ def conversation(messages: Iterable[Mapping[str, str]], most: int | None = None)
     for message in messages:
         st.caption(safe(message["role"]))
         verbatim(message["content"], height=320 if most and len(message["content"]) > most else None)
+
+
+def tabs(parts: Mapping[str, Callable[[], None]]) -> None:
+    """Tabs by their titles, kept in the address; only the one that is open is drawn."""
+    for tab, draw in zip(
+        st.tabs(list(parts), key="tab", on_change="rerun", bind="query-params"), parts.values(), strict=True
+    ):
+        if tab.open:
+            with tab:
+                draw()
+
+
+def off_scale(given: Sequence[float], scores: Sequence[float], whose: str, what: str) -> None:
+    """Says where people's scores lie outside those that a judge may give."""
+    if given and scores and (min(given) < min(scores) or max(given) > max(scores)):
+        run, other = (f"{min(part):g} to {max(part):g}" for part in (given, scores))
+        st.markdown(f":orange[Human scores run from {run}, {whose} from {other}: {what}]")
 
 
 def fold(label: str, draw: Callable[[], None], *, icon: str = "table_rows", key: str | None = None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import streamlit as st
 from rubriclab.app import state
 from rubriclab.app.answers import show_definition
 from rubriclab.app.charts import chart
-from rubriclab.app.frame import safe
+from rubriclab.app.frame import safe, tabs
 from rubriclab.app.judgments import show_cards
 from rubriclab.core.topic import DEFINITIONS, MEASURES
 from rubriclab.sinks.answer import judged
@@ -28,16 +27,11 @@ WORDS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "learn.toml").rea
 
 
 def page() -> None:
-    """Draws the page; only the tab that is open is computed."""
+    """Draws the page."""
     st.title("What position bias is, in four pictures", anchor=False)
-    tabs: dict[str, Callable[[], None]] = {
+    tabs({
         "Four pictures": _pictures, "Definitions": _definitions, "Assumptions": _assumptions, "Method check": _checks,
-    }  # fmt: skip
-    opened = st.tabs(list(tabs), key="tab", on_change="rerun", bind="query-params")
-    for tab, draw in zip(opened, tabs.values(), strict=True):
-        if tab.open:
-            with tab:
-                draw()
+    })  # fmt: skip
 
 
 def _pictures() -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.forms import column_select
-from rubriclab.app.frame import announce, faults, fold, safe, verbatim
+from rubriclab.app.frame import announce, faults, fold, off_scale, safe, verbatim
 from rubriclab.data.items import guess_columns, holds_numbers, ratings_of
 from rubriclab.data.tables import ENDINGS, as_list, read_table
 from rubriclab.model.data import INTENDED
@@ -87,20 +87,13 @@ def add_scores(info: RunInfo) -> None:
             + f" :orange[{count(strange, 'id')} of the file {'is' if strange == 1 else 'are'} no answer of this run.]" * bool(strange)
         )  # fmt: skip
         rated = [score for ratings in matched.values() for score in ratings.values()]
-        scores = {score for asked in state.kept(info.id).table.conditions for score in asked.scores}
-        if rated and scores and (min(rated) < min(scores) or max(rated) > max(scores)):
-            st.markdown(
-                f":orange[They run from {min(rated):g} to {max(rated):g}, the judge's from {min(scores):g} to "
-                f"{max(scores):g}: differences in points mean nothing then, correlations do.]"
-            )
-        if st.button("Add these scores", type="primary", disabled=not rated, on_click=_open_people):
+        scores = [score for asked in state.kept(info.id).table.conditions for score in asked.scores]
+        off_scale(rated, scores, "the judge's", "differences in points mean nothing then, correlations do.")
+        opens: Any = {"on_click": st.session_state.update, "args": ({"tab": "With people"},)}
+        if st.button("Add these scores", type="primary", disabled=not rated, **opens):
             added = state.store().add_ratings(info.id, matched)
             announce(f"{count(added, 'score')} added; {len(rated) - added} stood there before.")
             st.rerun()
-
-
-def _open_people() -> None:
-    st.session_state["tab"] = "With people"
 
 
 def sampled(means: pd.Series, seed: int) -> tuple[list[int], list[int]]:

@@ -24,7 +24,7 @@ from rubriclab.app.answers import (
 )
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import download, ways_in
-from rubriclab.app.frame import faults, fold, go, safe, verbatim
+from rubriclab.app.frame import faults, fold, go, safe, tabs, verbatim
 from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.data.outfiles import csv_text
@@ -90,17 +90,13 @@ def page() -> None:
     findings, facts = chosen.findings, chosen.facts
     key = f"main-{facts.reorder}-{chosen.condition}-{facts.variant}"
     beside(answer, "bias", _main(chosen), key, partial(_clicked, key))
-    tabs: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
+    parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
     if facts.calls and has_people(findings, facts.condition):
-        tabs["With people"] = lambda: _people(chosen)
+        parts["With people"] = lambda: _people(chosen)
     if facts.calls and not facts.variant and has_help(findings, facts):
-        tabs["What helps"] = lambda: what_helps(findings, facts, partial(_to_card, chosen))
-    tabs["Judgments"] = lambda: judgments.tab(state.kept(info.id), findings.judgments.arms[chosen.condition])
-    opened = st.tabs(list(tabs), key="tab", on_change="rerun", bind="query-params")
-    for tab, draw in zip(opened, tabs.values(), strict=True):
-        if tab.open:
-            with tab:
-                draw()
+        parts["What helps"] = lambda: what_helps(findings, facts, partial(_to_card, chosen))
+    parts["Judgments"] = lambda: judgments.tab(state.kept(info.id), findings.judgments.arms[chosen.condition])
+    tabs(parts)
 
 
 def nothing(title: str = "Results") -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state
 from rubriclab.app.draft import Before, Draft, draft, study_toml
-from rubriclab.app.forms import ask, download, forget, open_row, open_step, opened_step, step, upload
+from rubriclab.app.forms import ask, download, forget, open_row, open_step, step, upload
 from rubriclab.app.frame import announce, conversation, faults, fold, go, safe
 from rubriclab.app.runs import ORDERED
 from rubriclab.data.sample import presets
@@ -19,6 +19,7 @@ from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_stud
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
 from rubriclab.runs.loading import study_of_import
 from rubriclab.runs.manager import plan_of_run
+from rubriclab.runs.references import items_csv
 from rubriclab.sinks.facts import AXES
 from rubriclab.sinks.text import order_title
 
@@ -44,7 +45,7 @@ def page() -> None:
     with left:
         for number, (title, part) in STEPS.items():
             ready = number not in held.problems and (number > 1 or setup_data.ready(held))
-            opened = opened_step() == number
+            opened = st.session_state.get("setup step", 1) == number
             step(number, title, _summary(number, part), opened=opened, ready=ready, body=partial(_body, number, part))
     with right, st.container(border=True, key="launch"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="step-5"):
@@ -178,6 +179,9 @@ def _study_file(held: Draft) -> None:
         text = study_toml(held.checked())
         st.code(text, language="toml", height=240)
         download("Download study.toml", text, file_name(held.study.name, ".toml"))
+        for part in held.study.data if held.before is None else ():
+            if (items := held.uploads.kept(part)) is not None:  # of a log: no file of the user's holds them
+                download(f"Download {part.file}", partial(items_csv, items), part.file)
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     known = presets()
     name = left.selectbox("Load a preset", list(known), key="toml-preset")

@@ -13,7 +13,7 @@ import streamlit as st
 from rubriclab.app import state
 from rubriclab.app.draft import Draft, changed, made, written
 from rubriclab.app.forms import ask, column_select, forget, form, listed, open_row, open_step, segments, upload
-from rubriclab.app.frame import announce, faults, go, safe
+from rubriclab.app.frame import announce, faults, go, off_scale, safe
 from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.data.items import guess_columns
 from rubriclab.data.limits import MB
@@ -239,11 +239,8 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         st.caption(groups_sentence(dataset) + raters + left)
         scores = [score for criterion in held.rubric(number).criteria for score in criterion.scores]
         rated = [score for item in dataset.items for score in item.ratings.values()]
-        if rated and (min(rated) < min(scores) or max(rated) > max(scores)):
-            st.markdown(
-                f":orange[Human scores run from {min(rated):g} to {max(rated):g}, the rubric from {min(scores)} to "
-                f"{max(scores)}: agreement in points needs one scale. Change the rubric's scores in step 2.]"
-            )
+        one_scale = "agreement in points needs one scale. Change the rubric's scores in step 2."
+        off_scale(rated, scores, "the rubric", one_scale)
         if pressed:
             _use(held, number, part)
 

@@ -71,7 +71,7 @@ def _progress(job: ReferenceJob) -> None:
 
 def _result(held: Draft, job: ReferenceJob) -> None:
     """What became of a job that has stopped or ended, and its answers as the data of the study."""
-    from rubriclab.runs.references import references_csv
+    from rubriclab.runs.references import items_csv
 
     said = job.document()
     st.markdown(f"**{said['accepted']:,} of {count(said['wanted'], 'answer')}** passed. {safe(said['reason'], 300)}")
@@ -79,7 +79,7 @@ def _result(held: Draft, job: ReferenceJob) -> None:
         st.caption(safe(note, 300))
     if not said["accepted"]:
         return
-    content, before = references_csv(job.result()), held.study.data[0]
+    content, before = items_csv(job.result()), held.study.data[0]
     name = file_name(f"{before.name or PurePath(before.file).stem or before.published or 'sample'} references", ".csv")
     with st.container(horizontal=True):
         if st.button("Use these answers", icon=":material/check:", type="primary", key="references-use"):

@@ -98,14 +98,13 @@ def card_of(
     named = arms[0].names
     orders = [[named[option] for option in calls.shown[column].tolist()] for column in columns[:number]]
     settings = next(one for one in asked.study.judges if one.name == about.judge)
-    rubric = {"name": part.rubric.name[:200], "criteria": part.rubric.criteria_document()}
     strategy = {"kind": "custom", "name": "card", "orders": orders}
     design = asked.study.design.model_dump(
         mode="json", exclude={"vary", "strategies", "repeats", "repeats_on", "reorder"}
     )
     prompt = {"prompt": {"templates": [part.own.file.model_dump()]}} if part.own else {}
     study = Study.model_validate({
-        "name": table.name[:200], "data": [{"sample": True}], "rubric": rubric, **prompt,
+        "name": table.name[:200], "data": [{"sample": True}], "rubric": part.rubric.document(), **prompt,
         "design": design | {"reorder": about.reorder, "strategies": [strategy], "repeats": 1},
         "judges": [settings.model_dump(exclude={"base_urls", "key_env", "ca_file"})],
     })  # fmt: skip

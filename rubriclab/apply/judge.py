@@ -24,6 +24,7 @@ from rubriclab.model.text import LabError, shorten
 from rubriclab.runs.loading import Folder, rubric_of_part
 from rubriclab.study.decisions import packs
 from rubriclab.study.plan import Plan, plan
+from rubriclab.study.template import named
 
 T = TypeVar("T")
 FIELDS = ("item_id", "response", "instruction", "reference", "criterion")
@@ -112,12 +113,17 @@ class Judge:
     def _plan(self, item: Mapping[str, Any] | str) -> Plan:
         """The calls about one item, made by the lab's own planner."""
         given = {"response": item} if isinstance(item, str) else dict(item)
-        if not str(given.get("response") or "").strip():
-            raise LabError(f"The item has no response to score; it has {', '.join(map(str, given)) or 'nothing'}.")
         texts: dict[str, Any] = {name: str(given[name]) for name in FIELDS if given.get(name) is not None}
+        if not texts.setdefault("response", "").strip() and self._shows_response:
+            raise LabError(f"The item has no response to score; it has {', '.join(map(str, given)) or 'nothing'}.")
         columns = {str(name): str(value) for name, value in given.items() if name not in FIELDS}
         about = Item(**{"item_id": "item", **texts}, columns=columns)
         return plan(self.study, DataSet("item", (about,), "pipeline"), self._rubric)
+
+    @cached_property
+    def _shows_response(self) -> bool:
+        """Not where the prompt is one of a log, whose texts stand in further columns."""
+        return self.study.prompt is None or "response" in frozenset().union(*named(self.study.prompt.templates[0]))
 
     @cached_property
     def _rubric(self) -> Rubric:

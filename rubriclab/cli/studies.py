@@ -221,7 +221,7 @@ def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, 
     from rubriclab.data.outfiles import write_atomically
     from rubriclab.notebook import waited
     from rubriclab.runs.loading import read_sources
-    from rubriclab.runs.references import ReferenceJob, references_csv
+    from rubriclab.runs.references import ReferenceJob, items_csv
     from rubriclab.store.store import Store
 
     if out.suffix != ".csv":
@@ -236,7 +236,7 @@ def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, 
         waited(job, progress_line("answer"))
         made = job.document()
     if made["accepted"]:
-        write_atomically(out, references_csv(job.result()))
+        write_atomically(out, items_csv(job.result()))
     code = DONE if made["state"] == "finished" else STOPPED
     if json:
         return Outcome(made | {"file": str(out) if made["accepted"] else None}, code)

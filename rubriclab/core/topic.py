@@ -24,6 +24,7 @@ from rubriclab.core.variants import form_verdicts, forms
 from rubriclab.core.verdict import Verdicts, verdicts
 from rubriclab.model.judgment import Condition, Reorder
 from rubriclab.model.study import ReadingPart
+from rubriclab.model.text import counted
 
 _HERE = Path(__file__).parent
 _WORDS: dict[str, Any] = tomllib.loads((_HERE / "measures.toml").read_text("utf-8"))
@@ -119,7 +120,7 @@ class Row:
     def label(self) -> str:
         """What the row is called beside its number."""
         of = {name: self.about.codes.get(str(value), value) for name, value in self.of.items()}
-        return (self.about.label or self.about.name).format_map(defaultdict(str, of)).strip()
+        return counted((self.about.label or self.about.name).format_map(defaultdict(str, of)).strip())
 
     @property
     def key(self) -> tuple[Any, ...]:

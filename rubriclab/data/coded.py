@@ -120,7 +120,8 @@ class Reader:
             [tuple(map(whole.index, line)) for whole, line in zip(self.whole, self.shown, strict=True)]
         )
         conditions = []
-        for row, own in zip(first, rows_by(condition), strict=True):
+        own_rows = np.split(np.argsort(condition, kind="stable"), np.cumsum(np.bincount(condition))[:-1])
+        for row, own in zip(first, own_rows, strict=True):
             line, name_of = self.whole[order.code[row]], strategy.texts[strategy.code[row]]
             design, drawn = design_of(subject[own], local[order.code[own]], distinct, len(np.unique(call[own])))
             drawn = (drawn and self.moved(order.code[own])) or name_of.casefold() == "random"
@@ -262,12 +263,6 @@ class Reader:
             words = f"the same judge, item, order and repeat as in {self.table.line(first[group[row]])}"
             raise self.fault(row, "repeat", f"{words}. Count the repeats, or leave the column out.")
         return repeat
-
-
-def rows_by(code: np.ndarray) -> list[np.ndarray]:
-    """The rows of each code, as they come."""
-    rows = np.argsort(code, kind="stable")
-    return np.split(rows, np.cumsum(np.bincount(code))[:-1])
 
 
 def design_of(subject: np.ndarray, order: np.ndarray, lines: Sequence[tuple[int, ...]], calls: int) -> tuple[str, bool]:

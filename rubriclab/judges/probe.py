@@ -36,8 +36,8 @@ LOCAL = {
 """The usual addresses of programs that serve models."""
 OWNERS = {"vllm": "vLLM", "llamacpp": "llama.cpp", "library": "Ollama", "sglang": "SGLang"}
 """What such a program calls the owner of its models."""
-LOOK_SECONDS = 0.3
-"""For each address. A server of this machine that is up answers in a few milliseconds."""
+LOOK_SECONDS, ANSWER_SECONDS = 0.3, 5.0
+"""For each usual address, since a server of this machine that is up answers in a few milliseconds; for one that is given."""
 MODELS_SHOWN = 8
 TEST_TOKENS = 1_024
 """Room for the answer of a judge that thinks first; one that does not stops after the number."""
@@ -122,14 +122,12 @@ def find_servers(addresses: Mapping[str, str] = LOCAL) -> list[FoundServer]:
     return [server for server in in_thread(look_everywhere) if server is not None]
 
 
-def models_of(
-    address: str, *, key_env: str | None = None, secrets: Mapping[str, str] | None = None, timeout: float = 5.0
-) -> list[str]:
+def models_of(address: str, *, key_env: str | None = None) -> list[str]:
     """The names of the models at a base URL. Raises LabError, saying what to do, where nothing usable answers."""
     url = base_url(address)
-    key = read_key(JudgeSettings(name=host_of(url) or "server", key_env=key_env), secrets)
+    key = read_key(JudgeSettings(name=host_of(url) or "server", key_env=key_env))
     try:
-        models = in_thread(lambda: listed(url, key=key, timeout=timeout, inward=not served()))
+        models = in_thread(lambda: listed(url, key=key, timeout=ANSWER_SECONDS, inward=not served()))
     except Fault as error:
         raise LabError(f"{host_of(url)}: {advised(error.message, error.kind)}") from error
     if not models:
@@ -149,17 +147,15 @@ async def listed(url: str, *, key: str | None = None, timeout: float, inward: bo
     return [(m["id"], str(m.get("owned_by") or "").lower()) for m in models if isinstance(m.get("id"), str)]
 
 
-def decision_forms(
-    address: str, *, key_env: str | None = None, secrets: Mapping[str, str] | None = None, timeout: float = 5.0
-) -> list[str]:
+def decision_forms(address: str, *, key_env: str | None = None) -> list[str]:
     """In which forms a base URL takes typed questions; none is asked: an address that exists refuses a GET otherwise than one
     that does not."""
     url = base_url(address)
-    key = read_key(JudgeSettings(name=host_of(url) or "server", key_env=key_env), secrets)
+    key = read_key(JudgeSettings(name=host_of(url) or "server", key_env=key_env))
 
     async def there(form: str) -> bool:
         try:
-            await fetch(url + PATHS[form], key=key, timeout=timeout, inward=not served())
+            await fetch(url + PATHS[form], key=key, timeout=ANSWER_SECONDS, inward=not served())
         except Fault as fault:
             return fault.kind in ("bad_request", "not_answered")
         return False  # a page for whoever comes by
@@ -170,12 +166,7 @@ def decision_forms(
     return [form for form, known in zip(PATHS, in_thread(every_form), strict=True) if known]
 
 
-def test_judge(
-    settings: JudgeSettings,
-    secrets: Mapping[str, str] | None = None,  # noqa: PT028
-    *,
-    progress: Progress | None = None,  # noqa: PT028
-) -> JudgeReport:
+def test_judge(settings: JudgeSettings) -> JudgeReport:
     """Ask a judge one small question, through the client that a run would use.
 
     Raises LabError for settings that can never work (no key, no address); a fault of the call is in the report.
@@ -204,7 +195,7 @@ def test_judge(
     )
 
     async def ask() -> Reply:
-        asker = await open_judge(settings, secrets=secrets, progress=progress)
+        asker = await open_judge(settings)
         try:
             return await asker.ask(call)
         finally:
@@ -213,7 +204,7 @@ def test_judge(
     reply = in_thread(ask)
     error = advised(reply.error, reply.kind) if reply.error else ""
     if reply.kind in ("not_found", "wrong_model") and settings.kind in USUAL_ADDRESS:
-        error += models_hint(settings, secrets)
+        error += models_hint(settings)
     numbers = re.findall(r"(?<![\d.])\d+(?![\d.]*\d)", reply.text.rpartition("</think>")[2])
     score = float(numbers[0]) if len(set(numbers)) == 1 and not reply.error else None
     return JudgeReport(reply, score, bool(reply.top), error)
@@ -222,11 +213,11 @@ def test_judge(
 test_judge.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's, wherever it is imported
 
 
-def models_hint(settings: JudgeSettings, secrets: Mapping[str, str] | None) -> str:
+def models_hint(settings: JudgeSettings) -> str:
     """Which models the server lists, for a judge whose model it does not know."""
     try:
         address = (*settings.base_urls, USUAL_ADDRESS[settings.kind])[0]
-        names = models_of(address, key_env=settings.key_env, secrets=secrets)
+        names = models_of(address, key_env=settings.key_env)
     except LabError:
         return ""
     if any(same_model(settings.model, name) for name in names):

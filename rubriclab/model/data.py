@@ -100,9 +100,10 @@ class Rubric:
     def id(self) -> str:
         return digest(asdict(self))[:32]
 
-    def criteria_document(self) -> list[dict[str, Any]]:
-        """The criteria as JSON values: what ``[[rubric.criteria]]`` of a study file holds."""
-        return [asdict(part) | {"options": [asdict(option) for option in part.options]} for part in self.criteria]
+    def document(self) -> dict[str, Any]:
+        """As JSON values: what ``[rubric]`` of a study file holds."""
+        criteria = [asdict(part) | {"options": [asdict(option) for option in part.options]} for part in self.criteria]
+        return {"name": self.name[:200], "criteria": criteria}
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,12 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def counted(sentence: str) -> str:
+    """A sentence with “1 call” for “1 calls”."""
+    nouns = "item|group|judgment|instruction|unit|call|order"
+    return re.sub(rf"\b1 ((?:independent )?(?:{nouns}))s\b", r"1 \1", sentence)
+
+
 def duration(seconds: float) -> str:
     """Seconds in the unit one would say them in: ``40 s``, ``4 min``, ``2.5 h``."""
     if seconds < 90:

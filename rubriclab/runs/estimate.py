@@ -302,11 +302,10 @@ def _smallest_change(
     squares = (lines**2).sum(axis=1)
     if groups < MIN_UNITS or not (squares > 1e-9).all():
         return None
-    reach = student.ppf(1 - ALPHA / 2, groups - 1) + student.ppf(POWER, groups - 1)
-    if spread is not None:
-        return float(reach * spread / math.sqrt(groups))
-    noise = 4 * NOISE_STEPS**2 * float(np.mean(1 / squares)) / len(squares)
-    return float(step_of(shape.scores) * reach * math.sqrt((noise / max(per_group, 1.0) + EFFECT_STEPS**2) / groups))
+    if spread is None:
+        noise = 4 * NOISE_STEPS**2 * float(np.mean(1 / squares)) / len(squares)
+        spread = step_of(shape.scores) * math.sqrt(noise / max(per_group, 1.0) + EFFECT_STEPS**2)
+    return _detected(spread, groups)
 
 
 def _smallest_share(part: PlanPart, groups: int, per_group: float, spread: float | None) -> float | None:
@@ -315,10 +314,13 @@ def _smallest_share(part: PlanPart, groups: int, per_group: float, spread: float
     orders = {order.shown for strategy in part.asked(first.shape) for order in part.orders(first, strategy)}
     if groups < MIN_UNITS or len(orders) < 2:
         return None
+    return _detected(100 * math.sqrt(DISCORDANT / 4 / per_group) if spread is None else spread, groups)
+
+
+def _detected(spread: float, groups: int) -> float:
+    """The mean over groups that is found with POWER at ALPHA; ``spread``: standard deviation of a group."""
     reach = student.ppf(1 - ALPHA / 2, groups - 1) + student.ppf(POWER, groups - 1)
-    if spread is not None:
-        return float(reach * spread / math.sqrt(groups))
-    return float(100 * reach * math.sqrt(DISCORDANT / 4 / (groups * per_group)))
+    return float(reach * spread / math.sqrt(groups))
 
 
 def _groups_for_no(shape: Shape, lines: np.ndarray, smallest: Smallest) -> int:

@@ -17,7 +17,7 @@ from rubriclab.logs.log import gather
 from rubriclab.logs.source import Record
 from rubriclab.model.study import MAX_TEXT, AnswerPart
 from rubriclab.model.text import digest
-from rubriclab.study.from_text import Listed, Span, asked_answer, lists_in
+from rubriclab.study.from_text import Listed, Span, asked_answer, score_lists, tie_label
 from rubriclab.study.own_answers import read_answer
 
 MOST_LISTS = 300
@@ -97,9 +97,8 @@ class Exchanges:
         texts = [prompt[start:middle].strip(), prompt[second:end].strip()]
         if texts[0] == texts[1]:
             return "its two answers are the same text"
-        tie = "C" if "[[C]]" in fixed else "tie" if re.search(r"\btie\b", fixed, re.I) else ""
-        labels = (*shown, *[tie] * bool(tie))
-        choice = _answer(record, fixed, labels, chooses=True, tie=bool(tie))
+        labels = (*shown, *tie_label(fixed, "B"))
+        choice = _answer(record, fixed, labels, chooses=True, tie=len(labels) > 2)
         # Named by their texts alone, so that the same two are the same in either order.
         names = {text: f"text {k}" for k, text in enumerate(sorted(texts, key=digest), 1)}
         cells = {
@@ -116,7 +115,7 @@ class Exchanges:
                 several = "several lists of its prompt could be its scores'"
                 return several if likely else "its prompt lists no scores and no two answers whose order could matter"
             ((_, listed),) = likely
-            block, labels = prompt[slice(*listed.span)], tuple(prompt[slice(*label)] for label in listed.labels)
+            block, labels = prompt[slice(*listed.span)], tuple(label for label, _ in listed.entries(prompt))
             if len(self._blocks) < MOST_LISTS and self._shared:
                 self._blocks[block] = labels
         labels = self._blocks.get(block) or labels
@@ -162,13 +161,7 @@ def pair_in(prompt: str) -> Pair | None:
 
 def _lists(prompt: str) -> list[tuple[Entries, Listed]]:
     """The lists of a prompt that could be its scores', each with its labels and texts whatever their order."""
-    likely = (listed for listed in lists_in(prompt) if listed.points >= 2 and listed.kind == "number")
-    return [(_entries(prompt, listed), listed) for listed in likely]
-
-
-def _entries(prompt: str, listed: Listed) -> Entries:
-    rows = zip(listed.labels, listed.texts, strict=True)
-    return tuple(sorted((prompt[slice(*label)], prompt[slice(*text)]) for label, text in rows))
+    return [(tuple(sorted(listed.entries(prompt))), listed) for listed in score_lists(prompt)]
 
 
 def _answer(

@@ -15,15 +15,17 @@ from typing import Any, get_args
 
 from rubriclab.model.data import MAX_OPTIONS, DataSet, Item
 from rubriclab.model.study import AnswerPart, DataPart, MessagePart, Study
-from rubriclab.model.text import LabError, count, look_alike, shorten
+from rubriclab.model.text import LabError, count, file_name, look_alike, shorten
 from rubriclab.runs.exchanges import pair_in
-from rubriclab.study.from_text import Slot, Span, asked_answer, candidate_labels, lists_in, template_text
+from rubriclab.study.from_text import Listed, Slot, Span, asked_answer, candidate_labels, score_lists, template_text
 from rubriclab.study.own_answers import read_answer
 from rubriclab.study.prompts import Messages, natural_order
 
 ROLES = get_args(MessagePart.model_fields["role"].annotation)
 MOST_LISTS = 50
 """Different lists of one log, each a data set with a rubric of its own."""
+COLUMNS = {"item_id": "item_id", "response": "response", "instruction": ""}
+"""Of the items as a file (``items_csv``): nothing of a prompt is an instruction, it stands in columns of its own."""
 TRIED_FORMS, NEAR, NEAR_MARK = 200, 12, 80
 """Prompts whose form of reply is looked at; signs beside a list that tell its spot, and before an answer that name it."""
 
@@ -98,9 +100,13 @@ def from_log(name: str, logged: Sequence[Logged], keep: Callable[[DataPart, Data
         template |= {"order": [int(label) for label, _ in first.shown], "item": items[0][0].item_id}
     names = [stem if len(groups) == 1 else f"{stem}, list {k}" for k in range(1, len(groups) + 1)]
     rubrics = [None if pairs else _rubric(group[0][0]) for group in groups]
+    columns = COLUMNS | ({"prompt": "prompt"} if pairs else {})
     study = Study.model_validate({
         "name": f"{stem}, other orders",
-        "data": [{"file": title, "name": title, "rubric": rubric} for title, rubric in zip(names, rubrics, strict=True)],
+        "data": [
+            {"file": file_name(title, ".csv"), "name": title, "rubric": rubric, "columns": columns}
+            for title, rubric in zip(names, rubrics, strict=True)
+        ],
         "prompt": {"templates": [template]},
         "design": {"reorder": "pairs" if pairs else "options", "tie": len(answer.labels) > 2},
     })  # fmt: skip
@@ -152,7 +158,8 @@ def _choices(prompt: Messages, pairs: bool) -> Iterator[_Parts]:
     """What of a prompt may be the list (or the two answers) whose order changes."""
     roles, contents = ([message[key] for message in prompt] for key in ("role", "content"))
     for number, content in enumerate(contents):
-        for labels, texts in _answers(content) if pairs else _lists(content):
+        lists = [(listed.labels, listed.texts) for listed in score_lists(content) if _even(listed)]
+        for labels, texts in _answers(content) if pairs else lists:
             start, end = min(*labels, *texts)[0], max(stop for _, stop in (*labels, *texts))
             around = (content[:start], content[end:], *contents[:number], *contents[number + 1 :])
             named = "responses[{}].text" if pairs else "options[{}].description"
@@ -167,12 +174,9 @@ def _choices(prompt: Messages, pairs: bool) -> Iterator[_Parts]:
             yield _Parts((tuple(roles), number, listing), around, tuple(zip(*shown, strict=True)), own)
 
 
-def _lists(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:
-    """(labels, texts) of each list of numbers that speaks of scores."""
-    for listed in lists_in(content):
-        filled = {start < end for start, end in listed.texts}
-        if listed.kind == "number" and listed.points >= 2 and len(filled) == 1 and len(listed.labels) <= MAX_OPTIONS:
-            yield listed.labels, listed.texts
+def _even(listed: Listed) -> bool:
+    """Has every entry of a list a text, or none, and is it no longer than a rubric may be?"""
+    return len({start < end for start, end in listed.texts}) == 1 and len(listed.labels) <= MAX_OPTIONS
 
 
 def _answers(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:

@@ -171,7 +171,7 @@ def with_prompts(study: Study, files: Folder) -> Study:
         pasted = pasted_prompt(study, files.prompt(part.pasted), files)
         prompts = (pasted.prompt,)
         if pasted.rubric is not None:
-            changes["rubric"] = RubricPart(name=pasted.rubric.name[:200], criteria=pasted.rubric.criteria_document())
+            changes["rubric"] = RubricPart(**pasted.rubric.document())
     try:
         return study.model_copy(update=changes | {"prompt": PromptPart(templates=prompts)})
     except ValidationError as fault:

@@ -25,8 +25,7 @@ from rubriclab.model.study import Study
 from rubriclab.model.text import LabError, count, digest, shorten
 from rubriclab.runs.asking import Asking
 from rubriclab.runs.session import Session, Snapshot
-from rubriclab.store.references import Attempt
-from rubriclab.store.store import Store
+from rubriclab.store.store import Attempt, Store
 from rubriclab.study.protocols import rated_items
 from rubriclab.study.references import (
     REVIEW_TEMPLATE,
@@ -256,12 +255,13 @@ def task_id(item: Item) -> str:
     return digest(item.instruction, item.criterion)[:32]
 
 
-def references_csv(dataset: DataSet) -> bytes:
-    """The items as a file that can be the data of a study: references as columns ``reference_1``, ``reference_2`` ..."""
+def items_csv(dataset: DataSet) -> bytes:
+    """The items as a file that can be the data of a study: fields that none has left out, raters as ``human_1`` ..."""
     raters = {name: k for k, name in enumerate(sorted({rater for item in dataset.items for rater in item.ratings}), 1)}
     rows = []
     for item in dataset.items:
         row = {name: value for name, value in asdict(item).items() if not isinstance(value, dict)}
         row |= {f"human_{raters[rater]}": score for rater, score in item.ratings.items()}
         rows.append(row | dict(sorted(item.columns.items())))
-    return csv_text(pd.DataFrame(rows).replace("", None).dropna(axis=1, how="all")).encode()
+    frame, kept = pd.DataFrame(rows).replace("", None), {name for item in dataset.items for name in item.columns}
+    return csv_text(frame[[name for name in frame if name in kept or frame[name].notna().any()]]).encode()

@@ -21,7 +21,6 @@ from typing import Any, Self
 import numpy as np
 
 from rubriclab.judges.kinds import Asker, Functions, in_thread, open_judge
-from rubriclab.model.data import Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Status
 from rubriclab.model.text import LabError, count
@@ -343,16 +342,12 @@ def kept_run(store: Store, plan: Plan, answers_of: str = "") -> str:
 def study_body(plan: Plan) -> dict[str, Any]:
     """The study as the store keeps it: JSON values, its rubrics written out, so that the run can be planned again."""
     body = plan.study.model_dump(mode="json")
-    written = [_written(rubric) for _, rubric in plan.sources]
+    written = [rubric.document() for _, rubric in plan.sources]
     body["rubric"] = written[0]
     for part, rubric in zip(body["data"], written, strict=True):
         part["rubric"] = None if rubric == written[0] else rubric
-    body["rubrics"] = {name: _written(rubric) for name, rubric in plan.wordings.items()}
+    body["rubrics"] = {name: rubric.document() for name, rubric in plan.wordings.items()}
     return body
-
-
-def _written(rubric: Rubric) -> dict[str, Any]:
-    return {"name": rubric.name[:200], "criteria": rubric.criteria_document()}
 
 
 def made_with() -> dict[str, str]:

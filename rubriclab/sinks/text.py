@@ -14,7 +14,7 @@ import numpy as np
 
 from rubriclab.core.topic import REASONS, Caution, Measure, Row
 from rubriclab.model.judgment import Condition, order_text
-from rubriclab.model.text import shorten
+from rubriclab.model.text import counted, shorten
 
 MINUS, NBSP = "\u2212", "\u00a0"
 UNKNOWN = "unknown"
@@ -83,9 +83,8 @@ def say(key: str, tables: Iterable[str], **fields: Any) -> str:
 
 
 def caution_text(caution: Caution) -> str:
-    """A caution with “1 item” for “1 items” and a no-break space before %."""
-    singular = re.sub(r"\b1 ((?:independent )?(?:item|group|judgment|instruction|unit))s\b", r"1 \1", caution.sentence)
-    return re.sub(r"(?<=\d)%", f"{NBSP}%", singular)
+    """A caution with a no-break space before %."""
+    return re.sub(r"(?<=\d)%", f"{NBSP}%", counted(caution.sentence))
 
 
 def axis_name(axis: str) -> str:

@@ -46,6 +46,13 @@ CREATE TABLE calls (run INTEGER, call INTEGER, key VARCHAR, condition SMALLINT, 
 CREATE TABLE judgments (run INTEGER, call INTEGER, condition SMALLINT, item INTEGER, ordering INTEGER, slot SMALLINT,
     repeat SMALLINT, status TINYINT, score DOUBLE, position SMALLINT, expected REAL, mass REAL, p REAL[]);
 """
+ADDED = """
+CREATE TABLE IF NOT EXISTS reference_attempts (job VARCHAR, task VARCHAR, score INTEGER, attempt SMALLINT,
+    writer VARCHAR, reviewer VARCHAR, status VARCHAR, verdict INTEGER, text VARCHAR, review VARCHAR, reason VARCHAR,
+    asked TIMESTAMP);
+ALTER TABLE calls ADD COLUMN IF NOT EXISTS prompt VARCHAR;
+"""
+"""What earlier labs may lack."""
 
 LOG_ENTRY = re.compile(r"byte position (\d+)", re.IGNORECASE)
 DAMAGE = (
@@ -138,7 +145,7 @@ class Database:
                 f"{SCHEMA}). Update rubriclab, or choose another store."
             )
         if not self.read_only:
-            db.execute("ALTER TABLE calls ADD COLUMN IF NOT EXISTS prompt VARCHAR")  # earlier labs had none
+            db.execute(ADDED)
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -375,7 +382,7 @@ def _connect(path: str, read_only: bool = False) -> duckdb.DuckDBPyConnection:
 
 def _create(db: duckdb.DuckDBPyConnection) -> None:
     db.begin()
-    db.execute(TABLES)
+    db.execute(TABLES + ADDED)
     db.execute("INSERT INTO lab VALUES (?, ?)", [SCHEMA, now()])
     db.commit()
 

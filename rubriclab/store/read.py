@@ -161,9 +161,7 @@ class Reader:
 
     def study(self, id: str) -> dict[str, Any]:
         """The study of a run as it was kept."""
-        ((body,),) = self._db.rows("SELECT study FROM runs WHERE run = ?", [self.run(id).number])
-        study: dict[str, Any] = json.loads(body)
-        return study
+        return self._kept("study", id)
 
     def final_keys(self, id: str, retry_failed: bool = False) -> set[str]:
         """Keys of the calls that need not be asked again; with ``retry_failed`` only those that gave a score."""
@@ -192,9 +190,12 @@ class Reader:
 
     def made_with(self, id: str) -> dict[str, Any]:
         """The versions that a run was made with, and what else is known of its making."""
-        ((body,),) = self._db.rows("SELECT made_with FROM runs WHERE run = ?", [self.run(id).number])
-        known: dict[str, Any] = json.loads(body)
-        return known
+        return self._kept("made_with", id)
+
+    def _kept(self, column: str, id: str) -> dict[str, Any]:
+        ((body,),) = self._db.rows(f"SELECT {column} FROM runs WHERE run = ?", [self.run(id).number])
+        kept: dict[str, Any] = json.loads(body)
+        return kept
 
     def imported(self, id: str) -> bool:
         """Whether a run came as a file: its data, or no data but judgments."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,10 +17,8 @@ import pyarrow as pa
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, Condition, JudgmentTable
 from rubriclab.model.text import LabError, digest, shorten, storable
-from rubriclab.store import references
 from rubriclab.store.database import DamagedLog, insert, now, open_database, recover
 from rubriclab.store.read import CALL_COLUMNS, RATED, TEXTS, Reader
-from rubriclab.store.references import Attempt
 from rubriclab.store.writer import RunWriter, orderings_columns
 
 STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
@@ -28,6 +26,29 @@ BODY = (*TEXTS, "columns", "ratings")
 NAMES = ("item_id", "criterion", "block", "prompt", "candidate", "task")
 # Probabilities as lists: missing where nothing is known, without the NaN that fill up shorter ones.
 LISTS = "nullif(list_filter(p::REAL[], lambda share: NOT isnan(share)), []) AS p"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One answer written to earn ``score`` and what became of it.
+
+    ``task``: names instruction and criterion; ``attempt`` from 1; ``status``: accepted, rejected (another score, or cut
+    off), unparsed (the review names none) or failed; ``verdict``: the reviewer's score; ``reason`` in words.
+    """
+
+    task: str
+    score: int
+    attempt: int
+    writer: str
+    reviewer: str
+    status: str
+    verdict: int | None
+    text: str
+    review: str
+    reason: str
+
+
+ATTEMPT = ", ".join(part.name for part in fields(Attempt))
 
 
 class Store(Reader):
@@ -107,11 +128,17 @@ class Store(Reader):
 
     def reference_attempts(self, job: str) -> list[Attempt]:
         """What a job has tried so far, in the order of trying."""
-        return references.attempts(self._db, job)
+        rows = self._db.rows(f"SELECT {ATTEMPT} FROM reference_attempts WHERE job = ? ORDER BY asked, attempt", [job])
+        return [Attempt(*row) for row in rows]
 
     def keep_attempt(self, job: str, attempt: Attempt) -> None:
         """Commit one attempt at a reference answer. Raises LabError where it cannot be kept."""
-        references.keep(self._db, job, attempt)
+        values = [storable(value) if isinstance(value, str) else value for value in astuple(attempt)]
+        marks = ", ".join("?" * (len(values) + 2))
+        with self._db.transaction() as cursor:
+            cursor.execute(
+                f"INSERT INTO reference_attempts (job, {ATTEMPT}, asked) VALUES ({marks})", [job, *values, now()]
+            )
 
     # ---- runs
 

@@ -113,9 +113,8 @@ def _dialogue(turns: Sequence[str], answers: Sequence[str], speaker: str) -> str
 
 
 def _devbench(comparison: Comparison, ordering: Ordering, tie_label: str | None) -> Messages:
-    labels = ordering.labels
+    labels, task = ordering.labels, comparison.task
     several = "two" if len(labels) == 2 else str(len(labels))
-    task = comparison.task
     criteria = f"how well the response does on “{task}”" if task else "how well the response does what was asked"
     options = [f"- {label}. Response {label} is the {_best(labels)} one." for label in labels]
     if tie_label:

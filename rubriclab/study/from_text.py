@@ -129,6 +129,11 @@ class Listed:
         first, last = (prompt.count("\n", 0, edge) + 1 for edge in self.span)
         return first, last
 
+    def entries(self, prompt: str) -> list[tuple[str, str]]:
+        """(label, text) of each entry."""
+        spans = zip(self.labels, self.texts, strict=True)
+        return [(prompt[slice(*label)], prompt[slice(*text)]) for label, text in spans]
+
 
 _BEFORE = r"(?P<pre>[^\w\n]{0,12}(?<!-)(?:[A-Za-z_]{1,12}[^\w\n]{1,4}){0,3})"
 _HEADS = {
@@ -188,6 +193,11 @@ def lists_in(prompt: str, skip: Sequence[Span] = (), lines: tuple[int, int] | No
         if listed is not None:
             made.setdefault(listed.span, listed)
     return sorted(made.values(), key=lambda listed: (-listed.points, listed.span))
+
+
+def score_lists(prompt: str) -> list[Listed]:
+    """The lists of numbers in a prompt that could be its scores, those first for which most speaks."""
+    return [listed for listed in lists_in(prompt) if listed.kind == "number" and listed.points >= 2]
 
 
 def _runs(heads: Iterable[re.Match[str]]) -> list[list[re.Match[str]]]:
@@ -302,7 +312,7 @@ def from_text(text: str, item: Item, axis: Reorder, rubric: Rubric | None, part:
     skip, lines, order = [slot[:2] for slot in slots], None, list[int | str]()
     if axis in ("options", "criteria"):
         listed = _list_of(whole, skip, axis, rubric, part)
-        shown, texts = ([whole[start:end] for start, end in spans] for spans in (listed.labels, listed.texts))
+        shown, texts = zip(*listed.entries(whole), strict=True)
         if axis == "options":
             rubric, order = _rubric_of(listed, shown, texts, rubric, part.best)
         key = "label" if axis == "options" else "name"
@@ -405,8 +415,7 @@ def _list_of(whole: str, skip: Sequence[Span], axis: Reorder, rubric: Rubric | N
             pairs = [(criterion.name, criterion.description) for criterion in rubric.criteria]
         wanted = sorted((label, _words(about)[0]) for label, about in pairs)
         for listed in known:
-            rows = zip(listed.labels, listed.texts, strict=True)
-            if sorted((whole[slice(*label)], _words(whole[slice(*text)])[0]) for label, text in rows) == wanted:
+            if sorted((label, _words(text)[0]) for label, text in listed.entries(whole)) == wanted:
                 return listed
         raise LabError(
             f"The {axis} of the rubric “{shorten(rubric.name)}” are no list of this prompt, word for word (lists: lines {words}). "
@@ -459,9 +468,13 @@ def candidate_labels(whole: str, fixed: str, slots: Sequence[Slot]) -> tuple[str
     if len(labels) != len(starts) or not (labels == following or twins):
         cure = "Write it as a prompt file, with labels in [answer]"
         raise LabError(f"It cannot be told what stands for each answer in this prompt (A and B, 1 and 2). {cure}.")
-    after = chr(ord(labels[-1]) + 1)
-    tie = after if f"[[{after}]]" in fixed else "tie" if re.search(r"\btie\b", fixed, re.I) else ""
-    return (*labels, tie) if tie else tuple(labels)
+    return (*labels, *tie_label(fixed, labels[-1]))
+
+
+def tie_label(fixed: str, last: str) -> tuple[str, ...]:
+    """What stands for a tie where a prompt offers one: the sign after the ``last`` candidate's in brackets, or the word."""
+    after = chr(ord(last) + 1)
+    return (after,) if f"[[{after}]]" in fixed else ("tie",) if re.search(r"\btie\b", fixed, re.I) else ()
 
 
 _SCALE = re.compile(

@@ -36,10 +36,11 @@ def outcomes(
         return joint_outcomes(call, reply, condition.targets or sorted(map(str, call.ordering.shown)), rule)
     if condition.reorder == "options":
         return option_outcomes(call, reply, rule)
-    if rule is not None:  # a bare score whose labels the prompt names
-        return tuple(replace(outcome, position=None, p=None) for outcome in option_outcomes(call, reply, rule))
     # An answer that is asked about alone, as the control of a batch, stands at position 1 of 1; a bare score at none.
-    return unlisted_outcomes(call, reply, 1 if condition.reorder == "responses" else None)
+    position = 1 if condition.reorder == "responses" else None
+    if rule is None:  # the prompt shows the scale in its own order, and names no labels
+        call = replace(call, ordering=Ordering(call.scores, tuple(map(str, call.scores))))
+    return tuple(replace(outcome, position=position, p=None) for outcome in option_outcomes(call, reply, rule))
 
 
 def option_outcomes(call: Call, reply: Reply, rule: AnswerPart | None = None) -> tuple[Outcome, ...]:
@@ -67,15 +68,6 @@ def option_outcomes(call: Call, reply: Reply, rule: AnswerPart | None = None) ->
     scores = [float(score) for score in call.ordering.shown]
     expected = sum(score * share for score, share in zip(scores, p, strict=True)) if p is not None else None
     return (Outcome(call.items[0], 0, Status.OK, scores[position], position + 1, expected, mass, p),)
-
-
-def unlisted_outcomes(call: Call, reply: Reply, position: int | None) -> tuple[Outcome, ...]:
-    """The score of an answer whose prompt shows the scale in its own order: parsed as any other, at ``position``."""
-    numbers = Ordering(call.scores, tuple(map(str, call.scores)))
-    return tuple(
-        replace(outcome, position=position, p=None)
-        for outcome in option_outcomes(replace(call, ordering=numbers), reply)
-    )
 
 
 def joint_outcomes(

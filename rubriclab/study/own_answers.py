@@ -46,7 +46,9 @@ def read_answer(
             str(value) for value in _values(said, rule.path.split(".")) if not isinstance(value, bool | dict | list)
         ][-1:]
     else:
-        words = [str(match[1]) for match in compiled(_pattern(rule)).finditer(said) if match[1] is not None][-1:]
+        tag = re2.escape(rule.path)
+        pattern = rule.pattern if rule.read == "pattern" else rf"<{tag}(?:\s[^<>]*)?>([^<]*)</{tag}\s*>"
+        words = [str(match[1]) for match in compiled(pattern).finditer(said) if match[1] is not None][-1:]
     return _index(words[0], labels) if words else None
 
 
@@ -71,13 +73,6 @@ def _about(rule: AnswerPart, name: str) -> AnswerPart:
         return rule.model_copy(update={"pattern": rule.pattern.replace(CRITERION, re2.escape(name))})
     path = rule.path.replace(CRITERION, key) if CRITERION in rule.path else f"{rule.path}.{key}" * (rule.read == "json")
     return rule.model_copy(update={"path": path or rule.path})
-
-
-def _pattern(rule: AnswerPart) -> str:
-    if rule.read == "pattern":
-        return rule.pattern
-    tag = re2.escape(rule.path)
-    return rf"<{tag}(?:\s[^<>]*)?>([^<]*)</{tag}\s*>"
 
 
 @lru_cache(maxsize=256)

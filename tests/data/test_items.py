@@ -171,7 +171,7 @@ TWO = Rubric(
 
 
 def test_a_document_is_a_rubric() -> None:
-    body = {"name": "Essays", "criteria": TWO.criteria_document()}
+    body = TWO.document() | {"name": "Essays"}
     assert rubric_of(yaml_value(yaml.safe_dump(body), "x.yaml")) == TWO
     assert read_rubric(json.dumps(body).encode(), "x.json") == TWO
 

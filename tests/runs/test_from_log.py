@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import rubriclab as rl
+from rubriclab.app.draft import study_toml
 from rubriclab.cli.main import run_command
 from rubriclab.judges.kinds import judge_named
 from rubriclab.logs.log import read_log
@@ -17,6 +19,7 @@ from rubriclab.model.text import LabError
 from rubriclab.notebook import read
 from rubriclab.runs.from_log import Logged, from_log
 from rubriclab.runs.loading import Folder, plan_of_file, rubric_of_part, study_of_import
+from rubriclab.runs.references import items_csv
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan, plan
 from tests.servers import FakeServer, running
@@ -140,6 +143,30 @@ def test_per_record_rubrics_of_a_published_log() -> None:
     assert (len(datasets), sum(len(dataset.items) for dataset in datasets)) == (50, 236)
     assert "236 prompts" in datasets[0].note
     assert "Left out: 84 × a list beyond the 50 commonest" in datasets[0].note
+
+
+@pytest.mark.parametrize("log", ["promptfoo_rate.json", "lm_eval_compare.jsonl"])
+def test_its_study_file_loads_again_with_the_items_as_a_file(log: str, tmp_path: Path) -> None:
+    planned = plan_of_file(SAMPLES / log, judged_by=("simulated:lean",))
+    for part, (dataset, _) in zip(planned.study.data, planned.sources, strict=True):
+        (tmp_path / part.file).write_bytes(items_csv(dataset))
+    (tmp_path / "study.toml").write_text(study_toml(planned.study), "utf-8")
+    again = plan_of_file(tmp_path / "study.toml")
+    assert [call.messages for call in again.calls()] == [call.messages for call in planned.calls()]
+
+
+def test_a_card_of_its_run_asks_for_the_columns_that_the_prompt_shows(tmp_path: Path) -> None:
+    study, (dataset,) = made(logged(*(prompt(f"answer number {k}\n") for k in range(12))))
+    study = study.model_copy(update={"judges": (judge_named("simulated:lean"),)})
+    planned = plan(study, dataset, rubric_of_part(study, 0, Folder()))
+    run = rl.run(planned, tmp_path / "lab.duckdb")
+    judge = rl.Judge(run.card(protocol="one order"))
+    run.close()
+    columns = dataset.items[0].columns
+    scored = judge.score(columns)
+    assert scored.calls[0].messages in [call.messages for call in planned.calls()]
+    with pytest.raises(LabError, match="no column after"):
+        judge.score({name: text for name, text in columns.items() if name != "after"})
 
 
 def test_an_import_keeps_prompts_and_replies_and_becomes_the_same_study(tmp_path: Path) -> None:

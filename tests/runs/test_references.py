@@ -22,7 +22,7 @@ from rubriclab.model.study import Study
 from rubriclab.model.text import LabError
 from rubriclab.runs import references
 from rubriclab.runs.loading import plan_of_file
-from rubriclab.runs.references import ReferenceJob, references_csv
+from rubriclab.runs.references import ReferenceJob, items_csv
 from rubriclab.store.store import Store
 from rubriclab.study.references import Task, review_call, review_prompt, review_score, write_call, write_prompt
 from tests.runs.kit import WAIT, ScriptedJudge, failed, use
@@ -255,7 +255,7 @@ def test_the_table_is_data_again() -> None:
              columns={"reference_-1": "-1", "reference_2": "=two\n“x”"})
         for k, c in enumerate("abc")
     )  # fmt: skip
-    again = delimited(references_csv(DataSet("d", items)), "d.csv")
+    again = delimited(items_csv(DataSet("d", items)), "d.csv")
     columns = guess_columns(again).columns
     assert (columns["response"], columns["human"], "reference" in columns) == ("response", ["human_1"], False)
     made = items_of(again, columns).items

@@ -100,6 +100,11 @@ def test_what_a_label_leaves_out_is_named_beside_it_and_why_there_is_no_number()
     assert row_text(row) == f"unknown ({lowered(REASONS['single_order'])})"
 
 
+@pytest.mark.parametrize(("calls", "label"), [(1, "r of 1 call with people"), (21, "r of 21 calls with people")])
+def test_a_label_counts_one_in_the_singular(calls: int, label: str) -> None:
+    assert name(Row("budget_pearson", missing("no_scores"), {"calls": calls})) == label
+
+
 def test_pairs_have_winners_and_terms_of_a_model_have_names() -> None:
     said = findings_text(findings(comparisons([[1, 2]] * 12, [[0, 1], [1, 0]])), "all")
     assert "No order was asked twice: changes of single winners include the judge's own noise." in said
