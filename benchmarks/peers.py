@@ -150,7 +150,9 @@ def inspect_ai(url: str, prompts: list[list[dict[str, str]]], folder: Path) -> N
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser}
     config = GenerateConfig(max_tokens=8, temperature=0.0, max_retries=0, max_connections=AT_ONCE, **LOGPROBS)
     model = get_model(f"openai-api/local/{MODEL}", base_url=url, api_key="none", config=config)
-    samples = [Sample([kinds[part["role"]](content=part["content"]) for part in prompt], target="3") for prompt in prompts]
+    samples = [
+        Sample([kinds[part["role"]](content=part["content"]) for part in prompt], target="3") for prompt in prompts
+    ]
     task = Task(dataset=MemoryDataset(samples), solver=[generate()], scorer=match())
     (log,) = evaluate(task, model, log_dir=str(folder), display="none", log_level="error", max_samples=AT_ONCE)
     assert log.status == "success" and log.results.completed_samples == len(prompts), log.error
@@ -241,7 +243,9 @@ def compare(calls: int, rounds: int, peers: list[str]) -> None:
         file = Path(folder, "prompts.json")
         file.write_text(json.dumps(prompts := prompts_of(calls, Path(folder))))
         size = sum(len(part["content"]) for prompt in prompts for part in prompt) / len(prompts)
-        print(f"{len(prompts):,} calls of {size:,.0f} signs, {AT_ONCE} at once, {rounds} rounds; load {os.getloadavg()[0]:.1f}")
+        print(
+            f"{len(prompts):,} calls of {size:,.0f} signs, {AT_ONCE} at once, {rounds} rounds; load {os.getloadavg()[0]:.1f}"
+        )
         for k in range(rounds):
             for who in [*took][:: -1 if k % 2 else 1]:
                 took[who].append(one := one_round(pythons[who], who, url, file))
