@@ -21,7 +21,7 @@ from rubriclab.core.judgments import Judgments
 from rubriclab.core.operations import check, contrast, limit_of, worst
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import JudgmentTable
-from rubriclab.model.study import ReadingPart, read_reading
+from rubriclab.model.study import PaperPart, ReadingPart, validated
 from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Run:
         id: str | None = None,
     ) -> None:
         self.table, self.store, self.id = table, store, id
-        self.reading = reading or read_reading(table.reading, table.name)
+        self.reading = reading or validated(ReadingPart, table.reading, f"{table.name}: ")
 
     def __repr__(self) -> str:
         return f"Run({self.table.name!r}, {len(self.table.rows):,} judgments, {self.table.state})"
@@ -90,11 +90,15 @@ class Run:
         “position_share:1” takes the number about position 1. What the study's ``[paper]`` names of a measure stands beside
         it. The table has ``frame()``, ``numbers()``, ``latex()``.
         """
-        from rubriclab.model.study import printed_beside
         from rubriclab.sinks.paper_table import paper_table
 
-        papers = () if self.store is None or self.id is None else printed_beside(self.store.study(self.id))
-        return paper_table(self.findings, measures, across=across, by_strategy=by_strategy, papers=papers)
+        return paper_table(self.findings, measures, across=across, by_strategy=by_strategy, papers=self.papers)
+
+    @property
+    def papers(self) -> list[PaperPart]:
+        """What papers printed of the run's design, as its study says."""
+        study = {} if self.store is None or self.id is None else self.store.study(self.id)
+        return [PaperPart.model_validate(part) for part in study.get("paper") or ()]
 
     def chart(self, measure: str, *, judge: str | None = None) -> Any:
         """A Plotly figure of one measure. Raises LabError for a measure that no chart shows here."""
@@ -130,7 +134,7 @@ class Run:
         sizes = self.reading.smallest.model_dump() | {key: value for key, value in changes.items() if value is not None}
         own = {"unit": unit, "epsilon": epsilon, "cut": cut}
         own = self.reading.model_dump() | {key: value for key, value in own.items() if value is not None}
-        reading = read_reading(own | {"smallest": sizes}, "reading")
+        reading = validated(ReadingPart, own | {"smallest": sizes}, "reading: ")
         return Run(self.table, reading, store=self.store, id=self.id)
 
     def minus(self, other: Run | int) -> Contrast:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from rubriclab.data.published import sources
 from rubriclab.data.sample import sample_rubric
 from rubriclab.data.tables import Table
 from rubriclab.model.data import DataSet, Rubric
-from rubriclab.model.study import DataPart, RubricPart, Study, problems
+from rubriclab.model.study import DataPart, RubricPart, Study, validated
 from rubriclab.model.text import LabError, look_alike, shorten
 from rubriclab.runs.loading import Folder, dataset_of, rubric_of_part, wordings_of
 from rubriclab.study.options import FACTORS
@@ -31,17 +31,9 @@ MOST_LOOKED_UP = 50_000
 """Calls of a plan that are looked up one by one in the run before, some 20 µs each."""
 
 
-def made(model: type[P], values: Mapping[str, Any]) -> P:
-    """A table of the study. Raises LabError in words for what its model refuses."""
-    try:
-        return model.model_validate(dict(values))
-    except ValidationError as fault:
-        raise LabError(problems(fault)) from None
-
-
 def changed(part: P, **values: Any) -> P:
     """The table with other values. Raises LabError."""
-    return made(type(part), dict(part) | values)
+    return validated(type(part), dict(part) | values)
 
 
 def written(rubric: Rubric) -> RubricPart:

@@ -29,7 +29,7 @@ from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.data.outfiles import csv_text
 from rubriclab.model.judgment import step_of
-from rubriclab.model.study import ReadingPart, printed_beside
+from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, file_name, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
 from rubriclab.sinks.facts import CHOICES, Facts, facts_by_name, settings
@@ -379,7 +379,7 @@ def choose_table(run_id: str, findings: Findings) -> PaperTable:
         by_strategy = len(strategies) > 1 and st.checkbox("A line for each ordering strategy", key="by-strategy")
     return paper_table(
         findings, f"{measure}:{number}" if number else measure, across=across, by_strategy=by_strategy,
-        papers=printed_beside(state.store_of(run_id).study(run_id)),
+        papers=state.kept(run_id).papers,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import state
-from rubriclab.app.draft import Draft, changed, made, written
+from rubriclab.app.draft import Draft, changed, written
 from rubriclab.app.forms import ask, column_select, forget, form, listed, open_row, open_step, segments, upload
 from rubriclab.app.frame import announce, faults, go, off_scale, safe
 from rubriclab.app.setup_rubric import rubric_file
@@ -24,7 +24,7 @@ from rubriclab.data.tables import SEPARATORS, Table, as_list, read_table
 from rubriclab.logs.log import read_log
 from rubriclab.model.data import DataSet
 from rubriclab.model.judgment import JudgmentTable
-from rubriclab.model.study import DataPart, RubricPart
+from rubriclab.model.study import DataPart, RubricPart, validated
 from rubriclab.model.text import count, shorten
 from rubriclab.sinks.answerable import answerable
 
@@ -158,7 +158,7 @@ def _file(held: Draft, number: int, part: DataPart | None) -> None:
     if uploaded is not None:
         name = _keep(held, number, uploaded, name)
         if part is None:
-            _put(held, number, made(DataPart, {"file": name}))
+            _put(held, number, validated(DataPart, {"file": name}))
             held.unconfirmed.add(name)
         forget("data-")
         st.rerun()
@@ -317,7 +317,7 @@ def _published(held: Draft, number: int, part: DataPart | None) -> None:
         with faults():
             _fetch(absent)
     elif st.button("Use this data set", icon=":material/check:", type="primary", key="data-use"):
-        _use(held, number, made(DataPart, {"published": name}))
+        _use(held, number, validated(DataPart, {"published": name}))
     label = f"Or upload your own copy: {safe(', '.join(file.title for file in about.files))}"
     files = upload(label, [*ENDINGS, "gz"], held, name, accept_multiple_files=True)
     if files and st.button("Use these files", icon=":material/check:", key="data-own"):
@@ -325,7 +325,7 @@ def _published(held: Draft, number: int, part: DataPart | None) -> None:
             tables = [read_table(file.getvalue(), file.name) for file in files]
             published(name, tables)  # raises for columns that are not those of this data set
         names = [_keep(held, number, table) for table in tables]
-        _use(held, number, made(DataPart, {"published": name, "files": names}))
+        _use(held, number, validated(DataPart, {"published": name, "files": names}))
 
 
 def _fetch(files: Sequence[PublicFile]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import streamlit as st
 
 from rubriclab.app import setup_references
-from rubriclab.app.draft import Draft, changed, made, written
+from rubriclab.app.draft import Draft, changed, written
 from rubriclab.app.forms import ask, field, form
 from rubriclab.app.frame import fold, safe
 from rubriclab.app.setup_judge import EFFORTS
@@ -20,7 +20,7 @@ from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.model.data import Rubric
 from rubriclab.model.judge import Packing
 from rubriclab.model.orders import ALL_WITHOUT_ASKING, RANDOM_CALLS, STRATEGIES, Strategy
-from rubriclab.model.study import DesignPart, IdStyle, StrategyPart, VaryPart
+from rubriclab.model.study import DesignPart, IdStyle, StrategyPart, VaryPart, validated
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.facts import AXES
 from rubriclab.sinks.text import axis_name
@@ -276,7 +276,7 @@ def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
     own = held.study.rubric
     if own is not None and own.name in values.get("wording", ()):
         held.change(rubrics=held.study.rubrics | {own.name: own})
-    return made(VaryPart, {name: value for name, value in values.items() if value})
+    return validated(VaryPart, {name: value for name, value in values.items() if value})
 
 
 def _levels(name: str, before: Sequence[Any], known: Sequence[Any]) -> tuple[Any, ...]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rubriclab.app.draft import Draft, made, written
+from rubriclab.app.draft import Draft, written
 from rubriclab.app.forms import ask, field, forget, upload
 from rubriclab.app.frame import safe, verbatim
 from rubriclab.data.limits import MAX_PLAIN
-from rubriclab.model.study import PromptFile, PromptPart, read_prompt
+from rubriclab.model.study import PromptFile, PromptPart, read_prompt, validated
 from rubriclab.model.text import LabError, shorten
 from rubriclab.runs.loading import dataset_of, pasted_prompt
 from rubriclab.study.proof import Proof
@@ -58,7 +58,7 @@ def _pasted(held: Draft) -> None:
         best = field(start, "best", "Its best entry", key="own")
         shown = ask(st.multiselect, "Columns that it shows", list(items[0].columns), key="own-columns", start=[])
     lines = (first, last) if first and last else None
-    part = made(
+    part = validated(
         PromptPart, {"pasted": "pasted", "row": row, "lines": lines, "best": best or "", "columns": shown or None}
     )
     study = held.study.model_copy(update={"prompt": part} | ({} if own or axis == "criteria" else {"rubric": None}))
@@ -92,7 +92,7 @@ def _pasted(held: Draft) -> None:
 def _use(held: Draft, prompts: list[PromptFile]) -> None:
     """Put prompts into the study; several are a factor."""
     names = tuple(prompt.name for prompt in prompts)
-    part = made(PromptPart, {"templates": prompts}) if prompts else None
+    part = validated(PromptPart, {"templates": prompts}) if prompts else None
     design = held.study.design
     vary = design.vary.model_copy(update={"prompt": names if len(names) > 1 else ()})
     held.change(prompt=part, design=design.model_copy(update={"vary": vary}))

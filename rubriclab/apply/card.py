@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from rubriclab.core.arm import Arm
 from rubriclab.core.estimate import Estimate, mean_over
@@ -19,7 +19,7 @@ from rubriclab.core.topic import QUESTIONS, Findings
 from rubriclab.data.tables import json_value
 from rubriclab.judges.client import request_body
 from rubriclab.model.data import DataSet
-from rubriclab.model.study import Part, Study, problems
+from rubriclab.model.study import Part, Study, validated
 from rubriclab.model.text import LabError, digest, shorten
 from rubriclab.stats.debias import Grid, grid_of, row_means
 from rubriclab.stats.resample import Floats
@@ -260,10 +260,7 @@ def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], S
         raise LabError(f"The card holds what JSON cannot: {shorten(str(fault), 120)}.") from None
     if card.get("sha256") != made:
         raise LabError("The card was changed after it was made, so its promise does not hold. Export it again.")
-    try:
-        study = CardFile.model_validate(card).study
-    except ValidationError as fault:
-        raise LabError(f"This is no judge card: {problems(fault)}") from None
+    study = validated(CardFile, card, "This is no judge card: ").study
     judge, part, strategies = study.judges[0], study.rubric, study.design.strategies
     outside = judge.base_urls or judge.key_env or judge.ca_file or part is None or part.file or study.rubrics
     single = len(study.judges) == len(study.data) == len(strategies) == 1 and strategies[0].orders

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import redirect_stdout, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -99,7 +100,7 @@ def plan(
              "variant": dict(c.variant), "calls": calls}
             for c, calls in zip(planned.conditions, planned.planned, strict=True)
         ]  # fmt: skip
-        document: dict[str, Any] = about.document() | {"name": planned.study.name, "conditions": conditions}
+        document: dict[str, Any] = asdict(about) | {"name": planned.study.name, "conditions": conditions}
         document |= {"notes": list(planned.notes)} | ({"read": read} if read else {})
         proofs = [{"prompt": proof.prompt, "item": proof.item, "proof": proof.sentence()} for proof in planned.proofs]
         return Outcome(document | ({"shown": shown, "proofs": proofs} if show else {}))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from rubriclab.judges.client import Chat, ChatClient, is_meant
 from rubriclab.judges.faults import Fault, from_response
 from rubriclab.judges.keys import mask_reply
-from rubriclab.judges.reply import MAX_COUNT, MAX_VALUES, UNREADABLE, unreadable
+from rubriclab.judges.reply import MAX_COUNT, UNREADABLE, refuse_many, unreadable
 from rubriclab.model.judge import DecisionOptions, JudgeSettings, read_options
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import shorten, storable
@@ -151,8 +151,7 @@ def openai_question(question: Question) -> dict[str, Any]:
 
 def decoded(body: bytes, headers: Mapping[str, str], secrets: tuple[str, ...]) -> dict[str, Any]:
     """The body's object; NaN, which Python's servers write, stays one. Raises Fault."""
-    if 3 * body.count(b"{") + body.count(b"[") + body.count(b",") > MAX_VALUES:
-        raise Fault("too_large", f"The answer holds more than {MAX_VALUES:,} values, the most that is read")
+    refuse_many(body)
     try:
         page = json.loads(body)
     except UNREADABLE as error:

@@ -9,14 +9,12 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-from pydantic import ValidationError
-
 from rubriclab.judges.weights import Progress
 from rubriclab.model.data import Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
-from rubriclab.model.study import problems
-from rubriclab.model.text import LabError, shorten
+from rubriclab.model.study import validated
+from rubriclab.model.text import shorten
 
 T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
@@ -44,11 +42,9 @@ def judge_named(text: str, key_env: str | None = None) -> JudgeSettings:
     match = _NAMED.fullmatch(text)
     kind, model, address = match.groups() if match else (None, text, None)
     kind = kind or ("openai" if address else "embedded")
-    values = {"name": (model or text)[:100], "kind": kind, "model": model or text, "key_env": key_env}
-    try:
-        return JudgeSettings.model_validate(values | {"base_urls": [address] if address else []})
-    except ValidationError as fault:
-        raise LabError(f"--judge {shorten(text)}: {problems(fault)}") from None
+    values: dict[str, Any] = {"name": (model or text)[:100], "kind": kind, "model": model or text, "key_env": key_env}
+    values["base_urls"] = [address] if address else []
+    return validated(JudgeSettings, values, f"--judge {shorten(text)}: ")
 
 
 async def open_judge(

@@ -21,7 +21,6 @@ from rubriclab.judges.keys import read_key
 from rubriclab.judges.kinds import USUAL_ADDRESS, in_thread, open_judge
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import fetch, host_of
-from rubriclab.judges.weights import Progress
 from rubriclab.model.judge import JudgeKind, JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
 from rubriclab.model.text import LabError, shorten

@@ -127,8 +127,7 @@ def read_completion(
 
 def decoded(body: bytes, headers: Mapping[str, str], secrets: Iterable[str], notes: list[str]) -> Completion:
     """The body's fields; what msgspec refuses for its encoding is made strict JSON first. Raises Fault."""
-    if 3 * body.count(b"{") + body.count(b"[") + body.count(b",") > MAX_VALUES:
-        raise Fault("too_large", f"The answer holds more than {MAX_VALUES:,} values, the most that is read")
+    refuse_many(body)
     try:
         try:
             return COMPLETION.decode(body)
@@ -140,6 +139,12 @@ def decoded(body: bytes, headers: Mapping[str, str], secrets: Iterable[str], not
         if isinstance(error, msgspec.ValidationError) and "choices" in str(error):
             raise Fault("empty_choices", f"The answer holds no choices that can be read: {error}", secrets) from error
         raise unreadable(body, headers, error, secrets) from error
+
+
+def refuse_many(body: bytes) -> None:
+    """Raises Fault for more values than are read, before any is."""
+    if 3 * body.count(b"{") + body.count(b"[") + body.count(b",") > MAX_VALUES:
+        raise Fault("too_large", f"The answer holds more than {MAX_VALUES:,} values, the most that is read")
 
 
 def unreadable(body: bytes, headers: Mapping[str, str], error: Exception, secrets: Iterable[str]) -> Fault:

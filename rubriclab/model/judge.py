@@ -135,11 +135,3 @@ def read_options(model: type[Options], settings: JudgeSettings) -> Options:
             f"Option “{shorten(str(first['loc'][0]))}” of the {settings.kind} judge “{settings.name}”{given}: "
             f"{first['msg']}. It has the options {', '.join(model.model_fields)}."
         ) from error
-
-
-def family_of(model: str) -> str:
-    """The family that a model's name tells: its leading letters behind any path (gpt-4o: gpt; o1-mini is one of gpt)."""
-    name = model.casefold().rsplit("/", 1)[-1].removeprefix("chat")
-    letters = re.match(r"[a-z]*", name)
-    family = letters[0] if letters else ""
-    return "gpt" if family == "o" else family or name

@@ -437,11 +437,6 @@ class Study(Part):
         )[:32]
 
 
-def printed_beside(study: Mapping[str, Any]) -> tuple[PaperPart, ...]:
-    """What papers printed of a run's design, from its study as the store keeps it."""
-    return tuple(PaperPart.model_validate(part) for part in study.get("paper") or ())
-
-
 def read_prompt(text: str, source: str) -> PromptFile:
     """A prompt file from its text, named after ``source``. Raises LabError naming the place and what was expected."""
     return _from_toml(PromptFile, text, source, name=Path(source).stem[:200] or "prompt")
@@ -473,19 +468,18 @@ def _from_toml(model: type[P], text: str, source: str, **default: Any) -> P:
             f"{source} has a line with more than {MOST_DOTS:,} dots; expected keys of a few parts. Split it."
         )
     try:
-        return model.model_validate(default | tomllib.loads(text))
-    except ValidationError as fault:
-        raise LabError(f"{source}: {problems(fault)}") from None
+        values = tomllib.loads(text)
     except (ValueError, RecursionError) as fault:  # ValueError: no TOML, or a number of more than 4,300 digits
         raise LabError(f"{source} is no TOML: {shorten(str(fault), 200)}.") from None
+    return validated(model, default | values, f"{source}: ")
 
 
-def read_reading(values: Mapping[str, Any], source: str) -> ReadingPart:
-    """A reading from JSON or options. Raises LabError naming the value and what was expected."""
+def validated(model: type[P], values: Mapping[str, Any], where: str = "") -> P:
+    """The model of plain values. Raises LabError, ``where`` first, naming the value and what was expected."""
     try:
-        return ReadingPart.model_validate(dict(values))
+        return model.model_validate(dict(values))
     except ValidationError as fault:
-        raise LabError(f"{source}: {problems(fault)}") from None
+        raise LabError(where + problems(fault)) from None
 
 
 def problems(fault: ValidationError) -> str:

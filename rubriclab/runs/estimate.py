@@ -116,10 +116,6 @@ class Estimate(Power):
         lines += [f"{name}: {count(calls, 'call')}." for name, calls in self.shares]
         return [*lines, self.sentence, *self.others]
 
-    def document(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
-
 
 def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None) -> Estimate:
     """What ``plan`` takes and can find. ``effect``: a change that it should find, in the unit of ``Power.smallest``."""

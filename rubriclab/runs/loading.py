@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from pydantic import ValidationError
-
 from rubriclab.data.items import guess_columns, items_of
 from rubriclab.data.limits import MAX_PLAIN, checked_file
 from rubriclab.data.published import published
@@ -20,7 +18,7 @@ from rubriclab.judges.python import function_settings, with_code
 from rubriclab.judges.simulated import read_effects
 from rubriclab.logs.log import read_log
 from rubriclab.model.data import Comparison, Criterion, DataSet, Option, Rubric
-from rubriclab.model.study import DataPart, PromptPart, RubricPart, Study, problems, read_prompt, read_study
+from rubriclab.model.study import DataPart, PromptPart, RubricPart, Study, read_prompt, read_study, validated
 from rubriclab.model.text import LabError, look_alike, shorten
 from rubriclab.runs.from_log import Logged, from_log
 from rubriclab.store.read import Reader
@@ -172,10 +170,7 @@ def with_prompts(study: Study, files: Folder) -> Study:
         prompts = (pasted.prompt,)
         if pasted.rubric is not None:
             changes["rubric"] = RubricPart(**pasted.rubric.document())
-    try:
-        return study.model_copy(update=changes | {"prompt": PromptPart(templates=prompts)})
-    except ValidationError as fault:
-        raise LabError(problems(fault)) from None
+    return study.model_copy(update=changes | {"prompt": validated(PromptPart, {"templates": prompts})})
 
 
 def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:

@@ -8,10 +8,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from pydantic import ValidationError
-
 from rubriclab.judges.python import code_folder, with_code
-from rubriclab.model.study import Study, problems
+from rubriclab.model.study import Study, validated
 from rubriclab.model.text import LabError, shorten
 from rubriclab.runs.loading import Folder, rubric_of_part, wordings_of
 from rubriclab.runs.runner import Run
@@ -92,10 +90,7 @@ def plan_of_run(store: Store, id: str) -> Plan:
     body = store.study(info.id)
     if not info.dataset or not body.get("judges"):
         raise LabError(f"“{shorten(info.name)}” was imported: there are no calls to ask. Set up a run instead.")
-    try:
-        study = Study.model_validate(body)
-    except ValidationError as fault:
-        raise LabError(f"The study of “{shorten(info.name)}” cannot be planned again: {problems(fault)}") from None
+    study = validated(Study, body, f"The study of “{shorten(info.name)}” cannot be planned again: ")
     rubrics = [rubric_of_part(study, number, Folder()) for number in range(len(study.data))]
     first, *more = zip(map(store.dataset, info.dataset.split()), rubrics, strict=True)
     planned = plan(study, *first, more, wordings_of(study, Folder()))

@@ -29,7 +29,7 @@ import pyarrow.parquet as parquet
 from rubriclab.data.limits import MAX_RATING, MAX_UNPACKED, MB, checked_file
 from rubriclab.data.tables import json_value, parquet_table
 from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Status
-from rubriclab.model.study import read_reading
+from rubriclab.model.study import ReadingPart, validated
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.read import CALL_COLUMNS, TEXTS, WHOLE, condition_of, with_none
 from rubriclab.store.store import STATES, Store
@@ -224,7 +224,9 @@ def _table(head: Mapping[str, Any], items: Part, judgments: Part, name: str) -> 
         probabilities=probabilities,
         state="interrupted" if state in ("running", "planned") or state not in STATES else state,
         made_with=dict(head.get("made_with") or {}),
-        reading=read_reading(head.get("reading") or {}, name).model_dump(mode="json", exclude_unset=True),
+        reading=validated(ReadingPart, head.get("reading") or {}, f"{name}: ").model_dump(
+            mode="json", exclude_unset=True
+        ),
     )
 
 

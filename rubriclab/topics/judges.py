@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -11,7 +12,6 @@ import numpy as np
 from rubriclab.core.arm import UNPARSED, Arm, grouped
 from rubriclab.core.estimate import Estimate, plain, share, t_p
 from rubriclab.core.topic import Chart, Row, topic
-from rubriclab.model.judge import family_of
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.resample import Bools, Floats, Ints, rank_within, sum_by
 from rubriclab.stats.tests import holm
@@ -65,6 +65,14 @@ def _over(base: Arm, hits: Floats | Bools, trials: Floats | Bools) -> Estimate:
     """Hits among trials of the calls (calls,), or how often of several."""
     unit = base.unit[base.item]
     return share(sum_by(unit, hits, base.units), sum_by(unit, trials, base.units), base.unit_names)
+
+
+def family_of(model: str) -> str:
+    """The family that a model's name tells: its leading letters behind any path (gpt-4o: gpt; o1-mini is one of gpt)."""
+    name = model.casefold().rsplit("/", 1)[-1].removeprefix("chat")
+    letters = re.match(r"[a-z]*", name)
+    family = letters[0] if letters else ""
+    return "gpt" if family == "o" else family or name
 
 
 def agreement(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:

@@ -89,14 +89,6 @@ def test_criteria_in_one_call() -> None:
     assert made.smallest is not None
 
 
-def test_the_document_is_json_and_says_the_same() -> None:
-    made = estimate(small_plan(20))
-    document = made.document()
-    assert document["calls"] == 400
-    assert document["smallest"] == made.smallest
-    assert made.sentences()[-1] == document["sentence"]
-
-
 def test_what_a_run_of_pairs_can_find() -> None:
     items = tuple(Item(f"{p}{c}", f"{c}{p}", f"ask {p}", prompt=f"p{p}", candidate=c) for p in range(20) for c in "abc")
     made = estimate(small_plan(dataset=DataSet("d", items), reorder="pairs"))
