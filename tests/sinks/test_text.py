@@ -14,19 +14,8 @@ from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.topic import REASONS, Row
 from rubriclab.model.text import LabError
 from rubriclab.sinks.table import document, frame, frame_of_rows, latex
-from rubriclab.sinks.text import (
-    MINUS,
-    NBSP,
-    beside,
-    ends,
-    findings_text,
-    lowered,
-    name,
-    number,
-    order_title,
-    p_value,
-    row_text,
-)
+from rubriclab.sinks.terminal import findings_text
+from rubriclab.sinks.text import MINUS, NBSP, beside, ends, lowered, name, number, order_title, p_value, row_text
 from tests.sinks import made
 from tests.tables import comparisons, findings
 
