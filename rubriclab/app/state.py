@@ -99,9 +99,10 @@ def listed() -> list[RunInfo]:
 
 
 def shown_examples() -> list[RunInfo]:
-    """The recorded examples but for those that the user's store holds too: an imported run keeps its id."""
+    """The recorded examples, that of Home first, but for those that the user's store holds too: an imported run keeps its id."""
     own = {info.id for info in store().runs()}
-    return [info for info in examples().runs() if info.id not in own]
+    others = [info for info in examples().runs() if info.id not in own]
+    return sorted(others, key=lambda info: info.id != _example()[1])
 
 
 def run_choice() -> RunInfo | None:

@@ -105,18 +105,21 @@ def _parts(pair: Pair, measures: tuple[str, ...], against: Any) -> list[tuple[Ro
 
 
 def _difference(pair: Pair, question: str, parts: list[tuple[Row, Row, Row]], level: float) -> Row:
-    """The number of a question that lies furthest from 0, with its word, or why it has none."""
+    """The number of a question that differs for sure, else the one that may differ most, with its word, or why it has none."""
     scores, smallest = pair.arms[0].scores, pair.findings[0].reading.smallest
     points = parts[0][0].about.unit == "points"
     limit = smallest.mean * pair.arms[0].step if points else getattr(smallest, question.replace("positions", "share"))
     reach = 2 * float(scores[-1] - scores[0]) if points else 1.0 if question == "positions" and len(parts) > 1 else 2.0
     ruled = [replace(row.estimate, rule=Reach(reach, row.value + row.estimate.influence)) for row, *_ in parts]
     bands = [estimate.interval(level) for estimate in ruled]
-    furthest = max(range(len(parts)), key=lambda k: (max(bands[k][0], -bands[k][1]), abs(parts[k][0].value), -k))
+    inside = [estimate.interval() for estimate in ruled]
+    beyond = [max(low, -high) for low, high in bands]
+    away = any(end > 0 for end in beyond)
+    reaches = beyond if away else [max(map(abs, ends)) for ends in inside]  # else the one that may differ most
+    furthest = max(range(len(parts)), key=lambda k: (reaches[k], abs(parts[k][0].value), -k))
     row, a, b = parts[furthest]
-    away, inside = max(bands[furthest][0], -bands[furthest][1]) > 0, ruled[furthest].interval()
     unmet = reach * (1 - ALPHA ** (1 / max(row.estimate.units, 1))) / 2
-    most = max(max(map(abs, estimate.interval())) for estimate in ruled)
+    most = max(max(map(abs, ends)) for ends in inside)
     most = max(most, unmet) if math.isfinite(most) else most
     # Does the order matter to any item of either? A side that was judged in one order has no gate.
     both = [findings.gate_p(arm.code) for findings, arm in zip(pair.findings, pair.arms, strict=True)]
@@ -134,6 +137,6 @@ def _difference(pair: Pair, question: str, parts: list[tuple[Row, Row, Row]], le
         "texts": pair.texts, "above_zero": away,
     }  # fmt: skip
     return replace(
-        row, topic="difference", smallest=limit, verdict=verdict, ends=bands[furthest] if verdict == "effect" else inside,
+        row, topic="difference", smallest=limit, verdict=verdict, ends=bands[furthest] if verdict == "effect" else inside[furthest],
         estimate=missing(why) if pair.why else replace(row.estimate, why=why), counts=counts,
     )  # fmt: skip
