@@ -1,4 +1,4 @@
-"""``python -m rubriclab``: the command line."""
+"""``python -m rubriclab``: arguments in, the command line's answer and exit code out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer on a page: headline, line, questions with their badges; and the tabs With people and What helps, which are such
+"""An answer in; its headline, line and badges on a page out; and the tabs With people and What helps, which are such
 answers, each beside a picture and above its numbers."""
 
 from __future__ import annotations

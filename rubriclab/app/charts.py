@@ -1,4 +1,4 @@
-"""Charts on a page: a picture in, a chart without toolbar that can be clicked out."""
+"""A picture in, a chart on a page out, without toolbar, that can be clicked."""
 
 from __future__ import annotations
 

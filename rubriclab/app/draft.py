@@ -1,4 +1,4 @@
-"""The study that is being set up in this visit: the study file's own tables, and the uploads that they name."""
+"""What the steps of Set up say and the files uploaded in this visit in; a study, its plan and its file out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Export: a run as a one-page report, a judge card, tables and figures, or its data; what is written is shown before it is taken."""
+"""A run in; a one-page report, a judge card, tables and figures, or its data out: shown before they are taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of forms that several pages share: a step that opens and closes, a table that outlives its page, choices."""
+"""Models and tables in, parts of forms that several pages share out: a step, a list, fields, choices, downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Home: what position bias is, the ways in, and the latest run."""
+"""The latest run in; Home out: what position bias is, the ways in, and what that run says."""
 
 from __future__ import annotations
 

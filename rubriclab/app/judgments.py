@@ -1,4 +1,4 @@
-"""Single judgments: filtered, one chosen; its reply, prompt and probabilities, and the same answer in another order."""
+"""A run and filters in; its single judgments out: a chosen reply, prompt, probabilities, and the answer in another order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learn: four pictures of the recorded example, every definition, what is assumed, and how the method was checked."""
+"""The recorded example in; Learn out: four pictures of it, every definition, what is assumed, how the method was checked."""
 
 from __future__ import annotations
 

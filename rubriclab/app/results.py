@@ -1,4 +1,4 @@
-"""Results: is this judge biased by order, by how much, and what to do; the answer first, its picture beside it."""
+"""A run in; Results out: is this judge biased by order, by how much, and what to do, with its picture and every number."""
 
 from __future__ import annotations
 

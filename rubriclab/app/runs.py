@@ -1,4 +1,4 @@
-"""Runs: how far they are, and which there are; paused, resumed, renamed, downloaded and deleted here."""
+"""The store's runs in; Runs out: how far they are, and the ways to pause, resume, rename, download and delete them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Part of step 2 of Set up: a pasted prompt or prompt files in; what of them changes, looked at and confirmed, in the study."""
+"""Part of step 2 of Set up: a pasted prompt or prompt files in; the study's own prompts out, looked at and confirmed."""
 
 from __future__ import annotations
 

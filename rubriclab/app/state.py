@@ -1,4 +1,4 @@
-"""What pages share: the store, the runs of this server, the run that an address names, and its cached findings."""
+"""An address in; what pages share out: the store, the runs of this server, the run that is meant, its cached findings."""
 
 from __future__ import annotations
 

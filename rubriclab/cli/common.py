@@ -1,4 +1,4 @@
-"""What commands share: their outcome and exit codes, the store that is meant, a run by name, progress on standard error."""
+"""What a command was given in; what all commands share out: store, run by name, progress, outcome and exit code."""
 
 from __future__ import annotations
 

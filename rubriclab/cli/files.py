@@ -1,4 +1,4 @@
-"""Commands that carry in and out: import judgments or runs, export reports, tables and runs."""
+"""Files in, runs out, and the other way: the commands that import judgments or runs, and export reports, tables, runs."""
 
 from __future__ import annotations
 

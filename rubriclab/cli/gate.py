@@ -1,4 +1,4 @@
-"""The command that passes, fails or cannot tell: limits held against a run, and drift between two runs."""
+"""A run, or a study to ask, and limits in; passes, fails or cannot tell out: the command ``gate``, and drift of two runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that show: results, judgments, the list of runs."""
+"""A run's name in; results, judgments or the list of runs out: the commands that show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that ask: the lab's pages, a plan, a run, the judges of this machine."""
+"""A study in; a plan, a run, or pages out: the commands that ask, and the judges of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a file that others wrote may hold: one table of limits, checked before what they bound is built."""
+"""A file that others wrote in, the same checked out: one table of limits, held before what they bound is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answers and rubrics that come with the lab, as a data set and rubrics; where their files lie."""
+"""Names in; the answers, rubrics and studies that come with the lab out, and where their files lie."""
 
 from __future__ import annotations
 

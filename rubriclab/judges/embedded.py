@@ -1,4 +1,4 @@
-"""The judge that needs no key, no GPU and no server: llama.cpp inside this process, asked like every other server.
+"""A call in, one Reply out, without a key, a GPU or a server: llama.cpp inside this process, asked like every other one.
 
 It listens on a free port of 127.0.0.1, behind a random key, and stops with the last judge that uses it.
 """

@@ -1,4 +1,4 @@
-"""A lab that others use over the network: whether this is one, and which addresses it may ask."""
+"""The environment and an address in; whether others use this lab, and whether it may ask that address, out."""
 
 from __future__ import annotations
 

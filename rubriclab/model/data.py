@@ -1,4 +1,4 @@
-"""Items with their texts and ratings, data sets of them, and the rubrics that they are judged by."""
+"""Texts, ratings and scores in; items, data sets of them, and the rubrics that they are judged by, out."""
 
 from __future__ import annotations
 

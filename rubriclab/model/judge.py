@@ -1,4 +1,4 @@
-"""The settings of a judge: what a study file, a form and the store say about it. Never a key, only its variable's name."""
+"""What a file, a form or the store says of a judge in, its checked settings out. Never a key, only its variable's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study asks and what comes back: conditions, orderings, calls, replies, and the table of judgments.
+"""What a study asks in, what comes back out, as values: conditions, orderings, calls, replies, the table of judgments.
 
 The table is what every number starts from, whether a run made it, a file brought it or the store kept it.
 """

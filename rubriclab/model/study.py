@@ -1,4 +1,4 @@
-"""The study file as models: one definition for the TOML, the forms, the JSON schema and every error."""
+"""A study file in, its tables as models out: one definition for the TOML, the forms, the JSON schema and every error."""
 
 from __future__ import annotations
 

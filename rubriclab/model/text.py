@@ -1,4 +1,4 @@
-"""Texts as they are kept and shown: errors with a cure, hashes, storable text, file names, terminal output."""
+"""Texts in, the same out as they are kept and shown: hashes, storable text, file names; and errors with a cure."""
 
 from __future__ import annotations
 

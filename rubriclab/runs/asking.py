@@ -1,4 +1,4 @@
-"""One judge's calls, each asked until its reply is final: how many at once, what is tried again, what ends it all."""
+"""One judge's calls in, their final replies out: how many at once, what is tried again, what ends it all."""
 
 from __future__ import annotations
 

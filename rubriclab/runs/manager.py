@@ -1,4 +1,4 @@
-"""The runs of this process over one store: started, resumed, found again by every page and visitor."""
+"""Plans and ids of runs in, the runs of this process out: started, resumed, found again by every page and visitor."""
 
 from __future__ import annotations
 

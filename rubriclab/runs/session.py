@@ -1,4 +1,4 @@
-"""Judges asked in a thread of its own: started, paused, cancelled and waited for from any other thread."""
+"""Work for judges in, how it stands and ended out: a thread of its own, paused and cancelled from any other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One call's list as it was shown, with what was chosen, as a card; and the pair of one answer under two orders."""
+"""One call's list as it was shown in, a card with what was chosen out; and the pair of one answer under two orders."""
 
 from __future__ import annotations
 

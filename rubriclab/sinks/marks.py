@@ -1,4 +1,4 @@
-"""What a picture shows, drawn by nobody yet: points, cells and lines with their words."""
+"""Numbers with their words in; points, cells and lines of a picture out, drawn by nobody yet."""
 
 from __future__ import annotations
 

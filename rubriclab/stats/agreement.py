@@ -1,4 +1,4 @@
-"""Agreement beyond chance from one table of pairs; intraclass correlations and limits of agreement from numbers.
+"""A table of pairs, or numbers, in; agreement beyond chance, intraclass correlations and limits of agreement out.
 
 An item adds its pairs of values (a call of the judge with a rating, one rater's with another's), of total weight 1: it
 counts once, however many calls or ratings it has. From the sums of these tables follow the share of pairs that are

@@ -1,4 +1,4 @@
-"""May a judge stand in for an annotator? The alternative annotator test.
+"""Ratings of people and scores of a judge in; may it stand in for an annotator, out: the alternative annotator test.
 
 Calderon, Reichart and Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge, section 3. Every annotator in turn
 is left out: on the items that they and another rated, who is nearer to the others, the judge or they?

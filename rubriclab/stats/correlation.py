@@ -1,4 +1,4 @@
-"""How two numbers an item go together: r, rho and tau-b, each with its value without every unit in turn.
+"""Two numbers an item in; r, rho and tau-b out, each with its value without every unit in turn.
 
 ``x``: an item's mean score, ``y``: its mean rating, (items,); ``unit``: (items,) 0..units-1, what is left out together.
 A correlation is NaN for fewer than two items or where a side never varies.

@@ -1,4 +1,4 @@
-"""Means over many judged and few rated items: prediction-powered inference.
+"""Many judged and few rated items in, means of the ratings out: prediction-powered inference.
 
 Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Prediction-Powered Inference, section 2: the mean judge score of
 the items not rated, corrected by how far judge and people are apart on the rated ones. Angelopoulos, Duchi and Zrnic

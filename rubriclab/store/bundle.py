@@ -1,4 +1,4 @@
-"""A run as one zip file: written whole from a store or a table, read with nothing in it trusted.
+"""A run in, one zip file out, and the other way: written whole from a store or a table, read with nothing trusted.
 
 Parts: ``study.json`` (format 2, id, name, state, study, conditions, orderings, planned, reading, made_with),
 ``items.parquet``, ``judgments.parquet`` (p1 ... pn where known), ``calls.parquet``, ``rows.csv``, ``made_with.json``.

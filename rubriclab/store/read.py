@@ -1,4 +1,4 @@
-"""What a store tells of its runs: lists, judgments as a table or in words, one call word for word."""
+"""A store's database in; its runs out: lists, judgments as a table or in words, one call word for word."""
 
 from __future__ import annotations
 

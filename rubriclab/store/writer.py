@@ -1,4 +1,4 @@
-"""Judgments of one run in, from any thread; committed to the store every 0.2 s or 500 answers."""
+"""Judgments of one run in, from any thread; rows of the store out, committed every 0.2 s or 500 answers."""
 
 from __future__ import annotations
 

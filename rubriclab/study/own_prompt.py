@@ -1,4 +1,4 @@
-"""A prompt of the user's own, a subject and an order in; what is sent, how it is read, and the proof that only the order changes."""
+"""A prompt of the user's own, a subject and an order in; what is sent and how it is read out, with the proof."""
 
 from __future__ import annotations
 

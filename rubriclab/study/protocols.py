@@ -1,4 +1,4 @@
-"""What one call asks about, by what it lists: score options, criteria, several answers, candidates, or nothing.
+"""Items and a rubric in; what one call asks about out, by what it lists: options, criteria, answers, candidates, nothing.
 
 A protocol makes the run's items from the data, groups them into subjects (what one order is about), and turns a
 subject and an order into a prompt. A new one is a class and its line in ``PROTOCOLS``; what its replies say is told by

@@ -1,4 +1,4 @@
-"""Agreement beyond chance: of a single call with a single rating, of people among themselves, of repeats, of two judges.
+"""Calls and ratings in, agreement beyond chance out: of a call with a rating, of people, of repeats, of two judges.
 
 Coefficients of categories are averaged over all pairs of an item's calls and ratings, so that an item counts once.
 Intraclass correlations and limits of agreement are of the item's mean score beside its mean rating (the other judge's

@@ -1,4 +1,4 @@
-"""May the judge replace a rater? The alternative annotator test (Calderon et al. 2025)."""
+"""Raters and a judge in; may it replace one of them, out: the alternative annotator test (Calderon et al. 2025)."""
 
 from __future__ import annotations
 

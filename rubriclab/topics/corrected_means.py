@@ -1,4 +1,4 @@
-"""The judge's mean over all items, corrected by the few that people rated: of all, by candidate, by criterion.
+"""The judge's scores and few ratings in, its corrected mean over all items out: of all, by candidate, by criterion.
 
 With it the share of items that pass, whose mean score (or rating) is at least the reading's ``cut``, by default the
 middle of the scale.

@@ -1,4 +1,4 @@
-"""What must be read before a number: replies without a score, one score only, few items that moved, shared texts."""
+"""One arm in; what must be read before its numbers out: replies without a score, one score only, few items that moved."""
 
 from __future__ import annotations
 

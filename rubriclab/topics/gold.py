@@ -1,4 +1,4 @@
-"""Pairs and lists with a gold winner: how often it is chosen, where it stood, and what asking in every order gains."""
+"""Pairs and lists with a gold winner in; how often it is chosen, by where it stood, and what every order gains, out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Criteria, or several answers, scored in one call: does the position change a score (Xu et al. v2, setting 2)?
+"""Criteria, or several answers, scored in one call in; does the position change a score, out (Xu et al. v2, setting 2).
 
 Answers are one pooled target: a score is held against the answer's own mean. What company does is the difference from
 the call that scored the answer alone.

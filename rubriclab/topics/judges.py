@@ -1,4 +1,4 @@
-"""Judges of pairs and lists on the same calls: do they agree, what do they say together, and who is more consistent?"""
+"""Judges of pairs and lists on the same calls in; do they agree, what do they say together, who is consistent, out."""
 
 from __future__ import annotations
 

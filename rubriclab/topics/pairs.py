@@ -1,4 +1,4 @@
-"""Pairs and lists: does the position decide who wins (Shi et al.: PC, PF, RS, error)?
+"""Pairs and lists in; does the position decide who wins, out (Shi et al.: PC, PF, RS, error).
 
 PC, PF and what is made of them count series: a comparison in every rotation of its candidates, one call each.
 """

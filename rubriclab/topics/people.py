@@ -1,4 +1,4 @@
-"""Do the judge's scores go with people's ratings (or another judge's), and what do more calls and other orders add to it?
+"""Scores and people's ratings in; do they go together, and what do more calls and other orders add to it, out.
 
 An item counts with the mean of the scores that it has. Several criteria in one call: each by itself, and the mean over
 them (Xu et al. v2, Table 6). Strategies are compared at equal numbers of calls, on the same items: more calls alone

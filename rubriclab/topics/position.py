@@ -1,4 +1,4 @@
-"""Score options: which position is chosen, how strongly, and with which score (Xu et al. v1 section 5, v2 setting 1).
+"""Score options in; which position is chosen, how strongly, with which score, out (Xu et al. v1 section 5, v2 setting 1).
 
 Shares, V and Bias Cost are the paper's; intervals keep the calls of a unit together.
 """

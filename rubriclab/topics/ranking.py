@@ -1,4 +1,4 @@
-"""Does another order, or form, change the ranking of a prompt's answers and who comes first (Xu et al. v2, Table 7)?
+"""Scores in two orders, or forms, in; do a prompt's ranking and its first answer change, out (Xu et al. v2, Table 7).
 
 Answers to one prompt (under one criterion) are ranked by their mean scores. What a best of N by this judge is worth is
 told where people rated all of them.

@@ -1,4 +1,4 @@
-"""An arm's items beside people's ratings of them, or another judge's scores: what the topics about people start from."""
+"""An arm and people's ratings, or another judge's scores, in; both side by side, item by item, out."""
 
 from __future__ import annotations
 

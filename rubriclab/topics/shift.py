@@ -1,4 +1,4 @@
-"""By how many points the order changes scores: the mean (two contrasts, the largest gap), and the single score.
+"""Scores under orders in; by how many points the order changes the mean and the single score out.
 
 A single score changes with the order and with the judge's own noise; the same order asked twice tells them apart.
 """

@@ -1,4 +1,4 @@
-"""What goes along with consistency and preference fairness over judges, tasks and candidates (Shi et al., Tables 3 to 8).
+"""Cells of judges, tasks and candidates in; what goes along with PC and PF over them out (Shi et al., Tables 3 to 8).
 
 A cell is a judge, a task and the candidate beside the baseline. Cells share questions and candidates, and the quality gap
 comes from the same calls as PC: what is kept goes along with them, which is no cause.
