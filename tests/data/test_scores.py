@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -19,11 +20,11 @@ from rubriclab.model.orders import balanced, williams
 from rubriclab.model.text import LabError
 from rubriclab.store.bundle import bundle_bytes, read_bundle
 
+CASES = json.loads((Path(__file__).parents[1] / "golden" / "refused.json").read_text("utf-8"))
 SCORES = "judge,dataset,item_id,ordering,score\n"
-HUMAN = "item_id,ordering,score,human\n"
 CRITERIA = "judge,dataset,text_id,ordering,criterion,score\n"
 PAIRS, LISTS = "judge,question_id,first,second,choice\n", "judge,question_id,order,winner\n"
-GOLD, BATCHES = "gold," + PAIRS, "kind," + SCORES
+BATCHES = "kind," + SCORES
 
 
 def table(text: str) -> Table:
@@ -95,40 +96,10 @@ def test_theirs_by_name_and_by_choice() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("judge,item_id,score\nj,a,1\n", "Name it, as ordering=THEIRS"),
-        (SCORES + "j,d,a,1 2,1\nj,d,b,1 2,3\n", "line 3, column “score”: “3” is not in the ordering “1 2”"),
-        (SCORES + "j,d,a,1 1,1\n", "line 2, column “ordering”: “1 1” is not 2 to 10 different scores"),
-        (SCORES + "j,d,a,1 2,nan\n", "“nan” is not a score; leave the cell empty"),
+        *CASES["judgments"],
         (SCORES + "j,d,a,1 2," + "1" * 23 + "\n", "is not a score"),
-        (SCORES + "j,d,,1 2,1\n", "column “item_id”: the cell is empty"),
-        (SCORES + "j,d,a,1 2,1\nj,d,A,1 2,1\n", "line 3, column “item_id”: “A” looks like “a” in line 2"),
-        (CRITERIA + "j,d,t,Style|Depth,Tone,1\n", "“Tone” is not in the ordering “Style|Depth”"),
-        (CRITERIA + "j,d,t,Style|Style,Style,1\n", "is not two or more different criteria"),
-        (CRITERIA + "j,d,t,Style|Depth,Style,1.5\n", "1.5 is not a whole number"),
-        (CRITERIA + "j,d,t,Style|Depth,Style,900\n", "no rubric's scale"),
-        (CRITERIA + "j,d,t,Style|Depth,Style,\n", "no row has a score"),
-        (HUMAN + "a,1 2,1,3\na,2 1,1,4\n", "line 3, column “human”: “4”, but an earlier row of the same item has “3”"),
-        (HUMAN + "a,1 2,1,inf\n", "“inf” is not a number from -1e9"),
-        ("item_id,ordering,score,repeat\na,1 2,1,1.5\n", "“1.5” is not a whole number from 0"),
         (SCORES + "".join(f"j{k},d,a,1 2,1\n" for k in range(32_768)), "32,768 conditions"),
         (CRITERIA + "j,d,t," + "|".join(f"c{k}" for k in range(300)) + ",c1,1\n", "1,389 signs"),
-        ("judge,question_id,first,second,choice,winner\nj,1,a,a,A,a\n", "line 2, column “second”: “a” is the first"),
-        (PAIRS + "j,1,a,b,A\nj,1,b,a,D\n", "line 3, column “choice”: “D” is not A (the first wins), B"),
-        (PAIRS + "j,1,a|c,b,A\n", "column “first”: “a|c” is not a candidate's name without"),
-        (PAIRS + "j,1,a,,A\n", "column “second”: the cell is empty"),
-        (PAIRS + "j,q1,a,b,A\nj,Q1,b,a,A\n", "“Q1” looks like “q1” in line 2"),
-        (GOLD + "b,j,1,a,b,A\na,j,1,b,a,A\n", "line 3, column “gold”: “a”, but an"),
-        (GOLD + "b,j,1,a,b,A\nc,j,2,b,a,A\n", "line 3, column “gold”: “c” is none"),
-        (GOLD + "N,j,1,a,b,A\n", "column “gold”: “N” is none of what was compared"),
-        (LISTS + "j,1,a|b|a,a\n", "column “order”: “a|b|a” is not 2 to 26 different candidates"),
-        (LISTS + "j,1,a|b,c\n", "line 2, column “winner”: “c” is none of what was compared; expected one of a, b, “t"),
-        (LISTS + "j,1,a|b,B\n", "“B” is none"),
-        ("judge,question_id,order\nj,1,a|b\n", "has no column"),
-        (BATCHES + "x,j,d,a1,a1|a2,3\nx,j,d,a9,a1|a2,3\n", "line 3, column “item_id”: “a9” is not in the ordering"),
-        (SCORES + "J,d,a,1 2,1\nj,d,a,1 2,1\n", "line 3, column “judge”: “j” looks like “J” in line 2"),
-        (PAIRS + "j,1,a,b,A\nj,1,b\u200b,a,A\n", "line 3, column “first”: “b\u200b” looks like “b” in line 2"),
-        ("repeat," + PAIRS + "1,j,1,a,b,A\n1,j,1,a,b,B\n", "column “repeat”: the same judge, item, order and repeat"),
-        (BATCHES + "x,j,d,a1,a1|a2,3.5\n", "3.5 is not a whole number, as scores of responses"),
     ],
 )
 def test_faults_by_row(text: str, words: str) -> None:
@@ -197,8 +168,6 @@ def test_recorded_imports_give_the_same_judgments(case: str) -> None:
 
 # ------------------------------------------------------------------------------- pairs, lists, answers scored together
 SHI = Path(__file__).resolve().parents[3] / "shared" / "data" / "shi"
-PAIRS = "judge,question_id,first,second,choice\n"
-LISTS = "judge,question_id,order,winner\n"
 
 
 @pytest.mark.papers(44)

@@ -203,8 +203,13 @@ def test_a_server_is_held_to_the_labels(ask: str, field: str) -> None:
 
 @pytest.mark.parametrize(
     ("reply", "rule", "label"),
-    [*CASES["by rule"], ('{"' * 49_500, {"read": "json", "path": "score"}, None), ('{"a":' * 20_000, {"read": "json", "path": "score"}, None), ("5" + " " * 99_000 + "x", {"read": "pattern", "pattern": r"(\d)\s*$"}, None)],
-)  # fmt: skip
+    [
+        *CASES["by rule"],
+        ('{"' * 49_500, {"read": "json", "path": "score"}, None),
+        ('{"a":' * 20_000, {"read": "json", "path": "score"}, None),
+        ("5" + " " * 99_000 + "x", {"read": "pattern", "pattern": r"(\d)\s*$"}, None),
+    ],
+)
 def test_an_answer_is_read_by_its_rule_or_not_at_all(reply: str, rule: dict[str, Any], label: str | None) -> None:
     index = read_answer(reply, AnswerPart.model_validate(rule), FIVE)
     assert (None if index is None else FIVE[index]) == label
