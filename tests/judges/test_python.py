@@ -102,7 +102,7 @@ def test_a_comparison_shows_its_answers_without_ratings() -> None:
 @pytest.mark.parametrize(
     ("body", "kind", "words"),
     [
-        ("while True: pass", "code_timeout", "no answer within 1 s"),
+        ("while True: pass", "code_timeout", "no answer within 0.5 s"),
         (
             "signal = __import__('signal')\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(60)",
             "code_timeout",
@@ -134,7 +134,7 @@ def test_what_it_does_instead_is_a_fault_and_the_next_call_is_answered(
     tmp_path: Path, body: str, kind: str, words: str
 ) -> None:
     again = f"if item['repeat']: return '5'\n{body}"
-    judge = own(tmp_path, again, timeout=1.0 if kind == "code_timeout" else 20.0)
+    judge = own(tmp_path, again, timeout=0.5 if kind == "code_timeout" else 20.0)
     fault, fine = asked(judge, option_call(), option_call(repeat=1))
     assert (fault.kind, fault.retryable) == (kind, False)
     assert words.replace("line 4", "line 5") in fault.error

@@ -61,7 +61,7 @@ def own_plan(*files: PromptFile, reorder: str = "options", judges: Any = None, i
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{% set ns=namespace(x=99999) %}{% for i in range(60) %}{% set ns.x=ns.x*ns.x %}{% endfor %}", "more than 2 seconds"),
+        ("{% set ns=namespace(x=99999) %}{% for i in range(60) %}{% set ns.x=ns.x*ns.x %}{% endfor %}", "more than 1 seconds"),
         ("{% set ns=namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x=[ns.x,ns.x] %}{% endfor %}{{ ns.x|string }}", "takes more"),
         ("{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}", "takes more"),
         ("{{ 'a'*10**9 }}", "memory"),
@@ -76,7 +76,10 @@ def own_plan(*files: PromptFile, reorder: str = "options", judges: Any = None, i
         ("a\n{% if %}", "line 2"),
     ],
 )  # fmt: skip
-def test_a_hostile_template_ends_and_the_next_one_is_rendered(text: str, words: str) -> None:
+def test_a_hostile_template_ends_and_the_next_one_is_rendered(
+    text: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rubriclab.study.template.RENDER_SECONDS", 1.0)
     with pytest.raises(LabError, match=words):
         render(prompt_file(text), [{"item": {}}])
     assert render(prompt_file("{{ x }}\n"), [{"x": "{{ 7*7 }}{% raw %}"}])[0][0]["content"] == "{{ 7*7 }}{% raw %}\n"

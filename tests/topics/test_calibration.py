@@ -70,6 +70,7 @@ def test_without_people_or_probabilities_nothing_is_said() -> None:
         assert not rows_of(less, "brier")
 
 
+@pytest.mark.integration
 def test_ends_hold() -> None:
     """Of 40 studies of 30 items; the truth is the mean over 3,000. Of 300 studies of 15 to 300 items they held in 0.93 to 0.98."""
     large = {row.measure: row.value for row in topic_rows(stated(1, 3_000, 2.0), "calibration")[0] if not row.of}

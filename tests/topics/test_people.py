@@ -79,13 +79,11 @@ def test_single_orders_are_ranked_by_their_r() -> None:
     table = study(rng(5), 60)
     score, rating = given(table)
     every = np.array([np.corrcoef(score[:, k], rating.mean(axis=1))[0, 1] for k in range(10)])
-    rank = sp.rankdata(-every, method="min")
-    for k, shown in enumerate(ORDERS.tolist()):
-        order = " ".join(map(str, shown))
-        row = row_of(table, "people", "order_pearson", order=order)
-        assert row.value == pytest.approx(every[k])
-        assert row.level > 0.95
-        assert row_of(table, "people", "order_rank", order=order).value == rank[k]
+    rows = {(row.measure, row.of.get("order")): row for row in rows_of(table, "people")[0]}
+    orders = [" ".join(map(str, shown)) for shown in ORDERS.tolist()]
+    assert [rows["order_pearson", order].value for order in orders] == pytest.approx(every)
+    assert all(rows["order_pearson", order].level > 0.95 for order in orders)
+    assert [rows["order_rank", order].value for order in orders] == sp.rankdata(-every, method="min").tolist()
 
 
 @pytest.mark.papers(5, 23)
