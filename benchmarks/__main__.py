@@ -1,11 +1,11 @@
-"""``python -m benchmarks choices|drift|helps|judgments|pages|peers|people|ranking|scale|verdicts ...``: speed as ratios; coverage of rows; false and found verdicts."""
+"""``python -m benchmarks judgments|method|pages|peers|scale ...``: speed as ratios; how often what the lab says is true."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-WHAT = ("choices", "drift", "helps", "judgments", "pages", "peers", "people", "ranking", "scale", "verdicts")
+WHAT = ("judgments", "method", "pages", "peers", "scale")
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in WHAT:

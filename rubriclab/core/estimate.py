@@ -153,9 +153,8 @@ def weighted(constant: float, parts: Sequence[tuple[float, Estimate]]) -> Estima
     """constant + sum of weight x share, of shares of the same units, its ends made of theirs.
 
     Distances to the ends that lower (raise) the sum are added in squares, correlated as the units' influence is (MOVER:
-    Zou and Donner 2008, Construction of Confidence Limits about Effect Measures). Win rates, half of whose series count
-    1/p whatever the candidate: held in 0.93 to 1.0 of 300 studies a cell of pairs and of lists of 3 to 5, 30 and 100
-    units, where Wilson's ends of the mean held in 0.81 to 1.0 (``benchmarks/choices.py``).
+    Zou and Donner 2008, Construction of Confidence Limits about Effect Measures). Win rates need it: half
+    of their series count 1/p whatever the candidate. Measured: ``docs/method-check.md``.
     """
     weight, shares = np.array([part[0] for part in parts]), [part[1] for part in parts]
     influence = np.stack([e.influence for e in shares])

@@ -210,7 +210,7 @@ def deal(cards: Cards, progress: Progress | None = None) -> tuple[Floats, bool]:
     Returns (deals, n + k + 1), the first row as seen, and whether these are all deals there are (where at most 5,000).
     Up to 400 groups: 1,999 random deals. Above, groups are put into 200 blocks at random (whatever their answers), each
     block is dealt 25 to 200 times, its sums are centred on the mean of all deals and widened for having so few, and 29,999
-    times one of its sums is picked for every block (benchmarks/verdicts.py, accuracy).
+    times one of its sums is picked for every block. Measured: ``docs/method-check.md``.
     """
     empty, sizes = len(cards.group), np.bincount(cards.group)
     starts = np.cumsum(sizes) - sizes

@@ -149,10 +149,8 @@ class Fisher:
     """Of correlations and coefficients of at most 1, whose influence comes from leaving out units: t on Fisher's z.
 
     Fewer degrees of freedom where few units make the error. Where no unit bears on it, as in full agreement: Wilson's
-    interval of (1 + c) / 2 with each unit as one trial. Held in 0.92 to 0.98 of 500 simulated studies each of 30, 60 and
-    100 units (``benchmarks/people.py``: even and skewed scores, single or four to a prompt, ratings missing).
-    ``lengthened``: by Hall's ends where units scatter to one side, as those of squared distances do: 0.93 to 0.98, where it
-    was 0.91 of skewed ones (30 units: width 0.58, not 0.48). ``members``: the coefficient is that of a mean of so many,
+    interval of (1 + c) / 2 with each unit as one trial. Measured: ``docs/method-check.md``.
+    ``lengthened``: by Hall's ends where units scatter to one side, as those of squared distances do. ``members``: the coefficient is that of a mean of so many,
     which has no lower bound: its ends are those of a single member's, by Spearman and Brown's formula.
     """
 

@@ -147,7 +147,7 @@ def form_gate(answers: Answers, item_of_lot: Ints) -> Gate:
 
     Single calls are dealt, not whole prompts as for orders: a judge that answers each prompt by one fixed draw does
     change its scores with the form. Directions: the mean difference over items (weight 1/2); each item's squared
-    difference of shares (1/4), and of means (1/4). Simulated: ``benchmarks/verdicts.py``, variants.
+    difference of shares (1/4), and of means (1/4). Measured: ``docs/method-check.md``.
     """
     kept = np.flatnonzero(answers.parsed)
     lots = len(item_of_lot)

@@ -66,8 +66,7 @@ class Components:
         """Of each dependability: t about the share of error, lengthened for skewness, by leaving out units; within 0 and 1.
 
         Parts below 0 are left as they are, which is unbiased. On the scale of log(1 / (1 - d)) (Arvesen and Schmitz 1970)
-        studies whose error came out below 0 had no interval, and the others held in 0.88 (one order, 20 calls, 30 units).
-        So it is 0.92 to 0.99 of 300 studies a cell: five judges, 30 and 100 units, 1 to 20 calls (``benchmarks/helps.py``).
+        studies whose error came out below 0 had no interval, and the others held too seldom. Measured: ``docs/method-check.md``.
         """
         item, error = self._parts(calls, one_order, raw=True)
         both = item + error

@@ -96,9 +96,8 @@ def gain(of: Asked, default: Floats, protocol: Floats, stretch: float = 1.0) -> 
     """Root of the mean of squared distances (items,) in the default order - that of the protocol, in points.
 
     Its ends are those of the difference of the two means, which is a plain mean over units, on the scale of roots: the
-    smaller mean is held as it is. ``stretch``: of their error. Of averages and a best order they held in 0.91
-    to 0.98 of 120 simulated studies a cell of 30 and 60 items, biased or not (``benchmarks/helps.py``); of a corrected
-    call that is not measured.
+    smaller mean is held as it is. ``stretch``: of their error. Measured for averages and a best order
+    (``docs/method-check.md``), not for a corrected call.
     """
     known = np.isfinite(default) & np.isfinite(protocol) & of.grid.usable
     if not known.any():

@@ -25,8 +25,8 @@ MOST_CALLS = 200
 ONE_ORDER = "one order"
 FEWEST, FEWEST_AGAIN = 20, 100
 """Units, and second calls of an item in an order, from which on intervals are given (of what hangs on noise: both): with
-15 units they held in as few as 0.82 of studies; many repeats agree to the point, so few of them make all of the noise.
-From there on in 0.92 to 0.99 of 300 studies a cell of 30 and 100 items, calls needed in 0.98 (``benchmarks/helps.py``)."""
+15 units they held too seldom; many repeats agree to the point, so few of them make all of the noise. Measured:
+``docs/method-check.md``."""
 
 
 @dataclass(frozen=True, eq=False)

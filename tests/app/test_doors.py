@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import time
 from dataclasses import replace
@@ -146,17 +145,8 @@ def test_definitions_are_found_by_words_and_by_links(lab: Lab, find: str, first:
     assert 1 <= len(app.expander) < 5
 
 
-def test_assumptions_and_checks_stand_and_every_share_was_measured(lab: Lab) -> None:
+def test_assumptions_and_what_was_measured_stand_there(lab: Lab) -> None:
     assert "Calls have no memory" in plain(healthy(lab("learn", tab="Assumptions")))
     frame = healthy(lab("learn", tab="Method check")).dataframe[0].value
-    assert len(frame) == len(learn.WORDS["checks"])
-    assert {"Yes", "No"} <= set(frame["Holds"])
-    for benchmark, kind, what, studies, low, high in learn.WORDS["checks"]:
-        text = importlib.import_module(f"benchmarks.{benchmark}").MEASURED
-        for share in (low, high):
-            assert re.search(rf"(?<![\d.]){f'{share:.3f}'.lstrip('0').replace('.', '[.]')}", text), (what, share)
-        assert f"{studies:,}" in text, what
-        assert learn.holds(kind, studies, low, high) in ("Yes", "No", "–")
-    assert learn.holds("alarm", 300, 0.0, 0.0751) == "Yes"
-    assert learn.holds("alarm", 300, 0.0, 0.0753) == "No"
-    assert learn.holds("cover", 300, 0.919, 1.0) == "No"
+    assert len(frame) == len(learn.CHECKS)
+    assert {"Untrue effects", "Intervals", "Found"} <= set(frame["What"])

@@ -1,0 +1,407 @@
+"""``cells.txt`` in; the cells of the method check out: what a study simulates and what it counts.
+
+A study is a function of a random generator that returns numbers by name. Names of one to be bounded by .05 begin with "false"
+(something untrue was said) or "equal" (a size at or above the smallest effect was called equivalent); of one to be at least .92 with
+"holds" (a displayed interval holds what very many units give; with its width); "found" and "best" are power: what the lab says,
+and single tests that are valid each by itself at .05; "says" counts true words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from benchmarks import foreign
+from rubriclab.core import gate
+from rubriclab.core.answers import Answers, Cells, cells, from_arms
+from rubriclab.core.drift import drift
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.operations import Limit, check, derived
+from rubriclab.core.topic import TOPICS, Findings, Row
+from rubriclab.core.variants import by_holm, form_gate
+from rubriclab.core.verdict import Verdicts, _mean, _positions, _single, decide, verdicts
+from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.study import ReadingPart, Smallest
+from rubriclab.stats.resample import sum_by
+from tests.tables import choices, comparisons, criteria
+
+Events = dict[str, float | tuple[float, float]]
+"""A tuple: whether an interval holds, and its width."""
+SMALLEST = Smallest()
+LARGE = 8_000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``study``: one simulated study; ``large``: what very many units give, computed once, its second argument."""
+
+    study: Callable[..., Events]
+    large: Callable[[], Any] | None = None
+
+
+# ------------------------------------------------------------------------------------------------------- three questions
+def sizes(answers: Answers) -> dict[str, Any]:
+    """What the questions estimate, of very many units: leans (n,), contrasts by name, changed single scores beyond noise."""
+    table = cells(answers)
+    usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
+    span = float(np.ptp(answers.points))
+    made: dict[str, Any] = {"positions": np.array(_positions(table, usable, span).more["leans"])}
+    if not answers.choices:
+        made["mean"] = {name: part[0] for name, part in _mean(table, span).more.get("contrasts", {}).items()}
+    if not table.one_order_an_item:
+        made["single"] = max(0.0, _single(table, 1.0).value)
+    return made
+
+
+def single_tests(table: Cells, given: Verdicts) -> Events:
+    """p <= .05 of tests that are each valid alone: F and dealt V of the positions, t of the first position, t of line and turn,
+    dealt mean and own leans."""
+    p = {"positions (F)": given.questions["positions"].p}
+    p |= {f"{name} (dealt)": value for name, value in given.gate.parts.items()}
+    units = int(table.unit.max()) + 1
+    asked = sum_by(table.unit, np.ones(table.items), units)
+    values = {"first position (t)": table.lean[:, 0]}
+    if not table.one_order_an_item:
+        values |= {f"{name} (t)": table.by_item(part * table.score) for name, part in table.contrasts.items()}
+    for name, value in values.items():
+        mean = (sum_by(table.unit, value, units) / np.maximum(asked, 1))[asked > 0]
+        p[name] = stats.ttest_1samp(mean, 0).pvalue if np.ptp(mean) > 1e-12 else 1.0
+    return {f"best {name}": float(value <= 0.05) for name, value in p.items()}
+
+
+def judged(given: Verdicts, truth: Mapping[str, Any] | None, false: tuple[str, ...]) -> Events:
+    """Events of one study's verdicts. ``false``: nothing of these questions is true ("any": of none of them)."""
+    made: Events = {}
+    told = {name: a.verdict == "effect" or a.above_zero for name, a in given.questions.items()}
+    if "any" in false:
+        made["false anything told"] = any(told.values())
+        made["false gate open"] = given.gate.p <= 0.05
+    else:
+        made["found anything"] = any(told.values())
+    for name, answer in given.questions.items():
+        made[f"false {name}" if {name, "any"} & {*false} else f"found {name}"] = told[name]
+        made[f"says {name} equivalent"] = answer.verdict == "equivalent"
+        if name == "single":
+            made["says any prompt may do it"] = answer.why == "any_prompt"
+        if truth is None or name not in truth or not np.isfinite(answer.high):
+            continue
+        true = truth[name]
+        every = [*true.values()] if isinstance(true, dict) else np.atleast_1d(true)
+        largest = float(np.max(np.abs(every))) if name != "single" else float(true)
+        if largest >= answer.smallest:
+            made[f"equal {name}"] = answer.verdict == "equivalent"
+            del made[f"says {name} equivalent"]
+        shown = largest
+        if answer.verdict == "effect" and name == "positions":
+            shown = abs(true[answer.more["position"]])
+        if answer.verdict == "effect" and name == "mean":
+            shown = abs(true[answer.more["named"]])
+        held = answer.low - 1e-9 <= shown <= answer.high + 1e-9
+        made[f"holds {name}, as shown"] = held, answer.high - answer.low
+        ends = answer.more.get("intervals", []) if name == "positions" else []
+        if name == "mean":
+            ends, every = (
+                [part[1:] for part in answer.more["contrasts"].values()],
+                [true[k] for k in answer.more["contrasts"]],
+            )
+        if len(ends):
+            holds = [low - 1e-9 <= value <= high + 1e-9 for (low, high), value in zip(ends, every, strict=True)]
+            made[f"holds {name}, each"] = float(np.mean(holds)), float(np.mean([high - low for low, high in ends]))
+    return made
+
+
+def questioned(
+    rng: np.random.Generator, truth: Mapping[str, Any] | None, *, maker: Callable[..., Answers], units: int,
+    false: tuple[str, ...], few_blocks: bool,
+) -> Events:  # fmt: skip
+    answers, cards = maker(rng, units), gate.CARDS_DEALT
+    gate.CARDS_DEALT = 0 if few_blocks else cards
+    given = decide(answers, SMALLEST)
+    gate.CARDS_DEALT = cards
+    made = judged(given, truth, false)
+    if given.unparsed_p < 1:
+        made["says unparsed by order"] = given.unparsed_p <= 0.05
+    return made if "any" in false else made | single_tests(cells(answers), given)
+
+
+# ------------------------------------------------------------------------------------------ what each part does in a study
+def option_maker(judge: str, planted: str, how: str) -> Callable[..., Answers]:
+    """The parts of ``planted``: "first 0.5", "2 options", "replies lost by score", "calls sent at random"."""
+    kind, size = plant(planted)
+    n, loss, session = (re.search(rule, planted) for rule in (r"(\d) options", "lost (.+)", "sent (.+)"))
+    return partial(
+        foreign.option_answers, family=judge.split(",")[0], kind=kind, size=size, n=int(n[1]) if n else 5,
+        design=how.split(", blocks")[0], loss=loss[1] if loss else "", session=session[1] if session else "",
+        declared="not declared" not in judge,
+    )  # fmt: skip
+
+
+def joint_maker(judge: str, planted: str, _: str, halo: float) -> Callable[..., Answers]:
+    kind, size = plant(planted)
+    return partial(foreign.joint_answers, family=judge, kind=kind, size=size, lost=0.1 * ("lost" in planted), halo=halo)
+
+
+def choice_maker(judge: str, planted: str, how: str, k: int) -> Callable[..., Answers]:
+    kind, size = plant(planted)
+    return partial(
+        foreign.choice_answers, k=k, a_question=4 if judge.startswith("four") else 1, lost=0.1 * ("lost" in planted),
+        repeats=1 if how.endswith("once") else 2, ties=1.0 if "ties" in planted else 0.1, **{"size" if kind == "first" else kind: size} if size else {},
+    )  # fmt: skip
+
+
+def plant(planted: str) -> tuple[str, float]:
+    """("first", 0.5) of “first 0.5, replies lost at random”; the size is 0 where nothing is planted."""
+    named = re.match(r"([a-z ]+?)(?: x)?(?: ([\d.]+))?(?=[,;]|$)", planted)
+    return (named[1], float(named[2] or 0)) if named else ("nothing", 0.0)
+
+
+MAKERS: dict[str, Callable[..., Callable[..., Answers]]] = {
+    "options": option_maker,
+    "criteria": partial(joint_maker, halo=0.7),
+    "answers in one call": partial(joint_maker, halo=0.0),
+    "pairs": partial(choice_maker, k=2),
+    "lists of 4": partial(choice_maker, k=4),
+}
+
+
+def asked(part: str, judge: str, planted: str, how: str, units: int) -> Cell:
+    """A cell of the three questions."""
+    maker, (kind, _) = MAKERS[part](judge, planted, how), plant(planted)
+    untrue = {"nothing": ("any",), "cancel": ("positions", "mean"), "turn": ("positions",), "backward": ("positions",)}
+    false = untrue.get(kind, untrue["cancel"] if kind == "cancelling line" else ())
+    made = partial(questioned, maker=maker, units=units, false=false, few_blocks="blocks" in how)
+    return Cell(made, lambda: sizes(maker(np.random.default_rng(10**6), LARGE)))
+
+
+def forms_cell(_: str, __: str, planted: str, how: str, units: int) -> Cell:
+    kind, size = plant(planted)
+    forms, calls = map(int, re.findall(r"\d+", how))
+    return Cell(partial(form_study, units=units, kind=kind, size=size, forms=forms - 1, calls=calls))
+
+
+def form_study(
+    rng: np.random.Generator, _: Any, *, units: int, kind: str, size: float, forms: int, calls: int
+) -> Events:
+    score = foreign.form_calls(rng, units, kind, size, forms, calls)
+    order, orders = np.repeat([0, 1], calls), np.array([np.arange(5)[::-1], np.arange(5)])
+    family = [choices(np.hstack([score[:, 0], score[:, k + 1]]), order, orders) for k in range(forms)]
+    given = by_holm([(answers, form_gate(answers, np.arange(units))) for answers in family], SMALLEST)
+    if kind == "shift" and forms > 1:
+        key = "false anything told"
+        return {f"{key} of the form that moves nothing": judged(given[-1], None, ("any",))[key]}
+    least = min(given, key=lambda each: each.gate.p)
+    made = judged(least, None, {"nothing": ("any",), "cancel": ("mean",)}.get(kind, ()))
+    if kind == "shift":
+        means = score.mean(axis=2)
+        made["best mean difference (t)"] = stats.ttest_rel(means[:, 0], means[:, 1]).pvalue <= 0.05
+        made |= {f"best {name} (dealt)": p <= 0.05 for name, p in least.gate.parts.items()}
+    return made
+
+
+def several_settings(rng: np.random.Generator, _: Any, *, units: int, settings: int) -> Events:
+    """Data sets of one judge: what is said of each at its own 5 %, and by Holm's rule over their gates."""
+    given = [decide(foreign.option_answers(rng, units), SMALLEST) for _ in range(settings)]
+    told = [any(a.verdict == "effect" or a.above_zero for a in each.questions.values()) for each in given]
+    return {
+        "says anything of any of them, each at its own .05": any(told),
+        "false anything told, a setting": float(np.mean(told)),
+        "false first gate, by Holm": min(each.gate.p for each in given) <= 0.05 / settings,
+    }
+
+
+def settings_cell(_: str, __: str, ___: str, how: str, units: int) -> Cell:
+    return Cell(partial(several_settings, units=units, settings=int(how.split()[0])))
+
+
+def of_arms(
+    rng: np.random.Generator, truth: Any, *, maker: Callable[..., JudgmentTable], units: int, false: tuple[str, ...]
+) -> Events:
+    return judged(verdicts(Judgments(maker(rng, units), "auto").arms, SMALLEST), truth, false)
+
+
+def mixed_cell(_: str, __: str, planted: str, ___: str, units: int) -> Cell:
+    kind, size = plant(planted)
+    maker = partial(foreign.option_table, kind=kind, size=size, fixed=4, calls=10)
+    large = partial(foreign.option_answers, units=LARGE, kind=kind, size=size)
+    false = ("any",) if kind == "nothing" else ()
+    return Cell(
+        partial(of_arms, maker=maker, units=units, false=false), lambda: sizes(large(np.random.default_rng(10**6)))
+    )
+
+
+def decision_cell(_: str, judge: str, planted: str, __: str, units: int) -> Cell:
+    kind, size = plant(planted)
+    maker = partial(foreign.stated_table, first=size, reworded=float(judge.split()[-1]))
+    return Cell(partial(of_arms, maker=maker, units=units, false=("any",) if kind == "nothing" else ()))
+
+
+# ------------------------------------------------------------------------------------------- drift between runs, limits
+CHANGES: dict[str, tuple[str, dict[str, float]]] = {
+    "nothing": ("", {}), "level": ("level", {"level": 0.5}), "first": ("order", {"first": 1.3}), "noise": ("noise", {"noise": 2.0}),
+}  # fmt: skip
+
+
+def drift_cell(_: str, judge: str, planted: str, __: str, units: int) -> Cell:
+    return Cell(partial(two_runs, units=units, axis=judge.split()[-1], change=planted.split()[0]))
+
+
+def two_runs(rng: np.random.Generator, _: Any, *, units: int, axis: str, change: str) -> Events:
+    """The same units judged twice, the second time as ``change`` says; each question's word, and that of all."""
+    question, how = CHANGES[change]
+    after = [{}, how]
+    quality = rng.normal(0, 1, units)
+    if axis == "options":
+        runs = [foreign.run_of(rng, 3 + quality, **each) for each in after]
+    elif axis == "pairs":
+        chance = 1 / (1 + np.exp(-(quality[:, None] * np.array([1, -1]) + 0.5)))
+        runs = [comparisons(np.where(rng.random((units, 2)) < chance, 1, 2), foreign.rotations(2)) for _ in after]
+    else:
+        own = rng.normal(3, 1, (units, 1, 4))
+        scores = [np.clip(np.rint(own + rng.normal(0, 0.7, (units, 8, 4))), 1, 5) for _ in after]
+        runs = [criteria(score, foreign.rotations(4, both=True)) for score in scores]
+    before, then = (Judgments(table, "auto").arms for table in runs)
+    made = drift(before, then, SMALLEST)
+    events: Events = {("found" if question else "false") + " anything changed": made.word == "effect"}
+    for name, answer in made.questions.items():
+        events[("found " if question else "false ") + name] = answer.verdict == "effect"
+        same = "equal level" if name == question == "level" else f"says {name} unchanged"
+        events[same] = answer.verdict == "equivalent"
+    return events
+
+
+def limits_kept(rng: np.random.Generator, _: Any, *, units: int) -> Events:
+    """Limits derived from one run, held by the same judge asked anew about the same texts."""
+    quality = rng.normal(3, 1, units)
+    first, again = (Findings(Judgments(foreign.run_of(rng, quality), "auto")) for _ in range(2))
+    words = [made.word for made in check(again, [limit for limit, _ in derived(first)])]
+    return {
+        "says a derived limit passes again": float(np.mean([word == "passes" for word in words])),
+        "false a derived limit fails": "fails" in words,
+    }
+
+
+def at_the_limit(rng: np.random.Generator, truth: Mapping[str, Any], *, units: int) -> Events:
+    """Limits where the truth is: each may pass in 5 %, and fail in 5 %."""
+    found = Findings(Judgments(foreign.run_of(rng, rng.normal(3, 1, units)), "auto"))
+    made: Events = {}
+    for measure, size in (("favours_positions", np.abs(truth["positions"]).max()), ("changes_single", truth["single"])):
+        (checked,) = check(found, [Limit(measure, -float(size), float(size))])
+        made[f"equal {measure} passes at its true size"] = checked.word == "passes"
+        made[f"false {measure} fails at its true size"] = checked.word == "fails"
+    return made
+
+
+def limits_cell(_: str, __: str, planted: str, ___: str, units: int) -> Cell:
+    if planted.startswith("derived"):
+        return Cell(partial(limits_kept, units=units))
+
+    def large() -> dict[str, Any]:
+        rng = np.random.default_rng(10**6)
+        return sizes(from_arms(Judgments(foreign.run_of(rng, rng.normal(3, 1, LARGE)), "auto").arms))
+
+    return Cell(partial(at_the_limit, units=units), large)
+
+
+# --------------------------------------------------------------------------------------------------- rows of every topic
+TABLES: dict[str, Callable[[str, str, float], Callable[..., JudgmentTable]]] = {
+    "people and judge": lambda judge, _, __: partial(
+        foreign.people_table, kind=judge.split(", ")[1], size=4 if "four" in judge else 1
+    ),
+    "what helps": lambda _, __, size: partial(foreign.helped_table, first=size),
+    "options": lambda judge, kind, size: partial(foreign.option_table, family=judge, kind=kind, size=size),
+    "pairs": lambda judge, _, size: partial(foreign.choice_table, k=2, size=size, a_question=int(judge.split()[1])),
+    "lists of 4": lambda judge, _, size: partial(
+        foreign.choice_table, k=4, size=size, a_question=int(judge.split()[1])
+    ),
+    "criteria": lambda _, kind, size: partial(foreign.criteria_table, kind=kind, size=size),
+    "answers in one call": lambda _, kind, size: partial(foreign.responses_table, kind=kind, size=size),
+    "forms of a prompt": lambda _, __, size: partial(foreign.forms_table, size=size),
+    "ranking": lambda _, __, size: partial(foreign.ranked_table, moved=size),
+    "probabilities": lambda judge, _, size: partial(
+        foreign.stated_table, sharper=float(judge.split()[-1]), first=size, reworded=0.3
+    ),
+}
+TESTED = ("chi2", "friedman", "carryover", "top1_excess", "variant_shift", "variant_flips_excess", "order_excess")
+"""Rows whose p is held against .05 where nothing is planted."""
+
+
+def rows_cell(part: str, judge: str, planted: str, _: str, units: int) -> Cell:
+    kind, size = plant(planted)
+    maker = TABLES[part.removeprefix("rows: ")](judge, kind, size)
+    null = TESTED if not size and "choice" not in part else ()
+    return Cell(partial(row_study, maker=maker, units=units, null=null), partial(large_rows, maker))
+
+
+def rows_of(table: JudgmentTable) -> Iterator[tuple[str, Row]]:
+    """Every row of every topic, with its measure and what it is about; of topics of one arm the first arm's."""
+    arms, reading = Judgments(table, "auto").arms, ReadingPart()
+    for spoken in TOPICS.values():
+        for subject in spoken.subjects(arms[:1] if spoken.per == "arm" else arms):
+            for row in spoken.rows(subject, **({"reading": reading} if spoken.takes_reading else {})):
+                if isinstance(row, Row):
+                    of = {**row.of, **({"condition": row.condition} if row.condition > 0 else {})}
+                    yield " ".join([row.measure, *(f"{name}={value}" for name, value in of.items())]), row
+
+
+def row_study(
+    rng: np.random.Generator,
+    truth: Mapping[str, float],
+    *,
+    maker: Callable[..., JudgmentTable],
+    units: int,
+    null: tuple[str, ...],
+) -> Events:
+    """Every row with an interval; those that hold all at once (level above .95) are one event a measure."""
+    made: Events = {}
+    at_once: dict[str, bool] = {}
+    for key, row in rows_of(maker(rng, units)):
+        low, high = row.interval
+        if row.measure in null and np.isfinite(row.p):
+            made[f"false p of {row.measure}"] = made.get(f"false p of {row.measure}", False) or row.p <= 0.05
+        if not np.isfinite(low) or key not in truth:
+            continue
+        held = bool(low - 1e-9 <= truth[key] <= high + 1e-9)
+        if row.level > 0.951:
+            at_once[row.measure] = at_once.get(row.measure, True) and held
+        else:
+            made[f"holds {key}"] = held, high - low
+    return made | {f"holds {measure}, all at once": held for measure, held in at_once.items()}
+
+
+def large_rows(maker: Callable[..., JudgmentTable]) -> dict[str, float]:
+    """Values of two halves of ``LARGE`` units on average."""
+    halves = [
+        {
+            key: row.value
+            for key, row in rows_of(maker(np.random.default_rng([10**6, k]), LARGE // 2))
+            if np.isfinite(row.value)
+        }
+        for k in range(2)
+    ]
+    return {key: (value + halves[1][key]) / 2 for key, value in halves[0].items() if key in halves[1]}
+
+
+PARTS: dict[str, Callable[[str, str, str, str, int], Cell]] = {
+    **dict.fromkeys(MAKERS, asked), "forms of a prompt": forms_cell, "several settings": settings_cell, "mixed arms": mixed_cell,
+    "decision judges": decision_cell, "drift between runs": drift_cell, "limits": limits_cell,
+}  # fmt: skip
+
+
+def all_cells() -> dict[str, Cell]:
+    """By name, in the order of the file, those with a star last."""
+    made: dict[str, Cell] = {}
+    late: dict[str, Cell] = {}
+    for line in Path(__file__).with_name("cells.txt").read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            *about, every = line.split(" | ")
+            for units in every.split():
+                cell = PARTS.get(about[0], rows_cell)(*about, int(units.rstrip("*")))
+                (late if "*" in units else made)[" | ".join([*about, units.rstrip("*")])] = cell
+    return made | late

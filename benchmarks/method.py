@@ -1,0 +1,251 @@
+"""Cells of simulated studies in; how often each is wrong, into a results file, the published table and what Learn shows, out.
+
+    python -m benchmarks method [--hours 2] [--cells PATTERN] [--processes 1]     # goes on where it was stopped, by Ctrl-C or kill
+    python -m benchmarks method --write                                           # docs/method-check.md and method_check.toml
+    python -m benchmarks method --forget PATTERN                                  # after a statistic was mended
+
+Studies have fixed seeds, the cell's name and the study's number, and are run in portions of 20: few of every cell first, then 1,000
+of each. A cell that says something untrue in more than .05 + 2 standard errors of its first 1,000 gets 1,000 new ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import math
+import os
+import re
+import signal
+import threading
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rubriclab.core import gate
+
+ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).with_name("method-check.jsonl")
+PORTION, FULL = 20, 1_000
+DEALS = 199
+STEPS = ((20, 3.0), (100, 10.0), (300, 30.0), (FULL, 120.0), (FULL, math.inf))
+"""One after the other: so many studies of a cell, or as many as take so many seconds."""
+
+
+# ------------------------------------------------------------------------------------------------------------ the file
+@dataclass
+class Counted:
+    """``portions``: numbers of those run; ``sums``: of each event (sum, studies in which it was defined, sum of widths)."""
+
+    portions: list[int] = field(default_factory=list)
+    seconds: float = 0.0
+    sums: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def studies(self) -> int:
+        return PORTION * len(self.portions)
+
+    def add(self, other: Counted) -> None:
+        self.portions = sorted([*self.portions, *other.portions])
+        self.seconds += other.seconds
+        for key, values in other.sums.items():
+            own = self.sums.setdefault(key, [0.0] * len(values))
+            self.sums[key] = [round(a + b, 6) for a, b in zip(own, values, strict=True)]
+
+    def rate(self, key: str) -> float:
+        total, studies = self.sums[key][:2]
+        return total / studies
+
+    def error(self, key: str, share: float | None = None) -> float:
+        """The standard error of a share: of the one seen, or of ``share`` were it true."""
+        p = self.rate(key) if share is None else share
+        return math.sqrt(p * (1 - p) / self.sums[key][1])
+
+
+Results = dict[tuple[str, int], Counted]
+"""By the cell's name and 0 of the first 1,000 studies, 1 of the new ones."""
+
+
+def load(path: Path = RESULTS) -> Results:
+    """A line that a kill cut off is left out: its studies are run again."""
+    made: Results = {}
+    for line in path.read_text("utf-8").splitlines() if path.exists() else []:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        part = Counted([k for a, b in record["portions"] for k in range(a, b)], record["seconds"], record["sums"])
+        known = made.setdefault((record["cell"], part.portions[0] * PORTION // FULL), Counted())
+        if not {*known.portions} & {*part.portions}:
+            known.add(part)
+    return made
+
+
+def record_of(name: str, counted: Counted) -> str:
+    ranges: list[list[int]] = []
+    for k in counted.portions:
+        if ranges and ranges[-1][1] == k:
+            ranges[-1][1] = k + 1
+        else:
+            ranges.append([k, k + 1])
+    sums = {key: [int(v) if v == int(v) else round(v, 3) for v in values] for key, values in counted.sums.items()}
+    made = {"cell": name, "portions": ranges, "seconds": round(counted.seconds, 1), "sums": sums}
+    return json.dumps(made, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def save(results: Results, path: Path = RESULTS) -> None:
+    """One line for each cell's first and new studies, in one step."""
+    beside = path.with_suffix(".new")
+    beside.write_text("".join(record_of(name, results[name, new]) for name, new in sorted(results)), "utf-8")
+    beside.replace(path)
+
+
+# ----------------------------------------------------------------------------------------------------------- running it
+@cache
+def _cells() -> dict[str, Any]:
+    from benchmarks.cells import all_cells
+
+    return all_cells()
+
+
+@cache
+def _large(about: str) -> Any:
+    """What very many units give: the same of all cells that differ in the number of units alone."""
+    return next(cell for name, cell in _cells().items() if cell.large and name.rsplit(" | ", 1)[0] == about).large()
+
+
+def run_portion(name: str, portion: int) -> tuple[str, Counted]:
+    cell = _cells()[name]
+    truth = _large(name.rsplit(" | ", 1)[0]) if cell.large else None
+    start, made = time.perf_counter(), Counted([portion])
+    for k in range(PORTION):
+        rng = np.random.default_rng([zlib.crc32(name.encode()), portion * PORTION + k])
+        for key, value in cell.study(rng, truth).items():
+            seen = [float(value[0]), 1.0, float(value[1])] if isinstance(value, tuple) else [float(value), 1.0]
+            own = made.sums.setdefault(key, [0.0] * len(seen))
+            made.sums[key] = [a + b for a, b in zip(own, seen, strict=True)]
+    made.seconds = time.perf_counter() - start
+    return name, made
+
+
+def wanted(results: Results, names: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """(cell, portion) in the order of their worth; ``results`` is looked at anew for each."""
+    planned = {name: {k for new in (0, 1) for k in results.get((name, new), Counted()).portions} for name in names}
+    for studies, seconds in STEPS:
+        for name in planned:
+            for portion in range(studies // PORTION):
+                seen = results.get((name, 0), Counted())
+                if seen.studies and seen.seconds >= seconds:
+                    break
+                if portion not in planned[name]:
+                    planned[name].add(portion)
+                    yield name, portion
+        for name in planned:
+            above = [key for key in alarms(results.get((name, 0))) if results[name, 0].studies >= FULL]
+            for portion in range(FULL // PORTION, 2 * FULL // PORTION) if above else ():
+                if portion not in planned[name]:
+                    planned[name].add(portion)
+                    yield name, portion
+
+
+def run(pattern: str, hours: float, processes: int) -> None:
+    os.nice(19)
+    names = [name for name in _cells() if re.search(pattern, name)]
+    alone()
+    results, end = load(), time.time() + 3600 * hours
+    save(results)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    workers = ProcessPoolExecutor(processes, initializer=_as_worker, initargs=(os.getpid(),))
+    with RESULTS.open("a", encoding="utf-8") as out, workers as pool:
+        work, running = wanted(results, names), set()
+        try:
+            while True:
+                while time.time() < end and len(running) < processes and (nxt := next(work, None)):
+                    running.add(pool.submit(run_portion, *nxt))
+                if not running:
+                    break
+                ready, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    name, made = future.result()
+                    results.setdefault((name, made.portions[0] * PORTION // FULL), Counted()).add(made)
+                    out.write(record_of(name, made))
+                    out.flush()
+                    print(f"{name}: {results[name, made.portions[0] * PORTION // FULL].studies}", flush=True)
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+    save(results)
+    print("stopped; the same command goes on")
+
+
+def _as_worker(parent: int) -> None:
+    """Fewer deals than the lab's; Ctrl-C is left to the parent, and the worker goes when that has gone, however it went."""
+    gate.DEALS = DEALS
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def alone() -> None:
+    """One process at a time changes the file; the lock goes with the process."""
+    try:
+        fcntl.flock(os.open(RESULTS.parent, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise SystemExit(f"Another run writes {RESULTS.name}; wait for it, or stop it.") from None
+
+
+# ------------------------------------------------------------------------------------------------------ what is too often
+def alarms(counted: Counted | None) -> list[str]:
+    """Events said untruly in more than .05 + 2 standard errors of the studies."""
+    sums = counted.sums if counted else {}
+    return [
+        key
+        for key in sums
+        if counted and key.split()[0] in ("false", "equal") and counted.rate(key) > 0.05 + 2 * counted.error(key, 0.05)
+    ]
+
+
+def misses(counted: Counted | None) -> list[str]:
+    """Intervals that hold in less than .92 by more than 2 standard errors."""
+    sums = counted.sums if counted else {}
+    return [
+        key
+        for key in sums
+        if counted and key.startswith("holds") and counted.rate(key) < 0.92 - 2 * counted.error(key, 0.92)
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hours", type=float, default=math.inf)
+    parser.add_argument("--cells", default="", metavar="PATTERN", help="a regular expression of names")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--forget", metavar="PATTERN", help="leave out what was measured of these cells")
+    parser.add_argument("--write", action="store_true", help="write the table from what was measured")
+    chosen = parser.parse_args()
+    if chosen.forget is not None:
+        alone()
+        save({key: counted for key, counted in load().items() if not re.search(chosen.forget, key[0])})
+    elif chosen.write:
+        from benchmarks.published import write
+
+        write(load())
+    else:
+        run(chosen.cells, chosen.hours, chosen.processes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""What was counted in, ``docs/method-check.md`` and the summary that Learn shows, out: what misses first, no number by hand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import rubriclab.topics  # noqa: F401 - registers what is measured
+from benchmarks.method import DEALS, FULL, RESULTS, ROOT, Counted, Results, alarms, misses
+from rubriclab.core.topic import MEASURES
+
+DOCUMENT = ROOT / "docs" / "method-check.md"
+SUMMARY = ROOT / "rubriclab" / "app" / "method_check.toml"
+UNITS = (15, 30, 60, 100, 300)
+ENOUGH = 100
+"""Cells of fewer studies are shown, but not said to miss."""
+HEAD = """# How the method was checked
+Made by `python -m benchmarks method --write` from `benchmarks/{file}`; no number here is typed. `python -m benchmarks method` runs
+more studies and goes on where it was stopped; `benchmarks/cells.txt` lists the cells. Seeds are fixed: the same studies, the same counts.
+
+{studies} studies of {cells} cells in {hours:.1f} hours of one core. A study simulates a judge whose truth is known and which is none of
+the lab's own simulated ones (`benchmarks/foreign.py`), asks the design, and reads what the lab says, with {deals} random deals (the
+lab: 1,999). In brackets: studies. The standard error of a share p of n studies is sqrt(p (1 - p) / n): of .05 .022 at 100, .013 at 300,
+.007 at 1,000. Units are what is independent: items, prompts, questions, texts. Effects of judges are in log-odds, of traits in their
+standard deviation, of criteria and answers in points; "options" are five unless named."""
+NEVER = """- Judges that remember earlier calls, servers that cache replies, people who saw the judge's scores.
+- Verdicts of more than 450 units, more than nine options, lists of other lengths than four, more than five forms of a prompt.
+- Verdicts while a run still grows: the lab gives them once, when all planned calls are in.
+- Derived limits of other axes than options; drift between runs of lists, answers in one call and decision judges."""
+
+
+class Line(NamedTuple):
+    """The studies of one cell: the first 1,000, or the ``new`` ones."""
+
+    part: str
+    judge: str
+    planted: str
+    asked: str
+    units: int
+    new: int
+    counted: Counted
+
+    @property
+    def about(self) -> str:
+        return " · ".join(text for text in self[:4] if text)
+
+
+def lines_of(results: Results) -> list[Line]:
+    made = []
+    for (name, new), counted in results.items():
+        *about, units = name.split(" | ")
+        made.append(Line(*about, int(units), new, counted))
+    return sorted(made, key=lambda line: (*line[:4], line.units, line.new))
+
+
+def share(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
+
+
+def shares(counted: Counted, keys: Sequence[str]) -> str:
+    """“.043 / .051 (1,000)”: of the keys, and of how many studies."""
+    return f"{' / '.join(share(counted.rate(key)) for key in keys)} ({counted.sums[keys[0]][1]:,.0f})"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
+
+
+def by_units(lines: list[Line], keys: Callable[[Line], list[list[str]]], fewest: int = 1) -> str:
+    """A row for each judge and group of events (of ``fewest`` cells), a column for each number of units; the first studies."""
+    rows: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
+    for line in lines:
+        for group in keys(line) if not line.new else ():
+            what = " / ".join(key.split(" ", 1)[1] for key in group)
+            rows[line.about, what][line.units] = shares(line.counted, group)
+    made = []
+    for about, seen in rows.items():
+        if len(seen) < fewest:
+            continue
+        others = ", ".join(f"{units}: {text}" for units, text in seen.items() if units not in UNITS)
+        made.append((*about, *(seen.get(units, "") for units in UNITS), others))
+    return table(("Judge, planted, asked", "Said", *(f"{n} units" for n in UNITS), "others"), made)
+
+
+# ---------------------------------------------------------------------------------------------------------- sections
+def plainest(keys: Iterable[str]) -> list[str]:
+    """Where nothing at all is planted "anything" says it; its parts are left out."""
+    every = list(keys)
+    whole = [key for key in every if key.startswith("false anything")]
+    return whole + [key for key in every if key not in whole and not (whole and key.startswith("false "))]
+
+
+def missed(lines: list[Line]) -> str:
+    new = {(line.about, line.units): line.counted for line in lines if line.new}
+    rows = []
+    for line in lines:
+        again = new.get((line.about, line.units), Counted())
+        for key in plainest([*alarms(line.counted), *misses(line.counted)]) if not line.new else ():
+            if line.counted.sums[key][1] >= ENOUGH:
+                still = "open" if key not in again.sums else "yes" if key in alarms(again) + misses(again) else "no"
+                repeated = shares(again, [key]) if key in again.sums else "–"
+                rows.append((line.about, str(line.units), key, shares(line.counted, [key]), repeated, still))
+    return table(("Judge, planted, asked", "Units", "What", "First studies", "New studies", "Misses"), rows)
+
+
+def untrue(line: Line) -> list[list[str]]:
+    keys = plainest(key for key in line.counted.sums if key.startswith("false "))
+    return [keys] if keys else []
+
+
+def any_equal(line: Line) -> list[str]:
+    return [key for key in line.counted.sums if key.startswith("equal ")]
+
+
+def equal(line: Line) -> list[list[str]]:
+    keys = [key for key in any_equal(line) if line.counted.rate(key) > 0]
+    return [keys] if keys else []
+
+
+def true_words(line: Line) -> list[list[str]]:
+    keys = [key for key in line.counted.sums if key.startswith("says ")]
+    same = [key for key in keys if key.endswith(("equivalent", "unchanged"))]
+    others = [[key] for key in keys if key not in same and line.counted.rate(key) >= 0.2]
+    return ([same] if same else []) + others if line.planted.startswith(("nothing", "derived")) else []
+
+
+def power(lines: list[Line]) -> str:
+    """A row for each judge, its numbers of units after each other."""
+    rows: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for line in lines:
+        sums, rate = line.counted.sums, line.counted.rate
+        told = [key for key in sums if key.startswith("found anything")]
+        if line.new or not told:
+            continue
+        known = "best first position (t)"
+        best = max((key for key in sums if key.startswith("best ") and key != known), key=rate, default="")
+        own = [
+            f"{key[6:]} {share(rate(key))}"
+            for key in sums
+            if key.startswith("found ") and key not in [*told, "found single"]
+        ]
+        beside = f"{share(rate(best))} {best[5:]}" if best else "–"
+        ratio = f"{rate(told[0]) / rate(best):.2f}" if best and rate(best) else "–"
+        first = share(rate(known)) if known in sums and "first" in line.planted else "–"
+        rows[line.about].append((str(line.units), shares(line.counted, told), ", ".join(own), beside, ratio, first))
+    head = (
+        "Judge, planted, asked",
+        "Units",
+        "Told",
+        "Questions",
+        "Best single test",
+        "Told / best",
+        "t of the position, if it were known",
+    )
+    return table(head, [(about, *map("; ".join, zip(*parts, strict=True))) for about, parts in rows.items()])
+
+
+def coverage(lines: list[Line]) -> str:
+    """Of each measure, or question of a verdict, the lowest, mean and highest share of a cell's rows; the low ones with where
+    that is. Of cells with a third of the most studies at least: a few have a lowest share that many would not have."""
+    every: dict[str, list[tuple[float, float, str, Line]]] = defaultdict(list)
+    for line in lines:
+        for key, sums in line.counted.sums.items() if not line.new else ():
+            if key.startswith("holds "):
+                what = key.removeprefix("holds ")
+                measure = what if ", " in what and "=" not in what else what.split()[0]
+                every[measure].append((line.counted.rate(key), sums[1], key, line))
+    rows, rest = [], []
+    for measure, parts in sorted(every.items()):
+        most = max(part[1] for part in parts)
+        kept = [part for part in parts if part[1] >= most / 3]
+        low, studies, key, line = min(kept, key=lambda part: part[:3])
+        mean, high = sum(part[0] for part in kept) / len(kept), max(part[0] for part in kept)
+        if low >= 0.92:
+            rest.append(f"{measure} {share(low)} to {share(high)}")
+            continue
+        width = []
+        for units in (30, 100):
+            sums_of = [part[3].counted.sums[part[2]] for part in kept if part[3].units == units]
+            total = [sums for sums in sums_of if len(sums) > 2]
+            width.append(f"{sum(s[2] for s in total) / sum(s[1] for s in total):.2g}" if total else "–")
+        about = key.removeprefix(f"holds {measure}").strip(" ,")
+        where = f"{about + ': ' if about else ''}{line.about}, {line.units} units ({studies:,.0f})"
+        rows.append((low, (measure, share(low), where, share(mean), share(high), " / ".join(width))))
+    head = ("Interval of", "Lowest", "Where (studies)", "Mean", "Highest", "Width at 30 / 100")
+    return (
+        table(head, [row for _, row in sorted(rows)]) + "\n\nLowest and highest of the others: " + ", ".join(rest) + "."
+    )
+
+
+def document(results: Results) -> str:
+    lines, every = lines_of(results), results.values()
+    head = HEAD.format(
+        file=RESULTS.name, studies=f"{sum(c.studies for c in every):,}", cells=len({name for name, _ in results}),
+        hours=sum(c.seconds for c in every) / 3600, deals=f"{DEALS:,}",
+    )  # fmt: skip
+    seen = {key.split()[1].rstrip(",") for line in lines for key in line.counted.sums if key.startswith("holds ")}
+    unseen = sorted(key for key, measure in MEASURES.items() if key not in seen and not measure.question)
+    sections = {
+        "What misses": f"In more than .05 + 2 standard errors of at least {ENOUGH} studies something untrue is said (“false”; “equal”: a size"
+        " at or above the smallest effect is called equivalent), or an interval holds in less than .92 by as much. A cell of "
+        f"{FULL:,} studies that misses gets as many new ones.\n\n" + missed(lines),
+        "Untrue effects": "Promise: at most .05.\n\n" + by_units(lines, untrue),
+        "Untrue “equivalent”": "The true size is at or above the smallest effect. Promise: at most .05.\n\n"
+        + by_units(lines, equal)
+        + f"\n\nIn none of the studies of {sum(bool(any_equal(line)) and not equal(line) for line in lines)} other cells.",
+        "Power": "Told: anything is said. Beside it the most powerful, in hindsight, of single tests that are each valid at .05.\n\n"
+        + power(lines),
+        "True words where nothing is planted": by_units(lines, true_words, 4),
+        "Intervals": "At 95 %; promise: .92 or more. Where the lowest is less it stands first.\n\n" + coverage(lines),
+        "Never simulated": f"{NEVER}\n- Intervals of {', '.join(unseen)}.",
+    }
+    return "\n\n".join([head, *(f"## {title}\n{text}" for title, text in sections.items())]) + "\n"
+
+
+def summary(results: Results) -> str:
+    """A line for each part and promise: cells, fewest studies, lowest and highest share, how many of the cells miss."""
+    groups: dict[tuple[int, str, str], list[tuple[Counted, list[str], bool]]] = defaultdict(list)
+    lines = lines_of(results)
+    new = {(line.about, line.units): line.counted for line in lines if line.new}
+    for line in lines:
+        for k, (kind, start) in enumerate(
+            {"alarm": "false", "equal": "equal", "cover": "holds", "power": "found anything"}.items()
+        ):
+            keys = plainest(key for key in line.counted.sums if key.startswith(start))
+            again = new.get((line.about, line.units), line.counted)
+            flags = [key for key in keys if key in alarms(again) + misses(again) and again.sums[key][1] >= ENOUGH]
+            if keys and not line.new:
+                groups[k, kind, line.part.removeprefix("rows: ")].append((line.counted, keys, bool(flags)))
+    made = [
+        "# Made by `python -m benchmarks method --write`: what, of whom, cells, fewest studies, lowest, highest, cells that miss."
+    ]
+    made.append("checks = [")
+    for (_, kind, part), cells in sorted(groups.items()):
+        rates = [counted.rate(key) for counted, keys, _ in cells for key in keys]
+        fewest, flagged = min(counted.studies for counted, *_ in cells), sum(flag for *_, flag in cells)
+        made.append(f'  ["{kind}", "{part}", {len(cells)}, {fewest}, {min(rates):.3f}, {max(rates):.3f}, {flagged}],')
+    return "\n".join([*made, "]", ""])
+
+
+def write(results: Results) -> None:
+    DOCUMENT.write_text(document(results), "utf-8")
+    SUMMARY.write_text(summary(results), "utf-8")
+    print(f"{DOCUMENT.relative_to(ROOT)}: {len(document(results).splitlines())} lines")
