@@ -40,7 +40,7 @@ STEPS = ((20, 3.0), (100, 10.0), (300, 30.0), (FULL, 120.0), (FULL, math.inf))
 
 
 # ------------------------------------------------------------------------------------------------------------ the file
-@dataclass
+@dataclass(eq=False)
 class Counted:
     """``portions``: numbers of those run; ``sums``: of each event (sum, studies in which it was defined, sum of widths)."""
 
