@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-import rubriclab.topics  # noqa: F401 - registers the topics
-from benchmarks import method, published
+from benchmarks import method, published  # registers the topics
 from rubriclab import notebook
 from rubriclab.core.topic import MEASURES, TOPICS
 from rubriclab.runs.loading import plan_of_file
@@ -91,7 +90,7 @@ def test_what_is_published_of_the_method_is_what_was_counted() -> None:
 
 
 def test_a_stopped_check_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
-    path, (name, other) = tmp_path / "counts.jsonl", [*method._cells()][:2]
+    path, name, other = tmp_path / "counts.jsonl", *[*method._cells()][:2]
     first, third = (method.record_of(name, method.Counted([k], 1.0, {"false": [3, 20]})) for k in (0, 2))
     path.write_text(first + third + first + third.replace(name, other)[:-30], "utf-8")
     results = method.load(path)
