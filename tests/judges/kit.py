@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rubriclab.judges.client import ChatClient
@@ -32,6 +34,21 @@ def settings(base_url: str = "http://127.0.0.1:9/v1", **fields: Any) -> JudgeSet
     """A judge of the kind ``openai`` at an address."""
     values = {"name": "judge", "kind": "openai", "model": "test-model", "base_urls": (base_url,), "timeout": 5.0}
     return JudgeSettings(**{**values, **fields})
+
+
+def gone(*pids: int, seconds: float = 20.0) -> bool:
+    """Whether all these processes end within so long; one that has ended but was not collected has."""
+
+    def alive(pid: int) -> bool:
+        try:
+            return not Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
+        except OSError:
+            return False
+
+    until = time.monotonic() + seconds
+    while any(map(alive, pids)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not any(map(alive, pids))
 
 
 async def ask(judge: JudgeSettings, *calls: Call, secrets: dict[str, str] | None = None) -> list[Reply]:

@@ -200,14 +200,10 @@ def test_base_urls_in_one_form() -> None:
 @pytest.mark.parametrize(
     ("asked", "answered", "same"),
     [
-        ("gpt-4.1-mini", "gpt-4.1-mini-2025-04-14", True),
-        ("gpt-4.1", "gpt-4.1-mini", False),
-        ("Qwen/Qwen3-8B", "qwen3-8b", True),
-        ("llama3", "llama3:latest", True),
-        ("m.gguf", "/models/m.gguf", True),
-        ("claude-3", "claude-3.5", False),
-        ("", "x", False),
+        ("gpt-4.1-mini", "gpt-4.1-mini-2025-04-14", True), ("gpt-4.1", "gpt-4.1-mini", False),
+        ("Qwen/Qwen3-8B", "qwen3-8b", True), ("llama3", "llama3:latest", True), ("m.gguf", "/models/m.gguf", True),
+        ("claude-3", "claude-3.5", False), ("", "x", False),
     ],
-)
+)  # fmt: skip
 def test_one_model_by_two_names(asked: str, answered: str, same: bool) -> None:
     assert same_model(asked, answered) is same

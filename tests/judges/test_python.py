@@ -21,7 +21,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
 from rubriclab.model.text import LabError
 from rubriclab.study.outcomes import label_probabilities
-from tests.judges.kit import option_call
+from tests.judges.kit import gone, option_call
 
 ROOT = Path(__file__).resolve().parents[2]
 ITEMS = [Item(f"i{k}", f"answer {k}", f"question {k}", ratings={"someone": 4.0}) for k in range(3)]
@@ -141,20 +141,6 @@ def test_what_it_does_instead_is_a_fault_and_the_next_call_is_answered(
     assert (fine.error, fine.text) == ("", "5")
 
 
-def alive(pid: int) -> bool:
-    try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][:3]
-    except OSError:
-        return False
-
-
-def gone(pids: list[int]) -> bool:
-    until = time.monotonic() + 20
-    while any(map(alive, pids)) and time.monotonic() < until:
-        time.sleep(0.05)
-    return not any(map(alive, pids))
-
-
 STARTS = """
 own = [subprocess.Popen(['sleep', '47'], start_new_session=new).pid for new in (False, True)]
 open('pids', 'a').write(' '.join(map(str, [os.getpid(), *own])) + ' ')
@@ -166,7 +152,7 @@ def test_nothing_that_it_started_is_left(tmp_path: Path, monkeypatch: pytest.Mon
     asked(own(tmp_path, f"{STARTS}return '4'"))
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 3
-    assert gone(pids)
+    assert gone(*pids)
 
 
 def test_a_lab_that_is_killed_takes_it_along(tmp_path: Path) -> None:
@@ -185,7 +171,7 @@ def test_a_lab_that_is_killed_takes_it_along(tmp_path: Path) -> None:
         os.kill(lab.pid, signal.SIGKILL)
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 3
-    assert gone(pids)
+    assert gone(*pids)
 
 
 def test_it_sees_no_key_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import pytest
 from rubriclab.judges.probe import models_of
 from rubriclab.judges.vllm import VllmServer, why_not
 from rubriclab.model.text import LabError
+from tests.judges.kit import gone
 
 FAKE = Path(__file__).with_name("fake_vllm.py")
 ROOT = Path(__file__).parents[2]
@@ -38,15 +39,6 @@ def until(done: Callable[[], bool], seconds: float = 60.0) -> bool:
     return done()
 
 
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended but was not collected does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return not state.startswith("Z")
-
-
 def grandchild(lines: Callable[[], list[str]]) -> int:
     assert until(lambda: any(line.startswith("child ") for line in lines()))
     return int(next(line for line in lines() if line.startswith("child ")).split()[1])
@@ -62,12 +54,12 @@ def test_start_ask_stop(monkeypatch: pytest.MonkeyPatch) -> None:
         assert models_of(server.base_url) == [server.model] == ["some/model"]
         assert "--shutdown-timeout" in "\n".join(server.log)
         child = grandchild(lambda: server.log)
-        assert alive(child)
+        assert not gone(child, seconds=0)
     finally:
         code = server.stop()
     assert code == 128 + signal.SIGTERM
     assert (server.ready, server.failed) == (False, True)
-    assert until(lambda: not alive(child))
+    assert gone(child)
     assert server.stop() == code
 
 
@@ -87,7 +79,7 @@ def test_one_that_does_not_heed_is_killed_with_its_children(monkeypatch: pytest.
     server = VllmServer("some/model", grace=0.2)
     child = grandchild(lambda: server.log)
     assert server.stop() == 128 + signal.SIGKILL
-    assert until(lambda: not alive(child))
+    assert gone(child)
 
 
 @pytest.mark.parametrize("victim", ["lab", "supervisor"])
@@ -102,10 +94,10 @@ def test_a_lab_that_is_killed_leaves_no_server_behind(fake_vllm: Path, victim: s
         child = grandchild(lambda: Path(log).read_text().splitlines())
         server = int(Path(f"/proc/{child}/stat").read_text().rpartition(") ")[2].split()[1])
         os.kill(lab.pid if victim == "lab" else int(supervisor), signal.SIGKILL)
-        assert until(lambda: not alive(server))
+        assert gone(server)
         lab.kill()
     if victim == "lab":
-        assert until(lambda: not alive(child))
+        assert gone(child)
     else:
         os.kill(child, signal.SIGKILL)  # the stand-in does not end its children; the real one does
 

@@ -82,11 +82,6 @@ def test_a_panel_agrees_as_irrcac_krippendorff_and_pingouin_say(name: str) -> No
         assert found[key] == pytest.approx(np.nan if answer is None else answer, abs=1e-6, nan_ok=True), key
 
 
-def test_kappa_of_a_panel_is_fleiss() -> None:
-    """statsmodels 0.14: fleiss_kappa(aggregate_raters(seeded(40, 3, 2))[0])."""
-    assert named(among(seeded(40, 3, 2)))["kappa"] == pytest.approx(0.24460431654676262, abs=1e-12)
-
-
 def test_several_calls_and_ratings_count_an_item_once() -> None:
     """By the definition over all pairs, each weighing one over the pairs of its item."""
     calls, ratings = seeded(12, 4, 6, missing=0.3), seeded(12, 3, 7, missing=0.2)
@@ -115,30 +110,12 @@ def test_several_calls_and_ratings_count_an_item_once() -> None:
     assert found["alpha_interval"] == pytest.approx(1.0 - (w * (x - y) ** 2).sum() / by_chance)
 
 
-def test_agreement_by_hand() -> None:
-    """Ten items, two options: 4 both 1, 3 both 2, 2 and 1 crossed. Even chance 0.5: kappa 0.4."""
-    one = np.array([1, 1, 1, 1, 2, 2, 2, 1, 1, 2.0])[:, None]
-    other = np.array([1, 1, 1, 1, 2, 2, 2, 2, 2, 1.0])[:, None]
-    found = named(two(one, other, np.array([1.0, 2.0])))
-    assert found["exact"] == pytest.approx(0.7)
-    # Chance: 0.6 x 0.5 + 0.4 x 0.5 = 0.5; (0.7 - 0.5) / (1 - 0.5).
-    assert found["kappa"] == pytest.approx(0.4)
-    # Both sides together 11 of 20 and 9 of 20: chance 2 x 0.55 x 0.45 = 0.495.
-    assert found["ac1"] == pytest.approx((0.7 - 0.495) / (1 - 0.495))
-
-
 def test_a_group_of_one_has_no_pair_and_groups_of_an_item_count_it_once() -> None:
     """An item in two orders: 1 and 2 in the first, 2 alone in the second; another item 2, 2 and 1, 1."""
     each = np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 2.0], [2.0, 0.0]])
     table = within(each, np.array([1.0, 2.0]), 1.0, np.array([0, 0, 1, 1]), np.arange(2), 2)
     np.testing.assert_allclose(table.pairs, [[[0, 0.5], [0.5, 0]], [[0.5, 0], [0, 0.5]]])
     np.testing.assert_allclose(table.coincidences.sum(axis=(1, 2)), [2.0, 4.0])
-
-
-def test_intraclass_correlations_are_those_of_shrout_and_fleiss() -> None:
-    """Their table 2: six targets, four judges; table 4 has .29, .62 and .71."""
-    rows = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7.0]])
-    assert intraclass(rows) == pytest.approx([0.29, 0.62, 0.71], abs=0.005)
 
 
 # ------------------------------------------------------------------------------------------------------- r, rho, tau-b

@@ -178,14 +178,10 @@ def test_how_a_reply_ends_is_a_status(reply: Reply, status: Status) -> None:
 @pytest.mark.parametrize(
     ("text", "score"),
     [
-        ("The score is 5, and", 5.0),
-        ("The score is 3.\n\nThis", 3.0),
-        ("The score is 5", None),
-        ("The score is 4.", None),
-        ("The score is 3 or", None),
-        ("The score is 555", None),
+        ("The score is 5, and", 5.0), ("The score is 3.\n\nThis", 3.0), ("The score is 5", None),
+        ("The score is 4.", None), ("The score is 3 or", None), ("The score is 555", None),
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_was_begun_and_cut_counts_up_to_its_label(text: str, score: float | None) -> None:
     """An embedded model never ends by itself; what anybody else's server cuts is truncated, whatever it says."""
     small, api = small_plan(1, judges=(EMBEDDED,)), small_plan(1)

@@ -200,13 +200,6 @@ def test_full_agreement_is_not_certain_few_rare_values_and_many_values_have_no_i
     assert np.isfinite(row_of(table, "agreement", "limit_low", side="single").value)
 
 
-def test_is_the_judge_as_near_as_another_person() -> None:
-    """A judge that reads what people read is; one that reads something else is not."""
-    near, far = (row_of(study(rng(16), 100, link=link), "agreement", "kappa_difference") for link in (1.0, 0.2))
-    assert near.interval[0] < 0.1
-    assert far.interval[1] < 0
-
-
 # --------------------------------------------------------------------------------------- replacing a rater, few ratings
 def test_a_judge_that_reads_may_replace_raters_and_one_that_does_not_may_not() -> None:
     good, poor = study(rng(17), 80, noise=0.2), study(rng(18), 80, link=0.0)
