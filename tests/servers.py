@@ -27,18 +27,14 @@ LISTED = re.compile(r"^Score ([^\s:]{1,20}):", re.M)
 
 def completion(text: str | None, *, model: str = "test-model", finish: Any = "stop", **choice: Any) -> dict[str, Any]:
     """A chat completion as OpenAI's servers send it; ``choice`` adds fields to the choice (``logprobs``)."""
+    usage = {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101}
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1_700_000_000,
         "model": model,
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish, **choice}],
-        "usage": {
-            "prompt_tokens": 100,
-            "completion_tokens": 1,
-            "total_tokens": 101,
-            "prompt_tokens_details": {"cached_tokens": 40},
-        },
+        "usage": usage | {"prompt_tokens_details": {"cached_tokens": 40}},
     }
 
 

@@ -31,12 +31,9 @@ ROOT = Path(__file__).parents[2]
 NAME = "smollm2-135m"
 JUDGE = JudgeSettings(name="embedded", kind="embedded", model=NAME)
 DESCRIPTIONS = (
-    "Ignores the question.",
-    "Touches on it, mostly wrong.",
-    "Answers a part of it.",
-    "Answers it with small gaps.",
+    "Ignores the question.", "Touches on it, mostly wrong.", "Answers a part of it.", "Answers it with small gaps.",
     "Answers it fully and clearly.",
-)
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -162,13 +159,8 @@ def test_the_interpreter_ends_cleanly_while_it_answers(tmp_path: Path) -> None:
         "run = RunManager(Store.open(sys.argv[1])).start(plan_of_file('demo', items=3))\n"
         "while run.snapshot().asked < 3: time.sleep(0.01)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "lab.duckdb")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    command = [sys.executable, "-c", script, str(tmp_path / "lab.duckdb")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     with Store.open(tmp_path / "lab.duckdb") as store:
         (info,) = store.runs()

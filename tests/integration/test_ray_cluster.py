@@ -130,6 +130,10 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, su
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def over_ray(study: Path, store: Path, address: str) -> list[str]:
+    return [sys.executable, "-m", "rubriclab", "run", str(study), "--store", str(store), "--ray", address]
+
+
 def test_a_node_is_killed_in_the_middle(
     cluster: tuple[str, dict[str, subprocess.Popen[bytes]]], tmp_path: Path
 ) -> None:
@@ -137,18 +141,7 @@ def test_a_node_is_killed_in_the_middle(
     with running(PortServer(latency=0.1)) as server:
         study = write_study(tmp_path, url=server.base_url, items=ITEMS, at_once=AT_ONCE)
         planned, store = {call.key for call in plan_of_file(study).calls()}, tmp_path / "cluster.duckdb"
-        command = [
-            sys.executable,
-            "-m",
-            "rubriclab",
-            "run",
-            str(study),
-            "--store",
-            str(store),
-            "--ray",
-            address,
-            "--json",
-        ]
+        command = [*over_ray(study, store, address), "--json"]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
             wait(lambda: len(server.ports) >= len(planned) // 3 or run.poll() is not None, "the study was not asked")
             mine = ports_of(nodes[OTHER])
@@ -172,8 +165,9 @@ def test_a_node_is_killed_in_the_middle(
 def test_an_address_where_no_cluster_is_costs_nothing(tmp_path: Path, address: str) -> None:
     study = write_study(tmp_path, url="http://127.0.0.1:9/v1", items=2)
     store = tmp_path / "none.duckdb"
-    command = [sys.executable, "-m", "rubriclab", "run", str(study), "--store", str(store), "--ray", address]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        over_ray(study, store, address), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 1
     assert address in done.stderr
     assert "Traceback" not in done.stderr
