@@ -21,6 +21,7 @@ from rubriclab.data.published import PublicFile, fetched, published, sources
 from rubriclab.data.sample import sample, sample_rubric
 from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import SEPARATORS, Table, as_list, read_table
+from rubriclab.data.wide import one_answer_a_row
 from rubriclab.logs.log import read_log
 from rubriclab.model.data import DataSet
 from rubriclab.model.judgment import JudgmentTable
@@ -184,7 +185,10 @@ def _uploaded(held: Draft, what: str, *, logs: bool = False) -> Table | None:
     if file is not None:
         with st.spinner(f"Reading {safe(file.name, 60)} …"), faults():
             log = read_log(file.getvalue(), file.name) if logs else None
-            return log.table if log is not None else read_table(file.getvalue(), file.name)
+            if log is not None:
+                return log.table
+            table = read_table(file.getvalue(), file.name)
+            return table if logs else one_answer_a_row(table)
     return None
 
 

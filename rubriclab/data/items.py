@@ -66,7 +66,7 @@ class Guess:
 
 def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
     """Which column has which role, by names, then by contents; whoever brought the file has the last word."""
-    names = {_plain(column): column for column in reversed(table.columns)}
+    names = {plain_name(column): column for column in reversed(table.columns)}
     cells = {column: [cell.strip() for cell in table.column(column, LOOKED_AT)] for column in table.columns}
     length = {name: float(np.mean([len(cell) for cell in part if cell] or [0])) for name, part in cells.items()}
     numeric = {name for name, part in cells.items() if holds_numbers(part)}
@@ -108,13 +108,13 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
             take("instruction", before[-1], "the text before the answer")
 
     scale = sorted({float(score) for part in rubric.criteria for score in part.scores} if rubric else {1.0, 5.0})
-    known = [name for name in free if HUMAN.fullmatch(_plain(name))]
+    known = [name for name in free if HUMAN.fullmatch(plain_name(name))]
     people = [name for name in known if name in numeric]
     why = "by its name, and its cells are numbers" if len(people) == 1 else "one column a rater, by their names"
     if known and not people:
         reasons["human"] = f"“{shorten(known[0], 30)}” is not used: it holds more than numbers"
     if not people:
-        whole = [name for name in free if not NO_SCORE.search(_plain(name)) and _whole_within(cells[name], scale)]
+        whole = [name for name in free if not NO_SCORE.search(plain_name(name)) and _whole_within(cells[name], scale)]
         people = [name for name in whole if _stem(name) == _stem(whole[0])]
         why = f"whole numbers from {scale[0]:g} to {scale[-1]:g}, as the rubric's scores"
     if people:
@@ -130,7 +130,7 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
     return Guess(columns, reasons, matched)
 
 
-def _plain(column: str) -> str:
+def plain_name(column: str) -> str:
     """``Puntuación del profesor`` as ``puntuacion_del_profesor``."""
     letters = unicodedata.normalize("NFKD", column.casefold().replace("ß", "ss"))
     return re.sub(r"[^a-z0-9]+", "_", "".join(c for c in letters if not unicodedata.combining(c))).strip("_")
@@ -138,7 +138,7 @@ def _plain(column: str) -> str:
 
 def _stem(column: str) -> str:
     """What names of several raters share: ``prof`` of ``prof. 1``, ``score`` of ``score_ann``."""
-    return re.sub(r"(\d+|_[^_]+)$", "", _plain(column))
+    return re.sub(r"(\d+|_[^_]+)$", "", plain_name(column))
 
 
 def holds_numbers(cells: Sequence[str]) -> bool:

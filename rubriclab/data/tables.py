@@ -55,7 +55,8 @@ OTHER_KINDS = {
 class Table:
     """Columns of texts. ``data``: Arrow strings, missing cells empty; ``note``: what a reader should know.
 
-    ``separator``: of delimited text; ``first_line``: the line of the first row where each row is one line of the file.
+    ``separator``: of delimited text; ``first_line``: the line of the first row where each row is one line of the file;
+    ``answers``: how many rows were made of each row of the file.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Table:
     note: str = ""
     separator: str | None = None
     first_line: int | None = None
+    answers: int = 1
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -101,6 +103,7 @@ class Table:
 
     def line(self, row: int) -> str:
         """Where a row stands, for messages: by line where rows are lines, else by row; ``row`` from 0."""
+        row //= self.answers
         return f"row {row + 1:,}" if self.first_line is None else f"line {row + self.first_line:,}"
 
     def fault(self, row: int, column: str, words: str) -> LabError:

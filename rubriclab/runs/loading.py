@@ -13,6 +13,7 @@ from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
 from rubriclab.data.sample import presets, sample, sample_rubric
 from rubriclab.data.tables import Table, as_list, read_table
+from rubriclab.data.wide import one_answer_a_row
 from rubriclab.judges.kinds import Functions, judge_named
 from rubriclab.judges.python import function_settings, with_code
 from rubriclab.judges.simulated import read_effects
@@ -212,7 +213,7 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
         known = [item for item in dataset.items if item.criterion in (None, *(c.name for c in rubric.criteria))]
         dataset = replace(dataset, items=tuple(known) or dataset.items)
     else:
-        table = files.table(part.file)
+        table = one_answer_a_row(files.table(part.file), part.columns)
         columns, shown = guess_columns(table, rubric).columns | part.columns, study.prompt is not None
         dataset = items_of(table, columns, name=PurePath(part.file).stem, further=shown)
     if part.name:

@@ -1,0 +1,100 @@
+"""A table with several answers a row in (``response_a``, ``response_b``), the same with one answer a row out.
+
+So are preference data kept: a prompt, two or more answers side by side, perhaps who won. Rows stay in their order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from rubriclab.data.items import NAMES, holds_numbers, plain_name
+from rubriclab.data.tables import Columns, Table, as_list
+from rubriclab.model.text import shorten
+
+FAMILY = re.compile(r"(?:(?P<stem>\w+?)_?)(?P<end>[a-h]|[1-9]|chosen|rejected)")
+ANSWERS = {
+    *NAMES["response"],
+    "assistant",
+    "text",
+    "response_text",
+    "answer_text",
+    "assistant_response",
+    "model_response",
+}
+WINNERS = ("winner", "preference", "preferred", "label", "choice", "gold", "gewinner", "ganador", "gagnant")
+TIES = {"tie", "c", "both", "equal", "tie_bothbad", "unentschieden", "0_5"}
+LOOKED_AT = 2_000
+
+
+def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
+    """``table`` itself where no row has several answers; else a row each, with the columns ``candidate`` (unless columns
+    say who wrote them), ``prompt_id``, and ``human`` (1 for the winner, 0, 0.5 for a tie) where a column names the winner.
+
+    Columns that come as often as the answers are split with them; all others are repeated. ``columns``: those that the study
+    names; one of the answers among them leaves the table as it is.
+    """
+    families: dict[str, dict[str, str]] = defaultdict(dict)
+    for column in table.columns:
+        name = plain_name(column)
+        parts = FAMILY.fullmatch(name)
+        if name in ("chosen", "rejected"):
+            families["response"][name] = column
+        elif parts and not name.startswith("reference"):
+            families[parts["stem"]][parts["end"]] = column
+    known = [stem for stem in families if stem in ANSWERS and len(families[stem]) > 1]
+    if len(known) != 1 or any(plain_name(column) in NAMES["response"] for column in table.columns):
+        return table
+    (stem,) = known
+    ends = sorted(families[stem])
+    chosen = {column for named in (columns or {}).values() for column in as_list(named)}
+    if not chosen.isdisjoint(families[stem].values()):
+        return table
+    if any(holds_numbers(table.column(column, LOOKED_AT)) for column in families[stem].values()):
+        return table
+    split = {name: own for name, own in families.items() if sorted(own) == ends}
+    taken = {column for own in split.values() for column in own.values()}
+    order = (np.arange(table.size)[:, None] + np.arange(len(ends)) * table.size).ravel()
+    columns = {
+        name: pa.concat_arrays([table.data.column(own[end]).combine_chunks() for end in ends]).take(order)
+        for name, own in split.items()
+    }
+    columns["response"] = columns.pop(stem)
+    numbers = np.repeat(np.arange(table.size), len(ends))
+    names = {plain_name(column): column for column in table.columns if column not in taken}
+    group = next((names[name] for name in (*NAMES["prompt"][:3], *NAMES["item_id"]) if name in names), "")
+    rest = {column: table.data.column(column) for column in names.values() if column != group}
+    columns = {column: cells.take(numbers) for column, cells in rest.items()} | columns
+    ids = table.column(group) if group else []
+    ids = ids if len(set(ids)) == table.size and all(ids) else [str(k + 1) for k in range(table.size)]
+    columns["prompt_id"] = pa.array(ids, pa.large_string()).take(numbers)
+    if not any(name in NAMES["candidate"] for name in columns):
+        columns["candidate"] = pa.array(ends * table.size, pa.large_string())
+    won = next((names[name] for name in WINNERS if name in names), "")
+    if "human" not in columns and ("chosen" in ends or won):
+        winners = ["chosen"] * table.size if "chosen" in ends else table.column(won)
+        makers = columns["model"].to_pylist() if "model" in columns else ends * table.size
+        chunks = [makers[start : start + len(ends)] for start in range(0, len(makers), len(ends))]
+        human = [score for cell, own in zip(winners, chunks, strict=True) for score in _preferences(cell, ends, own)]
+        if sum(map(bool, human)) > 0.9 * len(human):
+            columns["human"] = pa.array(human, pa.large_string())
+    listed = ", ".join(f"“{shorten(column, 30)}”" for column in families[stem].values())
+    note = f"Each row has {len(ends)} answers ({listed}): read as one answer a row."
+    note = " ".join(filter(None, [table.note, note]))
+    return replace(table, data=pa.table(columns), note=note, answers=len(ends))
+
+
+def _preferences(winner: str, ends: Sequence[str], makers: Sequence[str]) -> list[str]:
+    """Of each answer of a row: 1 for the winner, 0 for another one, 0.5 for a tie; empty where the cell names none."""
+    said = plain_name(winner)
+    stem = FAMILY.fullmatch(said)
+    named = {said, stem["end"] if stem else said}
+    wins = [end in named or winner.strip() == maker for end, maker in zip(ends, makers, strict=True)]
+    if wins.count(True) == 1:
+        return ["1" if own else "0" for own in wins]
+    return ["0.5" if said in TIES else ""] * len(ends)

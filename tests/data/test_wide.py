@@ -1,0 +1,61 @@
+"""Tables with several answers a row become tables with one answer a row; who won becomes a score of people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rubriclab.data.items import guess_columns, items_of
+from rubriclab.data.tables import read_table
+from rubriclab.data.wide import one_answer_a_row
+
+ARENA = "id,prompt,model_a,model_b,response_a,response_b,winner\n"
+
+
+def answers(text: str, **columns: Any) -> list[tuple[Any, ...]]:
+    """(group, candidate, text, ratings, instruction) of each item."""
+    table = one_answer_a_row(read_table(text.encode(), "pairs.csv"), columns)
+    dataset = items_of(table, guess_columns(table).columns)
+    return [(i.prompt, i.candidate, i.response, [*i.ratings.values()], i.instruction) for i in dataset.items]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("prompt,response_a,response_b,winner\nWhy?,Because.,No idea.,A\nHow?,So.,Thus.,tie\n",
+         [("1", "a", "Because.", [1], "Why?"), ("1", "b", "No idea.", [0], "Why?"),
+          ("2", "a", "So.", [0.5], "How?"), ("2", "b", "Thus.", [0.5], "How?")]),
+        (ARENA + "q7,Why?,gpt,llama,Because.,No idea.,model_b\n",
+         [("q7", "gpt", "Because.", [0], "Why?"), ("q7", "llama", "No idea.", [1], "Why?")]),
+        (ARENA + "q7,Why?,gpt,llama,Because.,No idea.,gpt\n",
+         [("q7", "gpt", "Because.", [1], "Why?"), ("q7", "llama", "No idea.", [0], "Why?")]),
+        ("question,chosen,rejected\nWhy is it?,Because it is.,No idea at all.\n",
+         [("1", "chosen", "Because it is.", [1], "Why is it?"), ("1", "rejected", "No idea at all.", [0], "Why is it?")]),
+        ("prompt,output 1,output 2,output 3,score 1,score 2,score 3\nWhy?,x,y,z,5,4,1\n",
+         [("1", "1", "x", [5], "Why?"), ("1", "2", "y", [4], "Why?"), ("1", "3", "z", [1], "Why?")]),
+        # The column says something else than who won.
+        ("prompt,response_a,response_b,label\nWhy?,x,y,spam\n",
+         [("1", "a", "x", [], "Why?"), ("1", "b", "y", [], "Why?")]),
+    ],
+)  # fmt: skip
+def test_rows_with_several_answers_are_split(text: str, expected: list[tuple[Any, ...]]) -> None:
+    assert answers(text) == expected
+
+
+def test_a_table_is_left_as_it_is_where_its_columns_say_so() -> None:
+    for text, columns in (
+        ("prompt,response_a,response_b\nWhy?,x,y\n", {"response": "response_a"}),  # the study chose one
+        ("prompt,response,response_b\nWhy?,x,y\n", {}),
+        ("prompt,answer_1,answer_2\nWhy?,4,5\n", {}),  # scores
+        ("prompt,response,reference_1,reference_2\nWhy?,x,y,z\n", {}),
+        ("prompt,response_a\nWhy?,x\n", {}),
+    ):
+        table = read_table(text.encode(), "t.csv")
+        assert one_answer_a_row(table, columns) is table
+
+
+def test_faults_name_the_line_of_the_file_and_the_note_says_what_was_done() -> None:
+    table = one_answer_a_row(read_table(b"prompt,answer_a,answer_b\nWhy?,x,y\nHow?,x,y\n", "t.csv"))
+    assert (table.line(0), table.line(1), table.line(2), table.size) == ("line 2", "line 2", "line 3", 4)
+    assert table.note == "Each row has 2 answers (“answer_a”, “answer_b”): read as one answer a row."
