@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import Any
 
@@ -54,18 +53,6 @@ def test_a_lean_of_1_2_is_told_from_one_request_for_all_orders(store: Store, for
         calls = store.calls(store.runs()[0].id)
         assert calls["tokens_in"].sum() == 40 * 101
         assert len({call.key for call in plan.calls()}) == 400
-
-
-@pytest.mark.integration
-def test_a_judge_without_a_lean_is_accused_in_no_more_than_chance(store: Store) -> None:
-    accused = 0
-    for seed in range(50):
-        with running(DecisionServer(seed=seed, noise=1.0)) as server:
-            # Another judge, so another run; of either form in turn.
-            options = {"served_model": f"m{seed}", "form": "openai" if seed % 2 else "systemone"}
-            _, findings = decided(store, server, 10, criteria=(criterion(n=3),), options=options)
-        accused += "effect" in verdicts(findings).values()
-    assert accused <= 50 * (0.05 + 2 * math.sqrt(0.05 * 0.95 / 50))
 
 
 @pytest.mark.parametrize(("leak", "words"), [(3.0, "effect"), (0.0, "")])

@@ -65,16 +65,6 @@ def test_brennans_persons_by_items() -> None:
     assert np.isnan(found.dependability(np.array([2]), one_order=True)[0])
 
 
-def test_missing_scores_and_units_of_several_items_are_without_bias() -> None:
-    """150 studies with a fifth of the scores missing: the mean of the estimates is within 2.6 standard errors."""
-    truth, every = np.array([1.0, 0.09, 0.16, 0.25]), []
-    for seed in range(150):
-        y = drawn(seed, 24, 6, 2, (1.0, 0.3, 0.4, 0.5))
-        every.append(made(y, np.random.default_rng(seed).random(y.shape) < 0.8, size=2).variances[0])
-    error = np.std(every, axis=0) / np.sqrt(len(every))
-    assert (np.abs(np.mean(every, axis=0) - truth) < 2.6 * error).all()
-
-
 def test_orders_of_their_own_are_a_part_of_single_items() -> None:
     rng = np.random.default_rng(1)
     item = np.repeat(np.arange(400), 5)
