@@ -20,9 +20,9 @@ from rubriclab.judges.keys import mask_reply, read_key
 from rubriclab.judges.reply import read_completion
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import Transport
-from rubriclab.model.judge import RESERVED, JudgeSettings
+from rubriclab.model.judge import ADDRESS, AN_ADDRESS, RESERVED, JudgeSettings
 from rubriclab.model.judgment import Call, Reply
-from rubriclab.model.text import LabError, count, shorten
+from rubriclab.model.text import LabError, count
 
 CALL_HEADER = "X-Rubriclab-Call"
 """Names the call to whoever keeps a log on the server's side; servers ignore it."""
@@ -239,11 +239,8 @@ def is_meant(settings: JudgeSettings, name: str) -> bool:
 def base_url(url: str) -> str:
     """A base URL in one form: no trailing slash, no ``/chat/completions``."""
     text = url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
-    if not re.match(r"https?://[^\s/?#@]+(/[^\s?#]*)?$", text):
-        raise LabError(
-            f"“{shorten(text.partition('?')[0], 80)}” is no base URL; expected http://HOST:PORT/v1 or https://…, "
-            "without a key or a query in it."
-        )
+    if not ADDRESS.fullmatch(text):
+        raise LabError(f"The address is no base URL; expected {AN_ADDRESS}.")
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -20,6 +21,11 @@ FOREIGN_KEYS = re.compile(
     r"AWS_|AZURE_CLIENT|GOOGLE_APPLICATION|GITHUB|GITLAB|SSH|DATABASE|POSTGRES|MYSQL|STRIPE|NPM_|PYPI"
 )
 
+ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
+AN_ADDRESS = "http://HOST:PORT/v1 or https://…, without a key, a user or a query in it"
+"""What is kept with the study; a refused one may hold a key, so no message repeats it."""
+SECRET_FIELD = re.compile(r'(?i)"((x-)?(api[-_]?key|authorization|(access|auth)[-_]token|password|secret))":')
+
 RESERVED = frozenset({"model", "messages", "stream", "n", "state", "input", "questions"})
 """Fields of a request that ``extra`` may not replace: they would make another study of it."""
 
@@ -31,7 +37,7 @@ class JudgeSettings(BaseModel):
     ``timeout``: seconds a call. Prices are per million tokens. ``options`` belong to the kind (planted effects, a file of own code).
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str = Field(min_length=1, max_length=100)
     kind: JudgeKind = "embedded"
@@ -56,11 +62,16 @@ class JudgeSettings(BaseModel):
     @field_validator("base_urls")
     @classmethod
     def _addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for address in value:
-            if not re.match(r"https?://[^\s/?#@]+", address):
-                raise ValueError(
-                    f"“{address[:80]}” is no address; expected http://HOST:PORT/v1 or https://…, without a key in it"
-                )
+        for number, address in enumerate(value, 1):
+            if not ADDRESS.fullmatch(address.strip()):
+                raise ValueError(f"number {number} is no address; expected {AN_ADDRESS}")
+        return value
+
+    @field_validator("extra")
+    @classmethod
+    def _no_key(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if secret := SECRET_FIELD.search(json.dumps(value, default=str)):
+            raise ValueError(f"{secret[1]} would be kept with the study; name the key's variable in key_env instead")
         return value
 
     @field_validator("temperature", mode="before")

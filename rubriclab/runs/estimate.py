@@ -22,7 +22,7 @@ from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import Findings
 from rubriclab.core.verdict import MIN_UNITS, units_needed
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import step_of, variant_text
+from rubriclab.model.judgment import Call, Reply, step_of, variant_text
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import count, duration, shorten
 from rubriclab.study.decisions import packs
@@ -217,6 +217,16 @@ def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None)
 def price_of(judge: JudgeSettings, tokens_in: float, tokens_out: float) -> float:
     """What these tokens cost at the judge's prices per million; 0 where no price is given."""
     return (tokens_in * (judge.price_input or 0.0) + tokens_out * (judge.price_output or 0.0)) / 1e6
+
+
+def price_of_reply(judge: JudgeSettings, call: Call, reply: Reply, together: int = 1) -> float:
+    """What a reply costs by the server's counts; by the signs where it gives none, or a limit of money would not hold.
+
+    ``together``: how many calls shared the request, and with it what its first message says.
+    """
+    state, *more = (len(message["content"]) for message in call.messages)
+    sent, written = (0.0, 0) if reply.error else (state / together + sum(more), len(reply.text))
+    return price_of(judge, reply.tokens_in or sent / SIGNS_PER_TOKEN, reply.tokens_out or written / SIGNS_PER_TOKEN)
 
 
 def calls_per_second(judge: JudgeSettings, seen: Pilot | None, *, long_answer: bool) -> float:

@@ -10,7 +10,7 @@ import asyncio
 import importlib.metadata
 import platform
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from rubriclab.model.judgment import Call, Judgment, Status
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking, about_request
 from rubriclab.runs.cluster import ClusterJudge, join_cluster
-from rubriclab.runs.estimate import price_of
+from rubriclab.runs.estimate import price_of_reply
 from rubriclab.runs.session import Session, Snapshot
 from rubriclab.store.read import Reader
 from rubriclab.store.store import Store
@@ -46,7 +46,7 @@ class RunSnapshot(Snapshot):
 
     ``planned``, ``done`` (final answers, failures in), ``failed`` (of them without a score): calls of all sessions
     together; ``asked``: of this one. ``rate``: calls a second of late; ``money``: spent in this session at the judges'
-    prices. ``early[c][p]``: parsed answers of condition c about position p + 1: those that chose it (options), or all
+    prices, by the signs where a server counts no tokens. ``early[c][p]``: parsed answers of condition c about position p + 1: those that chose it (options), or all
     about the criterion that stood there (criteria); no result: nothing here has an interval or a verdict.
     """
 
@@ -84,6 +84,8 @@ class Run(Session[RunSnapshot]):
         for name, limit in {"calls": max_calls, "money": max_money}.items():
             if limit is not None and not limit > 0:  # NaN would be no limit at all
                 raise LabError(f"The limit of {name} is {limit}; expected more than 0. Leave it out for none.")
+        if max_money is not None and not any(one.price_input or one.price_output for one in plan.study.judges):
+            raise LabError("No judge has a price, so no limit of money would hold: give price_input and price_output.")
         kept = next((info for info in store.runs() if info.identity == plan.identity), None)
         if retry_failed or kept is None or kept.done < kept.planned:
             check_judges(plan, secrets, functions)  # a run that is over needs no judge
@@ -95,8 +97,9 @@ class Run(Session[RunSnapshot]):
         self.id = kept_run(store, plan, known[1] if known else "")
         super().__init__(f"run {self.id}")
         info = store.run(self.id)
-        self._done, self._failed, self._asked, self._in_flight = info.done, info.failed, 0, 0
-        self._money = 0.0
+        self._done, self._failed = info.done, info.failed
+        self._asked, self._in_flight = Counter[str](), Counter[str]()  # by judge, as what they cost
+        self._money = {judge.name: 0.0 for judge in plan.study.judges}
         self._counts = [[0] * condition.positions for condition in plan.conditions]
         self._finished: deque[float] = deque(maxlen=2_000)
         self._last_error = ""
@@ -124,18 +127,18 @@ class Run(Session[RunSnapshot]):
             stage=self._stage_now(),
             seconds_left=left / rate if rate > 0 and self.active else None,
             run=self.id,
-            asked=self._asked,
-            in_flight=self._in_flight,
+            asked=self._asked.total(),
+            in_flight=self._in_flight.total(),
             rate=rate,
-            money=self._money,
+            money=sum(self._money.values()),
             early=tuple(map(tuple, self._counts)),
         )
 
     def _stage_now(self) -> str:
         if not self.active:
             return ""
-        if self._wanted is not None and self._in_flight:
-            return f"pausing: {count(self._in_flight, 'call')} in flight are waited for"
+        if self._wanted is not None and (in_flight := self._in_flight.total()):
+            return f"pausing: {count(in_flight, 'call')} in flight are waited for"
         askings = tuple(self._askings.values())
         for asking in askings:
             if (seconds := asking.resting()) >= 1.0:
@@ -216,6 +219,8 @@ class Run(Session[RunSnapshot]):
         if asker is None:
             return
         asking = self._askings[settings.name] = Asking(settings, asker)
+        if self._max_money is not None:
+            asking.limit = 1.0  # what a call costs, the first answer tells
         if self._wanted is not None:
             asking.stop()
         try:
@@ -225,8 +230,8 @@ class Run(Session[RunSnapshot]):
                         asking.leave()
                         break
                     if self._max_calls is not None:
-                        calls = calls[: self._max_calls - self._asked - self._in_flight]
-                    self._in_flight += len(calls)
+                        calls = calls[: self._max_calls - self._asked.total() - self._in_flight.total()]
+                    self._in_flight[settings.name] += len(calls)
                     self._track(group.create_task(self._ask(asking, calls)))
                     calls = await next_request(requests)
         finally:
@@ -255,21 +260,22 @@ class Run(Session[RunSnapshot]):
         try:
             replies = await asking.final_replies(calls)
         finally:
-            self._in_flight -= len(calls)
+            self._in_flight[asking.settings.name] -= len(calls)
             asking.leave()
         if replies is None or self._writer is None:
             return
         for call, reply in zip(calls, replies, strict=True):
-            self._keep(asking.settings, Judgment(call, reply, self.plan.parse(call, reply)), self._writer)
+            self._keep(asking.settings, Judgment(call, reply, self.plan.parse(call, reply)), len(calls), self._writer)
         asking.watch(calls[0], about_request(replies))
 
-    def _keep(self, settings: JudgeSettings, judgment: Judgment, writer: RunWriter) -> None:
+    def _keep(self, settings: JudgeSettings, judgment: Judgment, together: int, writer: RunWriter) -> None:
+        """``together``: how many calls shared the request."""
         reply = judgment.reply
-        self._asked += 1
+        self._asked[settings.name] += 1
         self._done += 1
         self._failed += judgment.status != Status.OK
         self._last_error = reply.error or self._last_error
-        self._money += price_of(settings, reply.tokens_in or 0, reply.tokens_out or 0)
+        self._money[settings.name] += price_of_reply(settings, judgment.call, reply, together)
         self._finished.append(time.monotonic())
         for outcome in judgment.outcomes:
             if outcome.status == Status.OK and outcome.position:
@@ -280,13 +286,17 @@ class Run(Session[RunSnapshot]):
             self.pause(str(fault))
 
     def _budget_spent(self) -> bool:
-        if self._max_calls is not None and self._asked + self._in_flight >= self._max_calls:
+        asked, in_flight = self._asked.total(), self._in_flight.total()
+        if self._max_calls is not None and asked + in_flight >= self._max_calls:
             self.pause(f"the limit of {count(self._max_calls, 'call')} is reached")
             return True
         if self._max_money is not None:
-            expected = self._money + self._in_flight * self._money / max(self._asked, 1)
-            if expected >= self._max_money:
-                self.pause(f"the limit of {self._max_money:g} is reached ({self._money:.4g} spent)")
+            spent = sum(self._money.values())
+            asked_for = [
+                money / max(self._asked[name], 1) * self._in_flight[name] for name, money in self._money.items()
+            ]
+            if spent + sum(asked_for) >= self._max_money:
+                self.pause(f"the limit of {self._max_money:g} is reached ({spent:.4g} spent)")
                 return True
         return False
 

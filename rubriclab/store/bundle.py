@@ -213,6 +213,8 @@ def _table(head: Mapping[str, Any], items: Part, judgments: Part, name: str) -> 
         )
     rows, probabilities = _judgments(judgments, conditions, orderings, items)
     state, key, title = str(head.get("state")), str(head["id"]), str(head["name"])[:200]
+    if state in ("running", "planned") or state not in STATES or (state == "finished" and sum(planned) > len(rows)):
+        state = "interrupted"
     return JudgmentTable(
         run=key if re.fullmatch(r"[\w.-]{1,64}", key) else digest(key)[:12],
         name=title if title.strip() else "Run",
@@ -222,7 +224,7 @@ def _table(head: Mapping[str, Any], items: Part, judgments: Part, name: str) -> 
         rows=rows,
         planned=planned,
         probabilities=probabilities,
-        state="interrupted" if state in ("running", "planned") or state not in STATES else state,
+        state=state,
         made_with=dict(head.get("made_with") or {}),
         reading=validated(ReadingPart, head.get("reading") or {}, f"{name}: ").model_dump(
             mode="json", exclude_unset=True
@@ -271,6 +273,19 @@ def _judgments(
     part.refuse("call", frame.duplicated(["call", "item"]), "a call that stands once for each item")
     first = frame.groupby("call", sort=False)["condition"].transform("min")
     part.refuse("call", first != frame["condition"], "a call of one condition")
+    once = ["condition", "item", "ordering", "slot", "repeat"]
+    part.refuse("repeat", (reorder != "responses") & frame.duplicated(once), "one that item and order have once")
+    ends = np.array([(condition.scores[:1] + condition.scores[-1:]) or (-np.inf, np.inf) for condition in conditions])
+    least, most = ends[frame["condition"]].T
+    part.refuse("expected", (frame["expected"] < least - 1e-3) | (frame["expected"] > most + 1e-3), "within its scale")
+    scales = {(code, score) for code, condition in enumerate(conditions) for score in condition.scores}
+    scored = frame.loc[np.isfinite(least) & frame["score"].notna(), ["condition", "score"]]
+    foreign = scored.index[~pd.MultiIndex.from_frame(scored).isin(scales or [(0, 0)])]
+    part.refuse("score", frame.index.isin(foreign), "a score of its condition")
+    shown = pd.Series([entry for ordering in orderings for entry in ordering.shown] + [None], dtype=object)
+    places = (np.cumsum(lengths) - lengths)[frame["ordering"]] + np.maximum(frame["position"] - 1, 0)
+    other = (pd.to_numeric(shown, errors="coerce").to_numpy()[places] != frame["score"]) | (frame["position"] < 1)
+    part.refuse("score", (reorder == "options") & (frame["status"] == 0) & other, "what stood at its position")
     names = [name for name in map(str, part.frame.columns) if name[:1] == "p" and name[1:].isdigit()][:MAX_POSITIONS]
     shares = [part.numbers(name, *RANGES["mass"]) for name in sorted(names, key=lambda name: int(name[1:]))]
     order = np.lexsort((frame["slot"], frame["call"], frame["condition"]))
@@ -293,6 +308,7 @@ def _items(part: Part) -> pd.DataFrame:
     columns = [column for column in (*ITEM_COLUMNS, "unit_text", *TEXTS) if column in frame]
     for column in set(columns) - {"ratings"}:
         part.refuse(column, [not isinstance(cell, str | None) for cell in frame[column]], "a text")
+    part.refuse("item_id", frame.duplicated(["dataset", "criterion", "item_id"]), "an id that stands once")
     frame = frame[columns].assign(ratings=pd.Series(people, dtype=object))
     return frame if "unit_text" in frame else frame.assign(unit_text=frame["item_id"])
 
@@ -304,7 +320,12 @@ def _calls(part: Part, table: JudgmentTable) -> pd.DataFrame:
     for column in ("call", "condition", "status"):
         known[column] = part.numbers(column, *RANGES.get(column, (0, len(table.conditions) - 1)))
     part.refuse("call", known["call"].duplicated(), "a call that stands once")
-    part.refuse("call", ~known["call"].isin(table.rows["call"]), "a call that the judgments know")
+    about = table.rows.groupby("call")[["condition", "status"]].min()
+    part.refuse("call", ~known["call"].isin(about.index), "a call that the judgments know")
+    if len(known) < len(about):
+        raise LabError(f"{part.name} has {len(known):,} of {len(about):,} calls. Export the run again.")
+    for column in ("condition", "status"):
+        part.refuse(column, known[column].to_numpy() != about[column].loc[known["call"]].to_numpy(), "its judgments'")
     for column in set(map(str, known.columns)) - {"call", "condition", "status", "asked"}:
         if column in CALL_TEXTS:
             known[column] = [storable(cell) if isinstance(cell, str) else None for cell in known[column]]
@@ -326,10 +347,8 @@ def _refuse_other_replies(calls: pd.DataFrame, table: JudgmentTable, name: str) 
     for call, code, position, score, text in replies.itertuples(index=False):
         ordering = table.orderings[code]
         labels = list(ordering.labels or map(str, ordering.shown))
-        if text.strip() in labels:
-            where = labels.index(text.strip())
-            if ordering.shown[where] != score or where + 1 != position:
-                raise LabError(
-                    f"{name}: call {call} has the score {score:g} at position {position}, but its reply is "
-                    f"“{shorten(text, 20)}”. The file was changed; export the run again."
-                )
+        if text.strip() in labels and labels.index(text.strip()) + 1 != position:
+            raise LabError(
+                f"{name}: call {call} has the score {score:g} at position {position}, but its reply is "
+                f"“{shorten(text, 20)}”. The file was changed; export the run again."
+            )

@@ -156,14 +156,40 @@ def test_a_model_that_is_no_file_leaves_nothing(store: Store, tmp_path: Path) ->
     assert store.runs() == []
 
 
-def test_a_limit_of_money(store: Store, scripted: Scripted) -> None:
-    """One a call, four at once: what is in flight is counted in as soon as a price a call is known."""
+@pytest.mark.parametrize(("limit", "least", "most"), [(10.0, 10, 13), (0.5, 1, 1)])
+def test_a_limit_of_money(store: Store, scripted: Scripted, limit: float, least: int, most: int) -> None:
+    """One a call, four at once: what is in flight is counted in, and nothing is in flight before a price a call is known."""
     dear = API.model_copy(update={"price_input": 1e6, "concurrency": 4})
     scripted(lambda *_: Reply(text="3", tokens_in=1, tokens_out=5), latency=0.001)
-    end = ended(Run(store, small_plan(5, judges=(dear,)), max_money=10.0))
+    end = ended(Run(store, small_plan(5, judges=(dear,)), max_money=limit))
     assert end.state == "paused"
-    assert "the limit of 10" in end.reason
-    assert 10 <= end.money <= 13
+    assert f"the limit of {limit:g}" in end.reason
+    assert least <= end.money <= most
+
+
+@pytest.mark.parametrize("counted", [{}, {"tokens_in": 0, "tokens_out": 0}])
+def test_a_server_that_counts_no_tokens_does_not_outrun_the_limit(
+    store: Store, scripted: Scripted, counted: dict[str, int]
+) -> None:
+    """They are guessed from the signs. A dear judge beside one for nothing is counted at its own price."""
+    dear, free = (
+        API.model_copy(update={"price_input": 4e6}),
+        API.model_copy(update={"name": "free", "price_input": 0.0}),
+    )
+    judge = scripted(lambda *_: Reply(text="3", **counted), latency=0.001)
+    plan = small_plan(5, judges=(dear, free))
+    call = next(plan.calls("api"))
+    price = sum(len(message["content"]) for message in call.messages)  # one a sign, four signs a token
+    end = ended(Run(store, plan, max_money=3.5 * price))
+    assert end.state == "paused"
+    assert 3 * price < end.money < 4.5 * price
+    assert sum(1 for call in judge.calls if plan.conditions[call.condition].judge == "api") == 4
+
+
+def test_a_limit_of_money_without_a_price_is_none(store: Store) -> None:
+    with pytest.raises(LabError, match="No judge has a price"):
+        Run(store, small_plan(), max_money=1.0)
+    assert store.runs() == []
 
 
 def test_three_refused_requests_pause_a_judge_that_never_answered(store: Store, scripted: Scripted) -> None:

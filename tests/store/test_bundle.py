@@ -60,7 +60,7 @@ def test_a_bundle_is_read_without_a_store(recorded: Path) -> None:
     assert table.probabilities[0].tolist() == [0.25, 0.5, 0.25]
     assert table.items["response"].tolist() == ["Hello there", "Go away"]
     assert table.items["ratings"].tolist() == [{"ann": 2.0, "bo": 3.0}, {}]
-    assert (table.name, table.state, table.planned) == ("First", "finished", (4, 4))
+    assert (table.name, table.state, table.planned) == ("First", "interrupted", (4, 4))  # 3 of 8 calls are no end
     assert table.reading == {"unit": "item"}
 
 
@@ -122,6 +122,10 @@ def cell(column: str, value: Any, row: int = 0) -> Callable[[pd.DataFrame], pd.D
     return change
 
 
+def twice(rows: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([rows, rows.assign(call=rows["call"] + 100)])
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -133,7 +137,6 @@ def cell(column: str, value: Any, row: int = 0) -> Callable[[pd.DataFrame], pd.D
         ({"judgments": cell("status", 5)}, r"column status"),
         ({"judgments": lambda rows: pd.concat([rows, rows[:1].assign(item=1, condition=1)])}, r"a call of one condition"),
         ({"judgments": lambda frame: pd.concat([frame, frame[:1]])}, r"row 4, column call: 0 is not a call that stands"),
-        ({"judgments": cell("score", 3.0)}, r"call 0 has the score 3 at position 2, but its reply is “2”"),
         ({"judgments": lambda frame: frame.drop(columns="mass")}, r"lacks the columns mass"),
         ({"calls": cell("call", 77)}, r"calls.parquet, row 1, column call: 77 is not a call that the judgments know"),
         ({"calls": cell("text", "1")}, r"its reply is “1”"),
@@ -151,6 +154,13 @@ def cell(column: str, value: Any, row: int = 0) -> Callable[[pd.DataFrame], pd.D
         ({"study": lambda head: head.update(planned=[10**30, 1])}, r"another form"),
         ({"judgments": cell("status", 1)}, r"column score: 2.0 is not missing, as its status says"),
         ({"judgments": lambda rows: rows[:0], "calls": lambda rows: rows[:0]}, r"has no judgments: nothing was asked"),
+        ({"judgments": cell("score", 77.0), "calls": cell("text", "none")}, r"row 1, column score: 77.0 is not a score of its"),
+        ({"judgments": cell("score", 3.0)}, r"score: 3.0 is not what stood at its position"),
+        ({"judgments": cell("expected", 500.0)}, r"column expected: 500.0 is not within its scale"),
+        ({"judgments": twice, "calls": twice}, r"row 4, column repeat: 0 is not one that item and order have once"),
+        ({"calls": lambda rows: rows[:1]}, r"calls.parquet has 1 of 3 calls"),
+        ({"calls": cell("status", 1)}, r"column status: 1 is not its judgments'"),
+        ({"items": lambda rows: rows.assign(item_id="a")}, r"row 2, column item_id: a is not an id that stands once"),
         ({"items": cell("ratings", json.dumps(dict.fromkeys(map(str, range(5_000)), 1)))}, r"no ratings of people"),
     ],
 )  # fmt: skip
@@ -193,8 +203,7 @@ JUDGED = {
         ("pairs", {"judgments": lambda rows: rows.assign(position=0)}, ""),
         ("responses", {}, ""),
         ("responses", {"judgments": lambda rows: rows.assign(score=np.nan)}, ""),
-        ("responses", {"judgments": lambda rows: rows.assign(call=range(len(rows)))}, ""),
-        ("responses", {"items": lambda items: items.assign(item_id="x")}, ""),
+        ("responses", {"judgments": lambda rows: rows.assign(call=range(len(rows)))}, "has 18 of 36 calls"),
         ("responses", {"study": condition(reorder="lists")}, ""),
     ],
 )  # fmt: skip
