@@ -164,6 +164,7 @@ def plant(planted: str) -> tuple[str, float]:
 
 MAKERS: dict[str, Callable[..., Callable[..., Answers]]] = {
     "options": option_maker,
+    "an assumption broken": option_maker,
     "criteria": partial(joint_maker, halo=0.7),
     "answers in one call": partial(joint_maker, halo=0.0),
     "pairs": partial(choice_maker, k=2),
@@ -336,7 +337,10 @@ def rows_cell(part: str, judge: str, planted: str, _: str, units: int) -> Cell:
     kind, size = plant(planted)
     maker = TABLES[part.removeprefix("rows: ")](judge, kind, size)
     null = TESTED if not size and "choice" not in part else ()
-    return Cell(partial(row_study, maker=maker, units=units, null=null), partial(large_rows, maker))
+    return Cell(
+        partial(row_study, maker=maker, units=units, null=null),
+        partial(large_rows, maker, LARGE // (8 if "four" in judge else 2)),
+    )
 
 
 def rows_of(table: JudgmentTable) -> Iterator[tuple[str, Row]]:
@@ -375,12 +379,12 @@ def row_study(
     return made | {f"holds {measure}, all at once": held for measure, held in at_once.items()}
 
 
-def large_rows(maker: Callable[..., JudgmentTable]) -> dict[str, float]:
-    """Values of two halves of ``LARGE`` units on average."""
+def large_rows(maker: Callable[..., JudgmentTable], units: int) -> dict[str, float]:
+    """Values of two times so many units on average."""
     halves = [
         {
             key: row.value
-            for key, row in rows_of(maker(np.random.default_rng([10**6, k]), LARGE // 2))
+            for key, row in rows_of(maker(np.random.default_rng([10**6, k]), units))
             if np.isfinite(row.value)
         }
         for k in range(2)

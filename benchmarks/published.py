@@ -116,6 +116,17 @@ def untrue(line: Line) -> list[list[str]]:
     return [keys] if keys else []
 
 
+def pooled(lines: list[Line]) -> str:
+    """Of all cells of a part in which nothing is planted."""
+    sums: dict[str, list[float]] = defaultdict(lambda: [0, 0])
+    for line in lines:
+        for key in untrue(line)[:1] if line.planted.startswith("nothing") and not line.new else ():
+            if key[0].startswith("false anything"):
+                sums[line.part] = [a + b for a, b in zip(sums[line.part], line.counted.sums[key[0]], strict=True)]
+    parts = (f"{part} {share(told / studies)} ({studies:,.0f})" for part, (told, studies) in sums.items())
+    return f"All cells of a part in which nothing is planted together: {', '.join(parts)}."
+
+
 def any_equal(line: Line) -> list[str]:
     return [key for key in line.counted.sums if key.startswith("equal ")]
 
@@ -208,7 +219,7 @@ def document(results: Results) -> str:
         "What misses": f"In more than .05 + 2 standard errors of at least {ENOUGH} studies something untrue is said (“false”; “equal”: a size"
         " at or above the smallest effect is called equivalent), or an interval holds in less than .92 by as much. A cell of "
         f"{FULL:,} studies that misses gets as many new ones.\n\n" + missed(lines),
-        "Untrue effects": "Promise: at most .05.\n\n" + by_units(lines, untrue),
+        "Untrue effects": f"Promise: at most .05. {pooled(lines)}\n\n" + by_units(lines, untrue),
         "Untrue “equivalent”": "The true size is at or above the smallest effect. Promise: at most .05.\n\n"
         + by_units(lines, equal)
         + f"\n\nIn none of the studies of {sum(bool(any_equal(line)) and not equal(line) for line in lines)} other cells.",
@@ -223,7 +234,7 @@ def document(results: Results) -> str:
 
 
 def summary(results: Results) -> str:
-    """A line for each part and promise: cells, fewest studies, lowest and highest share, how many of the cells miss."""
+    """A line for each part and promise."""
     groups: dict[tuple[int, str, str], list[tuple[Counted, list[str], bool]]] = defaultdict(list)
     lines = lines_of(results)
     new = {(line.about, line.units): line.counted for line in lines if line.new}
@@ -237,13 +248,15 @@ def summary(results: Results) -> str:
             if keys and not line.new:
                 groups[k, kind, line.part.removeprefix("rows: ")].append((line.counted, keys, bool(flags)))
     made = [
-        "# Made by `python -m benchmarks method --write`: what, of whom, cells, fewest studies, lowest, highest, cells that miss."
+        "# Made by `python -m benchmarks method --write`: what, of whom, cells, those of 100 studies\n# and more; of these (of all, where there is none) the fewest studies, lowest, highest, and how many miss."
     ]
     made.append("checks = [")
     for (_, kind, part), cells in sorted(groups.items()):
-        rates = [counted.rate(key) for counted, keys, _ in cells for key in keys]
-        fewest, flagged = min(counted.studies for counted, *_ in cells), sum(flag for *_, flag in cells)
-        made.append(f'  ["{kind}", "{part}", {len(cells)}, {fewest}, {min(rates):.3f}, {max(rates):.3f}, {flagged}],')
+        enough = [each for each in cells if each[0].studies >= ENOUGH]
+        rates = [counted.rate(key) for counted, keys, _ in enough or cells for key in keys]
+        fewest, flagged = min(counted.studies for counted, *_ in enough or cells), sum(flag for *_, flag in enough)
+        numbers = f"{len(cells)}, {len(enough)}, {fewest}, {min(rates):.3f}, {max(rates):.3f}, {flagged}"
+        made.append(f'  ["{kind}", "{part}", {numbers}],')
     return "\n".join([*made, "]", ""])
 
 

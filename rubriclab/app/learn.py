@@ -93,11 +93,9 @@ def _checks() -> None:
     """What simulated judges showed, with what is promised and how many cells miss it."""
     st.markdown(WORDS["checked"])
     rows = []
-    for kind, part, cells, studies, low, high, missed in CHECKS:
+    for kind, part, cells, enough, studies, low, high, missed in CHECKS:
         ends = [number(end, ".1%") for end in dict.fromkeys((low, high))]
-        held = "–" if kind == "power" else f"{missed} of {cells}" if missed else "none"
-        rows.append(
-            (safe(part).capitalize(), *WORDS["questions"][kind], " to ".join(ends), cells, f"{studies:,}", held)
-        )
+        held = "–" if kind == "power" or not enough else f"{missed} of {enough}"
+        rows.append((safe(part).capitalize(), *WORDS["questions"][kind], " to ".join(ends), cells, f"{studies:,}", held))
     columns = ["Simulated", "What", "Promise", "Measured", "Cells", "Studies each, at least", "Miss"]
-    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch", height=36 * len(rows) + 40)
+    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch", height=35 * len(rows) + 38)
