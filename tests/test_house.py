@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rubriclab"
 
 BUDGETS = {
-    "model": 1_190,
+    "model": 1_205,
     "stats": 2_300,
     "core": 2_800,
     "topics": 2_680,
@@ -29,7 +29,7 @@ BUDGETS = {
     "apply": 490,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 34_244, 19_271, 150
+PRODUCT, TESTS, README = 34_275, 19_290, 150
 
 MAY_IMPORT = {
     "model": set(),

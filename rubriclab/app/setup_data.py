@@ -237,11 +237,13 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
     with said, faults():
         dataset = held.dataset(number)
         left_out = dataset.origin.rpartition("; ")[2]
-        people = [safe(name, 30) for name in columns["human"]]
+        rubric = held.rubric(number)
+        named = [rubric.criterion_named(name) or ("", name) for name in columns["human"]]
+        people = [safe(name, 30) for name in dict.fromkeys(rater for _, rater in named)]
         raters = f" Human scores of {len(people)} people: {', '.join(people)}." if len(people) > 1 else ""
         left = f" {left_out}." if left_out.endswith("left out") else ""
         st.caption(groups_sentence(dataset) + raters + left)
-        scores = [score for criterion in held.rubric(number).criteria for score in criterion.scores]
+        scores = [score for criterion in rubric.criteria for score in criterion.scores]
         rated = [score for item in dataset.items for score in item.ratings.values()]
         one_scale = "agreement in points needs one scale. Change the rubric's scores in step 2."
         off_scale(rated, scores, "the rubric", one_scale)

@@ -108,9 +108,11 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
             take("instruction", before[-1], "the text before the answer")
 
     scale = sorted({float(score) for part in rubric.criteria for score in part.scores} if rubric else {1.0, 5.0})
-    known = [name for name in free if HUMAN.fullmatch(plain_name(name))]
+    under = [name for name in free if name in numeric and rubric is not None and rubric.criterion_named(name)]
+    known = under or [name for name in free if HUMAN.fullmatch(plain_name(name))]
     people = [name for name in known if name in numeric]
     why = "by its name, and its cells are numbers" if len(people) == 1 else "one column a rater, by their names"
+    why = "named after the rubric's criteria" if under else why
     if known and not people:
         reasons["human"] = f"“{shorten(known[0], 30)}” is not used: it holds more than numbers"
     if not people:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -96,6 +97,21 @@ class Rubric:
             "criterion in the data, or add it to the rubric."
         )
 
+    def criterion_named(self, column: str) -> tuple[str, str] | None:
+        """(criterion, rater) that a column of ratings names, as “human_1 clarity” does; None where it names no criterion, or
+        the rubric has one alone."""
+        words = _words(column)
+        named = [criterion.name for criterion in self.criteria if f" {_words(criterion.name)} " in f" {words} "]
+        if len(self.criteria) < 2 or not named:
+            return None
+        longest = max(named, key=len)
+        return longest, f" {words} ".replace(f" {_words(longest)} ", " ", 1).strip() or "human"
+
+    def ratings_under(self, criterion: str, ratings: Mapping[str, float]) -> dict[str, float]:
+        """Ratings of an item by rater that are about a criterion: those whose column names it, or names none."""
+        named = [(self.criterion_named(rater) or (criterion, rater), score) for rater, score in ratings.items()]
+        return {rater: score for (own, rater), score in named if own == criterion}
+
     @cached_property
     def id(self) -> str:
         return digest(asdict(self))[:32]
@@ -104,6 +120,10 @@ class Rubric:
         """As JSON values: what ``[rubric]`` of a study file holds."""
         criteria = [asdict(part) | {"options": [asdict(option) for option in part.options]} for part in self.criteria]
         return {"name": self.name[:200], "criteria": criteria}
+
+
+def _words(name: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", name.casefold()))
 
 
 @dataclass(frozen=True, slots=True)

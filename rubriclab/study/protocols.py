@@ -112,7 +112,8 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tup
     """(items each under one criterion of the rubric, the data's item that each comes from).
 
     Items that name no criterion are judged under each one; where there are several, the block is the item's own, or
-    the item itself, so that its criteria are resampled together. Raises LabError where some items name a criterion and
+    the item itself, so that its criteria are resampled together. A rating whose column names a criterion is of that one
+    alone. Raises LabError where some items name a criterion and
     others do not, and for names that the rubric does not have.
     """
     named = [item for item in dataset.items if item.criterion]
@@ -129,7 +130,9 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tup
             made.append((replace(item, criterion=rubric.criterion(item.criterion).name), code))
             continue
         block = item.block or (item.item_id if several else None)
-        made += [(replace(item, criterion=criterion.name, block=block), code) for criterion in rubric.criteria]
+        for name in (criterion.name for criterion in rubric.criteria):
+            ratings = rubric.ratings_under(name, item.ratings)
+            made.append((replace(item, criterion=name, block=block, ratings=ratings), code))
     return tuple(item for item, _ in made), tuple(code for _, code in made)
 
 

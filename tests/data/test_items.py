@@ -15,6 +15,8 @@ from rubriclab.data.sample import data_path, sample, sample_rubrics
 from rubriclab.data.tables import Table, delimited
 from rubriclab.model.data import Criterion, DataSet, Option, Rubric
 from rubriclab.model.text import LabError
+from rubriclab.study.protocols import rated_items
+from tests.study.kit import criterion
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "refused.json").read_text("utf-8"))
 RUBRIC = Rubric("Help", (Criterion("Help", tuple(Option(score) for score in range(1, 6))),))
@@ -212,3 +214,18 @@ def test_what_comes_with_the_lab() -> None:
     assert {rubric.name for rubric in sample_rubrics()} >= {"Helpfulness", "Writing"}
     with pytest.raises(LabError, match="did not come with"):
         data_path("nothing.csv")
+
+
+def test_ratings_in_columns_named_after_criteria_are_of_those_alone() -> None:
+    """Clarity's score is no rating of depth; what names no criterion is of all."""
+    rubric = Rubric("r", (criterion("Clarity"), criterion("Depth of thought")))
+    text = "essay,Clarity,human_1 depth of thought,human_2 clarity,length\nA long essay.,5,2,4,12\nAnother essay.,1,3,2,9\n"
+    guess = guess_columns(table(text), rubric)
+    assert guess.columns["human"] == ["Clarity", "human_1 depth of thought", "human_2 clarity"]
+    items, _ = rated_items(items_of(table(text), guess.columns), rubric)
+    assert [(item.criterion, item.ratings) for item in items[:2]] == [
+        ("Clarity", {"human": 5.0, "human 2": 4.0}),
+        ("Depth of thought", {"human 1": 2.0}),
+    ]
+    assert rubric.ratings_under("Clarity", {"ann": 3.0}) == {"ann": 3.0}
+    assert Rubric("r", (criterion("Clarity"),)).ratings_under("Clarity", {"Clarity": 3.0}) == {"Clarity": 3.0}
