@@ -19,7 +19,7 @@ BUDGETS = {
     "topics": 2_680,
     "sinks": 2_960,
     "study": 3_460,
-    "judges": 2_690,
+    "judges": 2_700,
     "runs": 2_320,
     "store": 1_570,
     "data": 2_410,
