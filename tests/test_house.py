@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rubriclab"
 
 BUDGETS = {
-    "model": 1_205,
+    "model": 1_215,
     "stats": 2_300,
     "core": 2_800,
     "topics": 2_680,
