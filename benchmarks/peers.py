@@ -107,7 +107,7 @@ async def asked(
         await asyncio.gather(*(work() for _ in range(AT_ONCE)))
 
 
-def bare_post(url: str, prompts: list[list[dict[str, str]]], folder: Path) -> None:
+def bare_post(url: str, prompts: list[list[dict[str, str]]], _: Path) -> None:
     import httpx2
     import openai
 
@@ -124,7 +124,7 @@ def bare_post(url: str, prompts: list[list[dict[str, str]]], folder: Path) -> No
     asyncio.run(main())
 
 
-def bare_create(url: str, prompts: list[list[dict[str, str]]], folder: Path) -> None:
+def bare_create(url: str, prompts: list[list[dict[str, str]]], _: Path) -> None:
     import openai
 
     async def main() -> None:
@@ -155,7 +155,8 @@ def inspect_ai(url: str, prompts: list[list[dict[str, str]]], folder: Path) -> N
     ]
     task = Task(dataset=MemoryDataset(samples), solver=[generate()], scorer=match())
     (log,) = evaluate(task, model, log_dir=str(folder), display="none", log_level="error", max_samples=AT_ONCE)
-    assert log.status == "success" and log.results.completed_samples == len(prompts), log.error
+    assert log.status == "success", log.error
+    assert log.results.completed_samples == len(prompts)
 
 
 def lm_eval(url: str, prompts: list[list[dict[str, str]]], folder: Path) -> None:

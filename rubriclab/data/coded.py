@@ -115,7 +115,8 @@ class Reader:
             words = f" has {len(first):,} conditions (judge x data set x strategy); at most {MAX_SMALL:,} are read."
             raise refusal(self.table.name, f"{words} Is a column of ids named judge, dataset or strategy?")
         repeat = self.repeats(condition, item, order.code)
-        call, _ = joint(condition, subject, order.code, repeat)
+        # Where a call is about one item, repeats tell its rows apart.
+        call = np.arange(self.rows) if subject is item else joint(condition, subject, order.code, repeat)[0]
         local, distinct = distinct_of(
             [tuple(map(whole.index, line)) for whole, line in zip(self.whole, self.shown, strict=True)]
         )
@@ -123,7 +124,7 @@ class Reader:
         own_rows = np.split(np.argsort(condition, kind="stable"), np.cumsum(np.bincount(condition))[:-1])
         for row, own in zip(first, own_rows, strict=True):
             line, name_of = self.whole[order.code[row]], strategy.texts[strategy.code[row]]
-            design, drawn = design_of(subject[own], local[order.code[own]], distinct, len(np.unique(call[own])))
+            design, drawn = design_of(subject[own], local[order.code[own]], distinct, pd.unique(call[own]).size)
             drawn = (drawn and self.moved(order.code[own])) or name_of.casefold() == "random"
             conditions.append(
                 Condition(
@@ -138,16 +139,19 @@ class Reader:
         }  # fmt: skip
         # Sorted by condition and call, calls counted from 0.
         rows |= {"expected": self.expected(), "mass": np.full(self.rows, np.nan)}
-        frame = pd.DataFrame(rows, columns=list(JUDGMENT_COLUMNS))
-        source = np.lexsort((frame["slot"], frame["call"], frame["condition"]))
-        frame = frame.iloc[source].reset_index(drop=True)
+        frame = pd.DataFrame(rows, columns=list(JUDGMENT_COLUMNS), copy=False)
+        source = np.arange(self.rows)
+        if (condition[1:] < condition[:-1]).any() or subject is not item:
+            source = np.lexsort((slot, call, condition))
+            frame = frame.iloc[source].reset_index(drop=True)
         new = np.diff(frame["call"].to_numpy(), prepend=-1) != 0
         frame["call"] = np.cumsum(new) - 1
         calls = frame.loc[new, ["call", "condition", "status"]].reset_index(drop=True)
         for name, role in KEPT.items():
             if role in self.names:
                 # Hundreds of megabytes of a log, mapped from its file, are not copied where they stand in order.
-                column, kept = self.table.data.column(self.names[role]), source[new]
+                column = self.table.data.column(self.names[role]).cast(pa.large_string())
+                kept = source[new]
                 empty = compute.equal(column, "").to_numpy()[kept]
                 moved = empty.any() or not np.array_equal(kept, np.arange(self.rows))
                 calls[name] = (column.take(pa.array(kept, mask=empty)) if moved else column).to_pandas()
@@ -251,7 +255,9 @@ class Reader:
     def repeats(self, condition: np.ndarray, item: np.ndarray, order: np.ndarray) -> np.ndarray:
         """(rows,): the same order of an item again is a repeat; a column that counts them has to tell them apart."""
         if "repeat" not in self.names:
-            group = joint(condition, item, order)[0]
+            group, first = joint(condition, item, order)
+            if len(first) == self.rows:
+                return np.zeros(self.rows, dtype=np.int64)
             return pd.Series(group).groupby(group).cumcount().to_numpy()
         column = self.coded("repeat")
         counts = self.parsed(column, _repeat, f"a whole number from 0 to {MAX_SMALL:,}")
@@ -271,8 +277,8 @@ def design_of(subject: np.ndarray, order: np.ndarray, lines: Sequence[tuple[int,
     A design asks every subject in all its orders. Drawn: at least twice as many orders in all as a subject has, each
     asked once.
     """
-    kinds, subjects = np.unique(order), np.unique(subject).size
-    cells = np.unique(subject * len(lines) + order).size  # joint() takes a millisecond, and there may be 32,767 designs
+    kinds, subjects = pd.unique(order), pd.unique(subject).size  # np.unique takes ten times as long
+    cells = pd.unique(subject * len(lines) + order).size
     shown = [lines[k] for k in kinds]
     name = recognised(shown, tuple(sorted(shown[0]))) if cells == kinds.size * subjects else "custom"
     return name, bool(kinds.size > 1 and kinds.size * subjects >= 2 * cells and calls < 1.5 * cells)
@@ -289,9 +295,15 @@ def recognised(shown: Sequence[Line], options: Line) -> str:
 
 def joint(*codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(code of each row's combination in order of first appearance, first row of each)."""
-    frame = pd.DataFrame(dict(enumerate(codes)))
-    joined = frame.groupby([*frame], sort=False).ngroup().to_numpy()
-    return joined, np.flatnonzero(~pd.Series(joined).duplicated())
+    key, size = np.zeros(len(codes[0]), dtype=np.int64), 1
+    for code in codes:
+        width = int(code.max(initial=0)) + 1
+        if size * width >= 1 << 63:
+            key = pd.factorize(key)[0]
+            size = int(key.max(initial=0)) + 1
+        key, size = (key * width + code, size * width) if width > 1 else (key, size)
+    joined = pd.factorize(key)[0].astype(np.int64, copy=False)
+    return joined, np.flatnonzero(np.diff(np.maximum.accumulate(joined), prepend=-1))
 
 
 def distinct_of(values: Sequence[Key]) -> tuple[np.ndarray, list[Key]]:

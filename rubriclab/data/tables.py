@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as compute
@@ -40,7 +41,7 @@ SHEET_ROWS = 2**20
 NOT_COMPUTED = re.compile(rb"(?:</f>|<f[^>]*/>)\s*(?:<v\s*/>|<v></v>|</c>)")
 """A formula in a sheet's XML without the value that a spreadsheet had computed."""
 SNIFFED_ROWS = 50
-CHUNK = 50_000
+CHUNK, ROWS_AT_ONCE = 50_000, 10_000
 Columns = Mapping[str, str | Sequence[str]]
 """The column, or the several columns, of each role."""
 OTHER_KINDS = {
@@ -53,7 +54,8 @@ OTHER_KINDS = {
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of texts. ``data``: Arrow strings, missing cells empty; ``note``: what a reader should know.
+    """Columns of texts. ``data``: Arrow strings, missing cells empty, of Parquet as codes whose dictionary each chunk has;
+    ``note``: what a reader should know.
 
     ``separator``: of delimited text; ``first_line``: the line of the first row where each row is one line of the file;
     ``answers``: how many rows were made of each row of the file.
@@ -82,14 +84,19 @@ class Table:
     def column(self, name: str, most: int | None = None) -> list[str]:
         """The cells of a column (the first ``most``). Raises LabError for a column that is not there."""
         self.require(name)
-        cells: list[str] = self.data.column(name).slice(0, most).to_pylist()
+        cells: list[str] = self.data.column(name).slice(0, most).cast(pa.large_string()).to_pylist()
         return cells
 
     def coded(self, name: str) -> tuple[Any, list[str]]:
         """(code of each row as an array, the distinct cells): for millions of rows."""
         self.require(name)
-        codes = self.data.column(name).combine_chunks().dictionary_encode()
-        return codes.indices.to_numpy(zero_copy_only=False), codes.dictionary.to_pylist()
+        column, known, parts = self.data.column(name), dict[str, int](), []
+        if not pa.types.is_dictionary(column.type):
+            column = pa.chunked_array([column.combine_chunks().dictionary_encode()])
+        for chunk in column.chunks:
+            own = [known.setdefault(text, len(known)) for text in chunk.dictionary.to_pylist()]
+            parts.append(np.array(own, dtype=np.int64)[chunk.indices.to_numpy(zero_copy_only=False)])
+        return np.concatenate(parts), [*known]
 
     @property
     def listed(self) -> str:
@@ -201,7 +208,8 @@ def _checked(table: Table) -> Table:
     if not table.size:
         raise refusal(table.name, " has a header but no rows. Check the export.")
     for column in table.columns:
-        longest = compute.max(compute.binary_length(table.data.column(column))).as_py()
+        parts = [getattr(chunk, "dictionary", chunk) for chunk in table.data.column(column).chunks]
+        longest = max(compute.max(compute.binary_length(part)).as_py() or 0 for part in parts)
         if longest > limits.MAX_CELL:
             words = f"a cell of {longest / MB:,.0f} MB; at most {limits.MAX_CELL // MB} MB are read. Shorten it."
             raise refusal(table.name, f", column “{shorten(column)}”: {words}")
@@ -483,7 +491,9 @@ def _text(value: Any) -> str:
 
 
 def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
-    """A Parquet file through DuckDB with 500 MB, no other file and no network; ``texts`` casts every column.
+    """A Parquet file through DuckDB with 500 MB, no other file and no network.
+
+    ``texts``: every column as texts, the distinct ones of each batch with their codes: millions of rows share a few.
 
     Raises LabError for what is too large unpacked, and for bytes that are no UTF-8.
     """
@@ -499,24 +509,32 @@ def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
             _refuse_amount(name, file.aggregate("count(*)").fetchall()[0][0], len(names))
             columns = [(_quoted(column, '"'), str(kind)) for column, kind in zip(file.columns, file.types, strict=True)]
             # A text that many rows share is kept once in the file and spelled out for each row in what is read.
-            lengths = [f"sum(strlen({column}))" for column, kind in columns if kind == "VARCHAR"]
-            if lengths and sum(filter(None, file.aggregate(", ".join(lengths)).fetchall()[0])) > limits.MAX_UNPACKED:
+            lengths = [f"strlen({column})" for column, kind in columns if kind == "VARCHAR"] or ["0"]
+            sizes = file.aggregate(", ".join(f"coalesce(sum({each}), 0), coalesce(max({each}), 0)" for each in lengths))
+            (row,) = sizes.fetchall()
+            if min(sum(row[::2]), sum(row[1::2]) * ROWS_AT_ONCE if texts else math.inf) > limits.MAX_UNPACKED:
                 raise large
             if texts:
                 casts = [f"decode({column})" if kind == "BLOB" else f"{column}::VARCHAR" for column, kind in columns]
                 file = file.project(", ".join(casts))
             batches, size = [], 0
-            for batch in file.to_arrow_reader(10_000):
-                size += batch.nbytes
+            for batch in file.to_arrow_reader(ROWS_AT_ONCE):
+                cells = [_encoded(column) for column in batch.columns] if texts else batch.columns
+                batches.append(pa.RecordBatch.from_arrays(cells, names))
+                size += batches[-1].nbytes
                 if size > limits.MAX_UNPACKED:
                     raise large
-                batches.append(batch.rename_columns(names))
             return pa.Table.from_batches(batches) if batches else pa.table({column: [] for column in names})
     except (duckdb.Error, OSError) as fault:
         if "Out of Memory" in str(fault):
             raise large from None
         words = shorten(str(fault).splitlines()[0].replace(str(path), name).rstrip(". "), 160)
         raise refusal(name, f" is not a Parquet file that can be read: {words}. Write it again.") from None
+
+
+def _encoded(column: pa.Array) -> pa.DictionaryArray:
+    codes = compute.fill_null(column.cast(pa.large_string()), "").dictionary_encode()
+    return pa.DictionaryArray.from_arrays(codes.indices.cast(pa.int16()), codes.dictionary)
 
 
 def _quoted(text: str, sign: str) -> str:
@@ -528,8 +546,7 @@ def _parquet(path: Path, name: str) -> Table:
 
     data = parquet_table(path, name, texts=True)
     checked_names(name, pyarrow.parquet.read_schema(path).names)  # DuckDB gives the second of two the same a new name
-    cells = [compute.fill_null(column.cast(pa.large_string()), "") for column in data.columns]
-    return _checked(Table(name, pa.Table.from_arrays(cells, names=data.column_names)))
+    return _checked(Table(name, data))
 
 
 # ---- Excel

@@ -32,6 +32,8 @@ TASKS = {
 }  # fmt: skip
 UPLOADS = ("table", "rubric")
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP")
+MEMORY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_MMAP_THRESHOLD_": str(1 << 16)}
+"""What is large for a while leaves no holes between what is kept: holes count against the memory limit."""
 STOP_SECONDS = 5.0
 MAX_ANSWER = 64 * MB
 """Signs of an answer's line; what is large goes through files."""
@@ -95,7 +97,7 @@ class Worker:
             self._process = subprocess.Popen(
                 self._command or [sys.executable, "-c", START, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL, encoding="utf-8", errors="replace", start_new_session=bool(self._command),
-                env=environment | {"ARROW_DEFAULT_MEMORY_POOL": "system"} | dict(self._environment),
+                env=environment | MEMORY | dict(self._environment),
             )  # fmt: skip
             # Until its libraries are loaded; where they are not, the task says that the child ended.
             self.greeting = _answered(self._process, "", self._start_seconds)

@@ -27,8 +27,7 @@ def digest(*parts: Any) -> str:
 
 def storable(text: str) -> str:
     """``text`` as UTF-8 can write it: lone surrogates become U+FFFD, NUL goes (DuckDB and terminals stop at it)."""
-    if "\0" in text:
-        text = text.replace("\0", "")
+    text = text.replace("\0", "")
     if text.isascii():
         return text
     try:
@@ -43,12 +42,14 @@ def without_invisible(text: str) -> str:
     """``text`` without signs that nobody sees: zero-width, direction-changing and control signs but \\n and \\t, fillers."""
     if text.isascii() and text.isprintable():
         return text
-    seen = (c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc"))
-    return "".join(c for c in seen if c not in FILLERS)
+    unseen = ("Cf", "Cc")
+    return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) not in unseen and c not in FILLERS))
 
 
 def look_alike(text: str) -> str:
     """What two names that look the same have in common: NFKC, no case, alphabet, blanks or invisible signs."""
+    if text.isascii() and text.isprintable():
+        return "".join(text.lower().split())
     return "".join(without_invisible(unicodedata.normalize("NFKC", text).casefold()).translate(LATIN).split())
 
 

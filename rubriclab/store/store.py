@@ -359,6 +359,8 @@ def _arrow(frame: pd.DataFrame, names: Sequence[str]) -> pa.Table:
 def _text_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     return {
         name: pa.array([storable(cell) if isinstance(cell, str) else None for cell in frame[name]], pa.string())
+        if frame[name].notna().any()
+        else pa.nulls(len(frame), pa.string())
         for name in names
     }
 

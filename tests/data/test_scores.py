@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rubriclab.data.coded import recognised
+from rubriclab.data.coded import joint, recognised
 from rubriclab.data.scores import column_names, guess_kind, read_judgments
 from rubriclab.data.tables import Table, delimited, read_table, table_of_frame
 from rubriclab.model.judgment import Condition, JudgmentTable, Ordering
@@ -302,3 +302,13 @@ def test_a_run_of_choices_goes_through_its_zip(tmp_path: Path) -> None:
     assert (back.conditions, back.orderings) == (made.conditions, made.orderings)
     assert back.items["ratings"].tolist() == made.items["ratings"].tolist()
     assert back.rows["position"].tolist() == [1, 0]
+
+
+def test_rows_of_one_combination_share_a_code_however_many_combinations_there_might_be() -> None:
+    rng = np.random.default_rng(1)
+    codes = [rng.integers(0, high, 200) * step for high, step in ((3, 1 << 20), (2, 1 << 30), (1, 0), (4, 1 << 25))]
+    code, first = joint(*codes)
+    rows = [*zip(*map(np.ndarray.tolist, codes), strict=True)]
+    known = [*dict.fromkeys(rows)]
+    assert code.tolist() == [known.index(row) for row in rows]
+    assert first.tolist() == [rows.index(row) for row in known]

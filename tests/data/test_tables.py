@@ -95,6 +95,14 @@ def test_what_was_noticed_is_said() -> None:
     assert (table.coded("b")[0].tolist(), table.coded("b")[1]) == ([0, 0], ["2"])
 
 
+def test_texts_that_many_rows_of_parquet_share_are_kept_once() -> None:
+    texts = pa.DictionaryArray.from_arrays([*range(3)] * 220_000, [sign * 900 for sign in "abc"])
+    table = read_table(packed(pa.table({"a": texts, "b": [*range(660_000)]})), "x.parquet")  # 594 MB spelled out
+    codes, distinct = table.coded("a")
+    assert (codes.tolist(), distinct) == ([0, 1, 2] * 220_000, ["a" * 900, "b" * 900, "c" * 900])
+    assert table.column("b") == [str(k) for k in range(660_000)]
+
+
 @pytest.mark.parametrize(
     ("content", "name", "words"),
     [
