@@ -208,7 +208,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "a secret": ({"study": {"judges": [{"key_env": "AWS_SECRET_ACCESS_KEY"}]}}, "another service's secret"),
     "code": ({"study": {"judges": [{"kind": "python", "options": {"path": "x.py"}}]}}, "or code"),
     "a field of ours": ({"study": {"judges": [{"extra": {"messages": []}}]}}, "fills in itself"),
-    "a million orders": ({"study": {"design": {"strategies": [{"orders": [[1, 2, 3, 4, 5]] * 60_000}]}}}, "no judge card"),
+    "too many orders": ({"study": {"design": {"strategies": [{"orders": [[1, 2, 3, 4, 5]] * 10_000}]}}}, "no judge card"),
     "no order of the rubric": ({"study": {"design": {"strategies": [{"orders": [[1, 2, 9]]}]}}}, "order"),
     "a template without end": (
         {"study": {"prompt": {"templates": [{"messages": [{"role": "user", "text": BOMB}]}]}}}, "too long|takes|seconds"

@@ -52,27 +52,15 @@ def test_texts_inside_each_other_are_refused() -> None:
         template_text("a\nbcd", [(2, 5, "response"), (3, 4, "instruction")])
 
 
-LISTS = {
-    "Rate it.\n\nScore 1: bad\nScore 2: good.\nScore 3: best\n\nAnswer:": (["1", "2", "3"], ["bad", "good.", "best"]),
-    'Rubric\n<score value="1">bad</score>\n<score value="2">good one.</score>\n': (["1", "2"], ["bad", "good one."]),
-    '{\n "1": "bad",\n "0": "best"\n}\nScore:': (["1", "0"], ["bad", "best"]),
-    '[{"x": 1},\n  {"score": 1, "description": "bad"},\n  {"score": 2, "description": "best"}\n]': (["1", "2"], ["bad", "best"]),
-    '[\n {\n  "score": 1,\n  "about": "bad"\n },\n {\n  "score": 2,\n  "about": "fine"\n }\n]\n\nx': (["1", "2"], ["bad", "fine"]),
-    "| Score | Meaning |\n|---|---|\n| 5 | good |\n| 4 | bad |\n\nfoo": (["5", "4"], ["good", "bad"]),
-    "Rating scale:\nA. blue\nB. green\nC. red\nOne letter:": (["A", "B", "C"], ["blue", "green", "red"]),
-    "Use the scale 1 = bad, 2 = fair, 3 = good. Write one.": (["1", "2", "3"], ["bad", "fair", "good"]),
-    "Pick a label:\n- **excellent**: the best\n- **poor**: the worst\n\nGo": (["excellent", "poor"], ["the best", "the worst"]),
-    "Score 1:\n it is\n bad\nScore 2:\n it is\n good\n\nEnd": (["1", "2"], ["it is\n bad", "it is\n good"]),
-    "Scores:\n-1: bad\n0: neutral\n1: good\n": (["-1", "0", "1"], ["bad", "neutral", "good"]),
-    "Steps:\n1. Read it.\n2. Write a score.\n\nScale:\n1 (bad)\n2 (ok)\n": (["1", "2"], ["bad", "ok"]),
-    "Scores\n1\n2\n3\n": (["1", "2", "3"], ["", "", ""]),
-}  # fmt: skip
+LISTS = json.loads((Path(__file__).parents[1] / "golden" / "replies.json").read_text("utf-8"))["lists in prompts"]
+"""Prompts, the labels of the list of scores in each, and their texts."""
 
 
-@pytest.mark.parametrize("prompt", LISTS)
-def test_the_list_of_scores_comes_first_and_its_entries_change_places_whole(prompt: str) -> None:
+@pytest.mark.parametrize(("prompt", "labels", "texts"), LISTS)
+def test_the_list_of_scores_comes_first_and_its_entries_change_places_whole(
+    prompt: str, labels: list[str], texts: list[str]
+) -> None:
     listed = lists_in(prompt)[0]
-    labels, texts = LISTS[prompt]
     assert [prompt[slice(*span)] for span in listed.labels] == labels
     assert [prompt[slice(*span)] for span in listed.texts] == texts
     slots = [(*span, f"labels[{k}]") for k, span in enumerate(listed.labels)]
