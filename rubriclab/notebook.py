@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -349,8 +348,7 @@ def read(
             return Run(read_bundle(path))
         log = None if columns else read_log(path, kind=kind)
         table = log.table if log is not None else read_table(path, path.name)
-    judged = read_judgments(table, kind=kind, columns=dict(columns or {}))
-    return Run(judged if name is None else replace(judged, name=name))
+    return Run(read_judgments(table, kind=kind, columns=dict(columns or {}), name=name or ""))
 
 
 def run(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rubriclab.runs.session import Snapshot
 
 DONE, MEND, ARGUMENTS, STOPPED, FAILS, CANNOT_TELL = range(6)
+CODES = {"passes": DONE, "fails": FAILS, "unknown": CANNOT_TELL}
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,18 @@ def run_of(name: str, store: Path | None) -> Iterator[Run]:
         return
     with opened(store) as lab:
         yield lab.run(name)
+
+
+def other_run(run: Run, against: str) -> Run:
+    """What a run is held against, read as it is: a run of its store, or a file of one. Raises LabError for neither."""
+    from rubriclab.notebook import Run, read
+
+    path = Path(against)
+    if path.suffix and path.is_file():
+        return Run(read(path).table, run.reading)
+    if run.store is None:
+        raise LabError(f"--against {against}: what a file is held against has to be a file too, as its run's zip.")
+    return Run(run.store.table(against), run.reading)
 
 
 def progress_line(what: str = "call") -> Callable[[Snapshot], None]:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from rubriclab.cli.common import CANNOT_TELL, DONE, FAILS, Json, Outcome, StorePath, progress_line, run_of, store_path
+from rubriclab.cli.common import CODES, Json, Outcome, StorePath, other_run, progress_line, run_of, store_path
 from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
     from rubriclab.notebook import Run
 
-CODES = {"passes": DONE, "fails": FAILS, "unknown": CANNOT_TELL}
 Target = Annotated[str, Parameter(help="A run, a file of judgments, or a study file (TOML), which is asked first.")]
 
 
@@ -49,12 +48,12 @@ def gate(
             document: dict[str, Any] = {
                 "limits": [{"limit": str(made_limit), "condition": row.condition} for made_limit, row in made]
             }
-            return Outcome(document if json else "\n".join(lines), DONE if made else CANNOT_TELL)
+            return Outcome(document if json else "\n".join(lines), CODES["passes" if made else "unknown"])
         checked = check(run.findings, limits)
         cases: list[tuple[str, Word, str]] = [
             (said.case_name(one, run.findings), one.word, said.checked_line(one, run.findings)) for one in checked
         ]
-        changed = drifts(_earlier(run, against), run.findings) if against is not None else []
+        changed = drifts(other_run(run, against).findings, run.findings) if against is not None else []
         for condition, drift in changed:
             text = "\n".join(said.drift_lines(condition, drift))
             cases.append((f"drift of {condition.judge} on {condition.dataset}", said.OVERALL[drift.word], text))
@@ -84,17 +83,3 @@ def _judged(target: str, store: Path | None) -> Iterator[Run]:
         yield asked
     finally:
         asked.close()
-
-
-def _earlier(run: Run, against: str) -> Any:
-    """The findings of the earlier run: of the same store, or from a file; read as the later run is."""
-    from rubriclab.notebook import Run, kept_run, read
-
-    path = Path(against)
-    if path.suffix and path.is_file():
-        earlier = read(path)
-    elif run.store is not None:
-        earlier = kept_run(run.store, run.store.run(against).id)
-    else:
-        raise LabError(f"--against {against}: held against a file, the earlier run has to be a file too, as its zip.")
-    return Run(earlier.table, run.reading).findings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -19,12 +19,10 @@ from rubriclab.cli.common import (
     Tables,
     existing_store,
     opened,
+    other_run,
     run_of,
 )  # fmt: skip
 from rubriclab.model.text import LabError, count, printable, shorten
-
-if TYPE_CHECKING:
-    from rubriclab.notebook import Contrast, Run
 
 Unit = Literal["auto", "item", "block", "prompt"]
 
@@ -58,7 +56,10 @@ def results(
         if table:
             made = chosen.paper_table(*table, across=across, by_strategy=by_strategy)
             return Outcome(made.document() if json else made.text())
-        held = None if against is None else _held_against(chosen, against)
+        held = None
+        if against is not None:
+            numbered = against.isdigit() and int(against) < len(chosen.table.conditions)
+            held = chosen.minus(int(against) if numbered else other_run(chosen, against))
         extra = held.differences if held else []
         code = MEND if chosen.table.state == "failed" else DONE
         if json:
@@ -75,19 +76,6 @@ def results(
         numbers = count(len(chosen.findings.rows), "number")
         more = "" if topic else f"\n{numbers} more: --topic all, or --json for programs.\n"
         return Outcome(findings_text(chosen.findings, topic) + differences + more, code)
-
-
-def _held_against(run: Run, against: str) -> Contrast:
-    """A - B where A is the run and B is ``against``: a condition's number, else a run of the same store."""
-    from rubriclab.notebook import Run
-
-    if against.isdigit() and int(against) < len(run.table.conditions):
-        return run.minus(int(against))
-    if run.store is None:
-        raise LabError(
-            f"--against {against}: a file can only be held against its own conditions; import both as runs first."
-        )
-    return run.minus(Run(run.store.table(against), run.reading))
 
 
 def judgments(

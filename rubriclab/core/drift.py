@@ -109,7 +109,9 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
         few = "too_few_units" if not np.isfinite(answer.low) else ""
         answered[name] = replace(answer, verdict=verdict, why=why[name] or few)
     kept = {name: answer for name, answer in answered.items() if answer.why != "no_scores"}
-    return Drift(passed, kept, len(shared), len(shared) == max(map(len, names)) and _identical(*tables))
+    # Cells are sorted by their content, so equal content lies alike.
+    alike = all(np.array_equal(*(getattr(side, part) for side in tables)) for part in ("shown", "count", "mean"))
+    return Drift(passed, kept, len(shared), alike and len(shared) == max(map(len, names)))
 
 
 def _orders(answers: Answers) -> set[tuple[int, ...]]:
@@ -185,11 +187,3 @@ def _gate(moved: dict[str, Floats]) -> Gate:
     }
     directions["lean"] = np.square(lean).sum(axis=1)
     return together(directions, WEIGHTS, exact)
-
-
-def _identical(before: Cells, after: Cells) -> bool:
-    """Are all answers the same, order by order? Cells are sorted by their content, so equal content lies alike."""
-    return all(
-        np.array_equal(a, b)
-        for a, b in ((before.shown, after.shown), (before.count, after.count), (before.mean, after.mean))
-    )

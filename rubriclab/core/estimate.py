@@ -227,8 +227,8 @@ def average(estimates: Sequence[Estimate], rule: Rule) -> Estimate:
     return Estimate(float(np.mean([e.value for e in estimates])), influence, every, rule, why)
 
 
-def simultaneous(estimates: Sequence[Estimate], level: float = 0.95) -> float:
-    """The level at which single intervals hold all at once, to four digits.
+def simultaneous(estimates: Sequence[Estimate]) -> float:
+    """The level at which single intervals hold all at once in 95 %, to four digits.
 
     The largest |t| of jointly normal numbers that are correlated as the units' influence says (Hothorn, Bretz and
     Westfall 2008, Simultaneous Inference in General Parametric Models), drawn DRAWS times. Random signs of the units
@@ -237,7 +237,7 @@ def simultaneous(estimates: Sequence[Estimate], level: float = 0.95) -> float:
     """
     usable = [e for e in estimates if e.units > 1 and e.error > 1e-12]
     if len(usable) < 2:
-        return level
+        return 0.95
     units = {id(e.unit): e.unit for e in usable}  # rows of one arm share their names
     every = next(iter(units.values())) if len(units) == 1 else np.unique(np.concatenate(list(units.values())))
     rank = {key: np.searchsorted(every, names) if names is not every else slice(None) for key, names in units.items()}
@@ -248,5 +248,5 @@ def simultaneous(estimates: Sequence[Estimate], level: float = 0.95) -> float:
     size = np.sqrt(np.diag(square))
     root = np.linalg.cholesky(square / size / size[:, None] + 1e-8 * np.eye(len(usable)))  # shares sum to 1
     normal = np.random.default_rng(0).standard_normal((DRAWS, len(usable)))
-    t = float(np.quantile(np.abs(normal @ root.T).max(axis=1), level))
-    return max(level, round(float(2 * special.ndtr(t) - 1), 4))
+    t = float(np.quantile(np.abs(normal @ root.T).max(axis=1), 0.95))
+    return max(0.95, round(float(2 * special.ndtr(t) - 1), 4))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -33,8 +32,6 @@ CHUNK = 1_000_000
 """Numbers of one batch: bounds memory, changes no result."""
 MOST_ORDERS = 30
 
-Progress = Callable[[float], None]
-
 
 @dataclass(frozen=True)
 class Gate:
@@ -51,7 +48,7 @@ class Gate:
     least: float = 1.0
 
 
-def gate(cells: Cells, progress: Progress | None = None) -> Gate:
+def gate(cells: Cells) -> Gate:
     """The exact test of the sharp null over three directions that share the 5 %: 1/2, 1/4, 1/4.
 
     positions: sum over positions of the squared pooled lean (V squared). mean: the larger contrast of the mean score,
@@ -61,7 +58,7 @@ def gate(cells: Cells, progress: Progress | None = None) -> Gate:
     cards = _cards(cells)
     if cards is None:
         return Gate()
-    sums, exact = deal(cards, progress)
+    sums, exact = deal(cards)
     positions = np.square(sums[:, : cells.n] + cards.constant).sum(axis=1)
     mean = np.abs(standardised(sums[:, cells.n : -1])).max(axis=1, initial=0.0)
     single = np.zeros(len(sums)) if cells.one_order_an_item else sums[:, -1]
@@ -204,7 +201,7 @@ def centred(values: Floats, group: Ints) -> Floats:
     return values - (sum_by(group, values, groups) / size[:, None])[group]
 
 
-def deal(cards: Cards, progress: Progress | None = None) -> tuple[Floats, bool]:
+def deal(cards: Cards) -> tuple[Floats, bool]:
     """Sums over groups: as seen, then with the cards of each group dealt anew.
 
     Returns (deals, n + k + 1), the first row as seen, and whether these are all deals there are (where at most 5,000).
@@ -222,7 +219,7 @@ def deal(cards: Cards, progress: Progress | None = None) -> tuple[Floats, bool]:
     if few:
         seats = _seats(starts, sizes, empty)
         seen = cards.sums(seats, seats[None]).sum(axis=1)
-        sums = np.concatenate([seen, _random_deals(rng, cards, seats, DEALS, progress)])
+        sums = np.concatenate([seen, _random_deals(rng, cards, seats, DEALS)])
         return np.round(sums, 9), False
     block = rng.integers(0, BLOCKS, len(sizes)) if len(sizes) > BLOCKS else np.arange(len(sizes))
     number = int(np.clip(CARDS_DEALT // empty, 25, 200))
@@ -238,8 +235,6 @@ def deal(cards: Cards, progress: Progress | None = None) -> tuple[Floats, bool]:
         )
         sums[0] += cards.sums(seats, seats[None])[0].sum(axis=0)
         sums[1:] += dealt[rng.integers(0, number, PICKS)]
-        if progress is not None:
-            progress((k + 1) / BLOCKS)
     return np.round(sums, 9), False
 
 
@@ -249,9 +244,7 @@ def _seats(starts: Ints, sizes: Ints, empty: int) -> Ints:
     return np.where(seat < sizes[:, None], starts[:, None] + seat, empty)
 
 
-def _random_deals(
-    rng: np.random.Generator, cards: Cards, seats: Ints, deals: int, progress: Progress | None = None
-) -> Floats:
+def _random_deals(rng: np.random.Generator, cards: Cards, seats: Ints, deals: int) -> Floats:
     """(deals, n + k + 1): sums over the groups of random deals."""
     sums = []
     absent = seats == len(cards.group)
@@ -262,8 +255,6 @@ def _random_deals(
         keys[:, absent] = np.inf
         dealt = np.take_along_axis(seats[None], np.argsort(keys, axis=-1, kind="stable"), axis=-1)
         sums.append(cards.sums(seats, dealt).sum(axis=1))
-        if progress is not None:
-            progress(min(1.0, (start + chunk) / deals))
     return np.concatenate(sums)
 
 

@@ -9,8 +9,9 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from inspect import signature
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
@@ -210,15 +211,11 @@ def topic(key: str, *, axes: set[Reorder], charts: tuple[Chart, ...] = (), per: 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """Every number of a run in one reading, computed once when first asked for.
-
-    ``progress``: called with (steps done, steps in all, what is computed). Import ``rubriclab.topics`` before: it
-    registers the topics.
-    """
+    """Every number of a run in one reading, computed once when first asked for. Import ``rubriclab.topics`` before: it
+    registers the topics."""
 
     judgments: Judgments
     reading: ReadingPart = field(default_factory=ReadingPart)
-    progress: Callable[[int, int, str], None] | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> list[Row]:
@@ -237,29 +234,19 @@ class Findings:
         if not TOPICS:
             raise RuntimeError("No topic is registered: import rubriclab.topics before asking for findings.")
         arms = self.judgments.arms
-        work: list[tuple[str, Callable[[Callable[[float], None]], Iterable[Row | Caution]]]] = []
-        work += [("verdict", partial(self._verdict_rows, group)) for group in grouped(arms, attrgetter("setting"))]
+        made: list[Iterable[Row | Caution]] = [
+            self._verdict_rows(group) for group in grouped(arms, attrgetter("setting"))
+        ]
         if any(not form.strategy for form in forms(arms)):
-            work.append(("verdict", partial(self._form_rows, arms)))
+            made.append(self._form_rows(arms))
         alone = [spoken for spoken in TOPICS.values() if spoken.per == "arm"]
         subjects = [(spoken, subject) for arm in arms for spoken in alone for subject in spoken.subjects([arm])]
         several = [spoken for spoken in TOPICS.values() if spoken.per != "arm"]
         subjects += [(spoken, subject) for spoken in several for subject in spoken.subjects(arms)]
-        work += [(spoken.key, partial(self._topic_rows, spoken, subject)) for spoken, subject in subjects]
-        rows: list[Row] = []
-        cautions: list[Caution] = []
-        tell = self.progress or (lambda *_: None)
-        for done, (what, make) in enumerate(work):
-            tell(done, len(work), what)
-            for row in make(lambda share, at=done: tell(at, len(work), f"verdict {share:.0%}")):  # type: ignore[misc]
-                if isinstance(row, Caution):
-                    cautions.append(row)
-                else:
-                    rows.append(row)
-        tell(len(work), len(work), "")
-        return rows, cautions
+        every = list(chain(*made, *(self._topic_rows(spoken, subject) for spoken, subject in subjects)))
+        return [row for row in every if isinstance(row, Row)], [row for row in every if isinstance(row, Caution)]
 
-    def _topic_rows(self, spoken: Topic, subject: Any, _: Callable[[float], None]) -> Iterator[Row | Caution]:
+    def _topic_rows(self, spoken: Topic, subject: Any) -> Iterator[Row | Caution]:
         """What a topic says of a subject, with the topic and, where it is left out, the first condition written in."""
         first = (subject if isinstance(subject, Arm) else subject[0]).code
         for row in spoken.rows(subject, **({"reading": self.reading} if spoken.takes_reading else {})):
@@ -270,16 +257,16 @@ class Findings:
             else:
                 yield replace(row, topic=spoken.key, condition=code, unit=self.judgments.arms[code].unit_kind)
 
-    def _verdict_rows(self, arms: list[Arm], tell: Callable[[float], None]) -> Iterator[Row]:
+    def _verdict_rows(self, arms: list[Arm]) -> Iterator[Row]:
         """The gate and three questions of one judge, data set and variant; no verdict before the run is finished."""
         chosen = widest(arms)
         about = chosen.condition
         if about.reorder == "bare" or (about.reorder == "responses" and not about.joint):
             return  # nothing is listed, so there is no order
-        given = verdicts(arms, self.reading.smallest, progress=tell) if self.judgments.finished else None
+        given = verdicts(arms, self.reading.smallest) if self.judgments.finished else None
         yield from self._rows_of(given, chosen, QUESTIONS, {}, "unfinished")
 
-    def _form_rows(self, arms: Sequence[Arm], _: Callable[[float], None]) -> Iterator[Row]:
+    def _form_rows(self, arms: Sequence[Arm]) -> Iterator[Row]:
         """The gate and two questions of each variant held against the default; its name stands in ``of.variant``."""
         if self.judgments.finished:
             made = form_verdicts(arms, self.reading.smallest)

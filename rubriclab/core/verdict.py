@@ -9,7 +9,7 @@ the exact test of ``core/gate.py``, and behind it the two means are a closed tes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -71,8 +71,8 @@ class Verdicts:
     items: int
 
 
-def verdicts(arms: Sequence[Arm], smallest: Smallest, *, progress: Callable[[float], None] | None = None) -> Verdicts:
-    """The verdicts of one judge, data set and variant. ``progress`` is called with the share done, 0 to 1.
+def verdicts(arms: Sequence[Arm], smallest: Smallest) -> Verdicts:
+    """The verdicts of one judge, data set and variant.
 
     Of choices (pairs, lists) there are two questions, positions and single: they have no score whose mean could move.
     Two orders asked once each: the gate is then the exact sign-flip test over the pairs that differ.
@@ -90,13 +90,10 @@ def verdicts(arms: Sequence[Arm], smallest: Smallest, *, progress: Callable[[flo
     of), ``signed``, ``contrasts``: name -> (value, low, high). Of both ``own``: the ends of an effect. single: ``flips``,
     ``own_noise``, ``noise``: ``all``, ``some`` or ``none`` of the orders were asked twice; ``beyond_noise``: value and its own ends.
     """
-    return decide(from_arms(arms), smallest, progress=progress)
+    return decide(from_arms(arms), smallest)
 
 
-def decide(
-    answers: Answers, smallest: Smallest, *, progress: Callable[[float], None] | None = None, passed: Gate | None = None,
-    tested: int = 1,
-) -> Verdicts:  # fmt: skip
+def decide(answers: Answers, smallest: Smallest, *, passed: Gate | None = None, tested: int = 1) -> Verdicts:
     """As ``verdicts``, of calls as arrays.
 
     ``passed``: the gate of a form of the prompt, which stands as the second of two orders (``core/variants.py``): it has
@@ -104,7 +101,7 @@ def decide(
     """
     table = cells(answers)
     of_form = passed is not None
-    passed = gate(table, progress) if passed is None else passed
+    passed = gate(table) if passed is None else passed
     unparsed_p = unparsed(answers)
     usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
     units = len(np.unique(table.unit[usable]))

@@ -38,13 +38,13 @@ def draw(picture: Picture, palette: Palette = LIGHT) -> go.Figure:
     return KINDS[picture.kind](picture, palette)
 
 
-def chart_of(findings: Findings, measure: str, *, judge: str | None = None, palette: Palette = LIGHT) -> go.Figure:
+def chart_of(findings: Findings, measure: str, *, judge: str | None = None) -> go.Figure:
     """A measure's picture for one judge (the first where none is named). Raises LabError where nothing shows it."""
     known = [code for code, condition in enumerate(findings.conditions) if judge in (None, condition.judge)]
     for code in known:
         picture = picture_of(findings, measure, code)
         if picture is not None:
-            return draw(picture, palette)
+            return draw(picture)
     drawn = sorted({row.measure for row in findings.rows if row.condition in known and math.isfinite(row.value)})
     raise LabError(f"No chart shows “{shorten(measure)}” here; there are charts of {', '.join(drawn) or 'nothing'}.")
 

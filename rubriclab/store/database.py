@@ -106,7 +106,8 @@ class Database:
         self._joined: duckdb.DuckDBPyConnection | None = None
         self._identity: tuple[int, int] | None = None
         self._new = path == MEMORY or not Path(path).exists()
-        self.read_only = read_only or not (self._new or _writable(Path(path)))
+        writable = self._new or all(os.access(part, os.W_OK) for part in (path, Path(path).parent))
+        self.read_only = read_only or not writable
         if self._new and read_only:
             raise LabError(f"There is no store {path}. Check the name.")
         if self._new and Path(f"{path}.wal").exists():
@@ -385,10 +386,6 @@ def _create(db: duckdb.DuckDBPyConnection) -> None:
     db.execute(TABLES + ADDED)
     db.execute("INSERT INTO lab VALUES (?, ?)", [SCHEMA, now()])
     db.commit()
-
-
-def _writable(path: Path) -> bool:
-    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

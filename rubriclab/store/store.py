@@ -149,7 +149,7 @@ class Store(Reader):
         study: Mapping[str, Any],
         identity: str,
         conditions: Sequence[Condition],
-        planned: Sequence[int],
+        planned: Sequence[int] | np.ndarray,
         items: pd.DataFrame,
         dataset_id: str = "",
         made_with: Mapping[str, Any] | None = None,
@@ -311,11 +311,12 @@ class Store(Reader):
             known = cursor.execute("SELECT id FROM runs WHERE identity = ?", [identity]).fetchall()
             if known:
                 return str(known[0][0])
+            asked = table.rows.drop_duplicates(["condition", "call"])["condition"].to_numpy()
             with_texts = "response" in table.items
             items = table.items.assign(source=range(len(table.items))) if with_texts else table.items
             key = self.create_run(
                 name=table.name, study=study, identity=identity, conditions=table.conditions, items=items,
-                planned=table.planned or _calls_of(table), dataset_id=identity if with_texts else "",
+                planned=table.planned or np.bincount(asked, minlength=len(table.conditions)), dataset_id=identity if with_texts else "",
                 made_with=table.made_with, state=table.state, id=table.run,
             )  # fmt: skip
             if with_texts:
@@ -363,12 +364,6 @@ def _text_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
         else pa.nulls(len(frame), pa.string())
         for name in names
     }
-
-
-def _calls_of(table: JudgmentTable) -> list[int]:
-    """Calls by condition, where the table does not say how many were planned."""
-    calls = table.rows.drop_duplicates(["condition", "call"])["condition"].to_numpy()
-    return [int(number) for number in np.bincount(calls, minlength=len(table.conditions))]
 
 
 def _json(value: Any) -> str:

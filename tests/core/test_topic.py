@@ -14,18 +14,7 @@ import pytest
 
 from rubriclab.core.arm import Arm
 from rubriclab.core.estimate import Estimate, missing, plain, ratio
-from rubriclab.core.topic import (
-    CAUTIONS,
-    DEFINITIONS,
-    MEASURES,
-    QUESTIONS,
-    REASONS,
-    TOPICS,
-    Caution,
-    Measure,
-    Row,
-    topic,
-)
+from rubriclab.core.topic import CAUTIONS, DEFINITIONS, MEASURES, QUESTIONS, REASONS, Caution, Measure, Row, topic
 from rubriclab.core.verdict import verdicts
 from rubriclab.model.study import ReadingPart, Smallest
 from tests.tables import ORDERS, choose, criteria, findings, only, options
@@ -120,15 +109,6 @@ def test_two_settings_have_a_verdict_each() -> None:
     assert orders == [0] * 4 + [1] * 4
     form = {"variant": "ids = letters"}
     assert [(row.condition, row.of) for row in found.select(topic="verdict") if row.of] == [(1, form)] * 3
-
-
-def test_progress_is_told_to_the_end() -> None:
-    seen: list[tuple[int, int]] = []
-    table = options(choose(np.random.default_rng(1), 10, ORDERS), ORDERS)
-    assert findings(table, progress=lambda done, steps, _: seen.append((done, steps))).rows
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    spoken = [part for part in TOPICS.values() if "options" in part.axes]
-    assert seen[-1][0] == seen[-1][1] == len(spoken) + 1
 
 
 def test_a_topic_speaks_of_an_arm_a_setting_or_the_whole_run(monkeypatch: pytest.MonkeyPatch) -> None:
