@@ -104,7 +104,7 @@ def judgments(
     for row in rows:
         score_text = row["status"] if row["score"] is None else f"score {row['score']:g}"
         reply = f" · {shorten(str(row['reply']), 80)}" if row.get("reply") else ""
-        lines.append(f"{row['item_id']} · listed {row['ordering']} · {score_text}{reply}")
+        lines.append(f"{shorten(row['item_id'], 1_000)} · listed {row['ordering']} · {score_text}{reply}")
     return Outcome("\n".join(lines) if lines else "No judgment matches.")
 
 

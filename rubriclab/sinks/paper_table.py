@@ -16,7 +16,7 @@ from rubriclab.model.judgment import level_text, variant_text
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import LabError, printable, shorten
 from rubriclab.sinks.facts import QUESTIONS
-from rubriclab.sinks.table import json_value, latex_table
+from rubriclab.sinks.table import json_value, latex_table, on_a_line
 from rubriclab.sinks.text import NBSP, ends, measure_of, number, p_value, reason
 
 OPEN, SMALL, VOID = "°", "≈", "†"
@@ -97,7 +97,7 @@ class PaperTable:
     def markdown(self) -> str:
         """A table of Markdown between its title and legend."""
         rows = [[*self.heads, *self.columns], ["---"] * (len(self.heads) + len(self.columns)), *self.frame().to_numpy()]
-        cells = [[re.sub(r"([\\|<*_`])", r"\\\1", printable(str(cell))) for cell in row] for row in rows]
+        cells = [[re.sub(r"([\\|<*_`])", r"\\\1", on_a_line(str(cell))) for cell in row] for row in rows]
         lines = [f"| {' | '.join(row)} |" for row in cells]
         return "\n".join([f"**{self.title}**", "", *lines, "", *self.legend]) + "\n"
 

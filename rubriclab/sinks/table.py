@@ -11,6 +11,7 @@ import pandas as pd
 
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import Condition, Status
+from rubriclab.model.text import printable
 from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
 
@@ -154,6 +155,12 @@ def latex(findings: Findings) -> str:
     return latex_table(spoken(findings))
 
 
+def on_a_line(text: str) -> str:
+    """``text`` without line breaks, every other sign of control escaped."""
+    return printable(" ".join(text.splitlines()))
+
+
 def latex_table(table: pd.DataFrame) -> str:
     """Any frame as a tabular (booktabs), every sign of its names and cells escaped."""
+    table = table.map(lambda cell: on_a_line(cell) if isinstance(cell, str) else cell).rename(columns=on_a_line)
     return table.to_latex(index=False, escape=True).replace(MINUS, "$-$").replace(NBSP, "~")

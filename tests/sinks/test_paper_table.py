@@ -204,6 +204,16 @@ def test_files_of_a_table() -> None:
     assert "a_judge <b>" in table.text()
 
 
+def test_names_stay_on_their_line_and_hold_no_signs_of_control() -> None:
+    name = "a\r\n\n\x1b]0;x\x07\u202eb"
+    found = made.several(Condition(name, "d\n| e", "balanced"), rules={name: made.mostly_first})
+    table = paper_table(found, "line")
+    for text in (table.latex(), table.markdown()):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert any("a" in line and "u202e" in line and "CI" in line for line in text.split("\n"))
+
+
 def test_one_measure_of_a_run_without_a_number_is_a_dash_with_its_reason() -> None:
     table = paper_table(made.findings(made.options_table({"j": lambda *_: None}, items=3)), "cramers_v")
     cell = table.lines[0][1][0]
