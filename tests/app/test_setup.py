@@ -382,46 +382,7 @@ def test_a_loaded_study_fills_the_steps_and_nothing_of_it_is_lost(
     assert study_from_toml(study_toml(held(app).checked())) == study
 
 
-WHOLE = f"""
-name = '''{HOSTILE}'''
-[[data]]
-file = "/etc/../data/answers.csv"
-columns = {{ response = "the_answer" }}
-[[data]]
-sample = true
-name = "second"
-take = 5
-rubric = {{ name = "Own", criteria = [{{ name = "c", options = [{{ score = 1, label = "bad" }}, {{ score = 2 }}, {{ score = 3 }}] }}] }}
-[rubric]
-file = "../r.yaml"
-[design]
-reorder = ["bare", "options"]
-strategies = [{{ kind = "random", calls = 3, name = "r" }}, "balanced", {{ kind = "random", calls = 4 }}, {{ kind = "custom", orders = [[3, 1, 2]] }}]
-repeats_on = 2
-seed = 9007199254740993
-[design.vary]
-crossed = true
-temperature = [0.5, 1.0]
-[reading]
-smallest = {{ mean = 0.1 }}
-[references]
-scores = [1]
-[[paper]]
-table = "T"
-measure = "pearson"
-[[judges]]
-name = "s"
-kind = "simulated"
-model = "m"
-top_p = 0.5
-options = {{ criteria_first = 0.5 }}
-[[judges]]
-name = "server"
-kind = "vllm"
-model = "q"
-base_urls = ["http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"]
-temperature = "server"
-"""
+WHOLE = Path(__file__).with_name("whole.toml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

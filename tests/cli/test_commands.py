@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -19,30 +20,13 @@ from rubriclab.data.sample import sample
 from rubriclab.runs.loading import plan_of_file
 from rubriclab.store.store import Store
 
-STUDY = """
-name = "Small study"
-[[data]]
-file = "answers.csv"
-[rubric]
-file = "rubric.yaml"
-[[judges]]
-name = "planted"
-kind = "simulated"
-model = "simulated"
-options = { first = 2.0, noise = 1.0, seed = 3 }
-"""
-RUBRIC = """
-name: Help
-options: {1: no help, 2: some help, 3: full help}
-"""
+SMALL = Path(__file__).with_name("small")
 
 
 def folder_with_study(tmp_path: Path, items: int = 24) -> Path:
     rows = "\n".join(f'a{k},"The answer number {k} with some words",Ask question {k}?' for k in range(items))
     (tmp_path / "answers.csv").write_text(f"item_id,response,instruction\n{rows}\n", "utf-8")
-    (tmp_path / "rubric.yaml").write_text(RUBRIC, "utf-8")
-    (tmp_path / "study.toml").write_text(STUDY, "utf-8")
-    return tmp_path
+    return Path(shutil.copytree(SMALL, tmp_path, dirs_exist_ok=True))
 
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

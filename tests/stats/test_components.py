@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from rubriclab.stats.components import Components, components
 from rubriclab.stats.resample import Floats
 
-BRENNAN = """
-1 0 1 0 0 0 0 0 0 0 0 0
-1 1 1 0 0 1 0 0 0 0 0 0
-1 1 1 1 1 0 0 0 0 0 0 0
-1 1 0 1 1 0 0 1 0 0 0 0
-1 1 1 1 1 0 1 0 0 0 0 0
-1 1 1 0 1 1 1 0 0 0 0 0
-1 1 1 1 1 1 1 0 0 0 0 0
-1 1 1 1 0 1 1 1 1 1 0 0
-1 1 1 1 1 1 1 1 1 1 1 0
-1 1 1 1 1 1 1 1 1 1 1 1
-"""
+BRENNAN = json.loads((Path(__file__).parents[1] / "references" / "printed.json").read_text("utf-8"))["brennan 2.2"]
 """Brennan 2001, Generalizability Theory, table 2.2: ten persons, twelve items."""
 
 
@@ -57,8 +49,7 @@ def test_a_table_by_hand() -> None:
 
 
 def test_brennans_persons_by_items() -> None:
-    y = np.array([[float(x) for x in line.split()] for line in BRENNAN.strip().splitlines()])
-    found = made(y[..., None])
+    found = made(np.array(BRENNAN, dtype=float)[..., None])
     assert found.variances[0] == pytest.approx([0.0574, 0.0754, 0.1269, np.nan], abs=5e-5, nan_ok=True)
     # His index of dependability of twelve items, p + error / 12: .0574 / (.0574 + (.0754 + .1269) / 12) = .773.
     assert found.dependability(np.array([12]))[0] == pytest.approx(0.773, abs=5e-4)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,17 +86,7 @@ def test_intervals_of_a_share_are_scipys(hits: int, trials: int, level: float) -
 
 
 # ------------------------------------------------------------------------------------------------------------ Bias Cost
-# Xu et al. v1, Table 5: rows scores 1..5, columns positions 1..5, in per cent.
-PUBLISHED = {
-    "GPT-4.1-mini": "27.9 17.5 15.9 14.9 23.8 28.5 18.7 16.3 17.8 18.7 23.9 19.1 19.2 17.8 20.1 "
-    "24.7 19.2 17.5 16.7 21.9 24.0 26.8 15.5 12.0 21.7",
-    "GPT-4.1": "22.7 25.5 15.9 15.9 20.1 27.4 21.0 16.0 17.3 18.2 22.2 20.9 18.9 16.1 22.0 "
-    "21.1 19.7 18.4 16.6 24.3 18.4 28.0 16.7 11.5 25.3",
-    "Qwen3-8B": "19.5 30.2 17.2 15.2 17.9 30.1 20.2 14.2 17.5 18.0 27.4 21.2 16.9 16.9 17.6 "
-    "35.0 17.6 15.3 14.5 17.5 30.3 30.4 12.7 8.8 17.8",
-    "OSS-120B": "26.1 18.0 13.5 20.1 22.2 20.1 20.3 20.4 20.0 19.2 21.9 21.5 17.9 17.6 21.2 "
-    "20.1 19.2 20.7 19.4 20.6 20.3 21.3 19.5 19.5 19.3",
-}
+PUBLISHED = json.loads((Path(__file__).parents[1] / "references" / "printed.json").read_text("utf-8"))["xu table 5"]
 # Table 6: the best rotation, its cost, the cost of the default order; 0.2 for the rounding of Table 5.
 TABLE_6 = [
     ("GPT-4.1-mini", (5, 4, 3, 2, 1), 11.7, 15.0),
@@ -105,7 +97,7 @@ TABLE_6 = [
 
 
 def published(judge: str) -> np.ndarray:
-    return np.array([float(x) for x in PUBLISHED[judge].split()]).reshape(5, 5) / 100
+    return np.array(PUBLISHED[judge]).reshape(5, 5) / 100
 
 
 @pytest.mark.papers(18)
