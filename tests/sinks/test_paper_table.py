@@ -211,7 +211,7 @@ def test_names_stay_on_their_line_and_hold_no_signs_of_control() -> None:
     for text in (table.latex(), table.markdown()):
         assert "\x1b" not in text
         assert "\u202e" not in text
-        assert any("a" in line and "u202e" in line and "CI" in line for line in text.split("\n"))
+        assert any("u202e" in line and "(" in line for line in text.split("\n"))
 
 
 def test_one_measure_of_a_run_without_a_number_is_a_dash_with_its_reason() -> None:
