@@ -1,13 +1,13 @@
-"""``python -m benchmarks judgments [ROWS ...]``: how long reading, numbers and verdicts take, beside what pandas takes.
+"""``python -m benchmarks judgments [ROWS ...]``: how long import, numbers and verdicts take, beside what pandas takes.
 
 A machine is noisy, so the times are printed as multiples of one cross table of the same rows in the same run
-(``pandas.crosstab`` of score by position), measured again beside each of them.
+(``pandas.crosstab`` of score by position), measured again beside each of them. ``cpu``: of this process; reading the
+Parquet file is its worker's. ``peak``: of a step, the rows that it starts from included.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 import tempfile
 import time
@@ -17,12 +17,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
 
 import rubriclab.topics
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import TOPICS
 from rubriclab.core.verdict import verdicts
-from rubriclab.model.judgment import Condition, JudgmentTable, Ordering
+from rubriclab.data.scores import read_judgments
+from rubriclab.data.tables import read_table
+from rubriclab.model.judgment import Condition, JudgmentTable, Ordering, order_text
 from rubriclab.model.orders import balanced
 from rubriclab.model.study import ReadingPart, Smallest
 from rubriclab.store.store import Store
@@ -56,24 +60,53 @@ def table_of(rows: int, options: int) -> JudgmentTable:
     )
 
 
-def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
+def written(table: JudgmentTable, path: Path) -> Path:
+    """The table as others would have it: a Parquet file of judge, data set, item, order and score."""
+    rows = table.rows
+    orders = [order_text(ordering.shown) for ordering in table.orderings]
+    cells = {
+        "judge": pa.DictionaryArray.from_arrays(np.zeros(len(rows), dtype=np.int8), ["judge"]),
+        "dataset": pa.DictionaryArray.from_arrays(np.zeros(len(rows), dtype=np.int8), ["data"]),
+        "item_id": pa.DictionaryArray.from_arrays(rows["item"].to_numpy(), table.items["item_id"].tolist()),
+        "ordering": pa.DictionaryArray.from_arrays(rows["ordering"].to_numpy(), orders),
+        "score": rows["score"].to_numpy().astype(np.int32),
+    }
+    parquet.write_table(pa.table(cells), path)
+    return path
+
+
+def seconds(work: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Seconds of the clock, and of the processor, and what was made."""
+    start, cpu = time.perf_counter(), time.process_time()
     made = work()
-    return time.perf_counter() - start, made
+    return time.perf_counter() - start, time.process_time() - cpu, made
 
 
 def judgments(rows: int, options: int) -> None:
     table = table_of(rows, options)
     print(f"\n{len(table.rows):,} judgments, {options} options, {len(table.items):,} items", flush=True)
+    spent = np.zeros(2)
+    crossed = table.rows[["score", "position"]].copy()
 
     def step(name: str, work: Callable[[], Any]) -> Any:
-        anchor, _ = seconds(lambda: pd.crosstab(table.rows["score"], table.rows["position"]))
-        took, made = seconds(work)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"  {name:<22}{took:8.2f} s  {took / anchor:7.1f} x crosstab  peak {peak:.1f} GB", flush=True)
+        anchor, anchor_cpu, _ = seconds(lambda: pd.crosstab(crossed["score"], crossed["position"]))
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        took, cpu, made = seconds(work)
+        spent[:] += (took, cpu) if name.startswith("topic") else 0
+        status = Path("/proc/self/status").read_text().split("VmHWM:")[1]
+        print(
+            f"  {name:<22}{took:8.2f} s {took / anchor:7.1f} x crosstab   cpu {cpu:6.2f} s {cpu / anchor_cpu:7.1f} x"
+            f"   peak {int(status.split()[0]) / 2**20:.1f} GB",
+            flush=True,
+        )
         return made
 
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder, "lab.duckdb")) as store:
+        file = written(table, Path(folder, "judgments.parquet"))
+        del table
+        read = step("import: the file", lambda: read_table(file))
+        table = step("import: its judgments", lambda: read_judgments(read))
+        read = None
         run = step("into the store", lambda: store.add_table(table))
         table = step("out of the store", lambda: store.table(run))
     (arm,) = step("arm", lambda: Judgments(table).arms)
@@ -84,6 +117,7 @@ def judgments(rows: int, options: int) -> None:
                 row for subject in topic.subjects([arm]) for row in topic.rows(subject, **given)
             )
             step(f"topic {topic.key}", lambda made=made: [row.interval for row in made() if hasattr(row, "interval")])
+    print(f"  all topics            {spent[0]:8.2f} s, cpu {spent[1]:.2f} s", flush=True)
     step("verdicts", lambda: verdicts([arm], Smallest()))
 
 

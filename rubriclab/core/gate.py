@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 
 from rubriclab.core.answers import FLAT, SEED, Answers, Cells, fingerprints, line, sorted_items, turn
-from rubriclab.stats.resample import Floats, Ints, sum_by
+from rubriclab.stats.resample import Floats, Ints, distinct, sum_by
 
 ALPHA = 0.05
 WEIGHTS = {"positions": 0.5, "mean": 0.25, "single": 0.25}
@@ -95,7 +95,7 @@ def unparsed(answers: Answers) -> float:
     directions = np.stack([line(shown), turn(shown)], axis=1)
     if len(shown) <= MOST_ORDERS:
         directions = np.concatenate([directions, np.eye(len(shown))], axis=1)
-    group = np.unique(item[row], return_inverse=True)[1]
+    group = distinct(item[row])[1]
     gone = centred(lost[row, None].astype(np.float64), group)[:, 0]
     nothing = np.zeros((len(row), 0))
     cards = Cards(group, nothing, nothing.astype(np.int64), gone, centred(directions[order[row]], group))
@@ -179,7 +179,7 @@ def _cards(cells: Cells) -> Cards | None:
         group = cells.item
     if not len(keep):
         return None
-    group = np.unique(group[keep], return_inverse=True)[1]
+    group = distinct(group[keep])[1]
     dealt, shown, contrast = cells.dealt[keep], cells.shown[keep], contrast[keep]
     if cells.one_order_an_item:
         own = dealt.mean(axis=0)

@@ -62,8 +62,9 @@ def forms(arms: Sequence[Arm]) -> list[Form]:
 
 def one_order_an_item(arm: Arm) -> bool:
     """Was each item asked in one order, however often?"""
-    cell = np.unique(arm.item * len(arm.shown) + arm.order)
-    return len(cell) == arm.items > 0
+    order = np.zeros(arm.items, dtype=np.int64)
+    order[arm.item] = arm.order
+    return arm.items > 0 and bool((order[arm.item] == arm.order).all())
 
 
 def side_by_side(form: Form) -> tuple[Answers, Ints] | None:

@@ -24,7 +24,7 @@ from rubriclab.core.gate import ALPHA, Gate, gate, unparsed
 from rubriclab.core.intervals import FEW_MOVED, Reach
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import Smallest
-from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, sum_by
+from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, distinct, sum_by
 from rubriclab.stats.shift import OrderCells, over_texts, within_texts
 from rubriclab.stats.tests import holm
 
@@ -104,7 +104,7 @@ def decide(answers: Answers, smallest: Smallest, *, passed: Gate | None = None, 
     passed = gate(table) if passed is None else passed
     unparsed_p = unparsed(answers)
     usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
-    units = len(np.unique(table.unit[usable]))
+    units = len(distinct(table.unit[usable])[0])
     step = step_of(answers.points.tolist())
     span = float(np.ptp(answers.points))
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, special
 
-from rubriclab.stats.resample import Floats, Ints, by_content, sum_by
+from rubriclab.stats.resample import Floats, Ints, by_content, distinct, sum_by
 
 MOST_PAIRS = 200_000
 """Pairs of calls beyond which only some of each item's are used, drawn at random."""
@@ -72,7 +72,7 @@ def fit_choice(levels: Levels, item: Ints, order: Ints, choice: Ints, unit: Ints
     a, b, weight = a[kept], b[kept], weight[kept]
     x = np.concatenate([_coded(levels[effect]) for effect in effects], axis=2)
     z = x[order[a], choice[a]] + x[order[b], choice[b]] - x[order[a], choice[b]] - x[order[b], choice[a]]
-    units, of_pair = np.unique(unit[item[a]], return_inverse=True)
+    units, of_pair = distinct(unit[item[a]])
     solved = _maximised(z, weight)
     if solved is None:
         return Fit({}, nothing, "separated")
@@ -121,7 +121,7 @@ def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:
     its degrees of freedom. A neighbour must show among options that have one; what is tied to the score, or only partly
     to be seen, is left out."""
     orders = int(order.max()) + 1
-    pair = np.unique(np.minimum(order[a], order[b]) * orders + np.maximum(order[a], order[b]))
+    pair = distinct(np.minimum(order[a], order[b]) * orders + np.maximum(order[a], order[b]))[0]
     pair = pair[pair // orders != pair % orders]
     pair = pair[:: max(1, len(pair) // 4_000)]  # thinned evenly: thousands of pairs span what all of them do
     own = np.eye(levels["position"].shape[1]) * (levels["position"] == 0)[:, :, None]

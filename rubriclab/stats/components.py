@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rubriclab.stats.resample import DIRECT_LIMIT, GROUPS, Floats, Ints, by_content, crossed, sum_by, t_ends
+from rubriclab.stats.resample import DIRECT_LIMIT, GROUPS, Floats, Ints, by_content, crossed, distinct, sum_by, t_ends
 
 PARTS = ("item", "order", "item x order", "noise")
 SHARED = 5.0
@@ -90,7 +90,7 @@ def components(item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints
     """``item``, ``order``, ``score``: (calls,); ``unit``, ``stratum`` (its criterion, within which scores are compared):
     (items,). None where no two items can be compared, or no item has two scores."""
     orders = int(order.max(initial=-1)) + 1
-    present, cell = np.unique(item * orders + order, return_inverse=True)
+    present, cell = distinct(item * orders + order)
     if not len(present):
         return None
     item, order = present // orders, present % orders
@@ -101,7 +101,7 @@ def components(item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints
     square = moments[:, 2] / count - 2 * centre * (mean + centre) + centre**2
     unit, units = _grouped(unit, np.stack([np.ones(len(mean)), mean, square], axis=1), item)
     parts, own, items = np.stack([np.ones(len(mean)), square, mean, mean**2], axis=1), unit[item], len(unit)
-    several, stratum = len(np.unique(order)) > 1, stratum[item]
+    several, stratum = len(distinct(order)[0]) > 1, stratum[item]
     per_item = sum_by(unit, _pairs(sum_by(item, parts, items)), units)
     repeats = sum_by(own, np.stack([np.maximum(count * (square - mean**2), 0.0), count - 1], axis=1), units)
     together = np.stack([_left_out(per_item), _left_out(repeats), _apart(parts, own, units, stratum)], axis=1)

@@ -175,7 +175,7 @@ def _intraclass(side: Side) -> dict[str, Estimate]:
     if len(side.rows) < 2:
         return dict.fromkeys(ICC, missing("no_complete"))
     outside = side.table.spread if side.table else np.inf
-    present, code = np.unique(side.unit, return_inverse=True)
+    present, code = distinct(side.unit)
     by_unit = stats.intraclass_sums(side.rows, code, len(present))
     statistic = partial(stats.intraclass, k=side.rows.shape[1])
     every = jackknife(statistic, (by_unit,), side.names[present], rule=Fisher(fewest=10))

@@ -13,7 +13,7 @@ from rubriclab.core.arm import Arm, grouped
 from rubriclab.core.estimate import plain
 from rubriclab.core.topic import Row, topic
 from rubriclab.core.verdict import MIN_UNITS
-from rubriclab.stats.resample import Floats, sum_by
+from rubriclab.stats.resample import Floats, distinct, sum_by
 from rubriclab.stats.tests import holm
 
 
@@ -21,7 +21,8 @@ from rubriclab.stats.tests import holm
 def directions(arms: Sequence[Arm]) -> Iterator[Row]:
     """How far apart the leans of two data sets lie, for every two that a judge was asked on in the same way."""
     for group in grouped(arms, lambda about: (about.judge, about.variant_key, about.positions)):
-        sets = [(part[0].code, leans_of_units(part)) for part in grouped(group, lambda about: about.dataset)]
+        parts = grouped(group, lambda about: about.dataset)
+        sets = [(part[0].code, leans_of_units(part)) for part in parts if len(parts) > 1]
         pairs = list(combinations(sets, 2))
         tests = [difference(first, second) for (_, first), (_, second) in pairs]
         adjusted = holm(np.array([p for _, p in tests]))
@@ -39,8 +40,8 @@ def leans_of_units(arms: list[Arm]) -> Floats:
     if not table.items:
         return np.zeros((0, table.n))
     usable = np.full(table.items, table.one_order_an_item) | (table.orders > 1)
-    unit, number = np.unique(table.unit[usable], return_inverse=True, return_counts=True)[1:]
-    return sum_by(unit, table.lean[usable], len(number)) / number[:, None]
+    units, unit = distinct(table.unit[usable])
+    return sum_by(unit, table.lean[usable], len(units)) / np.bincount(unit)[:, None]
 
 
 def difference(first: Floats, second: Floats) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from rubriclab.core.estimate import Estimate, Rule, average, left_out, mean_over
 from rubriclab.core.intervals import Fisher, Student
 from rubriclab.core.topic import Caution, Chart, Row, topic
 from rubriclab.stats import correlation as stats
-from rubriclab.stats.resample import Ints
+from rubriclab.stats.resample import Ints, distinct
 from rubriclab.topics.rated import BY_Z, ENOUGH, MIN_UNITS, SCORED, Rated, beside, few_rated, rated, rounds
 
 CALLS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 60, 120)
@@ -128,7 +128,7 @@ def single_orders(given: Rated) -> Iterator[Row]:
     if arm.condition.reorder != "options":
         return
     rateable = arm.ok & np.isfinite(given.human)[arm.item]
-    seen = np.bincount(np.unique(arm.item[rateable] * m + arm.order[rateable]) % m, minlength=m)
+    seen = np.bincount(distinct(arm.item[rateable] * m + arm.order[rateable])[0] % m, minlength=m)
     orders = np.flatnonzero((seen >= ENOUGH * max(len(given.paired), 1)) & (arm.shown[:, 0] >= 0))
     if not 1 < len(orders) <= MOST_ORDERS:
         return

@@ -19,7 +19,7 @@ from rubriclab.core.intervals import Fisher, Opaque, Student
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import correlation, debias
 from rubriclab.stats.debias import Grid, grid_of, row_means
-from rubriclab.stats.resample import Bools, Floats, Ints, by_content, spread_out, sum_by
+from rubriclab.stats.resample import Bools, Floats, Ints, by_content, distinct, spread_out, sum_by
 from rubriclab.topics.rated import ENOUGH, rated
 from rubriclab.topics.reliability import Pooled, pooled
 
@@ -136,7 +136,7 @@ def budget_r(of: Asked, table: Floats, calls: int, kept: Bools | None = None) ->
     """r of the mean of so many calls of ``table`` (rounds, items, K) with people, over all subsets."""
     human = np.full(of.calls.items, np.nan) if of.human is None else of.human
     at = np.flatnonzero(of.grid.usable & np.isfinite(human) & (True if kept is None else kept))
-    unit, code = np.unique(of.calls.unit[at], return_inverse=True)
+    unit, code = distinct(of.calls.unit[at])
     if len(at) < 2:
         return missing("nothing_rated")
     full = table[np.isfinite(table[:, at]).mean(axis=(1, 2)) >= ENOUGH][:, at]
@@ -166,7 +166,7 @@ def halvings(of: Asked) -> Iterator[Bools]:
 def best_order(of: Asked, halves: list[Bools]) -> Iterator[Row]:
     """One call in the order that is nearest to the mean over all (or agrees best with people) on the other half."""
     grid, gains = of.grid, []
-    if len(np.unique(of.calls.unit[grid.usable])) < FEWEST:
+    if len(distinct(of.calls.unit[grid.usable])[0]) < FEWEST:
         yield of.row("gain", missing("few_for_best_order"), 1, BEST)
         return
     distance, tried = grid.column_distance(), []

@@ -99,18 +99,18 @@ def means(arm: Arm) -> Floats:
 def rated(arm: Arm) -> Rated | None:
     """None where no item of the arm has a rating."""
     given: list[dict[str, float]] = [
-        {str(rater): float(ratings[rater]) for rater in sorted(ratings, key=str) if np.isfinite(ratings[rater])}
-        for ratings in arm.run.items["ratings"].iloc[arm.item_code].map(lambda ratings: ratings or {})
+        {str(rater): float(ratings[rater]) for rater in sorted(ratings or (), key=str) if np.isfinite(ratings[rater])}
+        for ratings in arm.run.items["ratings"].iloc[arm.item_code].tolist()
     ]
     raters = {rater for ratings in given for rater in ratings}
+    if not raters:
+        return None
     if len(raters) > 1:  # what the sample's author aimed at is no person beside those who rated
         given = [{rater: x for rater, x in ratings.items() if rater != INTENDED} for ratings in given]
     named = len(raters) <= MOST_RATERS
     if not named:
         given = [{f"rating {k + 1:03}": x for k, x in enumerate(ratings.values())} for ratings in given]
     frame = pd.DataFrame(given, index=range(arm.items), dtype=np.float64).sort_index(axis=1)
-    if not len(frame.columns):
-        return None
     return Rated(arm, tuple(map(str, frame)), named, frame.to_numpy(), frame.mean(axis=1).to_numpy(), means(arm))
 
 
@@ -119,7 +119,7 @@ def rounds(arm: Arm) -> Floats:
     """(rounds, items, K): scores by order, one round of repeats after the other; by call where no orders are shared."""
     orders = len(arm.shown)
     cell = arm.item * orders + arm.order
-    if orders < 2 or arm.condition.drawn or len(np.unique(cell)) < ENOUGH * arm.items * orders:
+    if orders < 2 or arm.condition.drawn or len(distinct(cell)[0]) < ENOUGH * arm.items * orders:
         return spread_out(arm.item, arm.items, arm.call, arm.value)[None]
     return full_rounds(spread_out(cell, arm.items * orders, arm.call, arm.value).reshape(arm.items, orders, -1))
 
