@@ -71,7 +71,7 @@ def written(table: JudgmentTable, path: Path) -> Path:
         "ordering": pa.DictionaryArray.from_arrays(rows["ordering"].to_numpy(), orders),
         "score": rows["score"].to_numpy().astype(np.int32),
     }
-    parquet.write_table(pa.table(cells), path)
+    parquet.write_table(pa.table(cells), path, compression="zstd")
     return path
 
 
