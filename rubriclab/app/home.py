@@ -76,12 +76,7 @@ def _stopped(info: RunInfo) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         runs.again_button(info, "home-again", "primary")
         if info.done:
-            _open(info)
-
-
-def _open(info: RunInfo) -> None:
-    if st.button("Open this run", icon=":material/arrow_forward:", type="tertiary", key="home-open"):
-        go("results", run=info.id)
+            runs.open_button("Open this run", info, ":material/arrow_forward:", "tertiary")
 
 
 def _finished(info: RunInfo, caption: str) -> None:
@@ -100,4 +95,4 @@ def _finished(info: RunInfo, caption: str) -> None:
     if picture is not None:
         chart(picture, key="home-chart", height=260, data=False)
     with st.container(horizontal_alignment="center"):
-        _open(info)
+        runs.open_button("Open this run", info, ":material/arrow_forward:", "tertiary")

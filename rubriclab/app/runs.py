@@ -164,7 +164,7 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
             if info.state in STOPPED and info.state != "failed" and info.planned > 0:
                 again_button(info, f"resume-{info.id}")
             else:
-                _open_button("Open results", info, ":material/grid_on:")
+                open_button("Open results", info, ":material/grid_on:")
             if own:
                 _menu(info)
 
@@ -198,8 +198,10 @@ def again_with_changes(info: RunInfo) -> None:
         go("setup", again=info.id)
 
 
-def _open_button(label: str, info: RunInfo, icon: str | None = None) -> None:
-    if st.button(label, icon=icon, key=f"open-{info.id}"):
+def open_button(
+    label: str, info: RunInfo, icon: str | None = None, kind: Literal["secondary", "tertiary"] = "secondary"
+) -> None:
+    if st.button(label, icon=icon, key=f"open-{info.id}", type=kind):
         go("results", run=info.id)
 
 
@@ -211,7 +213,7 @@ def _menu(info: RunInfo) -> None:
         if info.state == "failed":
             again_button(info, f"menu-again-{info.id}")
         elif info.done and info.state in STOPPED:
-            _open_button("Open results so far", info)
+            open_button("Open results so far", info)
         logged_button(info, "logged")
         again_with_changes(info)
         typed = str(st.text_input("Name", value=info.name[:200], max_chars=200, key=f"menu-name-{info.id}")).strip()

@@ -25,7 +25,7 @@ from rubriclab.data.wide import one_answer_a_row
 from rubriclab.logs.log import read_log
 from rubriclab.model.data import DataSet
 from rubriclab.model.judgment import JudgmentTable
-from rubriclab.model.study import DataPart, RubricPart, validated
+from rubriclab.model.study import DataPart, validated
 from rubriclab.model.text import count, shorten
 from rubriclab.sinks.answerable import answerable
 
@@ -120,15 +120,10 @@ def _put(held: Draft, number: int, part: DataPart) -> None:
     if len(data) > 1 and not held.study.design.vary.wording:
         for k, other in enumerate(data):
             if other.published and other.rubric is None and (held.study.rubric is None or k == number):
-                held.set_data(k, changed(other, rubric=_as_published(held, other)))
+                held.set_data(k, changed(other, rubric=written(held.uploads.published(other)[1])))
     if held.study.rubric is None and not all(other.published or other.sample or other.rubric for other in data):
         held.set_rubric(written(sample_rubric()))
     forget("rubric-", "data-")
-
-
-def _as_published(held: Draft, part: DataPart) -> RubricPart:
-    """The rubric that a published data set brings, to be written into the study."""
-    return written(held.uploads.published(part)[1])
 
 
 # ---------------------------------------------------------------- a file
@@ -374,7 +369,7 @@ def _more(held: Draft, number: int) -> None:
             values["rubric"] = None
         offered = part.published and others and not part.rubric
         if offered and st.button("Judge it by its rubric as published"):
-            values["rubric"] = _as_published(held, part)
+            values["rubric"] = written(held.uploads.published(part)[1])
         if (file := rubric_file("A rubric of its own", held, "own")) is not None:
             values["rubric"] = written(file[1])
         now = changed(part, **values)

@@ -39,7 +39,10 @@ def import_file(
     if not files:
         raise LabError("Name at least one file, as: rubriclab import judgments.csv")
     mapping: dict[str, str] = {}
-    for ours, theirs in map(_pair, columns or []):
+    for text in columns or []:
+        ours, _, theirs = map(str.strip, text.partition("="))
+        if not ours or not theirs:
+            raise LabError(f"--columns {text}: expected ours=theirs, as --columns score=rating.")
         if ours in mapping:
             raise LabError(f"--columns {ours} is given twice. Columns of several people are human_1=…, human_2=….")
         mapping[ours] = theirs
@@ -64,13 +67,6 @@ def import_file(
         for entry, (table, *_) in zip(imported, made, strict=True)
     ]
     return Outcome("\n".join(lines))
-
-
-def _pair(text: str) -> tuple[str, str]:
-    ours, sign, theirs = text.partition("=")
-    if not sign or not ours.strip() or not theirs.strip():
-        raise LabError(f"--columns {text}: expected ours=theirs, as --columns score=rating.")
-    return ours.strip(), theirs.strip()
 
 
 def export(

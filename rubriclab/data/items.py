@@ -178,8 +178,6 @@ def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = 
     known = chosen_columns(table, columns, ROLES)
     if "response" not in known:
         raise refusal(table.name, f": which column has the answers to score? Choose one of {table.listed}.")
-    if "rater" in known and len(as_list(known.get("human"))) != 1:
-        raise LabError("With a column of raters, ratings stand in one column: choose exactly one human score.")
     if table.size > MAX_ROWS:
         raise refusal(table.name, f" has {table.size:,} rows; {MAX_ROWS:,} are read. Split it.")
     rows = _Rows(table, known, further)
@@ -204,8 +202,6 @@ def ratings_of(table: Table, columns: Columns) -> dict[tuple[str, str], dict[str
     known = chosen_columns(table, columns, ("item_id", "human", "rater", "criterion"))
     if "item_id" not in known or not as_list(known.get("human")):
         raise refusal(table.name, ": which columns have the ids of the answers and people's scores? Choose them.")
-    if "rater" in known and len(as_list(known["human"])) != 1:
-        raise LabError("With a column of raters, ratings stand in one column: choose exactly one human score.")
     rows, given = _Rows(table, known, False), dict[tuple[str, str], dict[str, float]]()
     for row in range(table.size):
         ratings = given.setdefault((rows.item_id(row), rows.cell(row, "criterion") or ""), {})
@@ -220,6 +216,8 @@ class _Rows:
     """Rows of a table as items. ``cells``: by role, without blanks around them but for texts."""
 
     def __init__(self, table: Table, known: Mapping[str, Any], further: bool) -> None:
+        if "rater" in known and len(as_list(known.get("human"))) != 1:
+            raise LabError("With a column of raters, ratings stand in one column: choose exactly one human score.")
         self.table, self.known = table, known
         self.cells = {
             role: [cell if role in TEXTS else cell.strip() for cell in table.column(column)]

@@ -157,10 +157,6 @@ class Comparison(Item):
 
     answers: tuple[Item, ...] = ()
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(str(answer.candidate) for answer in self.answers)
-
 
 @dataclass(frozen=True)
 class DataSet:

@@ -78,9 +78,16 @@ class Asking:
         """Seconds for which no call is sent because the server asked for it; 0 for none."""
         return max(0.0, self._rested - time.monotonic())
 
-    async def final_reply(self, call: Call) -> Reply | None:
-        """As ``final_replies``, of one call."""
-        replies = await self.final_replies([call])
+    async def answered(self, call: Call) -> Reply | None:
+        """The final reply to one call, from when there is room for it; None where the judge stops first."""
+        if not await self.enter():
+            return None
+        try:
+            replies = await self.final_replies([call])
+        finally:
+            self.leave()
+        if replies:
+            self.watch(call, replies[0])
         return replies[0] if replies else None
 
     async def final_replies(self, calls: Sequence[Call]) -> list[Reply] | None:

@@ -228,16 +228,9 @@ class ReferenceJob(Session[JobSnapshot]):
 
     async def _reply(self, asking: Asking, call: Call) -> Reply | None:
         """The final reply; None where the job stops. An outage stops it and uses up no attempt."""
-        if not await asking.enter():
-            return None
-        try:
-            reply = await asking.final_reply(call)
-        finally:
-            asking.leave()
-        if reply is not None:
-            asking.watch(call, reply)
-            if reply.error and reply.retryable:
-                asking.halt(reply.error)
+        reply = await asking.answered(call)
+        if reply is not None and reply.error and reply.retryable:
+            asking.halt(reply.error)
         if asking.reason:
             self.pause(asking.reason)
             return None

@@ -94,18 +94,12 @@ class Trial(Session[Snapshot]):
         try:
             async with asyncio.TaskGroup() as group:
                 for call in self.calls if self._wanted is None else ():
-                    if not await asking.enter():
-                        break
                     self._track(group.create_task(self._ask(asking, call)))
         finally:
             await asker.close()
         return self._wanted or (("paused", asking.reason) if asking.reason else ("finished", ""))
 
     async def _ask(self, asking: Asking, call: Call) -> None:
-        try:
-            reply = await asking.final_reply(call)
-        finally:
-            asking.leave()
+        reply = await asking.answered(call)
         if reply is not None:
             self.judgments[call.key] = Judgment(call, reply, self.plan.parse(call, reply))
-            asking.watch(call, reply)

@@ -131,7 +131,7 @@ def _devbench(comparison: Comparison, ordering: Ordering, tie_label: str | None)
         f"{marked_answers(comparison, ordering, noun='RESPONSE')}\n\n"
         "Choose one option:\n" + "\n".join(options) + "\n\n"
         "Look at all responses with equal care and give detailed reasons. Write in this format:\n"
-        f"Choice: <one of {', '.join([*labels, *([tie_label] if tie_label else [])])}>\n"
+        f"Choice: <one of {', '.join(filter(None, [*labels, tie_label]))}>\n"
         "Reason: 1. ...\n2. ...\n\n"
         f"{ENDING}"
     )
@@ -143,7 +143,7 @@ def _brief_system(labels: Sequence[str], tie_label: str | None) -> str:
     return (
         f"You are a fair judge of AI assistants. Decide which assistant answers the user {_best(labels)}. "
         f"The order of the assistants should not matter.{tied} "
-        f"Answer with one letter: {', '.join([*labels, *([tie_label] if tie_label else [])])}."
+        f"Answer with one letter: {', '.join(filter(None, [*labels, tie_label]))}."
     )
 
 

@@ -303,23 +303,19 @@ def _dealt(items: Sequence[Item], codes: Sequence[int], k: int, seed: str) -> li
     return batches + [over[start : start + k] for start in range(0, len(over) - k + 1, k)]
 
 
-class PairsProtocol(Protocol):
-    """Two candidates' answers to one prompt a call; which is better? The candidates are reordered."""
-
-    def size(self, design: DesignPart) -> int:
-        """Candidates of a comparison."""
-        return 2
+class ComparisonProtocol(Protocol):
+    """Answers of two candidates (of lists, ``k``) to one prompt a call; which is best? The candidates are reordered."""
 
     def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
-        return comparisons(dataset, self.size(design), design.baseline)
+        return comparisons(dataset, 2 if design.axes[0] == "pairs" else design.k, design.baseline)
 
     def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
-        shape = Shape((), (), self.size(design))
-        return [
-            Subject((code,), item, (), item.item_id, shape, item.names)
-            for code, item in enumerate(items)
-            if isinstance(item, Comparison)
-        ], []
+        shape, subjects = Shape((), (), 2 if design.axes[0] == "pairs" else design.k), []
+        for code, item in enumerate(items):
+            assert isinstance(item, Comparison)
+            names = tuple(str(answer.candidate) for answer in item.answers)
+            subjects.append(Subject((code,), item, (), item.item_id, shape, names))
+        return subjects, []
 
     def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
         """Balanced are the rotations: each candidate at each position once, the fewest calls that show it there."""
@@ -345,19 +341,12 @@ class PairsProtocol(Protocol):
         return Prompt(messages, template_of(family, subject.shape.positions), begun, brief=brief)
 
 
-class ListsProtocol(PairsProtocol):
-    """As pairs, with ``k`` candidates; which is best?"""
-
-    def size(self, design: DesignPart) -> int:
-        return design.k
-
-
 PROTOCOLS: dict[Reorder, Protocol] = {
     "options": OptionsProtocol(),
     "criteria": CriteriaProtocol(),
     "responses": ResponsesProtocol(),
-    "pairs": PairsProtocol(),
-    "lists": ListsProtocol(),
+    "pairs": ComparisonProtocol(),
+    "lists": ComparisonProtocol(),
     "bare": BareProtocol(),
 }
 """The values of ``[design] reorder``."""
