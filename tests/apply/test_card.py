@@ -67,6 +67,7 @@ def test_every_score_lies_as_far_as_the_card_says(
     assert {json.dumps(body) for body in asked.bodies[before:]} <= measured
 
 
+@pytest.mark.integration
 def test_the_noise_of_calls_is_promised_too(tmp_path: Path) -> None:
     """A fifth of the calls are drawn anew, 3 on average: fresh calls lie as far from the judge's mean as the run said."""
     judge, steady = Planted(noise=0.2), Planted()

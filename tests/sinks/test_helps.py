@@ -36,7 +36,8 @@ def test_a_judge_that_favours_a_position() -> None:
     assert words(answer) == {
         "Several orders, averaged": "Helps", "Correct one call for its position": "Undecided", "One better order": "Helps",
     }  # fmt: skip
-    assert answer.questions[0].sentence.startswith("Scores come 0.50\u00a0points nearer to the mean over all orders")
+    nearer = "Scores come 0.50 points nearer to the mean over all orders at equal cost (95 % CI 0.254 to 0.70)."
+    assert answer.questions[0].sentence.replace(NBSP, " ") == nearer
 
 
 def test_a_judge_without_an_order_effect_is_told_no_remedy() -> None:
