@@ -116,11 +116,17 @@ class Database:
                 "holds. Put that file back, move the log away, or choose another store with --store."
             )
         with in_words(path):
+            if not self._new:
+                try:
+                    self._open(path)
+                except duckdb.IOException as fault:
+                    if read_only or "lock" in str(fault) or not _never_made(path):
+                        raise
+                    Path(path).unlink()
+                    self._new = True
             if self._new:
                 self._db = _connect(MEMORY)
                 _create(self._db)
-            else:
-                self._open(path)
 
     def _open(self, path: str) -> None:
         """A file is in use from when it is known to be a store and has its tables: who reads meanwhile never sees less."""
@@ -386,6 +392,12 @@ def _create(db: duckdb.DuckDBPyConnection) -> None:
     db.execute(TABLES + ADDED)
     db.execute("INSERT INTO lab VALUES (?, ?)", [SCHEMA, now()])
     db.commit()
+
+
+def _never_made(path: str) -> bool:
+    """Whether a file is what is left where the disk was full, or the lab was killed, before its first headers were whole."""
+    start = Path(path).read_bytes() if Path(path).stat().st_size < HEADERS else b"no"
+    return not Path(f"{path}.wal").exists() and (not start or start[8:12] == b"DUCK")
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -250,6 +250,16 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
             Store.open(path)
 
 
+@pytest.mark.parametrize("left", [b"", bytes(8) + b"DUCK" + bytes(4_084), bytes(8) + b"DUCK" + bytes(8_180)])
+def test_a_file_that_a_full_disk_left_before_it_was_a_store_becomes_one(tmp_path: Path, left: bytes) -> None:
+    path = tmp_path / "lab.duckdb"
+    path.write_bytes(left)
+    with Store.open(path) as store:
+        answered(store, new_run(store), judgment(1))
+    with Store.open(path) as store:
+        assert [run.name for run in store.runs()] == ["First"]
+
+
 def test_a_backup_is_a_store(store: Store, tmp_path: Path) -> None:
     run = new_run(store)
     with store.writer(run) as writer:
