@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -66,16 +69,28 @@ def test_promptfoo(carded: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) ->
     assert said == {"pass": score >= 3, "score": score, "reason": "0 unparsed"}
 
 
+def tool(module: str) -> Any:
+    """A module of a tool that the project does not need: installed, or in the folder that RUBRICLAB_TOOLS names."""
+    if (folder := os.environ.get("RUBRICLAB_TOOLS", "")) not in sys.path:
+        sys.path.append(folder)  # last: what the lab has is the lab's own
+    return import_module(module) if os.environ.get("CI") == "true" else pytest.importorskip(module)
+
+
+@pytest.mark.integration
+@pytest.mark.filterwarnings("default")  # of their own libraries
 def test_inspect_ai(carded: tuple[Path, str]) -> None:
-    pytest.importorskip("inspect_ai")
+    tool("inspect_ai")
     path, client, score = of_card(carded)
     scorer = executed("inspect-ai")["debiased"](path, client)
     state = SimpleNamespace(input_text=item(3)["instruction"], output=SimpleNamespace(completion=item(3)["response"]))
     assert asyncio.run(scorer(state, None)).value == score
 
 
-def test_deepeval(carded: tuple[Path, str]) -> None:
-    deepeval = pytest.importorskip("deepeval.test_case")
+@pytest.mark.integration
+@pytest.mark.filterwarnings("default")
+def test_deepeval(carded: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEEPEVAL_TELEMETRY_OPT_OUT", "YES")
+    deepeval = tool("deepeval.test_case")
     path, client, score = of_card(carded)
     metric = executed("DeepEval")["Debiased"](path, client)
     case = deepeval.LLMTestCase(input=item(3)["instruction"], actual_output=item(3)["response"])
