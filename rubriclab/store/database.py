@@ -105,7 +105,7 @@ class Database:
         self._lock = threading.RLock()
         self._joined: duckdb.DuckDBPyConnection | None = None
         self._identity: tuple[int, int] | None = None
-        self._new = path == MEMORY or not Path(path).exists()
+        self._new = path == MEMORY or not Path(path).exists() or _never_made(path)
         writable = self._new or all(os.access(part, os.W_OK) for part in (path, Path(path).parent))
         self.read_only = read_only or not writable
         if self._new and read_only:
@@ -116,17 +116,11 @@ class Database:
                 "holds. Put that file back, move the log away, or choose another store with --store."
             )
         with in_words(path):
-            if not self._new:
-                try:
-                    self._open(path)
-                except duckdb.IOException as fault:
-                    if read_only or "lock" in str(fault) or not _never_made(path):
-                        raise
-                    Path(path).unlink()
-                    self._new = True
             if self._new:
                 self._db = _connect(MEMORY)
                 _create(self._db)
+            else:
+                self._open(path)
 
     def _open(self, path: str) -> None:
         """A file is in use from when it is known to be a store and has its tables: who reads meanwhile never sees less."""
@@ -188,6 +182,8 @@ class Database:
         """The file is made where there is none yet; where it was removed meanwhile, its content goes on in another one."""
         if self._new and self.path != MEMORY:
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+            if _never_made(self.path):
+                Path(self.path).unlink()
             # What was looked at so far is empty, and goes with its last reader: DuckDB closes nothing that is being asked.
             self._open(self.path)
             self._new = False
@@ -396,8 +392,8 @@ def _create(db: duckdb.DuckDBPyConnection) -> None:
 
 def _never_made(path: str) -> bool:
     """Whether a file is what is left where the disk was full, or the lab was killed, before its first headers were whole."""
-    start = Path(path).read_bytes() if Path(path).stat().st_size < HEADERS else b"no"
-    return not Path(f"{path}.wal").exists() and (not start or start[8:12] == b"DUCK")
+    small = Path(path).is_file() and Path(path).stat().st_size < HEADERS and not Path(f"{path}.wal").exists()
+    return small and bool(re.fullmatch(b"(.{8}DUCK.*)?", Path(path).read_bytes(), re.DOTALL))
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -250,10 +250,11 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
             Store.open(path)
 
 
-@pytest.mark.parametrize("left", [b"", bytes(8) + b"DUCK" + bytes(4_084), bytes(8) + b"DUCK" + bytes(8_180)])
-def test_a_file_that_a_full_disk_left_before_it_was_a_store_becomes_one(tmp_path: Path, left: bytes) -> None:
+@pytest.mark.parametrize("left", [0, 4_096, 8_192])
+def test_a_file_that_a_full_disk_left_before_it_was_a_store_becomes_one(tmp_path: Path, left: int) -> None:
     path = tmp_path / "lab.duckdb"
-    path.write_bytes(left)
+    duckdb.connect(str(path)).close()
+    path.write_bytes(path.read_bytes()[:left])
     with Store.open(path) as store:
         answered(store, new_run(store), judgment(1))
     with Store.open(path) as store:
