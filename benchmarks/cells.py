@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -107,10 +107,8 @@ def judged(given: Verdicts, truth: Mapping[str, Any] | None, false: tuple[str, .
         made[f"holds {name}, as shown"] = held, answer.high - answer.low
         ends = answer.more.get("intervals", []) if name == "positions" else []
         if name == "mean":
-            ends, every = (
-                [part[1:] for part in answer.more["contrasts"].values()],
-                [true[k] for k in answer.more["contrasts"]],
-            )
+            contrasts = answer.more["contrasts"]
+            ends, every = [part[1:] for part in contrasts.values()], [true[key] for key in contrasts]
         if len(ends):
             holds = [low - 1e-9 <= value <= high + 1e-9 for (low, high), value in zip(ends, every, strict=True)]
             made[f"holds {name}, each"] = float(np.mean(holds)), float(np.mean([high - low for low, high in ends]))
@@ -132,83 +130,98 @@ def questioned(
 
 
 # ------------------------------------------------------------------------------------------ what each part does in a study
-def option_maker(judge: str, planted: str, how: str) -> Callable[..., Answers]:
-    """The parts of ``planted``: "first 0.5", "2 options", "replies lost by score", "calls sent at random"."""
-    kind, size = plant(planted)
-    n, loss, session = (re.search(rule, planted) for rule in (r"(\d) options", "lost (.+)", "sent (.+)"))
+class About(NamedTuple):
+    """A line of ``cells.txt`` with one of its numbers of units; ``kind`` and ``size`` of “first 0.5, replies lost at random”
+    are "first" and 0.5, of “nothing” the size is 0."""
+
+    part: str
+    judge: str
+    planted: str
+    how: str
+    units: int
+
+    @property
+    def kind(self) -> str:
+        return re.split(r"(?: x)?(?: \d|[,;])|$", self.planted, maxsplit=1)[0]
+
+    @property
+    def size(self) -> float:
+        number = re.match(r"[a-z ]+? ([\d.]+)(?=[,;]|$)", self.planted)
+        return float(number[1]) if number else 0.0
+
+    @property
+    def false(self) -> tuple[str, ...]:
+        """The questions of which nothing is true."""
+        if self.kind in ("nothing", "cancel", "cancelling line"):
+            return ("any",) if self.kind == "nothing" else ("positions", "mean")
+        return ("positions",) if self.kind in ("turn", "backward") else ()
+
+
+def option_maker(about: About) -> Callable[..., Answers]:
+    """Reads "2 options", "replies lost by score", "calls sent at random" in what is planted."""
+    n, loss, session = (re.search(rule, about.planted) for rule in (r"(\d) options", "lost (.+)", "sent (.+)"))
     return partial(
-        foreign.option_answers, family=judge.split(",")[0], kind=kind, size=size, n=int(n[1]) if n else 5,
-        design=how.split(", blocks")[0], loss=loss[1] if loss else "", session=session[1] if session else "",
-        declared="not declared" not in judge,
+        foreign.option_answers, family=about.judge.split(",")[0], kind=about.kind, size=about.size, n=int(n[1]) if n else 5,
+        design=about.how.split(", blocks")[0], loss=loss[1] if loss else "", session=session[1] if session else "",
+        declared="not declared" not in about.judge,
     )  # fmt: skip
 
 
-def joint_maker(judge: str, planted: str, _: str, halo: float) -> Callable[..., Answers]:
-    kind, size = plant(planted)
-    return partial(foreign.joint_answers, family=judge, kind=kind, size=size, lost=0.1 * ("lost" in planted), halo=halo)
-
-
-def choice_maker(judge: str, planted: str, how: str, k: int) -> Callable[..., Answers]:
-    kind, size = plant(planted)
+def joint_maker(about: About) -> Callable[..., Answers]:
     return partial(
-        foreign.choice_answers, k=k, a_question=4 if judge.startswith("four") else 1, lost=0.1 * ("lost" in planted),
-        repeats=1 if how.endswith("once") else 2, ties=1.0 if "ties" in planted else 0.1, **{"size" if kind == "first" else kind: size} if size else {},
+        foreign.joint_answers, family=about.judge, kind=about.kind, size=about.size, lost=0.1 * ("lost" in about.planted),
+        halo=0.7 * (about.part == "criteria"),
     )  # fmt: skip
 
 
-def plant(planted: str) -> tuple[str, float]:
-    """("first", 0.5) of “first 0.5, replies lost at random”; the size is 0 where nothing is planted."""
-    named = re.match(r"([a-z ]+?)(?: x)?(?: ([\d.]+))?(?=[,;]|$)", planted)
-    return (named[1], float(named[2] or 0)) if named else ("nothing", 0.0)
+def choice_maker(about: About) -> Callable[..., Answers]:
+    return partial(
+        foreign.choice_answers, k=2 if about.part == "pairs" else 4, a_question=4 if about.judge.startswith("four") else 1,
+        size=about.size * (about.kind == "first"), cancel=about.size * (about.kind == "cancel"),
+        lost=0.1 * ("lost" in about.planted), repeats=1 if about.how.endswith("once") else 2,
+        ties=1.0 if "ties" in about.planted else 0.1,
+    )  # fmt: skip
 
 
-MAKERS: dict[str, Callable[..., Callable[..., Answers]]] = {
-    "options": option_maker,
-    "an assumption broken": option_maker,
-    "criteria": partial(joint_maker, halo=0.7),
-    "answers in one call": partial(joint_maker, halo=0.0),
-    "pairs": partial(choice_maker, k=2),
-    "lists of 4": partial(choice_maker, k=4),
-}
+MAKERS: dict[str, Callable[[About], Callable[..., Answers]]] = {
+    "options": option_maker, "an assumption broken": option_maker, "criteria": joint_maker, "answers in one call": joint_maker,
+    "pairs": choice_maker, "lists of 4": choice_maker,
+}  # fmt: skip
 
 
-def asked(part: str, judge: str, planted: str, how: str, units: int) -> Cell:
+def asked(about: About) -> Cell:
     """A cell of the three questions."""
-    maker, (kind, _) = MAKERS[part](judge, planted, how), plant(planted)
-    untrue = {"nothing": ("any",), "cancel": ("positions", "mean"), "turn": ("positions",), "backward": ("positions",)}
-    false = untrue.get(kind, untrue["cancel"] if kind == "cancelling line" else ())
-    made = partial(questioned, maker=maker, units=units, false=false, few_blocks="blocks" in how)
+    maker = MAKERS[about.part](about)
+    made = partial(questioned, maker=maker, units=about.units, false=about.false, few_blocks="blocks" in about.how)
     return Cell(made, lambda: sizes(maker(np.random.default_rng(10**6), LARGE)))
 
 
-def forms_cell(_: str, __: str, planted: str, how: str, units: int) -> Cell:
-    kind, size = plant(planted)
-    forms, calls = map(int, re.findall(r"\d+", how))
-    return Cell(partial(form_study, units=units, kind=kind, size=size, forms=forms - 1, calls=calls))
+def forms_cell(about: About) -> Cell:
+    forms, calls = map(int, re.findall(r"\d+", about.how))
+    return Cell(partial(form_study, about=about, forms=forms - 1, calls=calls))
 
 
-def form_study(
-    rng: np.random.Generator, _: Any, *, units: int, kind: str, size: float, forms: int, calls: int
-) -> Events:
-    score = foreign.form_calls(rng, units, kind, size, forms, calls)
+def form_study(rng: np.random.Generator, _: Any, *, about: About, forms: int, calls: int) -> Events:
+    score = foreign.form_calls(rng, about.units, about.kind, about.size, forms, calls)
     order, orders = np.repeat([0, 1], calls), np.array([np.arange(5)[::-1], np.arange(5)])
     family = [choices(np.hstack([score[:, 0], score[:, k + 1]]), order, orders) for k in range(forms)]
-    given = by_holm([(answers, form_gate(answers, np.arange(units))) for answers in family], SMALLEST)
-    if kind == "shift" and forms > 1:
+    given = by_holm([(answers, form_gate(answers, np.arange(about.units))) for answers in family], SMALLEST)
+    if about.kind == "shift" and forms > 1:
         key = "false anything told"
         return {f"{key} of the form that moves nothing": judged(given[-1], None, ("any",))[key]}
     least = min(given, key=lambda each: each.gate.p)
-    made = judged(least, None, {"nothing": ("any",), "cancel": ("mean",)}.get(kind, ()))
-    if kind == "shift":
+    made = judged(least, None, ("mean",) if about.kind == "cancel" else about.false)
+    if about.kind == "shift":
         means = score.mean(axis=2)
         made["best mean difference (t)"] = stats.ttest_rel(means[:, 0], means[:, 1]).pvalue <= 0.05
         made |= {f"best {name} (dealt)": p <= 0.05 for name, p in least.gate.parts.items()}
     return made
 
 
-def several_settings(rng: np.random.Generator, _: Any, *, units: int, settings: int) -> Events:
+def several_settings(rng: np.random.Generator, _: Any, *, about: About) -> Events:
     """Data sets of one judge: what is said of each at its own 5 %, and by Holm's rule over their gates."""
-    given = [decide(foreign.option_answers(rng, units), SMALLEST) for _ in range(settings)]
+    settings = int(about.how.split()[0])
+    given = [decide(foreign.option_answers(rng, about.units), SMALLEST) for _ in range(settings)]
     told = [any(a.verdict == "effect" or a.above_zero for a in each.questions.values()) for each in given]
     return {
         "says anything of any of them, each at its own .05": any(told),
@@ -217,30 +230,15 @@ def several_settings(rng: np.random.Generator, _: Any, *, units: int, settings: 
     }
 
 
-def settings_cell(_: str, __: str, ___: str, how: str, units: int) -> Cell:
-    return Cell(partial(several_settings, units=units, settings=int(how.split()[0])))
-
-
-def of_arms(
-    rng: np.random.Generator, truth: Any, *, maker: Callable[..., JudgmentTable], units: int, false: tuple[str, ...]
-) -> Events:
-    return judged(verdicts(Judgments(maker(rng, units), "auto").arms, SMALLEST), truth, false)
-
-
-def mixed_cell(_: str, __: str, planted: str, ___: str, units: int) -> Cell:
-    kind, size = plant(planted)
-    maker = partial(foreign.option_table, kind=kind, size=size, fixed=4, calls=10)
-    large = partial(foreign.option_answers, units=LARGE, kind=kind, size=size)
-    false = ("any",) if kind == "nothing" else ()
-    return Cell(
-        partial(of_arms, maker=maker, units=units, false=false), lambda: sizes(large(np.random.default_rng(10**6)))
+def of_arms(rng: np.random.Generator, truth: Any, *, about: About) -> Events:
+    return judged(
+        verdicts(Judgments(TABLES[about.part](about)(rng, about.units), "auto").arms, SMALLEST), truth, about.false
     )
 
 
-def decision_cell(_: str, judge: str, planted: str, __: str, units: int) -> Cell:
-    kind, size = plant(planted)
-    maker = partial(foreign.stated_table, first=size, reworded=float(judge.split()[-1]))
-    return Cell(partial(of_arms, maker=maker, units=units, false=("any",) if kind == "nothing" else ()))
+def mixed_cell(about: About) -> Cell:
+    large = partial(foreign.option_answers, units=LARGE, kind=about.kind, size=about.size)
+    return Cell(partial(of_arms, about=about), lambda: sizes(large(np.random.default_rng(10**6))))
 
 
 # ------------------------------------------------------------------------------------------- drift between runs, limits
@@ -249,18 +247,14 @@ CHANGES: dict[str, tuple[str, dict[str, float]]] = {
 }  # fmt: skip
 
 
-def drift_cell(_: str, judge: str, planted: str, __: str, units: int) -> Cell:
-    return Cell(partial(two_runs, units=units, axis=judge.split()[-1], change=planted.split()[0]))
-
-
-def two_runs(rng: np.random.Generator, _: Any, *, units: int, axis: str, change: str) -> Events:
-    """The same units judged twice, the second time as ``change`` says; each question's word, and that of all."""
-    question, how = CHANGES[change]
-    after = [{}, how]
+def two_runs(rng: np.random.Generator, _: Any, *, about: About) -> Events:
+    """The same units judged twice, the second time changed as planted; each question's word, and that of all."""
+    question, how = CHANGES[about.kind]
+    after, units = [{}, how], about.units
     quality = rng.normal(0, 1, units)
-    if axis == "options":
+    if about.judge.endswith("options"):
         runs = [foreign.run_of(rng, 3 + quality, **each) for each in after]
-    elif axis == "pairs":
+    elif about.judge.endswith("pairs"):
         chance = 1 / (1 + np.exp(-(quality[:, None] * np.array([1, -1]) + 0.5)))
         runs = [comparisons(np.where(rng.random((units, 2)) < chance, 1, 2), foreign.rotations(2)) for _ in after]
     else:
@@ -277,9 +271,9 @@ def two_runs(rng: np.random.Generator, _: Any, *, units: int, axis: str, change:
     return events
 
 
-def limits_kept(rng: np.random.Generator, _: Any, *, units: int) -> Events:
+def limits_kept(rng: np.random.Generator, _: Any, *, about: About) -> Events:
     """Limits derived from one run, held by the same judge asked anew about the same texts."""
-    quality = rng.normal(3, 1, units)
+    quality = rng.normal(3, 1, about.units)
     first, again = (Findings(Judgments(foreign.run_of(rng, quality), "auto")) for _ in range(2))
     words = [made.word for made in check(again, [limit for limit, _ in derived(first)])]
     return {
@@ -288,9 +282,9 @@ def limits_kept(rng: np.random.Generator, _: Any, *, units: int) -> Events:
     }
 
 
-def at_the_limit(rng: np.random.Generator, truth: Mapping[str, Any], *, units: int) -> Events:
+def at_the_limit(rng: np.random.Generator, truth: Mapping[str, Any], *, about: About) -> Events:
     """Limits where the truth is: each may pass in 5 %, and fail in 5 %."""
-    found = Findings(Judgments(foreign.run_of(rng, rng.normal(3, 1, units)), "auto"))
+    found = Findings(Judgments(foreign.run_of(rng, rng.normal(3, 1, about.units)), "auto"))
     made: Events = {}
     for measure, size in (("favours_positions", np.abs(truth["positions"]).max()), ("changes_single", truth["single"])):
         (checked,) = check(found, [Limit(measure, -float(size), float(size))])
@@ -299,48 +293,47 @@ def at_the_limit(rng: np.random.Generator, truth: Mapping[str, Any], *, units: i
     return made
 
 
-def limits_cell(_: str, __: str, planted: str, ___: str, units: int) -> Cell:
-    if planted.startswith("derived"):
-        return Cell(partial(limits_kept, units=units))
-
+def limits_cell(about: About) -> Cell:
     def large() -> dict[str, Any]:
         rng = np.random.default_rng(10**6)
         return sizes(from_arms(Judgments(foreign.run_of(rng, rng.normal(3, 1, LARGE)), "auto").arms))
 
-    return Cell(partial(at_the_limit, units=units), large)
+    whole = about.planted.startswith("derived")
+    return Cell(partial(limits_kept if whole else at_the_limit, about=about), None if whole else large)
 
 
 # --------------------------------------------------------------------------------------------------- rows of every topic
-TABLES: dict[str, Callable[[str, str, float], Callable[..., JudgmentTable]]] = {
-    "people and judge": lambda judge, _, __: partial(
-        foreign.people_table, kind=judge.split(", ")[1], size=4 if "four" in judge else 1
+def number(about: About) -> float:
+    """What the description of a judge holds: "3 to a question", "to the power 2", "own to a prompt by 0.5"."""
+    return float(re.findall(r"[\d.]+", about.judge)[0])
+
+
+TABLES: dict[str, Callable[[About], Callable[..., JudgmentTable]]] = {
+    "mixed arms": lambda a: partial(foreign.option_table, kind=a.kind, size=a.size, fixed=4, calls=10),
+    "decision judges": lambda a: partial(foreign.stated_table, first=a.size, reworded=number(a)),
+    "rows: people and judge": lambda a: partial(
+        foreign.people_table, kind=a.judge.split(", ")[1], size=4 if "four" in a.judge else 1
     ),
-    "what helps": lambda _, __, size: partial(foreign.helped_table, first=size),
-    "options": lambda judge, kind, size: partial(foreign.option_table, family=judge, kind=kind, size=size),
-    "pairs": lambda judge, _, size: partial(foreign.choice_table, k=2, size=size, a_question=int(judge.split()[1])),
-    "lists of 4": lambda judge, _, size: partial(
-        foreign.choice_table, k=4, size=size, a_question=int(judge.split()[1])
-    ),
-    "criteria": lambda _, kind, size: partial(foreign.criteria_table, kind=kind, size=size),
-    "answers in one call": lambda _, kind, size: partial(foreign.responses_table, kind=kind, size=size),
-    "forms of a prompt": lambda _, __, size: partial(foreign.forms_table, size=size),
-    "ranking": lambda _, __, size: partial(foreign.ranked_table, moved=size),
-    "probabilities": lambda judge, _, size: partial(
-        foreign.stated_table, sharper=float(judge.split()[-1]), first=size, reworded=0.3
-    ),
+    "rows: what helps": lambda a: partial(foreign.helped_table, first=a.size),
+    "rows: options": lambda a: partial(foreign.option_table, family=a.judge, kind=a.kind, size=a.size),
+    "rows: pairs": lambda a: partial(foreign.choice_table, k=2, size=a.size, a_question=int(number(a))),
+    "rows: lists of 4": lambda a: partial(foreign.choice_table, k=4, size=a.size, a_question=int(number(a))),
+    "rows: criteria": lambda a: partial(foreign.criteria_table, kind=a.kind, size=a.size),
+    "rows: answers in one call": lambda a: partial(foreign.responses_table, kind=a.kind, size=a.size),
+    "rows: forms of a prompt": lambda a: partial(foreign.forms_table, size=a.size),
+    "rows: ranking": lambda a: partial(foreign.ranked_table, moved=a.size),
+    "rows: probabilities": lambda a: partial(foreign.stated_table, sharper=number(a), first=a.size, reworded=0.3),
 }
-TESTED = ("chi2", "friedman", "carryover", "top1_excess", "variant_shift", "variant_flips_excess", "order_excess")
+TESTED = {
+    "rows: options": ("chi2",), "rows: people and judge": ("chi2", "top1_excess"), "rows: criteria": ("friedman", "carryover"),
+    "rows: answers in one call": ("friedman", "carryover"), "rows: ranking": ("top1_excess",),
+}  # fmt: skip
 """Rows whose p is held against .05 where nothing is planted."""
 
 
-def rows_cell(part: str, judge: str, planted: str, _: str, units: int) -> Cell:
-    kind, size = plant(planted)
-    maker = TABLES[part.removeprefix("rows: ")](judge, kind, size)
-    null = TESTED if not size and "choice" not in part else ()
-    return Cell(
-        partial(row_study, maker=maker, units=units, null=null),
-        partial(large_rows, maker, LARGE // (8 if "four" in judge else 2)),
-    )
+def rows_cell(about: About) -> Cell:
+    maker, units = TABLES[about.part](about), LARGE // (8 if "four" in about.judge else 2)
+    return Cell(partial(row_study, maker=maker, about=about), partial(large_rows, maker, units))
 
 
 def rows_of(table: JudgmentTable) -> Iterator[tuple[str, Row]]:
@@ -355,20 +348,16 @@ def rows_of(table: JudgmentTable) -> Iterator[tuple[str, Row]]:
 
 
 def row_study(
-    rng: np.random.Generator,
-    truth: Mapping[str, float],
-    *,
-    maker: Callable[..., JudgmentTable],
-    units: int,
-    null: tuple[str, ...],
+    rng: np.random.Generator, truth: Mapping[str, float], *, maker: Callable[..., JudgmentTable], about: About
 ) -> Events:
     """Every row with an interval; those that hold all at once (level above .95) are one event a measure."""
     made: Events = {}
     at_once: dict[str, bool] = {}
-    for key, row in rows_of(maker(rng, units)):
+    rejected: dict[str, list[bool]] = {}
+    for key, row in rows_of(maker(rng, about.units)):
         low, high = row.interval
-        if row.measure in null and np.isfinite(row.p):
-            made[f"false p of {row.measure}"] = made.get(f"false p of {row.measure}", False) or row.p <= 0.05
+        if row.measure in TESTED.get(about.part, ()) and not about.size and np.isfinite(row.p):
+            rejected.setdefault(f"false p of {row.measure}, a row", []).append(row.p <= 0.05)
         if not np.isfinite(low) or key not in truth:
             continue
         held = bool(low - 1e-9 <= truth[key] <= high + 1e-9)
@@ -376,36 +365,32 @@ def row_study(
             at_once[row.measure] = at_once.get(row.measure, True) and held
         else:
             made[f"holds {key}"] = held, high - low
+    made |= {key: float(np.mean(each)) for key, each in rejected.items()}
     return made | {f"holds {measure}, all at once": held for measure, held in at_once.items()}
 
 
 def large_rows(maker: Callable[..., JudgmentTable], units: int) -> dict[str, float]:
     """Values of two times so many units on average."""
-    halves = [
-        {
-            key: row.value
-            for key, row in rows_of(maker(np.random.default_rng([10**6, k]), units))
-            if np.isfinite(row.value)
-        }
-        for k in range(2)
-    ]
-    return {key: (value + halves[1][key]) / 2 for key, value in halves[0].items() if key in halves[1]}
+    rows = [rows_of(maker(np.random.default_rng([10**6, k]), units)) for k in range(2)]
+    first, second = ({key: row.value for key, row in half if np.isfinite(row.value)} for half in rows)
+    return {key: (value + second[key]) / 2 for key, value in first.items() if key in second}
 
 
-PARTS: dict[str, Callable[[str, str, str, str, int], Cell]] = {
-    **dict.fromkeys(MAKERS, asked), "forms of a prompt": forms_cell, "several settings": settings_cell, "mixed arms": mixed_cell,
-    "decision judges": decision_cell, "drift between runs": drift_cell, "limits": limits_cell,
+PARTS: dict[str, Callable[[About], Cell]] = {
+    **dict.fromkeys(MAKERS, asked), "forms of a prompt": forms_cell, "mixed arms": mixed_cell, "limits": limits_cell,
+    "several settings": lambda about: Cell(partial(several_settings, about=about)),
+    "decision judges": lambda about: Cell(partial(of_arms, about=about)),
+    "drift between runs": lambda about: Cell(partial(two_runs, about=about)),
 }  # fmt: skip
 
 
 def all_cells() -> dict[str, Cell]:
     """By name, in the order of the file, those with a star last."""
-    made: dict[str, Cell] = {}
-    late: dict[str, Cell] = {}
+    made: dict[bool, dict[str, Cell]] = {False: {}, True: {}}
     for line in Path(__file__).with_name("cells.txt").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
-            *about, every = line.split(" | ")
+            *named, every = line.split(" | ")
             for units in every.split():
-                cell = PARTS.get(about[0], rows_cell)(*about, int(units.rstrip("*")))
-                (late if "*" in units else made)[" | ".join([*about, units.rstrip("*")])] = cell
-    return made | late
+                about = About(*named, int(units.rstrip("*")))
+                made["*" in units][" | ".join(map(str, about))] = PARTS.get(about.part, rows_cell)(about)
+    return made[False] | made[True]

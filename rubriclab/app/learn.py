@@ -94,10 +94,8 @@ def _checks() -> None:
     st.markdown(WORDS["checked"])
     rows = []
     for kind, part, cells, enough, studies, low, high, missed in CHECKS:
-        ends = [number(end, ".1%") for end in dict.fromkeys((low, high))]
+        ends = " to ".join(number(end, ".1%") for end in dict.fromkeys((low, high)))
         held = "–" if kind == "power" or not enough else f"{missed} of {enough}"
-        rows.append(
-            (safe(part).capitalize(), *WORDS["questions"][kind], " to ".join(ends), cells, f"{studies:,}", held)
-        )
+        rows.append((safe(part).capitalize(), *WORDS["questions"][kind], ends, cells, f"{studies:,}", held))
     columns = ["Simulated", "What", "Promise", "Measured", "Cells", "Studies each, at least", "Miss"]
     st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch", height=35 * len(rows) + 38)

@@ -150,8 +150,8 @@ class Fisher:
 
     Fewer degrees of freedom where few units make the error. Where no unit bears on it, as in full agreement: Wilson's
     interval of (1 + c) / 2 with each unit as one trial. Measured: ``docs/method-check.md``.
-    ``lengthened``: by Hall's ends where units scatter to one side, as those of squared distances do. ``members``: the coefficient is that of a mean of so many,
-    which has no lower bound: its ends are those of a single member's, by Spearman and Brown's formula.
+    ``lengthened``: by Hall's ends where units scatter to one side, as those of squared distances do, and at high levels.
+    ``members``: of a mean of so many, which has no lower bound; its ends are a single member's, by Spearman and Brown.
     """
 
     fewest: int = 8

@@ -310,7 +310,7 @@ def _slope_over_items(table: Cells, scores: OrderCells, contrast: Floats, span: 
     """One drawn order an item: items are held against each other, by HC3."""
     fitted = over_texts(scores, contrast, span)
     if fitted is None:
-        return missing("no_contrast")
+        return missing("too_few_units")
     slope, influence, reach = fitted
     sums, _ = _unit_sums(table.unit, influence[:, None], np.ones((table.items, 1)))
     moves = sums[:, 0] * len(sums)

@@ -68,11 +68,11 @@ def over_texts(cells: OrderCells, direction: Floats, span: float) -> tuple[float
     """Where each text has one drawn order: (end-to-end slope, influence of each cell, reach).
 
     Twice the least-squares slope of the score on ``direction``, with HC3 influence (MacKinnon and White 1985: residuals
-    over one less their leverage).
+    over one less their leverage). None where fewer than MIN_UNITS texts, on which all would rest, have a direction.
     """
     c = direction[cells.order] - direction[cells.order].mean()
     square, n = float((c**2).sum()), len(c)
-    if square < _FLAT:
+    if square < _FLAT or (np.abs(c - np.median(c)) > _FLAT).sum() < MIN_UNITS:
         return None
     score = cells.mean - cells.mean.mean()
     slope = float((c * score).sum()) / square

@@ -137,7 +137,7 @@ def single_orders(given: Rated) -> Iterator[Row]:
         here = np.flatnonzero(rateable & (arm.order == order))
         unit, names = given.units(arm.item[here])
         r = stats.pearson(arm.value[here], given.human[arm.item[here]], unit, len(names))
-        made.append((order, left_out(*r, names, BY_Z, none="constant_side"), len(here)))
+        made.append((order, left_out(*r, names, Fisher(lengthened=True), none="constant_side"), len(here)))
     level = simultaneous([estimate for _, estimate, _ in made])
     rounded = np.round([estimate.value for _, estimate, _ in made], 12)
     for order, estimate, n in made:

@@ -54,7 +54,7 @@ def contrasts(arm: Arm, kept: Bools, value: Floats, measures: tuple[str, ...]) -
         if not len(cells.text):
             estimate = missing("nothing_parsed")
         elif alone:  # one drawn order a text: texts are held against each other, by HC3
-            estimate = missing("single_order")
+            estimate = missing("single_order" if arm.single_order else "too_few_units")
             if (fitted := over_texts(cells, direction, span)) is not None:
                 slope, influence, most = fitted
                 unit, code = distinct(arm.text_unit[cells.text], arm.units)
