@@ -200,16 +200,6 @@ def test_three_refused_requests_pause_a_judge_that_never_answered(store: Store, 
     assert judge.asked.total() <= 8 + 3
 
 
-def test_a_text_that_is_too_long_does_not_stop_the_others(store: Store, scripted: Scripted) -> None:
-    def script(call: Call, _: int) -> Reply:
-        return failed("context_overflow", retryable=False) if call.items == (1,) else Reply(text="3")
-
-    judge = scripted(script)
-    end = ended(Run(store, small_plan(3)))
-    assert (end.state, end.done, end.failed) == ("finished", 60, 20)
-    assert set(judge.asked.values()) == {1}
-
-
 @pytest.mark.parametrize(
     ("reply", "says"),
     [(Reply(text=""), "0 of 20 replies"), (failed("context_overflow", retryable=False), "a planted context_overflow")],

@@ -200,22 +200,6 @@ def test_two_visitors_start_one_run(store: Store, scripted: Scripted) -> None:
     assert manager.running() == []
 
 
-def test_paused_and_resumed_by_its_id(store: Store, scripted: Scripted) -> None:
-    judge = scripted(latency=0.02)
-    run = RunManager(store).start(small_plan(10))
-    while run.snapshot().asked < 10:
-        time.sleep(0.005)
-    other = RunManager(store)  # as after a restart: knows of none
-    assert other.get(run.id) is None
-    run.pause()
-    paused = run.wait(WAIT)
-    judge.latency = 0.0
-    end = other.resume(run.id).wait(WAIT)
-    assert (end.run, end.state, end.done) == (run.id, "finished", 200)
-    assert end.asked == 200 - paused.done
-    assert set(judge.asked.values()) == {1}
-
-
 @pytest.mark.integration
 def test_a_lab_that_ends_keeps_what_its_runs_are_being_answered(tmp_path: Path) -> None:
     script = """if True:

@@ -73,7 +73,7 @@ def test_contrasts_are_those_of_the_verdict() -> None:
         options(np.where(rng(3).random((40, 20)) < 0.2, np.nan, choose(rng(4), 40, ORDERS, repeats=2)), ORDERS),
         options(np.full((20, 10), 3.0), ORDERS),
         options(choose(rng(5), 30, balanced_orders(9)), balanced_orders(9)),
-        options(choose(rng(6), 80, ORDERS)[np.arange(80), np.arange(80) % 10, None], ORDERS, np.arange(80)[:, None] % 10, drawn=True),
+        options(choose(rng(6), 80, ORDERS)[np.arange(80), np.arange(80) % 10, None], ORDERS, np.arange(80)[:, None] % 10, drawn=True, prompt=[f"p{i // 2}" for i in range(80)]),
     ):  # fmt: skip
         found = findings(table)
         counts = only(found, "moves_mean").counts

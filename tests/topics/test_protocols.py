@@ -12,7 +12,7 @@ from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import TOPICS, Row
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.topics.protocols import AVERAGE, BEST, BEYOND, CORRECTED, FORMS, SHRUNK
-from tests.tables import ORDERS, choose, criteria, findings, in_forms, options, study
+from tests.tables import ORDERS, choose, criteria, findings, in_forms, options
 
 rng = np.random.default_rng
 
@@ -52,16 +52,6 @@ def test_a_correction_helps_where_positions_differ_for_items_of_other_worth() ->
     ratings = [{"gold": float(content[i] @ np.arange(1, 4))} for i in range(200)]
     rows = rows_of(replace(table, items=table.items.assign(ratings=ratings)))
     assert one(rows, BEYOND, "gain_pearson").interval[0] > 0
-
-
-def test_people() -> None:
-    """A judge without any order effect: calls in other orders agree with people as those in one do."""
-    rows = rows_of(study(rng(0), 60, fixed=10))
-    for protocol in (AVERAGE, BEST):
-        gained = one(rows, protocol, "gain_pearson")
-        assert gained.interval[0] < 0.02
-        assert gained.value == pytest.approx(0.0, abs=0.12)
-    assert one(rows, AVERAGE, "gain_pearson").counts["calls"] == 10
 
 
 @pytest.mark.papers(71)
