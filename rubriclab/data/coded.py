@@ -124,7 +124,7 @@ class Reader:
         own_rows = np.split(np.argsort(condition, kind="stable"), np.cumsum(np.bincount(condition))[:-1])
         for row, own in zip(first, own_rows, strict=True):
             line, name_of = self.whole[order.code[row]], strategy.texts[strategy.code[row]]
-            design, drawn = design_of(subject[own], local[order.code[own]], distinct, pd.unique(call[own]).size)
+            design, drawn = design_of(subject[own], local[order.code[own]], distinct, different(call[own]))
             drawn = (drawn and self.moved(order.code[own])) or name_of.casefold() == "random"
             conditions.append(
                 Condition(
@@ -277,8 +277,8 @@ def design_of(subject: np.ndarray, order: np.ndarray, lines: Sequence[tuple[int,
     A design asks every subject in all its orders. Drawn: at least twice as many orders in all as a subject has, each
     asked once.
     """
-    kinds, subjects = pd.unique(order), pd.unique(subject).size  # np.unique takes ten times as long
-    cells = pd.unique(subject * len(lines) + order).size
+    kinds, subjects = pd.unique(order), different(subject)
+    cells = different(subject * len(lines) + order)
     shown = [lines[k] for k in kinds]
     name = recognised(shown, tuple(sorted(shown[0]))) if cells == kinds.size * subjects else "custom"
     return name, bool(kinds.size > 1 and kinds.size * subjects >= 2 * cells and calls < 1.5 * cells)
@@ -299,11 +299,21 @@ def joint(*codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for code in codes:
         width = int(code.max(initial=0)) + 1
         if size * width >= 1 << 63:
-            key = pd.factorize(key)[0]
-            size = int(key.max(initial=0)) + 1
+            key, size = pd.factorize(key)[0], len(key)
         key, size = (key * width + code, size * width) if width > 1 else (key, size)
-    joined = pd.factorize(key)[0].astype(np.int64, copy=False)
-    return joined, np.flatnonzero(np.diff(np.maximum.accumulate(joined), prepend=-1))
+    if size > 4 * len(key):  # no table of all that there might be
+        key, size = pd.factorize(key)[0], len(key)
+    first = np.full(size, -1, dtype=np.int64)
+    first[key[::-1]] = np.arange(len(key))[::-1]  # the first of a combination is written last
+    rows = np.sort(first[first >= 0])
+    first[key[rows]] = np.arange(len(rows))
+    return first[key], rows
+
+
+def different(codes: np.ndarray) -> int:
+    """How many different codes there are; np.unique takes ten times as long."""
+    table = codes.max(initial=0) <= 4 * len(codes)
+    return int(np.count_nonzero(np.bincount(codes)) if table else pd.unique(codes).size)
 
 
 def distinct_of(values: Sequence[Key]) -> tuple[np.ndarray, list[Key]]:
