@@ -22,7 +22,7 @@ BUDGETS = {
     "judges": 2_700,
     "runs": 2_320,
     "store": 1_570,
-    "data": 2_410,
+    "data": 2_418,
     "logs": 765,
     "app": 4_450,
     "cli": 790,
