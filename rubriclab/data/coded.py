@@ -147,14 +147,14 @@ class Reader:
         new = np.diff(frame["call"].to_numpy(), prepend=-1) != 0
         frame["call"] = np.cumsum(new) - 1
         calls = frame.loc[new, ["call", "condition", "status"]].reset_index(drop=True)
-        for name, role in KEPT.items():
+        for column_name, role in KEPT.items():
             if role in self.names:
                 # Hundreds of megabytes of a log, mapped from its file, are not copied where they stand in order.
                 column = self.table.data.column(self.names[role]).cast(pa.large_string())
                 kept = source[new]
                 empty = compute.equal(column, "").to_numpy()[kept]
                 moved = empty.any() or not np.array_equal(kept, np.arange(self.rows))
-                calls[name] = (column.take(pa.array(kept, mask=empty)) if moved else column).to_pandas()
+                calls[column_name] = (column.take(pa.array(kept, mask=empty)) if moved else column).to_pandas()
         hashed = int(pd.util.hash_pandas_object(frame, index=False).to_numpy().sum(dtype=np.uint64))
         return JudgmentTable(
             run=digest(name, hashed, columns["item_id"])[:12], name=name, conditions=tuple(conditions),

@@ -87,8 +87,9 @@ def test_optional_columns() -> None:
 def test_theirs_by_name_and_by_choice() -> None:
     frame = pd.DataFrame({"model": "j", "id": ["a", "b"], "order": ["1 2", "2 1"], "rating": [1, 2], "score": 2})
     guessed = read_judgments(table_of_frame(frame.drop(columns="score")))
-    assert (guessed.conditions[0].judge, guessed.conditions[0].dataset) == ("j", "frame")
-    chosen = read_judgments(table_of_frame(frame), columns={"score": "rating", "human": "score"})
+    assert (guessed.name, guessed.conditions[0].judge, guessed.conditions[0].dataset) == ("frame", "j", "frame")
+    chosen = read_judgments(table_of_frame(frame), columns={"score": "rating", "human": "score"}, name="mine")
+    assert chosen.name == "mine"
     assert chosen.rows["score"].tolist() == [1, 2]
     assert chosen.items["ratings"].tolist() == [{"score": 2.0}, {"score": 2.0}]
 
