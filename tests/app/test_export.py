@@ -20,15 +20,7 @@ from tests.app.test_results import texts
 from tests.app.test_setup import uploaded
 from tests.sinks import made
 
-STUDY = """
-name = "Simulated"
-[[data]]
-sample = true
-[[judges]]
-name = "leaning"
-kind = "simulated"
-options = {first = 1.2, noise = 0.5}
-"""
+STUDY = Path(__file__).with_name("leaning.toml").read_text("utf-8")
 
 
 @pytest.fixture
@@ -127,7 +119,12 @@ def test_human_scores_are_added_to_a_run_and_what_stands_is_kept(lab: Lab) -> No
     app = lab("results", run=run)
     assert app.button(key="add-scores").click().run().file_uploader
     script = f"from rubriclab.app import rate, state\nrate.add_scores(state.run_info('{run}'))"
-    app = uploaded(AppTest.from_string(script).run(), f"{PEOPLE}stranger,1,1\n", name="people.csv", to="people-file")
+    app = uploaded(
+        AppTest.from_string(script, default_timeout=60).run(),
+        f"{PEOPLE}stranger,1,1\n",
+        name="people.csv",
+        to="people-file",
+    )
     said = texts(app)
     assert "Scores of 2 people for 20 of 20 answers. 1 id of the file is no answer of this run." in said
     next(button for button in app.button if button.label == "Add these scores").click().run()

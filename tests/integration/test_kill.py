@@ -42,27 +42,11 @@ class TimedServer(FakeServer):
         return response
 
 
-STUDY = """
-name = "kill"
-[[data]]
-file = "items.csv"
-[[rubric.criteria]]
-name = "quality"
-options = {{ 1 = "level 1", 2 = "level 2", 3 = "level 3", 4 = "level 4", 5 = "level 5" }}
-[[judges]]
-name = "server"
-kind = "openai"
-model = "test-model"
-base_urls = ["{url}"]
-concurrency = {at_once}
-"""
-
-
-def write_study(folder: Path, *, url: str, items: int, at_once: int = AT_ONCE) -> Path:
+def write_study(folder: Path, *, url: str, items: int) -> Path:
     lines = [f'i{n},question {n},"answer {n}, quality {n % 5 + 1}"' for n in range(items)]
     (folder / "items.csv").write_text("\n".join(["id,instruction,response", *lines]), encoding="utf-8")
     study = folder / "study.toml"
-    study.write_text(STUDY.format(url=url, at_once=at_once), encoding="utf-8")
+    study.write_text(Path(__file__).with_name("kill.toml").read_text("utf-8").replace("URL", url), "utf-8")
     return study
 
 

@@ -139,7 +139,7 @@ def test_a_node_is_killed_in_the_middle(
 ) -> None:
     address, nodes = cluster
     with running(PortServer(latency=0.1)) as server:
-        study = write_study(tmp_path, url=server.base_url, items=ITEMS, at_once=AT_ONCE)
+        study = write_study(tmp_path, url=server.base_url, items=ITEMS)
         planned, store = {call.key for call in plan_of_file(study).calls()}, tmp_path / "cluster.duckdb"
         command = [*over_ray(study, store, address), "--json"]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:

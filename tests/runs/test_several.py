@@ -28,25 +28,7 @@ from tests.servers import FakeServer, running
 from tests.study.kit import criterion, data, small_plan
 
 RUBRIC = "name: {name}\ncriteria:\n  - name: {name}\n    options:\n{options}"
-STUDY = """
-name = "both"
-[[data]]
-name = "first"
-file = "a.csv"
-[[data]]
-name = "second"
-file = "b.csv"
-rubric = {{ file = "three.yaml" }}
-[rubric]
-file = "five.yaml"
-{more}
-[[judges]]
-name = "judge"
-kind = "simulated"
-[[judges]]
-name = "other"
-kind = "simulated"
-"""
+STUDY = Path(__file__).with_name("two_sets.toml").read_text("utf-8")
 
 
 def study_file(folder: Path, more: str = "") -> Path:
@@ -57,7 +39,7 @@ def study_file(folder: Path, more: str = "") -> Path:
         options = "".join(f"      - {{score: {k}, description: {name} {k}}}\n" for k in range(1, n + 1))
         (folder / f"{name}.yaml").write_text(RUBRIC.format(name=name, options=options))
     path = folder / "study.toml"
-    path.write_text(STUDY.format(more=more))
+    path.write_text(STUDY.replace("# more", more))
     return path
 
 

@@ -12,7 +12,7 @@ from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import TOPICS, Row
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.topics.protocols import AVERAGE, BEST, BEYOND, CORRECTED, FORMS, SHRUNK
-from tests.tables import ORDERS, choose, criteria, findings, in_forms, options
+from tests.tables import ORDERS, choose, criteria, findings, in_forms, options, study
 
 rng = np.random.default_rng
 
@@ -52,6 +52,14 @@ def test_a_correction_helps_where_positions_differ_for_items_of_other_worth() ->
     ratings = [{"gold": float(content[i] @ np.arange(1, 4))} for i in range(200)]
     rows = rows_of(replace(table, items=table.items.assign(ratings=ratings)))
     assert one(rows, BEYOND, "gain_pearson").interval[0] > 0
+
+
+def test_an_order_in_which_a_judge_says_nothing_is_gained_upon() -> None:
+    """Ten calls in the default order, all by chance, against ten in all orders, of which one is that."""
+    table = study(rng(0), 60, fixed=10)
+    chance = table.rows["score"].where(table.rows["ordering"] != 0, rng(1).integers(1, 6, len(table.rows)))
+    gained = one(rows_of(replace(table, rows=table.rows.assign(score=chance))), AVERAGE, "gain_pearson")
+    assert (gained.interval[0] > 0.3, gained.counts["calls"]) == (True, 10)
 
 
 @pytest.mark.papers(71)
