@@ -97,7 +97,7 @@ def card_of(
         )
     named = arms[0].names
     orders = [[named[option] for option in calls.shown[column].tolist()] for column in columns[:number]]
-    settings = next(one for one in asked.study.judges if one.name == about.judge)
+    settings = next(judge for judge in asked.study.judges if judge.name == about.judge)
     strategy = {"kind": "custom", "name": "card", "orders": orders}
     design = asked.study.design.model_dump(
         mode="json", exclude={"vary", "strategies", "repeats", "repeats_on", "reorder"}
@@ -136,7 +136,7 @@ def _arms(findings: Findings, asked: Plan, judge: str) -> list[Arm]:
         )
     if mine[0].condition.reorder not in AXES:
         raise LabError(f"A card scores single answers; this run reordered {mine[0].condition.reorder}.")
-    if next(one for one in asked.study.judges if one.name == mine[0].condition.judge).kind == "python":
+    if next(judge for judge in asked.study.judges if judge.name == mine[0].condition.judge).kind == "python":
         raise LabError(
             "The judge is code of your own: call it where you need it, in the orders that the run recommends."
         )

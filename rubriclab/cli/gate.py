@@ -51,7 +51,7 @@ def gate(
             return Outcome(document if json else "\n".join(lines), CODES["passes" if made else "unknown"])
         checked = check(run.findings, limits)
         cases: list[tuple[str, Word, str]] = [
-            (said.case_name(one, run.findings), one.word, said.checked_line(one, run.findings)) for one in checked
+            (said.case_name(part, run.findings), part.word, said.checked_line(part, run.findings)) for part in checked
         ]
         changed = drifts(other_run(run, against).findings, run.findings) if against is not None else []
         for condition, drift in changed:

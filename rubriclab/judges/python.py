@@ -201,10 +201,10 @@ def item_of(call: Call, items: Sequence[Item]) -> dict[str, Any]:
     """
     about = [asdict(items[code]) for code in call.items if code < len(items)]
     facts: dict[str, Any] = {"answers": (), **(about[0] if about else {})}
-    if len({one["item_id"] for one in about}) > 1:
-        facts = {"answers": [dict(one) for one in about]}
-    for one in (facts, *facts["answers"]):
-        one.pop("ratings", None)
+    if len({answer["item_id"] for answer in about}) > 1:
+        facts = {"answers": [dict(answer) for answer in about]}
+    for answer in (facts, *facts["answers"]):
+        answer.pop("ratings", None)
     shown, labels = list(call.ordering.shown), list(call.ordering.labels)
     return facts | {"shown": shown, "labels": labels, "scores": list(call.scores), "repeat": call.repeat}
 

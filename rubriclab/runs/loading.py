@@ -192,9 +192,13 @@ def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
         made = PROTOCOLS[axis].items(dataset, rubric or sample_rubric(), own)[0]
         shown = {item.item_id for item in rows}
         near = [
-            one for one in made if isinstance(one, Comparison) and shown & {answer.item_id for answer in one.answers}
+            comparison
+            for comparison in made
+            if isinstance(comparison, Comparison) and shown & {answer.item_id for answer in comparison.answers}
         ]
-        rows = [one for one in near if all(locate(text, answer.response) for answer in one.answers)]
+        rows = [
+            comparison for comparison in near if all(locate(text, answer.response) for answer in comparison.answers)
+        ]
     if len(rows) != 1:
         which = f"{len(rows)} rows of the data stand" if rows else "No row of the data stands"
         raise LabError(f"{which} in this prompt. Set row in [prompt] to the one that it was sent for.")

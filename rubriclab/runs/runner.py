@@ -84,7 +84,7 @@ class Run(Session[RunSnapshot]):
         for name, limit in {"calls": max_calls, "money": max_money}.items():
             if limit is not None and not limit > 0:  # NaN would be no limit at all
                 raise LabError(f"The limit of {name} is {limit}; expected more than 0. Leave it out for none.")
-        if max_money is not None and not any(one.price_input or one.price_output for one in plan.study.judges):
+        if max_money is not None and not any(judge.price_input or judge.price_output for judge in plan.study.judges):
             raise LabError("No judge has a price, so no limit of money would hold: give price_input and price_output.")
         kept = next((info for info in store.runs() if info.identity == plan.identity), None)
         if retry_failed or kept is None or kept.done < kept.planned:

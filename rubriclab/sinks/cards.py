@@ -72,16 +72,16 @@ def change_of(arm: Arm, before: int, after: int) -> tuple[str, bool] | None:
     """(in words, is there any): how a call's score, scores of criteria or winner change in another; None if unparsed."""
     first, second = (np.flatnonzero((arm.call == call) & arm.ok) for call in (before, after))
     targets = (arm.target[arm.item[rows]] for rows in (first, second))
-    _, one, two = np.intersect1d(next(targets), next(targets), return_indices=True)
+    _, in_first, in_second = np.intersect1d(next(targets), next(targets), return_indices=True)
     given = arm.score if arm.condition.chooses else arm.value
-    points = given[second[two]] - given[first[one]]
+    points = given[second[in_second]] - given[first[in_first]]
     changed = int(np.count_nonzero(points))
     if not len(points):
         return None
     if arm.condition.chooses:
         return "Another winner" if changed else "The same winner", bool(changed)
     if arm.condition.joint:
-        return f"{changed} of {count(len(one), 'criterion', 'criteria')}", bool(changed)
+        return f"{changed} of {count(len(in_first), 'criterion', 'criteria')}", bool(changed)
     size = number(points[0], "+.3g") if changed else "0"
     return f"{size}{NBSP}{'point' if abs(points[0]) == 1 else 'points'}", bool(changed)
 

@@ -41,13 +41,13 @@ def checked_document(checked: Sequence[Checked]) -> list[dict[str, Any]]:
     """Each limit and row as JSON values."""
     return [
         {
-            "limit": str(one.limit), "word": one.word, "why": one.why or None,
-            "condition": one.row.condition if one.row else None, "of": dict(one.row.of) if one.row else {},
-            "value": json_value(one.row.value) if one.row else None,
-            "low": json_value(one.row.interval[0]) if one.row else None,
-            "high": json_value(one.row.interval[1]) if one.row else None,
+            "limit": str(part.limit), "word": part.word, "why": part.why or None,
+            "condition": part.row.condition if part.row else None, "of": dict(part.row.of) if part.row else {},
+            "value": json_value(part.row.value) if part.row else None,
+            "low": json_value(part.row.interval[0]) if part.row else None,
+            "high": json_value(part.row.interval[1]) if part.row else None,
         }
-        for one in checked
+        for part in checked
     ]  # fmt: skip
 
 

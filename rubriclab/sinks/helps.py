@@ -72,7 +72,7 @@ def helps_answer(findings: Findings, facts: Facts) -> Answer:
 
 def _calls(findings: Findings, facts: Facts) -> tuple[str, str]:
     """(headline, line below it) about the number of calls."""
-    needed, one = (row_of(findings, facts, "calls_needed", protocol) for protocol in ("", ONE_ORDER))
+    needed, single = (row_of(findings, facts, "calls_needed", protocol) for protocol in ("", ONE_ORDER))
     if needed is None or not math.isfinite(needed.value):
         if needed is not None and needed.why == "not_reached":
             return say("not_reached", WORDS, most=MOST_CALLS), say("not_reached_line", WORDS)
@@ -82,13 +82,13 @@ def _calls(findings: Findings, facts: Facts) -> tuple[str, str]:
     if math.isfinite(low):
         to = f"{low:.0f} or more" if high >= MOST_CALLS else f"{low:.0f} to {high:.0f}"
         bracketed = f"{ci(needed.level)} for the number of calls: {to}"
-    calls, again = int(needed.value), one.value if one is not None else math.nan
+    calls, again = int(needed.value), single.value if single is not None else math.nan
     enough = calls == 1 or (again <= calls and facts.is_(EQUIVALENT, *facts.questions))
     headline, more = "average", "not_shown"
     if enough:
         headline, more = "one_call" if calls == 1 else "one_order", "nothing"
     elif facts.gate_open:
-        never = one is not None and one.why == "not_reached"
+        never = single is not None and single.why == "not_reached"
         headline = "average" if again <= calls else "orders"
         more = "never" if never else "again" if math.isfinite(again) else "nothing"
     fields = {"calls": count(calls, "call"), "most": str(MOST_CALLS), "again": f"{again:.0f}"}

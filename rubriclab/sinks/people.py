@@ -95,11 +95,11 @@ def _line(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
     if r is None or not math.isfinite(r.value):
         return reason(r) if r is not None else "", ""
     strong = f"r{NBSP}={NBSP}{number(r.value)}"
-    one = say("no_other", WORDS)
+    single = say("no_other", WORDS)
     if person is not None:
         known = math.isfinite(person.value)
-        one = say("person", WORDS, person=number(person.value)) if known else reason(person)
-    return say(f"line{whom}", WORDS, strong=strong, one=one, **row_numbers(r)), strong
+        single = say("person", WORDS, person=number(person.value)) if known else reason(person)
+    return say(f"line{whom}", WORDS, strong=strong, single=single, **row_numbers(r)), strong
 
 
 def _line_of_winners(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
@@ -108,13 +108,13 @@ def _line_of_winners(findings: Findings, facts: Facts, whom: str) -> tuple[str, 
     if right is None or not math.isfinite(right.value):
         return reason(right) if right is not None else "", ""
     strong = number(right.value, ".0%")
-    at = [
+    which = [
         say("where", WORDS, share=number(row.value, ".0%"), position=str(row.of["position"]))
         for row in findings.select("gold_accuracy", condition=facts.condition)
     ]
     always = say("every_order", WORDS, share=number(every.value, ".0%")) if every is not None else ""
     calls = count(int(right.counts["n"]), "call")
-    where = ", ".join(at)
+    where = ", ".join(which)
     line = say(
         f"line_winners{whom}", WORDS, strong=strong, calls=calls, inside=inside(right), where=where, always=always
     )
@@ -182,9 +182,9 @@ def reach_forest(findings: Findings, facts: Facts) -> Picture | None:
         if condition.setting == own:
             strategy, arm = shorten(condition.strategy, 24), findings.judgments.arms[code]
             calls = round(len(arm.call) / max(arm.items, 1))
-            one = next(iter(findings.select("budget_pearson", condition=code, calls=1)), None)
+            single = next(iter(findings.select("budget_pearson", condition=code, calls=1)), None)
             every = next((row for row in findings.select("pearson", condition=code) if not row.of), None)
-            labelled.append((f"{strategy}, 1 call", one))
+            labelled.append((f"{strategy}, 1 call", single))
             labelled.append((f"{strategy}, {count(calls, 'call')}", every if calls > 1 else None))
     labelled.append(("one person", _row(findings, facts, "people_pearson")))
     whom = "the intended levels" if intended_levels(findings, facts.condition) else "people's mean"

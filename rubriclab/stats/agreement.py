@@ -50,13 +50,15 @@ class PairTable:
         return np.asarray((self.pairs * near).sum(axis=(1, 2)))
 
 
-def across(one: Floats, other: Floats, values: Floats, step: float, unit: Ints, units: int) -> PairTable:
+def across(first: Floats, other: Floats, values: Floats, step: float, unit: Ints, units: int) -> PairTable:
     """Pairs across two sides, as a judge's calls and the ratings.
 
     ``one``, ``other``: (items, k), how often each category was given on a side; all pairs of an item weigh alike. An
     item without a value on a side has no pair. ``unit``: (items,), 0..units-1.
     """
-    pairs = sum_by(unit, _over(one, one.sum(axis=1))[:, :, None] * _over(other, other.sum(axis=1))[:, None, :], units)
+    pairs = sum_by(
+        unit, _over(first, first.sum(axis=1))[:, :, None] * _over(other, other.sum(axis=1))[:, None, :], units
+    )
     return PairTable(values, step, pairs, pairs + pairs.transpose(0, 2, 1))
 
 

@@ -58,11 +58,11 @@ def corrected_mean(human: Floats, judge: Floats, unit: Ints, units: int) -> tupl
     def influence(values: Floats) -> Floats:
         return np.asarray((values - values.mean()) / len(values)) if len(values) else values
 
-    at = np.isfinite(human)
-    y, own, rest = human[at], judge[at], judge[~at]
+    which = np.isfinite(human)
+    y, own, rest = human[which], judge[which], judge[~which]
     weight = tuned_weight(y, own, rest)
     alone, both, every = np.zeros(len(human)), np.zeros(len(human)), influence(judge)
-    alone[at], both[at], both[~at] = influence(y), influence(y - weight * own), weight * influence(rest)
+    alone[which], both[which], both[~which] = influence(y), influence(y - weight * own), weight * influence(rest)
     value, learnt = estimate(y, own, rest, weight), 2 if weight > 0 else 1
     parts = {
         "judge": (float(judge.mean()), every, 1),
@@ -75,12 +75,14 @@ def corrected_mean(human: Floats, judge: Floats, unit: Ints, units: int) -> tupl
 
 def unlike(human: Floats, judge: Floats, unit: Ints, units: int) -> tuple[float, float]:
     """(mean judge score of rated - unrated items, its two-sided p by units); NaN without FEWEST_RATED of both."""
-    at = np.isfinite(human)
-    groups = min(int((np.bincount(unit[part], minlength=units) > 0).sum()) for part in (at, ~at))
+    which = np.isfinite(human)
+    groups = min(int((np.bincount(unit[part], minlength=units) > 0).sum()) for part in (which, ~which))
     if groups < FEWEST_RATED:
         return float("nan"), float("nan")
-    gap = float(judge[at].mean() - judge[~at].mean())
-    influence = np.where(at, (judge - judge[at].mean()) / at.sum(), (judge[~at].mean() - judge) / (~at).sum())
+    gap = float(judge[which].mean() - judge[~which].mean())
+    influence = np.where(
+        which, (judge - judge[which].mean()) / which.sum(), (judge[~which].mean() - judge) / (~which).sum()
+    )
     error = float(np.sqrt((sum_by(unit, influence, units) ** 2).sum() * groups / (groups - 1)))
     if error <= _TINY:
         return gap, 1.0 if abs(gap) <= _TINY else 0.0

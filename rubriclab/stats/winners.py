@@ -27,8 +27,8 @@ def tau_b(a: Floats, b: Floats) -> Floats:
     a, b = (np.where(known, np.round(side, SAME), np.nan) for side in (a, b))
     sums = np.zeros((3, len(a)))
     for i in range(a.shape[1] - 1):
-        one, other = (np.nan_to_num(np.sign(side[:, i + 1 :] - side[:, i : i + 1])) for side in (a, b))
-        sums += np.stack([(one * other).sum(axis=1), np.abs(one).sum(axis=1), np.abs(other).sum(axis=1)])
+        own, other = (np.nan_to_num(np.sign(side[:, i + 1 :] - side[:, i : i + 1])) for side in (a, b))
+        sums += np.stack([(own * other).sum(axis=1), np.abs(own).sum(axis=1), np.abs(other).sum(axis=1)])
     untied = sums[1] * sums[2]
     return np.asarray(np.where(untied > 0, sums[0] / np.sqrt(np.maximum(untied, 1.0)), np.nan))
 
@@ -77,8 +77,8 @@ class Side(NamedTuple):
         if not (odd.any(axis=2).sum(axis=1) > 1).any():
             return [self.scored]
         sets = np.zeros((2, *code.shape), dtype=bool)
-        for one, half in zip(sets, (even, odd), strict=True):
-            np.put_along_axis(one, ranked, half, axis=2)
+        for chosen, half in zip(sets, (even, odd), strict=True):
+            np.put_along_axis(chosen, ranked, half, axis=2)
         return list(sets)
 
 
@@ -122,12 +122,12 @@ def _equal_sets(a: Side, b: Side, rng: np.random.Generator) -> Sets:
     """Of either condition its one or two sets, all with as many calls of an item as the smallest; as weights of a mean
     (prompts, candidates, calls of both), NaN where a set is empty."""
     sides = [side.halves(rng) for side in (a, b)]
-    number = np.min([one.sum(axis=2) for sets in sides for one in sets], axis=0)[:, :, None]
+    number = np.min([chosen.sum(axis=2) for sets in sides for chosen in sets], axis=0)[:, :, None]
     empty = [np.zeros(side.score.shape) for side in (a, b)]
     made: Sets = [[], []]
     for k, sets in enumerate(sides):
-        for one in sets:
-            rank = np.argsort(np.argsort(np.where(one, rng.random(one.shape), 2.0), axis=2), axis=2)
+        for chosen in sets:
+            rank = np.argsort(np.argsort(np.where(chosen, rng.random(chosen.shape), 2.0), axis=2), axis=2)
             weight = np.where(number > 0, (rank < number) / np.maximum(number, 1), np.nan)
             made[k].append(np.concatenate([weight, empty[1]] if k == 0 else [empty[0], weight], axis=2))
     return made
@@ -142,9 +142,9 @@ def _changes(scores: Floats, sets: Sets) -> Floats:
     return np.concatenate([_one_winner(means[0][0], means[1][0]), np.mean(again, axis=0) if again else nothing])
 
 
-def _one_winner(one: Floats, other: Floats) -> Floats:
+def _one_winner(chosen: Floats, other: Floats) -> Floats:
     """(2, prompts): does the winner change; has either side one?"""
-    compared, mine, theirs = winners(one, other)
+    compared, mine, theirs = winners(chosen, other)
     decided = compared & (mine.sum(axis=1) == 1) & (theirs.sum(axis=1) == 1)
     return np.stack([decided & ~(mine & theirs).any(axis=1), decided]).astype(np.float64)
 

@@ -213,13 +213,13 @@ class Plan:
         call = self.previews()[0]
         outcomes = self.parse(call, Reply(text))
         shown = [
-            call.ordering.shown[one.position - 1] if one.score is None and one.position else one.score
-            for one in outcomes
+            call.ordering.shown[outcome.position - 1] if outcome.score is None and outcome.position else outcome.score
+            for outcome in outcomes
         ]
         read = ", ".join(
             "nothing" if value is None else f"{value:g}" if isinstance(value, float) else str(value) for value in shown
         )
-        return {"status": min(one.status for one in outcomes).name.lower(), "read": read}
+        return {"status": min(outcome.status for outcome in outcomes).name.lower(), "read": read}
 
     def previews(self, *items: int) -> list[Call]:
         """The first judge's call about each item (by its code) in each order that it is shown in, default ones first.
@@ -451,10 +451,10 @@ def _subjects(
     """(subjects, notes). ``codes``: those of ``items`` in the run; ``score``: of the reference answer that is shown."""
     subjects, notes = PROTOCOLS[design.axes[0]].subjects(items, rubric, design)
     if list(codes) != list(range(len(codes))):
-        subjects = [replace(one, items=tuple(codes[code] for code in one.items)) for one in subjects]
+        subjects = [replace(subject, items=tuple(codes[code] for code in subject.items)) for subject in subjects]
     if score is None:
         return tuple(subjects), notes
-    able = tuple(shown for one in subjects if (shown := with_reference(one, score)) is not None)
+    able = tuple(shown for subject in subjects if (shown := with_reference(subject, score)) is not None)
     if not able:
         raise LabError(
             f"[design.vary] reference: no answer of “{shorten(dataset.name)}” has a reference answer of score {score}. "
@@ -509,7 +509,11 @@ def _notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
         )
     if part.sample is not None:
         yield f"Each order is asked again on {len(part.sample):,} of {count(len(part.subjects), 'subject')} alone."
-    repeated = [one for one in part.strategies if one.repeats > 1 and one.calls is None and not one.drawn]
+    repeated = [
+        strategy
+        for strategy in part.strategies
+        if strategy.repeats > 1 and strategy.calls is None and not strategy.drawn
+    ]
     sure = part.sample is None and deterministic(judge_at(judge, part.variant))
     if sure and repeated and len(part.subjects) > REPEATED_SUBJECTS:
         yield (

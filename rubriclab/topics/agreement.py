@@ -57,12 +57,14 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
     if given is not None and (not given.comparable or not len(given.paired)):
         yield from nothing(MEASURES, "nothing_rated" if given.comparable else "other_scale", {"side": "single"})
     elif given is not None:
-        at = given.paired
-        values = np.unique(np.concatenate([arm.scores, np.round(given.ratings[at][np.isfinite(given.ratings[at])], 6)]))
-        single = across(given, at, values)
+        which = given.paired
+        values = np.unique(
+            np.concatenate([arm.scores, np.round(given.ratings[which][np.isfinite(given.ratings[which])], 6)])
+        )
+        single = across(given, which, values)
         yield from rows_of(single)
         yield from confusion(single)
-        several = at[given.several[at]]
+        several = which[given.several[which]]
         if len(several):
             unit, names = given.units(several)
             ratings = given.ratings[several]
@@ -81,28 +83,28 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
         yield from judges(arm, other)
 
 
-def across(given: Rated, at: Ints, values: Floats, other: Floats | None = None) -> Side:
+def across(given: Rated, which: Ints, values: Floats, other: Floats | None = None) -> Side:
     """The judge beside people, or beside the ``other`` judge's calls, (items of ``at``, values)."""
-    unit, names = given.units(at)
+    unit, names = given.units(which)
     table = None
     if len(values) <= MOST_CATEGORIES:
-        theirs = counts(given.ratings[at], values) if other is None else other
-        mine = tally(given.arm.item, given.arm.items, given.arm.value, values)[at]
+        theirs = counts(given.ratings[which], values) if other is None else other
+        mine = tally(given.arm.item, given.arm.items, given.arm.value, values)[which]
         table = stats.across(mine, theirs, values, given.arm.step, unit, len(names))
-    rows = np.column_stack([given.mean[at], given.human[at]])
+    rows = np.column_stack([given.mean[which], given.human[which]])
     apart = stats.difference_sums(rows[:, 0] - rows[:, 1], None, unit, len(names))
-    return Side({"side": "single"}, names, len(at), table, rows, unit, apart, centred=False)
+    return Side({"side": "single"}, names, len(which), table, rows, unit, apart, centred=False)
 
 
 def judges(arm: Arm, other: Arm) -> Iterator[Row]:
     """Two judges with each other, on the items that both scored."""
     given = beside(arm, other)
-    at = given.paired
-    if len(at):
+    which = given.paired
+    if len(which):
         values = np.unique(np.concatenate([arm.scores, other.scores]))
         calls = tally(other.item, other.items, other.value, values)
-        theirs = calls[np.searchsorted(other.item_code, arm.item_code[at])]
-        yield from rows_of(replace(across(given, at, values, theirs), of={"side": "judges", "against": other.code}))
+        theirs = calls[np.searchsorted(other.item_code, arm.item_code[which])]
+        yield from rows_of(replace(across(given, which, values, theirs), of={"side": "judges", "against": other.code}))
 
 
 def repeats(arm: Arm) -> Iterator[Row]:

@@ -45,8 +45,8 @@ def corrected_means(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Ro
         code, every = pd.factorize(items[column], sort=True)
         if 1 < len(every) <= MOST_SYSTEMS:
             systems += [({field: str(name)}, whole[code == k]) for k, name in enumerate(every)]
-    for of, at in systems:
-        yield from means(given, MEASURES, given.human, given.mean, of, at)
+    for of, which in systems:
+        yield from means(given, MEASURES, given.human, given.mean, of, which)
     yield from means(given, PASSES, people, judge, {"cut": label_of(cut)}, whole)
     unit, names = given.units(whole)
     gap, p = stats.unlike(given.human[whole], given.mean[whole], unit, len(names))
@@ -55,20 +55,20 @@ def corrected_means(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Ro
 
 
 def means(
-    given: Rated, measures: dict[str, str], human: Floats, judge: Floats, of: Mapping[str, Any], at: Ints
+    given: Rated, measures: dict[str, str], human: Floats, judge: Floats, of: Mapping[str, Any], which: Ints
 ) -> Iterator[Row]:
-    human, judge = human[at], judge[at]
-    unit, names = given.units(at)
+    human, judge = human[which], judge[which]
+    unit, names = given.units(which)
     seen = np.isfinite(human)
     rated_units = np.bincount(unit[seen], minlength=len(names)) > 0
-    counts = {"n": len(at), "rated": int(seen.sum()), "rated_units": int(rated_units.sum())}
+    counts = {"n": len(which), "rated": int(seen.sum()), "rated_units": int(rated_units.sum())}
     if rated_units.sum() < stats.FEWEST_RATED:
         yield from nothing(measures, "few_rated_units", of, counts=counts)
         return
     made, weight = stats.corrected_mean(human, judge, unit, len(names))
     for measure, key in measures.items():
         if measure == "judge_pass":
-            yield Row(measure, share_of(judge, np.ones(len(at), dtype=bool), unit, names), of, counts=counts)
+            yield Row(measure, share_of(judge, np.ones(len(which), dtype=bool), unit, names), of, counts=counts)
             continue
         part = made[key]
         own = part.sums if key == "judge" else part.sums[rated_units]

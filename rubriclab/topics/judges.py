@@ -55,9 +55,9 @@ def side_by_side(group: Sequence[Arm]) -> tuple[Arm, Ints]:
     choices = np.full((len(mine), len(group)), stats.UNASKED, dtype=np.int64)
     for j, arm in enumerate(group):
         other = keys(arm)
-        at = row[np.minimum(np.searchsorted(mine[row], other), len(mine) - 1)] if len(mine) else other
-        same = mine[at] == other
-        choices[at[same], j] = arm.position[same] + 1
+        slot = row[np.minimum(np.searchsorted(mine[row], other), len(mine) - 1)] if len(mine) else other
+        same = mine[slot] == other
+        choices[slot[same], j] = arm.position[same] + 1
     return base, choices
 
 

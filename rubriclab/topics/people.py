@@ -53,23 +53,23 @@ def yardsticks(arm: Arm) -> list[Arm]:
 
 
 def by_target(
-    given: Rated, measure: str, at: Ints, statistic: Callable[[Ints], Estimate], rule: Rule, of: Mapping[str, Any]
+    given: Rated, measure: str, which: Ints, statistic: Callable[[Ints], Estimate], rule: Rule, of: Mapping[str, Any]
 ) -> Iterator[Row]:
     """A number of all items ``at``; of several criteria one each, and their mean (``rule``: of its interval)."""
-    parts = [(name, items, statistic(items)) for name, items in given.targets(at)]
+    parts = [(name, items, statistic(items)) for name, items in given.targets(which)]
     if parts[0][0]:
         for name, items, estimate in parts:
             yield Row(measure, estimate, {"target": name, **of}, counts={"n": len(items)})
     whole = average([estimate for *_, estimate in parts], rule) if len(parts) > 1 else parts[0][2]
-    yield Row(measure, whole, of, counts={"n": len(at)})
+    yield Row(measure, whole, of, counts={"n": len(which)})
 
 
 def correlations(given: Rated, of: Mapping[str, Any] | None = None) -> Iterator[Row]:
     """r, rho and tau-b of an item's mean score with its mean rating."""
     for statistic, rule in ((stats.pearson, BY_Z), (stats.spearman, BY_Z), (stats.kendall, Fisher(fewest=10))):
 
-        def estimate(at: Ints, statistic: Any = statistic, rule: Rule = rule) -> Estimate:
-            return given.r(at, statistic, rule, "constant_side" if len(at) > 1 else "nothing_rated")
+        def estimate(which: Ints, statistic: Any = statistic, rule: Rule = rule) -> Estimate:
+            return given.r(which, statistic, rule, "constant_side" if len(which) > 1 else "nothing_rated")
 
         yield from by_target(given, statistic.__name__, given.paired, estimate, rule, of or {})
 
@@ -77,11 +77,11 @@ def correlations(given: Rated, of: Mapping[str, Any] | None = None) -> Iterator[
 def differences(given: Rated) -> Iterator[Row]:
     """Mean score - mean rating, in points: is the judge milder or stricter than people?"""
 
-    def judge_minus_people(at: Ints) -> Estimate:
+    def judge_minus_people(which: Ints) -> Estimate:
         if not given.comparable:
             return missing("other_scale")
-        apart, arm = (given.mean - given.human)[at], given.arm
-        return mean_over(apart, arm.unit[at], arm.unit_names, partial(Student, step=arm.step), none="nothing_rated")
+        apart, arm = (given.mean - given.human)[which], given.arm
+        return mean_over(apart, arm.unit[which], arm.unit_names, partial(Student, step=arm.step), none="nothing_rated")
 
     yield from by_target(given, "mean_difference", given.paired, judge_minus_people, Student(), {})
 
@@ -89,9 +89,9 @@ def differences(given: Rated) -> Iterator[Row]:
 def among_people(given: Rated) -> Iterator[Row]:
     """Mean over raters of r between a rater and the mean of the others; raters of MIN_UNITS shared units or more."""
 
-    def one_person(at: Ints) -> Estimate:
-        unit, names = given.units(at)
-        value, without, shared = stats.with_the_others(given.ratings[at], unit, len(names))
+    def one_person(which: Ints) -> Estimate:
+        unit, names = given.units(which)
+        value, without, shared = stats.with_the_others(given.ratings[which], unit, len(names))
         counted = np.isfinite(value) & (shared >= MIN_UNITS)
         if not counted.any():
             return missing("few_shared")
@@ -101,16 +101,18 @@ def among_people(given: Rated) -> Iterator[Row]:
         yield from by_target(given, "people_pearson", np.flatnonzero(given.several), one_person, BY_Z, {})
 
 
-def budget(given: Rated, at: Ints, calls: list[int]) -> list[tuple[Estimate, stats.Budget]]:
+def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, stats.Budget]]:
     """For each number of calls: mean r over subsets (of several criteria: their mean), and the first one's subsets."""
     tables, every = rounds(given.arm), []
-    for _, items in given.targets(at):
+    for _, items in given.targets(which):
         if len(items) > 1:
             unit, names = given.units(items)
             made = stats.budget(tables[:, items], given.human[items], unit, len(names), calls)
-            every.append([(left_out(*one.r, names, BY_Z, none="constant_side"), one) for one in made])
+            every.append([(left_out(*part.r, names, BY_Z, none="constant_side"), part) for part in made])
     together = zip(*every, strict=True)
-    return [(average([e for e, _ in one], BY_Z) if len(one) > 1 else one[0][0], one[0][1]) for one in together]
+    return [
+        (average([e for e, _ in parts], BY_Z) if len(parts) > 1 else parts[0][0], parts[0][1]) for parts in together
+    ]
 
 
 def budgets(given: Rated) -> Iterator[Row]:
@@ -158,8 +160,8 @@ def strategies(given: Rated) -> Iterator[Row]:
         shared = np.intersect1d(arm.item_code[given.paired], other.item_code[theirs.paired])
         calls = min(rounds(arm).shape[2], rounds(other).shape[2])
         sides = []
-        for one in (given, theirs):
-            made = budget(one, np.searchsorted(one.arm.item_code, shared), [calls])
+        for side in (given, theirs):
+            made = budget(side, np.searchsorted(side.arm.item_code, shared), [calls])
             sides.append(made[0][0] if made else missing("nothing_rated"))
         of = {"calls": calls, "against": other.code}
         yield Row("pearson_difference", sides[0] - sides[1], of, counts={"n": len(shared)})

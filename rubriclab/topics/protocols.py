@@ -135,13 +135,13 @@ def averaged(of: Asked, protocol: str) -> Iterator[Row]:
 def budget_r(of: Asked, table: Floats, calls: int, kept: Bools | None = None) -> Estimate:
     """r of the mean of so many calls of ``table`` (rounds, items, K) with people, over all subsets."""
     human = np.full(of.calls.items, np.nan) if of.human is None else of.human
-    at = np.flatnonzero(of.grid.usable & np.isfinite(human) & (True if kept is None else kept))
-    unit, code = distinct(of.calls.unit[at])
-    if len(at) < 2:
+    which = np.flatnonzero(of.grid.usable & np.isfinite(human) & (True if kept is None else kept))
+    unit, code = distinct(of.calls.unit[which])
+    if len(which) < 2:
         return missing("nothing_rated")
-    full = table[np.isfinite(table[:, at]).mean(axis=(1, 2)) >= ENOUGH][:, at]
-    full = full if len(full) else table[:1, at]
-    (made,) = correlation.budget(full, human[at], code, len(unit), [calls])
+    full = table[np.isfinite(table[:, which]).mean(axis=(1, 2)) >= ENOUGH][:, which]
+    full = full if len(full) else table[:1, which]
+    (made,) = correlation.budget(full, human[which], code, len(unit), [calls])
     if not np.isfinite(made.r.value):
         return missing("constant_side")
     influence = (len(unit) - 1) * (made.r.value - made.r.without)
@@ -190,13 +190,13 @@ def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterato
     Each call is held against the mean over all orders without itself, so the default order has to be asked twice.
     """
     calls, grid = of.calls, of.grid
-    at = np.flatnonzero((of.column == grid.default) & ((grid.count[:, grid.default] > 1) & grid.usable)[calls.item])
-    learnt = [] if chances is None else [made for half in halves if (made := learn(of, half, chances, at))]
+    which = np.flatnonzero((of.column == grid.default) & ((grid.count[:, grid.default] > 1) & grid.usable)[calls.item])
+    learnt = [] if chances is None else [made for half in halves if (made := learn(of, half, chances, which))]
     if len(learnt) < len(halves):
         yield of.row("gain", missing("no_probabilities" if chances is None else "no_prior"), 1, CORRECTED)
         return
-    items, value = calls.item[at], calls.value[at]
-    guesses = {name: np.stack([one[name] for one in learnt], axis=1) for name in (CORRECTED, SHRUNK)}
+    items, value = calls.item[which], calls.value[which]
+    guesses = {name: np.stack([half[name] for half in learnt], axis=1) for name in (CORRECTED, SHRUNK)}
     guesses["default"] = np.repeat(value[:, None], len(halves), axis=1)
     count, away = grid.count[items, grid.default], value - grid.mean[items, grid.default]
     centre = grid.centre[items] - away / (count - 1) / grid.m[items]
@@ -205,9 +205,9 @@ def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterato
     distance, r = {}, {}
     for name, every in guesses.items():
         away = row_means((every - centre[:, None]) ** 2) - own
-        distance[name] = row_means(spread_out(items, calls.items, calls.call[at], away))
+        distance[name] = row_means(spread_out(items, calls.items, calls.call[which], away))
         guess = row_means(every[:, :2])  # the first halving: each call has one guess
-        r[name] = budget_r(of, spread_out(items, calls.items, calls.call[at], guess)[None], 1)
+        r[name] = budget_r(of, spread_out(items, calls.items, calls.call[which], guess)[None], 1)
     for name, first in {CORRECTED: "default", SHRUNK: "default", BEYOND: SHRUNK}.items():
         second = CORRECTED if name == BEYOND else name
         yield of.row("gain", gain(of, distance[first], distance[second]), 1, name)
@@ -215,18 +215,18 @@ def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterato
             yield of.row("gain_pearson", r[second] - r[first], 1, name)
 
 
-def learn(of: Asked, half: Bools, chances: Floats, at: Ints) -> dict[str, Floats] | None:
+def learn(of: Asked, half: Bools, chances: Floats, which: Ints) -> dict[str, Floats] | None:
     """Each of the calls ``at`` of other items as those of ``half`` teach to read it: corrected, or drawn to the mean alone."""
     calls, taught = of.calls, half & of.grid.usable
     probe = np.flatnonzero(taught[calls.item])
     prior = debias.position_prior(calls.shown, calls.item[probe], calls.order[probe], chances[probe])
     if prior is None:
         return None
-    out, position, mine = {}, np.argsort(calls.shown, axis=1)[calls.order[at]], taught[calls.item[at]]
+    out, position, mine = {}, np.argsort(calls.shown, axis=1)[calls.order[which]], taught[calls.item[which]]
     for name, weights in ((CORRECTED, prior), (SHRUNK, np.full(len(prior), 1 / len(prior)))):
-        expected = debias.divided(chances[at], position, weights) @ calls.widest.scores
-        start, slope, middle = debias.shrunk(expected[mine], of.grid.centre[calls.item[at][mine]])
-        out[name] = np.where(half[calls.item[at]], np.nan, start + slope * (expected - middle))
+        expected = debias.divided(chances[which], position, weights) @ calls.widest.scores
+        start, slope, middle = debias.shrunk(expected[mine], of.grid.centre[calls.item[which][mine]])
+        out[name] = np.where(half[calls.item[which]], np.nan, start + slope * (expected - middle))
     return out
 
 

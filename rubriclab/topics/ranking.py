@@ -107,9 +107,9 @@ def _calls(arm: Arm, item: Ints) -> tuple[Floats, Floats]:
     """Scores and orders (items, calls) of the items ``item`` of the run, in an order of their content; NaN for none."""
     kept = np.flatnonzero(arm.ok)
     kept = kept[np.lexsort((arm.score[kept], arm.order[kept]))]
-    at = np.full(len(arm.run.items), -1, dtype=np.int64)
-    at[item] = np.arange(len(item))
-    row = at[arm.item_code[arm.item[kept]]]
+    row_of_item = np.full(len(arm.run.items), -1, dtype=np.int64)
+    row_of_item[item] = np.arange(len(item))
+    row = row_of_item[arm.item_code[arm.item[kept]]]
     kept, row = kept[row >= 0], row[row >= 0]
     score, order = (spread_out(row, len(item), np.arange(len(row)), part[kept]) for part in (arm.value, arm.order))
     return score, order

@@ -60,30 +60,30 @@ class Rated:
         given, scale, step = self.ratings[np.isfinite(self.ratings)], self.arm.scores, self.arm.step
         return bool(((given <= scale[0] - step) | (given >= scale[-1] + step)).mean() <= OFF_SCALE)
 
-    def units(self, at: Ints | Bools) -> tuple[Ints, Names]:
+    def units(self, which: Ints | Bools) -> tuple[Ints, Names]:
         """(unit 0.. of each of these items, the units' names)."""
-        present, code = distinct(self.arm.unit[at], self.arm.units)
+        present, code = distinct(self.arm.unit[which], self.arm.units)
         return code, self.arm.unit_names[present]
 
     def r(
         self,
-        at: Ints,
+        which: Ints,
         statistic: Callable[[Floats, Floats, Ints, int], LeftOut] = pearson,
         rule: Rule = BY_Z,
         none: str = "constant_side",
     ) -> Estimate:
         """A correlation of mean scores with mean ratings over the items ``at``; ``none``: why there is none."""
-        unit, names = self.units(at)
-        made = statistic(self.mean[at], self.human[at], unit, len(names))
+        unit, names = self.units(which)
+        made = statistic(self.mean[which], self.human[which], unit, len(names))
         return left_out(*made, names, rule, none=none)
 
-    def targets(self, at: Ints) -> Iterator[tuple[str, Ints]]:
+    def targets(self, which: Ints) -> Iterator[tuple[str, Ints]]:
         """(criterion, its items among ``at``) where one call scores several criteria; else ("", all)."""
         if self.arm.condition.reorder != "criteria":
-            yield "", at
+            yield "", which
             return
         for k, name in enumerate(self.arm.names):
-            yield str(name), at[self.arm.target[at] == k]
+            yield str(name), which[self.arm.target[which] == k]
 
 
 @once

@@ -67,9 +67,9 @@ def means_of_both(both: Rated, of: Mapping[str, str], *, comparable: bool) -> It
         yield Row(measure, mean_over(values, arm.unit, arm.unit_names, rule), of, **about)
     yield Row("variant_pearson", both.r(both.paired), of, **about)
     if people is not None:
-        at = np.intersect1d(people.paired, both.paired)
-        mine, theirs = people.r(at), replace(people, mean=both.human).r(at)
-        about["counts"] = {"n": len(at)}
+        which = np.intersect1d(people.paired, both.paired)
+        mine, theirs = people.r(which), replace(people, mean=both.human).r(which)
+        about["counts"] = {"n": len(which)}
         yield Row("variant_pearson", mine, {**of, "against": "people"}, **about)
         yield Row("variant_pearson_difference", mine - theirs, of, **about)
 
