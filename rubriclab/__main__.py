@@ -7,9 +7,13 @@ import sys
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    from rubriclab.cli.main import run_command
+    try:
+        from rubriclab.cli.main import run_command
 
-    sys.exit(run_command(sys.argv[1:]))
+        code = run_command(sys.argv[1:])
+    except KeyboardInterrupt:  # before a command began, or for the second time
+        code = 3
+    sys.exit(code)
 
 
 if __name__ == "__main__":

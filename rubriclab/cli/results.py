@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from rubriclab.cli.common import (
     DONE,
@@ -86,7 +86,7 @@ def judgments(
     position: int | None = None,
     score: float | None = None,
     status: Literal["ok", "unparsed", "refused", "truncated", "error"] | None = None,
-    limit: Annotated[int, Parameter(help="At most so many.")] = 50,
+    limit: Annotated[int, Parameter(help="At most so many.", validator=validators.Number(gte=1))] = 50,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
