@@ -176,18 +176,17 @@ def power(lines: list[Line]) -> str:
 
 def coverage(lines: list[Line]) -> str:
     """Of each measure, or question of a verdict, the lowest, mean and highest share of a cell's rows; the low ones with where
-    that is. Of cells with a third of the most studies at least: a few have a lowest share that many would not have."""
+    that is. Of cells of enough studies where there are any: a few have a lowest share that many would not have."""
     every: dict[str, list[tuple[float, float, str, Line]]] = defaultdict(list)
     for line in lines:
-        for key, sums in line.counted.sums.items() if not line.new else ():
+        for key, sums in line.counted.sums.items() if not line.new and "broken" not in line.part else ():
             if key.startswith("holds "):
                 what = key.removeprefix("holds ")
                 measure = what if ", " in what and "=" not in what else what.split()[0]
                 every[measure].append((line.counted.rate(key), sums[1], key, line))
     rows, rest = [], []
     for measure, parts in sorted(every.items()):
-        most = max(part[1] for part in parts)
-        kept = [part for part in parts if part[1] >= most / 3]
+        kept = [part for part in parts if part[1] >= ENOUGH] or parts
         low, studies, key, line = min(kept, key=lambda part: part[:3])
         mean, high = sum(part[0] for part in kept) / len(kept), max(part[0] for part in kept)
         if low >= 0.92 - line.counted.error(key, 0.92):

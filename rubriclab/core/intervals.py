@@ -39,8 +39,7 @@ class Student:
     one down by this (Agresti and Coull 1998). ``lopsided``: Hall's (1992) ends where units scatter to one side; Student's
     held in 0.87 to 0.93 of studies with two options, Hall's in 0.93 to 0.95. ``beyond_noise``: a distance that is not
     below 0 in truth, so the upper end is not either. ``positive``: a mean of numbers that are none below 0. ``heavy``:
-    degrees of freedom for the units' kurtosis, as of differences of coefficients that few units make: 0.95 to 0.97 of
-    skewed studies, where n - 1 held in 0.91 to 0.95.
+    degrees of freedom for the units' kurtosis, and Hall's ends only where they are longer, as few units make differences.
     """
 
     moves: Floats | None = field(default=None, repr=False)
@@ -55,9 +54,10 @@ class Student:
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
         n = e.units
         square = max(float((e.influence**2).sum()), 2 * self.least**2)
-        df = degrees_of_freedom(e.influence) if self.heavy else n - 1
-        error, t = float(np.sqrt(square / (n * (n - 1)))), float(special.stdtrit(df, 0.5 + level / 2))
+        error, t = float(np.sqrt(square / (n * (n - 1)))), float(special.stdtrit(n - 1, 0.5 + level / 2))
         below, above = hall(e.influence, t) if self.lopsided else (t, t)
+        if self.heavy:
+            below, above = t_ends(e.influence, level, lengthened=self.lopsided)
         low, high = e.value - below * error, e.value + above * error
         if self.moves is not None:
             most = max(self.step, float(np.abs(self.moves).max()))

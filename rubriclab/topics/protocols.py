@@ -105,7 +105,7 @@ def gain(of: Asked, default: Floats, protocol: Floats, stretch: float = 1.0) -> 
     sides = [mean_over(np.where(known, side, np.nan), of.calls.unit, of.calls.names) for side in (default, protocol)]
     a, b = (max(side.value, 0.0) for side in sides)
     influence = stretch * (sides[0].influence - sides[1].influence)
-    difference = replace(sides[0], value=a - b, influence=influence, rule=Student(lopsided=True))
+    difference = replace(sides[0], value=a - b, influence=influence, rule=Student(lopsided=True, heavy=True))
 
     def root(by: float) -> float:
         return float(np.sqrt(min(a, b) + max(by, 0.0)) - np.sqrt(min(a, b) + max(-by, 0.0)))
