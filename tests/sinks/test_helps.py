@@ -36,7 +36,7 @@ def test_a_judge_that_favours_a_position() -> None:
     assert words(answer) == {
         "Several orders, averaged": "Helps", "Correct one call for its position": "Undecided", "One better order": "Helps",
     }  # fmt: skip
-    nearer = "Scores come 0.50 points nearer to the mean over all orders at equal cost (95 % CI 0.254 to 0.70)."
+    nearer = "Scores come 0.50 points nearer to the mean over all orders at equal cost (95 % CI 0.23 to 0.71)."
     assert answer.questions[0].sentence.replace(NBSP, " ") == nearer
 
 
