@@ -26,7 +26,7 @@ from tests.servers import FakeServer, running
 
 SAMPLES = Path(__file__).parents[1] / "logs" / "samples"
 SCALE = ("It helps nobody.", "It helps some.", "It helps all.")
-DATA = Path("/work/shared/data")
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def prompt(answer: str, scale: tuple[str, ...] = SCALE, order: tuple[int, ...] = (1, 2, 3), head: str = "Rate") -> str:
