@@ -68,8 +68,8 @@ def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
     numbers = np.repeat(np.arange(table.size), len(ends))
     names = {plain_name(column): column for column in table.columns if column not in taken}
     group = next((names[name] for name in (*NAMES["prompt"][:3], *NAMES["item_id"]) if name in names), "")
-    rest = {column: table.data.column(column) for column in names.values() if column != group}
-    columns = {column: cells.take(numbers) for column, cells in rest.items()} | columns
+    rest = [column for column in table.columns if column not in taken and column != group]
+    columns = {column: table.data.column(column).take(numbers) for column in rest} | columns
     ids = table.column(group) if group else []
     ids = ids if len(set(ids)) == table.size and all(ids) else [str(k + 1) for k in range(table.size)]
     columns["prompt_id"] = pa.array(ids, pa.large_string()).take(numbers)

@@ -58,4 +58,6 @@ def test_a_table_is_left_as_it_is_where_its_columns_say_so() -> None:
 def test_faults_name_the_line_of_the_file_and_the_note_says_what_was_done() -> None:
     table = one_answer_a_row(read_table(b"prompt,answer_a,answer_b\nWhy?,x,y\nHow?,x,y\n", "t.csv"))
     assert (table.line(0), table.line(1), table.line(2), table.size) == ("line 2", "line 2", "line 3", 4)
+    alike = one_answer_a_row(read_table(b"a b,a_b,answer_a,answer_b\n1,2,x,y\n", "t.csv"))
+    assert {"a b", "a_b"} < set(alike.columns)  # nothing is lost
     assert table.note == "Each row has 2 answers (“answer_a”, “answer_b”): read as one answer a row."
