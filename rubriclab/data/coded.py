@@ -150,7 +150,7 @@ class Reader:
         for column_name, role in KEPT.items():
             if role in self.names:
                 # Hundreds of megabytes of a log, mapped from its file, are not copied where they stand in order.
-                column = self.table.data.column(self.names[role]).cast(pa.large_string())
+                column = self.table.texts(self.names[role])
                 kept = source[new]
                 empty = compute.equal(column, "").to_numpy()[kept]
                 moved = empty.any() or not np.array_equal(kept, np.arange(self.rows))

@@ -84,8 +84,12 @@ class Table:
     def column(self, name: str, most: int | None = None) -> list[str]:
         """The cells of a column (the first ``most``). Raises LabError for a column that is not there."""
         self.require(name)
-        cells: list[str] = self.data.column(name).slice(0, most).cast(pa.large_string()).to_pylist()
+        cells: list[str] = self.texts(name, most).to_pylist()
         return cells
+
+    def texts(self, name: str, most: int | None = None) -> pa.ChunkedArray:
+        """The cells of a column (the first ``most``) as Arrow texts, spelled out where they are kept as codes."""
+        return self.data.column(name).slice(0, most).cast(pa.large_string())
 
     def coded(self, name: str) -> tuple[Any, list[str]]:
         """(code of each row as an array, the distinct cells): for millions of rows."""

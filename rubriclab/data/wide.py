@@ -13,23 +13,15 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from rubriclab.data.items import NAMES, holds_numbers, plain_name
+from rubriclab.data.items import LOOKED_AT, NAMES, holds_numbers, plain_name
 from rubriclab.data.tables import Columns, Table, as_list
 from rubriclab.model.text import shorten
 
-FAMILY = re.compile(r"(?:(?P<stem>\w+?)_?)(?P<end>[a-h]|[1-9]|chosen|rejected)")
-ANSWERS = {
-    *NAMES["response"],
-    "assistant",
-    "text",
-    "response_text",
-    "answer_text",
-    "assistant_response",
-    "model_response",
-}
+FAMILY = re.compile(r"(?P<stem>\w+?)_?(?P<end>[a-h]|[1-9]|chosen|rejected)")
+TEXTS = ("assistant", "text", "response_text", "answer_text", "assistant_response", "model_response")
+ANSWERS = {*NAMES["response"], *TEXTS}
 WINNERS = ("winner", "preference", "preferred", "label", "choice", "gold", "gewinner", "ganador", "gagnant")
 TIES = {"tie", "c", "both", "equal", "tie_bothbad", "unentschieden", "0_5"}
-LOOKED_AT = 2_000
 
 
 def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
@@ -60,33 +52,33 @@ def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
     split = {name: own for name, own in families.items() if sorted(own) == ends}
     taken = {column for own in split.values() for column in own.values()}
     order = (np.arange(table.size)[:, None] + np.arange(len(ends)) * table.size).ravel()
-    columns = {
-        name: pa.concat_arrays([table.data.column(own[end]).combine_chunks() for end in ends]).take(order)
+    made = {
+        name: pa.concat_arrays([table.texts(own[end]).combine_chunks() for end in ends]).take(order)
         for name, own in split.items()
     }
-    columns["response"] = columns.pop(stem)
+    made["response"] = made.pop(stem)
     numbers = np.repeat(np.arange(table.size), len(ends))
     names = {plain_name(column): column for column in table.columns if column not in taken}
     group = next((names[name] for name in (*NAMES["prompt"][:3], *NAMES["item_id"]) if name in names), "")
     rest = [column for column in table.columns if column not in taken and column != group]
-    columns = {column: table.data.column(column).take(numbers) for column in rest} | columns
+    made = {column: table.texts(column).take(numbers) for column in rest} | made
     ids = table.column(group) if group else []
     ids = ids if len(set(ids)) == table.size and all(ids) else [str(k + 1) for k in range(table.size)]
-    columns["prompt_id"] = pa.array(ids, pa.large_string()).take(numbers)
-    if not any(name in NAMES["candidate"] for name in columns):
-        columns["candidate"] = pa.array(ends * table.size, pa.large_string())
+    made["prompt_id"] = pa.array(ids, pa.large_string()).take(numbers)
+    if not any(name in NAMES["candidate"] for name in made):
+        made["candidate"] = pa.array(ends * table.size, pa.large_string())
     won = next((names[name] for name in WINNERS if name in names), "")
-    if "human" not in columns and ("chosen" in ends or won):
+    if "human" not in made and ("chosen" in ends or won):
         winners = ["chosen"] * table.size if "chosen" in ends else table.column(won)
-        makers = columns["model"].to_pylist() if "model" in columns else ends * table.size
+        makers = made["model"].to_pylist() if "model" in made else ends * table.size
         chunks = [makers[start : start + len(ends)] for start in range(0, len(makers), len(ends))]
         human = [score for cell, own in zip(winners, chunks, strict=True) for score in _preferences(cell, ends, own)]
         if sum(map(bool, human)) > 0.9 * len(human):
-            columns["human"] = pa.array(human, pa.large_string())
+            made["human"] = pa.array(human, pa.large_string())
     listed = ", ".join(f"“{shorten(column, 30)}”" for column in families[stem].values())
     note = f"Each row has {len(ends)} answers ({listed}): read as one answer a row."
     note = " ".join(filter(None, [table.note, note]))
-    return replace(table, data=pa.table(columns), note=note, answers=len(ends))
+    return replace(table, data=pa.table(made), note=note, answers=len(ends))
 
 
 def _preferences(winner: str, ends: Sequence[str], makers: Sequence[str]) -> list[str]:

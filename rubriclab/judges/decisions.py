@@ -6,7 +6,6 @@ Both wire forms: ``POST {base}/systemone`` (TypeSafe's: vLLM, SGLang, llama.cpp,
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import time
@@ -18,13 +17,12 @@ from rubriclab.judges.client import Chat, ChatClient, is_meant
 from rubriclab.judges.faults import Fault, from_response
 from rubriclab.judges.keys import mask_reply
 from rubriclab.judges.reply import MAX_COUNT, UNREADABLE, refuse_many, unreadable
+from rubriclab.model.decision import SUM_MAY_MISS, most_probable, option_shares
 from rubriclab.model.judge import DecisionOptions, JudgeSettings, read_options
 from rubriclab.model.judgment import Call, Reply
-from rubriclab.model.text import shorten, storable
+from rubriclab.model.text import LabError, shorten, storable
 
 PATHS = {"systemone": "/systemone", "openai": "/decisions"}
-SUM_MAY_MISS = 0.02
-"""How far from 1 probabilities may sum: each of ten rounded to two decimals may be off by 0.005, seldom all to one side."""
 Question = Mapping[str, Any]
 """Of a call's message: ``type`` (choice or score), ``instructions``, ``options`` as shown, each with value and description."""
 
@@ -173,32 +171,13 @@ def read_answer(question: Question, given: tuple[Any, Any]) -> Answer:
     if answer.get("error") is not None:
         raise Fault("bad_answer", f"Of this question the server says: {shorten(json.dumps(answer['error']), 200)}")
     values = [option["value"] for option in question["options"]]
-    probabilities = answer.get("probabilities")
-    if isinstance(probabilities, list):
-        rows = [part for part in probabilities if isinstance(part, dict)]
-        named = [(str(part.get("label", part.get("value"))), part.get("probability")) for part in rows]
-    else:
-        named = list(probabilities.items()) if isinstance(probabilities, dict) else []
-        if question["type"] == "score":  # levels by their index
-            values = [str(index) for index in range(len(values))]
-    shares: dict[str, Any] = dict(named)
-    missing = [value for value in values if value not in shares]
-    unknown = [name for name in shares if name not in values]
-    if missing or unknown or len(named) != len(values):
-        words = [f"lacks the option “{shorten(value, 40)}”" for value in missing[:1]]
-        words += [f"has the option “{shorten(name, 40)}”, which was not shown" for name in unknown[:1]]
-        raise Fault("bad_answer", f"The answer {' and '.join(words) or 'has an option twice'}")
-    for value in values:
-        share = shares[value]
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1 + SUM_MAY_MISS:
-            said = shorten(str(share), 40)
-            raise Fault("bad_answer", f"The probability of option “{shorten(value, 40)}” is {said}; expected 0 to 1")
-    total = math.fsum(shares.values())
-    if abs(total - 1) > SUM_MAY_MISS:
-        raise Fault("bad_answer", f"The probabilities of {len(values)} options sum to {total:.3g}; expected 1")
+    try:
+        shares = option_shares(answer, values, score=question["type"] == "score")
+    except LabError as fault:
+        raise Fault("bad_answer", str(fault)) from None
     mass = about.get("label_mass") if isinstance(about, dict) else None
     known = float(mass) if isinstance(mass, int | float) and 0 <= mass <= 1 + SUM_MAY_MISS else 1.0
-    return Answer(tuple(shares[value] / total for value in values), min(known, 1.0))
+    return Answer(shares, min(known, 1.0))
 
 
 def reply_to(call: Call, questions: Sequence[Question], answers: Sequence[Answer]) -> Reply:
@@ -220,13 +199,6 @@ def reply_to(call: Call, questions: Sequence[Question], answers: Sequence[Answer
     options = zip(questions[0]["options"], shares or (), strict=True)  # of 0 there is no logarithm
     top = tuple((option["value"], math.log(max(share * max(mass, 1e-9), 1e-300))) for option, share in options)
     return Reply(str(chosen[0]), top=top)
-
-
-def most_probable(shares: Sequence[float], seed: str) -> int:
-    """Which option has the highest probability. Equals are drawn, by the call: the first of them would be a lean of ours."""
-    best = max(shares)
-    equal = [index for index, share in enumerate(shares) if share > best - 1e-9]
-    return equal[int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big") % len(equal)]
 
 
 def shared_out(count: Any, parts: int) -> list[int | None]:

@@ -64,10 +64,8 @@ def _inspect(sample: Json, _: Source) -> Records:
         return
     for score in scores.values():
         kept = under(score, "metadata")
-        holders = [
-            kept,
-            *(kept.values() if isinstance(kept, Mapping) else ()),
-        ]  # a scorer of typed questions keeps both
+        holders = [kept, *(kept.values() if isinstance(kept, Mapping) else ())]
+        # A scorer of typed questions keeps both, there or in a part of its own.
         if decided := next((part for part in holders if under(part, "questions") and under(part, "answers")), None):
             yield from decisions_in(decided, decided)
             continue

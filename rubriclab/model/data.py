@@ -100,17 +100,14 @@ class Rubric:
     def criterion_named(self, column: str) -> tuple[str, str] | None:
         """(criterion, rater) that a column of ratings names, as “human_1 clarity” does; None where it names no criterion, or
         the rubric has one alone."""
-        words = _words(column)
-        named = [criterion.name for criterion in self.criteria if f" {_words(criterion.name)} " in f" {words} "]
-        if len(self.criteria) < 2 or not named:
+        if len(self.criteria) < 2:
+            return None
+        words = f" {_words(column)} "
+        named = [criterion.name for criterion in self.criteria if f" {_words(criterion.name)} " in words]
+        if not named:
             return None
         longest = max(named, key=len)
-        return longest, f" {words} ".replace(f" {_words(longest)} ", " ", 1).strip() or "human"
-
-    def ratings_under(self, criterion: str, ratings: Mapping[str, float]) -> dict[str, float]:
-        """Ratings of an item by rater that are about a criterion: those whose column names it, or names none."""
-        named = [(self.criterion_named(rater) or (criterion, rater), score) for rater, score in ratings.items()]
-        return {rater: score for (own, rater), score in named if own == criterion}
+        return longest, words.replace(f" {_words(longest)} ", " ", 1).strip() or "human"
 
     @cached_property
     def id(self) -> str:

@@ -113,8 +113,7 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tup
 
     Items that name no criterion are judged under each one; where there are several, the block is the item's own, or
     the item itself, so that its criteria are resampled together. A rating whose column names a criterion is of that one
-    alone. Raises LabError where some items name a criterion and
-    others do not, and for names that the rubric does not have.
+    alone. Raises LabError where some items name a criterion and others do not, and for names that the rubric does not have.
     """
     named = [item for item in dataset.items if item.criterion]
     if named and len(named) < len(dataset.items):
@@ -124,6 +123,8 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tup
             "for every item, or for none."
         )
     several = len(rubric.criteria) > 1
+    raters = {rater for item in dataset.items for rater in item.ratings}
+    about = {rater: own for rater in raters if (own := rubric.criterion_named(rater))}
     made = []
     for code, item in enumerate(dataset.items):
         if named:
@@ -131,7 +132,8 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tup
             continue
         block = item.block or (item.item_id if several else None)
         for name in (criterion.name for criterion in rubric.criteria):
-            ratings = rubric.ratings_under(name, item.ratings)
+            given = ((about.get(rater, (name, rater)), score) for rater, score in item.ratings.items())
+            ratings = {rater: score for (own, rater), score in given if own == name} if about else item.ratings
             made.append((replace(item, criterion=name, block=block, ratings=ratings), code))
     return tuple(item for item, _ in made), tuple(code for _, code in made)
 

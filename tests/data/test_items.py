@@ -13,7 +13,7 @@ from rubriclab.data.items import guess_columns, items_of
 from rubriclab.data.rubrics import read_rubric, rubric_of, yaml_value
 from rubriclab.data.sample import data_path, sample, sample_rubrics
 from rubriclab.data.tables import Table, delimited
-from rubriclab.model.data import Criterion, DataSet, Option, Rubric
+from rubriclab.model.data import Criterion, DataSet, Item, Option, Rubric
 from rubriclab.model.text import LabError
 from rubriclab.study.protocols import rated_items
 from tests.study.kit import criterion
@@ -227,5 +227,8 @@ def test_ratings_in_columns_named_after_criteria_are_of_those_alone() -> None:
         ("Clarity", {"human": 5.0, "human 2": 4.0}),
         ("Depth of thought", {"human 1": 2.0}),
     ]
-    assert rubric.ratings_under("Clarity", {"ann": 3.0}) == {"ann": 3.0}
-    assert Rubric("r", (criterion("Clarity"),)).ratings_under("Clarity", {"Clarity": 3.0}) == {"Clarity": 3.0}
+    others, _ = rated_items(DataSet("d", (Item("1", "essay", ratings={"ann": 3.0, "Clarity": 2.0}),)), rubric)
+    assert [item.ratings for item in others] == [{"ann": 3.0, "human": 2.0}, {"ann": 3.0}]
+    (alone,), _ = rated_items(DataSet("d", others[:1]), Rubric("r", (criterion("Clarity"),)))
+    assert alone.ratings == {"ann": 3.0, "human": 2.0}
+    assert Rubric("r", (criterion("Clarity"),)).criterion_named("Clarity") is None

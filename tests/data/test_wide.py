@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
 from rubriclab.data.items import guess_columns, items_of
@@ -61,3 +64,21 @@ def test_faults_name_the_line_of_the_file_and_the_note_says_what_was_done() -> N
     alike = one_answer_a_row(read_table(b"a b,a_b,answer_a,answer_b\n1,2,x,y\n", "t.csv"))
     assert {"a b", "a_b"} < set(alike.columns)  # nothing is lost
     assert table.note == "Each row has 2 answers (“answer_a”, “answer_b”): read as one answer a row."
+
+
+def test_more_answers_than_codes_of_a_parquet_file_are_split(tmp_path: Path) -> None:
+    """Each batch of the file has codes of its own; together they are more than such a code can count."""
+    numbers = [str(k) for k in range(40_000)]
+    columns = {
+        "prompt": numbers,
+        "response_a": [f"yes {k}" for k in numbers],
+        "response_b": [f"no {k}" for k in numbers],
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "pairs.parquet")
+    table = one_answer_a_row(read_table(tmp_path / "pairs.parquet"))
+    assert (table.size, table.column("response", 2), table.column("candidate", 2)) == (
+        80_000,
+        ["yes 0", "no 0"],
+        ["a", "b"],
+    )
+    assert table.column("response")[-1] == "no 39999"

@@ -11,9 +11,10 @@ from typing import Any
 import openai
 import pytest
 
-from rubriclab.judges.decisions import DecisionClient, most_probable, read_answer, systemone_question
+from rubriclab.judges.decisions import DecisionClient, read_answer, systemone_question
 from rubriclab.judges.probe import test_judge as ask_once
 from rubriclab.model.data import DataSet
+from rubriclab.model.decision import most_probable
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply, Status
 from rubriclab.model.text import LabError
