@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -221,9 +222,9 @@ def winners(
 
 
 def choice_answers(
-    rng: Generator, units: int, k: int = 2, a_question: int = 1, lost: float = 0.0, **how: float
+    rng: Generator, units: int, k: int = 2, a_question: int = 1, lost: float = 0.0, **how: Any
 ) -> Answers:
-    position = winners(rng, units, k, a_question=a_question, **how)  # type: ignore[arg-type]
+    position = winners(rng, units, k, a_question=a_question, **how)
     orders = np.tile(rotations(k), (position.shape[1] // k, 1))
     won = np.where(position > 0, orders[np.arange(len(orders)), position - 1], k)
     won[rng.random(won.shape) < lost] = -1

@@ -139,7 +139,7 @@ def bare_create(url: str, prompts: list[list[dict[str, str]]], _: Path) -> None:
 
 
 def inspect_ai(url: str, prompts: list[list[dict[str, str]]], folder: Path) -> None:
-    import openai  # noqa: F401
+    import openai  # noqa: F401  (start-up)
     from inspect_ai import Task
     from inspect_ai import eval as evaluate
     from inspect_ai.dataset import MemoryDataset, Sample

@@ -15,15 +15,21 @@ settings.register_profile("lab", deadline=None, derandomize=True)
 settings.load_profile("lab")
 
 
+class Kept(Worker):
+    """A process that outlives those who close it."""
+
+    def close(self) -> None:
+        """Not before the tests are over."""
+
+
 @pytest.fixture(autouse=True, scope="session")
 def shared_worker() -> Iterator[None]:
     """Each log of the lab is read by a process of its own, which takes most of a second to start."""
     with pytest.MonkeyPatch.context() as patch:
-        made: list[Worker] = []
+        made: list[Kept] = []
 
         def shared(*arguments: Any, **more: Any) -> Worker:
-            made[:] = made or [Worker(*arguments, **more)]
-            made[0].close = lambda: None  # type: ignore[method-assign]
+            made[:] = made or [Kept(*arguments, **more)]
             return made[0]
 
         patch.setattr(log, "Worker", shared)

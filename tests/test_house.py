@@ -13,13 +13,13 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rubriclab"
 
 BUDGETS = {
-    "model": 1_215,
+    "model": 1_255,
     "stats": 2_300,
     "core": 2_800,
     "topics": 2_680,
     "sinks": 2_960,
     "study": 3_460,
-    "judges": 2_700,
+    "judges": 2_665,
     "runs": 2_320,
     "store": 1_570,
     "data": 2_418,
@@ -29,7 +29,7 @@ BUDGETS = {
     "apply": 490,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 34_265, 19_180, 150
+PRODUCT, TESTS, README = 34_265, 19_210, 150
 
 MAY_IMPORT = {
     "model": set(),

@@ -84,21 +84,23 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
     # Which list it is: a chosen row of another one means nothing here.
     listed = digest(frame["call"].tolist(), frame["item"].tolist())[:12]
     calls, wanted = frame["call"].astype(str).tolist(), st.query_params.get("call", "")
-    which = min(st.session_state.get(f"row-{listed}", calls.index(wanted) if wanted in calls else 0), len(frame) - 1)
+    chosen_row = min(
+        st.session_state.get(f"row-{listed}", calls.index(wanted) if wanted in calls else 0), len(frame) - 1
+    )
     event = st.dataframe(
         shown, hide_index=True, width="stretch", height=360, on_select="rerun", selection_mode="single-row",
         key=f"judgments-{listed}-{st.session_state.get(f'moved-{listed}', 0)}",
-        selection_default={"selection": {"rows": [which]}}, column_config={"Answer": st.column_config.Column(width=WIDE)},
+        selection_default={"selection": {"rows": [chosen_row]}}, column_config={"Answer": st.column_config.Column(width=WIDE)},
     )  # fmt: skip
     rows = event.selection.rows
     if rows:
-        which = rows[0]
-        st.session_state[f"row-{listed}"] = which
+        chosen_row = rows[0]
+        st.session_state[f"row-{listed}"] = chosen_row
 
-    st.query_params["call"] = calls[which]
+    st.query_params["call"] = calls[chosen_row]
 
     def move(by: int) -> None:
-        st.session_state[f"row-{listed}"] = max(0, min(len(frame) - 1, which + by))
+        st.session_state[f"row-{listed}"] = max(0, min(len(frame) - 1, chosen_row + by))
         st.session_state[f"moved-{listed}"] = st.session_state.get(f"moved-{listed}", 0) + 1
 
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -106,7 +108,7 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
         st.button("Previous", on_click=move, args=(-1,), shortcut="K", key="previous-call", type="tertiary")
         first = f"The first {LIMIT:,}" if len(frame) == LIMIT else f"{len(frame):,}"
         st.caption(f"{first} of {count(len(arm.call), 'judgment')}")
-    return int(frame["call"].iloc[which])
+    return int(frame["call"].iloc[chosen_row])
 
 
 def _call(run: Run, arm: Arm, call: int) -> None:

@@ -231,7 +231,7 @@ def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], proba
     names: tuple[Any, ...] = tuple(map(label_of, condition.scores))
     target = np.zeros(len(item_code), dtype=np.int64)
     orderings = [run.orderings[k] for k in order_code]
-    which = rows["position"].astype(np.int64) - 1
+    stood = rows["position"].astype(np.int64) - 1
     fits = np.ones(len(item), dtype=bool)
     match condition.reorder:
         case "criteria":
@@ -242,7 +242,7 @@ def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], proba
         case "responses":
             names = tuple(range(1, condition.positions + 1))
             target[item] = rows["slot"]
-            shown = batch_table(order, which, rows["slot"].astype(np.int64), len(orderings), condition.positions)
+            shown = batch_table(order, stood, rows["slot"].astype(np.int64), len(orderings), condition.positions)
         case "pairs" | "lists":
             names = ()
             shown, sets = candidate_table(orderings, condition.positions)
@@ -261,9 +261,9 @@ def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], proba
 
     value, answered = rows["score"].astype(np.float64), rows["status"] == Status.OK
     if condition.chooses:
-        fits &= (which >= TIE) & (which < condition.positions) & (shown[order, 0] >= 0)
-        score = np.where(which < 0, condition.positions, shown[order, np.clip(which, 0, condition.positions - 1)])
-        position = np.where(answered & fits, which, UNPARSED)
+        fits &= (stood >= TIE) & (stood < condition.positions) & (shown[order, 0] >= 0)
+        score = np.where(stood < 0, condition.positions, shown[order, np.clip(stood, 0, condition.positions - 1)])
+        position = np.where(answered & fits, stood, UNPARSED)
         value = np.full(len(value), np.nan)
     else:
         score = score_index(value, np.asarray(condition.scores, dtype=np.float64))

@@ -137,9 +137,9 @@ class Calls(Cards):
 
     def expected(self, seats: Ints) -> Floats:
         """(3,): of m of M cards without return: sum of squares x m (M - m) / (M (M - 1))."""
-        which = seats[seats < len(self.group)]
-        chance = np.broadcast_to(self.chance, len(self.group))[which]
-        squares = np.stack([np.square(self.score[which]), np.square(self.value[which]).sum(axis=1)])
+        seated = seats[seats < len(self.group)]
+        chance = np.broadcast_to(self.chance, len(self.group))[seated]
+        squares = np.stack([np.square(self.score[seated]), np.square(self.value[seated]).sum(axis=1)])
         return np.append(0.0, (squares * chance).sum(axis=1))
 
 
@@ -225,7 +225,7 @@ def form_verdicts(arms: Sequence[Arm], smallest: Smallest) -> list[tuple[Form, V
         families.setdefault((about.judge, about.dataset), []).append((form, items, answers, gate))
     for family in families.values():
         given = by_holm([part[2:] for part in family], smallest)
-        said += [(form, _of_forms(answers, items)) for (form, items, *_), answers in zip(family, given, strict=True)]
+        said += [(form, _of_forms(own, items)) for (form, items, *_), own in zip(family, given, strict=True)]
     return said
 
 

@@ -107,7 +107,7 @@ class Asking:
                 self.halt(reason)
                 return None
             if not reply.error or attempt >= ATTEMPTS or not reply.retryable:
-                return [replace(reply, attempt=max(attempt, 1)) for reply in replies]
+                return [replace(final, attempt=max(attempt, 1)) for final in replies]
             with suppress(TimeoutError):
                 wait = max(backoff(max(attempt, 1)), reply.retry_after or 0.0)
                 await asyncio.wait_for(self._stopping.wait(), wait)

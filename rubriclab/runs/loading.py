@@ -192,13 +192,11 @@ def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
         made = PROTOCOLS[axis].items(dataset, rubric or sample_rubric(), own)[0]
         shown = {item.item_id for item in rows}
         near = [
-            comparison
-            for comparison in made
-            if isinstance(comparison, Comparison) and shown & {answer.item_id for answer in comparison.answers}
+            each
+            for each in made
+            if isinstance(each, Comparison) and shown & {answer.item_id for answer in each.answers}
         ]
-        rows = [
-            comparison for comparison in near if all(locate(text, answer.response) for answer in comparison.answers)
-        ]
+        rows = [each for each in near if all(locate(text, answer.response) for answer in each.answers)]
     if len(rows) != 1:
         which = f"{len(rows)} rows of the data stand" if rows else "No row of the data stands"
         raise LabError(f"{which} in this prompt. Set row in [prompt] to the one that it was sent for.")

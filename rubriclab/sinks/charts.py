@@ -157,10 +157,12 @@ def bars(picture: Picture, palette: Palette) -> go.Figure:
 
 def cells(picture: Picture, palette: Palette) -> go.Figure:
     """A heatmap centred on what each cell would be without an effect; invisible squares over it take hover and clicks."""
-    names, which = [line.name for line in picture.series], picture.coordinates
+    names, coordinates = [line.name for line in picture.series], picture.coordinates
     figure = _figure(palette, 76 + ROW * max(3, len(names)), l=_margin(names, 150), t=10)
-    heat: list[list[float | None]] = [[None] * len(which) for _ in names]
-    where = [(int(which[point.label]), y, point) for y, line in enumerate(picture.series) for point in line.points]
+    heat: list[list[float | None]] = [[None] * len(coordinates) for _ in names]
+    where = [
+        (int(coordinates[point.label]), y, point) for y, line in enumerate(picture.series) for point in line.points
+    ]
     for x, y, point in where:
         heat[y][x] = picture.heat(point)
         _write(figure, point.text, x=x, y=y, font={"size": 13, "color": ink(palette, picture.heat(point))})
@@ -241,19 +243,19 @@ def curves(picture: Picture, palette: Palette) -> go.Figure:
     several = len(picture.series) > 1
     height, foot = (320 + 20 * len(picture.series), 90) if several else (320, 48)
     figure = _figure(palette, height, t=14, r=12, l=58, b=foot).update_layout(showlegend=several)
-    which = picture.coordinates
+    coordinates = picture.coordinates
     for k, curve in enumerate(picture.series):
         colour = palette.lines[k % len(palette.lines)]
         figure.add_scatter(
-            x=[which[point.label] for point in curve.points], y=[point.value for point in curve.points],
+            x=[coordinates[point.label] for point in curve.points], y=[point.value for point in curve.points],
             mode="lines+markers", name=escape(curve.name, 30), marker={"size": 8, "color": colour}, **_about(curve.points),
             line={"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]},
             error_y=_whiskers(curve.points, palette, color=colour),
         )  # fmt: skip
     _rules(figure, picture, palette, line=picture.target)
-    low, high = min(which.values()), max(which.values())
+    low, high = min(coordinates.values()), max(coordinates.values())
     pad = 0.08 * ((high - low) or 1.0)
-    ticks = {"tickvals": list(which.values()), "ticktext": [escape(level, 16) for level in which]}
+    ticks = {"tickvals": list(coordinates.values()), "ticktext": [escape(level, 16) for level in coordinates]}
     figure.update_xaxes(title_text=escape(picture.axes[0]), range=[low - pad, high + pad], **ticks)
     return figure.update_yaxes(title_text=escape(picture.axes[1]), nticks=6)
 

@@ -95,11 +95,11 @@ def _line(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
     if r is None or not math.isfinite(r.value):
         return reason(r) if r is not None else "", ""
     strong = f"r{NBSP}={NBSP}{number(r.value)}"
-    single = say("no_other", WORDS)
+    another = say("no_other", WORDS)
     if person is not None:
         known = math.isfinite(person.value)
-        single = say("person", WORDS, person=number(person.value)) if known else reason(person)
-    return say(f"line{whom}", WORDS, strong=strong, single=single, **row_numbers(r)), strong
+        another = say("person", WORDS, person=number(person.value)) if known else reason(person)
+    return say(f"line{whom}", WORDS, strong=strong, another=another, **row_numbers(r)), strong
 
 
 def _line_of_winners(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
@@ -108,13 +108,13 @@ def _line_of_winners(findings: Findings, facts: Facts, whom: str) -> tuple[str, 
     if right is None or not math.isfinite(right.value):
         return reason(right) if right is not None else "", ""
     strong = number(right.value, ".0%")
-    which = [
+    shares = [
         say("where", WORDS, share=number(row.value, ".0%"), position=str(row.of["position"]))
         for row in findings.select("gold_accuracy", condition=facts.condition)
     ]
     always = say("every_order", WORDS, share=number(every.value, ".0%")) if every is not None else ""
     calls = count(int(right.counts["n"]), "call")
-    where = ", ".join(which)
+    where = ", ".join(shares)
     line = say(
         f"line_winners{whom}", WORDS, strong=strong, calls=calls, inside=inside(right), where=where, always=always
     )

@@ -185,8 +185,8 @@ def winner_classes(arm: Arm) -> np.ndarray[Any, Any]:
     row = kept[np.unique(cell, return_index=True)[1]]
     item, winner, position = arm.item[row], arm.score[row], arm.position[row]
 
-    def always(which: int) -> np.ndarray[Any, Any]:
-        return np.asarray(np.bincount(item, (position != which) & (position != TIE), arm.items) == 0)
+    def always(winning: int) -> np.ndarray[Any, Any]:
+        return np.asarray(np.bincount(item, (position != winning) & (position != TIE), arm.items) == 0)
 
     lowest, highest = np.full(arm.items, arm.positions), np.full(arm.items, -1)
     np.minimum.at(lowest, item, winner)

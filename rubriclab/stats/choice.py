@@ -108,8 +108,8 @@ def _pairs(item: Ints, answer: Ints) -> tuple[Ints, Ints, Floats]:
     while rounds < most and (rounds == 0 or sum(part.shape[1] for part in pairs) < MOST_PAIRS):
         lag = 1 + (drawn + rounds) % np.maximum(calls - 1, 1)
         apart = np.where(rounds < size - 1, lag[item[row]], size)
-        which = np.flatnonzero(apart < left)
-        pairs.append(np.stack([row[which], row[which + apart[which]]]))
+        kept = np.flatnonzero(apart < left)
+        pairs.append(np.stack([row[kept], row[kept + apart[kept]]]))
         rounds += 1
     a, b = np.concatenate(pairs, axis=1)
     share = np.minimum(rounds, calls - 1) / np.maximum(calls - 1, 1)

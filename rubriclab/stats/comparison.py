@@ -168,7 +168,7 @@ STUDIES, CELLS_DRAWN = 500, 5_000_000
 """Studies in which consistency is dealt anew; fewer, at least 50, of more than 10,000 cells."""
 
 
-def parabolas(consistent: Floats, parsed: Floats, won: Floats, pf: Floats, which: Points) -> tuple[Parabola, Parabola]:
+def parabolas(consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points) -> tuple[Parabola, Parabola]:
     """PC, and PF, against the overall win rate, each held against cells whose consistency was dealt anew.
 
     ``consistent``, ``parsed``, ``pf`` (cells,): series, and PF; ``won`` (cells, p): consistent wins of each candidate and
@@ -178,10 +178,10 @@ def parabolas(consistent: Floats, parsed: Floats, won: Floats, pf: Floats, which
     p = won.shape[1]
     with np.errstate(invalid="ignore", divide="ignore"):
         pc, rate = consistent / parsed, won / parsed[:, None]
-    x = rate[which.cell, which.candidate]
-    drawn, drawn_pc, drawn_pf = _unrelated(consistent, parsed, won, pf, which)
+    x = rate[points.cell, points.candidate]
+    drawn, drawn_pc, drawn_pf = _unrelated(consistent, parsed, won, pf, points)
     fits = []
-    for y, null in ((pc[which.cell], drawn_pc), (pf[which.cell], drawn_pf)):
+    for y, null in ((pc[points.cell], drawn_pc), (pf[points.cell], drawn_pf)):
         level, slope, curvature = _quadratic(x[None] - 1 / p, y[None])[0]
         made = Parabola(float(level), float(slope), float(curvature), int((np.isfinite(x) & np.isfinite(y)).sum()))
         known = _quadratic(drawn - 1 / p, null)[:, 2]
@@ -195,7 +195,7 @@ def parabolas(consistent: Floats, parsed: Floats, won: Floats, pf: Floats, which
 
 
 def _unrelated(
-    consistent: Floats, parsed: Floats, won: Floats, pf: Floats, which: Points
+    consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points
 ) -> tuple[Floats, Floats, Floats]:
     """Win rates, PC and PF of points (studies, points) where consistency has nothing to do with quality.
 
@@ -215,13 +215,13 @@ def _unrelated(
         prior = float(np.clip((1.0 - 1.0 / p) / p / max(between, 1e-9) - 1.0, 0.2, 1e3))
     worth = np.nan_to_num(share * consistent[:, None]).clip(0.0) + prior / p
     studies = int(np.clip(CELLS_DRAWN // len(parsed), 50, STUDIES))
-    cells, sets, tasks = len(parsed), int(which.set.max()) + 1, int(which.task.max()) + 1
+    cells, sets, tasks = len(parsed), int(points.set.max()) + 1, int(points.task.max()) + 1
     if cells == sets * tasks:
         table = np.empty((sets, tasks), dtype=np.int64)
-        table[which.set, which.task] = np.arange(cells)
+        table[points.set, points.task] = np.arange(cells)
         rows = rng.permuted(np.tile(np.arange(sets), (studies, 1)), axis=1)
         columns = rng.permuted(np.tile(np.arange(tasks), (studies, 1)), axis=1)
-        dealt = table[rows[:, which.set], columns[:, which.task]]
+        dealt = table[rows[:, points.set], columns[:, points.task]]
     else:
         dealt = rng.permuted(np.tile(np.arange(cells), (studies, 1)), axis=1)
     count = np.rint(pc[dealt] * parsed).astype(np.int64)
@@ -230,7 +230,7 @@ def _unrelated(
     with np.errstate(invalid="ignore", divide="ignore"):
         new = count / parsed
         rate = wins / parsed[:, None] + (1.0 - new)[:, :, None] / p
-    return rate[:, which.cell, which.candidate], new[:, which.cell], pf[dealt][:, which.cell]
+    return rate[:, points.cell, points.candidate], new[:, points.cell], pf[dealt][:, points.cell]
 
 
 def _quadratic(z: Floats, y: Floats) -> Floats:

@@ -58,11 +58,11 @@ def corrected_mean(human: Floats, judge: Floats, unit: Ints, units: int) -> tupl
     def influence(values: Floats) -> Floats:
         return np.asarray((values - values.mean()) / len(values)) if len(values) else values
 
-    which = np.isfinite(human)
-    y, own, rest = human[which], judge[which], judge[~which]
+    rated = np.isfinite(human)
+    y, own, rest = human[rated], judge[rated], judge[~rated]
     weight = tuned_weight(y, own, rest)
     alone, both, every = np.zeros(len(human)), np.zeros(len(human)), influence(judge)
-    alone[which], both[which], both[~which] = influence(y), influence(y - weight * own), weight * influence(rest)
+    alone[rated], both[rated], both[~rated] = influence(y), influence(y - weight * own), weight * influence(rest)
     value, learnt = estimate(y, own, rest, weight), 2 if weight > 0 else 1
     parts = {
         "judge": (float(judge.mean()), every, 1),
@@ -75,13 +75,13 @@ def corrected_mean(human: Floats, judge: Floats, unit: Ints, units: int) -> tupl
 
 def unlike(human: Floats, judge: Floats, unit: Ints, units: int) -> tuple[float, float]:
     """(mean judge score of rated - unrated items, its two-sided p by units); NaN without FEWEST_RATED of both."""
-    which = np.isfinite(human)
-    groups = min(int((np.bincount(unit[part], minlength=units) > 0).sum()) for part in (which, ~which))
+    rated = np.isfinite(human)
+    groups = min(int((np.bincount(unit[part], minlength=units) > 0).sum()) for part in (rated, ~rated))
     if groups < FEWEST_RATED:
         return float("nan"), float("nan")
-    gap = float(judge[which].mean() - judge[~which].mean())
+    gap = float(judge[rated].mean() - judge[~rated].mean())
     influence = np.where(
-        which, (judge - judge[which].mean()) / which.sum(), (judge[~which].mean() - judge) / (~which).sum()
+        rated, (judge - judge[rated].mean()) / rated.sum(), (judge[~rated].mean() - judge) / (~rated).sum()
     )
     error = float(np.sqrt((sum_by(unit, influence, units) ** 2).sum() * groups / (groups - 1)))
     if error <= _TINY:

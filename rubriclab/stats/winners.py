@@ -142,9 +142,9 @@ def _changes(scores: Floats, sets: Sets) -> Floats:
     return np.concatenate([_one_winner(means[0][0], means[1][0]), np.mean(again, axis=0) if again else nothing])
 
 
-def _one_winner(chosen: Floats, other: Floats) -> Floats:
+def _one_winner(a: Floats, b: Floats) -> Floats:
     """(2, prompts): does the winner change; has either side one?"""
-    compared, mine, theirs = winners(chosen, other)
+    compared, mine, theirs = winners(a, b)
     decided = compared & (mine.sum(axis=1) == 1) & (theirs.sum(axis=1) == 1)
     return np.stack([decided & ~(mine & theirs).any(axis=1), decided]).astype(np.float64)
 

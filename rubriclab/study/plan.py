@@ -509,11 +509,7 @@ def _notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
         )
     if part.sample is not None:
         yield f"Each order is asked again on {len(part.sample):,} of {count(len(part.subjects), 'subject')} alone."
-    repeated = [
-        strategy
-        for strategy in part.strategies
-        if strategy.repeats > 1 and strategy.calls is None and not strategy.drawn
-    ]
+    repeated = [each for each in part.strategies if each.repeats > 1 and each.calls is None and not each.drawn]
     sure = part.sample is None and deterministic(judge_at(judge, part.variant))
     if sure and repeated and len(part.subjects) > REPEATED_SUBJECTS:
         yield (

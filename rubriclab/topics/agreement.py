@@ -84,7 +84,7 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
 
 
 def across(given: Rated, which: Ints, values: Floats, other: Floats | None = None) -> Side:
-    """The judge beside people, or beside the ``other`` judge's calls, (items of ``at``, values)."""
+    """The judge beside people, or beside the ``other`` judge's calls, (items of ``which``, values)."""
     unit, names = given.units(which)
     table = None
     if len(values) <= MOST_CATEGORIES:

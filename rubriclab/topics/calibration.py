@@ -58,8 +58,8 @@ def by_score(arm: Arm) -> Floats | None:
     """(rows, scores): the probability of each score of the scale; None where no answer has any."""
     if arm.probabilities is None:
         return None
-    which = np.argsort(arm.shown, axis=1)[arm.order]
-    return np.take_along_axis(arm.probabilities[:, : arm.positions].astype(np.float64), which, axis=1)
+    columns = np.argsort(arm.shown, axis=1)[arm.order]
+    return np.take_along_axis(arm.probabilities[:, : arm.positions].astype(np.float64), columns, axis=1)
 
 
 def _of_calls(arm: Arm, item: Ints, values: Floats, reach: float | None = None) -> Estimate:
@@ -75,11 +75,11 @@ def by_order(arm: Arm, kept: Ints, brier: Floats, loss: Floats) -> Iterator[Row]
     order = arm.order[kept]
     asked = {code: order == code for code in np.unique(order).tolist()}
     least = ENOUGH * len(np.unique(arm.item[kept]))
-    asked = {code: which for code, which in asked.items() if len(np.unique(arm.item[kept][which])) >= least}
+    asked = {code: rows for code, rows in asked.items() if len(np.unique(arm.item[kept][rows])) >= least}
     if not 1 < len(asked) <= MOST_ORDERS:
         return
     for measure, values, reach in (("brier", brier, 2.0), ("log_loss", loss, None)):
-        made = {code: _of_calls(arm, arm.item[kept][which], values[which], reach) for code, which in asked.items()}
+        made = {code: _of_calls(arm, arm.item[kept][rows], values[rows], reach) for code, rows in asked.items()}
         level = simultaneous([*made.values()])
         for code, estimate in made.items():
             of = {"order": arm.order_label(code)}

@@ -76,8 +76,8 @@ def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
     made: dict[str, list[Row]] = {"position_shift": [], "first_minus_last": []}
 
     def first_minus_last(sums: Floats, counts: Floats) -> Floats:
-        which = stats.position_means(sums, counts)
-        return np.asarray(which[..., :1] - which[..., -1:])
+        by_position = stats.position_means(sums, counts)
+        return np.asarray(by_position[..., :1] - by_position[..., -1:])
 
     for k, of in enumerate(targets(arm)):
         parts, n = [part[:, k] for part in by_unit], counts[:, k].sum(axis=0)

@@ -55,7 +55,7 @@ def yardsticks(arm: Arm) -> list[Arm]:
 def by_target(
     given: Rated, measure: str, which: Ints, statistic: Callable[[Ints], Estimate], rule: Rule, of: Mapping[str, Any]
 ) -> Iterator[Row]:
-    """A number of all items ``at``; of several criteria one each, and their mean (``rule``: of its interval)."""
+    """A number of all items ``which``; of several criteria one each, and their mean (``rule``: of its interval)."""
     parts = [(name, items, statistic(items)) for name, items in given.targets(which)]
     if parts[0][0]:
         for name, items, estimate in parts:

@@ -216,7 +216,7 @@ def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterato
 
 
 def learn(of: Asked, half: Bools, chances: Floats, which: Ints) -> dict[str, Floats] | None:
-    """Each of the calls ``at`` of other items as those of ``half`` teach to read it: corrected, or drawn to the mean alone."""
+    """Each of the calls ``which`` of other items as those of ``half`` teach to read it: corrected, or drawn to the mean alone."""
     calls, taught = of.calls, half & of.grid.usable
     probe = np.flatnonzero(taught[calls.item])
     prior = debias.position_prior(calls.shown, calls.item[probe], calls.order[probe], chances[probe])

@@ -72,13 +72,13 @@ class Rated:
         rule: Rule = BY_Z,
         none: str = "constant_side",
     ) -> Estimate:
-        """A correlation of mean scores with mean ratings over the items ``at``; ``none``: why there is none."""
+        """A correlation of mean scores with mean ratings over the items ``which``; ``none``: why there is none."""
         unit, names = self.units(which)
         made = statistic(self.mean[which], self.human[which], unit, len(names))
         return left_out(*made, names, rule, none=none)
 
     def targets(self, which: Ints) -> Iterator[tuple[str, Ints]]:
-        """(criterion, its items among ``at``) where one call scores several criteria; else ("", all)."""
+        """(criterion, its items among ``which``) where one call scores several criteria; else ("", all)."""
         if self.arm.condition.reorder != "criteria":
             yield "", which
             return
