@@ -13,7 +13,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
+from rubriclab.data.choices import MAX_CANDIDATES
 from rubriclab.logs.source import Json, Record, Source, decoded, name_of, short_name, under
+from rubriclab.model.data import MAX_OPTIONS
 from rubriclab.model.decision import most_probable, named, option_shares
 from rubriclab.model.text import LabError
 
@@ -54,8 +56,13 @@ def _judgment(
     kind, shown = under(question, "type"), _options(question)
     if kind in ("noul", "predicate"):
         return "a yes/no question, which lists nothing whose order could matter"
-    if len(shown) < 2 or len(set(shown)) < len(shown):
+    numbered = all(map(NUMBER.match, shown))
+    lists = kind == "choice" and not numbered
+    order = [name_of(option).replace("|", "/") for option in shown]
+    if len(shown) < 2 or len(set(order if lists else shown)) < len(shown):
         return "a question that lists no two options"
+    if len(shown) > (most := MAX_CANDIDATES if lists else MAX_OPTIONS):
+        return f"a question that lists more than {most} options"
     about = short_name(f"{name}: {state}" if name else state)
     shares: tuple[float, ...] = ()
     if under(answer, "type") != "refusal":
@@ -64,9 +71,7 @@ def _judgment(
         except LabError:
             return "its answer has no probability for each option"
     best = most_probable(shares, "|".join((state, name, *shown))) if shares else None
-    numbered = all(map(NUMBER.match, shown))
-    if kind == "choice" and not numbered:
-        order = [name_of(option).replace("|", "/") for option in shown]
+    if lists:
         winner = "" if best is None else order[best]
         return "lists", {"question_id": about, "order": "|".join(order), "winner": winner}
     scores = shown if numbered else [str(k) for k in range(1, len(shown) + 1)]

@@ -31,7 +31,8 @@ def option_shares(answer: Mapping[str, Any], options: Sequence[str], *, score: b
         values = [str(index) for index in range(len(values))] if score else values
     shares: dict[str, Any] = dict(given)
     missing = [value for value in values if value not in shares]
-    unknown = [name for name in shares if name not in values]
+    known = set(values)
+    unknown = [name for name in shares if name not in known]
     if missing or unknown or len(given) != len(values):
         words = [f"lacks the option “{shorten(value, 40)}”" for value in missing[:1]]
         words += [f"has the option “{shorten(name, 40)}”, which was not shown" for name in unknown[:1]]

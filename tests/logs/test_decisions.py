@@ -21,10 +21,10 @@ def lines(folder: Path, *pairs: tuple[Any, Any]) -> Path:
     path = folder / "wire.jsonl"
     sent = [
         {
-            "request": {"model": "asked", "state": {"text": "a"}, "questions": {"q1": question}},
+            "request": {"model": "asked", "state": {"text": f"a{k}"}, "questions": {"q1": question}},
             "response": {"answers": {"q1": answer}},
         }
-        for question, answer in pairs
+        for k, (question, answer) in enumerate(pairs)
     ]
     path.write_text("\n".join(map(json.dumps, sent)))
     return path
@@ -95,6 +95,10 @@ def test_answers_of_promptfoo_s_provider_are_read_with_the_questions_of_its_conf
         ({"type": "noul", "instructions": "?"}, {"noul": 0.5}, "a yes/no question"),
         ({"type": "score", "criteria": ["low", "low"]}, {"probabilities": {"0": 1}}, "lists no two options"),
         ("?", {}, "a question that lists no two options"),
+        # What the lab's own table could not take would else refuse the whole file.
+        ({"type": "choice", "criteria": {str(k): None for k in range(12)}}, {}, "lists more than 10 options"),
+        ({"type": "choice", "criteria": {f"team {k}": None for k in range(40)}}, {}, "lists more than 26 options"),
+        ({"type": "choice", "criteria": {"x" * 400 + end: None for end in "ab"}}, {}, "lists no two options"),
     ],
 )
 def test_what_is_no_judgment_is_counted_with_its_reason(tmp_path: Path, question: Any, answer: Any, words: str) -> None:
@@ -103,3 +107,10 @@ def test_what_is_no_judgment_is_counted_with_its_reason(tmp_path: Path, question
     log = read_log(lines(tmp_path, (CHOICE, {"probabilities": SHARES}), (question, answer)))
     assert log is not None
     assert (log.frame["score"].tolist(), log.frame["ordering"].tolist(), log.left.total()) == (["1"], ["3 1 2"], 1)
+
+
+def test_a_tie_is_drawn(tmp_path: Path) -> None:
+    """The first of equals would be a lean of ours."""
+    log = read_log(lines(tmp_path, *[(CHOICE, {"probabilities": dict.fromkeys("312", 1 / 3)})] * 60))
+    assert log is not None
+    assert min(log.frame["score"].value_counts().reindex(list("123"), fill_value=0)) > 8
