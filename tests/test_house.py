@@ -29,7 +29,7 @@ BUDGETS = {
     "apply": 490,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 34_275, 19_225, 150
+PRODUCT, TESTS, README = 34_285, 19_245, 150
 
 MAY_IMPORT = {
     "model": set(),

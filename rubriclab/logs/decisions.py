@@ -13,9 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
-from rubriclab.data.choices import MAX_CANDIDATES
 from rubriclab.logs.source import Json, Record, Source, decoded, name_of, short_name, under
-from rubriclab.model.data import MAX_OPTIONS
 from rubriclab.model.decision import most_probable, named, option_shares
 from rubriclab.model.text import LabError
 
@@ -61,8 +59,6 @@ def _judgment(
     order = [name_of(option).replace("|", "/") for option in shown]
     if len(shown) < 2 or len(set(order if lists else shown)) < len(shown):
         return "a question that lists no two options"
-    if len(shown) > (most := MAX_CANDIDATES if lists else MAX_OPTIONS):
-        return f"a question that lists more than {most} options"
     about = short_name(f"{name}: {state}" if name else state)
     shares: tuple[float, ...] = ()
     if under(answer, "type") != "refusal":
@@ -86,7 +82,7 @@ def _options(question: Any) -> list[str]:
     """What the options are called, in the order shown."""
     listed = next((under(question, key) for key in ("criteria", "choices", "levels") if under(question, key)), ())
     called = ([under(part, "value"), under(part, "label"), part] for part in listed)
-    return [named(next(name for name in own if name is not None)) for own in called]
+    return [named(next((name for name in own if name is not None), None)) for own in called]
 
 
 def promptfoo_decisions(result: Json, log: Source) -> Iterator[Record | str]:

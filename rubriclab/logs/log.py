@@ -20,6 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as compute
 
+from rubriclab.data.choices import MAX_CANDIDATES
 from rubriclab.data.limits import WORKER_MEMORY, refusal
 from rubriclab.data.scores import REQUIRED
 from rubriclab.data.tables import Table, as_file
@@ -27,6 +28,7 @@ from rubriclab.data.worker import Worker, program
 from rubriclab.logs.benchmarks import BENCHMARKS
 from rubriclab.logs.source import MAX_LOG, Record, Source
 from rubriclab.logs.tools import DECISIONS, EXCHANGES, TOOLS
+from rubriclab.model.data import MAX_OPTIONS
 from rubriclab.model.text import count, storable
 
 COLUMNS = (
@@ -37,6 +39,8 @@ COLUMNS = (
 SCHEMA = pa.schema([(name, pa.large_string()) for name in (*COLUMNS, "kind", "prompt", "reply")])
 READERS = (*TOOLS, *BENCHMARKS, DECISIONS, EXCHANGES)
 """Every form that is known; the first that matches reads."""
+LISTED = {"scores": ("ordering", None, MAX_OPTIONS), "lists": ("order", "|", MAX_CANDIDATES)}
+"""Column, sign between its entries, and how many of them are taken, by the kind of judgments."""
 READ_SECONDS = 300.0
 BATCH, MOST_BESIDE = 500, 50
 HEAD = 1 << 16
@@ -125,6 +129,15 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
     return Log(name, about["format"], taken, data.select([*kept, "prompt", "reply"]), left)
 
 
+def _taken(record: Record | str) -> Record | str:
+    """The record, or why it is left out: a list longer than ``data/scores.py`` takes would have the whole file refused."""
+    if isinstance(record, str) or record.kind not in LISTED:
+        return record
+    column, sign, most = LISTED[record.kind]
+    more = len(record.cells[column].split(sign)) > most
+    return f"it lists more than {most} options" if more else record
+
+
 def _may_be(file: Path) -> bool:
     """Whether a look at the file lets it be a log: JSON, a zip, something packed, or a table that may have a prompt."""
     with file.open("rb") as opened:
@@ -165,7 +178,7 @@ def gather(
                 except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
                     yield f"it has not the form of {reader.name}"
 
-        for made in complete(read()):
+        for made in map(_taken, complete(read())):
             if isinstance(made, str):
                 left[made] += 1
                 continue

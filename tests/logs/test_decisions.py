@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,12 @@ from rubriclab.model.text import LabError
 
 CHOICE = {"type": "choice", "instructions": "How good?", "criteria": {"3": "good", "1": None, "2": None}}
 SHARES = {"3": 0.2, "1": 0.5, "2": 0.3}
+
+
+def even(options: Iterable[Any]) -> tuple[Any, Any]:
+    """A choice and its answer: every option is as likely."""
+    names = [*map(str, options)]
+    return CHOICE | {"criteria": dict.fromkeys(names)}, {"probabilities": dict.fromkeys(names, 1 / len(names))}
 
 
 def lines(folder: Path, *pairs: tuple[Any, Any]) -> Path:
@@ -95,9 +102,9 @@ def test_answers_of_promptfoo_s_provider_are_read_with_the_questions_of_its_conf
         ({"type": "noul", "instructions": "?"}, {"noul": 0.5}, "a yes/no question"),
         ({"type": "score", "criteria": ["low", "low"]}, {"probabilities": {"0": 1}}, "lists no two options"),
         ("?", {}, "a question that lists no two options"),
-        # What the lab's own table could not take would else refuse the whole file.
-        ({"type": "choice", "criteria": {str(k): None for k in range(12)}}, {}, "lists more than 10 options"),
-        ({"type": "choice", "criteria": {f"team {k}": None for k in range(40)}}, {}, "lists more than 26 options"),
+        ({"type": "choice", "choices": [None, None]}, {}, "a question that lists no two options"),
+        (*even(range(12)), "it lists more than 10 options"),
+        (*even(f"team {k}" for k in range(40)), "it lists more than 26 options"),
         ({"type": "choice", "criteria": {"x" * 400 + end: None for end in "ab"}}, {}, "lists no two options"),
     ],
 )

@@ -325,3 +325,16 @@ def test_what_a_file_can_answer(columns: dict[str, Any], line: str) -> None:
     table = rl.read(pd.DataFrame({"judge": "j", **columns})).table
     assert answerable_line(table) == line
     assert all((question.calls is None) or not question.answered for question in answerable(table)[1])
+
+
+def test_a_list_that_no_table_takes_is_counted_and_refuses_no_file(tmp_path: Path) -> None:
+    def rated(n: int, k: int) -> dict[str, str]:
+        scale = "\n".join(f"Score {score}: level {score} of {n}" for score in range(1, n + 1))
+        return {
+            "prompt": f"Rate the answer.\n\nAnswer: text {k}\n\nRubric:\n{scale}\n\nAnswer with the score.",
+            "reply": "3",
+        }
+
+    log = log_of(written(tmp_path, [rated(n, k) for n in (5, 12) for k in range(6)]))
+    assert (len(log.frame), log.left["it lists more than 10 options"]) == (6, 6)
+    assert len(rl.read(tmp_path / "log.jsonl").table.rows) == 6
