@@ -62,23 +62,22 @@ async def test_lists_of_models_that_are_none(body: bytes) -> None:
         assert await probe.listed(f"{server.url}/v1", timeout=5.0) == []
 
 
-def test_a_judge_asked_once() -> None:
-    with running(FakeServer(text="The score is 2.")) as server:
+@pytest.mark.parametrize(
+    ("text", "score", "said"),
+    [
+        ("The score is 2.", 2.0, "Score read: 2."),
+        ("<think>1 or 2</think>\n3", 3.0, "Score read: 3."),
+        ("4 or 5", None, "No score"), ("good", None, "No score"), ("4.5", None, "No score"),
+    ],
+)  # fmt: skip
+def test_a_judge_asked_once(text: str, score: float | None, said: str) -> None:
+    with running(FakeServer(text=text, probabilities=score is not None)) as server:
         report = probe.test_judge(settings(server.base_url))
-    assert (report.ok, report.reply.text, report.score, report.probabilities) == (True, "The score is 2.", 2.0, True)
-    assert "Score read: 2. The server gives token probabilities." in report.sentence()
+    assert (report.ok, report.reply.text, report.score, report.probabilities) == (True, text, score, score is not None)
+    assert said in report.sentence()
+    assert ("The server gives token probabilities." in report.sentence()) == report.probabilities
     assert report.document()["model"] == "test-model"
     assert server.bodies[-1]["max_tokens"] == 1_024
-
-
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [("4", 4.0), ("<think>1 or 2</think>\n3", 3.0), ("4 or 5", None), ("good", None), ("4.5", None), ("4.", 4.0)],
-)
-def test_the_score_that_is_read(text: str, score: float | None) -> None:
-    with running(FakeServer(text=text, probabilities=False)) as server:
-        report = probe.test_judge(settings(server.base_url))
-    assert (report.score, report.probabilities) == (score, False)
 
 
 @pytest.mark.parametrize(

@@ -66,11 +66,9 @@ def test_how_it_ended(finish: Any, expected: str) -> None:
 def test_halves_of_characters_are_kept_as_replacements_with_a_note() -> None:
     reply = read(completion("4 \ud83d", logprobs={"content": [token_entry("4", {"4": -0.5, "\udc00": -2.0})]}))
     assert (reply.text, reply.top[1]) == ("4 �", ("�", -2.0))
+    latin = read(json.dumps(completion("4 e")).encode().replace(b"4 e", b"4 \xe9"))
     assert "replaced" in reply.note
-    latin = json.dumps(completion("4 e")).encode().replace(b"4 e", b"4 \xe9")
-    assert read(latin).text == "4 �"
-    assert "replaced" in read(latin).note
-    assert read(completion("4\0")).text == "4"
+    assert "replaced" in latin.note
 
 
 @pytest.mark.parametrize("count", [-1, 2**31, 2**40, True, 1.5, math.nan, math.inf, "9", [1]])
@@ -81,10 +79,14 @@ def test_odd_counts_are_left_out(count: Any) -> None:
     assert "left out" in reply.note
 
 
-@pytest.mark.parametrize("usage", [None, 7, [], "many"])
-def test_no_counts_at_all(usage: Any) -> None:
-    reply = read({**completion("4"), "usage": usage})
-    assert (reply.tokens_in, reply.note) == (None, "")
+@pytest.mark.parametrize(
+    "payload",
+    [{**completion("4"), "usage": usage} for usage in (None, 7, [], "many")]
+    + [completion("4", logprobs=logprobs) for logprobs in (None, {}, {"content": None}, {"content": []})],
+)
+def test_no_counts_and_no_log_probabilities_need_no_note(payload: dict[str, Any]) -> None:
+    reply = read(payload)
+    assert (reply.tokens_in, reply.top, reply.note) == (100 if isinstance(payload["usage"], dict) else None, (), "")
 
 
 @pytest.mark.parametrize(
@@ -103,12 +105,6 @@ def test_log_probabilities_that_are_none_cost_no_answer(top: Any) -> None:
     reply = read(payload)
     assert (reply.text, reply.top) == ("4", ())
     assert "log-probabilities" in reply.note
-
-
-@pytest.mark.parametrize("logprobs", [None, {}, {"content": None}, {"content": []}])
-def test_no_log_probabilities_need_no_note(logprobs: Any) -> None:
-    reply = read(completion("4", logprobs=logprobs))
-    assert (reply.top, reply.note) == ((), "")
 
 
 @pytest.mark.parametrize(
@@ -147,8 +143,5 @@ def test_what_is_no_answer_has_a_name(body: bytes, kind: str) -> None:
     assert refused(body).kind == kind
 
 
-def test_the_answer_of_another_model_is_none() -> None:
-    fault = refused(completion("4", model="gpt-other"), is_meant=lambda name: name == "test-model")
-    assert (fault.kind, fault.reply(0.0).retryable) == ("wrong_model", False)
-    assert "gpt-other" in fault.message
+def test_a_server_that_names_no_model_answers_for_the_one_that_was_asked() -> None:
     assert read(completion("4", model=None), is_meant=lambda _: False).text == "4"  # type: ignore[arg-type]

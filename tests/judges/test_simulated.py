@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from statistics import mean, pstdev
+from typing import Any
 
+import numpy as np
 import pytest
 
 from rubriclab.judges.simulated import MODEL, SimulatedJudge, softmax
@@ -37,28 +39,25 @@ def scores(asked: SimulatedJudge, shown: tuple[int, ...], items: int = 600) -> l
     return [int(asked.answer(option_call(item, shown=shown)).text) for item in range(items)]
 
 
-def test_without_plans_every_position_is_chosen_equally_often() -> None:
-    counts = Counter(positions(judge(), 300))
-    # 3,000 calls, a fifth each: standard error sqrt(.2 * .8 / 3000) = 0.0073; four of them either side.
-    assert all(abs(counts[p] / 3_000 - 0.2) < 0.03 for p in range(5))
+@pytest.mark.parametrize("options", [{}, {"item_lean": 2.0, "noise": 0.0}])
+def test_no_lean_and_leans_of_single_items_leave_positions_even(options: dict[str, float]) -> None:
+    asked = judge(**options)
+    counts = Counter(positions(asked, 300))
+    # 3,000 calls, a fifth each: standard error sqrt(.2 * .8 / 3000) = 0.0073; some five of them either side.
+    assert all(abs(counts[p] / 3_000 - 0.2) < 0.04 for p in range(5))
+    moved = sum(len({asked.answer(option_call(i, shown=s)).text for s in balanced(UP)}) > 1 for i in range(50))
+    assert moved > 30
 
 
-def test_a_lean_is_log_odds_of_the_first() -> None:
-    # Were all else equal, the first would have e / (e + 4) = 0.405; a judge that sees quality gives it less.
-    shares = Counter(positions(judge(first=1.0), 300))[0] / 3_000
-    assert 0.3 < shares < 0.41
-    reply = judge(first=1.0).answer(option_call())
-    plain = judge().answer(option_call())
-    chances, before = (dict(r.top) for r in (reply, plain))
-    # Against any other option the first gains exactly 1 in log-odds.
-    for label in "2345":
-        gained = (chances["1"] - chances[label]) - (before["1"] - before[label])
-        assert gained == pytest.approx(1.0, abs=1e-9)
-
-
-def test_a_slope_is_log_odds_a_position() -> None:
-    sloped, plain = (dict(judge(slope=slope).answer(option_call()).top) for slope in (-0.5, 0.0))
-    assert (sloped["4"] - sloped["2"]) - (plain["4"] - plain["2"]) == pytest.approx(-1.0)
+@pytest.mark.parametrize(
+    ("option", "gains"), [({"first": 1.0}, [1, 0, 0, 0, 0]), ({"slope": -0.5}, [0, -0.5, -1, -1.5, -2])]
+)
+def test_a_lean_is_log_odds_of_the_first_and_a_slope_of_each_position(option: Any, gains: list[float]) -> None:
+    chances, before = (dict(asked.answer(option_call()).top) for asked in (judge(**option), judge()))
+    gained = np.array([chances[label] - before[label] for label in "12345"])
+    assert gained - gained[-1] == pytest.approx(np.array(gains) - gains[-1], abs=1e-9)
+    # Were all else equal, the first would have e / (e + 4) = 0.405, or 0.43; a judge that sees quality gives it less.
+    assert 0.3 < Counter(positions(judge(**option), 300))[0] / 3_000 < 0.41
 
 
 def test_line_is_points_between_ascending_and_descending() -> None:
@@ -75,14 +74,6 @@ def test_quality_spreads_the_items_and_noise_blurs_each() -> None:
     assert len(set(twice)) == 1
     blurred = {judge(quality=0.0, noise=3.0).answer(option_call(3, repeat=repeat)).text for repeat in range(40)}
     assert len(blurred) > 2
-
-
-def test_leans_of_single_items_cancel_out() -> None:
-    asked = judge(item_lean=2.0, noise=0.0)
-    counts = Counter(positions(asked, 300))
-    assert all(abs(counts[p] / 3_000 - 0.2) < 0.05 for p in range(5))
-    moved = sum(len({asked.answer(option_call(i, shown=s)).text for s in balanced(UP)}) > 1 for i in range(50))
-    assert moved > 30
 
 
 def test_criteria_in_one_call() -> None:

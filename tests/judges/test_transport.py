@@ -48,13 +48,6 @@ async def test_a_byte_now_and_then_does_not_keep_a_call_alive() -> None:
     assert (reply.kind, reply.retryable) == ("slow", True)
 
 
-async def test_a_page_beside_the_protocol() -> None:
-    async with FakeServer() as server:
-        assert await fetch(f"{server.url}/health") == b"ok"
-        with pytest.raises(Fault, match="404"):
-            await fetch(f"{server.base_url}/nothing")
-
-
 # ---------------------------------------------------------------- certificates
 
 
@@ -116,13 +109,6 @@ async def test_nor_has_a_proxy_send_it(host: str, monkeypatch: pytest.MonkeyPatc
         await fetch(f"http://{host}/", inward=False)
     assert error.value.kind == "inward"
     assert host.strip("[]") in error.value.message
-
-
-async def test_a_lab_of_one_s_own_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RUBRICLAB_SERVED", "0")
-    async with FakeServer(text="4") as server:
-        (reply,) = await ask(settings(f"http://localhost:{server.port}/v1"))
-    assert reply.text == "4"
 
 
 @pytest.mark.parametrize(
