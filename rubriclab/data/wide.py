@@ -1,6 +1,7 @@
-"""A table with several answers a row in (``response_a``, ``response_b``), the same with one answer a row out.
+"""A table with several answers a row in (``response_a``, ``response_b``), or a chat, the same with one answer a row out.
 
-So are preference data kept: a prompt, two or more answers side by side, perhaps who won. Rows stay in their order.
+So are preference data kept: a prompt, two or more answers side by side, perhaps who won; and data for fine-tuning, as lists
+of messages. Rows stay in their order.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from rubriclab.data.items import LOOKED_AT, NAMES, holds_numbers, plain_name
-from rubriclab.data.tables import Columns, Table, as_list
+from rubriclab.data.tables import Columns, Table, as_list, json_value
 from rubriclab.model.text import shorten
 
 FAMILY = re.compile(r"(?P<stem>\w+?)_?(?P<end>[a-h]|[1-9]|chosen|rejected)")
@@ -22,15 +24,22 @@ TEXTS = ("assistant", "text", "response_text", "answer_text", "assistant_respons
 ANSWERS = {*NAMES["response"], *TEXTS}
 WINNERS = ("winner", "preference", "preferred", "label", "choice", "gold", "gewinner", "ganador", "gagnant")
 TIES = {"tie", "c", "both", "equal", "tie_bothbad", "unentschieden", "0_5"}
+CHATS = ("messages", "conversations", "conversation")
+ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
+"""What some files call the roles of a chat."""
 
 
 def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
     """``table`` itself where no row has several answers; else a row each, with the columns ``candidate`` (unless columns
     say who wrote them), ``prompt_id``, and ``human`` (1 for the winner, 0, 0.5 for a tie) where a column names the winner.
 
-    Columns that come as often as the answers are split with them; all others are repeated. ``columns``: those that the study
-    names; one of the answers among them leaves the table as it is.
+    Columns that come as often as the answers are split with them; all others are repeated. Chats: see ``_of_chats``.
+    ``columns``: those that the study names; one of the answers, or the chats, among them leaves the table as it is.
     """
+    chosen = {column for named in (columns or {}).values() for column in as_list(named)}
+    chats = next((column for column in table.columns if plain_name(column) in CHATS and column not in chosen), None)
+    if chats is not None and (split_chats := _of_chats(table, chats)) is not None:
+        return split_chats
     families: dict[str, dict[str, str]] = defaultdict(dict)
     for column in table.columns:
         name = plain_name(column)
@@ -44,7 +53,6 @@ def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
         return table
     (stem,) = known
     ends = sorted(families[stem])
-    chosen = {column for named in (columns or {}).values() for column in as_list(named)}
     if not chosen.isdisjoint(families[stem].values()):
         return table
     if any(holds_numbers(table.column(column, LOOKED_AT)) for column in families[stem].values()):
@@ -90,3 +98,47 @@ def _preferences(winner: str, ends: Sequence[str], makers: Sequence[str]) -> lis
     if wins.count(True) == 1:
         return ["1" if own else "0" for own in wins]
     return ["0.5" if said in TIES else ""] * len(ends)
+
+
+def _of_chats(table: Table, column: str) -> Table | None:
+    """The last message of each chat as ``response``, those before it as ``instruction``; None where the column holds no chats.
+
+    Raises LabError for a chat that does not end with the assistant's message: nothing in it is an answer to score.
+    """
+    cells, instructions, answers = table.column(column), [], []
+    if re.match(r"\s*\[\s*\{", cells[0]) is None or {"response", "instruction"} & {*map(plain_name, table.columns)}:
+        return None
+    for row, cell in enumerate(cells):
+        chat = json_value(cell, table.name, row + 1) if cell.lstrip().startswith("[") else []
+        said = [(role, text) for role, text in map(_message, chat) if text.strip()]
+        if not said or said[-1][0] != "assistant":
+            last = f"its last message is of “{shorten(said[-1][0])}”" if said else "it holds no messages"
+            words = (
+                f"{last}; expected a chat that ends with the assistant's answer, which is scored. Leave the row out."
+            )
+            raise table.fault(row, column, words)
+        *before, (_, answer) = said
+        lines = (
+            [f"{role.capitalize()}: {text}" for role, text in before]
+            if len(before) > 1
+            else [text for _, text in before]
+        )
+        instructions.append("\n\n".join(lines))
+        answers.append(answer)
+    data = table.data.drop_columns([column])
+    for name, texts in (("instruction", instructions), ("response", answers)):
+        data = data.append_column(name, pa.array(texts, pa.large_string()))
+    note = (
+        f"“{shorten(column)}” holds chats: the last answer of each is scored, what was said before is its instruction."
+    )
+    return replace(table, data=data, note=" ".join(filter(None, [table.note, note])))
+
+
+def _message(message: Any) -> tuple[str, str]:
+    """(role, text) of a message; a text in parts is joined, and what is no text is empty."""
+    if not isinstance(message, dict):
+        return "", ""
+    role, content = (message.get(key) or message.get(other) for key, other in (("role", "from"), ("content", "value")))
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return ROLES.get(str(role), str(role)), "\n".join(text for text in texts if isinstance(text, str))

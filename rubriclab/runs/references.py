@@ -90,7 +90,7 @@ class ReferenceJob(Session[JobSnapshot]):
                 )
         self.judges = named[pair[0]], named[pair[1]]
         self.store, self.rubric, self._secrets = store, rubric, secrets
-        items, _ = rated_items(dataset, rubric)
+        items, *_ = rated_items(dataset, rubric)
         self.dataset = DataSet(f"{dataset.name} + references", items, dataset.origin)
         self.id = digest(
             dataset.id, rubric.id, [judge.identity() for judge in self.judges], self.how.alternate, WRITE_TEMPLATE,

@@ -345,7 +345,9 @@ def kept_run(store: Store, plan: Plan, answers_of: str = "") -> str:
         planned=plan.planned,
         items=plan.items_frame(),
         dataset_id=" ".join(store.save_dataset(dataset) for dataset, _ in plan.sources),
-        made_with=made_with() | ({"answers_of": answers_of} if answers_of else {}),
+        made_with=made_with()
+        | ({"answers_of": answers_of} if answers_of else {})
+        | ({"note": " ".join(plan.notes)} if plan.notes else {}),
     )
 
 

@@ -82,14 +82,15 @@ def footer(findings: Findings) -> str:
 
 
 def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
-    """The method in five lines."""
+    """The method in five lines, and what was left out or changed when the run was planned or read."""
     facts, small = every[0], findings.reading.smallest
     sizes = {
         "mean": number(smallest_mean(findings, facts.condition)), "share": f"{100 * small.share:.3g}",
         "single": f"{100 * small.single:.3g}", "units": count(facts.units, facts.unit),
     }  # fmt: skip
     lines = ("design", "test", "intervals", "no", "data")
-    return [say(f"method_{line}", words_of(facts), **sizes) for line in lines]
+    noted = findings.judgments.table.made_with.get("note")
+    return [say(f"method_{line}", words_of(facts), **sizes) for line in lines] + [str(noted)] * bool(noted)
 
 
 def drawings_of(findings: Findings, facts: Facts) -> list[tuple[str, Picture]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rubriclab.model.data import Comparison, Criterion, DataSet, Item, Rubric
+from rubriclab.model.data import INTENDED, Comparison, Criterion, DataSet, Item, Rubric
 from rubriclab.model.judgment import Ordering, Reorder
 from rubriclab.model.orders import Strategy, rotations
 from rubriclab.model.study import DesignPart
@@ -80,7 +80,7 @@ class Protocol:
 
     def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
         """(the run's items, which of the data's items each comes from, notes on what was left out)."""
-        return *rated_items(dataset, rubric), []
+        return rated_items(dataset, rubric)
 
     def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
         """(subjects in the data's order, notes on what was left out). Raises LabError where none is left."""
@@ -108,8 +108,8 @@ class Protocol:
         raise NotImplementedError
 
 
-def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tuple[int, ...]]:
-    """(items each under one criterion of the rubric, the data's item that each comes from).
+def rated_items(dataset: DataSet, rubric: Rubric) -> Made:
+    """(items each under one criterion of the rubric, the data's item that each comes from, notes on their ratings).
 
     Items that name no criterion are judged under each one; where there are several, the block is the item's own, or
     the item itself, so that its criteria are resampled together. A rating whose column names a criterion is of that one
@@ -135,7 +135,13 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tup
             given = ((about.get(rater, (name, rater)), score) for rater, score in item.ratings.items())
             ratings = {rater: score for (own, rater), score in given if own == name} if about else item.ratings
             made.append((replace(item, criterion=name, block=block, ratings=ratings), code))
-    return tuple(item for item, _ in made), tuple(code for _, code in made)
+    unnamed, notes = len(raters - {*about, INTENDED}), []
+    if unnamed and several and not named:
+        notes = [
+            f"Human scores of {count(unnamed, 'rater')} name no criterion: they are held against each of the "
+            f"{len(rubric.criteria)} criteria. Name a column after the one that it rates, as “{rubric.criteria[0].name}”."
+        ]
+    return tuple(item for item, _ in made), tuple(code for _, code in made), notes
 
 
 class OptionsProtocol(Protocol):
@@ -182,13 +188,13 @@ class CriteriaProtocol(Protocol):
 
     def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
         """Criteria of one text stand together, in the rubric's order; the block is the text."""
-        items, sources = rated_items(dataset, rubric)
+        items, sources, notes = rated_items(dataset, rubric)
         rank = {criterion.name: k for k, criterion in enumerate(rubric.criteria)}
         first: dict[str, int] = {}
         start = [first.setdefault(_text_of(item), code) for code, item in enumerate(items)]
         order = sorted(range(len(items)), key=lambda k: (start[k], rank[str(items[k].criterion)]))
         names = [items[code].block or items[code].item_id for code in start]
-        return tuple(replace(items[k], block=names[k]) for k in order), tuple(sources[k] for k in order), []
+        return tuple(replace(items[k], block=names[k]) for k in order), tuple(sources[k] for k in order), notes
 
     def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
         texts: dict[str, list[int]] = {}

@@ -222,13 +222,18 @@ def test_ratings_in_columns_named_after_criteria_are_of_those_alone() -> None:
     text = "essay,Clarity,human_1 depth of thought,human_2 clarity,length\nA long essay.,5,2,4,12\nAnother essay.,1,3,2,9\n"
     guess = guess_columns(table(text), rubric)
     assert guess.columns["human"] == ["Clarity", "human_1 depth of thought", "human_2 clarity"]
-    items, _ = rated_items(items_of(table(text), guess.columns), rubric)
+    items, _, notes = rated_items(items_of(table(text), guess.columns), rubric)
+    assert notes == []
     assert [(item.criterion, item.ratings) for item in items[:2]] == [
         ("Clarity", {"human": 5.0, "human 2": 4.0}),
         ("Depth of thought", {"human 1": 2.0}),
     ]
-    others, _ = rated_items(DataSet("d", (Item("1", "essay", ratings={"ann": 3.0, "Clarity": 2.0}),)), rubric)
+    others, _, notes = rated_items(DataSet("d", (Item("1", "essay", ratings={"ann": 3.0, "Clarity": 2.0}),)), rubric)
+    assert len(notes) == 1
+    assert notes[0].startswith(
+        "Human scores of 1 rater name no criterion: they are held against each of the 2 criteria."
+    )
     assert [item.ratings for item in others] == [{"ann": 3.0, "human": 2.0}, {"ann": 3.0}]
-    (alone,), _ = rated_items(DataSet("d", others[:1]), Rubric("r", (criterion("Clarity"),)))
+    (alone,), *_ = rated_items(DataSet("d", others[:1]), Rubric("r", (criterion("Clarity"),)))
     assert alone.ratings == {"ann": 3.0, "human": 2.0}
     assert Rubric("r", (criterion("Clarity"),)).criterion_named("Clarity") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from rubriclab.data.items import guess_columns, items_of
 from rubriclab.data.tables import read_table
 from rubriclab.data.wide import one_answer_a_row
+from rubriclab.model.text import LabError
 
 ARENA = "id,prompt,model_a,model_b,response_a,response_b,winner\n"
 
@@ -64,6 +66,36 @@ def test_faults_name_the_line_of_the_file_and_the_note_says_what_was_done() -> N
     alike = one_answer_a_row(read_table(b"a b,a_b,answer_a,answer_b\n1,2,x,y\n", "t.csv"))
     assert {"a b", "a_b"} < set(alike.columns)  # nothing is lost
     assert table.note == "Each row has 2 answers (“answer_a”, “answer_b”): read as one answer a row."
+
+
+def chat(*messages: tuple[str, Any]) -> str:
+    return json.dumps({"messages": [{"role": role, "content": content} for role, content in messages]}) + "\n"
+
+
+def test_a_chats_last_answer_is_scored_and_what_was_said_before_is_its_instruction() -> None:
+    rows = [chat(("user", "Why?"), ("assistant", "Because.")),
+            chat(("system", "Be brief."), ("user", [{"type": "text", "text": "How?"}]), ("assistant", "So."))]  # fmt: skip
+    rows.append('{"messages": [{"from": "human", "value": "Who?"}, {"from": "gpt", "value": "I."}]}\n')
+    table = one_answer_a_row(read_table("".join(rows).encode(), "chats.jsonl"))
+    assert table.column("response") == ["Because.", "So.", "I."]
+    assert table.column("instruction") == ["Why?", "System: Be brief.\n\nUser: How?", "Who?"]
+    assert "the last answer of each is scored" in table.note
+    # The study says that the column is the answer as it stands.
+    whole = read_table(rows[0].encode(), "chats.jsonl")
+    assert one_answer_a_row(whole, {"response": "messages"}) is whole
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (chat(("assistant", "Yes?"), ("user", "Why?")), r"row 2, column “messages”: its last message is of “user”"),
+        ('{"messages": null}\n', "row 2, column “messages”: it holds no messages; .* Leave the row out"),
+        ('{"messages": [1, null, {}]}\n', "it holds no messages"),
+    ],
+)
+def test_a_chat_without_an_answer_is_refused_by_its_row(row: str, expected: str) -> None:
+    with pytest.raises(LabError, match=expected):
+        one_answer_a_row(read_table((chat(("user", "Why?"), ("assistant", "So.")) + row).encode(), "chats.jsonl"))
 
 
 def test_more_answers_than_codes_of_a_parquet_file_are_split(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -56,7 +57,9 @@ def test_texts_and_raters_stand_in_it_only_when_asked_for() -> None:
 
 
 def test_parts_are_left_out_by_name() -> None:
-    findings = made.findings(made.options_table({"j": made.mostly_first}, items=12))
+    table = made.options_table({"j": made.mostly_first}, items=12)
+    findings = made.findings(replace(table, made_with={"note": "Two <rows> left out."}))
+    assert "Two &lt;rows&gt; left out." in report_html(findings, include=("method",))
     assert "<svg" not in report_html(findings, include=("answer",))
     assert "What to do" not in report_html(findings, include=("charts", "numbers"))
     assert "Method and limits" not in report_html(findings, include=[part for part in INCLUDE if part != "method"])
