@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app.frame import conversation, safe, verbatim
-from rubriclab.core.arm import Arm
+from rubriclab.core.judgments import Arm
 from rubriclab.model.judgment import Ordering
 from rubriclab.model.text import count, digest, printable, shorten
 from rubriclab.sinks.cards import Card, pair_of

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import Estimate, mean_over
-from rubriclab.core.intervals import Student
+from rubriclab.core.estimate import Estimate, Student, mean_over
+from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import QUESTIONS, Findings
 from rubriclab.data.tables import json_value
 from rubriclab.judges.client import request_body

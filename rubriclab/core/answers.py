@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rubriclab.core.arm import Arm, widest
+from rubriclab.core.judgments import Arm, widest
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
 FLAT = 1e-9

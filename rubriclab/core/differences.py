@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import missing
+from rubriclab.core.estimate import Reach, missing
 from rubriclab.core.gate import ALPHA
-from rubriclab.core.intervals import Reach
-from rubriclab.core.judgments import Judgments
+from rubriclab.core.judgments import Arm, Judgments
 from rubriclab.core.operations import contrast
 from rubriclab.core.topic import Findings, Row
 

@@ -15,10 +15,9 @@ from itertools import product
 import numpy as np
 
 from rubriclab.core.answers import FLAT, SEED, Answers, Cells, cells, from_arms
-from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import Estimate, mean_over
+from rubriclab.core.estimate import Estimate, Reach, mean_over
 from rubriclab.core.gate import ALPHA, DEALS, Gate, standardised, together
-from rubriclab.core.intervals import Reach
+from rubriclab.core.judgments import Arm
 from rubriclab.core.verdict import MIN_UNITS, Answer, Word, lean_test, t_test
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import Smallest

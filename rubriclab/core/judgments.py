@@ -1,25 +1,30 @@
-"""A table of judgments in, its arms and its units out.
+"""A table of judgments in; its units, and each condition's rows as the codes and counts that every topic starts from, out.
 
 A unit is what is independent: all items of a prompt where items share prompts, else a block, else the item. Its name
-is a hash of its text, so that the units of two runs can be paired.
+is a hash of its text, so that the units of two runs can be paired. Codes hang on contents where it matters: orders are
+ranked by what they show, units by nothing but their items, so that no number depends on how a file or a run was sorted.
 """
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from rubriclab.core.arm import Arm, Names, build_arm
-from rubriclab.model.judgment import Condition, JudgmentTable, Ordering
+from rubriclab.model.judgment import Condition, JudgmentTable, Ordering, Status, order_text, step_of
 from rubriclab.model.text import LabError, storable
-from rubriclab.stats.resample import Ints, distinct
+from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
 COLUMNS = ("item", "ordering", "slot", "repeat", "call", "status", "score", "position", "expected", "mass")
+TIE, UNPARSED = -1, -2
+Names = NDArray[np.uint64]
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,3 +165,314 @@ def hash_names(texts: np.ndarray[Any, Any]) -> Names:
     except UnicodeEncodeError:  # half a character
         clean = np.array([storable(text) for text in texts], dtype=object)
         return np.asarray(pd.util.hash_array(clean, categorize=False), dtype=np.uint64)
+
+
+# ---------------------------------------------------------------------------------------------------------------- arms
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """One judge, data set, strategy and variant.
+
+    Of each judgment (rows,): ``item`` 0..n-1 among the arm's own items; ``order`` a row of ``shown``; ``position``
+    0-based, of the chosen option or candidate (TIE where none won) or of the scored criterion or answer (UNPARSED where
+    nothing is known); ``score`` an index into the scale, -1 where there is none, of a choice the winner (``positions`` for
+    a tie); ``value`` the score in points and ``expected`` the probability-weighted one, NaN where unknown; ``ok`` parsed,
+    on the scale, in a known order; ``call``, ``slot``, ``repeat``, ``status`` as stored.
+
+    Of each item (items,): ``item_code`` in the run, ``text`` what one call scores (its own item unless a call scores
+    several), ``target`` the criterion, or the answer's slot in its batch (an index into ``names``; else 0), ``unit`` an
+    index into ``unit_code`` (codes of the run) and ``unit_names`` (64-bit hashes that are the same in other runs).
+
+    Of each order (orders, positions): ``shown``, what stands at each position, an index into ``names`` (the scores, the
+    criteria, or the slots 1..k of a batch), -1 for an order of something else; ``order_code``, which ordering of the run
+    it is. Candidates of a comparison are told by the rank of their names, so that comparisons of other candidates share
+    orders; ``names`` is empty, and ``order_code`` one of the orderings that are alike.
+    """
+
+    code: int
+    condition: Condition
+    run: Judgments = field(repr=False)
+    item: Ints
+    item_code: Ints
+    text: Ints
+    unit: Ints
+    unit_code: Ints
+    unit_names: Names
+    order: Ints
+    order_code: Ints
+    shown: Ints
+    names: tuple[Any, ...]
+    position: Ints
+    target: Ints
+    ok: Bools
+    score: Ints
+    value: Floats
+    expected: Floats
+    mass: Floats
+    probabilities: Floats | None
+    call: NDArray[Any]
+    slot: NDArray[Any]
+    repeat: NDArray[Any]
+    status: NDArray[Any]
+
+    @property
+    def items(self) -> int:
+        return len(self.item_code)
+
+    @property
+    def units(self) -> int:
+        return len(self.unit_code)
+
+    @property
+    def positions(self) -> int:
+        return int(self.shown.shape[1])
+
+    @property
+    def scores(self) -> Floats:
+        """The scale in points, ascending, (scores,)."""
+        return np.asarray(self.condition.scores, dtype=np.float64)
+
+    @property
+    def step(self) -> float:
+        """One step of the scale, in points."""
+        return step_of(self.condition.scores)
+
+    @property
+    def unit_kind(self) -> str:
+        """What a unit is: ``prompt``, ``block``, ``item``, or ``text`` where one call scores several items of it."""
+        if self.run.unit_kind == "item" or self.units == self.items:
+            return "text" if self.condition.reorder in ("criteria", "responses") else "item"
+        return self.run.unit_kind
+
+    @property
+    def listed(self) -> int:
+        """How many things an order puts in their positions: scores, criteria, answers or candidates."""
+        return len(self.names) or self.positions
+
+    @cached_property
+    def rows(self) -> Ints | slice:
+        """An index of the parsed judgments; a slice of all where all are parsed, which copies nothing."""
+        return slice(None) if bool(self.ok.all()) else np.flatnonzero(self.ok)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """(items, listed, positions): how often an option was chosen, or a criterion scored, at a position; no ties."""
+        what = self.target[self.item] if self.condition.reorder in ("criteria", "responses") else self.score
+        kept = np.flatnonzero(self.ok & (self.position != TIE)) if self.condition.chooses else self.rows
+        sizes = self.listed, self.positions
+        return crossed(self.item[kept], self.items, what[kept], sizes[0], self.position[kept], sizes[1])
+
+    @cached_property
+    def exposure(self) -> Floats:
+        """(items, listed, positions): how often an option stood at a position, in all calls that reached the judge."""
+        seen = (self.status != Status.ERROR) & (self.shown[self.order, 0] >= 0)
+        kept = slice(None) if bool(seen.all()) else np.flatnonzero(seen)
+        item, order = self.item[kept], self.order[kept]
+        if self.items * len(self.shown) <= 4 * len(self.item):
+            shows = (self.shown[:, None, :] == np.arange(self.listed)[:, None]).reshape(len(self.shown), -1)
+            orders = crossed(item, self.items, order, len(self.shown))
+            table = (orders @ shows.astype(np.float64)).reshape(-1, self.listed, self.positions)
+            return np.asarray(table, dtype=np.float64)
+        columns = [crossed(item, self.items, self.shown[order, p], self.listed) for p in range(self.positions)]
+        return np.stack(columns, axis=2)
+
+    @cached_property
+    def single_order(self) -> bool:
+        """Did every option (or criterion) stand at a single position? Then position and score cannot be told apart."""
+        seen = (self.counts if self.condition.joint else self.exposure).sum(axis=0) > 0
+        return not bool((seen.sum(axis=1) > 1).any())
+
+    @property
+    def texts(self) -> int:
+        return int(self.text.max(initial=-1)) + 1
+
+    @cached_property
+    def text_code(self) -> Ints:
+        """(texts,): the text of the run, the code of its first item there."""
+        code = np.zeros(self.texts, dtype=np.int64)
+        code[self.text] = self.run.text_of_item[self.item_code]
+        return code
+
+    @cached_property
+    def text_unit(self) -> Ints:
+        """(texts,): the unit of each text."""
+        unit = np.zeros(self.texts, dtype=np.int64)
+        unit[self.text] = self.unit
+        return unit
+
+    def by_unit(self, values: Floats) -> Floats:
+        """Sums of ``values`` (items, ...) over the items of each unit, (units, ...)."""
+        return values if self.units == self.items and self._units_are_items else sum_by(self.unit, values, self.units)
+
+    @cached_property
+    def _units_are_items(self) -> bool:
+        return bool((self.unit == np.arange(self.items)).all())
+
+    def of_run(self, values: Floats) -> Floats:
+        """``values`` (items,) where the run has the items, (items of the run,); NaN elsewhere."""
+        whole = np.full(len(self.run.items), np.nan)
+        whole[self.item_code] = values
+        return whole
+
+    @cached_property
+    def made(self) -> dict[Any, Any]:
+        """What functions that are ``once`` an arm have returned of it."""
+        return {}
+
+    def controls(self) -> list[Arm]:
+        """This arm, then the others of its setting, ``fixed`` ones first: where the same order may stand twice."""
+        others = [
+            arm for arm in self.run.arms if arm.code != self.code and arm.condition.setting == self.condition.setting
+        ]
+        return [self, *sorted(others, key=lambda arm: arm.condition.strategy != "fixed")]
+
+    def order_label(self, order: int) -> str:
+        """An order as files have it; what is unknown in it is left out. Of candidates: the ranks of their names, from 1."""
+        if not self.names:
+            return order_text((self.shown[order] + 1).tolist())
+        return order_text([self.names[name] for name in self.shown[order] if name >= 0])
+
+
+def label_of(score: float) -> float:
+    """A score as rows name it: whole ones as whole numbers."""
+    return int(score) if float(score).is_integer() else score
+
+
+def once(work: Callable[[Arm], Made]) -> Callable[[Arm], Made]:
+    """``work`` computed once an arm, whichever topics ask for it: what several of them start from."""
+
+    @wraps(work)
+    def kept(arm: Arm) -> Made:
+        if work not in arm.made:
+            arm.made[work] = work(arm)
+        made: Made = arm.made[work]
+        return made
+
+    return kept
+
+
+def widest(arms: Iterable[Arm]) -> Arm:
+    """The arm with the most orders, of several the first: which one numbers of all of them are about."""
+    return max(arms, key=lambda arm: (len(arm.shown), -arm.code))
+
+
+def grouped(arms: Iterable[Arm], key: Callable[[Condition], Any]) -> list[list[Arm]]:
+    """Arms whose conditions have the same ``key`` together, by the first of each."""
+    together: dict[Any, list[Arm]] = {}
+    for arm in arms:
+        together.setdefault(key(arm.condition), []).append(arm)
+    return list(together.values())
+
+
+def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], probabilities: Floats | None) -> Arm:
+    """The arm of condition ``code`` from its slice of the table (column -> (rows,))."""
+    condition = run.conditions[code]
+    item_code, item = distinct(rows["item"].astype(np.int64), len(run.items))
+    order_code, order = distinct(rows["ordering"].astype(np.int64), len(run.orderings))
+    unit_code, unit = distinct(run.unit_of_item[item_code], len(run.unit_names))
+    text = distinct(run.text_of_item[item_code], len(run.items))[1]
+    names: tuple[Any, ...] = tuple(map(label_of, condition.scores))
+    target = np.zeros(len(item_code), dtype=np.int64)
+    orderings = [run.orderings[k] for k in order_code]
+    stood = rows["position"].astype(np.int64) - 1
+    fits = np.ones(len(item), dtype=bool)
+    match condition.reorder:
+        case "criteria":
+            criterion = run.items["criterion"].iloc[item_code].astype(str)
+            names = condition.targets or tuple(criterion.unique())
+            target = np.asarray(pd.Categorical(criterion, categories=list(names)).codes, dtype=np.int64)
+            shown = shown_table(orderings, names, condition.positions or len(names))
+        case "responses":
+            names = tuple(range(1, condition.positions + 1))
+            target[item] = rows["slot"]
+            shown = batch_table(order, stood, rows["slot"].astype(np.int64), len(orderings), condition.positions)
+        case "pairs" | "lists":
+            names = ()
+            shown, sets = candidate_table(orderings, condition.positions)
+            candidates = run.items["candidate"].iloc[item_code]
+            fits = np.asarray(candidates.isna())[item] | (candidates.to_numpy(dtype=object)[item] == sets[order])
+        case "bare":
+            shown = np.zeros((len(orderings), 1), dtype=np.int64)
+        case _:
+            shown = shown_table(orderings, names, condition.positions or len(names))
+    if condition.reorder in ("options", "criteria"):
+        ranked = by_shown(shown)
+        shown, order_code, order = shown[ranked], order_code[ranked], np.argsort(ranked)[order]
+    else:  # orders of other answers that put them in the same positions are one order
+        shown, first, alike = np.unique(shown, axis=0, return_index=True, return_inverse=True)
+        order_code, order = order_code[first], alike.ravel()[order]
+
+    value, answered = rows["score"].astype(np.float64), rows["status"] == Status.OK
+    if condition.chooses:
+        fits &= (stood >= TIE) & (stood < condition.positions) & (shown[order, 0] >= 0)
+        score = np.where(stood < 0, condition.positions, shown[order, np.clip(stood, 0, condition.positions - 1)])
+        position = np.where(answered & fits, stood, UNPARSED)
+        value = np.full(len(value), np.nan)
+    else:
+        score = score_index(value, np.asarray(condition.scores, dtype=np.float64))
+        position = (
+            score * 0 if condition.reorder == "bare" else _where(shown, order, names, score, target[item], condition)
+        )
+        fits = (score >= 0) & (position >= 0)
+    ok = answered & fits
+    chosen = condition.reorder not in ("criteria", "responses")
+    return Arm(
+        code, condition, run, item, item_code, text, unit, unit_code, run.unit_names[unit_code], order, order_code, shown,
+        names, np.where(ok, position, UNPARSED) if chosen else position, target, ok, np.where(ok, score, -1),
+        np.where(ok, value, np.nan), rows["expected"].astype(np.float64), rows["mass"].astype(np.float64), probabilities,
+        rows["call"], rows["slot"], rows["repeat"], rows["status"],
+    )  # fmt: skip
+
+
+def _where(shown: Ints, order: Ints, names: tuple[Any, ...], score: Ints, target: Ints, condition: Condition) -> Ints:
+    """(rows,): where the chosen option, or the scored criterion or answer, stood: it follows from the order alone."""
+    inverse = np.full((len(shown), len(names) + 1), UNPARSED, dtype=np.int64)
+    for p in range(shown.shape[1]):
+        inverse[np.arange(len(shown)), shown[:, p]] = p
+    inverse[:, -1] = UNPARSED
+    return np.asarray(inverse[order, score if condition.reorder == "options" else target])
+
+
+def batch_table(order: Ints, position: Ints, slot: Ints, orderings: int, k: int) -> Ints:
+    """(orderings, k): the slot at each position, from rows (order, position, slot); -1 where not all k are known."""
+    table = np.full((orderings, k), -1, dtype=np.int64)
+    known = (position >= 0) & (position < k) & (slot >= 0) & (slot < k)
+    table[order[known], position[known]] = slot[known]
+    table[(np.sort(table, axis=1) != np.arange(k)).any(axis=1)] = -1
+    return table
+
+
+def candidate_table(orderings: list[Ordering], k: int) -> tuple[Ints, NDArray[Any]]:
+    """(orderings, k): the rank of the name at each position, -1 for an order of other than k names; (orderings,) names."""
+    table, sets = np.full((len(orderings), k), -1, dtype=np.int64), np.empty(len(orderings), dtype=object)
+    for row, ordering in enumerate(orderings):
+        shown = [str(name) for name in ordering.shown]
+        names = sorted(shown)
+        sets[row] = "|".join(names)
+        if len(set(names)) == len(names) == k:
+            table[row] = [names.index(name) for name in shown]
+    return table, sets
+
+
+def by_shown(shown: Ints) -> Ints:
+    """(orders,): the orders sorted by what they show, so that no number hangs on their codes."""
+    return np.lexsort(shown.T[::-1])
+
+
+def shown_table(orderings: list[Ordering], names: tuple[Any, ...], positions: int) -> Ints:
+    """(orderings, positions): the index in ``names`` of what stands where; a row of -1 for an order of other things."""
+    rank: dict[Any, int] = {name: k for k, name in enumerate(names)} | {str(name): k for k, name in enumerate(names)}
+    table = np.full((len(orderings), positions), -1, dtype=np.int64)
+    for row, ordering in enumerate(orderings):
+        codes = [rank.get(name, -1) for name in ordering.shown]
+        if len(codes) == positions and len(set(codes)) == positions and -1 not in codes:
+            table[row] = codes
+    return table
+
+
+def score_index(values: Floats, scores: Floats) -> Ints:
+    """The index of each value among the ascending ``scores``; -1 for NaN and what is not on the scale."""
+    if not len(scores):
+        return np.full(len(values), -1, dtype=np.int64)
+    known = np.where(np.isfinite(values), values, -np.inf)
+    near = np.clip(np.searchsorted(scores, known - 1e-6), 0, len(scores) - 1)
+    return np.where(np.abs(scores[near] - known) <= 1e-5, near, -1)

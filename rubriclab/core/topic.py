@@ -18,9 +18,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rubriclab.core.arm import Arm, grouped, widest
 from rubriclab.core.estimate import Estimate, missing
-from rubriclab.core.judgments import Judgments
+from rubriclab.core.judgments import Arm, Judgments, grouped, widest
 from rubriclab.core.variants import form_verdicts, forms
 from rubriclab.core.verdict import Verdicts, verdicts
 from rubriclab.model.judgment import Condition, Reorder

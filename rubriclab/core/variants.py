@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rubriclab.core.answers import FLAT, Answers, calls_of, fingerprints, sorted_items
-from rubriclab.core.arm import Arm, grouped, widest
 from rubriclab.core.gate import Cards, Gate, centred, deal, standardised, together
+from rubriclab.core.judgments import Arm, grouped, widest
 from rubriclab.core.verdict import Verdicts, decide
 from rubriclab.model.judgment import Condition, variant_text
 from rubriclab.model.study import Smallest

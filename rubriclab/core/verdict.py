@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rubriclab.core.answers import FLAT, Answers, Cells, cells, from_arms
-from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import Estimate, missing, ratio
+from rubriclab.core.estimate import FEW_MOVED, Estimate, Reach, missing, ratio
 from rubriclab.core.gate import ALPHA, Gate, gate, unparsed
-from rubriclab.core.intervals import FEW_MOVED, Reach
+from rubriclab.core.judgments import Arm
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, distinct, sum_by

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.core.arm import Arm
+from rubriclab.core.judgments import Arm
 from rubriclab.model.text import count
 from rubriclab.sinks.text import NBSP, number, order_title
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.answers import is_full
-from rubriclab.core.arm import Arm
 from rubriclab.core.gate import ALPHA
+from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import QUESTIONS as QUESTION_OF
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.variants import Form, forms

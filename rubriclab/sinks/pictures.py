@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rubriclab.core.answers import line, turn
-from rubriclab.core.arm import TIE, Arm
+from rubriclab.core.judgments import TIE, Arm
 from rubriclab.core.topic import MEASURES, TOPICS, Chart, Findings, Row
 from rubriclab.model.text import LabError, count
 from rubriclab.sinks.facts import CHOICES, Facts, facts_of, words_of

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.core.arm import Arm, Names, label_of
-from rubriclab.core.estimate import Estimate, jackknife, missing, plain, share
-from rubriclab.core.intervals import Fisher, Student
+from rubriclab.core.estimate import Estimate, Fisher, Student, jackknife, missing, plain, share
+from rubriclab.core.judgments import Arm, Names, label_of
 from rubriclab.core.topic import Caution, Chart, Row, nothing, topic
 from rubriclab.stats import agreement as stats
 from rubriclab.stats.resample import Floats, Ints, crossed, distinct, spread_out

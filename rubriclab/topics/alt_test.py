@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import Estimate, left_out, missing, plain
-from rubriclab.core.intervals import Wilson
+from rubriclab.core.estimate import Estimate, Wilson, left_out, missing, plain
+from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import Caution, Chart, Row, topic
 from rubriclab.model.study import ReadingPart
 from rubriclab.stats import alt_test as stats

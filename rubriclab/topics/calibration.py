@@ -11,9 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from rubriclab.core.arm import Arm, score_index
-from rubriclab.core.estimate import Estimate, mean_over, ratio, simultaneous
-from rubriclab.core.intervals import Reach, Student
+from rubriclab.core.estimate import Estimate, Reach, Student, mean_over, ratio, simultaneous
+from rubriclab.core.judgments import Arm, score_index
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats.resample import Bools, Floats, Ints, sum_by
 from rubriclab.topics.people import MOST_ORDERS

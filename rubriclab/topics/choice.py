@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import Estimate, missing
-from rubriclab.core.intervals import Opaque
+from rubriclab.core.estimate import Estimate, Opaque, missing
+from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats.choice import fit_choice, layout
 

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm, label_of
-from rubriclab.core.estimate import Estimate, share_of
-from rubriclab.core.intervals import FewRated
+from rubriclab.core.estimate import Estimate, FewRated, share_of
+from rubriclab.core.judgments import Arm, label_of
 from rubriclab.core.topic import Caution, Row, nothing, topic
 from rubriclab.model.study import ReadingPart
 from rubriclab.stats import prediction_powered as stats

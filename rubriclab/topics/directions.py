@@ -9,8 +9,8 @@ import numpy as np
 from scipy import special
 
 from rubriclab.core.answers import cells, from_arms
-from rubriclab.core.arm import Arm, grouped
 from rubriclab.core.estimate import plain
+from rubriclab.core.judgments import Arm, grouped
 from rubriclab.core.topic import Row, topic
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.stats.resample import Floats, distinct, sum_by

@@ -7,10 +7,9 @@ from typing import get_args
 
 import numpy as np
 
-from rubriclab.core.arm import TIE, Arm, label_of
-from rubriclab.core.estimate import Estimate, mean_over, share, share_of
+from rubriclab.core.estimate import FEW_MOVED, Estimate, mean_over, share, share_of
 from rubriclab.core.gate import MOST_ORDERS
-from rubriclab.core.intervals import FEW_MOVED
+from rubriclab.core.judgments import TIE, Arm, label_of
 from rubriclab.core.topic import Caution, Chart, Row, topic
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.judgment import Reorder, Status

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import mean_over, share_of
-from rubriclab.core.intervals import Reach
+from rubriclab.core.estimate import Reach, mean_over, share_of
+from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats.resample import Bools, Ints
 from rubriclab.topics.pairs import Compared, compared

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm, grouped
-from rubriclab.core.estimate import Estimate, jackknife, mean_over, missing, plain, simultaneous, t_p
-from rubriclab.core.intervals import Student
-from rubriclab.core.judgments import hash_names
+from rubriclab.core.estimate import Estimate, Student, jackknife, mean_over, missing, plain, simultaneous, t_p
+from rubriclab.core.judgments import Arm, grouped, hash_names
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import joint as stats
 from rubriclab.stats.resample import Floats, crossed, distinct, sum_by

@@ -9,8 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
-from rubriclab.core.arm import UNPARSED, Arm, grouped
 from rubriclab.core.estimate import Estimate, plain, share, t_p
+from rubriclab.core.judgments import UNPARSED, Arm, grouped
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.resample import Bools, Floats, Ints, rank_within, sum_by

@@ -13,9 +13,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm, once
-from rubriclab.core.estimate import Estimate, missing, plain, ratio, share, share_of, weighted
-from rubriclab.core.intervals import Reach
+from rubriclab.core.estimate import Estimate, Reach, missing, plain, ratio, share, share_of, weighted
+from rubriclab.core.judgments import Arm, once
 from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.model.judgment import Condition
 from rubriclab.stats import comparison as stats

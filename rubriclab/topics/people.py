@@ -13,9 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.core.arm import Arm, grouped
-from rubriclab.core.estimate import Estimate, Rule, average, left_out, mean_over, missing, plain, simultaneous
-from rubriclab.core.intervals import Fisher, Student
+from rubriclab.core.estimate import (
+    Estimate,
+    Fisher,
+    Rule,
+    Student,
+    average,
+    left_out,
+    mean_over,
+    missing,
+    plain,
+    simultaneous,
+)
+from rubriclab.core.judgments import Arm, grouped
 from rubriclab.core.topic import Caution, Chart, Row, topic
 from rubriclab.stats import correlation as stats
 from rubriclab.stats.resample import Ints, distinct

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.core.arm import TIE, Arm, once
-from rubriclab.core.estimate import Estimate, jackknife, missing, plain, share, simultaneous
-from rubriclab.core.intervals import Opaque, Wilson
+from rubriclab.core.estimate import Estimate, Opaque, Wilson, jackknife, missing, plain, share, simultaneous
+from rubriclab.core.judgments import TIE, Arm, once
 from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.stats import ordering
 from rubriclab.stats import position as stats

@@ -13,9 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from rubriclab.core.arm import Arm, grouped
-from rubriclab.core.estimate import Estimate, average, mean_over, missing
-from rubriclab.core.intervals import Fisher, Opaque, Student
+from rubriclab.core.estimate import Estimate, Fisher, Opaque, Student, average, mean_over, missing
+from rubriclab.core.judgments import Arm, grouped
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import correlation, debias
 from rubriclab.stats.debias import Grid, grid_of, row_means

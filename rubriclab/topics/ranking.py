@@ -14,9 +14,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm, Names, grouped
-from rubriclab.core.estimate import Estimate, mean_over, missing, ratio, share_of
-from rubriclab.core.intervals import Reach, Student
+from rubriclab.core.estimate import Estimate, Reach, Student, mean_over, missing, ratio, share_of
+from rubriclab.core.judgments import Arm, Names, grouped
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.core.variants import forms
 from rubriclab.stats.debias import row_means

@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm, Names, once
-from rubriclab.core.estimate import Estimate, Rule, left_out
-from rubriclab.core.intervals import Fisher
+from rubriclab.core.estimate import Estimate, Fisher, Rule, left_out
+from rubriclab.core.judgments import Arm, Names, once
 from rubriclab.core.topic import Caution
 from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import Reorder

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm, Names, widest
-from rubriclab.core.estimate import Estimate, missing
-from rubriclab.core.intervals import Opaque
+from rubriclab.core.estimate import Estimate, Opaque, missing
+from rubriclab.core.judgments import Arm, Names, widest
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats.components import PARTS, Components, components
 from rubriclab.stats.resample import Floats, Ints, distinct

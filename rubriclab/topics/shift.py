@@ -11,9 +11,8 @@ from functools import partial
 import numpy as np
 
 from rubriclab.core.answers import line, turn
-from rubriclab.core.arm import Arm, once
-from rubriclab.core.estimate import Estimate, Rule, mean_over, missing, ratio
-from rubriclab.core.intervals import Opaque, Reach, Student
+from rubriclab.core.estimate import Estimate, Opaque, Reach, Rule, Student, mean_over, missing, ratio
+from rubriclab.core.judgments import Arm, once
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats.debias import row_means
 from rubriclab.stats.noise import differences, within_item_sd

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.answers import Answers
-from rubriclab.core.arm import Arm, label_of
-from rubriclab.core.estimate import mean_over, share_of
-from rubriclab.core.intervals import Reach, Student
+from rubriclab.core.estimate import Reach, Student, mean_over, share_of
+from rubriclab.core.judgments import Arm, label_of
 from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.core.variants import forms, side_by_side
 from rubriclab.stats.noise import differences

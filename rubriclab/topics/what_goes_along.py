@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm, grouped
 from rubriclab.core.estimate import missing, plain
+from rubriclab.core.judgments import Arm, grouped
 from rubriclab.core.topic import Row, topic
 from rubriclab.stats.stepwise import stepwise
 from rubriclab.topics.pairs import but_judge, compared

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from rubriclab.core.answers import from_arms
-from rubriclab.core.arm import TIE, UNPARSED
-from rubriclab.core.judgments import Judgments
+from rubriclab.core.judgments import TIE, UNPARSED, Judgments
 from rubriclab.core.verdict import verdicts
 from rubriclab.model.judgment import Condition
 from rubriclab.model.study import Smallest

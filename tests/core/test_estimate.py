@@ -9,8 +9,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rubriclab.core.estimate import Estimate, average, jackknife, missing, plain, ratio, share, simultaneous, weighted
-from rubriclab.core.intervals import Opaque, Reach, Student, Wilson
+from rubriclab.core.estimate import (
+    Estimate,
+    Opaque,
+    Reach,
+    Student,
+    Wilson,
+    average,
+    jackknife,
+    missing,
+    plain,
+    ratio,
+    share,
+    simultaneous,
+    weighted,
+)
 from rubriclab.core.operations import contrast
 from rubriclab.core.topic import MEASURES
 from rubriclab.stats.position import v_interval

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rubriclab.core.arm import UNPARSED, score_index, shown_table
-from rubriclab.core.judgments import Judgments, hash_names
+from rubriclab.core.judgments import UNPARSED, Judgments, hash_names, score_index, shown_table
 from rubriclab.model.judgment import Ordering, Status
 from rubriclab.model.text import LabError
 from tests.tables import criteria, options

@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from rubriclab.core.arm import Arm
 from rubriclab.core.estimate import Estimate, missing, plain, ratio
+from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import CAUTIONS, DEFINITIONS, MEASURES, QUESTIONS, REASONS, Caution, Measure, Row, topic
 from rubriclab.core.verdict import verdicts
 from rubriclab.model.study import ReadingPart, Smallest

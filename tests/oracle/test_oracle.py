@@ -34,7 +34,7 @@ def nothing_sorted_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     for module in ("resample", "shift"):
         monkeypatch.setattr(f"rubriclab.stats.{module}.by_content", lambda parts: np.arange(len(parts)))
-    monkeypatch.setattr("rubriclab.core.arm.by_shown", lambda shown: np.arange(len(shown)))
+    monkeypatch.setattr("rubriclab.core.judgments.by_shown", lambda shown: np.arange(len(shown)))
     monkeypatch.setattr("rubriclab.stats.shift.rounded_ties", lambda means: means)
 
 
