@@ -1,8 +1,6 @@
 """An answer in; its headline, line and badges on a page out; and the tabs With people and What helps, which are such
 answers, each beside a picture and above its numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """A picture in, a chart on a page out, without toolbar, that can be clicked."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Compare: two or more conditions of any runs in; their differences with badges, or a table of three or more, out."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from rubriclab.app import state

@@ -1,7 +1,5 @@
 """The frame of every page: navigation and deep links in, a page without markup of strangers and without traces out."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ page: ``RUBRICLAB_HOSTS`` (names of the lab beside those of this machine, with c
 ``RUBRICLAB_SERVED`` (1 where other people use it; left out, a lab with a name of its own counts as served).
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """The recorded example in; Learn out: four pictures of it, every definition, what is assumed, how the method was checked."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

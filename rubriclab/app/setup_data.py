@@ -1,7 +1,5 @@
 """Step 1 of Set up: files, the sample, public data sets or finished judgments in; the study's data (or a run) out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath

@@ -1,7 +1,5 @@
 """Step 3 of Set up: where the judge runs and how it is asked in; one or several judges' settings out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Step 4 of Set up: what changes order and how the orders are chosen in; the design of the study out."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Part of step 2 of Set up: a pasted prompt or prompt files in; the study's own prompts out, looked at and confirmed."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from rubriclab.app.draft import Draft, written

@@ -1,7 +1,5 @@
 """Step 2 of Set up: a ready-made rubric, a file or a typed table in; the study's rubric out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

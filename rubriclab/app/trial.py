@@ -1,7 +1,5 @@
 """Try it: one text, rubric and judge in; two cards of the same words in two orders, and what asking again changes, out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial

@@ -1,7 +1,5 @@
 """Files in, runs out, and the other way: the commands that import judgments or runs, and export reports, tables, runs."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal

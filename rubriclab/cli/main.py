@@ -3,8 +3,6 @@
 0 done · 1 something you can mend · 2 wrong arguments · 3 stopped before its end · 4 fails · 5 cannot tell.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """A run's name in; results, judgments or the list of runs out: the commands that show."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """A study in; a plan, a run, or pages out: the commands that ask, and the judges of this machine."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -3,8 +3,6 @@
 Their columns: ``scores``. ``gold`` or ``human`` hold the candidate that the benchmark, or a person, prefers.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

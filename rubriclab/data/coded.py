@@ -3,8 +3,6 @@
 A column is read as codes of its distinct texts, so that millions of rows take seconds; each text is parsed once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass

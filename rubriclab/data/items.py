@@ -1,7 +1,5 @@
 """A table of answers in, a guess at its columns with reasons out; a table and its columns in, a data set out."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import unicodedata

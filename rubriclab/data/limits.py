@@ -1,7 +1,5 @@
 """A file that others wrote in, the same checked out: one table of limits, held before what they bound is built."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Frames and bytes in, files out: CSV in which a spreadsheet runs nothing, and files that are whole or as before."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ Nothing of these data comes with the lab. A file whose sha256 is known is fetche
 folder and checked; any other is the user's own, whose columns are checked.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import os

@@ -1,7 +1,5 @@
 """The tables of a published data set in, its items (and the rubric that its records bring) out; a reader each."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

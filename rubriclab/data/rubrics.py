@@ -1,7 +1,5 @@
 """A rubric's YAML, JSON or CSV in, a rubric out: aliases, keys that stand twice and deep nesting are refused."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Mapping

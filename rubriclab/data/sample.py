@@ -1,7 +1,5 @@
 """Names in; the answers, rubrics and studies that come with the lab out, and where their files lie."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rubriclab.data.items import items_of

@@ -14,8 +14,6 @@ score that the judge's probabilities mean (of pairs: the probability that the fi
 ``messages`` (the prompt as JSON), kept beside the judgment.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ CSV and its kin by ``csv.reader(strict=True)``, JSON by ``json.loads`` with its 
 openpyxl, each in the bounded worker; ``.gz`` may follow.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -4,8 +4,6 @@ So are preference data kept: a prompt, two or more answers side by side, perhaps
 of messages. Rows stay in their order.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Sequence

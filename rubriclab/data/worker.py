@@ -5,8 +5,6 @@ no key in its environment, ends with its parent (end of input, and an alarm whil
 anew when a task takes too long. On macOS the memory limit is not enforced: the time limit holds alone there.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import json

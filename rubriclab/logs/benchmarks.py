@@ -1,7 +1,5 @@
 """Published judgments of benchmarks in, rows of pairs and scores out; the order stands in their own fields."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

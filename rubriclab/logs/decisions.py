@@ -4,8 +4,6 @@ In both wire forms, System One's and OpenAI's. Scores and options that are whole
 a choice from a list. A yes/no question lists nothing whose order could matter.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -4,8 +4,6 @@ The file is read in a worker of its own, bounded in memory and time, and its rec
 the caller maps. Every record becomes a judgment or is counted with its reason.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

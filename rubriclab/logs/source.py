@@ -4,8 +4,6 @@ Read in the worker alone. No more than one record is decoded at a time: lines ar
 mapped into memory and cut into records by msgspec without a copy.
 """
 
-from __future__ import annotations
-
 import json
 import mmap
 import struct
@@ -43,17 +41,6 @@ class Record:
     prompt: tuple[Mapping[str, str], ...] = ()
     reply: str = ""
     verdict: str = ""
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A form of logs: its tool's name, whether a file is of it (by its content alone), what each of its records holds (a
-    Record, or why it is no judgment), and where the records stand in it."""
-
-    name: str
-    matches: Callable[[Source], bool]
-    read: Callable[[Json, Source], Iterator[Record | str]]
-    keys: tuple[str, ...] = ()
 
 
 class Source:
@@ -143,6 +130,17 @@ class Source:
                     raise refusal(self.name, f" {words}, which no log of judgments does. Split it.")
                 if wanted:
                     yield content
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A form of logs: its tool's name, whether a file is of it (by its content alone), what each of its records holds (a
+    Record, or why it is no judgment), and where the records stand in it."""
+
+    name: str
+    matches: Callable[[Source], bool]
+    read: Callable[[Json, Source], Iterator[Record | str]]
+    keys: tuple[str, ...] = ()
 
 
 def _member(book: zipfile.ZipFile, entry: zipfile.ZipInfo, file: Any) -> bytes:

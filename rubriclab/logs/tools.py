@@ -4,8 +4,6 @@ Forms as of inspect-ai 0.3.285 (``scorer/_model.py``), promptfoo 0.123, lm-eval 
 documented batch files.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

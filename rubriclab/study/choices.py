@@ -1,7 +1,5 @@
 """Pairs and lists: answers of several candidates to one prompt in, the comparisons between them out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations

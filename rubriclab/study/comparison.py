@@ -6,8 +6,6 @@ and ``brief``, which asks for the letter alone. Each for two answers or more, wi
 with or without reference answers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Literal

@@ -5,8 +5,6 @@ The first message is the state, which is what is judged; each further one a ques
 A change of any byte here is a new template name.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby

@@ -4,8 +4,6 @@ Nothing is guessed: a text is located exactly or not at all, a list is proposed 
 gives back is compared byte for byte with the prompt before anybody uses it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from bisect import bisect_right

@@ -3,8 +3,6 @@
 A new factor is a branch here and its line in ``FACTORS``.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A call and its reply in, an outcome for each item out: status, score, position, probabilities of the labels."""
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """A reply to a prompt of the user's own and the rule of its answer in; which label it gives out, or none."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """A prompt of the user's own, a subject and an order in; what is sent and how it is read out, with the proof."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,20 +18,6 @@ from rubriclab.study.template import named, render
 
 NAMES = ("instruction", "response", "reference", "item", "labels")
 """What a template may name whatever is listed."""
-
-
-def own_prompts(study: Study) -> dict[tuple[Reorder, str], OwnPrompt]:
-    """The study's own prompts by axis and name, read already. Raises LabError where they do not fit axes or factor."""
-    files = study.prompt.templates if study.prompt else ()
-    if study.prompt is not None and not files:
-        raise LabError("The study's own prompt has not been read yet: give the file that [prompt] names.")
-    if study.design.vary.prompt != (tuple(file.name for file in files) if len(files) > 1 else ()):
-        raise LabError("[design.vary] prompt is filled in by the lab; name the files in [prompt] and leave it out.")
-    other = [axis for axis in study.design.axes if axis not in OWN_AXES]
-    if files and other:
-        raise LabError(f"[prompt] cannot list {other[0]}; it is for reorder = {', '.join(OWN_AXES)}.")
-    axes, tie = study.design.axes if files else (), study.design.tie
-    return {(axis, file.name): OwnPrompt(file, axis, tie) for axis in axes for file in files}
 
 
 @dataclass(frozen=True)
@@ -155,3 +139,17 @@ class OwnPrompt:
                     f"Prompt “{shorten(self.file.name)}”, message {number}: for item “{shorten(subject.text.item_id)}” more than "
                     "the order changes. Take out what depends on the position or on this item."
                 )
+
+
+def own_prompts(study: Study) -> dict[tuple[Reorder, str], OwnPrompt]:
+    """The study's own prompts by axis and name, read already. Raises LabError where they do not fit axes or factor."""
+    files = study.prompt.templates if study.prompt else ()
+    if study.prompt is not None and not files:
+        raise LabError("The study's own prompt has not been read yet: give the file that [prompt] names.")
+    if study.design.vary.prompt != (tuple(file.name for file in files) if len(files) > 1 else ()):
+        raise LabError("[design.vary] prompt is filled in by the lab; name the files in [prompt] and leave it out.")
+    other = [axis for axis in study.design.axes if axis not in OWN_AXES]
+    if files and other:
+        raise LabError(f"[prompt] cannot list {other[0]}; it is for reorder = {', '.join(OWN_AXES)}.")
+    axes, tie = study.design.axes if files else (), study.design.tie
+    return {(axis, file.name): OwnPrompt(file, axis, tie) for axis in axes for file in files}

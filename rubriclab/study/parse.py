@@ -5,8 +5,6 @@ gave. Only the last ``READ`` signs are looked at, and long runs of one sign are 
 takes long on any text.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ change. Within an item the calls of all strategies and repeats come in a seeded 
 calls of an item being exchangeable (no drift over a session, no memory).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

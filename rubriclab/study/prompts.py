@@ -5,8 +5,6 @@ change of any byte here is a new template name, since a name stands for the text
 score options come last, so that all orders of an item share the text above them and a server's prefix cache keeps it.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ renderings may differ in whose mark stands where alone, and there as the order s
 to give the real ones, so that a template treats the texts as it treats the marks.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ subject and an order into a prompt. A new one is a class and its line in ``PROTO
 ``outcomes``.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

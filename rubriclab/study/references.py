@@ -5,8 +5,6 @@ yes. Li et al. (“Datasets”, figure 4) generate and review in the same way bu
 own. Texts are joined, never formatted. A change of any byte is a new template name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Templates that others wrote and what they may name in, texts out: what the child process runs, and little else is loaded."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """A prompt of the user's own and what it may name in; its messages out, rendered in a child process with little time."""
 
-from __future__ import annotations
-
 import atexit
 import json
 from collections.abc import Mapping, Sequence
