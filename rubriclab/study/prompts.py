@@ -1,14 +1,15 @@
-"""An item, what it is judged under and an order in, the messages to send out. Texts are joined, never formatted.
+"""An item, what it is judged under and an order in, the messages to send out; their wording stands in ``prompts.toml``.
 
-Wording and layout follow the prompts that Xu et al. (v2, figure 5 and appendix B) and Li et al. (figure 3) print. A
-change of any byte here is a new template name, since a name stands for the text that stored replies answered. The
-score options come last, so that all orders of an item share the text above them and a server's prefix cache keeps it.
+Texts of others are filled in or joined, never read as templates. The score options come last, so that all orders of an
+item share the text above them and a server's prefix cache keeps it.
 """
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
 from rubriclab.model.data import Criterion, Item
@@ -17,6 +18,7 @@ from rubriclab.model.text import LabError, shorten, without_invisible
 
 Answer = Literal["score", "feedback"]
 Messages = tuple[dict[str, str], ...]
+WORDING: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text("utf-8"))
 
 SCORE_TEMPLATE = "score.v1"
 FEEDBACK_TEMPLATE = "prometheus.v1"
@@ -65,7 +67,8 @@ def score_prompt(
     label_of, options = _options(criterion, ordering)
     best = label_of[max(label_of) if reference is None else reference]
     allowed = _allowed(ordering.labels)
-    task = _feedback_task(allowed) if answer == "feedback" else _score_task(allowed)
+    slot = allowed.replace("an integer between", "an integer number between")
+    task = WORDING[f"{answer}_task"].format(allowed=allowed, slot=slot)
     parts = [
         f"{TASK_HEADING}\n{_given(item, best)}\n{task}",
         *answered(item),
@@ -98,26 +101,6 @@ def _given(item: Item, best: str) -> str:
     last = "a score rubric representing an evaluation criterion are given."
     sentence = ", ".join(given) + (", and " if len(given) > 1 else " and ") + last
     return sentence[0].upper() + sentence[1:]
-
-
-def _feedback_task(allowed: str) -> str:
-    slot = allowed.replace("an integer between", "an integer number between")
-    return (
-        "1. Write a detailed feedback that assesses the quality of the response strictly based on the given score "
-        "rubric, not evaluating in general.\n"
-        f"2. After writing a feedback, write a score that is {allowed}. You should refer to the score rubric.\n"
-        '3. The output format should look as follows: "Feedback: (write a feedback for criteria) [RESULT] '
-        f'({slot})"\n'
-        "4. Please do not generate any other opening, closing, and explanations."
-    )
-
-
-def _score_task(allowed: str) -> str:
-    return (
-        "1. Assess the quality of the response strictly based on the given score rubric, not evaluating in general.\n"
-        f"2. Answer with a score that is {allowed}. You should refer to the score rubric.\n"
-        "3. Write the score alone: no feedback, no other word."
-    )
 
 
 @lru_cache(maxsize=1_024)
@@ -167,18 +150,10 @@ def heading_of(criterion: Criterion) -> str:
 
 def bare_prompt(item: Item, criterion: Criterion) -> Messages:
     """The one user message that asks for a score on a scale whose options are not described, nor listed."""
-    scores = criterion.scores
     given = "An instruction (might include an Input inside it), a response" if item.instruction else "A response"
-    parts = [
-        f"{TASK_HEADING}\n{given} to evaluate, and an evaluation criterion are given.\n"
-        "1. Assess the quality of the response strictly based on the given criterion, not evaluating in general.\n"
-        f"2. Answer with a score that is {_allowed(tuple(map(str, scores)))}; {scores[-1]} is best.\n"
-        "3. Write the score alone: no feedback, no other word.",
-        *answered(item),
-        f"###Criterion:\n[{heading_of(criterion)}]",
-        SCORE_ENDING,
-    ]
-    return user(parts)
+    allowed = _allowed(tuple(map(str, criterion.scores)))
+    task = WORDING["bare_task"].format(given=given, allowed=allowed, best=criterion.scores[-1])
+    return user([f"{TASK_HEADING}\n{task}", *answered(item), f"###Criterion:\n[{heading_of(criterion)}]", SCORE_ENDING])
 
 
 def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
@@ -194,14 +169,7 @@ def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
         given = f"An instruction (might include an Input inside it), {given} to it"
     elif shared is None:
         given = f"{given}, each with the instruction that it answers"
-    task = (
-        f"{given}, and a score rubric representing an evaluation criterion are given.\n"
-        "1. Assess the quality of each response by itself, strictly based on the given score rubric, not evaluating in "
-        "general.\n"
-        f"2. Give each response a score that is {_allowed(numbers)}. You should refer to the score rubric.\n"
-        f"3. Write {count} lines, one for each response in the order in which they stand, as “[Response 1] N”: no "
-        "feedback, no other word."
-    )
+    task = WORDING["batch_task"].format(given=given, allowed=_allowed(numbers), count=count)
     options = _options(criterion, Ordering(criterion.scores, numbers))[1]
     parts = [f"{TASK_HEADING}\n{task}", *several_answered(items)]
     return user([*parts, f"###Score Rubrics:\n{options}", BATCH_ENDING])
@@ -233,17 +201,12 @@ def criteria_prompt(item: Item, criteria: Sequence[Criterion], ordering: Orderin
     ``ordering.shown`` holds their names by position; ``check_criteria`` has passed them.
     """
     by_name = {criterion.name: criterion for criterion in criteria}
-    names = [str(name) for name in ordering.shown]
-    about = "\n".join(f"- {heading_of(by_name[name])}" for name in names)
-    parts = [
-        f"{TASK_HEADING}\nYou are evaluating a response on multiple criteria. For each "
-        f"criterion below, assign {_scale(criteria[0].scores)}. Do NOT include explanations or feedback.",
-        "###Criteria (evaluate in this order):\n" + about,
-        *answered(item),
-        f"###Output format:\nFor each of the {len(names)} criteria, write one line:\n[Criterion] N\n"
-        f"Output exactly {len(names)} lines, one per criterion. {CRITERIA_ENDING}",
-    ]
-    return user(parts)
+    listed = "\n".join(f"- {heading_of(by_name[str(name)])}" for name in ordering.shown)
+    text = WORDING["criteria"].format(
+        scale=_scale(criteria[0].scores), listed=listed, answered="\n\n".join(answered(item)), n=len(ordering.shown),
+        ending=CRITERIA_ENDING,
+    )  # fmt: skip
+    return user([text])
 
 
 def check_criteria(criteria: Sequence[Criterion]) -> None:

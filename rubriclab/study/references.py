@@ -1,8 +1,8 @@
 """An instruction and a criterion in; the prompts that have a reference answer written and reviewed, and their calls out.
 
 The reviewer scores the answer without knowing which score was meant: a judge that is asked “is this a 2?” tends to say
-yes. Li et al. (“Datasets”, figure 4) generate and review in the same way but print no prompt: the wording is the lab's
-own. Texts are joined, never formatted. A change of any byte is a new template name.
+yes. Li et al. (“Datasets”, figure 4) generate and review in the same way but print no prompt: the wording, in
+``prompts.toml``, is the lab's own.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from rubriclab.model.judgment import Call, Ordering, Reply, Status
 from rubriclab.model.text import digest
 from rubriclab.study.outcomes import option_outcomes
 from rubriclab.study.plan import EMBEDDED_FEEDBACK_TOKENS, LABEL_TOKENS, REASONING_TOKENS, answer_is_begun
-from rubriclab.study.prompts import Messages, heading_of, one_line, user
+from rubriclab.study.prompts import WORDING, Messages, heading_of, one_line, user
 from rubriclab.study.protocols import SCORE_BEGUN
 
 WRITE_TEMPLATE, REVIEW_TEMPLATE = "reference-write.v1", "reference-review.v1"
@@ -40,43 +40,24 @@ def write_prompt(task: Task, score: int, earlier: Sequence[int | None] = ()) -> 
     ``earlier``: scores that earlier answers were given (None: the review could not be parsed): which way they missed.
     """
     about = {option.score: option.description for option in task.criterion.options}
-    given = [verdict for verdict in earlier if verdict is not None]
-    parts = [
-        "An answer of a certain quality is needed as an example for graders. Below are a task, the scale that answers "
-        "are graded on, and the score that your answer must earn.",
-        f"## Task\n{task.instruction}",
-        _scale(task.criterion),
-        f"## Score to earn: {score}\n{about[score] or 'No description.'}",
-        "Write one answer to the task which a strict grader would give this score: no better and no worse. If the score "
-        "calls for flaws, build them in without pointing at them. Do not mention the scale, the score or these "
-        "directions.",
-        *([_missed(score, given)] if given else []),
-        "Write the answer and nothing else:",
-    ]
-    return user(parts)
+    given, missed = [verdict for verdict in earlier if verdict is not None], ""
+    if given:
+        way, scores = "weaker" if given[-1] > score else "better", ", ".join(map(str, given))
+        missed = WORDING["reference_missed"].format(scores=scores, way=way)
+    words = {"score": score, "about": about[score] or "No description.", "missed": missed}
+    scale = _scale(task.criterion)
+    return user([WORDING["reference_write"].format(instruction=task.instruction, scale=scale, **words)])
 
 
 def review_prompt(task: Task, answer: str) -> Messages:
     """Asks which score ``answer`` gets, without the score that it was written for."""
-    parts = [
-        "Grade one answer to a task on the scale below. Choose the score whose description fits the answer best.",
-        f"## Task\n{task.instruction}",
-        f"## Answer\n{answer}",
-        _scale(task.criterion),
-        REVIEW_ENDING,
-    ]
-    return user(parts)
+    words = {"instruction": task.instruction, "answer": answer, "scale": _scale(task.criterion)}
+    return user([WORDING["reference_review"].format(**words, ending=REVIEW_ENDING)])
 
 
 def _scale(criterion: Criterion) -> str:
     options = [f"{option.score} = {one_line(option.description or 'no description')}" for option in criterion.options]
     return "\n".join([f"## Scale\n{heading_of(criterion)}", *options])
-
-
-def _missed(score: int, given: Sequence[int]) -> str:
-    way = "weaker" if given[-1] > score else "better"
-    scores = ", ".join(map(str, given))
-    return f"Earlier answers were given the score(s) {scores}. Write a different, clearly {way} answer."
 
 
 # ---------------------------------------------------------------- calls and replies
