@@ -203,7 +203,7 @@ class Run:
         """
         from rubriclab.data.outfiles import csv_text
         from rubriclab.sinks.report import report_html
-        from rubriclab.sinks.table import frame, latex
+        from rubriclab.sinks.table import frame, judgments_frame, latex
         from rubriclab.store.bundle import bundle_bytes
 
         if ending == ".html":
@@ -214,7 +214,7 @@ class Run:
         if ending == ".zip":
             return bundle_bytes(self.table, self.store, self.id, csv_text(frame(self.findings)))
         if ending == ".csv":
-            return csv_text(self._with_ratings(self.judgments(limit=None))).encode()
+            return csv_text(judgments_frame(self.table, self.judgments(limit=None))).encode()
         if ending == ".numbers.csv":
             return csv_text(frame(self.findings)).encode()
         if ending == ".tex":
@@ -222,17 +222,6 @@ class Run:
         raise LabError(
             f"No file of a run ends in “{ending}”; expected .html, .zip, .csv, .parquet, .tex or .card.json."
         )
-
-    def _with_ratings(self, judgments: pd.DataFrame) -> pd.DataFrame:
-        """With people's ratings of each item in columns ``human_1``, ..., a rater each, by name; a preference is no score."""
-        given = [ratings or {} for ratings in self.table.items["ratings"]]
-        raters = sorted({rater for ratings in given for rater in ratings})
-        scored = all(not condition.chooses for condition in self.table.conditions)
-        columns = {
-            f"human_{number}": [given[item].get(rater) for item in judgments["item"]]
-            for number, rater in enumerate(raters if scored else (), 1)
-        }
-        return judgments.assign(**columns)
 
     def export(
         self, path: str | Path, *, texts: bool = False, title: str | None = None, table: PaperTable | None = None,

@@ -3,6 +3,7 @@
 A column is read as codes of its distinct texts, so that millions of rows take seconds; each text is parsed once.
 """
 
+import json
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,7 +91,9 @@ class Reader:
     def read(self, name: str) -> JudgmentTable:
         judge = self.named("judge", "judge")
         dataset = self.named("dataset", PurePath(self.table.name).stem or "data")
-        strategy = self.named("strategy")
+        strategy, varied = self.named("strategy"), self.coded("variant")
+        codes, variants = distinct_of([variant_of(text) for text in varied.texts])
+        variant = codes[varied.code]
         orderings, order = self.orders()
         self.shown: list[Line] = [ordering.shown for ordering in orderings]
         first_with: dict[Any, int] = {}
@@ -108,7 +111,7 @@ class Reader:
         # A condition's calls list the same options or criteria; of answers and candidates only as many.
         same = self.reorder in ("options", "criteria")
         sets = distinct_of([line if same else len(line) for line in self.whole])[0]
-        condition, first = joint(judge.code, dataset.code, sets[order.code], strategy.code)
+        condition, first = joint(judge.code, dataset.code, sets[order.code], strategy.code, variant)
         if len(first) > MAX_SMALL:
             words = f" has {len(first):,} conditions (judge x data set x strategy); at most {MAX_SMALL:,} are read."
             raise refusal(self.table.name, f"{words} Is a column of ids named judge, dataset or strategy?")
@@ -128,12 +131,12 @@ class Reader:
                 Condition(
                     judge.texts[judge.code[row]], dataset.texts[dataset.code[row]],
                     name_of or ("alone" if len(line) == 1 else design), self.reorder, self.scale(line, dataset.code[row]),
-                    line if self.reorder == "criteria" else (), len(line), drawn=drawn,
+                    line if self.reorder == "criteria" else (), len(line), dict(variants[variant[row]]), drawn,
                 )
             )  # fmt: skip
         rows = {
             "condition": condition, "item": item, "ordering": order.code, "slot": slot, "repeat": repeat, "call": call,
-            "status": np.where(read, Status.OK, Status.UNPARSED), "score": score, "position": position,
+            "status": self.status(read), "score": score, "position": position,
         }  # fmt: skip
         # Sorted by condition and call, calls counted from 0.
         rows |= {"expected": self.expected(), "mass": np.full(self.rows, np.nan)}
@@ -177,7 +180,7 @@ class Reader:
             raise self.fault(column.row_of(column.blank), role, f"the cell is empty; every judgment needs its {role}.")
         most = MAX_ORDER if (self.kind, role) in LONG else MAX_ID
         for code, text in enumerate(column.texts):
-            if len(text) > most and role not in TEXTS:
+            if len(text) > most and role not in (*TEXTS, "status", "variant"):
                 words = f"{len(text):,} signs (“{shorten(text, 40)}”); at most {most:,} are read."
                 raise self.fault(column.row_of(code), role, words)
         return column
@@ -249,6 +252,12 @@ class Reader:
         words = f"a number from {low:g} to {high:g}; leave the cell empty where there is none"
         values = np.array(self.parsed(column, value, words), dtype=np.float64)
         return np.asarray(values[column.code])
+
+    def status(self, read: np.ndarray) -> np.ndarray:
+        """(rows,): OK where a row was read, else how its call ended as a run's own file says it, or unparsed."""
+        column, known = self.coded("status"), {status.name.lower(): status for status in Status}
+        said = np.array([known.get(text) or Status.UNPARSED for text in column.texts])
+        return np.where(read, Status.OK, said[column.code])
 
     def repeats(self, condition: np.ndarray, item: np.ndarray, order: np.ndarray) -> np.ndarray:
         """(rows,): the same order of an item again is a repeat; a column that counts them has to tell them apart."""
@@ -329,6 +338,16 @@ def names_shown(most: int, least: int = 2) -> Callable[[str], Line | None]:
         return names if len(set(names)) == len(names) and all(names) and least <= len(names) <= most else None
 
     return names_of
+
+
+def variant_of(text: str) -> tuple[tuple[str, str | int | float], ...]:
+    """The factors and their levels that a run's own file has as JSON; none for any other text, as of another tool's column."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return ()
+    levels = value.items() if isinstance(value, dict) else ()
+    return tuple((name, level) for name, level in levels if isinstance(level, str | int | float))
 
 
 def _repeat(text: str) -> int | None:

@@ -8,8 +8,8 @@ Columns of each kind; by codes: 2,000,000 rows take some seconds.
 - pairs: ``judge, question_id, task, first, second, choice`` (A first, B second, C tie, N none).
 - lists: ``judge, question_id, order`` (candidates with ``|``) ``, winner``.
 
-Optional: ``criterion, block, prompt, candidate, task, human`` (or ``human_1``, ``human_2``), ``repeat, strategy``, the
-texts ``response, instruction``; of pairs and lists ``dataset`` and ``gold``, the candidate that should win; ``expected``, the
+Optional: ``criterion, block, prompt, candidate, task, human`` (or ``human_1``, ``human_2``), ``repeat, strategy``, ``variant``
+(factors and their levels as JSON), the texts ``response, instruction``; of pairs and lists ``dataset`` and ``gold``, the candidate that should win; ``expected``, the
 score that the judge's probabilities mean (of pairs: the probability that the first wins, a tie half); ``reply`` and
 ``messages`` (the prompt as JSON), kept beside the judgment.
 """
@@ -40,8 +40,8 @@ REQUIRED: dict[Kind, tuple[str, ...]] = {
     "responses": ("item_id", "ordering", "score"),
 }
 OPTIONAL = (
-    "judge", "dataset", "criterion", "block", "prompt", "candidate", "task", "human", "gold", "repeat", "strategy",
-    "response", "instruction", "expected", "reply", "messages",
+    "judge", "dataset", "criterion", "block", "prompt", "candidate", "task", "human", "gold", "repeat", "strategy", "variant",
+    "status", "response", "instruction", "expected", "reply", "messages",
 )  # fmt: skip
 KNOWN = tuple(dict.fromkeys([*REQUIRED["criteria"], "item_id", *OPTIONAL, *REQUIRED["pairs"], *REQUIRED["lists"]]))
 # Other names that files give these columns; their own name counts first.
@@ -68,8 +68,9 @@ def read_judgments(
     """
     if kind is None and not columns and (pairs := llmbar_pairs(table)) is not None:
         table = table_of_frame(pd.DataFrame(pairs), table.name)
+    if kind is None:
+        kind = guess_kind(table, column_names(table, None, columns))
     names = column_names(table, kind, columns)
-    kind = guess_kind(table, names) if kind is None else kind
     if kind not in REQUIRED:
         raise LabError(f"“{shorten(kind)}” is no kind of judgments; expected one of {', '.join(REQUIRED)}.")
     for role in REQUIRED[kind]:

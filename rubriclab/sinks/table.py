@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.model.judgment import Condition, Status
+from rubriclab.model.data import INTENDED
+from rubriclab.model.judgment import Condition, JudgmentTable, Status
 from rubriclab.model.text import printable
 from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
@@ -84,6 +86,35 @@ def frame_of_rows(rows: Sequence[Row], conditions: Sequence[Condition] = ()) -> 
         records.append(head | dict.fromkeys(FACETS) | of | entry | kept)
     table = pd.DataFrame(records)
     return table.drop(columns=[key for key in FACETS if table[key].isna().all()])
+
+
+def judgments_frame(table: JudgmentTable, judged: pd.DataFrame) -> pd.DataFrame:
+    """Judgments in words with what their import wants beside them: condition, groups, factors as JSON, and people's ratings
+    (``human_1``, ..., a rater each by name; of pairs and lists whom each prefers), sorted by condition."""
+    asked = [{name: getattr(about, name) for name in ("judge", "dataset", "strategy")} for about in table.conditions]
+    varied = any(about.variant for about in table.conditions)
+    factors = [{"variant": json.dumps(dict(about.variant))} if varied else {} for about in table.conditions]
+    names = [name for name in ("block", "prompt", "candidate", "task") if table.items[name].notna().any()]
+    about = pd.DataFrame([who | own for who, own in zip(asked, factors, strict=True)])
+    made = judged.join(about, on="condition").join(table.items[names], on="item")
+    made = made.sort_values("condition", kind="stable", ignore_index=True)
+    chooses = any(about.chooses for about in table.conditions)
+    if chooses:
+        shown = [order.split("|") for order in made["ordering"]]
+        said = [-1 if status != "ok" else stood for status, stood in zip(made["status"], made["position"], strict=True)]
+        winner = ["" if won < 0 else (["tie", *line])[won] for line, won in zip(shown, said, strict=True)]
+        made = made.assign(question_id=made["prompt"], winner=winner)
+        if table.conditions[0].reorder == "pairs":
+            choice = ["NCAB"[won + 1] for won in said]
+            made = made.assign(first=[line[0] for line in shown], second=[line[1] for line in shown], choice=choice)
+    raters = sorted({rater for ratings in table.items["ratings"] for rater in ratings or {}})
+    for number, rater in enumerate(raters, 1):
+        given = [(ratings or {}).get(rater) for ratings in table.items["ratings"]]
+        if chooses:
+            sets = [["tie", *(candidate or "").split("|")] for candidate in table.items["candidate"]]
+            given = [None if rank is None else names[int(rank)] for rank, names in zip(given, sets, strict=True)]
+        made[rater if rater in ("gold", INTENDED) else f"human_{number}"] = [given[item] for item in made["item"]]
+    return made
 
 
 def conditions_document(findings: Findings) -> list[dict[str, Any]]:

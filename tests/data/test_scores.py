@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import rubriclab as rl
 from rubriclab.data.coded import joint, recognised
 from rubriclab.data.scores import column_names, guess_kind, read_judgments
 from rubriclab.data.tables import Table, delimited, read_table, table_of_frame
@@ -313,3 +314,26 @@ def test_rows_of_one_combination_share_a_code_however_many_combinations_there_mi
     known = [*dict.fromkeys(rows)]
     assert code.tolist() == [known.index(row) for row in rows]
     assert first.tolist() == [rows.index(row) for row in known]
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["data/example", "data/example-variants", "data/example-pairs", "oracle/criteria_balanced_4", "oracle/unparsed_5"],
+)
+def test_the_csv_of_a_run_gives_its_conditions_and_verdicts_again(case: str, tmp_path: Path) -> None:
+    folder, _, name = case.partition("/")
+    root = Path(__file__).parents[1]
+    run = rl.read((root / "oracle" / "cases" if folder == "oracle" else root.parent / "data") / f"{name}.zip")
+    (tmp_path / "judgments.csv").write_bytes(run.content(".csv"))
+    again = rl.read(tmp_path / "judgments.csv")
+    asked, made = (
+        [
+            (about.judge, about.dataset, about.strategy, dict(about.variant), about.scores)
+            for about in each.table.conditions
+        ]
+        for each in (run, again)
+    )
+    assert made == asked
+    assert again.table.rows["status"].tolist() == run.table.rows["status"].tolist()
+    verdicts = [each.rows(topic="verdict")[["value", "low", "high", "p"]].to_numpy(np.float64) for each in (run, again)]
+    np.testing.assert_allclose(*verdicts, atol=1e-9)
