@@ -31,17 +31,14 @@ def held(a: made.Rule, b: made.Rule, items: int = 120, **more: str) -> Pair:
     return paired(both, 0, both, 1)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "items", "words"),
-    [
-        (made.always_first, made.by_quality, 40, ["effect"] * 3),
-        (noisy(0.5, 1), noisy(0.1, 2), 120, ["effect"] * 3),
-        (noisy(0.3, 3), noisy(0.3, 4), 120, ["equivalent"] * 3),
-        (noisy(0.3, 5), noisy(0.3, 6), 15, ["undecided"] * 3),
-        (made.by_quality, made.by_quality, 15, ["undecided"] * 3),
-        (made.by_quality, made.by_quality, 120, ["equivalent"] * 3),
-    ],
-)
+@pytest.mark.parametrize(("a", "b", "items", "words"), [
+    (made.always_first, made.by_quality, 40, ["effect"] * 3),
+    (noisy(0.5, 1), noisy(0.1, 2), 120, ["effect"] * 3),
+    (noisy(0.3, 3), noisy(0.3, 4), 120, ["equivalent"] * 3),
+    (noisy(0.3, 5), noisy(0.3, 6), 15, ["undecided"] * 3),
+    (made.by_quality, made.by_quality, 15, ["undecided"] * 3),
+    (made.by_quality, made.by_quality, 120, ["equivalent"] * 3),
+])  # fmt: skip
 def test_words_are_those_of_the_intervals(a: made.Rule, b: made.Rule, items: int, words: list[str]) -> None:
     pair = held(a, b, items)
     rows = differences(pair)
@@ -89,15 +86,12 @@ def criteria() -> Findings:
     )
 
 
-@pytest.mark.parametrize(
-    ("pair", "why"),
-    [
-        (lambda: paired(findings(part(slice(0, 20))), 0, findings(part(slice(20, 40))), 0), "no_common"),
-        (lambda: paired(findings(part(slice(0, 20))), 0, criteria(), 0), "not_alike"),
-        (lambda: held(made.always_first, made.by_quality, state="paused"), "unfinished"),
-        (lambda: held(made.always_first, made.by_quality, items=5), "too_few_units"),
-    ],
-)
+@pytest.mark.parametrize(("pair", "why"), [
+    (lambda: paired(findings(part(slice(0, 20))), 0, findings(part(slice(20, 40))), 0), "no_common"),
+    (lambda: paired(findings(part(slice(0, 20))), 0, criteria(), 0), "not_alike"),
+    (lambda: held(made.always_first, made.by_quality, state="paused"), "unfinished"),
+    (lambda: held(made.always_first, made.by_quality, items=5), "too_few_units"),
+])  # fmt: skip
 def test_where_nothing_can_be_said_no_word_is(pair: Callable[[], Pair], why: str) -> None:
     made_pair = pair()
     rows = differences(made_pair)

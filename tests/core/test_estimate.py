@@ -162,14 +162,11 @@ def test_simultaneous_level_of_the_same_number_twice_is_its_own_and_hangs_on_no_
 EVEN = np.full(4, 0.25)
 
 
-@pytest.mark.parametrize(
-    ("rule", "fewest", "interval"),
-    [
-        (Student(), 8, (0.0, 0.0)),
-        (Opaque(lambda level: (0.0, level)), 8, (0.0, 0.95)),
-        (Opaque(partial(v_interval, EVEN, np.tile(EVEN, (50, 1))), 10), 10, (0.0, 0.0)),
-    ],
-)
+@pytest.mark.parametrize(("rule", "fewest", "interval"), [
+    (Student(), 8, (0.0, 0.0)),
+    (Opaque(lambda level: (0.0, level)), 8, (0.0, 0.95)),
+    (Opaque(partial(v_interval, EVEN, np.tile(EVEN, (50, 1))), 10), 10, (0.0, 0.0)),
+])  # fmt: skip
 def test_fewer_units_than_the_rule_needs_have_no_interval(rule, fewest: int, interval: tuple[float, float]) -> None:
     assert Estimate(0.0, np.zeros(fewest), UNITS[:fewest], rule).interval() == interval
     assert np.isnan(Estimate(0.0, np.zeros(fewest - 1), UNITS[: fewest - 1], rule).interval()).all()

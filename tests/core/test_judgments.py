@@ -72,14 +72,11 @@ def test_units_are_prompts_then_blocks_then_items() -> None:
     assert Judgments(options(score, ORDERS, prompt=list("aabb")), "item").arms[0].units == 4
 
 
-@pytest.mark.parametrize(
-    ("items", "groups"),
-    [
-        ({"prompt": list("aabb")}, [[0, 1], [2, 3]]),
-        ({"prompt": ["a", None, "a", None]}, [[0, 2], [1], [3]]),  # items without a prompt stand alone
-        ({"prompt": list("aaab"), "dataset": ["one", "one", "two", "two"]}, [[0, 1], [2], [3]]),  # two data sets
-    ],
-)
+@pytest.mark.parametrize(("items", "groups"), [
+    ({"prompt": list("aabb")}, [[0, 1], [2, 3]]),
+    ({"prompt": ["a", None, "a", None]}, [[0, 2], [1], [3]]),  # items without a prompt stand alone
+    ({"prompt": list("aaab"), "dataset": ["one", "one", "two", "two"]}, [[0, 1], [2], [3]]),  # two data sets
+])  # fmt: skip
 def test_units_hold_the_items_of_one_prompt(items: dict[str, list[str]], groups: list[list[int]]) -> None:
     code = Judgments(options(np.ones((4, 2)), ORDERS, **items)).unit_of_item
     assert sorted(np.flatnonzero(code == unit).tolist() for unit in set(code.tolist())) == groups

@@ -157,20 +157,17 @@ def test_arms_give_the_same_as_a_table_of_codes() -> None:
     assert (found.condition, found.units) == (0, 10)
 
 
-@pytest.mark.parametrize(
-    ("strategies", "orders", "condition"),
-    [
-        # A balanced set answers; the custom order 2 1 3 is not of it, the default order adds to its cell.
-        ([("custom", [5, 2], False), ("balanced", [0, 1, 2, 3, 4, 5], False)], 6, 1),
-        # Three rotations are a full set, each option once at each position: the orders outside it are left out.
-        ([("balanced", [0, 1, 2], False), ("custom", [3, 4], False)], 3, 0),
-        # Orders drawn for each item stand aside where a design shows two orders, and answer where none does.
-        ([("random", [1, 2, 4], True), ("fixed", [0], False), ("descending", [3], False)], 2, 1),
-        ([("fixed", [0], False), ("random", [1, 2, 4], True)], 3, 1),
-        # Half a set: all that was asked answers.
-        ([("custom", [0, 1, 3], False), ("fixed", [2], False)], 4, 0),
-    ],
-)
+@pytest.mark.parametrize(("strategies", "orders", "condition"), [
+    # A balanced set answers; the custom order 2 1 3 is not of it, the default order adds to its cell.
+    ([("custom", [5, 2], False), ("balanced", [0, 1, 2, 3, 4, 5], False)], 6, 1),
+    # Three rotations are a full set, each option once at each position: the orders outside it are left out.
+    ([("balanced", [0, 1, 2], False), ("custom", [3, 4], False)], 3, 0),
+    # Orders drawn for each item stand aside where a design shows two orders, and answer where none does.
+    ([("random", [1, 2, 4], True), ("fixed", [0], False), ("descending", [3], False)], 2, 1),
+    ([("fixed", [0], False), ("random", [1, 2, 4], True)], 3, 1),
+    # Half a set: all that was asked answers.
+    ([("custom", [0, 1, 3], False), ("fixed", [2], False)], 4, 0),
+])  # fmt: skip
 def test_which_arms_answer(strategies: list[tuple[str, list[int], bool]], orders: int, condition: int) -> None:
     answers = from_arms(Judgments(several(strategies)).arms)
     assert set(cells(answers).by_item(np.ones(len(cells(answers).item)))) == {orders}

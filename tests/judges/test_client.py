@@ -141,15 +141,12 @@ def test_vllm_goes_on_with_words_put_into_its_mouth_and_may_be_held_to_labels() 
     assert "continue_final_message" not in request_body(judge, option_call())
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"base_urls": ()}, "no address"),
-        ({"extra": {"messages": []}}, "“messages”"),
-        ({"key_env": "UNSET_TEST_API_KEY"}, "UNSET_TEST_API_KEY is not set"),
-        ({"ca_file": "/no/such.pem"}, "/no/such.pem"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "words"), [
+    ({"base_urls": ()}, "no address"),
+    ({"extra": {"messages": []}}, "“messages”"),
+    ({"key_env": "UNSET_TEST_API_KEY"}, "UNSET_TEST_API_KEY is not set"),
+    ({"ca_file": "/no/such.pem"}, "/no/such.pem"),
+])  # fmt: skip
 async def test_settings_that_can_never_work_raise_before_the_first_call(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(LabError, match=words):
         ChatClient(settings(**fields))
@@ -163,13 +160,10 @@ def test_base_urls_in_one_form() -> None:
             base_url(wrong)
 
 
-@pytest.mark.parametrize(
-    ("asked", "answered", "same"),
-    [
-        ("gpt-4.1-mini", "gpt-4.1-mini-2025-04-14", True), ("gpt-4.1", "gpt-4.1-mini", False),
-        ("Qwen/Qwen3-8B", "qwen3-8b", True), ("llama3", "llama3:latest", True), ("m.gguf", "/models/m.gguf", True),
-        ("claude-3", "claude-3.5", False), ("", "x", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("asked", "answered", "same"), [
+    ("gpt-4.1-mini", "gpt-4.1-mini-2025-04-14", True), ("gpt-4.1", "gpt-4.1-mini", False),
+    ("Qwen/Qwen3-8B", "qwen3-8b", True), ("llama3", "llama3:latest", True), ("m.gguf", "/models/m.gguf", True),
+    ("claude-3", "claude-3.5", False), ("", "x", False),
+])  # fmt: skip
 def test_one_model_by_two_names(asked: str, answered: str, same: bool) -> None:
     assert same_model(asked, answered) is same

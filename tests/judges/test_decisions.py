@@ -90,23 +90,20 @@ def test_probabilities_are_the_answer_by_position(form: str, question: str) -> N
             assert outcome.mass == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        ({"probabilities": {"2": math.nan, "1": 1.0}}, "The probability of option “2” is nan; expected 0 to 1"),
-        ({"probabilities": {"2": -0.1, "1": 1.1}}, "option “2” is -0.1; expected 0 to 1"),
-        ({"probabilities": {"2": True, "1": 0}}, "option “2” is True; expected 0 to 1"),
-        ({"probabilities": {"2": 0.6, "1": 0.7}}, "The probabilities of 2 options sum to 1.3; expected 1"),
-        ({"probabilities": {"2": 1.0}}, "The answer lacks the option “1”"),
-        ({"probabilities": {"2": 0.5, "1": 0.3, "c": 0.2}}, "has the option “c”, which was not shown"),
-        ({"probabilities": [{"value": "2", "probability": 0.5}] * 2}, "lacks the option “1”"),
-        ({"probabilities": [{"value": [], "probability": 1}, 7]}, "has the option “[]”, which was not shown"),
-        ({"probabilities": {str(k): 1 / 255 for k in range(255)}}, "has the option “0”, which was not shown"),
-        ({"probabilities": "high"}, "The answer lacks the option “2”"),
-        ({"error": "no"}, 'Of this question the server says: "no"'),
-        (None, "The server left a question without an answer"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "words"), [
+    ({"probabilities": {"2": math.nan, "1": 1.0}}, "The probability of option “2” is nan; expected 0 to 1"),
+    ({"probabilities": {"2": -0.1, "1": 1.1}}, "option “2” is -0.1; expected 0 to 1"),
+    ({"probabilities": {"2": True, "1": 0}}, "option “2” is True; expected 0 to 1"),
+    ({"probabilities": {"2": 0.6, "1": 0.7}}, "The probabilities of 2 options sum to 1.3; expected 1"),
+    ({"probabilities": {"2": 1.0}}, "The answer lacks the option “1”"),
+    ({"probabilities": {"2": 0.5, "1": 0.3, "c": 0.2}}, "has the option “c”, which was not shown"),
+    ({"probabilities": [{"value": "2", "probability": 0.5}] * 2}, "lacks the option “1”"),
+    ({"probabilities": [{"value": [], "probability": 1}, 7]}, "has the option “[]”, which was not shown"),
+    ({"probabilities": {str(k): 1 / 255 for k in range(255)}}, "has the option “0”, which was not shown"),
+    ({"probabilities": "high"}, "The answer lacks the option “2”"),
+    ({"error": "no"}, 'Of this question the server says: "no"'),
+    (None, "The server left a question without an answer"),
+])  # fmt: skip
 def test_an_answer_that_is_none_says_why_and_is_a_row(answer: Any, words: str) -> None:
     """Of that question alone: the other one of the request is answered."""
     with running(DecisionServer(edit=lambda answers: answers | {"q1": answer})) as server:
@@ -128,17 +125,11 @@ def test_a_refusal_is_refused_and_mass_and_ties_are_what_they_are() -> None:
     assert 150 < sum(most_probable((0.5, 0.5), str(k)) for k in range(400)) < 250  # the first would be a lean of ours
 
 
-@pytest.mark.parametrize(
-    ("status", "words", "kind"),
-    [
-        (401, "Incorrect API key provided", "auth"),
-        (429, "slow down", "rate_limit"),
-        (501, "not a decision model", "not_answered"),
-        (400, "at most 26 options for this model", "bad_request"),
-        (200, "the model is gone", "server_error"),
-        (404, "no such path", "not_found"),
-    ],
-)
+@pytest.mark.parametrize(("status", "words", "kind"), [
+    (401, "Incorrect API key provided", "auth"), (429, "slow down", "rate_limit"),
+    (501, "not a decision model", "not_answered"), (400, "at most 26 options for this model", "bad_request"),
+    (200, "the model is gone", "server_error"), (404, "no such path", "not_found"),
+])  # fmt: skip
 def test_a_fault_of_the_request_is_everyone_s(status: int, words: str, kind: str) -> None:
     with running(DecisionServer(rule=lambda *_: failure(status, words))) as server:
         plan, calls = first_two(server.url)
@@ -154,16 +145,13 @@ def test_a_judge_is_tested_by_one_question() -> None:
     assert (said.ok, said.probabilities, said.score in {1.0, 2.0, 3.0, 4.0, 5.0}) == (True, True, True)
 
 
-@pytest.mark.parametrize(
-    ("judge", "design", "words"),
-    [
-        (deciding(), {"answer": "feedback"}, 'answer = "feedback" is nothing to it'),
-        (deciding(), {"reorder": "bare"}, 'reorder = "bare" is nothing to it'),
-        (deciding(), {"vary": {"temperature": [0.0, 1.0]}}, "temperature is nothing to the decisions judge “d”"),
-        (deciding(form="other"), {}, "Option “form” of the decisions judge “d” is 'other'"),
-        (API, {"vary": {"packing": ["packed", "alone"]}}, "packing is nothing to the openai judge “api”"),
-    ],
-)
+@pytest.mark.parametrize(("judge", "design", "words"), [
+    (deciding(), {"answer": "feedback"}, 'answer = "feedback" is nothing to it'),
+    (deciding(), {"reorder": "bare"}, 'reorder = "bare" is nothing to it'),
+    (deciding(), {"vary": {"temperature": [0.0, 1.0]}}, "temperature is nothing to the decisions judge “d”"),
+    (deciding(form="other"), {}, "Option “form” of the decisions judge “d” is 'other'"),
+    (API, {"vary": {"packing": ["packed", "alone"]}}, "packing is nothing to the openai judge “api”"),
+])  # fmt: skip
 def test_what_cannot_be_asked_is_refused(judge: JudgeSettings, design: dict[str, Any], words: str) -> None:
     with pytest.raises(LabError, match=words):
         small_plan(judges=(judge,), **design)

@@ -24,16 +24,13 @@ def test_kinds_by_status_and_words(status: int, error: dict[str, str], kind: str
     assert from_response(status, {}, json.dumps({"error": error}).encode()).kind == kind
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        (b'{"error": "model is loading"}', "model is loading"),  # Ollama
-        (b'{"detail": "Not Found"}', "Not Found"),  # FastAPI
-        (b"<html><head><title>502 Bad Gateway</title></head>", "502 Bad Gateway"),
-        (b"plain\nwords " * 500, "plain words plain"),
-        (b"[" * 20_000, "["),
-    ],
-)
+@pytest.mark.parametrize(("body", "words"), [
+    (b'{"error": "model is loading"}', "model is loading"),  # Ollama
+    (b'{"detail": "Not Found"}', "Not Found"),  # FastAPI
+    (b"<html><head><title>502 Bad Gateway</title></head>", "502 Bad Gateway"),
+    (b"plain\nwords " * 500, "plain words plain"),
+    (b"[" * 20_000, "["),
+])  # fmt: skip
 def test_the_server_s_own_words(body: bytes, words: str) -> None:
     message = from_response(500, {}, body).message
     assert words in message

@@ -62,14 +62,11 @@ async def test_lists_of_models_that_are_none(body: bytes) -> None:
         assert await probe.listed(f"{server.url}/v1", timeout=5.0) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "score", "said"),
-    [
-        ("The score is 2.", 2.0, "Score read: 2."),
-        ("<think>1 or 2</think>\n3", 3.0, "Score read: 3."),
-        ("4 or 5", None, "No score"), ("good", None, "No score"), ("4.5", None, "No score"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "score", "said"), [
+    ("The score is 2.", 2.0, "Score read: 2."),
+    ("<think>1 or 2</think>\n3", 3.0, "Score read: 3."),
+    ("4 or 5", None, "No score"), ("good", None, "No score"), ("4.5", None, "No score"),
+])  # fmt: skip
 def test_a_judge_asked_once(text: str, score: float | None, said: str) -> None:
     with running(FakeServer(text=text, probabilities=score is not None)) as server:
         report = probe.test_judge(settings(server.base_url))
@@ -80,14 +77,11 @@ def test_a_judge_asked_once(text: str, score: float | None, said: str) -> None:
     assert server.bodies[-1]["max_tokens"] == 1_024
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (lambda *_: failure(404, "The model `x` does not exist."), r"does not exist\. Check .* It lists: test-model\."),
-        (lambda *_: failure(400, "temperature must be 1"), r"Setting “temperature”.*Change the setting"),
-        (lambda *_: failure(503, "loading"), "overloaded or still starting"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "words"), [
+    (lambda *_: failure(404, "The model `x` does not exist."), r"does not exist\. Check .* It lists: test-model\."),
+    (lambda *_: failure(400, "temperature must be 1"), r"Setting “temperature”.*Change the setting"),
+    (lambda *_: failure(503, "loading"), "overloaded or still starting"),
+])  # fmt: skip
 def test_a_judge_that_does_not_answer_says_why_and_what_to_do(answer: Any, words: str) -> None:
     with running(FakeServer(rule=answer)) as server:
         report = probe.test_judge(settings(server.base_url, model="x"))
@@ -115,16 +109,13 @@ async def test_every_kind_opens_answers_and_closes() -> None:
     await asker.close()
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"paht": "x"}, "Option “paht” of the embedded judge “e”.*path, sha256"),
-        ({"context": 0}, "Option “context” .* is 0: .*greater than or equal to 1"),
-        ({"threads": True}, "valid integer"),
-        ({"context": 10**9}, "less than or equal to 131072"),
-        ({"path": "/no/such.gguf"}, "No such file"),
-    ],
-)
+@pytest.mark.parametrize(("options", "words"), [
+    ({"paht": "x"}, "Option “paht” of the embedded judge “e”.*path, sha256"),
+    ({"context": 0}, "Option “context” .* is 0: .*greater than or equal to 1"),
+    ({"threads": True}, "valid integer"),
+    ({"context": 10**9}, "less than or equal to 131072"),
+    ({"path": "/no/such.gguf"}, "No such file"),
+])  # fmt: skip
 async def test_options_of_the_embedded_judge(options: dict[str, Any], words: str) -> None:
     with pytest.raises(LabError, match=words):
         await EmbeddedJudge.open(JudgeSettings(name="e", options=options))

@@ -52,20 +52,17 @@ def asked(judge: JudgeSettings, *calls: Call, **more: Any) -> list[Reply]:
 LETTERS = option_call(shown=(3, 1, 2), ordering=Ordering((3, 1, 2), tuple("abc")))
 
 
-@pytest.mark.parametrize(
-    ("body", "call", "text"),
-    [
-        ("return 'Score: 4'", option_call(), "Score: 4"),
-        ("return 4", option_call(), "4"),
-        ("return 4.5", option_call(), "4.5"),  # no score of the scale: unparsed later, never rounded
-        ("return 1", LETTERS, "b"),
-        ("return item['labels'][0] + item['response'] + item['instruction']", LETTERS, "aanswer 0question 0"),
-        ("return messages[0]['content'][:6] + str('ratings' in item)", option_call(), "Item 0False"),
-        ("async def later():\n    return '2'\nreturn later()", option_call(), "2"),
-        ("import numpy\nreturn numpy.int64(3)", option_call(), "3"),
-        ("print('noise', flush=True)\nos.write(1, b'{}')\nreturn sys.stdin.read() + '5'", option_call(), "5"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("body", "call", "text"), [
+    ("return 'Score: 4'", option_call(), "Score: 4"),
+    ("return 4", option_call(), "4"),
+    ("return 4.5", option_call(), "4.5"),  # no score of the scale: unparsed later, never rounded
+    ("return 1", LETTERS, "b"),
+    ("return item['labels'][0] + item['response'] + item['instruction']", LETTERS, "aanswer 0question 0"),
+    ("return messages[0]['content'][:6] + str('ratings' in item)", option_call(), "Item 0False"),
+    ("async def later():\n    return '2'\nreturn later()", option_call(), "2"),
+    ("import numpy\nreturn numpy.int64(3)", option_call(), "3"),
+    ("print('noise', flush=True)\nos.write(1, b'{}')\nreturn sys.stdin.read() + '5'", option_call(), "5"),
+])  # fmt: skip
 def test_what_it_returns_is_the_reply(tmp_path: Path, body: str, call: Call, text: str) -> None:
     (reply,) = asked(own(tmp_path, body), call)
     assert (reply.error, reply.text, reply.model) == ("", text, "my_judge.py:judge")
@@ -96,27 +93,23 @@ def test_a_comparison_shows_its_answers_without_ratings() -> None:
     assert "ratings" not in str(seen[0])
 
 
-@pytest.mark.parametrize(
-    ("body", "kind", "words"),
-    [
-        ("while True: pass", "code_timeout", "no answer within 0.5 s"),
-        ("import signal\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(60)", "code_timeout", "no answer"),
-        ("while True: print('x' * 999)", "code_timeout", "no answer"),
-        ("os.kill(os.getpid(), 9)", "code_ended", "ended its process"),
-        ("sys.exit(3)", "code_error", "SystemExit: 3"),
-        ("return {}['score']", "code_error", "KeyError: 'score' (my_judge.py, line 4)"),
-        ("return 'x' * 3_000_000_000", "code_error", "MemoryError"),
-        ("return float('nan')", "code_reply", "float nan"),
-        ("return True", "code_reply", "bool True"),
-        ("return judge", "code_reply", "function"),
-        ("return {'text': '4', 'probabilities': {'4': 2}}", "code_reply", "returned dict"),
-
-        ("return 'x' * 50_000_000", "too_large", "at most"),
-        ("a = []\nfor _ in range(100_000): a = [a]\nreturn a", "code_reply", "RecursionError"),
-        ("class A:\n    def __repr__(self): raise ValueError\nreturn A()", "code_reply", "A"),
-        ("for fd in range(3, 30):\n    try: os.write(fd, b'junk')\n    except OSError: pass\nreturn '4'", "code_ended", ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("body", "kind", "words"), [
+    ("while True: pass", "code_timeout", "no answer within 0.5 s"),
+    ("import signal\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(60)", "code_timeout", "no answer"),
+    ("while True: print('x' * 999)", "code_timeout", "no answer"),
+    ("os.kill(os.getpid(), 9)", "code_ended", "ended its process"),
+    ("sys.exit(3)", "code_error", "SystemExit: 3"),
+    ("return {}['score']", "code_error", "KeyError: 'score' (my_judge.py, line 4)"),
+    ("return 'x' * 3_000_000_000", "code_error", "MemoryError"),
+    ("return float('nan')", "code_reply", "float nan"),
+    ("return True", "code_reply", "bool True"),
+    ("return judge", "code_reply", "function"),
+    ("return {'text': '4', 'probabilities': {'4': 2}}", "code_reply", "returned dict"),
+    ("return 'x' * 50_000_000", "too_large", "at most"),
+    ("a = []\nfor _ in range(100_000): a = [a]\nreturn a", "code_reply", "RecursionError"),
+    ("class A:\n    def __repr__(self): raise ValueError\nreturn A()", "code_reply", "A"),
+    ("for fd in range(3, 30):\n    try: os.write(fd, b'junk')\n    except OSError: pass\nreturn '4'", "code_ended", ""),
+])  # fmt: skip
 def test_what_it_does_instead_is_a_fault_and_the_next_call_is_answered(
     tmp_path: Path, body: str, kind: str, words: str
 ) -> None:
@@ -192,21 +185,18 @@ def test_the_file_is_part_of_the_identity_and_must_be_the_one_that_was_measured(
         with_code(handed, tmp_path, trust=True)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({}, "names no file"),
-        ({"path": "../outside.py"}, "expected a file in"),
-        ({"path": "/etc/passwd"}, "expected a file in"),
-        ({"path": "missing.py"}, "cannot be read"),
-        ({"path": "pipe"}, "a pipe or a device"),
-        ({"path": "link.py"}, "expected a file in"),
-        ({"path": "my_judge.py", "entry": "os.system"}, "entry"),
-        ({"path": "my_judge.py", "entry": "other"}, "no function “other”"),
-        ({"path": "broken.py"}, "SyntaxError"),
-        ({"path": "raises.py"}, "RuntimeError: no weights (raises.py, line 1)"),
-    ],
-)
+@pytest.mark.parametrize(("options", "words"), [
+    ({}, "names no file"),
+    ({"path": "../outside.py"}, "expected a file in"),
+    ({"path": "/etc/passwd"}, "expected a file in"),
+    ({"path": "missing.py"}, "cannot be read"),
+    ({"path": "pipe"}, "a pipe or a device"),
+    ({"path": "link.py"}, "expected a file in"),
+    ({"path": "my_judge.py", "entry": "os.system"}, "entry"),
+    ({"path": "my_judge.py", "entry": "other"}, "no function “other”"),
+    ({"path": "broken.py"}, "SyntaxError"),
+    ({"path": "raises.py"}, "RuntimeError: no weights (raises.py, line 1)"),
+])  # fmt: skip
 def test_a_file_that_cannot_be_used_is_refused_in_words(tmp_path: Path, options: dict[str, Any], words: str) -> None:
     (tmp_path / "outside.py").write_text("def judge(m, i): return 1", "utf-8")
     inner = tmp_path / "study"

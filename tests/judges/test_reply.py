@@ -35,19 +35,16 @@ def test_a_plain_answer() -> None:
     assert reply == Reply("4", "stop", 100, 1, 40, 0.25, (("4", -0.5), ("3", -1.0)), "test-model", note="")
 
 
-@pytest.mark.parametrize(
-    ("fields", "text", "finish"),
-    [
-        ({"content": None, "reasoning_content": "it is a 2"}, "", "stop"),  # reasoning is never the answer
-        ({"content": "<think>Score: 1</think>4"}, "<think>Score: 1</think>4", "stop"),  # the parser cuts it off
-        ({"tool_calls": [{"function": {"name": "f", "arguments": '{"score": 4}'}}]}, '{"score": 4}', "stop"),
-        ({"tool_calls": [None]}, "", "stop"),
-        ({"refusal": "I cannot rate this."}, "I cannot rate this.", "refusal"),
-        ({"content": "4", "refusal": "no"}, "4", "stop"),
-        ({"content": 4}, "", "stop"),
-        ({"content": "   "}, "   ", "stop"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "text", "finish"), [
+    ({"content": None, "reasoning_content": "it is a 2"}, "", "stop"),  # reasoning is never the answer
+    ({"content": "<think>Score: 1</think>4"}, "<think>Score: 1</think>4", "stop"),  # the parser cuts it off
+    ({"tool_calls": [{"function": {"name": "f", "arguments": '{"score": 4}'}}]}, '{"score": 4}', "stop"),
+    ({"tool_calls": [None]}, "", "stop"),
+    ({"refusal": "I cannot rate this."}, "I cannot rate this.", "refusal"),
+    ({"content": "4", "refusal": "no"}, "4", "stop"),
+    ({"content": 4}, "", "stop"),
+    ({"content": "   "}, "   ", "stop"),
+])  # fmt: skip
 def test_where_the_answer_stands(fields: dict[str, Any], text: str, finish: str) -> None:
     reply = read(message(**fields))
     assert (reply.text, reply.finish) == (text, finish)
@@ -89,17 +86,14 @@ def test_no_counts_and_no_log_probabilities_need_no_note(payload: dict[str, Any]
     assert (reply.tokens_in, reply.top, reply.note) == (100 if isinstance(payload["usage"], dict) else None, (), "")
 
 
-@pytest.mark.parametrize(
-    "top",
-    [
-        [{"token": "4", "logprob": math.nan}],
-        [{"token": "4", "logprob": 10**400}],
-        [{"token": "4", "logprob": 1.0}],  # no logarithm of a probability
-        [{"token": 4, "logprob": -1.0}],
-        [{"logprob": -1.0}],
-        7,
-    ],
-)
+@pytest.mark.parametrize("top", [
+    [{"token": "4", "logprob": math.nan}],
+    [{"token": "4", "logprob": 10**400}],
+    [{"token": "4", "logprob": 1.0}],  # no logarithm of a probability
+    [{"token": 4, "logprob": -1.0}],
+    [{"logprob": -1.0}],
+    7,
+])  # fmt: skip
 def test_log_probabilities_that_are_none_cost_no_answer(top: Any) -> None:
     payload = completion("4", logprobs={"content": [{**token_entry("4", {}), "top_logprobs": top}]})
     reply = read(payload)
@@ -107,38 +101,32 @@ def test_log_probabilities_that_are_none_cost_no_answer(top: Any) -> None:
     assert "log-probabilities" in reply.note
 
 
-@pytest.mark.parametrize(
-    ("tokens", "text", "expected"),
-    [
-        (["4"], "4", 0),
-        ([" ", "4", "."], " 4.", 1),
-        (["<think>", "1", "</think>", "\n", "4"], "4", 4),  # the text leaves reasoning out, the tokens do not
-        (["Feedback: ", "ok ", "[RESULT]", " ", "4"], "Feedback: ok [RESULT] 4", 4),
-        (["�", "�", "4"], "é4", 0),  # characters split over tokens do not join up
-    ],
-)
+@pytest.mark.parametrize(("tokens", "text", "expected"), [
+    (["4"], "4", 0),
+    ([" ", "4", "."], " 4.", 1),
+    (["<think>", "1", "</think>", "\n", "4"], "4", 4),  # the text leaves reasoning out, the tokens do not
+    (["Feedback: ", "ok ", "[RESULT]", " ", "4"], "Feedback: ok [RESULT] 4", 4),
+    (["�", "�", "4"], "é4", 0),  # characters split over tokens do not join up
+])  # fmt: skip
 def test_the_first_token_of_the_answer_proper(tokens: list[str], text: str, expected: int) -> None:
     assert first_answer_token(tokens, text) == expected
 
 
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        (b"", "bad_json"),
-        (b"[1]", "bad_json"),
-        (b"{", "bad_json"),
-        (b'{"choices": null}', "empty_choices"),
-        (b'{"choices": []}', "empty_choices"),
-        (b'{"choices": [{}]}', "empty_choices"),
-        (b'{"choices": [{"message": null}]}', "empty_choices"),
-        (b'{"choices": "\xe9"}', "empty_choices"),
-        (b'{"x":' + b"[" * 100_000, "bad_json"),
-        (b'{"choices": [' + b"[]," * 3_000_000 + b"[]]}", "too_large"),
-        (b'{"error": "out of memory"}', "server_error"),
-        (json.dumps(completion("x" * (MAX_TEXT + 1))).encode(), "too_large"),
-        (json.dumps(completion("4", finish="abort")).encode(), "reset"),
-    ],
-)
+@pytest.mark.parametrize(("body", "kind"), [
+    (b"", "bad_json"),
+    (b"[1]", "bad_json"),
+    (b"{", "bad_json"),
+    (b'{"choices": null}', "empty_choices"),
+    (b'{"choices": []}', "empty_choices"),
+    (b'{"choices": [{}]}', "empty_choices"),
+    (b'{"choices": [{"message": null}]}', "empty_choices"),
+    (b'{"choices": "\xe9"}', "empty_choices"),
+    (b'{"x":' + b"[" * 100_000, "bad_json"),
+    (b'{"choices": [' + b"[]," * 3_000_000 + b"[]]}", "too_large"),
+    (b'{"error": "out of memory"}', "server_error"),
+    (json.dumps(completion("x" * (MAX_TEXT + 1))).encode(), "too_large"),
+    (json.dumps(completion("4", finish="abort")).encode(), "reset"),
+])  # fmt: skip
 def test_what_is_no_answer_has_a_name(body: bytes, kind: str) -> None:
     assert refused(body).kind == kind
 

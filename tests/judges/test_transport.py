@@ -111,21 +111,18 @@ async def test_nor_has_a_proxy_send_it(host: str, monkeypatch: pytest.MonkeyPatc
     assert host.strip("[]") in error.value.message
 
 
-@pytest.mark.parametrize(
-    ("address", "public"),
-    [
-        ("8.8.8.8", True),
-        ("100.64.0.1", False),
-        ("192.168.1.1", False),
-        ("224.0.0.1", False),
-        ("2606:4700::1", True),
-        ("64:ff9b::7f00:1", False),  # 127.0.0.1 behind NAT64
-        ("64:ff9b::808:808", True),
-        ("2002:7f00:1::", False),  # 127.0.0.1 by 6to4
-        ("fe80::1", False),
-        ("134744072", False),  # 8.8.8.8 to a socket, but who knows
-    ],
-)
+@pytest.mark.parametrize(("address", "public"), [
+    ("8.8.8.8", True),
+    ("100.64.0.1", False),
+    ("192.168.1.1", False),
+    ("224.0.0.1", False),
+    ("2606:4700::1", True),
+    ("64:ff9b::7f00:1", False),  # 127.0.0.1 behind NAT64
+    ("64:ff9b::808:808", True),
+    ("2002:7f00:1::", False),  # 127.0.0.1 by 6to4
+    ("fe80::1", False),
+    ("134744072", False),  # 8.8.8.8 to a socket, but who knows
+])  # fmt: skip
 def test_addresses_of_the_open_net(address: str, public: bool) -> None:
     assert is_public(address) is public
 

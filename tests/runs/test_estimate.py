@@ -23,16 +23,13 @@ def test_time_is_the_slowest_judges() -> None:
     assert (made.calls, made.seconds) == (460, pytest.approx(220 / 3.2))
 
 
-@pytest.mark.parametrize(
-    ("judge", "long_answer", "rate"),
-    [
-        (API.model_copy(update={"concurrency": 16}), False, 16.0),
-        (API.model_copy(update={"concurrency": 16}), True, 2.0),
-        (API.model_copy(update={"rpm": 30.0}), False, 0.5),
-        (EMBEDDED, True, 0.32),
-        (JudgeSettings(name="s", kind="simulated"), False, 1_000.0),
-    ],
-)
+@pytest.mark.parametrize(("judge", "long_answer", "rate"), [
+    (API.model_copy(update={"concurrency": 16}), False, 16.0),
+    (API.model_copy(update={"concurrency": 16}), True, 2.0),
+    (API.model_copy(update={"rpm": 30.0}), False, 0.5),
+    (EMBEDDED, True, 0.32),
+    (JudgeSettings(name="s", kind="simulated"), False, 1_000.0),
+])  # fmt: skip
 def test_calls_per_second(judge: JudgeSettings, long_answer: bool, rate: float) -> None:
     assert calls_per_second(judge, None, long_answer=long_answer) == pytest.approx(rate)
 

@@ -188,16 +188,13 @@ def test_an_import_keeps_prompts_and_replies_and_becomes_the_same_study(tmp_path
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("smollm2-135m", ("embedded", "smollm2-135m", ())),
-        ("simulated:lean", ("simulated", "lean", ())),
-        ("Qwen/Qwen3-8B@http://127.0.0.1:8000/v1", ("openai", "Qwen/Qwen3-8B", ("http://127.0.0.1:8000/v1",))),
-        ("vllm:org/m:tag@http://[::1]:8000/v1", ("vllm", "org/m:tag", ("http://[::1]:8000/v1",))),
-        ("http://127.0.0.1:1/v1", ("openai", "http://127.0.0.1:1/v1", ("http://127.0.0.1:1/v1",))),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("smollm2-135m", ("embedded", "smollm2-135m", ())),
+    ("simulated:lean", ("simulated", "lean", ())),
+    ("Qwen/Qwen3-8B@http://127.0.0.1:8000/v1", ("openai", "Qwen/Qwen3-8B", ("http://127.0.0.1:8000/v1",))),
+    ("vllm:org/m:tag@http://[::1]:8000/v1", ("vllm", "org/m:tag", ("http://[::1]:8000/v1",))),
+    ("http://127.0.0.1:1/v1", ("openai", "http://127.0.0.1:1/v1", ("http://127.0.0.1:1/v1",))),
+])  # fmt: skip
 def test_a_judge_is_named_in_one_grammar(text: str, expected: tuple[Any, ...]) -> None:
     judge = judge_named(text)
     assert (judge.kind, judge.model, judge.base_urls) == expected

@@ -78,15 +78,10 @@ def test_presets_name_measures_and_say_where_their_numbers_are_from() -> None:
 
 
 @pytest.mark.papers(74)
-@pytest.mark.parametrize(
-    ("paper", "name", "table", "column"),
-    [
-        ("xu-rubric-position-bias-v2", "hanna-options", 0, 0),
-        ("xu-rubric-position-bias-v2", "hanna-options", 2, 2),
-        ("xu-rubric-position-bias-v2", "hanna-criteria", 1, 0),
-        ("shi-judging-the-judges", "shi-pairs", 0, 1),
-    ],
-)
+@pytest.mark.parametrize(("paper", "name", "table", "column"), [
+    ("xu-rubric-position-bias-v2", "hanna-options", 0, 0), ("xu-rubric-position-bias-v2", "hanna-options", 2, 2),
+    ("xu-rubric-position-bias-v2", "hanna-criteria", 1, 0), ("shi-judging-the-judges", "shi-pairs", 0, 1),
+])  # fmt: skip
 def test_numbers_are_those_that_the_paper_prints(paper: str, name: str, table: int, column: int) -> None:
     """Each judge's line of the paper's own table holds our number, in its place."""
     text = shared(f"../papers/{paper}.txt").read_text("utf-8")

@@ -219,14 +219,11 @@ def test_a_writer_varies_and_a_reviewer_is_short() -> None:
     assert begun.messages[-1] == {"role": "assistant", "content": "The score is "}
 
 
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [
-        ("2", 2), ("Score: 3", 3), ("2 or 3", None), ("4", None), ("", None), ("<think>1</think>2", 2),
-        (review_prompt(golden_task(), "Score: 3")[0]["content"] + " 1", 1),
-        (review_prompt(golden_task(), "Score: 3")[0]["content"], None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "score"), [
+    ("2", 2), ("Score: 3", 3), ("2 or 3", None), ("4", None), ("", None), ("<think>1</think>2", 2),
+    (review_prompt(golden_task(), "Score: 3")[0]["content"] + " 1", 1),
+    (review_prompt(golden_task(), "Score: 3")[0]["content"], None),
+])  # fmt: skip
 def test_a_review_gives_one_score_or_none(text: str, score: int | None) -> None:
     call = review_call(JudgeSettings(name="a", kind="openai", model="m"), golden_task(), "x", 1)
     assert review_score(call, Reply(text=text))[0] == score

@@ -213,13 +213,10 @@ def test_a_run_of_which_nothing_was_parsed_failed(store: Store, scripted: Script
     assert store.run(end.run).state == "failed"
 
 
-@pytest.mark.parametrize(
-    ("other", "reason"),
-    [
-        (ScriptedJudge(lambda *_: failed("auth", retryable=False)), "other: a planted auth. Check the key"),
-        (LabError("No weights here; fetch them."), "other: No weights here; fetch them. The other judges went on."),
-    ],
-)
+@pytest.mark.parametrize(("other", "reason"), [
+    (ScriptedJudge(lambda *_: failed("auth", retryable=False)), "other: a planted auth. Check the key"),
+    (LabError("No weights here; fetch them."), "other: No weights here; fetch them. The other judges went on."),
+])  # fmt: skip
 def test_a_judge_that_cannot_be_had_does_not_stop_another(
     other: object, reason: str, store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,13 +238,10 @@ def test_a_study_whose_only_judge_cannot_be_had_leaves_nothing(store: Store, mon
     assert store.runs() == []
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        (LabError("out of memory; choose a smaller model"), "api: out of memory; choose a smaller model"),
-        (ZeroDivisionError("planted"), "The lab failed: ZeroDivisionError: planted"),
-    ],
-)
+@pytest.mark.parametrize(("fault", "reason"), [
+    (LabError("out of memory; choose a smaller model"), "api: out of memory; choose a smaller model"),
+    (ZeroDivisionError("planted"), "The lab failed: ZeroDivisionError: planted"),
+])  # fmt: skip
 def test_a_judge_that_breaks_in_the_middle_pauses_with_a_reason(
     store: Store, scripted: Scripted, fault: Exception, reason: str
 ) -> None:
@@ -457,19 +451,16 @@ def test_a_server_that_is_dead_or_down_leaves_its_calls_to_the_others_and_is_nam
     assert store.run(end.run).reason == end.reason
 
 
-@pytest.mark.parametrize(
-    ("status", "message", "headers", "words"),
-    [
-        (400, "Unsupported value: 'temperature' does not support 0.0 with this model.", {}, "Setting “temperature”"),
-        (401, "Incorrect API key", {}, "Check the key"),
-        (402, "no credit", {}, "top it up"),
-        (404, "The model `x` does not exist.", {}, "Check the base URL"),
-        (302, "", {"Location": "http://127.0.0.1:9/"}, "moved to http://127.0.0.1:9/"),
-        (429, "tomorrow", {"Retry-After": "86400"}, "left alone for 86,400 s"),
-        (429, "never", {"Retry-After": "inf"}, "left alone for 1,000,000,000 s"),
-        (503, "in 2099", {"Retry-After": "Thu, 01 Jan 2099 00:00:00 GMT"}, "left alone for"),
-    ],
-)
+@pytest.mark.parametrize(("status", "message", "headers", "words"), [
+    (400, "Unsupported value: 'temperature' does not support 0.0 with this model.", {}, "Setting “temperature”"),
+    (401, "Incorrect API key", {}, "Check the key"),
+    (402, "no credit", {}, "top it up"),
+    (404, "The model `x` does not exist.", {}, "Check the base URL"),
+    (302, "", {"Location": "http://127.0.0.1:9/"}, "moved to http://127.0.0.1:9/"),
+    (429, "tomorrow", {"Retry-After": "86400"}, "left alone for 86,400 s"),
+    (429, "never", {"Retry-After": "inf"}, "left alone for 1,000,000,000 s"),
+    (503, "in 2099", {"Retry-After": "Thu, 01 Jan 2099 00:00:00 GMT"}, "left alone for"),
+])  # fmt: skip
 def test_what_no_call_escapes_pauses_at_the_first_answers(
     status: int, message: str, headers: dict[str, str], words: str, store: Store
 ) -> None:

@@ -206,13 +206,10 @@ def test_a_lab_that_ends_keeps_what_its_runs_are_being_answered(tmp_path: Path) 
     assert server.answered == server.asked > 8
 
 
-@pytest.mark.parametrize(
-    "design",
-    [
-        {"strategies": ["balanced", {"kind": "random", "calls": 4}, {"kind": "custom", "orders": [[3, 1, 2]]}]},
-        {"reorder": "criteria", "strategies": ["williams"]},
-    ],
-)
+@pytest.mark.parametrize("design", [
+    {"strategies": ["balanced", {"kind": "random", "calls": 4}, {"kind": "custom", "orders": [[3, 1, 2]]}]},
+    {"reorder": "criteria", "strategies": ["williams"]},
+])  # fmt: skip
 def test_a_run_is_planned_again_from_the_store(store: Store, scripted: Scripted, design: dict[str, object]) -> None:
     scripted()
     grades = tuple(Criterion(name, (Option(1, "bad"), Option(2, "so so"), Option(3, "good")), "?") for name in "abc")

@@ -64,6 +64,9 @@ def test_orders_of_their_own_are_a_part_of_single_items() -> None:
     found = components(item, order, score, np.arange(400), np.zeros(400, np.int64))
     assert found.variances[0, [0, 2]] == pytest.approx([1.0, 0.25], abs=0.12)
     assert np.isnan(found.variances[0, [1, 3]]).all()
+    none, single = np.zeros(0, np.int64), np.zeros(3, np.int64)
+    assert components(none, none, np.zeros(0), none, none) is None
+    assert components(np.arange(3), single, np.arange(3.0), np.arange(3), single) is None
 
 
 def test_very_many_units_are_left_out_in_groups() -> None:
@@ -73,9 +76,3 @@ def test_very_many_units_are_left_out_in_groups() -> None:
     truth = 1 / (1 + np.array([0.41, 0.41 / 4]))
     assert (low < truth).all()
     assert (truth < high).all()
-
-
-def test_nothing_to_compare() -> None:
-    assert components(*(np.zeros(0, np.int64),) * 2, np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64)) is None
-    one = np.zeros(3, np.int64)
-    assert components(np.arange(3), one, np.arange(3.0), np.arange(3), one) is None

@@ -181,32 +181,29 @@ JUDGED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "changes", "words"),
-    [
-        ("pairs", {"study": condition(positions=0)}, "positions is 0; expected 2 to 2 where pairs are reordered"),
-        ("pairs", {"study": condition(positions=True)}, r"got `bool` - at `\$.positions`"),
-        ("pairs", {"study": condition(positions=2.5)}, "got `float`"),
-        ("pairs", {"study": condition(positions=3)}, "positions is 3"),
-        ("pairs", {"study": condition(reorder="lists", positions=-1)}, "positions is -1; expected 2 to"),
-        ("pairs", {"study": condition(reorder="bare")}, "“j” has no scores to choose from"),
-        ("pairs", {"study": condition(reorder="options")}, "“j” has no scores"),
-        ("responses", {"study": condition(positions=1)}, "column slot: 1 is not one of the call's answers"),
-        ("responses", {"judgments": cell("slot", 5)}, "row 1, column slot: 5 is not one of the call's"),
-        ("responses", {"study": condition(reorder="criteria")}, "column item: 0 is not an item under a criterion"),
-        # What is whole but of no sense is read: it has no numbers, or says what is missing.
-        ("pairs", {"study": lambda head: head["orderings"][0].update(shown=["zoe", "b"])}, ""),
-        ("pairs", {"study": lambda head: head["orderings"][0].update(shown=["a", "a"])}, ""),
-        ("pairs", {"items": lambda items: items.assign(candidate="b|a")}, ""),
-        ("pairs", {"items": lambda items: items.assign(ratings='{"gold": 77}')}, ""),
-        ("pairs", {"judgments": lambda rows: rows.assign(score=3.0)}, ""),
-        ("pairs", {"judgments": lambda rows: rows.assign(position=0)}, ""),
-        ("responses", {}, ""),
-        ("responses", {"judgments": lambda rows: rows.assign(score=np.nan)}, ""),
-        ("responses", {"judgments": lambda rows: rows.assign(call=range(len(rows)))}, "has 18 of 36 calls"),
-        ("responses", {"study": condition(reorder="lists")}, ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "changes", "words"), [
+    ("pairs", {"study": condition(positions=0)}, "positions is 0; expected 2 to 2 where pairs are reordered"),
+    ("pairs", {"study": condition(positions=True)}, r"got `bool` - at `\$.positions`"),
+    ("pairs", {"study": condition(positions=2.5)}, "got `float`"),
+    ("pairs", {"study": condition(positions=3)}, "positions is 3"),
+    ("pairs", {"study": condition(reorder="lists", positions=-1)}, "positions is -1; expected 2 to"),
+    ("pairs", {"study": condition(reorder="bare")}, "“j” has no scores to choose from"),
+    ("pairs", {"study": condition(reorder="options")}, "“j” has no scores"),
+    ("responses", {"study": condition(positions=1)}, "column slot: 1 is not one of the call's answers"),
+    ("responses", {"judgments": cell("slot", 5)}, "row 1, column slot: 5 is not one of the call's"),
+    ("responses", {"study": condition(reorder="criteria")}, "column item: 0 is not an item under a criterion"),
+    # What is whole but of no sense is read: it has no numbers, or says what is missing.
+    ("pairs", {"study": lambda head: head["orderings"][0].update(shown=["zoe", "b"])}, ""),
+    ("pairs", {"study": lambda head: head["orderings"][0].update(shown=["a", "a"])}, ""),
+    ("pairs", {"items": lambda items: items.assign(candidate="b|a")}, ""),
+    ("pairs", {"items": lambda items: items.assign(ratings='{"gold": 77}')}, ""),
+    ("pairs", {"judgments": lambda rows: rows.assign(score=3.0)}, ""),
+    ("pairs", {"judgments": lambda rows: rows.assign(position=0)}, ""),
+    ("responses", {}, ""),
+    ("responses", {"judgments": lambda rows: rows.assign(score=np.nan)}, ""),
+    ("responses", {"judgments": lambda rows: rows.assign(call=range(len(rows)))}, "has 18 of 36 calls"),
+    ("responses", {"study": condition(reorder="lists")}, ""),
+])  # fmt: skip
 def test_a_bundle_of_choices_or_batches_is_refused_or_has_a_report(
     tmp_path: Path, kind: str, changes: dict[str, Any], words: str
 ) -> None:
@@ -265,19 +262,16 @@ def linked(path: Path) -> None:
     zipped(path, b"/etc/passwd", member)
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (linked, "is a link"),
-        (lambda path: zipped(path, b" " * 30_000_000), "unpacks to more than 20 MB"),
-        (lambda path: zipped(path, b"[" * 200_000), "nested deeper"),
-        (lambda path: path.write_bytes(CASES[0].read_bytes()[:-200]), "not a whole bundle"),
-        (lambda path: zipfile.ZipFile(path, "w").close(), "has no study.json"),
-        (lambda path: path.write_bytes(b"PK\x03\x04 no zip"), "not a whole bundle"),
-        (lambda _: None, "No such file"),
-        (os.mkfifo, "a pipe or a device"),
-    ],
-)
+@pytest.mark.parametrize(("make", "words"), [
+    (linked, "is a link"),
+    (lambda path: zipped(path, b" " * 30_000_000), "unpacks to more than 20 MB"),
+    (lambda path: zipped(path, b"[" * 200_000), "nested deeper"),
+    (lambda path: path.write_bytes(CASES[0].read_bytes()[:-200]), "not a whole bundle"),
+    (lambda path: zipfile.ZipFile(path, "w").close(), "has no study.json"),
+    (lambda path: path.write_bytes(b"PK\x03\x04 no zip"), "not a whole bundle"),
+    (lambda _: None, "No such file"),
+    (os.mkfifo, "a pipe or a device"),
+])  # fmt: skip
 def test_links_bombs_and_cut_files_are_refused(tmp_path: Path, make: Callable[[Path], Any], words: str) -> None:
     path = tmp_path / "bad.zip"
     make(path)

@@ -101,14 +101,11 @@ def kinds(table) -> set[str]:
     return {caution.kind for caution in cautions}
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        options(PLAIN, ORDERS),
-        options(PLAIN, ORDERS, instruction=["a"] * 20, prompt=[f"p{i // 2}" for i in range(20)]),
-        criteria(CRITERIA, WILLIAMS, instruction=QUESTIONS),  # criteria of a text share no text with themselves
-    ],
-)
+@pytest.mark.parametrize("table", [
+    options(PLAIN, ORDERS),
+    options(PLAIN, ORDERS, instruction=["a"] * 20, prompt=[f"p{i // 2}" for i in range(20)]),
+    criteria(CRITERIA, WILLIAMS, instruction=QUESTIONS),  # criteria of a text share no text with themselves
+])  # fmt: skip
 def test_a_plain_run_has_no_caution(table) -> None:
     assert kinds(table) == set()
 

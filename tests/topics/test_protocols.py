@@ -70,14 +70,11 @@ def test_forms() -> None:
     assert one(rows, FORMS).counts["calls"] == 2
 
 
-@pytest.mark.parametrize(
-    ("table", "why"),
-    [
-        (lambda: options(choose(rng(0), 40, ORDERS), ORDERS), "no_repeats"),
-        (lambda: options(choose(rng(0), 40, ORDERS[:1], repeats=3), ORDERS[:1]), "single_order"),
-        (lambda: options(np.full((40, 10), np.nan), ORDERS), "nothing_parsed"),
-    ],
-)
+@pytest.mark.parametrize(("table", "why"), [
+    (lambda: options(choose(rng(0), 40, ORDERS), ORDERS), "no_repeats"),
+    (lambda: options(choose(rng(0), 40, ORDERS[:1], repeats=3), ORDERS[:1]), "single_order"),
+    (lambda: options(np.full((40, 10), np.nan), ORDERS), "nothing_parsed"),
+])  # fmt: skip
 def test_reasons(table: Callable[[], JudgmentTable], why: str) -> None:
     assert one(rows_of(table()), AVERAGE).why == why
 
