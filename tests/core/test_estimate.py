@@ -37,8 +37,7 @@ def test_a_ratio_with_equal_bottoms_is_the_mean_and_its_t_interval() -> None:
     x = np.random.default_rng(0).normal(1, 2, 40)
     e = ratio(x, np.ones(40), UNITS[:40])
     reference = stats.ttest_1samp(x, 0).confidence_interval(0.9)
-    assert e.value == pytest.approx(x.mean())
-    assert e.error == pytest.approx(x.std(ddof=1) / np.sqrt(40))
+    assert (e.value, e.error) == pytest.approx((x.mean(), x.std(ddof=1) / np.sqrt(40)))
     assert e.interval(0.9) == pytest.approx(tuple(reference))
 
 
@@ -53,28 +52,6 @@ def test_a_ratio_weighs_units_and_leaves_out_those_without_a_bottom() -> None:
     assert nothing.why == "nothing_parsed"
 
 
-def test_few_movers_are_bounded_by_what_could_have_been() -> None:
-    # None of 20 moved: at most 1 - 0.025^(1/20) of all would, by one step of 1.
-    e = ratio(np.zeros(20), np.ones(20), UNITS[:20])
-    most = 1 - 0.025 ** (1 / 20)
-    assert e.interval() == pytest.approx((-most, most))
-    half = ratio(np.zeros(20), np.ones(20), UNITS[:20], lambda moves: Student(step=0.5, moves=moves, positive=True))
-    assert half.interval() == pytest.approx((0.0, most / 2))
-
-
-def test_least_is_one_unit_up_and_one_down() -> None:
-    # All agree: error = sqrt(2 x 0.5^2 / (10 x 9)).
-    e = Estimate(1.0, np.zeros(10), UNITS[:10], Student(least=0.5))
-    half = stats.t.ppf(0.975, 9) * np.sqrt(2 * 0.25 / 90)
-    assert e.interval() == pytest.approx((1 - half, 1 + half))
-
-
-def test_an_excess_never_ends_below_zero() -> None:
-    x = np.full(12, -0.5) + np.linspace(-0.01, 0.01, 12)
-    e = Estimate(-0.5, x + 0.5, UNITS[:12], Student(beyond_noise=True))
-    assert e.interval()[1] == 0.0
-
-
 def test_hall_lengthens_the_side_of_the_skew() -> None:
     skewed = np.random.default_rng(1).exponential(1, 50)
     below, above = hall(skewed - skewed.mean(), 2.0)
@@ -83,11 +60,24 @@ def test_hall_lengthens_the_side_of_the_skew() -> None:
     assert hall(even, 2.0) == (2.0, 2.0)
 
 
-def test_reach_bounds_what_no_unit_showed() -> None:
-    # 9 constant units, reach 8/3 x 4: Clopper-Pearson of 0 in 9 is 1 - 0.025^(1/9).
-    e = ratio(np.zeros(9), np.ones(9), UNITS[:9], lambda moves: Reach(8 / 3, moves))
-    high = (1 - 0.025 ** (1 / 9)) * 8 / 3
-    assert e.interval() == pytest.approx((-high, high))
+NONE_OF_20 = 1 - 0.025 ** (1 / 20)
+"""At most so many of all would have moved: Clopper-Pearson of 0 in 20."""
+
+
+@pytest.mark.parametrize(("rule", "ends"), [
+    (lambda moves: Student(step=1.0, moves=moves), (-NONE_OF_20, NONE_OF_20)),
+    (lambda moves: Student(step=0.5, moves=moves, positive=True), (0.0, NONE_OF_20 / 2)),
+    (lambda moves: Reach(8 / 3, moves), (-NONE_OF_20 * 8 / 3, NONE_OF_20 * 8 / 3)),
+    # One unit up and one down: error = sqrt(2 x 0.5^2 / (20 x 19)).
+    (lambda _: Student(least=0.5), tuple(stats.t.ppf(0.975, 19) * np.sqrt(0.5 / 380) * np.array([-1, 1]))),
+])  # fmt: skip
+def test_units_that_all_agree_are_bounded_by_what_could_have_been(rule, ends: tuple[float, float]) -> None:
+    assert ratio(np.zeros(20), np.ones(20), UNITS[:20], rule).interval() == pytest.approx(ends)
+
+
+def test_an_excess_never_ends_below_zero() -> None:
+    spread = np.linspace(-0.01, 0.01, 12)
+    assert Estimate(-0.5, spread, UNITS[:12], Student(beyond_noise=True)).interval()[1] == 0.0
 
 
 def test_share_of_single_trials_is_wilsons() -> None:
@@ -229,15 +219,6 @@ def test_two_runs_pair_on_their_texts_whatever_their_order() -> None:
             assert (x.value, x.estimate.error) == pytest.approx((y.value, y.estimate.error))
 
 
-def test_the_difference_of_shares_is_the_paired_t_test() -> None:
-    one, other = (findings(options(scores, ORDERS, unit_text=TEXTS)).rows for scores in (A, B))
-    (row,) = [row for row in contrast(one, other) if row.measure == "position_share" and row.of["position"] == 1]
-    first = [(scores == np.tile(ORDERS[:, 0], 2)).mean(axis=1) for scores in (A, B)]
-    d = first[0] - first[1]
-    assert row.value == pytest.approx(d.mean())
-    assert row.estimate.error == pytest.approx(d.std(ddof=1) / np.sqrt(20))
-
-
 def test_conditions_of_a_run_are_held_against_each_other_and_runs_condition_by_condition() -> None:
     found = findings(options(A, ORDERS, fixed=B[:, :4]))
     differences = contrast(*([row for row in found.rows if row.condition == k] for k in (0, 1)))
@@ -253,8 +234,7 @@ def test_runs_without_common_units_are_independent() -> None:
     one = findings(options(A, ORDERS, unit_text=TEXTS)).rows
     other = findings(options(B, ORDERS, unit_text=[f"other {i}" for i in range(20)])).rows
     (row,) = [row for row in contrast(one, other, "run B") if row.measure == "line"]
-    assert row.estimate.units == 40
-    assert row.of["against"] == "run B"
+    assert (row.estimate.units, row.of["against"]) == (40, "run B")
 
 
 def test_rows_that_the_other_side_lacks_are_left_out() -> None:

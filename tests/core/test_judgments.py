@@ -18,8 +18,7 @@ ORDERS = np.array([[1, 2, 3], [3, 2, 1]])
 def test_positions_follow_from_the_score_and_the_order() -> None:
     # Item 0 scored 1 in both orders: positions 1 and 3. Item 1: 3, then unparsed.
     (arm,) = Judgments(options([[1, 1], [3, np.nan]], ORDERS)).arms
-    assert arm.position.tolist() == [0, 2, 2, UNPARSED]
-    assert arm.ok.tolist() == [True, True, True, False]
+    assert (arm.position.tolist(), arm.ok.tolist()) == ([0, 2, 2, UNPARSED], [True, True, True, False])
     assert arm.counts[0].tolist() == [[1, 0, 1], [0, 0, 0], [0, 0, 0]]
     # Every option was shown at its position of both orders, for item 1 too: the judge saw them, parsed or not.
     assert arm.exposure[1].tolist() == [[1, 0, 1], [0, 2, 0], [1, 0, 1]]
@@ -43,8 +42,7 @@ def test_scores_off_the_scale_are_no_scores(score: float) -> None:
 def test_orders_of_other_things_are_left_out() -> None:
     table = options([[1, 1], [2, 2]], ORDERS)
     (arm,) = Judgments(replace(table, orderings=(table.orderings[0], Ordering((3, 2, 9), ())))).arms
-    assert arm.ok.sum() == 2
-    assert sorted(arm.shown[:, 0].tolist()) == [-1, 0]
+    assert (arm.ok.sum(), sorted(arm.shown[:, 0].tolist())) == (2, [-1, 0])
 
 
 def test_shown_names_may_be_numbers_or_texts() -> None:
@@ -93,9 +91,7 @@ def test_units_of_two_runs_have_the_same_names_where_their_texts_are_the_same() 
     first = options(np.ones((3, 2)), ORDERS, unit_text=["x", "y", "z"], item_id=["1", "2", "3"])
     second = options(np.ones((3, 2)), ORDERS, unit_text=["z", "w", "y"], item_id=["a", "b", "c"])
     mine, other = (Judgments(table).arms[0].unit_names for table in (first, second))
-    assert mine[1] == other[2]
-    assert mine[2] == other[0]
-    assert len(set(mine.tolist()) | set(other.tolist())) == 4
+    assert (mine[1], mine[2], len(set(mine.tolist()) | set(other.tolist()))) == (other[2], other[0], 4)
 
 
 def test_names_hold_half_a_character_and_differ() -> None:
@@ -109,16 +105,12 @@ def test_criteria_of_a_text_are_one_text_with_and_without_a_block() -> None:
     for table in (criteria(score, orders), criteria(score, orders, block=["u", "v", "w"])):
         (arm,) = Judgments(table).arms
         assert (arm.items, arm.texts, arm.units) == (6, 3, 3)
-        assert arm.text.tolist() == [0, 0, 1, 1, 2, 2]
-        assert arm.target.tolist() == [0, 1] * 3
+        assert (arm.text.tolist(), arm.target.tolist()) == ([0, 0, 1, 1, 2, 2], [0, 1] * 3)
     assert Judgments(criteria(score, orders)).arms[0].unit_kind == "text"
     by_prompt = Judgments(criteria(score, orders, prompt=["p", "p", "q"])).arms[0]
     assert (by_prompt.unit_kind, by_prompt.units, by_prompt.text_unit.tolist()) == ("prompt", 2, [0, 0, 1])
-
-
-def test_positions_of_criteria_come_from_the_order() -> None:
+    # Shown second: style, clarity, depth; so clarity stands at 2, depth at 3, style at 1 (0-based 1, 2, 0).
     (arm,) = Judgments(criteria(np.full((1, 2, 3), 4.0), [[0, 1, 2], [2, 0, 1]])).arms
-    # Second order: style, clarity, depth; so clarity stands at 2, depth at 3, style at 1 (0-based 1, 2, 0).
     assert arm.position.tolist() == [0, 1, 2, 1, 2, 0]
 
 

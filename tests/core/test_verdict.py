@@ -110,8 +110,7 @@ def test_whole_orders_are_dealt() -> None:
 
 def test_a_constant_judge_is_bounded_by_what_was_not_met() -> None:
     found = decide(choices([[i % 3] * 6 for i in range(9)], np.arange(6), B3), SMALLEST)
-    assert found.gate.p == 1
-    assert found.questions["positions"].more["leans"] == [0, 0, 0]
+    assert (found.gate.p, found.questions["positions"].more["leans"]) == (1, [0, 0, 0])
     # Clopper-Pearson of 0 in 9: 1 - .025^(1/9); the line of a balanced set reaches 8/3 points.
     none = 1 - 0.025 ** (1 / 9)
     assert ends(found, "positions") == pytest.approx((0, none))
@@ -170,8 +169,7 @@ def test_balanced_orders_beside_ten_more_of_the_default() -> None:
     noise = single.more["flips"], single.more["own_noise"]
     assert noise == pytest.approx((0.444293, 0.454545), abs=5e-7)
     assert (single.value, single.low, single.high) == pytest.approx((0.398838, 0, 0.450528), abs=5e-7)
-    assert single.why == "noise_partly_included"
-    assert found.gate.p == 0.0005
+    assert (single.why, found.gate.p) == ("noise_partly_included", 0.0005)
     # One call of each order is dealt. With the first ones: .0295 and .0275 by another implementation's 1,999 deals, .0314
     # and .0249 by 60,000. (Which of eleven calls of the default order is dealt is drawn at random, so that the order of
     # rows does not matter; another call of this judge, which is no random one, gives other parts.)

@@ -37,8 +37,7 @@ async def test_a_call_is_one_request_with_its_key_and_one_reply() -> None:
         "top_logprobs": 20,
         **EXTRA,
     }
-    assert headers[CALL_HEADER] == option_call().key
-    assert headers["Authorization"] == f"Bearer {KEY}"
+    assert (headers[CALL_HEADER], headers["Authorization"]) == (option_call().key, f"Bearer {KEY}")
     assert headers["Accept-Encoding"] == "identity"
 
 

@@ -73,8 +73,7 @@ def test_a_judge_asked_once(text: str, score: float | None, said: str) -> None:
     assert (report.ok, report.reply.text, report.score, report.probabilities) == (True, text, score, score is not None)
     assert said in report.sentence()
     assert ("The server gives token probabilities." in report.sentence()) == report.probabilities
-    assert report.document()["model"] == "test-model"
-    assert server.bodies[-1]["max_tokens"] == 1_024
+    assert (report.document()["model"], server.bodies[-1]["max_tokens"]) == ("test-model", 1_024)
 
 
 @pytest.mark.parametrize(("answer", "words"), [

@@ -93,9 +93,7 @@ def test_from_the_hub_with_progress_and_only_once(hub: Hub, tmp_path: Path) -> N
     seen: list[tuple[int, int, str]] = []
     path = model_file(NAME, progress=lambda *now: seen.append(now))
     asked = hub.asked
-    assert model_file(NAME) == path
-    assert hub.asked == asked
-    assert path.read_bytes() == CONTENT
+    assert (model_file(NAME), hub.asked, path.read_bytes()) == (path, asked, CONTENT)
     assert path == tmp_path / "models" / "tiny.gguf"
     assert seen[-1] == (len(CONTENT), len(CONTENT), "Hugging Face")
     assert CATALOGUE[NAME].present()
@@ -146,8 +144,7 @@ def test_who_watches_can_end_it(no_pip: Path) -> None:
 def test_a_file_of_one_s_own(tmp_path: Path) -> None:
     own = tmp_path / "own.gguf"
     own.write_bytes(CONTENT)
-    assert model_file("whatever", path=str(own)) == own
-    assert model_file(str(own)) == own
+    assert (model_file("whatever", path=str(own)), model_file(str(own))) == (own, own)
     (tmp_path / "text.gguf").write_text("no model")
     for path, words in (
         ("/no/such.gguf", "No such file"),

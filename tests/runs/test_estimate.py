@@ -40,8 +40,7 @@ def test_price_is_of_signs_and_answers() -> None:
     plan = small_plan(1, judges=(paid,))
     made = estimate(plan)
     signs = len(plan.previews()[0].messages[0]["content"])
-    assert made.tokens_in == round(20 * signs / 4)
-    assert made.tokens_out == 60
+    assert (made.tokens_in, made.tokens_out) == (round(20 * signs / 4), 60)
     assert made.price == pytest.approx(20 * (signs / 4 * 4.0 + 3 * 1_000.0) / 1e6)
     assert estimate(small_plan(1)).price is None
 
@@ -57,19 +56,11 @@ def test_the_smallest_change_of_a_balanced_study() -> None:
         "With 60 answers in 60 groups, this run can find a change of the mean of 0.3 points or more. "
         "The answer “No” takes 31 groups or more."
     )
-
-
-def test_default_and_reversed_order_are_held_against_each_other() -> None:
-    """Two strategies of one order each, twice: correlations 1, 1, -1, -1, whose squares sum to 4."""
-    made = estimate(small_plan(20, strategies=["fixed", "descending"]))
-    reach = student.ppf(0.975, 19) + student.ppf(0.8, 19)
-    assert made.smallest == pytest.approx(reach * math.sqrt((4 * 0.64 / 4 + 0.25) / 20))
-
-
-def test_one_order_finds_nothing() -> None:
-    made = estimate(small_plan(20, strategies=["fixed"]))
-    assert made.smallest is None
-    assert "one order only" in made.sentence
+    # The default and the reversed order, twice: correlations 1, 1, -1, -1, whose squares sum to 4.
+    both, one_order = (estimate(small_plan(60, strategies=names)) for names in (["fixed", "descending"], ["fixed"]))
+    assert both.smallest == pytest.approx(reach * math.sqrt((4 * 0.64 / 4 + 0.25) / 60))
+    assert one_order.smallest is None
+    assert "one order only" in one_order.sentence
 
 
 def test_answers_to_one_instruction_are_one_group() -> None:

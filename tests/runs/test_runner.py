@@ -113,21 +113,17 @@ def test_cancel_does_not_wait_for_calls_in_flight(store: Store, scripted: Script
     assert store.run(end.run).state == "cancelled"
 
 
-def test_two_runs_at_once_do_not_mix(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    two, four = (ScriptedJudge(lambda *_, text=text: Reply(text=text), latency=0.002) for text in "24")
+def test_several_judges_are_asked_at_once_and_two_runs_do_not_mix(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two, four = (ScriptedJudge(lambda *_, text=text: Reply(text=text), latency=0.01) for text in "24")
     use(monkeypatch, None, api=two, other=four)
-    runs = [Run(store, small_plan(5, judges=(judge,))).start() for judge in (API, OTHER)]
-    assert [run.wait(WAIT).state for run in runs] == ["finished", "finished"]
-    assert [set(store.table(run.id).rows["score"]) for run in runs] == [{2.0}, {4.0}]
-
-
-def test_several_judges_are_asked_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    both = ScriptedJudge(latency=0.01)
-    use(monkeypatch, both)
-    end = ended(Run(store, small_plan(3, judges=(API, OTHER))))
-    assert (end.state, end.done) == ("finished", 120)
-    assert {call.condition for call in both.calls[:20]} == {0, 1}
-    assert [sum(counts) for counts in end.early] == [60, 60]
+    runs = [Run(store, small_plan(3, judges=judges)).start() for judges in ((API,), (API, OTHER))]
+    ends = [run.wait(WAIT) for run in runs]
+    assert [(end.state, end.done) for end in ends] == [("finished", 60), ("finished", 120)]
+    assert [sum(counts) for counts in ends[1].early] == [60, 60]
+    assert [set(store.table(run.id).rows["score"]) for run in runs] == [{2.0}, {2.0, 4.0}]
+    assert four.most > 1
 
 
 def test_a_limit_of_calls_stops_exactly(store: Store, scripted: Scripted) -> None:
@@ -135,14 +131,20 @@ def test_a_limit_of_calls_stops_exactly(store: Store, scripted: Scripted) -> Non
     end = ended(Run(store, small_plan(5), max_calls=37))
     assert (end.state, end.done, judge.asked.total()) == ("paused", 37, 37)
     assert "the limit of 37 calls" in end.reason
-    assert ended(Run(store, small_plan(5))).state == "finished"
-    assert set(judge.asked.values()) == {1}
+    assert (ended(Run(store, small_plan(5))).state, set(judge.asked.values())) == ("finished", {1})
 
 
-@pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_calls": -1}, {"max_money": 0.0}, {"max_money": math.nan}])
-def test_a_limit_that_is_none_leaves_nothing(store: Store, scripted: Scripted, limit: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("limit", "words"), [
+    ({"max_calls": 0}, "The limit of calls is 0; expected more than 0"),
+    ({"max_calls": -1}, "The limit of calls is -1; expected more than 0"),
+    ({"max_money": math.nan}, "The limit of money is nan; expected more than 0"),
+    ({"max_money": 1.0}, "No judge has a price"),
+])  # fmt: skip
+def test_a_limit_that_is_none_leaves_nothing(
+    store: Store, scripted: Scripted, limit: dict[str, Any], words: str
+) -> None:
     scripted()
-    with pytest.raises(LabError, match=r"The limit of (calls|money) is .*; expected more than 0"):
+    with pytest.raises(LabError, match=words):
         Run(store, small_plan(), **limit)
     assert store.runs() == []
 
@@ -186,31 +188,28 @@ def test_a_server_that_counts_no_tokens_does_not_outrun_the_limit(
     assert sum(1 for call in judge.calls if plan.conditions[call.condition].judge == "api") == 4
 
 
-def test_a_limit_of_money_without_a_price_is_none(store: Store) -> None:
-    with pytest.raises(LabError, match="No judge has a price"):
-        Run(store, small_plan(), max_money=1.0)
-    assert store.runs() == []
+@pytest.mark.parametrize(("reply", "state", "words", "attempts", "most"), [
+    (failed("bad_request", retryable=False), "paused", "a planted bad_request", 1, 8 + 3),  # three, and those in flight
+    (failed("connect"), "paused", "it does not answer", 5, 5 * 8 + 5),
+    (Reply(text=""), "failed", "0 of 60 replies could be parsed", 1, 60),
+    (failed("context_overflow", retryable=False), "failed", "a planted context_overflow", 1, 60),
+    (LabError("out of memory; choose a smaller model"), "paused", "api: out of memory; choose a smaller model", 1, 8),
+    (ZeroDivisionError("planted"), "paused", "The lab failed: ZeroDivisionError: planted", 1, 8),
+])  # fmt: skip
+def test_a_judge_that_gives_nothing_ends_its_run_with_the_reason(
+    store: Store, scripted: Scripted, reply: Reply | Exception, state: str, words: str, attempts: int, most: int
+) -> None:
+    def script(*_: object) -> Reply:
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
-
-def test_three_refused_requests_pause_a_judge_that_never_answered(store: Store, scripted: Scripted) -> None:
-    judge = scripted(lambda *_: failed("bad_request", retryable=False), latency=0.01)
-    end = ended(Run(store, small_plan(5)))
-    assert end.state == "paused"
-    assert "a planted bad_request" in end.reason
-    assert judge.asked.total() <= 8 + 3
-
-
-@pytest.mark.parametrize(
-    ("reply", "says"),
-    [(Reply(text=""), "0 of 20 replies"), (failed("context_overflow", retryable=False), "a planted context_overflow")],
-)
-def test_a_run_of_which_nothing_was_parsed_failed(store: Store, scripted: Scripted, reply: Reply, says: str) -> None:
-    scripted(lambda *_: reply)
-    end = ended(Run(store, small_plan(1)))
-    assert (end.state, end.done, end.failed) == ("failed", 20, 20)
-    assert end.reason.startswith("0 of 20 replies could be parsed")
-    assert says in end.reason
-    assert store.run(end.run).state == "failed"
+    judge = scripted(script, latency=0.01)
+    end = ended(Run(store, small_plan()))
+    assert (end.state, store.run(end.run).state, end.done) == (state, state, 60 if state == "failed" else end.failed)
+    assert words in end.reason
+    assert max(judge.asked.values()) == attempts
+    assert judge.asked.total() <= most
 
 
 @pytest.mark.parametrize(("other", "reason"), [
@@ -236,21 +235,6 @@ def test_a_study_whose_only_judge_cannot_be_had_leaves_nothing(store: Store, mon
     with pytest.raises(LabError, match="give a base URL"):
         Run(store, small_plan())
     assert store.runs() == []
-
-
-@pytest.mark.parametrize(("fault", "reason"), [
-    (LabError("out of memory; choose a smaller model"), "api: out of memory; choose a smaller model"),
-    (ZeroDivisionError("planted"), "The lab failed: ZeroDivisionError: planted"),
-])  # fmt: skip
-def test_a_judge_that_breaks_in_the_middle_pauses_with_a_reason(
-    store: Store, scripted: Scripted, fault: Exception, reason: str
-) -> None:
-    def script(*_: object) -> Reply:
-        raise fault
-
-    scripted(script)
-    end = ended(Run(store, small_plan()))
-    assert (end.state, end.reason) == ("paused", reason)
 
 
 def test_faults_that_pass_are_asked_again_and_counted(store: Store, scripted: Scripted) -> None:
@@ -283,14 +267,6 @@ def test_failed_calls_are_asked_again_where_that_is_wanted(store: Store, scripte
     assert len(store.table(end.run).rows) == 60
 
 
-def test_a_server_that_never_was_there_pauses_after_five_attempts(store: Store, scripted: Scripted) -> None:
-    judge = scripted(lambda *_: failed("connect"))
-    end = ended(Run(store, small_plan()))
-    assert (end.state, end.done) == ("paused", 0)  # no call is said to have failed
-    assert "it does not answer" in end.reason
-    assert max(judge.asked.values()) == 5
-
-
 def test_an_outage_of_a_server_that_answered_costs_no_attempts(store: Store, scripted: Scripted) -> None:
     def script(_: Call, nth: int) -> Reply:
         return failed("connect") if len(judge.calls) > 10 and nth < 9 else Reply(text="3")
@@ -298,8 +274,7 @@ def test_an_outage_of_a_server_that_answered_costs_no_attempts(store: Store, scr
     judge = scripted(script)
     end = ended(Run(store, small_plan(2)))
     assert (end.state, end.failed) == ("finished", 0)
-    assert max(judge.asked.values()) == 10
-    assert set(store.calls(end.run)["attempt"]) == {1}
+    assert (max(judge.asked.values()), set(store.calls(end.run)["attempt"])) == (10, {1})
 
 
 def test_a_short_rest_is_kept_and_told(store: Store, scripted: Scripted) -> None:

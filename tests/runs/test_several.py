@@ -96,8 +96,7 @@ def test_resumed_after_an_end_with_texts_of_both(tmp_path: Path, scripted: Scrip
     judge.latency = 0.0
     with Store.open(path) as store:
         again = RunManager(store)
-        assert again.resume(run.id).wait(WAIT).state == "finished"
-        assert set(judge.asked.values()) == {1}
+        assert (again.resume(run.id).wait(WAIT).state, set(judge.asked.values())) == ("finished", {1})
         assert len(judge.asked) == len(plan_of_run(store, run.id)) == 2 * 2 * 2 * 2 * (20 + 2)
         texts = store.texts(run.id)["response"].tolist()
         assert texts == ["the first text", "the second text", "the first text", "quite another text"]
@@ -140,8 +139,7 @@ def test_axes_share_their_items(tmp_path: Path) -> None:
     made = small_plan(2, criteria=tuple(map(criterion, names)), reorder=axes, k=2)
     assert len(made.items) == 6
     asked = [{code for part in made.parts if part.axis == axis for code in part.of_item} for axis in axes]
-    assert asked == [{*range(6)}] * 4
-    assert len({call.key for call in made.calls()}) == len(made)
+    assert (asked, len({call.key for call in made.calls()})) == ([{*range(6)}] * 4, len(made))
     by_axis = Counter(made.conditions[call.condition].reorder for call in made.calls())
     # 6 items x 10 orders twice; 2 texts x 6 orders twice; 6 items twice; 3 batches of 2 orders twice and 6 alone twice.
     assert by_axis == {"options": 120, "criteria": 24, "bare": 12, "responses": 12 + 12}
@@ -174,11 +172,9 @@ def test_two_visitors_start_one_run(store: Store, scripted: Scripted) -> None:
         visitor.start()
     for visitor in visitors:
         visitor.join()
-    assert len({id(run) for run in runs}) == 1
-    assert manager.running() == [runs[0]]
+    assert (len({id(run) for run in runs}), manager.running()) == (1, [runs[0]])
     assert manager.get(runs[0].id) is runs[0]
-    assert runs[0].wait(WAIT).state == "finished"
-    assert set(judge.asked.values()) == {1}
+    assert (runs[0].wait(WAIT).state, set(judge.asked.values())) == ("finished", {1})
     assert manager.running() == []
 
 
@@ -219,8 +215,3 @@ def test_a_run_is_planned_again_from_the_store(store: Store, scripted: Scripted,
     again = plan_of_run(store, end.run)
     assert (again.identity, again.conditions, again.planned) == (made.identity, made.conditions, made.planned)
     assert [call.key for call in again.calls()] == [call.key for call in made.calls()]
-
-
-def test_a_name_of_a_run_that_is_no_run(store: Store) -> None:
-    with pytest.raises(LabError, match="no run"):
-        RunManager(store).resume("nothing")

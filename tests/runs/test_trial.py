@@ -117,8 +117,9 @@ def test_faults_are_told_and_what_came_before_stays(monkeypatch: pytest.MonkeyPa
     assert (first.status, second.status) == (Status.UNPARSED, Status.ERROR)
     arm = Judgments(trial_table(asked.plan, asked.judgments.values())).arms[0]
     assert change_of(arm, 0, 1) is None
-    assert card_of(arm, 0).score == "No score"
-    assert asked.snapshot().failed == 3
+    assert (card_of(arm, 0).score, asked.snapshot().failed) == ("No score", 3)
+    nothing = Judgments(trial_table(asked.plan, [])).arms[0]
+    assert (card_of(nothing, 0), change_of(nothing, 0, 1), text_orders(nothing)) == (None, None, None)
     dead = finished(planned(), LabError("the weights are not here"), monkeypatch)
     assert (dead.snapshot().state, dead.snapshot().reason) == ("paused", "the weights are not here")
     refused = finished(planned(), ScriptedJudge(lambda *_: failed("auth", retryable=False)), monkeypatch)
@@ -135,12 +136,3 @@ def test_a_trial_that_is_stopped_keeps_what_came(monkeypatch: pytest.MonkeyPatch
     started.pause()
     assert started.wait(WAIT).state == "paused"
     assert 1 <= len(started.judgments) == len(judge.calls) < 11
-
-
-def test_nothing_is_made_of_nothing() -> None:
-    table = trial_table(planned(), [])
-    assert len(table.rows) == 0
-    arm = Judgments(table).arms[0]
-    assert card_of(arm, 0) is None
-    assert change_of(arm, 0, 1) is None
-    assert text_orders(arm) is None

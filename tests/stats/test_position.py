@@ -30,17 +30,6 @@ def test_selection_by_hand_and_by_scipy() -> None:
     assert [stat.is_balanced(exposure) for exposure in exposures] == [True, False, False], "on totals"
 
 
-def test_v_from_noise_is_the_v_that_noise_makes() -> None:
-    # Each item leans to positions of its own, which cancel out over items: V is noise alone.
-    rng = np.random.default_rng(10)
-    lean = rng.dirichlet(np.full(5, 2.0), (600, 40))
-    counts = np.stack([rng.multinomial(10, lean[s]) for s in range(600)]).astype(float)
-    v = stat.cramers_v(counts.sum(axis=1) / 400)
-    expected = np.array([stat.v_from_noise(counts[s]) for s in range(600)])
-    assert np.sqrt(np.mean(expected**2)) == pytest.approx(np.sqrt(np.mean(v**2)), rel=0.06)
-    assert np.isnan(stat.v_from_noise(counts[0][:1]))
-
-
 def test_v_interval_reaches_zero_on_noise_and_leaves_it_on_effects() -> None:
     rng = np.random.default_rng(2)
     error = rng.normal(0, 0.02, size=(2000, 5))

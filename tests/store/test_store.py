@@ -98,8 +98,7 @@ def test_a_run_comes_back_as_it_was_judged(store: Store) -> None:
 
 def test_a_data_set_comes_back(store: Store) -> None:
     key = store.save_dataset(DATA)
-    assert store.save_dataset(DATA) == key
-    assert store.dataset(key) == DATA
+    assert (store.save_dataset(DATA), store.dataset(key)) == (key, DATA)
     other_people = DataSet("drafts", (Item("a", "Hello there", "Greet", ratings={"cy": 1.0}),))
     assert store.save_dataset(other_people) != key
 
@@ -120,8 +119,7 @@ def test_judgments_in_words_and_one_call(store: Store) -> None:
         store.judgments(run, status="bad")
     call = store.call(run, 0)
     assert (call["reply"], call["shown"], call["tokens_in"]) == ("Score: 2", [1, 2, 3], 10)
-    assert call["item"]["response"] == "Hello there"
-    assert call["outcomes"][0]["p"] == [0.25, 0.5, 0.25]
+    assert (call["item"]["response"], call["outcomes"][0]["p"]) == ("Hello there", [0.25, 0.5, 0.25])
     with pytest.raises(LabError, match="no call 9"):
         store.call(run, 9)
     assert store.call(run, 1)["item"]["columns"] == {"source": "web"}
@@ -143,8 +141,7 @@ def test_the_last_of_two_answers_to_one_call_counts(store: Store) -> None:
     run = answered(store, new_run(store), judgment(1, text="first"), judgment(1, text="second"))  # in one batch
     assert store.judgments(run)["reply"].tolist() == ["second"]
     answered(store, run, judgment(1, text="third"))  # in a later one
-    assert store.judgments(run)["reply"].tolist() == ["third"]
-    assert store.run(run).done == 1
+    assert (store.judgments(run)["reply"].tolist(), store.run(run).done) == (["third"], 1)
 
 
 def test_answers_are_committed_without_waiting_for_the_end_and_change_the_revision(store: Store) -> None:

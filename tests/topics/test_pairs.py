@@ -101,8 +101,7 @@ def test_measures_of_ten_pairs_by_hand() -> None:
     assert only(found, "win_rate", candidate="x").value == pytest.approx((2 + 6 / 2) / 8)
     # Gold x: four comparisons, eight calls; right in AB, AB, and first of AA.
     (accuracy,) = [row for row in found.select("accuracy") if not row.of]
-    assert accuracy.value == 5 / 8
-    assert only(found, "gold_accuracy", position=1).value == 3 / 4
+    assert (accuracy.value, only(found, "gold_accuracy", position=1).value) == (5 / 8, 3 / 4)
     assert only(found, "gold_accuracy", position=2).value == 2 / 4
     assert only(found, "accuracy_all_orders").value == 2 / 4
     # In (x, y) right in AB, AB, AA, and half of the tie; over both orders AA is half right too; AB, AB stand.
@@ -167,15 +166,6 @@ def test_repetition_stability_by_hand() -> None:
     assert again.share[:2] == pytest.approx([2 / 3, 1 / 3])
     assert again.sd[0] == pytest.approx(np.sqrt(2 / 9 * 1.5))
     assert np.isnan(again.share[2])
-
-
-def test_choices_changed_beyond_noise() -> None:
-    # Each order twice: always first. Winners differ between orders in all pairs of calls, never within: 1 - 0.
-    found = findings(comparisons([[1, 1, 1, 1]] * 12, BOTH))
-    assert [only(found, m).value for m in ("choice_change", "choice_repeat_change", "choice_excess")] == [1, 0, 1]
-    # A judge without noise or preference: nothing changes.
-    still = findings(comparisons([[1, 2, 1, 2]] * 12, BOTH))
-    assert [only(still, m).value for m in ("choice_change", "choice_repeat_change", "choice_excess")] == [0, 0, 0]
 
 
 def test_one_order_each_needs_to_be_drawn() -> None:

@@ -174,18 +174,6 @@ def test_agreement_by_hand_on_three_sides() -> None:
     assert sum(shares) == pytest.approx(1.0)
 
 
-def test_icc_and_limits_are_of_mean_score_and_mean_rating() -> None:
-    table = study(rng(14), 40)
-    score, rating = given(table)
-    pair = np.column_stack([score.mean(axis=1), rating.mean(axis=1)])
-    apart = pair[:, 0] - pair[:, 1]
-    high = row_of(table, "agreement", "limit_high", side="single")
-    assert high.value == pytest.approx(apart.mean() + 1.959964 * apart.std(ddof=1))
-    # McGraw and Wong's ICC(C,1) of two members: 2 cov / (sum of variances), means taken off.
-    cov = np.cov(pair.T)
-    assert row_of(table, "agreement", "icc3_1", side="single").value == pytest.approx(2 * cov[0, 1] / np.trace(cov))
-
-
 def test_full_agreement_is_not_certain_few_rare_values_and_many_values_have_no_interval() -> None:
     score = np.tile([[1.0], [2], [3], [4], [5]], (6, 2))
     table = options(score, ORDERS[:1], [0, 0], ratings=people(score))

@@ -70,19 +70,15 @@ def test_forms() -> None:
     assert one(rows, FORMS).counts["calls"] == 2
 
 
-@pytest.mark.parametrize(("table", "why"), [
-    (lambda: options(choose(rng(0), 40, ORDERS), ORDERS), "no_repeats"),
-    (lambda: options(choose(rng(0), 40, ORDERS[:1], repeats=3), ORDERS[:1]), "single_order"),
-    (lambda: options(np.full((40, 10), np.nan), ORDERS), "nothing_parsed"),
+@pytest.mark.parametrize(("table", "protocol", "why"), [
+    (lambda: options(choose(rng(0), 40, ORDERS), ORDERS), AVERAGE, "no_repeats"),
+    (lambda: options(choose(rng(0), 40, ORDERS[:1], repeats=3), ORDERS[:1]), AVERAGE, "single_order"),
+    (lambda: options(np.full((40, 10), np.nan), ORDERS), AVERAGE, "nothing_parsed"),
+    (lambda: options(choose(rng(0), 29, ORDERS, repeats=2), ORDERS), AVERAGE, ""),
+    (lambda: options(choose(rng(0), 29, ORDERS, repeats=2), ORDERS), BEST, "few_for_best_order"),  # of 30 units
 ])  # fmt: skip
-def test_reasons(table: Callable[[], JudgmentTable], why: str) -> None:
-    assert one(rows_of(table()), AVERAGE).why == why
-
-
-def test_a_best_order_needs_thirty_units() -> None:
-    rows = rows_of(options(choose(rng(0), 29, ORDERS, repeats=2), ORDERS))
-    assert one(rows, BEST).why == "few_for_best_order"
-    assert one(rows, AVERAGE).why == ""
+def test_reasons(table: Callable[[], JudgmentTable], protocol: str, why: str) -> None:
+    assert one(rows_of(table()), protocol).why == why
 
 
 # --------------------------------------------------------------------------------------------------------- reliability
