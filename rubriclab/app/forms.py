@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from mimetypes import guess_type
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
@@ -17,6 +19,9 @@ from rubriclab.model.text import shorten
 
 if TYPE_CHECKING:
     from rubriclab.app.draft import Draft
+
+SETUP: Mapping[str, Any] = tomllib.loads((Path(__file__).parent / "setup.toml").read_text("utf-8"))
+"""What the steps of Set up say, by step."""
 
 
 def step(number: int, title: str, summary: str, *, opened: bool, ready: bool, body: Callable[[], None]) -> None:
@@ -201,12 +206,10 @@ def field(part: BaseModel, name: str, label: str, where: Any = st, *, key: str, 
     return ask(where.number_input, label, **kept, **optional | bounds | more)
 
 
-def form(
-    part: BaseModel, fields: Mapping[str, tuple[str, dict[str, Any]]], *, columns: int, key: str
-) -> dict[str, Any]:
-    """Several fields side by side, by name: (label, what the widget takes besides). Returns what is chosen."""
+def form(part: BaseModel, fields: Mapping[str, Any], *, columns: int, key: str) -> dict[str, Any]:
+    """Several fields side by side, by name: what ``field`` takes, its label among it. Returns what is chosen."""
     where = st.columns(columns)
     return {
-        name: field(part, name, label, where[number % columns], key=key, **more)
-        for number, (name, (label, more)) in enumerate(fields.items())
+        name: field(part, name, where=where[number % columns], key=key, **about)
+        for number, (name, about) in enumerate(fields.items())
     }

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.draft import Draft, changed, written
-from rubriclab.app.forms import ask, column_select, forget, form, listed, open_row, open_step, segments, upload
+from rubriclab.app.forms import SETUP, ask, column_select, forget, form, listed, open_row, open_step, segments, upload
 from rubriclab.app.frame import announce, faults, go, off_scale, safe
 from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.data.items import guess_columns
@@ -27,29 +27,9 @@ from rubriclab.model.study import DataPart, validated
 from rubriclab.model.text import count, shorten
 from rubriclab.sinks.answerable import answerable
 
-KINDS = {
-    "file": "Upload a file", "sample": "Sample", "published": "Public data set", "judgments": "Judgments made elsewhere",
-}  # fmt: skip
+WORDS, JUDGED = SETUP["data"], SETUP["judgments"]
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "json", "jsonl", "parquet")
-COLUMNS = {"response": "Answer to score", "instruction": "Instruction (optional)", "human": "Human score (optional)"}
-MORE = {
-    "reference": "Reference answer", "criterion": "Criterion", "candidate": "Candidate (who wrote the answer)",
-    "rater": "Rater", "prompt": "Group", "item_id": "Id", "task": "Task", "block": "Text (under several criteria)",
-}  # fmt: skip
-JUDGMENT_KINDS = {
-    "scores": "Scores, options reordered", "criteria": "Scores, criteria reordered", "pairs": "Choices of two",
-    "lists": "Choices from lists", "responses": "Scores of several in a call",
-}  # fmt: skip
 ORDER = re.compile(r"-?\d+([ ,;>|]+-?\d+){2,}|[^|]+(\|[^|]+)+")
-NEEDED = {
-    "item_id": "Id of the answer", "text_id": "Id of the answer", "question_id": "Id of the question",
-    "ordering": "Order shown", "order": "Order shown", "first": "Shown first", "second": "Shown second",
-    "criterion": "Criterion", "choice": "Choice: A, B, C for a tie", "winner": "Winner", "score": "Score given",
-}  # fmt: skip
-FURTHER = {
-    "criterion": "Criterion", "judge": "Judge", "dataset": "Data set", "prompt": "Group", "task": "Task",
-    "repeat": "Repeat", "human": "Human score", "response": "Answer", "instruction": "Instruction",
-}  # fmt: skip
 
 
 def summary(held: Draft) -> str:
@@ -82,7 +62,7 @@ def body(held: Draft) -> None:
     if number is not None:
         part = data[number] if number < len(data) else None
         origin = "file" if part is None or part.file else "sample" if part.sample else "published"
-        kind = segments("Where from?", KINDS, key="data-kind", start=origin)
+        kind = segments("Where from?", WORDS["kinds"], key="data-kind", start=origin)
         form_of = {"file": _file, "sample": _sample, "published": _published, "judgments": _judgments}[kind]
         form_of(held, number, part if kind == origin else None)
         if part is not None and kind == origin and held.here(number):
@@ -217,7 +197,9 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         st.markdown(":orange[No column looks like a text. Choose the one with the answers.]")
     elif not guess.matched and not part.columns:
         st.markdown("We could not match your column names, so we guessed from the contents. **Is this right?**")
-    chosen, said, button, more = _roles(table.columns, COLUMNS, MORE, before, "data", guess.reasons)
+    chosen, said, button, more = _roles(
+        table.columns, WORDS["columns"], WORDS["more_columns"], before, "data", guess.reasons
+    )
     pressed = button.button("Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm")
     start = before["human"][1:]
     further = ask(more.multiselect, "Further human scores", table.columns, key="data-humans", start=start)
@@ -348,12 +330,8 @@ def _more(held: Draft, number: int) -> None:
     """What a data set may have besides: a name, a sample, some candidates, a rubric of its own."""
     part, others = held.study.data[number], held.study.rubric
     with st.popover("Name, sample and rubric", icon=":material/tune:", type="tertiary"):
-        fields: dict[str, tuple[str, dict[str, Any]]] = {
-            "name": ("Name of the data set", {"placeholder": name_of(part)}),
-            "take": ("Only so many answers, drawn", {"placeholder": "all"}),
-            "seed": ("Seed of the draw", {}),
-        }
-        values = form(part, fields, columns=1, key="data")
+        named = {"name": {"label": "Name of the data set", "placeholder": name_of(part)}}
+        values = form(part, named | WORDS["fields"], columns=1, key="data")
         known = sorted({*part.candidates, *(item.candidate for item in held.dataset(number).items if item.candidate)})
         if known:
             start = list(part.candidates)
@@ -395,10 +373,10 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
     if table is None:
         return
     start = guess_kind(table, column_names(table, None, None))
-    kind = segments("What was reordered?", JUDGMENT_KINDS, key="judged-kind", start=start, hidden=False)
+    kind = segments("What was reordered?", JUDGED["kinds"], key="judged-kind", start=start, hidden=False)
     st.caption("Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria and candidates with | between.")
-    needed = {role: NEEDED[role] for role in REQUIRED[kind]}  # type: ignore[index]
-    further = {role: label for role, label in FURTHER.items() if role not in needed}
+    needed = {role: JUDGED["needed"][role] for role in REQUIRED[kind]}  # type: ignore[index]
+    further = {role: label for role, label in JUDGED["further"].items() if role not in needed}
     cells = zip(table.columns, table.first(1)[0], strict=True)
     orders = [name for name, cell in cells if ORDER.fullmatch(cell.strip())]
     starts = {"ordering": orders} | column_names(table, kind, None)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.draft import Draft, changed, draft
-from rubriclab.app.forms import ask, form, listed, open_row, segments
+from rubriclab.app.forms import SETUP, ask, form, listed, open_row, segments
 from rubriclab.app.frame import faults, safe, verbatim
 from rubriclab.judges.keys import read_key
 from rubriclab.judges.probe import JudgeReport, decision_forms, find_servers, models_of, test_judge
@@ -18,27 +18,15 @@ from rubriclab.judges.weights import CATALOGUE
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError, shorten
 
-WHERE = {"machine": "On this machine", "api": "API or server", "python": "Own function", "simulated": "Simulated"}
-HERE = {"embedded": "The lab's small model", "vllm": "vLLM"}
-PROVIDERS = {
-    "OpenAI-compatible server": ("http://localhost:8000/v1", ""),
-    "OpenAI": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
-    "OpenRouter": ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    "Ollama": ("http://localhost:11434/v1", ""),
-}
-ASKED = {"chat": "Chat: it writes its score", "decisions": "Typed questions: a probability for every score"}
-QUESTIONS = {"choice": "One of several, in any order", "score": "Levels, up and down"}
-EFFORTS = ["none", "minimal", "low", "medium", "high"]
+WORDS = SETUP["judge"]
+PROVIDERS, FIELDS = WORDS["providers"], WORDS["fields"]
 
 
 def summary(held: Draft) -> str:
     """What the closed step says."""
     judges = held.study.judges
     if len(judges) == 1:
-        where = {"embedded": "on this machine", "vllm": "vLLM", "openai": "API or server"}
-        where |= {"decisions": "typed questions to a server"}
-        where |= {"python": "own function", "simulated": "simulated"}
-        return f"{shorten(judges[0].name, 50)} · {where[judges[0].kind]}"
+        return f"{shorten(judges[0].name, 50)} · {WORDS['chosen'][judges[0].kind]}"
     return ", ".join(shorten(judge.name, 30) for judge in judges)
 
 
@@ -93,11 +81,11 @@ def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
         judge.kind, "machine"
     )
     own = where == "python" or code_folder() is not None
-    offered = {kind: words for kind, words in WHERE.items() if own or kind != "python"}
+    offered = {kind: words for kind, words in WORDS["where"].items() if own or kind != "python"}
     kind = segments("Where does the judge run?", offered, key="judge-where", start=where)
     if kind == "machine":
         here = "vllm" if judge.kind == "vllm" else "embedded"
-        kind = segments("Which model?", HERE, key="judge-here", start=here)
+        kind = segments("Which model?", WORDS["here"], key="judge-here", start=here)
     values = {"embedded": _embedded, "vllm": _vllm, "api": _server, "python": _own, "simulated": _simulated}[kind](
         judge
     )
@@ -150,16 +138,16 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
     forms = _forms(address, variable) if address.startswith(("http://", "https://")) else []
     forms = list(dict.fromkeys([*([decided.get("form", "systemone")] if judge.kind == "decisions" else []), *forms]))
     start = "decisions" if judge.kind == "decisions" else "chat"
-    if not forms or segments("How is it asked?", ASKED, key="judge-asked", start=start, hidden=False) == "chat":
+    if (
+        not forms
+        or segments("How is it asked?", WORDS["asked"], key="judge-asked", start=start, hidden=False) == "chat"
+    ):
         return values | {"kind": "openai"} | ({"options": {}} if judge.kind == "decisions" else {})
-    question = segments(
-        "How are the options listed?",
-        QUESTIONS,
-        key="judge-question",
-        start=decided.get("question", "choice"),
-        hidden=False,
+    start = decided.get("question", "choice")
+    listed_as = segments(
+        "How are the options listed?", WORDS["questions"], key="judge-question", start=start, hidden=False
     )
-    return values | {"kind": "decisions", "options": decided | {"form": forms[0], "question": question}}
+    return values | {"kind": "decisions", "options": decided | {"form": forms[0], "question": listed_as}}
 
 
 def _provider_chosen() -> None:
@@ -262,37 +250,15 @@ def _own(judge: JudgeSettings) -> dict[str, Any]:
     return {"kind": "python", "model": made.model, "options": made.options}
 
 
-PLANTED: dict[str, tuple[str, dict[str, Any]]] = {
-    "first": ("Lean to the first option", {"help": "Log-odds that the option listed first gets on top."}),
-    "line": ("Ascending against descending", {"help": "Points that a list from low to high adds to the score."}),
-    "criteria_first": ("First criterion", {"help": "Points that the criterion listed first gets on top."}),
-    "quality": ("Spread of quality", {"help": "How far the answers' right scores lie apart, in steps of the scale."}),
-    "noise": ("Noise", {"help": "Divides all log-odds; 0 always picks the likeliest."}),
-    "latency": ("Seconds an answer takes", {"help": "To watch a run go on."}),
-}
-
-
 def _simulated(judge: JudgeSettings) -> dict[str, Any]:
     st.caption("No model: answers are made up with the effects that you plant. Every result of it is labelled.")
     if judge.kind != "simulated":  # a new one leans, so that there is something to see
         judge = JudgeSettings(name="simulated", kind="simulated", model="simulated", options={"first": 1.0})
     effects = read_effects(judge)
-    fields = {name: (label, {"step": 0.1, **more}) for name, (label, more) in PLANTED.items()}
+    fields = {name: {"step": 0.1, **about} for name, about in WORDS["planted"].items()}
     planted = form(effects, fields, columns=3, key="judge-planted")
     chosen = {name: value for name, value in planted.items() if value != getattr(effects, name)}
     return {"kind": "simulated", "model": judge.model, "options": dict(judge.options) | chosen}
-
-
-FOLD: dict[str, tuple[str, dict[str, Any]]] = {
-    "reasoning_effort": ("Reasoning effort", {"options": EFFORTS, "placeholder": "server's own"}),
-    "temperature": ("Temperature", {"step": 0.1, "placeholder": "server's own"}),
-    "max_tokens": ("Longest answer, tokens", {"placeholder": "as needed"}),
-    "concurrency": ("Calls at once, at most", {}),
-    "rpm": ("Calls a minute, at most", {"placeholder": "no limit"}),
-    "timeout": ("Seconds a call, at most", {}),
-    "price_input": ("Price, million tokens sent", {"placeholder": "none"}),
-    "price_output": ("Price, million tokens received", {"placeholder": "none"}),
-}
 
 
 def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
@@ -301,7 +267,7 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
     start = "" if judge.name == name else judge.name
     with st.expander("Temperature, length, reasoning, pace and prices", icon=":material/tune:"):
         typed = ask(st.text_input, "Name in results", key="judge-name", start=start, max_chars=100, placeholder=name)
-        values = form(judge, FOLD, columns=2, key="judge") | {"name": (typed or "").strip() or name}
+        values = form(judge, FIELDS, columns=2, key="judge") | {"name": (typed or "").strip() or name}
         unshown = {"top_p", "seed", "extra", "ca_file"} | (
             {"options"} if judge.kind not in ("python", "simulated", "decisions") else set()
         )

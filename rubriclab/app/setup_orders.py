@@ -11,9 +11,8 @@ import streamlit as st
 
 from rubriclab.app import setup_references
 from rubriclab.app.draft import Draft, changed, written
-from rubriclab.app.forms import ask, field, form
+from rubriclab.app.forms import SETUP, ask, field, form
 from rubriclab.app.frame import fold, safe
-from rubriclab.app.setup_judge import EFFORTS
 from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.model.data import Rubric
 from rubriclab.model.judge import Packing
@@ -24,37 +23,13 @@ from rubriclab.sinks.facts import AXES
 from rubriclab.sinks.text import axis_name
 from rubriclab.study.options import FACTORS
 
-CAPTIONS = {
-    "options": "One criterion a call.", "criteria": "All criteria in one call.",
-    "responses": "Each answer is scored alone besides, to tell what company does.",
-    "pairs": "Which of two candidates' answers is better?", "lists": "Which of several candidates' answers is best?",
-    "bare": "A score without a list of options: nothing is reordered.",
-}  # fmt: skip
-TEMPLATES = {
-    "": "The letter alone; MT-Bench where feedback is asked for", "brief": "The letter alone",
-    "mtbench": "MT-Bench (two turns, reference answers for mathematics)", "devbench": "DevBench",
-}  # fmt: skip
-ANSWERS = {"score": "The score alone", "feedback": "Feedback first, then the score"}
-REPEATS: dict[str, tuple[str, dict[str, Any]]] = {
-    "repeats": ("How often each order is asked", {
-        "help": "Twice or more: the difference within one order is the judge's own noise.",
-    }),
-    "repeats_on": ("Repeats only on", {
-        "help": "A share below 1, or so many questions of each task; the others are asked once in each order.",
-        "placeholder": "all questions",
-    }),
-    "answer": ("Answer format", {"format_func": ANSWERS.__getitem__}),
-    "seed": ("Seed", {}),
-}  # fmt: skip
-FACTOR_LABELS = {
-    "reference": "Reference answer shown", "scale": "Number of scores", "wording": "Wording of the rubric", "prompt": "Your own prompt",
-    "packing": "Orders of an answer in one request",
-}  # fmt: skip
+WORDS = SETUP["orders"]
+CAPTIONS = WORDS["axes"]
 
 
 def factor_label(name: str) -> str:
     """How a factor is called; a field of the request by its own name."""
-    return name if name.startswith("extra.") else FACTOR_LABELS.get(name) or axis_name(name)
+    return name if name.startswith("extra.") else WORDS["factors"].get(name) or axis_name(name)
 
 
 def summary(held: Draft) -> str:
@@ -81,7 +56,9 @@ def body(held: Draft) -> None:
     if shown:
         values["strategies"] = _strategies(design, shown, shape)
     with st.expander("Repeats, seed and answer format", icon=":material/tune:"):
-        values |= form(design, REPEATS, columns=2, key="orders")
+        fields = WORDS["fields"]
+        answer = fields["answer"] | {"format_func": WORDS["answers"].__getitem__}
+        values |= form(design, fields | {"answer": answer}, columns=2, key="orders")
     values["vary"] = _vary(held, rubric, axes)
     held.change(design=changed(design, **values))
     if held.study.data:
@@ -152,7 +129,7 @@ def _comparison(held: Draft, axes: Sequence[str]) -> dict[str, Any]:
             design, "baseline", "Compare only with", middle, key="orders", options=["", *_candidates(held)[0]],
             format_func=lambda name: shorten(name, 40) or "all with all",
         )  # fmt: skip
-        title = TEMPLATES.__getitem__
+        title = WORDS["templates"].__getitem__
         more["template"] = field(design, "template", "Prompt", right, key="orders", format_func=title)
     return more
 
@@ -254,7 +231,7 @@ def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
         st.caption("Two levels or more of what you vary. The first is the baseline; type a level that is not listed.")
         known: dict[str, Sequence[Any]] = {
             "ids": get_args(IdStyle), "reference": [0, *rubric.criteria[0].scores], "scale": range(2, 11),
-            "wording": _wordings(held, rubric), "temperature": [0.0, 0.3, 0.6, 1.0], "reasoning_effort": EFFORTS,
+            "wording": _wordings(held, rubric), "temperature": [0.0, 0.3, 0.6, 1.0], "reasoning_effort": SETUP["judge"]["fields"]["reasoning_effort"]["options"],
         }  # fmt: skip
         if vary.packing or any(judge.kind == "decisions" for judge in held.study.judges):
             known["packing"] = get_args(Packing)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.draft import Draft, changed
-from rubriclab.app.forms import download, forget, form
+from rubriclab.app.forms import SETUP, download, forget, form
 from rubriclab.app.frame import announce, safe
 from rubriclab.data.tables import read_table
 from rubriclab.model.study import DataPart
@@ -35,12 +35,8 @@ def body(held: Draft) -> None:
     )
     judges = ["", *(judge.name for judge in held.study.judges)]
     first, last = [lambda name, end=end: shorten(name, 40) or f"the {end} judge" for end in ("first", "last")]
-    fields: dict[str, tuple[str, dict[str, Any]]] = {
-        "writer": ("Writes", {"options": judges, "format_func": first}),
-        "reviewer": ("Reviews", {"options": judges, "format_func": last}),
-        "tries": ("Attempts an answer", {}),
-        "alternate": ("They change roles with every attempt", {}),
-    }
+    shown = {"writer": {"options": judges, "format_func": first}, "reviewer": {"options": judges, "format_func": last}}
+    fields = {name: about | shown.get(name, {}) for name, about in SETUP["references"]["fields"].items()}
     part = held.study.references
     held.change(references=changed(part, **form(part, fields, columns=2, key="orders")))
     job = ReferenceJob(state.store(), held.checked(), held.dataset(), held.rubric())

@@ -7,7 +7,7 @@ import streamlit as st
 
 from rubriclab.app import setup_prompt
 from rubriclab.app.draft import Draft, draft, written
-from rubriclab.app.forms import ask, editor, forget, segments, upload
+from rubriclab.app.forms import SETUP, ask, editor, forget, segments, upload
 from rubriclab.app.frame import safe
 from rubriclab.data.rubrics import read_rubric
 from rubriclab.data.sample import sample_rubrics
@@ -15,9 +15,6 @@ from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.text import NBSP
 
-KINDS = {
-    "ready": "Ready-made", "own": "Write or paste", "prompt": "My own prompt", "data": "Comes with the data",
-}  # fmt: skip
 MOST_CRITERIA = 12
 COLUMNS = {
     "Score": st.column_config.NumberColumn(width="small", step=1, required=True, format="%d"),
@@ -49,7 +46,7 @@ def body(held: Draft) -> None:
     ready = {_title(rubric): rubric for rubric in sample_rubrics()}
     now = next((title for title, rubric in ready.items() if held.study.rubric == written(rubric)), None)
     start = "prompt" if held.study.prompt else "data" if held.study.rubric is None else "ready" if now else "own"
-    kind = segments("Which rubric?", KINDS, key="rubric-kind", start=start)
+    kind = segments("Which rubric?", SETUP["rubric"]["kinds"], key="rubric-kind", start=start)
     if held.before is not None:
         held.beside = ask(
             st.checkbox, "Compare changed words with the run's own", key="rubric-beside", start=held.beside,
