@@ -229,9 +229,10 @@ def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
     vary = held.study.design.vary
     with st.expander("Vary", icon=":material/alt_route:", key="orders-vary", expanded=bool(vary.factors())):
         st.caption("Two levels or more of what you vary. The first is the baseline; type a level that is not listed.")
+        efforts = SETUP["judge"]["fields"]["reasoning_effort"]["options"]
         known: dict[str, Sequence[Any]] = {
             "ids": get_args(IdStyle), "reference": [0, *rubric.criteria[0].scores], "scale": range(2, 11),
-            "wording": _wordings(held, rubric), "temperature": [0.0, 0.3, 0.6, 1.0], "reasoning_effort": SETUP["judge"]["fields"]["reasoning_effort"]["options"],
+            "wording": _wordings(held, rubric), "temperature": [0.0, 0.3, 0.6, 1.0], "reasoning_effort": efforts,
         }  # fmt: skip
         if vary.packing or any(judge.kind == "decisions" for judge in held.study.judges):
             known["packing"] = get_args(Packing)

@@ -31,32 +31,23 @@ class Outcome:
 
 
 RunName = Annotated[
-    str, Parameter(help="A run (id, a beginning of it, name) or a file: a table of judgments or a run's zip.")
+    str, Parameter(help="A run (id, beginning of it, name), or a file: judgments as a table, or a run's zip.")
 ]
 StudyName = Annotated[
-    str, Parameter(help="A study file (TOML), a preset (hanna-options), demo, or a log whose prompts are asked again.")
+    str, Parameter(help="A study file (TOML), a preset, demo, or a log whose prompts are asked again.")
 ]
 JudgeNames = Annotated[
-    list[str] | None,
-    Parameter(
-        help="A judge in place of the study's: MODEL, MODEL@http://HOST:PORT/v1, KIND:MODEL; again.", negative=""
-    ),
+    list[str] | None, Parameter(help="In place of the study's: MODEL, MODEL@http://HOST:PORT/v1, KIND:MODEL; again.")
 ]
 KeyName = Annotated[str | None, Parameter(help="The environment variable with the key of --judge.")]
 StorePath = Annotated[Path | None, Parameter(help="The store; RUBRICLAB_STORE or lab.duckdb where left out.")]
-Json = Annotated[bool, Parameter(help="Print one JSON document.", negative="")]
+Json = Annotated[bool, Parameter(help="Print one JSON document.")]
 
 Tables = Annotated[
-    list[str] | None,
-    Parameter(
-        help="A measure as papers print it, judges by data sets; position_share:1 is that of position 1. Again for more.",
-        negative="",
-    ),
+    list[str] | None, Parameter(help="A measure as papers print it (position_share:1: of position 1); again for more.")
 ]
-Across = Annotated[
-    str, Parameter(help="Columns of --table: dataset, strategy, a factor that is varied, or target, task, position.")
-]
-ByStrategy = Annotated[bool, Parameter(help="A line of --table for each ordering strategy.", negative="")]
+Across = Annotated[str, Parameter(help="Columns of --table: dataset, strategy, a factor, target, task, position.")]
+ByStrategy = Annotated[bool, Parameter(help="A line of --table for each ordering strategy.")]
 
 
 def store_path(store: Path | None) -> Path:

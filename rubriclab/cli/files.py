@@ -16,19 +16,14 @@ def import_file(
         Literal["scores", "criteria", "pairs", "lists", "responses"] | None,
         Parameter(help="What the table holds, where its columns do not tell."),
     ] = None,
-    columns: Annotated[list[str] | None, Parameter(help="ours=theirs, again and again.", negative="")] = None,
+    columns: Annotated[list[str] | None, Parameter(help="ours=theirs, again and again.")] = None,
     name: Annotated[str | None, Parameter(help="The run's name.")] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
     """Bring in judgments made elsewhere (a table, a log of inspect-ai, promptfoo, lm-eval and others) or a run's zip.
 
-    First it says what they can answer, and how many calls more the rest would take.
-
-    Parameters
-    ----------
-    files
-        One run each.
+    Each file becomes a run. First it says what they can answer, and how many calls more the rest would take.
     """
     from rubriclab.notebook import read
     from rubriclab.sinks.answerable import answerable, answerable_line
@@ -73,18 +68,17 @@ def export(
     out: Annotated[
         Path,
         Parameter(
-            help="The file; its ending decides: .html report, .zip run, .csv or .parquet judgments, .tex table (of --table: "
-            ".tex, .csv), .card.json judge card."
+            help="Its ending decides: .html report, .zip run, .csv or .parquet judgments, .tex table, .card.json judge card."
         ),
     ],
-    texts: Annotated[bool, Parameter(help="Show one answer word for word in the report.", negative="")] = False,
+    texts: Annotated[bool, Parameter(help="Show one answer word for word in the report.")] = False,
     title: str | None = None,
     table: Tables = None,
     across: Across = "dataset",
     by_strategy: ByStrategy = False,
     protocol: Annotated[str, Parameter(help="Of a card: “one order” or “average of orders”.")] = "",
     margin: Annotated[
-        float | None, Parameter(help="Of a card: the distance from the mean over all orders, points, that is promised.")
+        float | None, Parameter(help="Of a card: the distance from the mean over all orders that is promised, points.")
     ] = None,
     judge: Annotated[str, Parameter(help="Of a card: which of the run's judges.")] = "",
     store: StorePath = None,

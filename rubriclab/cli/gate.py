@@ -22,13 +22,10 @@ def gate(
     target: Target,
     *,
     limit: Annotated[
-        list[str] | None,
-        Parameter(
-            help="MEASURE=X: at most X in size; MEASURE=A..B; MEASURE:KEY=X of one row. Again for more.", negative=""
-        ),
+        list[str] | None, Parameter(help="MEASURE=X: at most X in size; MEASURE=A..B; MEASURE:KEY=X of one row.")
     ] = None,
     against: Annotated[str | None, Parameter(help="An earlier run: has the judge changed since?")] = None,
-    derive: Annotated[bool, Parameter(help="Write limits that the run itself supports.", negative="")] = False,
+    derive: Annotated[bool, Parameter(help="Write limits that the run itself supports.")] = False,
     junit: Annotated[Path | None, Parameter(help="Write the outcome as JUnit's XML.")] = None,
     store: StorePath = None,
     json: Json = False,

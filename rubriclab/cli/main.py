@@ -7,9 +7,9 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from rubriclab import __version__
 from rubriclab.cli.common import ARGUMENTS, DONE, MEND, STOPPED, Outcome
@@ -24,21 +24,15 @@ def command_line() -> App:
         name="rubriclab",
         version=__version__,
         suppress_keyboard_interrupt=False,
+        default_parameter=Parameter(negative=()),
         help="Does your LLM judge read the rubric, or the order it is in? Measure it on your own data.",
         help_epilogue="Exit codes: 0 done, 1 something you can mend, 2 wrong arguments, 3 stopped before its end, "
         "4 fails, 5 cannot tell.",
     )
-    commands: tuple[Callable[..., Outcome], ...] = (
-        studies.lab,
-        studies.plan,
-        studies.run,
-        results.results,
-        results.judgments,
-        files.export,
-        gate.gate,
-        results.runs,
+    commands = (
+        studies.lab, studies.plan, studies.run, results.results, results.judgments, files.export, gate.gate, results.runs,
         studies.judges,
-    )
+    )  # fmt: skip
     for command in commands:
         app.command(command)
     app.command(files.import_file, name="import")

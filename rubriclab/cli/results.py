@@ -31,16 +31,12 @@ def results(
     against: Annotated[str | None, Parameter(help="A run, or a condition's number: rows A - B are added.")] = None,
     topic: Annotated[str, Parameter(help="This topic's numbers too, or those of “all”; with --json alone.")] = "",
     unit: Annotated[Unit | None, Parameter(help="What counts as independent.")] = None,
-    smallest: Annotated[
-        float | None, Parameter(help="The smallest change of the mean that matters, in steps of the scale.")
-    ] = None,
+    smallest: Annotated[float | None, Parameter(help="Smallest change of the mean that matters, in steps.")] = None,
     table: Tables = None,
     across: Across = "dataset",
     by_strategy: ByStrategy = False,
     cut: Annotated[float | None, Parameter(help="The lowest score that passes; the middle of the scale.")] = None,
-    epsilon: Annotated[
-        float | None, Parameter(help="What a judge may be worse by than a rater whom it replaces, as a share.")
-    ] = None,
+    epsilon: Annotated[float | None, Parameter(help="How much worse than a replaced rater it may be, a share.")] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -110,7 +106,7 @@ def runs(
     run: Annotated[str | None, Parameter(help="A run: id, a beginning of it, or name.")] = None,
     *,
     rename: Annotated[str | None, Parameter(help="Give the run another name.")] = None,
-    delete: Annotated[bool, Parameter(help="Delete the run and its judgments.", negative="")] = False,
+    delete: Annotated[bool, Parameter(help="Delete the run and its judgments.")] = False,
     backup: Annotated[Path | None, Parameter(help="Copy the whole store to a new file.")] = None,
     store: StorePath = None,
     json: Json = False,

@@ -61,9 +61,7 @@ def lab(
 def plan(
     study: StudyName,
     *,
-    show: Annotated[
-        int, Parameter(help="Print the prompts of the first N orders, and what is proved of your own.")
-    ] = 0,
+    show: Annotated[int, Parameter(help="Print the first N prompts, and what is proved of your own.")] = 0,
     reply: Annotated[str | None, Parameter(help="A reply to try: what the judge's own prompt reads of it.")] = None,
     judge: JudgeNames = None,
     pilot: Annotated[str | None, Parameter(help="A run whose spread, time and tokens are taken.")] = None,
@@ -123,24 +121,18 @@ def run(
     items: Annotated[int | None, Parameter(help="Judge only the first N items.")] = None,
     max_calls: Annotated[int | None, Parameter(help="Pause after so many calls.")] = None,
     max_money: Annotated[float | None, Parameter(help="Pause at this price.")] = None,
-    retry_failed: Annotated[bool, Parameter(help="Ask again every call without a score.", negative="")] = False,
+    retry_failed: Annotated[bool, Parameter(help="Ask again every call without a score.")] = False,
     judge: JudgeNames = None,
     key_env: KeyName = None,
-    drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.", negative="")] = None,
-    trust: Annotated[bool, Parameter(help="The study's own code, which you have read, may run.", negative="")] = False,
-    ray: Annotated[
-        str | None, Parameter(help="Spread the calls over the Ray cluster at this address (HOST:PORT or auto).")
-    ] = None,
+    drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.")] = None,
+    trust: Annotated[bool, Parameter(help="The study's own code, which you have read, may run.")] = False,
+    ray: Annotated[str | None, Parameter(help="Spread the calls over this Ray cluster: HOST:PORT or auto.")] = None,
     batch_out: Annotated[
         Path | None,
         Parameter(help="Instead write the calls into this folder, for OpenAI's Batch API or vllm run-batch."),
     ] = None,
-    batch_in: Annotated[
-        list[Path] | None, Parameter(help="Instead read the answers of such files.", consume_multiple=True, negative="")
-    ] = None,
-    references: Annotated[
-        Path | None, Parameter(help="Instead write reference answers of each score into this CSV file.")
-    ] = None,
+    batch_in: Annotated[list[Path] | None, Parameter(help="Instead read their answers.", consume_multiple=True)] = None,
+    references: Annotated[Path | None, Parameter(help="Instead write reference answers of each score, as CSV.")] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -254,7 +246,7 @@ def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, 
 
 def judges(
     *,
-    local: Annotated[bool, Parameter(help="Look for servers on this machine.", negative="")] = False,
+    local: Annotated[bool, Parameter(help="Look for servers on this machine.")] = False,
     test: Annotated[str | None, Parameter(help="Ask one call of a judge: a model of the lab, or a base URL.")] = None,
     model: Annotated[str | None, Parameter(help="The model to ask for at a base URL.")] = None,
     key_env: Annotated[str | None, Parameter(help="The environment variable with the key.")] = None,
