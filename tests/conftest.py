@@ -1,7 +1,5 @@
 """What all tests share: generated examples have no deadline, for no test asserts a time; logs are read by one process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

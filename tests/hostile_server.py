@@ -4,8 +4,6 @@ Bytes are written by hand, since no server library would send most of this. ``WH
 judgment all the same, ``KINDS`` every family with the kind of fault that it is (empty for an answer). 127.0.0.1 only.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import gzip

@@ -4,8 +4,6 @@ In a test: ``async with FakeServer() as server``, or ``with running(FakeServer(l
 thread of its own. 127.0.0.1 only.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

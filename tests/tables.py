@@ -1,7 +1,5 @@
 """Judgment tables made of arrays, and of judges and people who share a latent trait: for tests of core, topics and sinks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Pairs, lists and batches of answers: how they become arms, and what may be said of their judge."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Two conditions held against each other: on what both judged, with words that their intervals carry."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

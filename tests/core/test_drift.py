@@ -1,7 +1,5 @@
 """Drift between two runs: an exact gate by hand, each question told, the same answers said to be the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

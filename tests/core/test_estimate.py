@@ -1,7 +1,5 @@
 """Estimates, their rules and their differences: by hand, against scipy, by simulated coverage, whatever pairing can do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

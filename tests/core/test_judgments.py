@@ -1,7 +1,5 @@
 """Arms and units: what a table becomes, with everything that a file of strangers can hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

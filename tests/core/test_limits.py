@@ -1,7 +1,5 @@
 """Limits held against rows: inside, outside, neither; what is about the order fails behind the open gate alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

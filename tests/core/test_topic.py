@@ -1,7 +1,5 @@
 """The registry, its words, and what becomes of a run: every measure has its sentences, every reason its words."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Iterator

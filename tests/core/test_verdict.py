@@ -1,7 +1,5 @@
 """Verdicts on small tables whose numbers are derived by hand, or by another implementation, digit by digit."""
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
 import sys

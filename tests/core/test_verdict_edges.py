@@ -1,7 +1,5 @@
 """Verdicts of odd tables: why nothing can be said, never an error; which arms answer, what a call of several criteria is."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Tests that are coroutines run in an event loop of their own."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from typing import Any

@@ -6,8 +6,6 @@ Behaviour stands in the variable FAKE_VLLM: ``--fail``, ``--ignore-term``, ``--r
 it has a child process of its own, whose pid it prints.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

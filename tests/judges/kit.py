@@ -1,7 +1,5 @@
 """Calls and judges for the tests of judges."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The client against a well-behaved server that now and then refuses, moves, waits or is not there."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Typed questions over both wire forms: what is sent, what comes back as a reply, and what a server does wrong, in words."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

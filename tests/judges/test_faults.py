@@ -1,7 +1,5 @@
 """Errors of servers, as they send them, and keys that stay out of everything."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Servers that are looked for, models that are listed, a judge that is asked once; and judges opened by kind."""
 
-from __future__ import annotations
-
 import re
 import socket
 from typing import Any

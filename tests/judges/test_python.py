@@ -1,7 +1,5 @@
 """Own code as a judge: what it returns, what it does instead, and that nothing of it is left behind."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import os

@@ -1,7 +1,5 @@
 """Bodies of completions, plain and strange, and what is read from them."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

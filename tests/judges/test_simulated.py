@@ -1,7 +1,5 @@
 """What is planted comes out: shares, contrasts and failures of the simulated judge, by their own arithmetic."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from statistics import mean, pstdev

@@ -1,7 +1,5 @@
 """Hostile answers one by one, each by its name and within its bounds; and addresses that a served lab refuses."""
 
-from __future__ import annotations
-
 import ssl
 import subprocess
 from pathlib import Path

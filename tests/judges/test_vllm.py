@@ -1,7 +1,5 @@
 """vLLM started as a child that never outlives the lab, by a stand-in for the ``vllm`` command."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

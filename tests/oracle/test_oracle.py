@@ -1,7 +1,5 @@
 """The numbers of the lab as it stood before: equal to 1e-9, or named in differences.toml with the reason."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -7,8 +7,6 @@ the data beside the project; only answers are written.
     python tests/references/agreement.py
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from functools import partial

@@ -3,8 +3,6 @@
 Run in an environment of its own: pip install ppi-python==0.2.3 "numpy<2", then this file.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

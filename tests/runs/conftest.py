@@ -1,7 +1,5 @@
 """A store in memory, and judges that answer by a script."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

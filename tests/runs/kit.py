@@ -1,7 +1,5 @@
 """Judges that answer by a script, in place of real ones."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable

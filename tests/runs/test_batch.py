@@ -1,7 +1,5 @@
 """Batch files out and in: every call once, every reply one final row, whatever the answer files look like."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

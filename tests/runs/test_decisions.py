@@ -1,7 +1,5 @@
 """Runs of a judge that decides: one request for all orders, nothing asked twice, and what is planted is what is told."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a plan takes and can find: arithmetic in comments."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A log becomes a study: the same prompts, sign for sign, in other orders; what cannot be told for sure is counted."""
 
-from __future__ import annotations
-
 import json
 from itertools import permutations
 from pathlib import Path

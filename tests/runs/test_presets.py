@@ -1,7 +1,5 @@
 """Every preset can be planned, names measures that the lab has, and runs to its tables over replies whose numbers are known."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """Reference answers by generate-then-review: agreement, limits, roles, resuming, faults, and the way back as data."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

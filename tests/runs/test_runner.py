@@ -1,7 +1,5 @@
 """A run ends or pauses with a reason, asks nothing twice, and keeps what it paid for; over the wire too."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import os

@@ -1,7 +1,5 @@
 """Several data sets and axes in one study, from plan to results; runs of one process, found, resumed and planned again."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

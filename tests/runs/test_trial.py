@@ -1,7 +1,5 @@
 """A trial asks what a run would ask, in the order that the page shows, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import pytest
 
 from rubriclab.app import state

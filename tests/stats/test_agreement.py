@@ -1,7 +1,5 @@
 """Agreement and r, rho, tau-b: by hand, by definition over pairs, and as other libraries have them (tests/references)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The alternative annotator test: by hand, as the paper has it, Tango's likelihood, and how often it is wrong or right."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import optimize

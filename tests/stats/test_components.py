@@ -1,7 +1,5 @@
 """Variance components: a table worked out by hand, a textbook's, nesting, missing scores, planted components."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Position statistics, Bias Cost and the prior of positions: by hand, against scipy and the published tables, by simulation."""
 
-from __future__ import annotations
-
 import json
 from itertools import permutations
 from pathlib import Path

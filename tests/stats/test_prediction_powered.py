@@ -1,7 +1,5 @@
 """Corrected means: against ppi-python (frozen), by hand, and whether a chosen sample is noticed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

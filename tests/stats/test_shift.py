@@ -1,7 +1,5 @@
 """Contrasts, the largest gap, distances of single scores, criteria in one call: by hand, planted effects, coverage."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

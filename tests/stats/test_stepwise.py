@@ -1,7 +1,5 @@
 """Stepwise selection by AIC: algebra by hand, planted variables and none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Runs as zip files: written and read back, kept in a store, and refused where a hostile hand has been at them."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Runs and data sets kept and given back; the writer, resuming, names, one process, damage."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

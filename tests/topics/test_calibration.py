@@ -1,7 +1,5 @@
 """Probabilities against what people gave: scikit-learn's numbers, a judge that says what is so, and ends that hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The choice model: two orders by hand, planted effects found again, effects that a design cannot tell, no finite odds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import permutations
 

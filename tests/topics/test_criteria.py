@@ -1,7 +1,5 @@
 """Criteria, and several answers, in one call; and what limits every arm's numbers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Positions and shifts of score options: by hand, planted effects, the same contrasts as the verdict's; two data sets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

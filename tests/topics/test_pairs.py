@@ -1,7 +1,5 @@
 """Pairs and lists: the paper's numbers from its raw replies, a benchmark's own accuracy, by hand; what goes along with PC."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Rows about people: by hand and by other libraries, planted effects and none, few people, other scales, other judges."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

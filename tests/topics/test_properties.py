@@ -1,7 +1,5 @@
 """Properties of every measure, whatever its topic: names, rows, orders and units decide nothing; no case is an error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """What protocols gain and how far a mean of calls can be relied on: by hand, planted effects and none, reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

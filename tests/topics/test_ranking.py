@@ -1,7 +1,5 @@
 """Rankings under two conditions: tau against scipy, winners and picks by hand, changes beyond the judge's own noise."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

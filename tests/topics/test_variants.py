@@ -1,7 +1,5 @@
 """Forms of the prompt: the gate's deals counted by hand, shifts, changed scores beyond noise, r; which forms there are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
