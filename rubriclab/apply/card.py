@@ -1,8 +1,6 @@
 """A finished run in, a judge card out: how one judge is asked, in which orders, and how far its score then lies from the mean
 over all orders. The card holds no key and no address."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """A judge card and one's own client in, scores out: each item is asked as the measured run asked, in the card's orders."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
@@ -57,6 +55,17 @@ class Scored:
     values: Mapping[str, float | None]
     calls: tuple[Answered, ...]
     unparsed: int
+
+
+class _Loop:
+    """An event loop in a thread of its own: the caller may stand in one already (a notebook)."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
 class Judge:
@@ -228,17 +237,6 @@ def _now(work: Coroutine[Any, Any, T]) -> T:
     except StopIteration as done:
         return cast(T, done.value)
     raise LabError("The client is asynchronous: await judge.ascore(item) instead.")
-
-
-class _Loop:
-    """An event loop in a thread of its own: the caller may stand in one already (a notebook)."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
 def _is_async(client: Any) -> bool:

@@ -1,7 +1,5 @@
 """Calls of one judge in; what each order did to each item out: cells (item x order), leans, contrasts, agreements."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -3,8 +3,6 @@
 Only what both judged counts. Rows are subtracted by ``contrast``; nothing is estimated anew.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any

@@ -5,8 +5,6 @@ gives a gate that is exact at any number of units (sign flips; Fisher 1935, The 
 each question has its own test, by Holm's rule, and the words of ``core/verdict.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -6,8 +6,6 @@ any number of items, under skew, ties, clusters and replies unparsed without reg
 test). A judge that answers every distinct prompt by one fixed draw and prefers nothing is no order effect.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Rows in, held against each other or against limits: differences, and passes, fails or cannot tell, out."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 A statistic is a file in ``topics/`` with a generator of rows, and its measures' entries in ``measures.toml``.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

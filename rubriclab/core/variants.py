@@ -5,8 +5,6 @@ default is one too. The form takes the part of the order: the gate deals an item
 that of the other form less the default's, single scores are compared across forms and within them (verdicts.md's rules).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

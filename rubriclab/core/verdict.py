@@ -7,8 +7,6 @@ contradict each other. An unbiased judge is accused of anything in at most 5 % o
 the exact test of ``core/gate.py``, and behind it the two means are a closed test by Holm's rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

@@ -4,8 +4,6 @@ The client is asked by its raw ``post`` over a transport of ours (see ``transpor
 runner decides about those.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Both wire forms: ``POST {base}/systemone`` (TypeSafe's: vLLM, SGLang, llama.cpp,
 ``client.decisions.create`` sends it. Several calls about one state go out as the questions of one request.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import time

@@ -1,7 +1,5 @@
 """What went wrong with a call in, its kind out: can asking again help, must the judge pause, what should a user do."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

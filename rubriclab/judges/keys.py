@@ -1,7 +1,5 @@
 """A judge's settings in, its key out; and any text in, the same text without keys out."""
 
-from __future__ import annotations
-
 import base64
 import html
 import os

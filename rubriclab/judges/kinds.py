@@ -1,7 +1,5 @@
 """A judge's settings in, an open judge out: one entry a kind."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import threading

@@ -7,8 +7,6 @@ and what it prints goes nowhere. First comes ``{}`` or ``{"failed": why}``, then
 ``{"messages", "item"}`` either ``{"value"}`` or ``{"kind", "error"}``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import inspect

@@ -3,8 +3,6 @@
 All functions here block; they may be called from a page, a command or a notebook.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -5,8 +5,6 @@ the lab's: bounded in memory and time, without any key but the judge's own, ende
 a text, parsed like any judge's reply, a score, which stands for its label, or ``{"text": ..., "probabilities": {label: p}}``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import inspect

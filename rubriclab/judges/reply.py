@@ -4,8 +4,6 @@ Only the few fields that are used are decoded; each may be missing, of another t
 never dropped for a sign that cannot be kept, nor for odd counts beside it: ``note`` says what was left out.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

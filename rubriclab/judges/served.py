@@ -1,7 +1,5 @@
 """The environment and an address in; whether others use this lab, and whether it may ask that address, out."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address

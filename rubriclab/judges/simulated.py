@@ -9,8 +9,6 @@ the same in every comparison; of several answers in one call the first gets ``fi
 says is a model's judgment: every reply names ``simulated`` as its model, and results carry the label wherever they show.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random

@@ -9,8 +9,6 @@ left that group, SIGKILL after the grace period. Should this program itself be k
 of pages come and go.)
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

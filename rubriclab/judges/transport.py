@@ -3,8 +3,6 @@
 ``Transport`` is what the openai client sends its requests through; ``fetch`` gets the pages beside the protocol.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ stands beside ``/v1`` and answers 200 once the model is loaded; without ``--shut
 may return a cut answer with status 200.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil

@@ -5,8 +5,6 @@ From Hugging Face where it can be reached; the default also from a mirror: a Pyt
 sources are children of ours, so that what comes can be watched and ended at any time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

@@ -1,7 +1,5 @@
 """Texts, ratings and scores in; items, data sets of them, and the rubrics that they are judged by, out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace

@@ -1,7 +1,5 @@
 """What an endpoint answered to a typed question in; the probability of each option as shown, and the likeliest, out."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """What a file, a form or the store says of a judge in, its checked settings out. Never a key, only its variable's name."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

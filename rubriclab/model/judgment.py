@@ -3,8 +3,6 @@
 The table is what every number starts from, whether a run made it, a file brought it or the store kept it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum

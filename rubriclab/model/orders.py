@@ -1,7 +1,5 @@
 """Ordering strategies: options (or criteria) and a seed in, the orders that one item is shown in out."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import math

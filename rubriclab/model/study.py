@@ -1,14 +1,12 @@
 """A study file in, its tables as models out: one definition for the TOML, the forms, the JSON schema and every error."""
 
-from __future__ import annotations
-
 import math
 import re
 import stat
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -64,7 +62,7 @@ class RubricPart(Part):
     criteria: list[dict[str, Any]] = Field(default_factory=list)
 
     @model_validator(mode="after")
-    def _source(self) -> RubricPart:
+    def _source(self) -> Self:
         if bool(self.file) == bool(self.criteria):
             raise ValueError('give either file = "rubric.yaml" or [[rubric.criteria]]')
         return self
@@ -94,7 +92,7 @@ class DataPart(Part):
     rubric: RubricPart | None = None
 
     @model_validator(mode="after")
-    def _source(self) -> DataPart:
+    def _source(self) -> Self:
         if [bool(self.file), self.sample, self.published is not None].count(True) != 1:
             raise ValueError(
                 'give file = "answers.csv", sample = true for the answers that come with the lab, or published = "hanna"'
@@ -118,7 +116,7 @@ class StrategyPart(Part):
         return {"kind": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _listed(self) -> StrategyPart:
+    def _listed(self) -> Self:
         if self.orders and not STRATEGIES[self.kind].listed:
             raise ValueError(f'{self.kind} makes its own orders; give orders with kind = "custom" or "min-bias"')
         return self
@@ -148,7 +146,7 @@ class AnswerPart(Part):
     ask: Literal["", "schema", "tool"] = ""
 
     @model_validator(mode="after")
-    def _whole(self) -> AnswerPart:
+    def _whole(self) -> Self:
         if not {"pattern": self.pattern, "json": self.path, "tag": self.path}.get(self.read, self.read):
             example = "pattern = 'Rating: (\\d)'" if self.read == "pattern" else 'path = "score"'
             raise ValueError(f'read = "{self.read}" needs {example}')
@@ -195,7 +193,7 @@ class PromptPart(Part):
     columns: tuple[str, ...] | None = None
 
     @model_validator(mode="after")
-    def _source(self) -> PromptPart:
+    def _source(self) -> Self:
         if [bool(self.files), bool(self.templates), bool(self.pasted)].count(True) != 1:
             raise ValueError('give files = ["judge.toml"], or pasted = "prompt.txt" for a row of the data')
         if not self.pasted and (self.row, self.lines, self.best, self.columns) != (None, None, "", None):
@@ -239,7 +237,7 @@ class VaryPart(Part):
         return kept | ({"extra": fields} if fields else {})
 
     @model_validator(mode="after")
-    def _levels(self) -> VaryPart:
+    def _levels(self) -> Self:
         factors = self.factors()
         sizes = [len(levels) for levels in factors.values()]
         settings = math.prod(sizes) if self.crossed else sum(sizes) - len(sizes) + 1
@@ -418,7 +416,7 @@ class Study(Part):
         return value
 
     @model_validator(mode="after")
-    def _wordings(self) -> Study:
+    def _wordings(self) -> Self:
         if self.design.vary.wording and any(part.rubric for part in self.data):
             raise ValueError("wording names rubrics for all data; leave out the rubrics that single [[data]] have")
         return self

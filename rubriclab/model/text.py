@@ -1,7 +1,5 @@
 """Texts in, the same out as they are kept and shown: hashes, storable text, file names; and errors with a cure."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

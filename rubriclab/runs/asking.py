@@ -1,7 +1,5 @@
 """One judge's calls in, their final replies out: how many at once, what is tried again, what ends it all."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

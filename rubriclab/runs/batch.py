@@ -4,8 +4,6 @@ A request's ``custom_id`` is its call's key, so answers come back in any order, 
 gets one final row, and each line of an answer file is counted once.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack

@@ -4,8 +4,6 @@ The run stays where it is: its plan, pace, retries and writer are those of any r
 time, and what comes back its reply, so a node that dies costs the calls that it was asking, which other nodes ask again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import os

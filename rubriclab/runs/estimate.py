@@ -3,8 +3,6 @@
 Tokens (signs / 4), time and spreads are guesses, and say so, until a pilot run has measured them.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections import Counter

@@ -4,8 +4,6 @@ Nothing is guessed: two answers between marks of their own, or the one list that
 is counted with its reason. It runs in the worker, over prompts that others wrote.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ The list is one that the log's prompts share, or lay out alike at the same spot;
 answers) is kept byte for byte in columns of an item. A prompt that cannot be taken apart for sure is left out and counted.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

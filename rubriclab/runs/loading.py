@@ -1,7 +1,5 @@
 """A study file in, its plan out: data and rubric are read from beside the file (or are the lab's own sample, or published data)."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path, PurePath

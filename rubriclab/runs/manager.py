@@ -1,7 +1,5 @@
 """Plans and ids of runs in, the runs of this process out: started, resumed, found again by every page and visitor."""
 
-from __future__ import annotations
-
 import atexit
 import threading
 import time

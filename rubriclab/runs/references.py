@@ -6,8 +6,6 @@ without knowing which one was meant. Where they agree the answer is taken, else 
 stopped; what never passes is counted and left out.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ One thread and one event loop a run. A pause, a crash and a finished run differ 
 is planning again and asking what has no final answer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib.metadata
 import platform

@@ -1,7 +1,5 @@
 """Work for judges in, how it stands and ended out: a thread of its own, paused and cancelled from any other."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

@@ -4,8 +4,6 @@ An example, not a measurement: its calls, their prompts and how replies are pars
 text, but no store knows of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Sequence
 from functools import partial

@@ -4,8 +4,6 @@ Page, report and command line say these sentences alike; beside a badge stand on
 is chosen here, how it is said stands in ``sentences.toml``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any

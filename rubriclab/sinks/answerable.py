@@ -1,7 +1,5 @@
 """A table of judgments in; what it can answer about order, what it cannot, and how many calls more would tell, out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

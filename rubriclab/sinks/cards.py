@@ -1,7 +1,5 @@
 """One call's list as it was shown in, a card with what was chosen out; and the pair of one answer under two orders."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Every text that comes from outside passes ``escape``; no figure has a toolbar, and each stands beside its alt text.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Two conditions' differences in; the sentence, the badges and two pictures out. Of three or more: a table, unranked."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A judge's rows in; what its sentences and pictures are made of out: verdicts, shares, leans, contrasts, counts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Limits held against a run, or two runs held against each other, in; lines for a terminal, a document, JUnit's XML out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

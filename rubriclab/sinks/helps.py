@@ -5,8 +5,6 @@ Of pairs and lists: how many winners stand in every order, and what asking in al
 That something helps is said from an interval above 0 and only behind the gate: without an order effect nothing can.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Numbers with their words in; points, cells and lines of a picture out, drawn by nobody yet."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

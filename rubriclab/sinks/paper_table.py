@@ -1,7 +1,5 @@
 """Findings in, a table as papers print it out: lines judges, columns data sets or levels of a factor, any measure."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ Of pairs and lists: how often it chooses the winner that people (or the data) na
 A word beside a question is said from that row's 95 % interval alone; an unfinished run has none.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Rows of a condition in, pictures with labels, hovers and alt texts out. Nothing is computed but what a mark needs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

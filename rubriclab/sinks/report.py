@@ -3,8 +3,6 @@
 Pictures are plain SVG of our own, so that the file needs no script and no network, has some 30 kB and prints.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any

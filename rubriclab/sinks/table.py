@@ -1,7 +1,5 @@
 """Findings in; the same rows as a frame, as JSON version 2, as CSV and as LaTeX out."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

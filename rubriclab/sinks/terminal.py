@@ -1,7 +1,5 @@
 """A run's findings in, what a terminal shows of them out: the answer of each judge, then rows as lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from rubriclab.core.topic import Findings, Row

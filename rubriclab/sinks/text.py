@@ -1,7 +1,5 @@
 """Rows in, words out: the one writer of a number, its unit and its interval."""
 
-from __future__ import annotations
-
 import math
 import re
 import tomllib

@@ -8,8 +8,6 @@ item these are the usual coefficients; kappa of pairs from a panel, whose member
 coefficient that chance alone explains fully (one category on both sides) is NaN.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

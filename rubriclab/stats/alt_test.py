@@ -9,8 +9,6 @@ signed ranks. Where d = epsilon on average, these reject far more often than the
 items; the paper's p is beside it.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@ of a is logistic((x[a,s] - x[a,t] - x[b,s] + x[b,t]) . theta). The sum over pair
 (Chamberlain 1980, Analysis of Covariance with Qualitative Data; Varin, Reid and Firth 2011: its sandwich variance).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

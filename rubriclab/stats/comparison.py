@@ -5,8 +5,6 @@ is one comparison shown in p orders, each candidate first once; for p = 2 the sw
 position that won, 0 a tie, -1 not parsed, -2 not asked.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ pairs (same item, same order, neither) give the components, without bias for any
 General Approach to the Estimation of Variance Components); on complete data they are those of the analysis of variance.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

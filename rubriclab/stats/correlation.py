@@ -4,8 +4,6 @@
 A correlation is NaN for fewer than two items or where a side never varies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from math import comb

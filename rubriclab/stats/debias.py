@@ -4,8 +4,6 @@ With token probabilities, what a judge says is, up to a constant, the option's o
 2024, Large Language Models Are Not Robust Multiple Choice Selectors, section 4).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Scores of items in; how far calls of one item lie apart, in different orders and in the same one, out."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

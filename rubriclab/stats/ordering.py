@@ -4,8 +4,6 @@
 are in percentage points, and are what the paper prints: noise makes them too large.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 

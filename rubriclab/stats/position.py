@@ -4,8 +4,6 @@ Positions and scores are 0-based codes. Definitions: Xu et al. v1 section 5, v2 
 the calls of one item as independent, which they are not; what is decided is decided by ``core/verdict.py``.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -9,8 +9,6 @@ The rated items have to be a random sample of the judged ones. What the mean is 
 sample of. Items of one unit (a prompt) count as one observation.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

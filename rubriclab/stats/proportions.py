@@ -1,7 +1,5 @@
 """Successes and trials in, intervals of a share out; no trials have no interval (NaN ends)."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import special
 

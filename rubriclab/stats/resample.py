@@ -4,8 +4,6 @@ A *unit* is what the data hold independently: an item, a block or a prompt. Unit
 own numbers before anything is drawn, so that neither the order of rows nor any name reaches the draws.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Arrays in, numbers out, in points. Orders are assigned by the design, so what is
 What comes from the units' own sums holds whatever goes on within a unit (Liang and Zeger 1986).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

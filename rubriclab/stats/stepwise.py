@@ -4,8 +4,6 @@ Bidirectional stepwise selection on least squares (Shi et al., Appendix E). AIC 
 parameters of the mean, which is what the paper's tables show (Table 5: n = 3,360, RSS 61.974, k = 52 gives -13,312).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Friedman's test and Holm's correction: numbers in, statistics and p-values out."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

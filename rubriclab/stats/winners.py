@@ -4,8 +4,6 @@ Two noisy sets of calls name different winners even where nothing changed. So ch
 equal numbers of calls and set against changes between two sets of calls of one condition in the same orders.
 """
 
-from __future__ import annotations
-
 import zlib
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Parts: ``study.json`` (format 2, id, name, state, study, conditions, orderings, 
 ``items.parquet``, ``judgments.parquet`` (p1 ... pn where known), ``calls.parquet``, ``rows.csv``, ``made_with.json``.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import lzma

@@ -1,7 +1,5 @@
 """A store's database in; its runs out: lists, judgments as a table or in words, one call word for word."""
 
-from __future__ import annotations
-
 import difflib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Data sets, rubrics and runs in; the same out by id or name: the store that pages, commands and notebooks share."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Mapping, Sequence

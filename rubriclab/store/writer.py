@@ -1,7 +1,5 @@
 """Judgments of one run in, from any thread; rows of the store out, committed every 0.2 s or 500 answers."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ Intraclass correlations and limits of agreement are of the item's mean score bes
 mean); of people and repeats of single values. Repeats: calls of an item in one order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial

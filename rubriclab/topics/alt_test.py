@@ -1,7 +1,5 @@
 """Raters and a judge in; may it replace one of them, out: the alternative annotator test (Calderon et al. 2025)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@ Of any judge whose answers have probabilities. What comes true is what a person 
 share. Ratings between two scores of the scale are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

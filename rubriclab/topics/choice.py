@@ -1,7 +1,5 @@
 """One arm in; the odds with which a position, a label or the score listed just before is chosen out (method: section 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial

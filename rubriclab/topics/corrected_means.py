@@ -4,8 +4,6 @@ With it the share of items that pass, whose mean score (or rating) is at least t
 middle of the scale.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Arms of one judge on several data sets in; whether it leans the same way on each of them out (Xu et al. v2, 5.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 

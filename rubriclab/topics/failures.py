@@ -1,7 +1,5 @@
 """One arm in; what must be read before its numbers out: replies without a score, one score only, few items that moved."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Pairs and lists with a gold winner in; how often it is chosen, by where it stood, and what every order gains, out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from statistics import multimode

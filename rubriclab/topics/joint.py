@@ -4,8 +4,6 @@ Answers are one pooled target: a score is held against the answer's own mean. Wh
 the call that scored the answer alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any

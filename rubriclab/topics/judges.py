@@ -1,7 +1,5 @@
 """Judges of pairs and lists on the same calls in; do they agree, what do they say together, who is consistent, out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 PC, PF and what is made of them count series: a comparison in every rotation of its candidates, one call each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial

@@ -5,8 +5,6 @@ them (Xu et al. v2, Table 6). Strategies are compared at equal numbers of calls,
 raise every correlation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any

@@ -3,8 +3,6 @@
 Shares, V and Bias Cost are the paper's; intervals keep the calls of a unit together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial

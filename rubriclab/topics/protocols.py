@@ -5,8 +5,6 @@ difference of two root mean square distances, each without the noise of the mean
 or learnt (an order, a position prior) is chosen on one half of the units and measured on the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

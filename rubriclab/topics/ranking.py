@@ -4,8 +4,6 @@ Answers to one prompt (under one criterion) are ranked by their mean scores. Wha
 told where people rated all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial

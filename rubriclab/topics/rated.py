@@ -1,7 +1,5 @@
 """An arm and people's ratings, or another judge's scores, in; both side by side, item by item, out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Arms of one judge in; how far the mean of so many calls can be relied on, in different orders and in one, out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -3,8 +3,6 @@
 A single score changes with the order and with the judge's own noise; the same order asked twice tells them apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 

@@ -4,8 +4,6 @@ Differences are paired by item. Scores change from call to call in any case, so 
 that change when the same form asks again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -4,8 +4,6 @@ A cell is a judge, a task and the candidate beside the baseline. Cells share que
 comes from the same calls as PC: what is kept goes along with them, which is no cause.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np
