@@ -11,17 +11,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from rubriclab.app import judgments, rate, state
-from rubriclab.app.answers import (
-    MOST_CAUTIONS,
-    beside,
-    number_table,
-    show_cautions,
-    show_definition,
-    show_picture,
-    what_helps,
-    with_people,
-)
+from rubriclab.app import answers, judgments, rate, state
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import download, ways_in
 from rubriclab.app.frame import faults, fold, go, safe, tabs, verbatim
@@ -31,24 +21,13 @@ from rubriclab.data.outfiles import csv_text
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, file_name, printable, shorten
+from rubriclab.sinks import pictures
 from rubriclab.sinks.answer import Answer, judged
 from rubriclab.sinks.facts import CHOICES, Facts, facts_by_name, settings
 from rubriclab.sinks.helps import has_help
 from rubriclab.sinks.paper_table import PaperTable, axes_of, numbers_of, paper_table
 from rubriclab.sinks.people import has_people
-from rubriclab.sinks.pictures import (
-    LEVELLED,
-    Shown,
-    generic,
-    level_curves,
-    levelled_factors,
-    main_picture,
-    row_forest,
-    score_cells,
-    score_slopes,
-    share_bars,
-    smallest_mean,
-)
+from rubriclab.sinks.pictures import Shown
 from rubriclab.sinks.report import method_lines
 from rubriclab.sinks.text import MINUS, NBSP, axis_name, ci, topic_title
 
@@ -89,12 +68,12 @@ def page() -> None:
         logged_button(info, "results-logged")
     findings, facts = chosen.findings, chosen.facts
     key = f"main-{facts.reorder}-{chosen.condition}-{facts.variant}"
-    beside(answer, "bias", _main(chosen), key, partial(_clicked, key))
+    answers.beside(answer, "bias", _main(chosen), key, partial(_clicked, key))
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
     if facts.calls and has_people(findings, facts.condition):
         parts["With people"] = lambda: _people(chosen)
     if facts.calls and not facts.variant and has_help(findings, facts):
-        parts["What helps"] = lambda: what_helps(findings, facts, partial(_to_card, chosen))
+        parts["What helps"] = lambda: answers.what_helps(findings, facts, partial(_to_card, chosen))
     parts["Judgments"] = lambda: judgments.tab(state.kept(info.id), findings.judgments.arms[chosen.condition])
     tabs(parts)
 
@@ -237,7 +216,7 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
 def _main(chosen: Chosen) -> Shown:
     """The picture beside the answer; what it is made of stands in its note."""
     facts, arm = chosen.facts, chosen.findings.judgments.arms[chosen.condition]
-    shown = main_picture(chosen.findings, facts, chosen.condition)
+    shown = pictures.main_picture(chosen.findings, facts, chosen.condition)
     what, several = {
         "pairs": ("pair", ""), "lists": ("list", ""), "criteria": ("text", ""), "responses": ("batch", "batches"),
     }.get(facts.reorder, ("answer", ""))  # fmt: skip
@@ -256,20 +235,20 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
         with column:
             st.markdown(shown.title)
             key = f"{kind}-{chosen.condition}"
-            show_picture(shown, key, partial(_clicked, key))
+            answers.show_picture(shown, key, partial(_clicked, key))
     known = {row.measure for row in chosen.findings.rows}
     printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]
     if printed:
         st.markdown("**In the terms of the papers**")
         show_table(paper_table(chosen.findings, printed))
-    for factor in levelled_factors(chosen.findings):
+    for factor in pictures.levelled_factors(chosen.findings):
         _by_level(chosen.findings, factor)
     fold("More numbers: strength, tests, order by order", lambda: _more(chosen, answer), key="more")
     fold("How this was computed, and what it assumes", lambda: _how(chosen), icon="rule", key="how")
 
 
 def _people(chosen: Chosen) -> None:
-    with_people(chosen.findings, chosen.facts)
+    answers.with_people(chosen.findings, chosen.facts)
     rate.rate_button(chosen.info, "rate-more")
 
 
@@ -284,29 +263,29 @@ def _to_card(chosen: Chosen) -> None:
 def _pictures(chosen: Chosen) -> Iterator[Shown]:
     """What stands below the answer, by what changed order; without a picture where none can be drawn."""
     findings, facts, code = chosen.findings, chosen.facts, chosen.condition
-    smallest = smallest_mean(findings, code)
+    smallest = pictures.smallest_mean(findings, code)
     if facts.variant:
         own, asked = findings.conditions[code], findings.conditions
         rows = [row for row in findings.select("variant_shift") if asked[row.condition].judge == own.judge]
         rows = [row for row in rows if asked[row.condition].dataset == own.dataset]
         yield Shown(
             "**Every form against the default** · green: too small to matter",
-            row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant"),
+            pictures.row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant"),
             f"Change of the mean score, {ci()}. A verdict stands with each form: choose it above.",
         )
     elif facts.reorder in CHOICES:
         note = f"A tie counts as a share of a win for each. Lines on bars: {ci()}."
-        yield Shown("**How often each position won**", share_bars(findings, facts), note)
+        yield Shown("**How often each position won**", pictures.share_bars(findings, facts), note)
     elif facts.reorder == "criteria":
         rows = findings.select("first_minus_last", condition=code)
         together = f"Lines: {ci(rows[0].level)}, so that all hold at once. " if len(rows) > 1 else ""
         yield Shown(
             "**First against last, each criterion** · green: too small to matter",
-            row_forest(rows, f"Points, listed first {MINUS} listed last", smallest, by="target"),
+            pictures.row_forest(rows, f"Points, listed first {MINUS} listed last", smallest, by="target"),
             f"{together}Single criteria have no verdict: the three questions take them together.",
         )
     elif facts.reorder == "options":
-        cells, slopes = score_cells(findings, code), score_slopes(findings, facts, code)
+        cells, slopes = pictures.score_cells(findings, code), pictures.score_slopes(findings, facts, code)
         even = f"{100 / findings.conditions[code].positions:.0f}{NBSP}%"
         note = f"Of the calls that gave a score, the share given at each position. No bias: {even} everywhere."
         title = "**Score by position** · click a cell"
@@ -327,7 +306,7 @@ def _by_level(findings: Findings, factor: str) -> None:
     st.markdown(f"**Against {safe(axis_name(factor).lower())}** · a line for each judge")
     datasets = list(dict.fromkeys(asked.dataset for asked in findings.conditions))
     for dataset in datasets:
-        drawn = {measure: level_curves(findings, measure, factor, dataset) for measure in LEVELLED}
+        drawn = {measure: pictures.level_curves(findings, measure, factor, dataset) for measure in pictures.LEVELLED}
         if drawn["variant_shift"] is not None:
             drawn.pop("line")
         kept = {measure: picture for measure, picture in drawn.items() if picture is not None}
@@ -390,7 +369,7 @@ def show_table(table: PaperTable) -> None:
 
 def _more(chosen: Chosen, answer: Answer) -> None:
     """Every row of the judge's setting by topic, and the charts that topics declare beside the pictures above."""
-    show_cautions(answer.cautions[MOST_CAUTIONS:])
+    answers.show_cautions(answer.cautions[answers.MOST_CAUTIONS :])
     if len(chosen.findings.conditions) > 1:
         with faults():
             table = choose_table(chosen.info.id, chosen.findings)
@@ -401,11 +380,11 @@ def _more(chosen: Chosen, answer: Answer) -> None:
     rows = [row for row in chosen.findings.rows if row.condition in chosen.codes.values()]
     for topic in dict.fromkeys(row.topic for row in rows):
         st.markdown(f"**{topic_title(topic)}**")
-        number_table(chosen.findings, [row for row in rows if row.topic == topic])
+        answers.number_table(chosen.findings, [row for row in rows if row.topic == topic])
         for drawn in TOPICS[topic].charts if topic in TOPICS else ():
             if drawn.measure in ("position_share", "position_given_score", "position_shift", "first_minus_last"):
                 continue  # drawn above
-            picture = generic(drawn, chosen.findings, chosen.condition)
+            picture = pictures.generic(drawn, chosen.findings, chosen.condition)
             if picture is not None and not (picture.kind == "forest" and len(picture.points) < 2):
                 st.caption(MEASURES[drawn.measure].name)
                 chart(picture, key=f"{topic}-{drawn.measure}-{chosen.condition}")
@@ -423,4 +402,4 @@ def _how(chosen: Chosen) -> None:
         entry = DEFINITIONS.get(term)
         if entry is not None:
             st.markdown(f"**{safe(name)}**  \n{safe(entry['sentence'])}")
-            show_definition(entry)
+            answers.show_definition(entry)

@@ -5,21 +5,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
-from rubriclab.cli.common import (
-    DONE,
-    MEND,
-    Across,
-    ByStrategy,
-    Json,
-    Outcome,
-    RunName,
-    StorePath,
-    Tables,
-    existing_store,
-    opened,
-    other_run,
-    run_of,
-)  # fmt: skip
+from rubriclab.cli import common
+from rubriclab.cli.common import Across, ByStrategy, Json, Outcome, RunName, StorePath, Tables
 from rubriclab.model.text import LabError, count, printable, shorten
 
 Unit = Literal["auto", "item", "block", "prompt"]
@@ -44,7 +31,7 @@ def results(
     from rubriclab.sinks.table import document, row_document
     from rubriclab.sinks.terminal import findings_text, rows_text
 
-    with run_of(run, store) as chosen:
+    with common.run_of(run, store) as chosen:
         if any(value is not None for value in (unit, smallest, cut, epsilon)):
             chosen = chosen.read_as(unit=unit, smallest=smallest, cut=cut, epsilon=epsilon)
         if table:
@@ -53,9 +40,9 @@ def results(
         held = None
         if against is not None:
             numbered = against.isdigit() and int(against) < len(chosen.table.conditions)
-            held = chosen.minus(int(against) if numbered else other_run(chosen, against))
+            held = chosen.minus(int(against) if numbered else common.other_run(chosen, against))
         extra = held.differences if held else []
-        code = MEND if chosen.table.state == "failed" else DONE
+        code = common.MEND if chosen.table.state == "failed" else common.DONE
         if json:
             said: dict[str, Any] = document(chosen.findings, extra=extra)
             if topic not in ("", "all"):
@@ -87,7 +74,7 @@ def judgments(
     """Single judgments: what was shown, what came back."""
     from rubriclab.sinks.table import json_value
 
-    with run_of(run, store) as chosen:
+    with common.run_of(run, store) as chosen:
         frame = chosen.judgments(
             condition=condition, item=item, position=position, score=score, status=status, limit=limit
         )
@@ -116,7 +103,7 @@ def runs(
         raise LabError("Name the run that is meant, as: rubriclab runs RUN --rename NAME.")
     if backup is not None:
         return _backed_up(store, backup, json)
-    with opened(store) as lab:
+    with common.opened(store) as lab:
         listed = lab.store.runs() if run is None else [lab.store.run(run)]
         if delete:
             (info,) = listed
@@ -140,7 +127,7 @@ def _backed_up(store: Path | None, target: Path, json: bool) -> Outcome:
     """Copied without opening it for writing: a store with a damaged log is copied up to the damage."""
     from rubriclab.store.store import Store
 
-    cut = Store.save_copy(existing_store(store), target)
+    cut = Store.save_copy(common.existing_store(store), target)
     if json:
         return Outcome({"backup": str(target), "cut_at": cut})
     if cut is None:

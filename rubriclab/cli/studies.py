@@ -11,19 +11,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from rubriclab.cli.common import (
-    DONE,
-    MEND,
-    STOPPED,
-    Json,
-    JudgeNames,
-    KeyName,
-    Outcome,
-    StorePath,
-    StudyName,
-    progress_line,
-    store_path,
-)  # fmt: skip
+from rubriclab.cli import common
+from rubriclab.cli.common import Json, JudgeNames, KeyName, Outcome, StorePath, StudyName
 from rubriclab.model.text import LabError, count
 
 LAST_ANSWERS_SECONDS = 20.0
@@ -41,7 +30,7 @@ def lab(
     from rubriclab.data.sample import lab_folder
 
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    environment = os.environ | {"RUBRICLAB_STORE": str(store_path(store).absolute())}
+    environment = os.environ | {"RUBRICLAB_STORE": str(common.store_path(store).absolute())}
     if code is not None:
         if not code.is_dir():
             raise LabError(f"--code {code} is no folder; name the one that your functions are in.")
@@ -55,7 +44,7 @@ def lab(
             with suppress(subprocess.TimeoutExpired):
                 pages.wait(LAST_ANSWERS_SECONDS)
             pages.terminate()
-    return Outcome("The lab has ended.", DONE if ended in (0, -2, 130) else MEND)
+    return Outcome("The lab has ended.", common.DONE if ended in (0, -2, 130) else common.MEND)
 
 
 def plan(
@@ -86,7 +75,7 @@ def plan(
         raise LabError(f"--effect is {effect:g}; expected points (of choices: percentage points) above 0.")
     seen = None
     if pilot is not None:
-        with Lab(store_path(store)) as lab:
+        with Lab(common.store_path(store)) as lab:
             about_pilot = lab.run(pilot)
             seen = measured(about_pilot.findings, lab.store.calls(str(about_pilot.id)))
     about = estimate(planned, seen, effect)
@@ -146,19 +135,19 @@ def run(
         "items": items, "drop": tuple(drop or ()), "trust": trust, "judged_by": tuple(judge or ()), "key_env": key_env
     }  # fmt: skip
     if references is not None:
-        return _references(study, references, store_path(store), loading, json=json)
+        return _references(study, references, common.store_path(store), loading, json=json)
     if batch_out is not None or batch_in:
-        return _batch(study, batch_out, batch_in or [], store_path(store), retry_failed, loading, json=json)
+        return _batch(study, batch_out, batch_in or [], common.store_path(store), retry_failed, loading, json=json)
     planned = plan_of_file(study, **loading)
     with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
         for dataset, _ in planned.sources:
             print(dataset.note, end="\n" * bool(dataset.note))
         made = run_study(
-            planned, store_path(store), max_calls=max_calls, max_money=max_money, retry_failed=retry_failed,
-            ray=ray, progress=progress_line(),
+            planned, common.store_path(store), max_calls=max_calls, max_money=max_money, retry_failed=retry_failed,
+            ray=ray, progress=common.progress_line(),
         )  # fmt: skip
     info = made.info()
-    code = {"finished": DONE, "failed": MEND}.get(info.state, STOPPED)
+    code = {"finished": common.DONE, "failed": common.MEND}.get(info.state, common.STOPPED)
     if json:
         said: str | dict[str, Any] = {
             "run": info.id, "name": info.name, "state": info.state, "reason": info.reason, "planned": info.planned, "done": info.done,
@@ -196,7 +185,7 @@ def _batch(
             return Outcome({"files": names, "calls": calls, "left_out": left_out} if json else "\n".join(lines))
         id, made = read_batch(opened, planned, files, retry_failed=again)
         info = opened.run(id)
-    code = DONE if info.state == "finished" else MEND if info.state == "failed" else STOPPED
+    code = common.DONE if info.state == "finished" else common.MEND if info.state == "failed" else common.STOPPED
     facts = {"run": id, "name": info.name, "state": info.state, "planned": info.planned, "done": info.done}
     return Outcome(
         facts | {"answers": vars(made)} if json else f"{info.name}: {info.state} · {info.reason or made.sentence()}",
@@ -224,11 +213,11 @@ def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, 
         raise LabError(f"{out} is the study's own data, which is never written over. Choose another name.")
     with Store.open(store) as opened:
         job = ReferenceJob(opened, asked, *sources[0]).start()
-        waited(job, progress_line("answer"))
+        waited(job, common.progress_line("answer"))
         made = job.document()
     if made["accepted"]:
         write_atomically(out, items_csv(job.result()))
-    code = DONE if made["state"] == "finished" else STOPPED
+    code = common.DONE if made["state"] == "finished" else common.STOPPED
     if json:
         return Outcome(made | {"file": str(out) if made["accepted"] else None}, code)
     ending = f": {made['reason']}" if made["reason"] else ""
@@ -239,7 +228,7 @@ def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, 
     lines += made["notes"]
     if made["accepted"]:
         lines.append(f"{out} has the data with them, as columns reference_1 …: name it as the file of [[data]]")
-    if code == STOPPED:
+    if code == common.STOPPED:
         lines.append(GOES_ON)
     return Outcome("\n".join(lines), code)
 
@@ -259,7 +248,7 @@ def judges(
 
     if test is not None:
         report = test_judge(judge_named(f"{model}@{test}" if model else test, key_env))
-        return Outcome(report.document() if json else report.sentence(), DONE if report.ok else MEND)
+        return Outcome(report.document() if json else report.sentence(), common.DONE if report.ok else common.MEND)
     embedded: list[dict[str, Any]] = [
         {"name": entry.name, "megabytes": entry.megabytes, "here": entry.present()} for entry in CATALOGUE.values()
     ]

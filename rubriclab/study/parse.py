@@ -12,17 +12,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rubriclab.model.text import without_invisible
-from rubriclab.study.prompts import (
-    CRITERIA_ENDING,
-    FEEDBACK_ENDING,
-    RESPONSE_HEADING,
-    SCORE_ENDING,
-    TASK_HEADING,
-    Answer,
-    fold,
-    is_roman,
-    name_key,
-)
+from rubriclab.study import prompts
+from rubriclab.study.prompts import Answer
 
 READ = 4_000
 """Signs of a reply that are looked at, from its end: an answer stands there."""
@@ -42,9 +33,9 @@ def answer_part(text: str) -> str:
     opened = re.search("<think>", text, re.IGNORECASE)
     if opened is not None:
         text = text[: opened.start()]
-    headings = [text.find(heading) for heading in (TASK_HEADING, RESPONSE_HEADING) if heading in text]
+    headings = [text.find(heading) for heading in (prompts.TASK_HEADING, prompts.RESPONSE_HEADING) if heading in text]
     if headings:
-        endings = (FEEDBACK_ENDING, SCORE_ENDING, CRITERIA_ENDING)
+        endings = (prompts.FEEDBACK_ENDING, prompts.SCORE_ENDING, prompts.CRITERIA_ENDING)
         ends = [text.rfind(ending) + len(ending) for ending in endings if ending in text]
         behind = text[max(ends, default=len(text)) :]
         text = behind if behind.strip() else text[: min(headings)]
@@ -156,7 +147,7 @@ def _grammar(labels: tuple[str, ...]) -> _Grammar:
         "last_line": rf"(?i)(?:\A|\n)[ \t]*{named}{_OPEN}{slot}{scale}{_CLOSE}\Z",
     }
     return _Grammar(
-        tuple(fold(label) for label in labels),
+        tuple(prompts.fold(label) for label in labels),
         re.compile(_same_kind(labels), re.IGNORECASE),
         {name: re.compile(pattern) for name, pattern in patterns.items()},
     )
@@ -186,11 +177,11 @@ def _spelled(label: str, prose: bool) -> str:
 
 def _same_kind(labels: Sequence[str]) -> str:
     """A pattern for scores written like ``labels``: what is out of range, not just other text."""
-    if all(re.fullmatch(r"[-+]?\d+", fold(label)) for label in labels):
+    if all(re.fullmatch(r"[-+]?\d+", prompts.fold(label)) for label in labels):
         return r"[-+]?\d.*"
-    if is_roman(labels):
+    if prompts.is_roman(labels):
         return r"[ivxlcdm]+"
-    if all(len(fold(label)) == 1 and label.isalpha() for label in labels):
+    if all(len(prompts.fold(label)) == 1 and label.isalpha() for label in labels):
         return r"[a-z]\+?"
     return r"(?!)"
 
@@ -221,7 +212,7 @@ def _verdict(grammar: _Grammar, matches: Iterable[re.Match[str]]) -> int | None:
 
 def _index(folded: Sequence[str], text: str) -> int | None:
     """The label that ``text`` is; whole numbers also as 3.0, +3 or 03."""
-    key = " ".join(fold(text).split())
+    key = " ".join(prompts.fold(text).split())
     if key not in folded:
         key = str(_whole(key))
     return folded.index(key) if key in folded else None
@@ -270,7 +261,7 @@ def parse_criteria(text: str, names: Sequence[str], scores: Sequence[int]) -> di
     Parses "[Clarity] 4", "1. Clarity: 4/5", "| clarity | 4 |", '"Clarity": 4' and several on one line, in any order;
     names match on letters and digits. A criterion that is given two scores, or one that is not of ``scores``, has none.
     """
-    by_key = {name_key(name): name for name in names}
+    by_key = {prompts.name_key(name): name for name in names}
     given: dict[str, set[int | None]] = {}
     for written, score in _entries(readable(answer_part(text)), set(scores)):
         name = _known(written, by_key)
@@ -310,8 +301,8 @@ def _known(written: str, by_key: dict[str, str]) -> str | None:
     for candidate in (written, re.split(r"[:(\]|]", written)[0]):
         bare = re.sub(r"^\s*(?:\(?\d+\s*[.):-]?\s*)", "", candidate)
         for form in (candidate, bare, re.sub(r"(?i)^\W*criterion\W*(?:\d+\W*)?", "", bare)):
-            if name_key(form) in by_key:
-                return by_key[name_key(form)]
+            if prompts.name_key(form) in by_key:
+                return by_key[prompts.name_key(form)]
     return None
 
 

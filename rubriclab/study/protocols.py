@@ -15,21 +15,9 @@ from rubriclab.model.judgment import Ordering, Reorder
 from rubriclab.model.orders import Strategy, rotations
 from rubriclab.model.study import DesignPart
 from rubriclab.model.text import LabError, count, look_alike, shorten
+from rubriclab.study import prompts
 from rubriclab.study.choices import Made, comparisons
 from rubriclab.study.comparison import comparison_prompt, letters, template_of
-from rubriclab.study.prompts import (
-    BARE_TEMPLATE,
-    BATCH_TEMPLATE,
-    CRITERIA_TEMPLATE,
-    FEEDBACK_TEMPLATE,
-    SCORE_TEMPLATE,
-    Messages,
-    bare_prompt,
-    batch_prompt,
-    check_criteria,
-    criteria_prompt,
-    score_prompt,
-)
 
 SCORE_BEGUN = "The score is "
 ALONE = "alone"
@@ -67,7 +55,7 @@ class Subject:
 class Prompt:
     """What is sent. ``brief``: the whole reply is one label; ``begun``: how an embedded judge's answer is begun for it."""
 
-    messages: Messages
+    messages: prompts.Messages
     template: str
     begun: str = ""
     brief: bool = False
@@ -159,12 +147,12 @@ class OptionsProtocol(Protocol):
         return tuple(label_of[score] for score in order)
 
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
-        messages = score_prompt(
+        messages = prompts.score_prompt(
             subject.text, subject.criteria[0], ordering, answer=design.answer, reference=subject.reference
         )
         if design.answer == "feedback":
-            return Prompt(messages, FEEDBACK_TEMPLATE)
-        return Prompt(messages, SCORE_TEMPLATE, SCORE_BEGUN, brief=True)
+            return Prompt(messages, prompts.FEEDBACK_TEMPLATE)
+        return Prompt(messages, prompts.SCORE_TEMPLATE, SCORE_BEGUN, brief=True)
 
 
 class BareProtocol(OptionsProtocol):
@@ -178,7 +166,9 @@ class BareProtocol(OptionsProtocol):
         return tuple(map(str, order))
 
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
-        return Prompt(bare_prompt(subject.text, subject.criteria[0]), BARE_TEMPLATE, SCORE_BEGUN, brief=True)
+        return Prompt(
+            prompts.bare_prompt(subject.text, subject.criteria[0]), prompts.BARE_TEMPLATE, SCORE_BEGUN, brief=True
+        )
 
 
 class CriteriaProtocol(Protocol):
@@ -210,7 +200,7 @@ class CriteriaProtocol(Protocol):
             if len(names) < 2:
                 notes.append(f"Text “{shorten(block)}” has one criterion and is left out: there is nothing to reorder.")
                 continue
-            check_criteria(criteria)
+            prompts.check_criteria(criteria)
             shape = Shape(criteria[0].scores, names, len(names))
             subjects.append(Subject(tuple(codes), items[codes[0]], criteria, block, shape, names))
         if not subjects:
@@ -230,7 +220,9 @@ class CriteriaProtocol(Protocol):
 
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
         begun = f"Scores:\n[{ordering.shown[0]}]" if design.answer == "score" else ""
-        return Prompt(criteria_prompt(subject.text, subject.criteria, ordering), CRITERIA_TEMPLATE, begun)
+        return Prompt(
+            prompts.criteria_prompt(subject.text, subject.criteria, ordering), prompts.CRITERIA_TEMPLATE, begun
+        )
 
 
 def _text_of(item: Item) -> str:
@@ -278,10 +270,12 @@ class ResponsesProtocol(Protocol):
         (criterion,) = subject.criteria
         if subject.shape.positions == 1:
             numbers = Ordering(criterion.scores, tuple(map(str, criterion.scores)))
-            return Prompt(score_prompt(subject.text, criterion, numbers), SCORE_TEMPLATE, SCORE_BEGUN, brief=True)
+            return Prompt(
+                prompts.score_prompt(subject.text, criterion, numbers), prompts.SCORE_TEMPLATE, SCORE_BEGUN, brief=True
+            )
         by_id = {item.item_id: item for item in subject.answers}
-        messages = batch_prompt([by_id[str(name)] for name in ordering.shown], criterion)
-        return Prompt(messages, BATCH_TEMPLATE, f"Scores:\n[{ordering.labels[0]}] ")
+        messages = prompts.batch_prompt([by_id[str(name)] for name in ordering.shown], criterion)
+        return Prompt(messages, prompts.BATCH_TEMPLATE, f"Scores:\n[{ordering.labels[0]}] ")
 
 
 def _batch(items: Sequence[Item], codes: Sequence[int], criterion: Criterion, name: str) -> Subject:
