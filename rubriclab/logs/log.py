@@ -10,7 +10,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -34,7 +33,7 @@ COLUMNS = (
     "winner", "expected", "gold", "human", "block", "candidate",
 )  # fmt: skip
 """Columns of ``data/scores.py`` that a reader may fill."""
-SCHEMA = pa.schema([(name, pa.large_string()) for name in (*COLUMNS, "kind", "prompt", "reply")])
+SCHEMA = pa.schema([(name, pa.large_string()) for name in (*COLUMNS, "kind", "messages", "reply")])
 READERS = (*TOOLS, *BENCHMARKS, DECISIONS, EXCHANGES)
 """Every form that is known; the first that matches reads."""
 LISTED = {"scores": ("ordering", None, MAX_OPTIONS), "lists": ("order", "|", MAX_CANDIDATES)}
@@ -50,8 +49,8 @@ class Log:
     """The judgments of a log, a row each.
 
     ``format``: the tool's name; ``kind``: of judgments, scores or pairs; ``data``: Arrow texts, the columns of
-    ``data/scores.py`` that the log fills, then ``prompt`` (JSON messages, empty where none is kept) and ``reply``;
-    ``left``: reason -> records that are no judgment; ``model``: the judge, empty where the log has several or names none.
+    ``data/scores.py`` that the log fills, then ``messages`` (as JSON) and ``reply``, empty where none are kept; ``left``:
+    reason -> records that are no judgment.
     """
 
     name: str
@@ -63,32 +62,16 @@ class Log:
     @property
     def table(self) -> Table:
         """What ``read_judgments`` reads; its note says what was left out."""
-        names = {name: name for name in self.data.column_names} | {"prompt": "messages"}
-        return Table(self.name, self.data.rename_columns(names), self.note)
+        return Table(self.name, self.data, self.note)
 
     @property
     def frame(self) -> pd.DataFrame:
-        return pd.DataFrame(self.table.data.to_pandas())
+        return pd.DataFrame(self.data.to_pandas())
 
     @property
     def note(self) -> str:
         left = f" {count(self.left.total(), 'record is', 'records are')} none: {_listed(self.left)}."
         return f"{self.format} log: {count(self.data.num_rows, 'judgment')}." + left * bool(self.left)
-
-    @cached_property
-    def prompts(self) -> list[list[dict[str, str]] | None]:
-        """The messages of each row as they were sent, None where the log keeps none."""
-        return [json.loads(text) if text else None for text in self.data.column("prompt").to_pylist()]
-
-    @property
-    def replies(self) -> list[str]:
-        """The reply of each row, empty where the log keeps none."""
-        return list(self.data.column("reply").to_pylist())
-
-    @property
-    def model(self) -> str:
-        names = compute.unique(self.data.column("judge")).to_pylist() if "judge" in self.data.column_names else []
-        return str(names[0]) if len(names) == 1 else ""
 
 
 def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None) -> Log | None:
@@ -124,7 +107,7 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
         data = data.filter(compute.equal(data.column("kind"), taken))
     filled = {name for name in COLUMNS if compute.any(compute.not_equal(data.column(name), "")).as_py()}
     kept = [name for name in COLUMNS if name in filled.union(REQUIRED[taken])]  # type: ignore[index]
-    return Log(name, about["format"], taken, data.select([*kept, "prompt", "reply"]), left)
+    return Log(name, about["format"], taken, data.select([*kept, "messages", "reply"]), left)
 
 
 def _taken(record: Record | str) -> Record | str:
@@ -181,8 +164,8 @@ def gather(
                 left[made] += 1
                 continue
             kinds[made.kind] += 1
-            prompt = json.dumps(made.prompt, ensure_ascii=False) if made.prompt else ""
-            cells = {**made.cells, "kind": made.kind, "prompt": prompt, "reply": made.reply}
+            messages = json.dumps(made.prompt, ensure_ascii=False) if made.prompt else ""
+            cells = {**made.cells, "kind": made.kind, "messages": messages, "reply": made.reply}
             rows.append({key: storable(text) for key, text in cells.items()})
             if len(rows) >= BATCH or sum(map(len, rows[-1].values())) > HEAD:
                 flush()

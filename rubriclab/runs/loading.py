@@ -114,8 +114,7 @@ def read_sources(
         study, folder = Study(name=name, data=(DataPart(sample=True),)), Path.cwd()
     elif Path(path).suffix not in ("", ".toml") and Path(path).is_file() and (log := read_log(Path(path))):
         rows: list[Any] = log.frame.to_dict("records")
-        calls = zip(log.prompts, log.replies, rows, strict=True)
-        logged = [Logged(tuple(prompt or ()), reply, about) for prompt, reply, about in calls]
+        logged = [Logged(messages_of(row["messages"]) if row["messages"] else (), row["reply"], row) for row in rows]
         study = from_log(log.name, logged, files.keep, pairs=log.kind == "pairs")
     else:
         study = read_study(presets().get(str(path), Path(path)))

@@ -42,9 +42,14 @@ def test_a_scorer_of_inspect_ai_that_keeps_questions_and_answers_is_read() -> No
     path = Path(__file__).with_name("decisions.eval")
     log = read_log(path)
     assert log is not None
-    assert (log.format, log.kind, log.model, len(log.frame)) == ("inspect-ai", "scores", "decider", 6)
+    assert (log.format, log.kind, *log.frame["judge"].unique(), len(log.frame)) == (
+        "inspect-ai",
+        "scores",
+        "decider",
+        6,
+    )
     assert [*log.frame["ordering"]] == ["1 2 3", "3 2 1"] * 3
-    for cells, text in zip(log.frame.to_dict("records"), log.replies, strict=True):
+    for cells, text in zip(log.frame.to_dict("records"), log.frame["reply"], strict=True):
         shares = json.loads(text)["probabilities"]
         assert cells["score"] == max(shares, key=shares.__getitem__)
         assert float(cells["expected"]) == pytest.approx(sum(int(score) * share for score, share in shares.items()))
@@ -80,7 +85,7 @@ def test_answers_of_promptfoo_s_provider_are_read_with_the_questions_of_its_conf
     path.write_text(json.dumps({"config": config, "results": {"results": [result, result]}}))
     log = read_log(path)
     assert log is not None
-    assert (log.format, log.model, len(log.frame)) == ("promptfoo", "gpt-6-luna", 4)
+    assert (log.format, *log.frame["judge"].unique(), len(log.frame)) == ("promptfoo", "gpt-6-luna", 4)
     columns = log.frame[["item_id", "block", "ordering", "score", "expected"]]
     assert columns.to_numpy().tolist()[:2] == [
         ["tone: Dear all", "Dear all", "1 2", "2", "1.75"],

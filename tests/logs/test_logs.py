@@ -62,10 +62,10 @@ def test_a_tools_log_is_read_by_its_content(
 ) -> None:
     """The order is that of the row's own prompt, the answer the one that its reply ends with."""
     log = log_of(SAMPLES / file)
-    assert (log.format, log.model, len(log.frame), log.left.total()) == (tool, judge, rows, left)
-    for cells, prompt, reply in zip(log.frame.to_dict("records"), log.prompts, log.replies, strict=True):
-        assert prompt is not None
-        text = prompt[-1]["content"]
+    assert (log.format, len(log.frame), log.left.total()) == (tool, rows, left)
+    assert {*log.frame.get("judge", [""])} == {judge}
+    for cells in log.frame.to_dict("records"):
+        text, reply = json.loads(cells["messages"])[-1]["content"], cells["reply"]
         if log.kind == "scores":
             listed = re.findall(r"^(\d): The answer says", text, re.M)
             assert cells["ordering"] == " ".join(listed)
@@ -88,7 +88,7 @@ def test_a_tools_log_is_read_by_its_content(
 def test_a_batch_is_read_with_the_input_that_lies_beside_it(tmp_path: Path) -> None:
     log = log_of(SAMPLES / "batch_output.jsonl")
     assert log.left["the call failed"] == 1
-    assert [message["role"] for message in log.prompts[0] or []] == ["system", "user"]
+    assert [message["role"] for message in json.loads(log.frame["messages"][0])] == ["system", "user"]
     pairs = log_of(SAMPLES / "batch_output.jsonl", kind="pairs")
     assert (pairs.kind, len(pairs.frame)) == ("pairs", 1)
     with pytest.raises(LabError, match="5 × it is a request: import the batch's output"):

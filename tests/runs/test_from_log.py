@@ -62,7 +62,7 @@ def every_order(planned: Plan) -> dict[str, str]:
 def test_a_tools_log_gives_its_prompts_back_sign_for_sign_and_in_every_other_order(name: str) -> None:
     log = read_log(SAMPLES / name)
     assert log is not None
-    sent = {json.dumps(messages) for messages in log.prompts}
+    sent = {json.dumps(json.loads(messages)) for messages in log.frame["messages"]}
     orders = every_order(plan_of_file(SAMPLES / name, judged_by=("simulated:x",)))
     assert sent <= set(orders)
     assert set(orders.values()) == {"".join(sorted(text)) for text in sent}
@@ -176,8 +176,8 @@ def test_an_import_keeps_prompts_and_replies_and_becomes_the_same_study(tmp_path
         files = Folder()
         study = study_of_import(store, id, files)
         rows = store.calls(id)
-        assert {*rows["prompt"]} == {json.dumps(messages, ensure_ascii=False) for messages in log.prompts}
-        assert sorted(filter(None, rows["text"])) == sorted(filter(None, log.replies))
+        assert {*rows["prompt"]} == {*log.frame["messages"]}
+        assert sorted(filter(None, rows["text"])) == sorted(filter(None, log.frame["reply"]))
         kept = files.kept(study.data[0])
     assert kept is not None
     direct = plan_of_file(path).sources[0][0]
@@ -203,12 +203,12 @@ def test_run_a_log_asks_a_server_its_prompts_and_says_what_it_asks(
 ) -> None:
     log = read_log(SAMPLES / "promptfoo_rate.json")
     assert log is not None
-    with running(FakeServer(text=log.replies[0])) as server:
+    with running(FakeServer(text=log.frame["reply"][0])) as server:
         command = ["run", str(SAMPLES / "promptfoo_rate.json"), "--judge", f"test-model@{server.base_url}", "--json"]
         code = run_command([*command, "--store", str(tmp_path / "s.duckdb")])
     said = capfd.readouterr()
     info = json.loads(said.out)
     assert (code, info["state"], info["done"]) == (0, "finished", server.answered)
     assert "We found this list; its order will change" in said.err
-    signs = {"".join(sorted(json.dumps(messages))) for messages in log.prompts}
+    signs = {"".join(sorted(json.dumps(json.loads(messages)))) for messages in log.frame["messages"]}
     assert {"".join(sorted(json.dumps(body["messages"]))) for body in server.bodies} == signs
