@@ -22,6 +22,8 @@ DRAWS = 20_000
 FLAT = 1e-12
 FEW_MOVED = 6
 """Below so many units that moved, an exact bound is used beside the spread that they make."""
+FEW_MAKE_IT = 8.0
+"""Below so many units of equal weight, sum squared over sum of squares, others like them may not have been met."""
 _SAME = 1e-9
 """Values without each unit that differ by less are the same but for rounding."""
 _STILL = 0.01
@@ -120,12 +122,16 @@ class Wilson:
     2). Where no unit differs from another each counts as one trial. ``balanced``: units vary less than so many coins,
     as an item's choices of a position do in balanced orders, and are worth more than their trials: held in 0.94 to 0.96
     for 15 to 100 items of seven kinds of judges. ``alone``: one trial a unit. ``exact``: units - 1 degrees of freedom.
+    ``hits``: (units,), successes over the mean number of trials; where few units make them all, the upper end is at least
+    the one with one more unit of nothing but hits, and the lower end so of misses. Without, a score that one item in ten
+    always gets was held in 0.79 to 0.92 of studies of 15 and 30 items, with it in 0.95 to 0.98, 1.08 times as wide at 30.
     """
 
     trials: float
     balanced: bool = False
     alone: bool = False
     exact: bool = False
+    hits: Floats | None = field(default=None, repr=False, compare=False)
     fewest: int = 10
 
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
@@ -133,13 +139,24 @@ class Wilson:
         value = min(max(e.value, 0.0), 1.0)
         between = e.error**2
         worth = float(self.trials) if self.alone else float(n)
-        if not self.alone and 0.0 < value < 1.0 and between > 1e-12:
+        inside = not self.alone and 0.0 < value < 1.0 and between > 1e-12
+        if inside:
             tail = 0.5 + level / 2
             df = n - 1.0 if self.exact else degrees_of_freedom(e.influence)
             price = float(special.stdtrit(max(self.trials - 1.0, 1.0), tail) / special.stdtrit(df, tail))
             worth = value * (1.0 - value) / between * price**2
             worth = worth if self.balanced else min(self.trials, worth)
-        return wilson(value * worth, worth, level=level)
+        low, high = wilson(value * worth, worth, level=level)
+        if not inside or self.hits is None:
+            return low, high
+        misses = (self.hits - e.influence) / value - self.hits
+        square, t = between * n * (n - 1.0), float(special.stdtrit(n, 0.5 + level / 2))
+        above, below = (
+            share + (1.0 - share) / (n + 1) + t * np.sqrt((square / n + (1.0 - share) ** 2 / (n + 1)) / (n + 1))
+            if float(parts.sum()) ** 2 < FEW_MAKE_IT * float(np.square(parts).sum()) else 0.0
+            for share, parts in ((value, self.hits), (1.0 - value, misses))
+        )  # fmt: skip
+        return max(min(low, 1.0 - below), 0.0), min(max(high, above), 1.0)
 
 
 @dataclass(frozen=True)
@@ -160,7 +177,9 @@ class Fisher:
     Fewer degrees of freedom where few units make the error. Where no unit bears on it, as in full agreement: Wilson's
     interval of (1 + c) / 2 with each unit as one trial. Measured: ``docs/method-check.md``.
     ``lengthened``: by Hall's ends where units scatter to one side, as those of squared distances do, and at high levels.
-    ``members``: of a mean of so many, which has no lower bound; its ends are a single member's, by Spearman and Brown.
+    ``members``: of a mean of so many, which has no lower bound: z of the single one is then that of an intraclass
+    correlation, log((1 + (k - 1) r) / (1 - r)) (Fisher 1925, Statistical Methods for Research Workers, section 39), which
+    is -log(1 - c). By arctanh of the single one, people of skewed ratings were held in 0.91 of 30 items, so in 0.93.
     """
 
     fewest: int = 8
@@ -168,18 +187,22 @@ class Fisher:
     members: int = 1
 
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
-        n = e.units
-        edge = 1.0 - 1e-12
-        k, values = self.members, (e.value, e.value - e.influence / (n - 1))
-        z, without = (np.arctanh(np.clip(x / (k - (k - 1) * x), -edge, edge)) for x in values)
+        n, k, edge = e.units, self.members, 1.0 - 1e-12
+        values = (e.value, e.value - e.influence / (n - 1))
+        z, without = (
+            np.arctanh(np.clip(x, -edge, edge)) if k == 1 else -np.log1p(-np.minimum(x, edge)) for x in values
+        )
         influence = (n - 1) * (without.mean() - without)
         error = float(np.sqrt((influence**2).sum() / (n * (n - 1))))
         if error < _SAME:
-            low, high = (2.0 * end - 1.0 for end in wilson((1.0 + np.tanh(z)) / 2.0 * n, n, level=level))
+            single = e.value / (k - (k - 1) * e.value)
+            low, high = (2.0 * end - 1.0 for end in wilson((1.0 + single) / 2.0 * n, n, level=level))
+            low, high = (k * end / (1.0 + (k - 1) * end) for end in (low, high))
         else:
             below, above = t_ends(influence, level, lengthened=self.lengthened)
-            low, high = float(np.tanh(z - below * error)), float(np.tanh(z + above * error))
-        low, high = (k * end / (1.0 + (k - 1) * end) for end in (low, high))
+            low, high = (
+                float(np.tanh(end) if k == 1 else -np.expm1(-end)) for end in (z - below * error, z + above * error)
+            )
         return min(low, e.value), max(high, e.value)
 
 
@@ -314,7 +337,11 @@ def share(
 ) -> Estimate:
     """Successes over trials, (units,) each, by Wilson's rule; ``balanced`` as there."""
     alone = bool((trials <= 1).all() and np.isin(successes, (0.0, 1.0)).all())
-    return ratio(successes, trials, unit, lambda _: Wilson(float(trials.sum()), balanced, alone), none=none)
+
+    def rule(hits: Floats) -> Rule:
+        return Wilson(float(trials.sum()), balanced, alone, hits=None if balanced else hits)
+
+    return ratio(successes, trials, unit, rule, none=none)
 
 
 def t_p(e: Estimate) -> float:

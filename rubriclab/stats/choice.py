@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, special
 
-from rubriclab.stats.resample import Floats, Ints, by_content, distinct, sum_by
+from rubriclab.stats.resample import DIRECT_LIMIT, Floats, Ints, by_content, distinct, sum_by
 
 MOST_PAIRS = 200_000
 """Pairs of calls beyond which only some of each item's are used, drawn at random."""
@@ -74,9 +74,11 @@ def fit_choice(levels: Levels, item: Ints, order: Ints, choice: Ints, unit: Ints
     solved = _maximised(z, weight)
     if solved is None:
         return Fit({}, nothing, "separated")
-    theta, inverse = solved
-    pull = len(units) * sum_by(of_pair, (weight * special.expit(-(z @ theta)))[:, None] * z, len(units)) @ inverse
-    pull -= pull.mean(axis=0)  # 0 but for rounding
+    theta, curve = solved
+    miss = special.expit(-(z @ theta))
+    score = sum_by(of_pair, (weight * miss)[:, None] * z, len(units))
+    pull = _pulled(score, curve, z, weight * miss * (1 - miss), of_pair)
+    pull -= pull.mean(axis=0)
     made, start = {}, 0
     for effect in effects:
         reach = _coded(np.arange(int(levels[effect].max()) + 1))
@@ -143,8 +145,24 @@ def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:
     return kept if rank(position) == own.shape[1] - 1 else []
 
 
+def _pulled(score: Floats, curve: Floats, z: Floats, worth: Floats, unit: Ints) -> Floats:
+    """(units, width): influence of each unit on theta, about theta without it; NaN where that would not be finite.
+
+    By the inverse of ``curve`` less the unit's own part (Mancl and DeRouen 2001, A Covariance Estimator for GEE with Improved
+    Small-Sample Properties; CR3 of Bell and McCaffrey 2002). With the whole curve, as is usual, odds of neighbours held in
+    0.83 to 0.89 of studies of 30 items of which 7 to 21 said anything, so in 0.93 to 0.98. No matter for very many.
+    """
+    if len(score) > DIRECT_LIMIT:
+        return np.asarray(len(score) * np.linalg.solve(curve, score.T).T)
+    own = [sum_by(unit, (worth * column)[:, None] * z, len(score)) for column in z.T]
+    without = curve - np.stack(own, axis=2)
+    if np.linalg.eigvalsh(without).min() <= _RANK * np.linalg.eigvalsh(curve).max():
+        return np.full(score.shape, np.nan)
+    return np.asarray((len(score) - 1) * np.linalg.solve(without, score[:, :, None])[:, :, 0])
+
+
 def _maximised(z: Floats, weight: Floats) -> tuple[Floats, Floats] | None:
-    """(theta, inverse curvature) of sum w log logistic(z theta), by Newton's method with halved steps.
+    """(theta, curvature) of sum w log logistic(z theta), by Newton's method with halved steps.
 
     None where the likelihood has no maximum: answers then follow the order so strictly that no odds are large enough.
     """
@@ -160,7 +178,7 @@ def _maximised(z: Floats, weight: Floats) -> tuple[Floats, Floats] | None:
             return None
         gradient = z.T @ (weight * miss)
         if np.abs(gradient).max() < 1e-9 * weight.sum():
-            return theta, np.asarray(np.linalg.inv(curve), dtype=np.float64)
+            return theta, curve
         step, size = np.linalg.solve(curve, gradient), 1.0
         while (new := float(-np.logaddexp(0.0, -(z @ (theta + size * step))) @ weight)) < value and size > 1e-6:
             size /= 2
