@@ -90,15 +90,10 @@ WHOLE = {
 }
 """Odd as they are, each is an answer: 3 but for those of OTHER_TEXTS."""
 OTHER_TEXTS = {
-    "half_an_emoji": "3 �",
-    "tool_calls": "{}",
-    "tool_call_object": '{"score": 3}',
-    "null_content": "",
-    "nul_text": "3\x01",
-    "long_text": "wordy " * 50_000,
-    "echoed_key": "3\n*** *** ***= ***",
+    "half_an_emoji": "3 �", "tool_calls": "{}", "tool_call_object": '{"score": 3}', "null_content": "",
+    "nul_text": "3\x01", "long_text": "wordy " * 50_000, "echoed_key": "3\n*** *** ***= ***",
     "latin_1_text": "3 �",
-}
+}  # fmt: skip
 BROKEN = {
     "many_values": ("too_large", http(b'{"choices": [' + b"[]," * 3_000_000 + b"[]]}")),
     "huge_text": ("too_large", http(said("x" * (15 * MB)))),
@@ -240,14 +235,9 @@ class HostileServer:
 
 
 SLOW = {
-    "gzip_bomb": "bad_json",
-    "endless_chunks": "too_large",
-    "endless_error": "server_error",
-    "endless_header": "bad_gateway",
-    "endless_headers": "bad_gateway",
-    "half_close": "reset",
-    "reset_in_the_middle": "reset",
-    "drip": "slow",
-}
+    "gzip_bomb": "bad_json", "endless_chunks": "too_large", "endless_error": "server_error",
+    "endless_header": "bad_gateway", "endless_headers": "bad_gateway", "half_close": "reset",
+    "reset_in_the_middle": "reset", "drip": "slow",
+}  # fmt: skip
 KINDS = {**dict.fromkeys(WHOLE, ""), **{family: kind for family, (kind, _) in BROKEN.items()}, **SLOW}
 FAMILIES = tuple(KINDS)

@@ -84,18 +84,11 @@ class FakeServer(Pages):
     """
 
     def __init__(
-        self,
-        *,
-        text: str | None = None,
-        lean: float = 0.0,
-        rule: Callable[[dict[str, Any], int], web.StreamResponse | None] | None = None,
-        latency: float = 0.0,
-        model: str = "test-model",
-        key: str | None = None,
-        probabilities: bool = True,
-        owned_by: str = "tests",
+        self, *, text: str | None = None, lean: float = 0.0,
+        rule: Callable[[dict[str, Any], int], web.StreamResponse | None] | None = None, latency: float = 0.0,
+        model: str = "test-model", key: str | None = None, probabilities: bool = True, owned_by: str = "tests",
         tls: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(self._page, tls)
         self.text, self.lean, self.rule, self.latency, self.model = text, lean, rule, latency, model
         self.key, self.probabilities, self.owned_by = key, probabilities, owned_by

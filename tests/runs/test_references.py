@@ -58,14 +58,9 @@ def job(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Referenc
     """A job of the judges ``w`` and ``r``, which answer by scripts."""
 
     def made(
-        writer: Any = written,
-        reviewer: Any = AGREES,
-        *,
-        data: DataSet = DATA,
-        model: str = "m",
-        names: Any = (),
-        **how: Any,
-    ) -> ReferenceJob:
+        writer: Any = written, reviewer: Any = AGREES, *, data: DataSet = DATA, model: str = "m",
+        names: Any = (), **how: Any,
+    ) -> ReferenceJob:  # fmt: skip
         judges = {"w": writer, "r": reviewer}
         judges = {name: ask if isinstance(ask, ScriptedJudge) else ScriptedJudge(ask) for name, ask in judges.items()}
         use(monkeypatch, None, references, **judges)
