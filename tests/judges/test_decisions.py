@@ -90,15 +90,11 @@ def test_probabilities_are_the_answer_by_position(form: str, question: str) -> N
 
 @pytest.mark.parametrize(("answer", "words"), [
     ({"probabilities": {"2": math.nan, "1": 1.0}}, "The probability of option “2” is nan; expected 0 to 1"),
-    ({"probabilities": {"2": -0.1, "1": 1.1}}, "option “2” is -0.1; expected 0 to 1"),
     ({"probabilities": {"2": True, "1": 0}}, "option “2” is True; expected 0 to 1"),
     ({"probabilities": {"2": 0.6, "1": 0.7}}, "The probabilities of 2 options sum to 1.3; expected 1"),
-    ({"probabilities": {"2": 1.0}}, "The answer lacks the option “1”"),
     ({"probabilities": {"2": 0.5, "1": 0.3, "c": 0.2}}, "has the option “c”, which was not shown"),
     ({"probabilities": [{"value": "2", "probability": 0.5}] * 2}, "lacks the option “1”"),
     ({"probabilities": [{"value": [], "probability": 1}, 7]}, "has the option “[]”, which was not shown"),
-    ({"probabilities": {str(k): 1 / 255 for k in range(255)}}, "has the option “0”, which was not shown"),
-    ({"probabilities": "high"}, "The answer lacks the option “2”"),
     ({"error": "no"}, 'Of this question the server says: "no"'),
     (None, "The server left a question without an answer"),
 ])  # fmt: skip

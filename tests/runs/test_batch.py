@@ -88,8 +88,6 @@ FAULTS: list[tuple[str, Any, dict[str, Any]]] = [
         {**answer(r, status=400), "response": {"status_code": 400, "body": {"error": {"message": "x", "param": "seed"}}}}
      ], {"again": {"bad_setting": 1}}),
     ("too many requests", lambda r: [answer(r, status=429)], {"again": {"rate_limit": 1}}),
-    ("expired", lambda r: [{"custom_id": r["custom_id"], "response": None,
-                            "error": {"code": "batch_expired", "message": "late"}}], {"again": {"unavailable": 1}}),
     ("vLLM's own error", lambda r: [{"custom_id": r["custom_id"], "response": {"status_code": 400, "body": None},
         "error": {"message": "This model's maximum context length is 8 tokens", "code": 400}}], {"kept": 1, "failed": 1}),
     ("another model", lambda r: [answer(r, model="other-model")], {"again": {"wrong_model": 1}}),

@@ -96,7 +96,6 @@ PAIR = "Which is better?\n\n[The Start of Assistant A's Answer]\n{}\n[The End of
 LEFT: dict[str, tuple[bool, list[Logged], str]] = {
     "no prompt": (False, [Logged((), "[[2]]", {})], "1 × no prompt is kept"),
     "no list": (False, logged("Rate it from 1 to 5."), "1 × no list of numbered scores"),
-    "letters": (False, logged("Rate it.\nGrade A: good\nGrade B: bad"), "no list of numbered scores"),
     "a tool's message": (False, [Logged(({"role": "tool", "content": prompt("a")},), "", {})], "of another role than"),
     "two lists": (False, logged(prompt("a") + prompt("a").replace("helps", "hurts")), "several lists that may be"),
     "an answer that names its label": (True, logged(PAIR.format("Assistant B is wrong.", "yes")), "no two answers"),

@@ -128,7 +128,6 @@ def twice(rows: pd.DataFrame) -> pd.DataFrame:
         ({"judgments": cell("score", np.inf)}, r"judgments.parquet, row 1, column score: inf is not a number"),
         ({"judgments": cell("position", 99)}, r"row 1, column position: 99 is not a position in the list shown"),
         ({"judgments": cell("position", -1)}, r"column position: -1 is not a whole number from 0"),
-        ({"judgments": cell("repeat", 10**9)}, r"column repeat: 1000000000 is not"),
         ({"judgments": cell("item", 7)}, r"column item: 7 is not"),
         ({"judgments": cell("status", 5)}, r"column status"),
         ({"judgments": lambda rows: pd.concat([rows, rows[:1].assign(item=1, condition=1)])}, r"a call of one condition"),
@@ -143,7 +142,6 @@ def twice(rows: pd.DataFrame) -> pd.DataFrame:
         ({"study": lambda head: head["conditions"][0].update(positions=10**9)}, r"positions is 1000000000; expected"),
         ({"study": lambda head: head["orderings"][0].update(shown=[[1]])}, r"no ordering"),
         ({"study": lambda head: head.update(orderings=[])}, r"column ordering"),
-        ({"study": lambda head: head["conditions"][0].update(variant=[1])}, r"another form.*variant"),
         ({"study": lambda head: head["conditions"][0].update(targets=[{}])}, r"another form.*targets"),
         ({"study": lambda head: head["conditions"][0].update(scores=[1, 1, 1])}, r"“small” does not ascend"),
         ({"study": lambda head: head.update(planned=[1])}, r"planned has 1 numbers; expected one for each of 2"),
@@ -157,7 +155,6 @@ def twice(rows: pd.DataFrame) -> pd.DataFrame:
         ({"calls": lambda rows: rows[:1]}, r"calls.parquet has 1 of 3 calls"),
         ({"calls": cell("status", 1)}, r"column status: 1 is not its judgments'"),
         ({"items": lambda rows: rows.assign(item_id="a")}, r"row 2, column item_id: a is not an id that stands once"),
-        ({"items": cell("ratings", json.dumps(dict.fromkeys(map(str, range(5_000)), 1)))}, r"no ratings of people"),
     ],
 )  # fmt: skip
 def test_rows_that_cannot_be_are_refused(recorded: Path, tmp_path: Path, changes: dict[str, Any], words: str) -> None:
@@ -180,11 +177,8 @@ JUDGED = {
 @pytest.mark.parametrize(("kind", "changes", "words"), [
     ("pairs", {"study": condition(positions=0)}, "positions is 0; expected 2 to 2 where pairs are reordered"),
     ("pairs", {"study": condition(positions=True)}, r"got `bool` - at `\$.positions`"),
-    ("pairs", {"study": condition(positions=2.5)}, "got `float`"),
-    ("pairs", {"study": condition(positions=3)}, "positions is 3"),
     ("pairs", {"study": condition(reorder="lists", positions=-1)}, "positions is -1; expected 2 to"),
     ("pairs", {"study": condition(reorder="bare")}, "“j” has no scores to choose from"),
-    ("pairs", {"study": condition(reorder="options")}, "“j” has no scores"),
     ("responses", {"study": condition(positions=1)}, "column slot: 1 is not one of the call's answers"),
     ("responses", {"judgments": cell("slot", 5)}, "row 1, column slot: 5 is not one of the call's"),
     ("responses", {"study": condition(reorder="criteria")}, "column item: 0 is not an item under a criterion"),
@@ -193,7 +187,6 @@ JUDGED = {
     ("pairs", {"study": lambda head: head["orderings"][0].update(shown=["a", "a"])}, ""),
     ("pairs", {"items": lambda items: items.assign(candidate="b|a")}, ""),
     ("pairs", {"items": lambda items: items.assign(ratings='{"gold": 77}')}, ""),
-    ("pairs", {"judgments": lambda rows: rows.assign(score=3.0)}, ""),
     ("pairs", {"judgments": lambda rows: rows.assign(position=0)}, ""),
     ("responses", {}, ""),
     ("responses", {"judgments": lambda rows: rows.assign(score=np.nan)}, ""),

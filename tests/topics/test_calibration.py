@@ -49,6 +49,8 @@ def test_numbers_are_scikit_learns() -> None:
     assert rated[:8].tolist() == RATED
     assert rows_of(made, "brier")[""].value == pytest.approx(BRIER, abs=1e-6)
     assert rows_of(made, "log_loss")[""].value == pytest.approx(LOG_LOSS, abs=1e-6)
+    for fewer in (replace(made, probabilities=None), replace(made, items=made.items.assign(ratings=[{}] * 40))):
+        assert not rows_of(fewer, "brier")
 
 
 def test_an_order_that_leans_is_worse_calibrated_and_says_so() -> None:
@@ -60,9 +62,3 @@ def test_an_order_that_leans_is_worse_calibrated_and_says_so() -> None:
     assert rows_of(stated(5, 200, sharper=3.0), "overconfidence")[""].interval[0] > 0
     curve = rows_of(stated(5, 400, raters=3), "agreed_share")
     assert all(row.interval[0] - 0.02 <= float(name) <= row.interval[1] + 0.02 for name, row in curve.items())
-
-
-def test_without_people_or_probabilities_nothing_is_said() -> None:
-    made = stated(1, 20)
-    for less in (replace(made, probabilities=None), replace(made, items=made.items.assign(ratings=[{}] * 20))):
-        assert not rows_of(less, "brier")

@@ -134,6 +134,10 @@ def test_another_judge_is_a_yardstick_on_the_items_that_both_scored() -> None:
 def test_few_units_one_rater_and_other_scales_are_said() -> None:
     assert {"few_rated", "one_rater"} <= kinds(study(rng(10), 7, raters=1))
     assert not kinds(study(rng(10), 30))
+    for items, raters, measure, why in (
+        (60, 2, "alt_winning_rate", "few_raters"), (14, 3, "alt_advantage", "few_raters"), (60, 1, "alt_advantage", "one_rating"),
+    ):  # fmt: skip
+        assert row_of(study(rng(20), items, raters=raters), "alt_test", measure, protocol=SINGLE).why == why
     table = study(rng(11), 30)
     table = rated_as(table, [{name: 20 * x for name, x in ratings.items()} for ratings in table.items["ratings"]])
     assert "other_scale" in kinds(table)
@@ -187,12 +191,6 @@ def test_full_agreement_is_not_certain_few_rare_values_and_many_values_have_no_i
 
 
 # --------------------------------------------------------------------------------------- replacing a rater, few ratings
-
-
-def test_two_raters_or_few_units_are_too_few_for_the_test() -> None:
-    assert row_of(study(rng(20), 60, raters=2), "alt_test", "alt_winning_rate", protocol=SINGLE).why == "few_raters"
-    assert row_of(study(rng(20), 14), "alt_test", "alt_advantage", protocol=SINGLE).why == "few_raters"
-    assert row_of(study(rng(20), 60, raters=1), "alt_test", "alt_advantage", protocol=SINGLE).why == "one_rating"
 
 
 def test_the_reading_says_what_cheaper_is_worth_and_what_passes() -> None:

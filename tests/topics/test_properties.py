@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from rubriclab.core.topic import CAUTIONS, MEASURES, REASONS, Findings, Row
-from rubriclab.model.judgment import JudgmentTable, Status
+from rubriclab.model.judgment import JudgmentTable
 from tests.tables import (
     ORDERS,
     balanced_orders,
@@ -56,9 +56,6 @@ def drawn(items: int, calls: int) -> JudgmentTable:
 
 CASES: dict[str, Callable[[], JudgmentTable]] = {
     "balanced and fixed": lambda: options(choose(rng(0), 25, ORDERS, first=0.5), ORDERS, fixed=choose(rng(1), 25, ORDERS[:1])),
-    "every order twice, by prompt": lambda: options(
-        choose(rng(0), 30, ORDERS, first=0.5, repeats=2), ORDERS, prompt=[f"p{i // 2}" for i in range(30)]
-    ),
     "unparsed": lambda: options(lost(choose(rng(0), 25, ORDERS, repeats=2)), ORDERS),
     "probabilities": lambda: options(
         choose(rng(0), 12, ORDERS), ORDERS, expected=rng(1).uniform(1, 5, (12, 10)), mass=rng(2).uniform(0.4, 1, (12, 10))
@@ -72,16 +69,13 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
     "people, criteria": lambda: rated_as(criteria(lost(scored(20)), WILLIAMS), None),
     "labels drawn anew": lambda: labelled(options(choose(rng(0), 30, balanced_orders(4), first=0.5), balanced_orders(4))),
     "one unit": lambda: options(choose(rng(0), 1, ORDERS, repeats=2), ORDERS),
-    "two units": lambda: options(choose(rng(0), 2, ORDERS), ORDERS),
     "one judgment": lambda: options([[3.0]], ORDERS, [0]),
     "nothing parsed": lambda: options(np.full((9, 10), np.nan), ORDERS, fixed=np.full((9, 2), np.nan)),
-    "all calls failed": lambda: failed(options(np.full((9, 10), np.nan), ORDERS)),
     "one order": lambda: options(choose(rng(0), 12, ORDERS[:1], repeats=4), ORDERS[:1]),
     "constant judge": lambda: options(np.full((12, 20), 4.0), ORDERS),
     "always first": lambda: options(np.tile(ORDERS[:, 0], (12, 1)), ORDERS),
     "two data sets": lambda: on_two_sets(*(options(choose(rng(k), 20, THREE), THREE) for k in (0, 1))),
     "two options": lambda: options(choose(rng(0), 20, balanced_orders(2), repeats=4), balanced_orders(2)),
-    "nine options": lambda: options(choose(rng(0), 12, balanced_orders(9)), balanced_orders(9)),
     "ten options": lambda: options(choose(rng(0), 11, balanced_orders(10)), balanced_orders(10)),
     "uneven scale": lambda: options([[0.0, 5, 100], [5, 5, 100]] * 5, [[0, 5, 100], [100, 5, 0]], [0, 1, 1]),
     "drawn orders": lambda: drawn(40, 5),
@@ -102,7 +96,6 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
         rng(0).integers(0, 3, (40, 1)), BOTH, rng(1).integers(0, 2, (40, 1)), names=PAIRS, drawn=True
     ),
     "pairs, always first": lambda: comparisons(np.ones((12, 2)), BOTH),
-    "pairs, one order": lambda: comparisons(np.ones((12, 1)), [[0, 1]]),
     "pairs, nothing parsed": lambda: comparisons(np.full((12, 2), np.nan), BOTH),
     "one pair": lambda: comparisons([[1, 2]], BOTH),
     "three judges of pairs": lambda: three_judges(CASES["pairs"]()),
@@ -116,7 +109,6 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
     "people, by prompt, two strategies": lambda: study(rng(1), 60, size=3, fixed=10),
     "forms, one call": lambda: in_forms({level: options(choose(rng(3), 9, ORDERS[:1]), ORDERS[:1]) for level in "ab"}),
     "forms, nothing parsed": lambda: in_forms({level: options(np.full((9, 2), np.nan), ORDERS[:1]) for level in "ab"}),
-    "forms of criteria": lambda: in_forms({level: criteria(lost(scored(12, 8, seed=k)), WILLIAMS) for k, level in enumerate("ab")}),
     "forms of pairs": lambda: in_forms({
         level: comparisons(rng(k).integers(0, 3, (40, 4)), BOTH, names=PAIRS, **ABOUT) for k, level in enumerate("ab")
     }),
@@ -157,10 +149,6 @@ def three_judges(table: JudgmentTable) -> JudgmentTable:
         rows.append(other)
         conditions.append(replace(table.conditions[0], judge=judge))
     return replace(table, conditions=tuple(conditions), rows=pd.concat(rows, ignore_index=True))
-
-
-def failed(table: JudgmentTable) -> JudgmentTable:
-    return replace(table, rows=table.rows.assign(status=int(Status.ERROR)))
 
 
 @cache
