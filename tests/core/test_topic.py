@@ -2,17 +2,14 @@
 
 import re
 import string
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
 
 from rubriclab.core.estimate import Estimate, missing, plain, ratio
-from rubriclab.core.judgments import Arm
-from rubriclab.core.topic import CAUTIONS, DEFINITIONS, MEASURES, QUESTIONS, REASONS, Caution, Measure, Row, topic
+from rubriclab.core.topic import CAUTIONS, DEFINITIONS, MEASURES, QUESTIONS, REASONS, Caution, Measure, Row
 from rubriclab.core.verdict import verdicts
 from rubriclab.model.study import ReadingPart, Smallest
 from tests.tables import ORDERS, choose, criteria, findings, only, options
@@ -107,32 +104,6 @@ def test_two_settings_have_a_verdict_each() -> None:
     assert orders == [0] * 4 + [1] * 4
     form = {"variant": "ids = letters"}
     assert [(row.condition, row.of) for row in found.select(topic="verdict") if row.of] == [(1, form)] * 3
-
-
-def test_a_topic_speaks_of_an_arm_a_setting_or_the_whole_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Three conditions: two strategies of one judge, then the same judge under another variant.
-    table = options(choose(np.random.default_rng(1), 9, ORDERS), ORDERS, fixed=np.ones((9, 2)))
-    table = replace(table, conditions=(*table.conditions, replace(table.conditions[0], variant={"ids": "letters"})))
-    spoken_to: dict[str, list[list[int]]] = {"setting": [], "run": []}
-
-    def register(per: Literal["setting", "run"]) -> None:
-        @topic(f"of a {per}", axes={"options"}, per=per)
-        def rows(arms: list[Arm]) -> Iterator[Row]:
-            spoken_to[per].append([arm.code for arm in arms])
-            yield Row("line", plain(1.0, "statistic"))
-            if len(arms) > 1:
-                yield Row("line", plain(2.0, "statistic"), {"against": arms[0].code}, condition=arms[1].code)
-
-    monkeypatch.setattr("rubriclab.core.topic.TOPICS", {})
-    register("setting")
-    register("run")
-    found = findings(table)
-    assert len(found.rows) > 8
-    assert spoken_to == {"setting": [[0, 1], [2]], "run": [[0, 1, 2]]}
-    assert [row.condition for row in found.select(topic="of a setting")] == [0, 1, 2]
-    assert [(row.condition, row.of, row.unit) for row in found.select(topic="of a run")] == [
-        (0, {}, "item"), (1, {"against": 0}, "item"),
-    ]  # fmt: skip
 
 
 def test_why_says_what_is_missing() -> None:

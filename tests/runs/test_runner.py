@@ -407,12 +407,6 @@ def judged(store: Store, **options: Any) -> tuple[RunSnapshot, FakeServer]:
         return ended(Run(store, small_plan(3, judges=(judge,)))), server
 
 
-def test_a_lean_is_seen_as_the_answers_come(store: Store) -> None:
-    end, server = judged(store, lean=50.0)
-    assert (end.state, end.done, end.failed, server.asked) == ("finished", 60, 0, 60)
-    assert end.early[0] == (60, 0, 0, 0, 0)
-
-
 @pytest.mark.parametrize("rule", [None, lambda *_: failure(503, "starting", headers={"Retry-After": "0"})])
 def test_a_server_that_is_dead_or_down_leaves_its_calls_to_the_others_and_is_named(store: Store, rule: Any) -> None:
     with running(FakeServer(rule=rule)) as down, running(FakeServer()) as fine:

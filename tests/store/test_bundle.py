@@ -80,16 +80,6 @@ def test_recorded_cases_pass_through_bytes(path: Path, tmp_path: Path) -> None:
     assert bundle_bytes(table) == copy.read_bytes(), "the same run is the same file"
 
 
-def test_a_recorded_case_passes_through_a_store(tmp_path: Path) -> None:
-    path = CASES[0].with_stem("criteria_balanced_4")
-    with Store.open(tmp_path / "lab.duckdb") as store:
-        kept = store.table(import_bundle(store, path))
-    table = read_bundle(path)
-    pd.testing.assert_frame_equal(kept.rows, table.rows, check_dtype=False)
-    assert kept.items["criterion"].tolist() == table.items["criterion"].tolist()
-    assert kept.conditions == table.conditions
-
-
 # ---- hostile
 
 

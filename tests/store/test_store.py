@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -94,13 +95,6 @@ def test_a_run_comes_back_as_it_was_judged(store: Store) -> None:
         assert table.items[column].tolist() == ITEMS[column].tolist()
 
 
-def test_a_data_set_comes_back(store: Store) -> None:
-    key = store.save_dataset(DATA)
-    assert (store.save_dataset(DATA), store.dataset(key)) == (key, DATA)
-    other_people = DataSet("drafts", (Item("a", "Hello there", "Greet", ratings={"cy": 1.0}),))
-    assert store.save_dataset(other_people) != key
-
-
 def test_judgments_in_words_and_one_call(store: Store) -> None:
     failed = judgment(3, item=1, kind="timeout", error="no answer")
     run = answered(store, new_run(store), judgment(1, text="Score: 2"), judgment(2, item=1, order=1), failed)
@@ -133,13 +127,9 @@ def test_resuming_asks_what_has_no_final_answer(store: Store) -> None:
     assert store.table(run).rows["status"].tolist() == [0, 0]
     assert store.judgments(run)["call"].tolist() == [0, 2]
     assert (store.run(run).done, store.run(run).failed) == (2, 0)
-
-
-def test_the_last_of_two_answers_to_one_call_counts(store: Store) -> None:
-    run = answered(store, new_run(store), judgment(1, text="first"), judgment(1, text="second"))  # in one batch
-    assert store.judgments(run)["reply"].tolist() == ["second"]
-    answered(store, run, judgment(1, text="third"))  # in a later one
-    assert (store.judgments(run)["reply"].tolist(), store.run(run).done) == (["third"], 1)
+    answered(store, run, judgment(1, text="second"), judgment(1, text="third"))  # the last counts, in a batch too
+    assert store.judgments(run)["reply"].tolist() == ["2", "third"]
+    assert store.run(run).done == 2
 
 
 def test_answers_are_committed_without_waiting_for_the_end_and_change_the_revision(store: Store) -> None:
@@ -178,6 +168,8 @@ def test_deleting_takes_the_judgments_and_keeps_other_runs(store: Store) -> None
     assert len(store.table(second).rows) == 1
     kept = store.run(second).dataset
     assert store.dataset(kept) == DATA
+    assert store.save_dataset(DATA) == kept
+    assert store.save_dataset(DataSet("drafts", (replace(DATA.items[0], ratings={"cy": 1.0}),))) != kept
     store.delete(second)
     with pytest.raises(LabError, match="no data set"):
         store.dataset(kept)
@@ -360,12 +352,8 @@ def test_a_damaged_log_is_named_and_what_precedes_it_kept(tmp_path: Path, capsys
         calls = store.table(store.runs()[0].id).rows["call"].tolist()
         assert calls == list(range(len(calls)))
         assert 0 < len(calls) < 6
-    # The command that the message names gives the same.
-    again = tmp_path / "again.duckdb"
-    assert run_command(["runs", "--backup", str(again), "--store", str(path)]) == 0
-    assert f"byte {cut:,}" in capsys.readouterr().out
-    with Store.open(again) as store:
-        assert store.table(store.runs()[0].id).rows["call"].tolist() == calls
+    assert run_command(["runs", "--backup", str(tmp_path / "again.duckdb"), "--store", str(path)]) == 0
+    assert f"byte {cut:,}" in capsys.readouterr().out, "the command that the message names"
 
 
 FULL_DISK = """
