@@ -17,11 +17,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rubriclab.model.judgment import Condition, JudgmentTable, Ordering, Status, order_text, step_of
+from rubriclab.model.judgment import JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Status, order_text, step_of
 from rubriclab.model.text import LabError, storable
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
-COLUMNS = ("item", "ordering", "slot", "repeat", "call", "status", "score", "position", "expected", "mass")
 TIE, UNPARSED = -1, -2
 Names = NDArray[np.uint64]
 Made = TypeVar("Made")
@@ -83,7 +82,7 @@ class Judgments:
         """One a condition, in the conditions' order; conditions without a judgment have an empty one."""
         rows, probabilities = self.table.rows, self.table.probabilities
         condition = rows["condition"].to_numpy()
-        columns = {name: rows[name].to_numpy() for name in COLUMNS}
+        columns = {name: rows[name].to_numpy() for name in JUDGMENT_COLUMNS[1:]}
         if not bool((condition[1:] >= condition[:-1]).all()):
             ranked = np.argsort(condition, kind="stable")
             condition, columns = condition[ranked], {name: column[ranked] for name, column in columns.items()}

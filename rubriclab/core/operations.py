@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from rubriclab.core.drift import Drift, drift
 from rubriclab.core.gate import ALPHA
+from rubriclab.core.judgments import grouped
 from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import LabError, shorten
@@ -169,10 +170,8 @@ def drifts(before: Findings, after: Findings) -> list[tuple[Condition, Drift]]:
     single = all(len({asked.judge for asked in findings.conditions}) == 1 for findings in (before, after))
     smallest, sides = after.reading.smallest, []
     for findings in (before, after):
-        groups: dict[tuple[Any, ...], list[Any]] = {}
-        for arm in findings.judgments.arms:
-            groups.setdefault(arm.condition.setting[single:], []).append(arm)
-        sides.append(groups)
+        groups = grouped(findings.judgments.arms, lambda condition: condition.setting[single:])
+        sides.append({group[0].condition.setting[single:]: group for group in groups})
     shared = [key for key in sides[1] if key in sides[0] and sides[1][key][0].condition.reorder != "bare"]
     if not shared:
         raise LabError(

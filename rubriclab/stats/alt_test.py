@@ -26,15 +26,9 @@ NORMAL_FROM = 30
 _TINY = 1e-9
 
 
-class Wins(NamedTuple):
-    """Of one annotator, (items,) each, NaN where not compared.
-
-    ``judge``: is the judge at least as near to the others as the annotator; ``human``: is the annotator at least as
-    near as the judge? 0 or 1, or a mean over an item's calls.
-    """
-
-    judge: Floats
-    human: Floats
+Wins = tuple[Floats, Floats]
+"""Of one annotator, (items,) each, NaN where not compared: is the judge at least as near to the others as the annotator; is
+the annotator at least as near as the judge? 0 or 1, or a mean over an item's calls."""
 
 
 class Against(NamedTuple):
@@ -49,7 +43,7 @@ class Against(NamedTuple):
     paper: float
 
 
-def wins(values: Floats, ratings: Floats, rater: int) -> tuple[Floats, Floats]:
+def wins(values: Floats, ratings: Floats, rater: int) -> Wins:
     """(judge, human) wins of ``values`` (items, k) against one rater of ``ratings`` (items, annotators), (items, k).
 
     Nearness to the other annotators is minus the root mean square distance; of two categories that is the share of
@@ -74,11 +68,11 @@ def against(won: Wins, unit: Ints, epsilon: float) -> Against:
     15 to 100 items with any share of ties, alone or in clusters of up to 6; the paper's t in up to 0.17 of those of
     single items and in up to 0.24 of those of clusters, Wilcoxon's test in up to 0.70.
     """
-    rows = np.isfinite(won.judge)
+    rows = np.isfinite(won[0])
     n = int(rows.sum())
     present, code = np.unique(unit[rows], return_inverse=True)
     units = len(present)
-    judge, human = won.judge[rows], won.human[rows]
+    judge, human = (side[rows] for side in won)
     if units < FEWEST_UNITS:
         means = (float(judge.mean()), float(human.mean())) if n else (np.nan, np.nan)
         return Against(n, units, *means, np.nan, np.nan)

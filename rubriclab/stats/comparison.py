@@ -94,16 +94,9 @@ def sign_flip_p(net: Ints) -> float:
     return (hits + 1) / (_PATTERNS + 1)
 
 
-class Stability(NamedTuple):
-    """Of each query, (queries,), NaN where it was asked once: the share of its commonest choice (the paper's repetition
-    stability), and the standard deviation of "equals the commonest"."""
-
-    share: Floats
-    sd: Floats
-
-
-def stability(query: Ints, position: Ints, queries: int, p: int) -> Stability:
-    """Repetition stability (Shi et al., equation 1); ``query``: code of a comparison in one order.
+def stability(query: Ints, position: Ints, queries: int, p: int) -> tuple[Floats, Floats]:
+    """(repetition stability (Shi et al., equation 1): the share of its commonest choice; the standard deviation of "equals the
+    commonest") of each query, (queries,), NaN where it was asked once; ``query``: code of a comparison in one order.
 
     A reply that was not parsed never counts as a choice but stays in the denominator. The sd has ddof 1.
     """
@@ -112,7 +105,7 @@ def stability(query: Ints, position: Ints, queries: int, p: int) -> Stability:
     mode = crossed(query[parsed], queries, position[parsed], p + 1).max(axis=1, initial=0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(trials > 1, mode / trials, np.nan)
-        return Stability(share, np.sqrt(share * (1 - share) * trials / (trials - 1)))
+        return share, np.sqrt(share * (1 - share) * trials / (trials - 1))
 
 
 class Votes(NamedTuple):

@@ -101,7 +101,9 @@ def kendall(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
     """
     sides = [np.unique(side, return_inverse=True)[1].astype(np.int64) for side in (x, y)]
     untied = [(len(side) - np.bincount(side, minlength=1)[side]).astype(np.float64) for side in sides]
-    signed = np.column_stack([_signs(*sides), *untied]) / max(len(x), 1)
+    a, b = sides
+    concordant = _below(a, b) + _below(-a, -b) - _below(a, -b) - _below(-a, b)  # less the discordant ones
+    signed = np.column_stack([concordant, *untied]) / max(len(x), 1)
     mean = signed.mean(axis=0) if len(x) else np.zeros(3)
     return LeftOut(float(_tau(mean)), _tau(mean + 2.0 * _without(signed, unit, units)))
 
@@ -111,11 +113,6 @@ def _tau(pairs: Floats) -> Floats:
     size = np.sqrt(np.maximum(pairs[..., 1], 0.0) * np.maximum(pairs[..., 2], 0.0))
     tau = np.divide(pairs[..., 0], size, out=np.full(size.shape, np.nan), where=size > TINY)
     return np.asarray(np.clip(tau, -1.0, 1.0))
-
-
-def _signs(x: Ints, y: Ints) -> Floats:
-    """(items,): concordant minus discordant pairs of each item with all others."""
-    return (_below(x, y) + _below(-x, -y) - _below(x, -y) - _below(-x, y)).astype(np.float64)
 
 
 def _below(x: Ints, y: Ints) -> Ints:
@@ -168,15 +165,13 @@ class Budget(NamedTuple):
     subsets: int
 
 
-def budget(
-    tables: Floats, human: Floats, unit: Ints, units: int, calls: list[int], *, seed: int = 0
-) -> Iterator[Budget]:
+def budget(tables: Floats, human: Floats, unit: Ints, units: int, calls: list[int]) -> Iterator[Budget]:
     """Mean r over all subsets of so many calls (Xu et al. v2, Figure 9).
 
     ``tables``: (rounds, items, K) scores, NaN where there is none; subsets are taken within each round. An item has the
     mean of the scores that it has in a subset. Subsets without an r are left out.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     most = min(MOST_SUBSETS, max(MOST_MEANS // max(len(human), 1), FEWEST_SUBSETS))
     ranked = np.argsort(unit, kind="stable")
     starts = np.searchsorted(unit[ranked], np.arange(units))

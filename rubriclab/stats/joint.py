@@ -3,13 +3,11 @@
 A row is one criterion's score in one call. Source: Xu et al. v2, setting 2 (Tables 5, 6; Figures 10, 11).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
-from rubriclab.stats.resample import Floats, Ints
+from rubriclab.stats.resample import Floats, Ints, crossed
 
 _TINY = 1e-9
 
@@ -56,76 +54,53 @@ def carryover(
     whose n orders put each criterion once at each position. Every criterion has to follow every other one, and
     predecessors to keep their rank once positions are taken out: rotations fail for four criteria or more.
     """
-    follows = np.zeros((criteria, criteria))
     known = before < criteria
-    np.add.at(follows, (before[known], criterion[known]), 1.0)
+    follows = crossed(before[known], criteria, criterion[known], criteria)
     if criteria < 2 or texts < 2 or not bool((follows + np.eye(criteria) > 0).all()):
         return None
     positions = int(position.max()) + 1
     for by_criterion in (True, False):
         slot = criterion * positions + position if by_criterion else position
-        fit = _Fit.of_rows(
-            text * criteria + criterion, slot, before, score, texts * criteria, int(slot.max()) + 1, criteria
-        )
-        largest = max(1.0, float(np.abs(fit.normal).max()))
-        if int(np.linalg.matrix_rank(fit.normal, tol=_TINY * largest, hermitian=True)) == criteria - 1:
-            inverse = np.linalg.pinv(fit.normal, rcond=_TINY, hermitian=True)
-            effect = inverse @ fit.right
-            pull = fit.pull(effect).reshape(texts, criteria, criteria).sum(axis=1)
+        fitted = _predecessors(text * criteria + criterion, slot, before, score, texts * criteria, criteria)
+        if fitted is not None:
+            effect, inverse, pull = fitted
             centre = np.eye(criteria) - 1.0 / criteria
-            return Carryover(centre @ effect, pull @ inverse @ centre, by_criterion)
+            by_text = pull.reshape(texts, criteria, criteria).sum(axis=1)
+            return Carryover(centre @ effect, by_text @ inverse @ centre, by_criterion)
     return None
 
 
-class _Fit(NamedTuple):
-    """Normal equations of the predecessors, with the rows' units (a text under a criterion) and slots taken out."""
+def _predecessors(
+    unit: Ints, slot: Ints, before: Ints, score: Floats, units: int, criteria: int
+) -> tuple[Floats, Floats, Floats] | None:
+    """(effects, inverse of their normal equations, each unit's part of these (units, criteria)); None where they lose their rank.
 
-    normal: Floats
-    right: Floats
-    unit: Ints
-    slot: Ints
-    before: Ints
-    centred: Floats
-    rows: Floats
-    a: Floats
-    b: Floats
-    onto: Floats
+    A row's regressors are two indicators, its slot and its predecessor if any. Taken out: the units (a text under a
+    criterion), then the slots.
+    """
+    slots, known = int(slot.max()) + 1, before < criteria
 
-    @classmethod
-    def of_rows(
-        cls, unit: Ints, slot: Ints, before: Ints, score: Floats, units: int, slots: int, criteria: int
-    ) -> _Fit:
-        """A row's regressors are two indicators: its slot, and its predecessor if any."""
-        width = slots + criteria
-        rows = np.maximum(np.bincount(unit, minlength=units), 1).astype(np.float64)
-        centred = score - (np.bincount(unit, weights=score, minlength=units) / rows)[unit]
-        counts = _indicator_sums(unit, slot, before, np.ones_like(score), units, slots, width)
-        cross = np.diag(counts.sum(axis=0))
-        known = before < criteria
-        both = np.bincount(slot[known] * criteria + before[known], minlength=slots * criteria).reshape(slots, criteria)
-        cross[:slots, slots:], cross[slots:, :slots] = both, both.T
-        a = cross - counts.T @ (counts / rows[:, None])
-        b = _indicator_sums(unit, slot, before, centred, units, slots, width).sum(axis=0)
-        onto = a[slots:, :slots] @ np.linalg.pinv(a[:slots, :slots], rcond=_TINY, hermitian=True)
-        normal, right = a[slots:, slots:] - onto @ a[:slots, slots:], b[slots:] - onto @ b[:slots]
-        return cls(normal, right, unit, slot, before, centred, rows, a, b, onto)
+    def sums(values: Floats) -> Floats:
+        """By unit, in each slot and after each predecessor, (units, slots + criteria)."""
+        after = crossed(unit[known], units, before[known], criteria, weights=values[known])
+        return np.hstack([crossed(unit, units, slot, slots, weights=values), after])
 
-    def pull(self, effect: Floats) -> Floats:
-        """Each unit's part of the estimating equations at ``effect``, (units, criteria)."""
-        slots, units = len(self.b) - len(effect), len(self.rows)
-        inverse = np.linalg.pinv(self.a[:slots, :slots], rcond=_TINY, hermitian=True)
-        by_slot = inverse @ (self.b[:slots] - self.a[:slots, slots:] @ effect)
-        fitted = by_slot[self.slot] + np.append(effect, 0.0)[self.before]
-        mean = np.bincount(self.unit, weights=fitted, minlength=units) / self.rows
-        error = self.centred - (fitted - mean[self.unit])
-        sums = _indicator_sums(self.unit, self.slot, self.before, error, units, slots, len(self.b))
-        return np.asarray(sums[:, slots:] - sums[:, :slots] @ self.onto.T)
-
-
-def _indicator_sums(unit: Ints, slot: Ints, before: Ints, values: Floats, units: int, slots: int, width: int) -> Floats:
-    """Sums of ``values`` by unit in each slot and after each predecessor, (units, width)."""
-    table = np.bincount(unit * width + slot, weights=values, minlength=units * width)
-    known = before + slots < width
-    after = unit[known] * width + slots + before[known]
-    table = table + np.bincount(after, weights=values[known], minlength=units * width)
-    return np.asarray(table.reshape(units, width), dtype=np.float64)
+    rows = np.maximum(np.bincount(unit, minlength=units), 1).astype(np.float64)
+    centred = score - (np.bincount(unit, weights=score, minlength=units) / rows)[unit]
+    counts = sums(np.ones_like(score))
+    cross = np.diag(counts.sum(axis=0))
+    both = crossed(slot[known], slots, before[known], criteria)
+    cross[:slots, slots:], cross[slots:, :slots] = both, both.T
+    a, b = cross - counts.T @ (counts / rows[:, None]), sums(centred).sum(axis=0)
+    of_slots = np.linalg.pinv(a[:slots, :slots], rcond=_TINY, hermitian=True)
+    onto = a[slots:, :slots] @ of_slots
+    normal, right = a[slots:, slots:] - onto @ a[:slots, slots:], b[slots:] - onto @ b[:slots]
+    largest = max(1.0, float(np.abs(normal).max()))
+    if int(np.linalg.matrix_rank(normal, tol=_TINY * largest, hermitian=True)) != criteria - 1:
+        return None
+    inverse = np.linalg.pinv(normal, rcond=_TINY, hermitian=True)
+    effect = inverse @ right
+    fitted = (of_slots @ (b[:slots] - a[:slots, slots:] @ effect))[slot] + np.append(effect, 0.0)[before]
+    mean = np.bincount(unit, weights=fitted, minlength=units) / rows
+    error = sums(centred - (fitted - mean[unit]))
+    return np.asarray(effect), np.asarray(inverse), error[:, slots:] - error[:, :slots] @ onto.T

@@ -1,26 +1,16 @@
 """Scores of items in; how far calls of one item lie apart, in different orders and in the same one, out."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
 
 
-class Differences(NamedTuple):
-    """Mean absolute difference of two calls of an item, (items,), NaN where it has no such pair.
-
-    ``other``: in different orders; ``same``: in one and the same order.
-    """
-
-    other: Floats
-    same: Floats
-
-
 def differences(
     item: Ints, order: Ints, score: Ints, scores: Floats, n_items: int, request: Ints | None = None
-) -> Differences:
-    """All pairs of calls of an item, each kind averaged by itself (U-statistics), in points.
+) -> tuple[Floats, Floats]:
+    """(in different orders, in one and the same order): mean absolute difference of two calls of an item, (items,), in points.
+
+    All pairs of its calls, each kind averaged by itself (U-statistics); NaN where an item has no such pair.
 
     ``item``, ``order``, ``score`` (an index into ``scores``): (calls,). ``scores``: (scores,) in points, or how far any
     two are apart (scores, scores). ``request``: (calls,), of calls that share one no two are held against each other, as
@@ -40,7 +30,7 @@ def differences(
         shared = sum_by(cell // (request.max(initial=0) + 1), _pairs(together, score, apart, len(cell)), n_items)
         other = np.where(other[:, 1:] > shared[:, 1:], other - shared, other)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return Differences(*((of[:, 0] / of[:, 1]) for of in (other, same)))
+        return other[:, 0] / other[:, 1], same[:, 0] / same[:, 1]
 
 
 def _again(cell: Ints, size: int) -> Bools:

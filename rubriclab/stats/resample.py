@@ -37,14 +37,14 @@ def by_content(parts: Floats) -> Ints:
     return np.argsort(mark, kind="stable")
 
 
-def bootstrap_sums(unit_sums: Floats, *, n_boot: int, seed: int) -> Floats:
+def bootstrap_sums(unit_sums: Floats, n_boot: int) -> Floats:
     """Resampled totals (n_boot, k) of per-unit sums (units, k).
 
     More than DIRECT_LIMIT units are first summed in GROUPS random groups, which are resampled in their stead: the
     same variance to first order at a bounded cost (Politis, Romano and Wolf 1999, Subsampling, section 1.5).
     """
     sums = np.asarray(unit_sums, dtype=np.float64)[by_content(unit_sums)]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     if len(sums) > DIRECT_LIMIT:
         (sums,) = in_groups([sums], GROUPS, rng)
     units = len(sums)

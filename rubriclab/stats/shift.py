@@ -140,7 +140,7 @@ class Extremes:
 
 
 def extremes(
-    item: Ints, order: Ints, value: Floats, unit: Ints, n_units: int, shown: Ints, scores: Floats, *, seed: int = 0
+    item: Ints, order: Ints, value: Floats, unit: Ints, n_units: int, shown: Ints, scores: Floats
 ) -> Extremes | None:
     """Of calls (calls,) of items with their ``unit`` (items,); ``shown`` (orders, n): score codes, ``scores`` in points.
 
@@ -152,7 +152,7 @@ def extremes(
     modelled = bool(len(often) < 2 or count[often].sum() < 0.5 * count.sum())
     if not len(value) or (modelled and np.count_nonzero(count) < 2):
         return None
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     alone, between = judged_alone(item, order, len(unit))
     if modelled:
         top, bottom = _by_position(item, order, value, unit, n_units, scores[shown], alone, between, rng)

@@ -57,18 +57,19 @@ def wins(given: Rated, rater: int, values: Floats | None) -> stats.Wins:
     arm, ratings = given.arm, np.where(given.several[:, None], given.ratings, np.nan)
     if values is not None:
         judge, human = stats.wins(values[:, None], ratings, rater)
-        return stats.Wins(judge[:, 0], human[:, 0])
+        return judge[:, 0], human[:, 0]
     counts = crossed(arm.item[arm.rows], arm.items, arm.score[arm.rows], len(arm.scores))
     sides = stats.wins(np.broadcast_to(arm.scores, counts.shape), ratings, rater)
     with np.errstate(invalid="ignore"):
-        return stats.Wins(*((side * counts).sum(axis=1) / counts.sum(axis=1) for side in sides))
+        judge, human = ((side * counts).sum(axis=1) / counts.sum(axis=1) for side in sides)
+    return judge, human
 
 
 def advantage(given: Rated, every: list[stats.Wins]) -> Estimate:
     """Mean over raters of the judge's share of wins, without each unit in turn; Wilson's interval at that error."""
     if not every:
         return missing("few_raters")
-    arm, judge = given.arm, np.stack([won.judge for won in every], axis=1)
+    arm, judge = given.arm, np.stack([judge for judge, _ in every], axis=1)
     known = np.isfinite(judge)
     top, bottom = (sum_by(arm.unit, part, arm.units) for part in (np.nan_to_num(judge), known))
     used = bottom.sum(axis=1) > 0

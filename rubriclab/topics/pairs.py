@@ -276,14 +276,14 @@ def win_rates_by_position(made: Compared) -> Iterator[Row]:
 def stability(arm: Arm) -> Iterator[Row]:
     """Repetition stability: of each comparison in one order asked again, the share of its commonest choice."""
     query, code = np.unique(arm.item * len(arm.shown) + arm.order, return_inverse=True)
-    again = stats.stability(code, arm.position + 1, len(query), arm.positions)
-    known = np.isfinite(again.share)
+    again, sd = stats.stability(code, arm.position + 1, len(query), arm.positions)
+    known = np.isfinite(again)
     if not known.any():
         yield from nothing(("rs", "rs_sd"), "no_repeats")
         return
     unit, counts = arm.unit[query // len(arm.shown)], {"n": int(known.sum())}
-    yield Row("rs", share_of(again.share, known, unit, arm.unit_names, balanced=True), counts=counts)
-    yield Row("rs_sd", plain(float(again.sd[known].mean()), "as_in_paper"), counts=counts)
+    yield Row("rs", share_of(again, known, unit, arm.unit_names, balanced=True), counts=counts)
+    yield Row("rs_sd", plain(float(sd[known].mean()), "as_in_paper"), counts=counts)
 
 
 def win_rates(made: Compared) -> Iterator[Row]:

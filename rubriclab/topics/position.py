@@ -75,7 +75,7 @@ def v_without_noise(arm: Arm, chosen: Floats, pooled: stats.Selection) -> Estima
     calls, n = chosen.sum(axis=1), arm.positions
     draws = np.zeros((0, n))
     if arm.units >= MIN_RESAMPLED:
-        sums = bootstrap_sums(chosen, n_boot=N_BOOT, seed=0)
+        sums = bootstrap_sums(chosen, N_BOOT)
         sums = sums[sums.sum(axis=1) > 0]
         draws = widened(pooled.share, sums / sums.sum(axis=1, keepdims=True), arm.units)
     value = float(np.sqrt(max(pooled.v**2 - noise**2, 0.0)))

@@ -113,17 +113,13 @@ def rated(arm: Arm) -> Rated | None:
 
 @once
 def rounds(arm: Arm) -> Floats:
-    """(rounds, items, K): scores by order, one round of repeats after the other; by call where no orders are shared."""
+    """(rounds, items, K): scores by order, one round of repeats after the other, of those in which ENOUGH cells were asked (else the
+    first); by call where no orders are shared."""
     orders = len(arm.shown)
     cell = arm.item * orders + arm.order
     if orders < 2 or arm.condition.drawn or len(distinct(cell)[0]) < ENOUGH * arm.items * orders:
         return spread_out(arm.item, arm.items, arm.call, arm.value)[None]
-    return full_rounds(spread_out(cell, arm.items * orders, arm.call, arm.value).reshape(arm.items, orders, -1))
-
-
-def full_rounds(table: Floats) -> Floats:
-    """(rounds, items, columns) from (items, columns, rounds): those in which ENOUGH cells were asked, else the first."""
-    table = np.moveaxis(table, 2, 0)
+    table = np.moveaxis(spread_out(cell, arm.items * orders, arm.call, arm.value).reshape(arm.items, orders, -1), 2, 0)
     full = np.isfinite(table).mean(axis=(1, 2)) >= ENOUGH
     return table[full] if full.any() else table[:1]
 

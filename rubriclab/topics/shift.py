@@ -134,7 +134,7 @@ def changes(arm: Arm) -> tuple[Floats, Floats]:
     scores = 1.0 - np.eye(arm.positions + 1) if arm.condition.chooses else arm.scores
     request = arm.repeat[kept].astype(np.int64) if arm.condition.packed else None
     apart = differences(arm.item[kept], arm.order[kept], arm.score[kept], scores, arm.items, request)
-    return _by_text(arm, apart.other), _by_text(arm, apart.same)
+    return _by_text(arm, apart[0]), _by_text(arm, apart[1])
 
 
 def _by_text(arm: Arm, values: Floats) -> Floats:

@@ -82,7 +82,7 @@ def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints
             differences(answers.item[kept], answers.order[kept], column, unlike, lots)
             for column in answers.code[kept].T
         ]
-        return np.asarray(np.mean([part.other if side is None else part.same for part in parts], axis=0))
+        return np.asarray(np.mean([part[side is not None] for part in parts], axis=0))
 
     def row(measure: str, values: Floats, why: str) -> Row:
         known, units = np.isfinite(values), (arm.run.unit_of_item[item_of_lot], arm.run.unit_names)

@@ -22,15 +22,15 @@ def test_wins_and_the_papers_test_are_those_of_the_paper(named: bool) -> None:
         return float(np.mean(value == others)) if named else -float(np.sqrt(np.mean((value - others) ** 2)))
 
     for rater in range(4):
-        won = Wins(*(side[:, 0] for side in wins(judge[:, None], ratings, rater)))
+        won = tuple(side[:, 0] for side in wins(judge[:, None], ratings, rater))
         slow = []
         for value, row in zip(judge, ratings, strict=True):
             others = np.delete(row, rater)[np.isfinite(np.delete(row, rater))]
             if np.isfinite(row[rater]) and len(others):
                 a, b = score(value, others), score(row[rater], others)
                 slow.append((a >= b - 1e-9, b >= a - 1e-9))
-        known = np.isfinite(won.judge)
-        np.testing.assert_array_equal(np.stack([won.judge[known], won.human[known]], axis=1), slow)
+        known = np.isfinite(won[0])
+        np.testing.assert_array_equal(np.stack([won[0][known], won[1][known]], axis=1), slow)
         d = np.diff(np.array(slow, dtype=float))[:, 0]
         expected = library.ttest_1samp(d, 0.15, alternative="less").pvalue
         assert against(won, np.arange(80), 0.15).paper == pytest.approx(expected)
@@ -47,7 +47,7 @@ def test_the_score_test_is_tangos(lost: int, gained: int, n: int) -> None:
 
     q = optimize.minimize_scalar(against_likelihood, bounds=(1e-9, (1 - delta) / 2 - 1e-9), method="bounded").x
     t = (lost - gained - n * delta) / np.sqrt(n * (2 * q + delta * (1 - delta)))
-    found = against(Wins(1.0 - (d == 1), 1.0 - (d == -1)), np.arange(n), delta)
+    found = against((1.0 - (d == 1), 1.0 - (d == -1)), np.arange(n), delta)
     assert found.p == pytest.approx(library.t.cdf(t, n - 1), abs=1e-5)
 
 
@@ -57,7 +57,7 @@ def border(rng: np.random.Generator, *, units: int, size: int, ties: float) -> W
     z = (shared + own if size > 1 else np.sqrt(2.0) * own).ravel() / np.sqrt(2.0)
     lost = z > library.norm.isf((1 - ties + 0.15) / 2)
     gained = z < library.norm.ppf((1 - ties - 0.15) / 2)
-    return Wins(1.0 - lost, 1.0 - gained)
+    return 1.0 - lost, 1.0 - gained
 
 
 @pytest.mark.parametrize(("units", "size", "ties"), [(15, 1, 0.84), (15, 4, 0.4)])

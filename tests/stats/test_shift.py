@@ -113,18 +113,18 @@ def test_too_few_units_or_orders_have_no_gap(scores: np.ndarray) -> None:
 def test_differences_by_hand() -> None:
     # Item 0: order a 1, 2; order b 5. Different orders: |1-5|, |2-5| -> 3.5; same: |1-2| -> 1. Item 1: one call.
     for order in (np.array([0, 0, 1, 0]), np.array([0, 0, 10_000, 0])):  # however many orders there could be
-        found = differences(np.array([0, 0, 0, 1]), order, np.array([0, 1, 4, 2]), SCORES, 3)
-        assert found.other == pytest.approx([3.5, np.nan, np.nan], nan_ok=True)
-        assert found.same == pytest.approx([1.0, np.nan, np.nan], nan_ok=True)
+        other, same = differences(np.array([0, 0, 0, 1]), order, np.array([0, 1, 4, 2]), SCORES, 3)
+        assert other == pytest.approx([3.5, np.nan, np.nan], nan_ok=True)
+        assert same == pytest.approx([1.0, np.nan, np.nan], nan_ok=True)
 
 
 # ------------------------------------------------------------------------------------------------------------ resampling
 @pytest.mark.parametrize("units", [300, 5_000])  # as they are, and in groups
 def test_bootstrap_sums_have_the_spread_of_their_units_in_any_order(units: int) -> None:
     x = np.random.default_rng(0).normal(1, 2, (units, 1))
-    sums = resample.bootstrap_sums(x, n_boot=4_000, seed=0)
+    sums = resample.bootstrap_sums(x, 4_000)
     assert sums.std() / units == pytest.approx(x.std() / np.sqrt(units), rel=0.06)
-    np.testing.assert_allclose(resample.bootstrap_sums(x[::-1], n_boot=4_000, seed=0), sums)
+    np.testing.assert_allclose(resample.bootstrap_sums(x[::-1], 4_000), sums)
 
 
 def test_by_content_forgives_rounding_and_nothing_else() -> None:

@@ -158,10 +158,10 @@ def test_signs_of_units_flipped(nets: list[int], p: float) -> None:
 
 def test_repetition_stability_by_hand() -> None:
     # Three calls of one query: A A B 2/3; A N N: 1/3; each sd is sqrt(s (1 - s) 3 / 2).
-    again = stats.stability(np.array([0, 0, 0, 1, 1, 1, 2]), np.array([1, 1, 2, 1, -1, -1, 1]), 3, 2)
-    assert again.share[:2] == pytest.approx([2 / 3, 1 / 3])
-    assert again.sd[0] == pytest.approx(np.sqrt(2 / 9 * 1.5))
-    assert np.isnan(again.share[2])
+    share, sd = stats.stability(np.array([0, 0, 0, 1, 1, 1, 2]), np.array([1, 1, 2, 1, -1, -1, 1]), 3, 2)
+    assert share[:2] == pytest.approx([2 / 3, 1 / 3])
+    assert sd[0] == pytest.approx(np.sqrt(2 / 9 * 1.5))
+    assert np.isnan(share[2])
 
 
 def test_one_order_each_needs_to_be_drawn() -> None:
