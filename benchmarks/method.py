@@ -1,4 +1,4 @@
-"""Cells of simulated studies in; how often each is wrong, into a results file, the published table and what Learn shows, out.
+"""Cells of simulated studies in; how often each is wrong, into the results file, out; ``--write`` makes the published table.
 
     python -m benchmarks method [--hours 2] [--cells PATTERN] [--processes 1]     # goes on where it was stopped, by Ctrl-C or kill
     python -m benchmarks method --write                                           # docs/method-check.md and method_check.toml
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import json
 import math
 import os
 import re
@@ -22,89 +21,17 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.counted import DEALS, FULL, PORTION, RESULTS, Counted, Results, alarms, load, record_of, save
+from benchmarks.published import write
 from rubriclab.core import gate
 
-ROOT = Path(__file__).parents[1]
-RESULTS = Path(__file__).with_name("method-check.jsonl")
-PORTION, FULL = 20, 1_000
-DEALS = 199
 STEPS = ((20, 3.0), (100, 10.0), (300, 30.0), (FULL, 120.0), (FULL, math.inf))
 """One after the other: so many studies of a cell, or as many as take so many seconds."""
-
-
-# ------------------------------------------------------------------------------------------------------------ the file
-@dataclass(eq=False)
-class Counted:
-    """``portions``: numbers of those run; ``sums``: of each event (sum, studies in which it was defined, sum of widths)."""
-
-    portions: list[int] = field(default_factory=list)
-    seconds: float = 0.0
-    sums: dict[str, list[float]] = field(default_factory=dict)
-
-    @property
-    def studies(self) -> int:
-        return PORTION * len(self.portions)
-
-    def add(self, other: Counted) -> None:
-        self.portions = sorted([*self.portions, *other.portions])
-        self.seconds += other.seconds
-        for key, values in other.sums.items():
-            own = self.sums.setdefault(key, [0.0] * len(values))
-            self.sums[key] = [round(a + b, 6) for a, b in zip(own, values, strict=True)]
-
-    def rate(self, key: str) -> float:
-        total, studies = self.sums[key][:2]
-        return total / studies
-
-    def error(self, key: str, share: float | None = None) -> float:
-        """The standard error of a share: of the one seen, or of ``share`` were it true."""
-        p = self.rate(key) if share is None else share
-        return math.sqrt(p * (1 - p) / self.sums[key][1])
-
-
-Results = dict[tuple[str, int], Counted]
-"""By the cell's name and 0 of the first 1,000 studies, 1 of the new ones."""
-
-
-def load(path: Path = RESULTS) -> Results:
-    """A line that a kill cut off is left out: its studies are run again."""
-    made: Results = {}
-    for line in path.read_text("utf-8").splitlines() if path.exists() else []:
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        part = Counted([k for a, b in record["portions"] for k in range(a, b)], record["seconds"], record["sums"])
-        known = made.setdefault((record["cell"], part.portions[0] * PORTION // FULL), Counted())
-        if not {*known.portions} & {*part.portions}:
-            known.add(part)
-    return made
-
-
-def record_of(name: str, counted: Counted) -> str:
-    ranges: list[list[int]] = []
-    for k in counted.portions:
-        if ranges and ranges[-1][1] == k:
-            ranges[-1][1] = k + 1
-        else:
-            ranges.append([k, k + 1])
-    sums = {key: [int(v) if v == int(v) else round(v, 3) for v in values] for key, values in counted.sums.items()}
-    made = {"cell": name, "portions": ranges, "seconds": round(counted.seconds, 1), "sums": sums}
-    return json.dumps(made, separators=(",", ":"), ensure_ascii=False) + "\n"
-
-
-def save(results: Results, path: Path = RESULTS) -> None:
-    """One line for each cell's first and new studies, in one step."""
-    beside = path.with_suffix(".new")
-    beside.write_text("".join(record_of(name, results[name, new]) for name, new in sorted(results)), "utf-8")
-    beside.replace(path)
 
 
 # ----------------------------------------------------------------------------------------------------------- running it
@@ -207,27 +134,6 @@ def alone() -> None:
         raise SystemExit(f"Another run writes {RESULTS.name}; wait for it, or stop it.") from None
 
 
-# ------------------------------------------------------------------------------------------------------ what is too often
-def alarms(counted: Counted | None) -> list[str]:
-    """Events said untruly in more than .05 + 2 standard errors of the studies."""
-    sums = counted.sums if counted else {}
-    return [
-        key
-        for key in sums
-        if counted and key.split()[0] in ("false", "equal") and counted.rate(key) > 0.05 + 2 * counted.error(key, 0.05)
-    ]
-
-
-def misses(counted: Counted | None) -> list[str]:
-    """Intervals that hold in less than .92 by more than 2 standard errors."""
-    sums = counted.sums if counted else {}
-    return [
-        key
-        for key in sums
-        if counted and key.startswith("holds") and counted.rate(key) < 0.92 - 2 * counted.error(key, 0.92)
-    ]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hours", type=float, default=math.inf)
@@ -240,8 +146,6 @@ def main() -> None:
         alone()
         save({key: counted for key, counted in load().items() if not re.search(chosen.forget, key[0])})
     elif chosen.write:
-        from benchmarks.published import write
-
         write(load())
     else:
         run(chosen.cells, chosen.hours, chosen.processes)

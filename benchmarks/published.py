@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import rubriclab.topics  # noqa: F401 - registers what is measured
-from benchmarks.method import DEALS, FULL, RESULTS, ROOT, Counted, Results, alarms, misses
+from benchmarks.counted import DEALS, FULL, RESULTS, ROOT, Counted, Results, alarms, misses
 from rubriclab.core.topic import MEASURES
 
 DOCUMENT = ROOT / "docs" / "method-check.md"

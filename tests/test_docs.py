@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import method, published  # registers the topics
+from benchmarks import counted, method, published  # registers the topics
 from rubriclab import notebook
 from rubriclab.core.topic import MEASURES, TOPICS
 from rubriclab.runs.loading import plan_of_file
@@ -84,17 +84,17 @@ def test_a_benchmark_imports_what_there_is(path: Path) -> None:
 
 
 def test_what_is_published_of_the_method_is_what_was_counted() -> None:
-    text, summary = published.document(method.load()), published.summary(method.load())
+    text, summary = published.document(counted.load()), published.summary(counted.load())
     assert (published.DOCUMENT.read_text("utf-8"), published.SUMMARY.read_text("utf-8")) == (text, summary)
     assert len(text.splitlines()) <= 250
 
 
 def test_a_stopped_check_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     path, name, other = tmp_path / "counts.jsonl", *[*method._cells()][:2]
-    first, third = (method.record_of(name, method.Counted([k], 1.0, {"false": [3, 20]})) for k in (0, 2))
+    first, third = (counted.record_of(name, counted.Counted([k], 1.0, {"false": [3, 20]})) for k in (0, 2))
     path.write_text(first + third + first + third.replace(name, other)[:-30], "utf-8")
-    results = method.load(path)
-    assert {k: (v.sums, method.alarms(v)) for k, v in results.items()} == {(name, 0): ({"false": [6, 40]}, ["false"])}
+    results = counted.load(path)
+    assert {k: (v.sums, counted.alarms(v)) for k, v in results.items()} == {(name, 0): ({"false": [6, 40]}, ["false"])}
     order = method.wanted(results, [name, other])
     assert [next(order) for _ in range(5)] == [(other, 0), (name, 1), (name, 3), (name, 4), (other, 1)]
 
