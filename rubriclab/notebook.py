@@ -38,13 +38,9 @@ class Run:
     """A run's judgments and all that they say. ``store`` and ``id`` are None for a run that is in no store."""
 
     def __init__(
-        self,
-        table: JudgmentTable,
-        reading: ReadingPart | None = None,
-        *,
-        store: Store | None = None,
+        self, table: JudgmentTable, reading: ReadingPart | None = None, *, store: Store | None = None,
         id: str | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.table, self.store, self.id = table, store, id
         self.reading = reading or validated(ReadingPart, table.reading, f"{table.name}: ")
 
@@ -309,17 +305,13 @@ class Lab:
 
 
 def kept_run(store: Store, id: str) -> Run:
-    """A run of a store that is open already."""
     return Run(store.table(id), store=store, id=id)
 
 
 def read(
-    source: str | Path | pd.DataFrame,
-    kind: Kind | None = None,
-    *,
-    columns: Mapping[str, str] | None = None,
+    source: str | Path | pd.DataFrame, kind: Kind | None = None, *, columns: Mapping[str, str] | None = None,
     name: str | None = None,
-) -> Run:
+) -> Run:  # fmt: skip
     """A run from judgments made elsewhere (a table of scores or choices, a frame, another tool's log) or from a run's zip.
 
     ``kind`` and ``columns`` (ours = theirs) only where the columns do not tell. Raises LabError naming row and column.
@@ -341,20 +333,11 @@ def read(
 
 
 def run(
-    study: str | Path | Plan,
-    store: str | Path = "lab.duckdb",
-    *,
-    items: int | None = None,
-    drop: tuple[str, ...] = (),
-    max_calls: int | None = None,
-    max_money: float | None = None,
-    retry_failed: bool = False,
-    trust: bool = False,
-    judges: Mapping[str, Callable[..., Any]] | None = None,
-    ray: str | None = None,
-    secrets: Mapping[str, str] | None = None,
-    progress: Callable[[Snapshot], None] | None = None,
-) -> Run:
+    study: str | Path | Plan, store: str | Path = "lab.duckdb", *, items: int | None = None, drop: tuple[str, ...] = (),
+    max_calls: int | None = None, max_money: float | None = None, retry_failed: bool = False, trust: bool = False,
+    judges: Mapping[str, Callable[..., Any]] | None = None, ray: str | None = None,
+    secrets: Mapping[str, str] | None = None, progress: Callable[[Snapshot], None] | None = None,
+) -> Run:  # fmt: skip
     """Ask what a study has not asked yet, and come back with the run; its store stays open until ``Run.close``.
 
     ``study``: a TOML file, a log with prompts, ``demo`` for the sample with the embedded judge, or a plan of one. ``judges``: functions

@@ -232,7 +232,6 @@ class Draft:
 
 
 def draft() -> Draft:
-    """The draft of this visit."""
     if "setup draft" not in st.session_state:
         st.session_state["setup draft"] = Draft()
     held: Draft = st.session_state["setup draft"]

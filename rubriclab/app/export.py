@@ -37,7 +37,6 @@ DOCS = lab_folder() / "docs"
 
 
 def page() -> None:
-    """Draws the page."""
     info = state.run_choice()
     if info is None:
         results.nothing("Export")

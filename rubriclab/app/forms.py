@@ -46,7 +46,6 @@ def step(number: int, title: str, summary: str, *, opened: bool, ready: bool, bo
 
 
 def setup_button(*, width: Literal["content", "stretch"] = "content", primary: bool = True) -> None:
-    """The way to Set up."""
     if st.button("Set up a run", icon=":material/tune:", type="primary" if primary else "secondary", width=width):
         go("setup")
 

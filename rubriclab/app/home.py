@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def page() -> None:
-    """Draws the page."""
     st.title("Does your judge read the rubric, or the order it is in?", anchor=False)
     st.markdown(
         "An LLM judge picks a score from a list. List the same descriptions in another order, and the score may "

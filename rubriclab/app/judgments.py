@@ -200,7 +200,6 @@ def _probabilities(facts: dict[str, Any]) -> None:
 
 
 def show_cards(cards: tuple[Card, ...]) -> None:
-    """Cards side by side."""
     if not cards:
         return
     for column, card in zip(st.columns(len(cards), gap="small"), cards, strict=True):

@@ -26,7 +26,6 @@ CHECKS: list[Any] = tomllib.loads((Path(__file__).parent / "method_check.toml").
 
 
 def page() -> None:
-    """Draws the page."""
     st.title("What position bias is, in four pictures", anchor=False)
     tabs({
         "Four pictures": _pictures, "Definitions": _definitions, "Assumptions": _assumptions, "Method check": _checks,

@@ -53,7 +53,6 @@ class Chosen:
 
 
 def page() -> None:
-    """Draws the page."""
     info = state.run_choice()
     if info is None:
         nothing()
@@ -133,7 +132,6 @@ def _menu(info: RunInfo, answer: Answer) -> None:
 
 
 def _header(info: RunInfo) -> tuple[Chosen, Any]:
-    """What is chosen in the header row, and where its menu stands."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choose_run(info, "results")
         conditions = state.kept(info.id).table.conditions

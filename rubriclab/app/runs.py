@@ -27,7 +27,6 @@ STOPPED = {
 
 
 def page() -> None:
-    """Draws the page."""
     st.title("Runs", anchor=False)
     active = {run.id for run in state.active()}
     for run_id in active:

@@ -161,7 +161,6 @@ def _numbers(plan: Plan, made: Estimate) -> None:
 
 
 def _prompt(plan: Plan | None) -> None:
-    """The messages of a call as they are sent."""
     if plan is None:
         st.caption("First add your answers in step 1.")
         return

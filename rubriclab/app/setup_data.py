@@ -33,7 +33,6 @@ ORDER = re.compile(r"-?\d+([ ,;>|]+-?\d+){2,}|[^|]+(\|[^|]+)+")
 
 
 def summary(held: Draft) -> str:
-    """What the closed step says."""
     data = held.study.data
     if held.unconfirmed or not data:
         return "columns not confirmed yet" if data else "no answers yet"
@@ -109,22 +108,19 @@ def _put(held: Draft, number: int, part: DataPart) -> None:
 
 def _file(held: Draft, number: int, part: DataPart | None) -> None:
     name = part.file if part else ""
-    if part is not None and (dataset := held.uploads.kept(part)) is not None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f":material/draft: **{safe(name, 60)}**, as the run before has it", width="content")
-            if st.button("Replace", icon=":material/upload:", type="tertiary"):
-                held.set_data(number, None)
-                open_row("data", len(held.study.data))
-                st.rerun()
-        _show_items(dataset)
-        return
-    if part is not None and name in held.uploads.tables:
-        table = held.uploads.table(name)
-        if _head(table, name):
+    dataset, table = held.uploads.kept(part) if part else None, held.uploads.tables.get(name)
+    if part is not None and (dataset is not None or table is not None):
+        replaced = (
+            _head(name, ", as the run before has it") if dataset is not None else _table(name, held.uploads.table(name))
+        )
+        if replaced:
             held.set_data(number, None)
             open_row("data", len(held.study.data))
             st.rerun()
-        _columns(held, number, part, table)
+        if dataset is not None:
+            _show_items(dataset)
+        elif table is not None:
+            _columns(held, number, part, table)
         return
     if name:
         st.markdown(f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here.")
@@ -165,14 +161,18 @@ def _uploaded(held: Draft, what: str, *, logs: bool = False) -> Table | None:
     return None
 
 
-def _head(table: Table, name: str) -> bool:
-    """The file, its size and first rows; True where it is to be replaced."""
+def _head(name: str, about: str) -> bool:
+    """The file; True where it is to be replaced."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        separator = SEPARATORS.get(table.separator or "", "")
-        separated = f", separated by {separator}" if separator else ""
-        about = f"{count(table.size, 'row')}, {count(len(table.columns), 'column')}{separated}"
-        st.markdown(f":material/draft: **{safe(name, 60)}** · {about}", width="content")
-        replaced = st.button("Replace", icon=":material/upload:", type="tertiary")
+        st.markdown(f":material/draft: **{safe(name, 60)}**{about}", width="content")
+        return st.button("Replace", icon=":material/upload:", type="tertiary")
+
+
+def _table(name: str, table: Table) -> bool:
+    """As ``_head``, with the size and the first rows."""
+    separator = SEPARATORS.get(table.separator or "", "")
+    separated = f", separated by {separator}" if separator else ""
+    replaced = _head(name, f" · {count(table.size, 'row')}, {count(len(table.columns), 'column')}{separated}")
     if table.note:
         st.caption(safe(table.note, 300))
     _show_rows(table.columns, table.first(2), "The first two rows of the file")
@@ -364,7 +364,7 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
     table = held.judged
     if table is None:
         held.judged = _uploaded(held, "One judgment per row", logs=True)
-    elif _head(table, table.name):
+    elif _table(table.name, table):
         held.judged = None
     if held.judged is not table:
         forget("judged-")

@@ -23,7 +23,6 @@ PROVIDERS, FIELDS = WORDS["providers"], WORDS["fields"]
 
 
 def summary(held: Draft) -> str:
-    """What the closed step says."""
     judges = held.study.judges
     if len(judges) == 1:
         return f"{shorten(judges[0].name, 50)} · {WORDS['chosen'][judges[0].kind]}"

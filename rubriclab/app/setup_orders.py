@@ -33,7 +33,6 @@ def factor_label(name: str) -> str:
 
 
 def summary(held: Draft) -> str:
-    """What the closed step says."""
     design = held.study.design
     names = [STRATEGIES[part.kind].title if part.name in ("", part.kind) else part.name for part in design.strategies]
     factors = ", ".join(factor_label(name).lower() for name in design.vary.factors())
@@ -47,7 +46,6 @@ def summary(held: Draft) -> str:
 
 
 def body(held: Draft) -> None:
-    """The open step."""
     design, rubric = held.study.design, held.rubric()
     axes = _axes(held, rubric)
     values: dict[str, Any] = {"reorder": axes} | _comparison(held, axes)

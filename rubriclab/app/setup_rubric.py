@@ -24,7 +24,6 @@ COLUMNS = {
 
 
 def summary(held: Draft) -> str:
-    """What the closed step says."""
     rubric = held.rubric()
     options = count(len(rubric.criteria[0].options), "score option")
     criteria = f"{len(rubric.criteria)} criteria, " if len(rubric.criteria) > 1 else ""
@@ -35,7 +34,6 @@ def summary(held: Draft) -> str:
 
 
 def body(held: Draft) -> None:
-    """The open step."""
     for name in held.missing_rubrics():
         st.markdown(f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here.")
         if (file := rubric_file("This rubric", held, "named")) is not None:
@@ -74,7 +72,6 @@ def _title(rubric: Rubric) -> str:
 
 
 def _into_table(rubric: Rubric) -> None:
-    """Put a rubric into the table to edit."""
     forget("rubric-")
     draft().set_rubric(written(rubric))
     st.session_state["rubric-kind"] = "own"

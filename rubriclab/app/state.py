@@ -169,7 +169,6 @@ def active() -> list[Run]:
 
 
 def backup() -> bytes:
-    """The whole store as a file."""
     with TemporaryDirectory(prefix="rubriclab-") as folder:
         return store().backup(Path(folder) / "backup.duckdb").read_bytes()
 

@@ -40,7 +40,6 @@ WHERE = {"embedded": "on this machine", "python": "own function", "simulated": "
 
 
 def page() -> None:
-    """Draws the page."""
     st.title("Try it: one answer, two orders", anchor=False)
     st.markdown("Same judge, same answer, same words. Only the order of the list changes.")
     planned = _asked()

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rubriclab.runs.session import Snapshot
 
 DONE, MEND, ARGUMENTS, STOPPED, FAILS, CANNOT_TELL = range(6)
+CODES_OF_STATES = {"finished": DONE, "failed": MEND}
+"""Of a run; any other state is STOPPED."""
 CODES = {"passes": DONE, "fails": FAILS, "unknown": CANNOT_TELL}
 
 

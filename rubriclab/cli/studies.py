@@ -147,21 +147,20 @@ def run(
             ray=ray, progress=common.progress_line(),
         )  # fmt: skip
     info = made.info()
-    code = {"finished": common.DONE, "failed": common.MEND}.get(info.state, common.STOPPED)
-    if json:
-        said: str | dict[str, Any] = {
-            "run": info.id, "name": info.name, "state": info.state, "reason": info.reason, "planned": info.planned, "done": info.done,
-        }  # fmt: skip
-    else:
-        ending = f": {info.reason}" if info.reason else ""
-        lines = [f"{info.name}: {info.state}{ending} · {info.done:,} of {count(info.planned, 'call')}"]
-        if info.state == "finished":
-            lines += ["", made.text()]
-        elif info.state != "failed":
-            lines.append(GOES_ON)
-        said = "\n".join(lines)
+    code = common.CODES_OF_STATES.get(info.state, common.STOPPED)
+    lines = [
+        f"{info.name}: {info.state}{f': {info.reason}' if info.reason else ''} · {info.done:,} of {count(info.planned, 'call')}"
+    ]
+    if info.state == "finished" and not json:
+        lines += ["", made.text()]
+    elif code == common.STOPPED:
+        lines.append(GOES_ON)
     made.close()
-    return Outcome(said, code)
+    return Outcome(_facts(info) if json else "\n".join(lines), code)
+
+
+def _facts(info: Any) -> dict[str, Any]:
+    return {"run": info.id} | {key: getattr(info, key) for key in ("name", "state", "reason", "planned", "done")}
 
 
 def _batch(
@@ -183,14 +182,11 @@ def _batch(
             lines += ["vllm run-batch -i FILE -o ANSWERS --model MODEL; then: run STUDY --batch-in ANSWERS", *names]
             lines += [f"Not in them: {name}, which is asked by run itself." for name in left_out]
             return Outcome({"files": names, "calls": calls, "left_out": left_out} if json else "\n".join(lines))
-        id, made = read_batch(opened, planned, files, retry_failed=again)
-        info = opened.run(id)
-    code = common.DONE if info.state == "finished" else common.MEND if info.state == "failed" else common.STOPPED
-    facts = {"run": id, "name": info.name, "state": info.state, "planned": info.planned, "done": info.done}
-    return Outcome(
-        facts | {"answers": vars(made)} if json else f"{info.name}: {info.state} · {info.reason or made.sentence()}",
-        code,
-    )
+        run_id, made = read_batch(opened, planned, files, retry_failed=again)
+        info = opened.run(run_id)
+    said = f"{info.name}: {info.state} · {info.reason or made.sentence()}"
+    code = common.CODES_OF_STATES.get(info.state, common.STOPPED)
+    return Outcome(_facts(info) | {"answers": vars(made)} if json else said, code)
 
 
 def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, json: bool) -> Outcome:

@@ -42,7 +42,6 @@ def sample_rubric(name: str = "helpfulness") -> Rubric:
 
 
 def sample_rubrics() -> tuple[Rubric, ...]:
-    """All rubrics that come with the lab."""
     return tuple(sample_rubric(path.stem) for path in sorted(data_path("rubrics").glob("*.yaml")))
 
 

@@ -72,11 +72,9 @@ class Table:
 
     @property
     def size(self) -> int:
-        """How many rows there are."""
         return int(self.data.num_rows)
 
     def first(self, rows: int) -> list[list[str]]:
-        """The first so many rows."""
         return [[*row.values()] for row in self.data.slice(0, rows).to_pylist()]
 
     def column(self, name: str, most: int | None = None) -> list[str]:

@@ -72,7 +72,6 @@ class PlanPart:
 
     @property
     def protocol(self) -> Protocol:
-        """What one call asks about."""
         return PROTOCOLS[self.axis]
 
     @property
@@ -83,7 +82,6 @@ class PlanPart:
 
     @cached_property
     def by_shape(self) -> Mapping[Shape, list[int]]:
-        """The numbers of the subjects of each shape."""
         numbers: dict[Shape, list[int]] = {}
         for number, subject in enumerate(self.subjects):
             numbers.setdefault(subject.shape, []).append(number)
@@ -201,7 +199,6 @@ class Plan:
         return pd.DataFrame(rows, columns=[*ITEM_COLUMNS, "unit_text", "source"])
 
     def parse(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
-        """What a reply says about each item of its call."""
         own = self.parts[self.part_of[call.condition]].own
         rule = own.file.answer if own else None
         return outcomes(call, reply, self.conditions[call.condition], tie=self.study.design.tie, rule=rule)

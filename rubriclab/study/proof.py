@@ -149,15 +149,8 @@ def prove(
         for number, (a, b) in enumerate(zip(plain[0], plain[second], strict=True), 1)
         if (lines := _lines(a, b))
     )
-    return Proof(
-        prompt.name,
-        item,
-        (orderings[0].labels, orderings[second].labels),
-        (real[0], real[second]),
-        moved,
-        len(orderings),
-        tuple(notes),
-    )
+    labels, messages = (orderings[0].labels, orderings[second].labels), (real[0], real[second])
+    return Proof(prompt.name, item, labels, messages, moved, len(orderings), tuple(notes))
 
 
 def _spots(contents: Sequence[Sequence[str]], orders: Sequence[Sequence[int]]) -> list[tuple[str, int | None]]:

@@ -13,10 +13,10 @@ import pytest
 from rubriclab.model.data import Comparison, Criterion, DataSet, Item, Option
 from rubriclab.model.judgment import Call, Ordering, Reply, Status
 from rubriclab.model.text import LabError
-from rubriclab.study.choices import comparisons
 from rubriclab.study.comparison import comparison_prompt, parse_verdict
 from rubriclab.study.outcomes import choice_outcomes, joint_outcomes
 from rubriclab.study.prompts import bare_prompt, batch_prompt, criteria_prompt, score_prompt
+from rubriclab.study.protocols import comparisons
 from tests.study.kit import criterion, small_plan
 
 TEXTS = Path(__file__).parents[1] / "golden"
