@@ -2,9 +2,11 @@
 
 import itertools
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,27 +16,8 @@ from rubriclab.data.tables import Columns, Table, as_list, chosen_columns, numbe
 from rubriclab.model.data import MAX_ID, DataSet, Item, Rubric
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 
-# Names that columns have, most telling first: English, then German, Spanish, French, Portuguese, Italian.
-NAMES: dict[str, tuple[str, ...]] = {
-    "item_id": ("item_id", "id", "uid", "example_id", "sample_id", "record_id", "essay_id", "row_id", "idx", "kennung",
-                "identificador", "identifiant"),
-    "response": ("response", "answer", "output", "completion", "model_output", "generation", "reply", "summary", "essay",
-                 "translation", "antwort", "antworttext", "ausgabe", "zusammenfassung", "aufsatz", "respuesta",
-                 "salida", "redaccion", "resumen", "reponse", "sortie", "redaction", "resposta", "risposta"),
-    "instruction": ("instruction", "prompt", "question", "query", "input", "prompt_text", "article", "source", "context",
-                    "anweisung", "frage", "aufgabenstellung", "eingabe", "instruccion", "consigna", "pregunta",
-                    "enunciado", "consigne", "question_posee", "enonce", "pergunta", "domanda"),
-    "reference": ("reference", "reference_answer", "gold_answer", "ideal_answer", "referenzantwort", "musterantwort",
-                  "musterloesung", "referencia", "respuesta_modelo", "corrige"),
-    "criterion": ("criterion", "criteria", "aspect", "dimension", "metric", "kriterium", "aspekt", "criterio", "critere"),
-    "block": ("block", "block_id", "text_id", "article_id", "doc_id", "document_id"),
-    "prompt": ("prompt_id", "question_id", "instruction_id", "prompt_group", "prompt", "frage_id", "pregunta_id"),
-    "candidate": ("candidate", "model", "model_name", "system", "system_name", "generator", "writer", "author",
-                  "kandidat", "modell", "modelo", "modele", "autor", "auteur"),
-    "task": ("task", "category", "domain", "subset", "kategorie", "aufgabe", "tarea", "categoria", "tache"),
-    "rater": ("rater", "rater_id", "annotator", "annotator_id", "annotator_name", "worker", "worker_id", "grader",
-              "grader_id", "expert", "rated_by", "bewerter", "gutachter", "evaluador", "evaluateur", "correcteur"),
-}  # fmt: skip
+NAMES: Mapping[str, Sequence[str]] = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
+"""Names that columns have by their roles, most telling first."""
 HUMAN = re.compile(
     r"(human|rater|annotator|expert|grader|coder|teacher|mensch|bewerter|gutachter|lehrer|evaluador|profesor|docente"
     r"|humano|humain|correcteur)(_?(score|rating|grade|mean|avg|nota|note|punt\w*|\d+|[a-z]))?|ratings?(_\d+)?|score"
