@@ -84,28 +84,32 @@ def reliability(arms: Sequence[Arm]) -> Iterator[Row]:
         return
     noise_why = "" if made.repeats >= FEWEST_AGAIN else "few_repeats"
 
-    def estimate(k: int, value: Floats, ends: Callable[[float], tuple[Floats, Floats]], why: str) -> Estimate:
-        """The k-th of several numbers that have their ends together."""
-        if not np.isfinite(value[k]):
-            return missing("no_repeats")
-        return _of_all(calls, float(value[k]), lambda level: (float(ends(level)[0][k]), float(ends(level)[1][k])), why)
+    def estimate(value: float, ends: Callable[[float], tuple[float, float]], why: str) -> Estimate:
+        return _of_all(calls, float(value), ends, why) if np.isfinite(value) else missing("no_repeats")
 
     for k, part in enumerate(PARTS):
         if np.isfinite(made.shares[k]):
             why = {"noise": noise_why, "order": "few_orders" if len(calls.shown) < FEWEST_ORDERS else ""}.get(part, "")
-            yield Row("variance_share", estimate(k, made.shares, made.share_ends, why), {"term": part}, **about)
+            yield Row(
+                "variance_share", estimate(made.shares[k], partial(made.share_ends, k), why), {"term": part}, **about
+            )
     orders = bool(np.isfinite(made.variances[0, 1:3]).any())
     for same in (False, True) if orders else (True,):
         of, why = ({"protocol": ONE_ORDER}, noise_why) if same else ({}, "")
         if same and orders and not np.isfinite(made.variances[0, 3]):
             yield Row("calls_needed", missing("no_repeats"), of, **about)
             continue
-        value, ends = made.dependability(CALLS, one_order=same), partial(made.ends, CALLS, one_order=same)
-        for k, number in enumerate(CALLS.tolist()):
-            yield Row("dependability", estimate(k, value, ends, why), {"calls": number} | of, **about)
+        for number, value in zip(CALLS.tolist(), made.dependability(CALLS, one_order=same), strict=True):
+            ends = partial(_single, made, number, same)
+            yield Row("dependability", estimate(value, ends, why), {"calls": number} | of, **about)
         yield Row("calls_needed", calls_needed(calls, made, same, why), of, **about)
     if not orders:
         yield Row("calls_needed", missing("single_order"), **about)
+
+
+def _single(made: Components, calls: int, one_order: bool, level: float) -> tuple[float, float]:
+    low, high = made.ends(np.array([calls]), level, one_order=one_order)
+    return float(low[0]), float(high[0])
 
 
 def _of_all(calls: Pooled, value: float, ends: Callable[[float], tuple[float, float]], why: str) -> Estimate:
