@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -247,7 +248,7 @@ class Estimate:
     def units(self) -> int:
         return len(self.influence)
 
-    @property
+    @cached_property
     def error(self) -> float:
         """The standard error; NaN without a unit."""
         n = self.units
@@ -427,24 +428,30 @@ def average(estimates: Sequence[Estimate], rule: Rule) -> Estimate:
     return Estimate(float(np.mean([e.value for e in estimates])), influence, every, rule, why)
 
 
-def simultaneous(estimates: Sequence[Estimate]) -> float:
+def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> float:
     """The level at which single intervals hold all at once in 95 %, to four digits.
+
+    ``known``: (units,) by estimate, which units of all it is about; told by their names where left out.
 
     The largest |t| of jointly normal numbers that are correlated as the units' influence says (Hothorn, Bretz and
     Westfall 2008, Simultaneous Inference in General Parametric Models), drawn DRAWS times. Random signs of the units
     instead (a wild bootstrap) are bounded where few units bear on a number: a table of 5 x 5 shares then held at once in
     0.80 to 0.95 of studies of 15 to 100 items, of 9 x 9 in 0.62 to 0.92; so it is 0.92 to 1.0, and 0.83 to 0.97.
     """
-    usable = [e for e in estimates if e.units > 1 and e.error > 1e-12]
+    usable = [k for k, e in enumerate(estimates) if e.units > 1 and e.error > 1e-12]
     if len(usable) < 2:
         return 0.95
-    units = {id(e.unit): e.unit for e in usable}  # rows of one arm share their names
-    every = next(iter(units.values())) if len(units) == 1 else np.unique(np.concatenate(list(units.values())))
-    rank = {key: np.searchsorted(every, names) if names is not every else slice(None) for key, names in units.items()}
-    part = np.zeros((len(every), len(usable)))
-    for k, e in enumerate(usable):
-        part[rank[id(e.unit)], k] = e.influence / (e.units * e.error)
-    square = part.T @ part
+    units = {id(estimates[k].unit): estimates[k].unit for k in usable}  # rows of one arm share their names
+    rows: dict[int, Any] = {k: known[k] for k in usable} if known else dict.fromkeys(usable, slice(None))
+    every = len(known[0]) if known else len(next(iter(units.values())))
+    if not known and len(units) > 1:
+        names = np.unique(np.concatenate(list(units.values())))
+        rank = {key: np.searchsorted(names, own) for key, own in units.items()}
+        rows, every = {k: rank[id(estimates[k].unit)] for k in usable}, len(names)
+    part = np.zeros((len(usable), every))
+    for row, k in zip(part, usable, strict=True):
+        row[rows[k]] = estimates[k].influence / (estimates[k].units * estimates[k].error)
+    square = part @ part.T
     size = np.sqrt(np.diag(square))
     root = np.linalg.cholesky(square / size / size[:, None] + 1e-8 * np.eye(len(usable)))  # shares sum to 1
     normal = np.random.default_rng(0).standard_normal((DRAWS, len(usable)))

@@ -57,7 +57,9 @@ def _coded(level: Ints) -> Floats:
 
 def fit_choice(levels: Levels, item: Ints, order: Ints, choice: Ints, unit: Ints) -> Fit:
     """``item``, ``order``, ``choice`` (the option): (calls,); ``unit``: (items,)."""
-    a, b, weight = _pairs(item, order * levels["position"].shape[1] + choice)
+    n = levels["position"].shape[1]
+    answer = order * n + choice
+    a, b, weight = _pairs(item, answer)
     kept = (order[a] != order[b]) & (choice[a] != choice[b])
     nothing = np.zeros(0, np.int64)
     if not (order != order[:1]).any():
@@ -68,16 +70,21 @@ def fit_choice(levels: Levels, item: Ints, order: Ints, choice: Ints, unit: Ints
     if not kept.any():
         return Fit({}, nothing, "no_changes")
     a, b, weight = a[kept], b[kept], weight[kept]
+    # Pairs of the same two orders and answers are one kind: there are few, however many the calls.
+    answers = int(answer.max()) + 1
+    kinds, kind = distinct(answer[a] * answers + answer[b])
+    (order_a, s), (order_b, t) = (np.divmod(code, n) for code in np.divmod(kinds, answers))
     x = np.concatenate([_coded(levels[effect]) for effect in effects], axis=2)
-    z = x[order[a], choice[a]] + x[order[b], choice[b]] - x[order[a], choice[b]] - x[order[b], choice[a]]
+    z = x[order_a, s] + x[order_b, t] - x[order_a, t] - x[order_b, s]
     units, of_pair = distinct(unit[item[a]])
-    solved = _maximised(z, weight)
+    solved = _maximised(z, sum_by(kind, weight, len(kinds)))
     if solved is None:
         return Fit({}, nothing, "separated")
     theta, curve = solved
     miss = special.expit(-(z @ theta))
-    score = sum_by(of_pair, (weight * miss)[:, None] * z, len(units))
-    pull = _pulled(score, curve, z, weight * miss * (1 - miss), of_pair)
+    gain = (weight * column[kind] for column in (miss[:, None] * z).T)
+    score = np.stack([np.bincount(of_pair, part) for part in gain], axis=1)
+    pull = _pulled(score, curve, z, kind, weight * (miss * (1 - miss))[kind], of_pair)
     pull -= pull.mean(axis=0)
     made, start = {}, 0
     for effect in effects:
@@ -145,7 +152,7 @@ def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:
     return kept if rank(position) == own.shape[1] - 1 else []
 
 
-def _pulled(score: Floats, curve: Floats, z: Floats, worth: Floats, unit: Ints) -> Floats:
+def _pulled(score: Floats, curve: Floats, z: Floats, kind: Ints, worth: Floats, unit: Ints) -> Floats:
     """(units, width): influence of each unit on theta, about theta without it; NaN where that would not be finite.
 
     By the inverse of ``curve`` less the unit's own part (Mancl and DeRouen 2001, A Covariance Estimator for GEE with Improved
@@ -154,6 +161,7 @@ def _pulled(score: Floats, curve: Floats, z: Floats, worth: Floats, unit: Ints) 
     """
     if len(score) > DIRECT_LIMIT:
         return np.asarray(len(score) * np.linalg.solve(curve, score.T).T)
+    z = z[kind]
     own = [sum_by(unit, (worth * column)[:, None] * z, len(score)) for column in z.T]
     without = curve - np.stack(own, axis=2)
     if np.linalg.eigvalsh(without).min() <= _RANK * np.linalg.eigvalsh(curve).max():

@@ -108,23 +108,22 @@ def components(item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints
     if not len(present):
         return None
     item, order = present // orders, present % orders
-    # Centred: keeps the sums of squares from cancelling.
-    moments = sum_by(cell, np.stack([np.ones(len(cell)), score, score**2], axis=1), len(present))
-    centre = float((moments[:, 1] / moments[:, 0]).mean())
-    count, mean = moments[:, 0], moments[:, 1] / moments[:, 0] - centre
-    square = moments[:, 2] / count - 2 * centre * (mean + centre) + centre**2
-    unit, units = _grouped(unit, np.stack([np.ones(len(mean)), mean, square], axis=1), item)
-    parts, own, items = np.stack([np.ones(len(mean)), square, mean, mean**2], axis=1), unit[item], len(unit)
-    several, stratum = len(distinct(order)[0]) > 1, stratum[item]
-    per_item = sum_by(unit, _pairs(sum_by(item, parts, items)), units)
+    count = np.bincount(cell).astype(np.float64)
+    mean, square = np.bincount(cell, score) / count, np.bincount(cell, score**2) / count
+    centre = float(mean.mean())  # keeps the sums of squares from cancelling
+    mean, square = mean - centre, square - 2 * centre * mean + centre**2
+    unit, units = _grouped(unit, np.stack([np.ones(len(mean)), mean, square]).T, item)
+    parts, own, items = np.stack([np.ones(len(mean)), square, mean, mean**2]).T, unit[item], len(unit)
+    several, sums = len(distinct(order)[0]) > 1, sum_by(item, parts, items)
+    per_item = sum_by(unit, _pairs(sums), units)
     again = count > 1.5  # each cell for once, as in the other pairs: noise may be an order's own
     noise = np.where(again, np.maximum(count * (square - mean**2), 0.0) / np.maximum(count - 1, 1), 0.0)
-    repeats = sum_by(own, np.stack([noise, again], axis=1), units)
-    together = np.stack([_left_out(per_item), _left_out(repeats), _apart(parts, own, units, stratum)], axis=1)
+    repeats = sum_by(own, np.stack([noise, again]).T, units)
+    together = np.stack([_left_out(per_item), _left_out(repeats), _apart(sums, unit, units, stratum)], axis=1)
     shown = np.bincount(order)
     nested = (shown * (shown - 1.0)).sum() < SHARED * len(present)
     if several and not nested:
-        alike = _apart(parts, own, units, stratum * orders + order)
+        alike = _apart(parts, own, units, stratum[item] * orders + order)
         together = np.concatenate([together, alike[:, None]], axis=1)
         together[:, 2] -= together[:, 3]
     together[:, 2] -= together[:, 0]
@@ -146,7 +145,7 @@ def components(item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints
 
 def _grouped(unit: Ints, parts: Floats, item: Ints) -> tuple[Ints, int]:
     """(unit of each item from 0 without gaps, how many): very many are put into groups, by their content alone."""
-    present, unit = np.unique(unit, return_inverse=True)
+    present, unit = distinct(unit)
     if len(present) <= DIRECT_LIMIT:
         return unit, len(present)
     ranked = np.argsort(by_content(sum_by(unit[item], parts, len(present))))
@@ -161,7 +160,7 @@ def _pairs(sums: Floats) -> Floats:
 
 def _apart(parts: Floats, unit: Ints, units: int, group: Ints) -> Floats:
     """(1 + units, 2): pairs of cells within each group, in all and without each unit."""
-    present, group = np.unique(group, return_inverse=True)
+    present, group = distinct(group)
     sums = np.stack([crossed(unit, units, group, len(present), weights=column) for column in parts.T], axis=-1)
     whole = sums.sum(axis=0)
     return np.concatenate([_pairs(whole).sum(axis=0)[None], _pairs(whole - sums).sum(axis=1)])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
+from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
 
 def differences(
@@ -42,11 +42,9 @@ def _again(cell: Ints, size: int) -> Bools:
 
 def _pairs(group: Ints, score: Ints, apart: Floats, size: int) -> Floats:
     """(groups, 2): the summed distance ``apart`` (scores, scores) over ordered pairs of calls, and the pairs."""
-    n = len(apart)
-    counts = np.bincount(group * n + score, minlength=size * n).reshape(size, n).astype(np.float64)
-    calls = counts.sum(axis=1)
-    total = ((counts @ apart) * counts).sum(axis=1)
-    return np.stack([total, calls * (calls - 1.0)], axis=1)
+    counts = crossed(group, size, score, len(apart)).T
+    calls = counts.sum(axis=0)
+    return np.stack([((apart @ counts) * counts).sum(axis=0), calls * (calls - 1.0)]).T
 
 
 def within_item_sd(item: Ints, values: Floats, n_items: int) -> Floats:

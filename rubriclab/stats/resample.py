@@ -121,12 +121,13 @@ def t_ends(influence: Floats, level: float, *, lengthened: bool = True) -> tuple
 
 
 def sum_by(code: Ints, values: Floats | Ints | Bools, n: int) -> Floats:
-    """Sums of ``values`` (rows, ...) within each code 0..n-1, (n, ...)."""
+    """Sums of ``values`` (rows, ...) within each code 0..n-1, (n, ...); column by column in memory, which sums of rows like."""
     if values.ndim == 1:
         return np.asarray(np.bincount(code, weights=values, minlength=n), dtype=np.float64)
-    rows = values.reshape(len(values), int(np.prod(values.shape[1:])))
-    columns = [np.bincount(code, weights=rows[:, j], minlength=n) for j in range(rows.shape[1])]
-    return np.stack(columns, axis=1).reshape((n, *values.shape[1:])) if columns else np.zeros((n, *values.shape[1:]))
+    made = np.empty((*values.shape[:0:-1], n))
+    for index in np.ndindex(values.shape[1:]):
+        made[index[::-1]] = np.bincount(code, weights=values[:, *index], minlength=n)
+    return made.T
 
 
 def distinct(codes: Ints, size: int | None = None) -> tuple[Ints, Ints]:
@@ -161,9 +162,9 @@ def spread_out(code: Ints, n: int, by: NDArray[Any], values: NDArray[Any]) -> Fl
 
 
 def crossed(*codes_and_sizes: Ints | int, weights: Floats | None = None) -> Floats:
-    """Counts, or sums of ``weights``, over crossed codes: crossed(a, n_a, b, n_b) -> (n_a, n_b)."""
-    codes, sizes = codes_and_sizes[::2], [int(size) for size in codes_and_sizes[1::2]]
+    """Counts, or sums of ``weights``, over crossed codes: crossed(a, n_a, b, n_b) -> (n_a, n_b), by columns as ``sum_by``."""
+    codes, sizes = codes_and_sizes[-2::-2], [int(size) for size in codes_and_sizes[::-2]]
     flat = np.asarray(codes[0], dtype=np.int64)
     for code, size in zip(codes[1:], sizes[1:], strict=True):
         flat = flat * size + code
-    return np.bincount(flat, weights, int(np.prod(sizes))).reshape(sizes).astype(np.float64)
+    return np.bincount(flat, weights, int(np.prod(sizes))).reshape(sizes).T.astype(np.float64, copy=False)

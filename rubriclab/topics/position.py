@@ -15,7 +15,7 @@ from rubriclab.core.judgments import TIE, Arm, once
 from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.stats import ordering
 from rubriclab.stats import position as stats
-from rubriclab.stats.resample import MIN_RESAMPLED, Floats, bootstrap_sums, sum_by, widened
+from rubriclab.stats.resample import MIN_RESAMPLED, Bools, Floats, bootstrap_sums, sum_by, widened
 from rubriclab.stats.shift import judged_alone
 
 CHARTS = (
@@ -110,13 +110,16 @@ def scores_by_position(arm: Arm) -> tuple[Floats, list[Row]]:
     chosen, shown = arm.by_unit(arm.counts), arm.by_unit(arm.exposure)
     none = "single_order" if arm.single_order else "missing_cells"
     rows: list[Row] = []
+    known: list[Bools] = []
     for s, name in enumerate(arm.names):
         n, parts = int(chosen[:, s].sum()), (chosen[:, s], shown[:, s])
-        known, rule = chosen[:, s].sum(axis=1) > 0, Wilson(n, balanced=True, exact=True)
-        how: dict[str, Any] = {"known": known, "rule": rule, "light": True, "none": none}
+        known += [chosen[:, s].sum(axis=1) > 0] * arm.positions
+        rule = Wilson(n, balanced=True, exact=True)
+        how: dict[str, Any] = {"known": known[-1], "rule": rule, "light": True, "none": none}
         for p, estimate in enumerate(jackknife(stats.position_given_score, parts, arm.unit_names, **how)):
             rows.append(Row("position_given_score", estimate, {"score": name, "position": p + 1}, counts={"n": n}))
-    level = simultaneous([row.estimate for row in rows if row.estimate.units >= MIN_RESAMPLED])
+    enough = [k for k, row in enumerate(rows) if row.estimate.units >= MIN_RESAMPLED]
+    level = simultaneous([rows[k].estimate for k in enough], [known[k] for k in enough])
     table = np.array([row.value for row in rows]).reshape(len(arm.names), arm.positions)
     return table, [replace(row, level=level) for row in rows]
 

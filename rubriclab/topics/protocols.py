@@ -244,9 +244,10 @@ def forms(arms: Sequence[Arm]) -> Iterator[Row]:
         if len(names) < 2:
             continue
         calls = pooled(group)
-        code = np.concatenate([np.full(len(arm.item), names.index(arm.condition.variant_key)) for arm in group])
+        form = [np.full(len(arm.item), names.index(arm.condition.variant_key)) for arm in group]
+        code = np.concatenate(form)[calls.kept]
         default = np.flatnonzero((calls.shown == np.arange(calls.shown.shape[1])).all(axis=1))
         kept = np.isin(calls.order, default)
-        own = {name: getattr(calls, name)[kept] for name in ("item", "order", "value", "call", "kept")}
+        own = {name: getattr(calls, name)[kept] for name in ("item", "order", "value", "call")}
         part = replace(calls, widest=group[0], **own)
-        yield from averaged(asked(part, code[part.kept], len(names), 0), FORMS)
+        yield from averaged(asked(part, code[kept], len(names), 0), FORMS)

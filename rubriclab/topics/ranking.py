@@ -53,7 +53,7 @@ class Ranked:
     def cell(self) -> Ints:
         """(prompts, candidates): items of the run, -1 for none; prompts and candidates in an order of their content alone."""
         run = self.a.run
-        item = np.intersect1d(self.a.item_code, self.b.item_code)
+        item = np.intersect1d(self.a.item_code, self.b.item_code, assume_unique=True)
         item = item[run.items["prompt"].notna().to_numpy()[item]]
         if not len(item):
             return np.zeros((0, 0), dtype=np.int64)

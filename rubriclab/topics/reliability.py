@@ -40,7 +40,7 @@ class Pooled:
     order: Ints
     value: Floats
     call: Floats
-    kept: Ints
+    kept: Ints | slice
     item_code: Ints
     unit: Ints
     names: Names
@@ -53,17 +53,17 @@ class Pooled:
 
 def pooled(arms: Sequence[Arm]) -> Pooled:
     """Arms of one setting together."""
-    run, parsed = arms[0].run, np.flatnonzero(np.concatenate([arm.ok for arm in arms]))
-    value, call = (np.concatenate(part)[parsed] for part in ([a.value for a in arms], [a.call for a in arms]))
-    code = np.concatenate([arm.item_code[arm.item] for arm in arms])[parsed]
-    starts = np.cumsum([0, *(len(arm.shown) for arm in arms[:-1])])
-    order = np.concatenate([arm.order + start for arm, start in zip(arms, starts, strict=True)])[parsed]
+    run, ok = arms[0].run, np.concatenate([arm.ok for arm in arms])
+    parsed = slice(None) if ok.all() else np.flatnonzero(ok)
     shown, alike = np.unique(np.concatenate([arm.shown for arm in arms]), axis=0, return_inverse=True)
+    of_arm = np.split(alike.ravel(), np.cumsum([len(arm.shown) for arm in arms]))
+    columns = [(a.item_code[a.item], rank[a.order], a.value, a.call) for a, rank in zip(arms, of_arm, strict=False)]
+    code, order, value, call = (
+        (part[0] if len(part) == 1 else np.concatenate(part))[parsed] for part in zip(*columns, strict=True)
+    )
     items, item = distinct(code, len(run.items))
     units, unit = distinct(run.unit_of_item[items], len(run.unit_names))
-    return Pooled(
-        widest(arms), item, alike.ravel()[order], value, call, parsed, items, unit, run.unit_names[units], shown
-    )
+    return Pooled(widest(arms), item, order, value, call, parsed, items, unit, run.unit_names[units], shown)
 
 
 @topic(
