@@ -83,7 +83,7 @@ def fit_choice(levels: Levels, item: Ints, order: Ints, choice: Ints, unit: Ints
     theta, curve = solved
     miss = special.expit(-(z @ theta))
     gain = (weight * column[kind] for column in (miss[:, None] * z).T)
-    score = np.stack([np.bincount(of_pair, part) for part in gain], axis=1)
+    score = np.stack([sum_by(of_pair, part, len(units)) for part in gain], axis=1)
     pull = _pulled(score, curve, z, kind, weight * (miss * (1 - miss))[kind], of_pair)
     pull -= pull.mean(axis=0)
     made, start = {}, 0
