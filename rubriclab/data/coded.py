@@ -118,9 +118,8 @@ class Reader:
         repeat = self.repeats(condition, item, order.code)
         # Where a call is about one item, repeats tell its rows apart.
         call = np.arange(self.rows) if subject is item else joint(condition, subject, order.code, repeat)[0]
-        local, distinct = distinct_of(
-            [tuple(map(whole.index, line)) for whole, line in zip(self.whole, self.shown, strict=True)]
-        )
+        lines = zip(self.whole, self.shown, strict=True)
+        local, distinct = distinct_of([tuple(map(whole.index, line)) for whole, line in lines])
         conditions = []
         own_rows = np.split(np.argsort(condition, kind="stable"), np.cumsum(np.bincount(condition))[:-1])
         for row, own in zip(first, own_rows, strict=True):
@@ -166,8 +165,6 @@ class Reader:
             made_with={"imported": self.table.name} | ({"note": self.table.note} if self.table.note else {}),
             calls=calls if len(calls.columns) > 3 else None,
         )  # fmt: skip
-
-    # ---- columns
 
     def coded(self, role: str, default: str = "", *, required: bool = False) -> Coded:
         """A column as codes of its texts without blanks around; ``default`` where there is none or a cell is empty."""

@@ -18,6 +18,7 @@ from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 
 NAMES: Mapping[str, Sequence[str]] = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
 """Names that columns have by their roles, most telling first."""
+ROLES = (*NAMES, "human")
 HUMAN = re.compile(
     r"(human|rater|annotator|expert|grader|coder|teacher|mensch|bewerter|gutachter|lehrer|evaluador|profesor|docente"
     r"|humano|humain|correcteur)(_?(score|rating|grade|mean|avg|nota|note|punt\w*|\d+|[a-z]))?|ratings?(_\d+)?|score"
@@ -74,9 +75,8 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
     repeated = {name for name in texts if len(set(cells[name])) <= 0.8 * len(cells[name])}
     if not matched:
         short = [name for name in free if name not in numeric and length[name] > 0]
-        best = max(
-            [name for name in texts if name not in repeated] or texts or short, key=length.__getitem__, default=""
-        )
+        single = [name for name in texts if name not in repeated] or texts or short
+        best = max(single, key=length.__getitem__, default="")
         if best:
             take("response", best, f"the longest text: {length[best]:,.0f} signs on average")
     answer = str(columns.get("response", ""))
@@ -144,9 +144,6 @@ def _whole_within(cells: Sequence[str], scale: Sequence[float]) -> bool:
     if counted or len(whole) < len(values) or len({*whole}) < 2:
         return False
     return scale[0] <= min(whole) and max(whole) <= scale[-1]
-
-
-ROLES = (*NAMES, "human")
 
 
 def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = False) -> DataSet:

@@ -20,7 +20,7 @@ from typing import Any
 from rubriclab.data.limits import MB
 from rubriclab.data.outfiles import write_atomically
 from rubriclab.data.published_readers import READERS
-from rubriclab.data.rubrics import rubric_of, yaml_value
+from rubriclab.data.rubrics import own_rubric
 from rubriclab.data.sample import data_path
 from rubriclab.data.tables import Table, read_table
 from rubriclab.model.data import DataSet, Rubric
@@ -103,8 +103,7 @@ def published(name: str, files: Sequence[Path | Table] = (), gold: tuple[str, ..
         words = str(fault) if isinstance(fault, LabError) else form
         raise LabError(f"{about.title}: {words} Its files: {_sources(about)}. {about.about}") from None
     if rubric is None:
-        path = data_path(f"published/{about.rubric}.yaml")
-        rubric = rubric_of(yaml_value(path.read_text("utf-8"), path.name), path.name)
+        rubric = own_rubric(data_path(f"published/{about.rubric}.yaml"))
     source = ", ".join(table.name for table in tables)
     return DataSet(about.title, tuple(items), f"{about.title} as published: {source}"), rubric
 

@@ -35,9 +35,7 @@ def records(tables: Sequence[Table], columns: Sequence[str], what: str) -> tuple
     best = max(tables, key=lambda table: len({*columns} & {*table.columns}))
     missing = [column for column in columns if column not in best.columns]
     if missing:
-        raise LabError(
-            f"{what} need the columns {', '.join(missing[:6])}, and “{shorten(best.name)}” has {best.listed}."
-        )
+        raise LabError(f"{what} need the columns {', '.join(missing[:6])}; “{shorten(best.name)}” has {best.listed}.")
     cells = [best.column(column) for column in best.columns]
     return best, [dict(zip(best.columns, row, strict=True)) for row in zip(*cells, strict=True)]
 

@@ -48,6 +48,11 @@ def rubric_task(file: str, name: str) -> dict[str, Any]:
     return {"rubric": value}
 
 
+def own_rubric(path: Path) -> Rubric:
+    """A rubric that comes with the lab, read in this process."""
+    return rubric_of(yaml_value(path.read_text("utf-8"), path.name), path.name)
+
+
 def rubric_of(value: Any, source: str = "rubric") -> Rubric:
     """The rubric that plain values stand for. Raises LabError naming criterion, option, value and what was expected."""
     where = f"“{shorten(source)}”"
@@ -126,9 +131,6 @@ def _from_table(table: Table, title: str) -> Rubric:
             raise table.fault(row, names["score"], f"“{shorten(score)}” is no score; expected a whole number.")
         body["options"].append({"score": score, "description": description, "label": label})
     return rubric_of({"name": title, "criteria": list(criteria.values())}, table.name)
-
-
-# ---- YAML
 
 
 def yaml_value(text: str, name: str) -> Any:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rubriclab.data.items import items_of
-from rubriclab.data.rubrics import rubric_of, yaml_value
+from rubriclab.data.rubrics import own_rubric
 from rubriclab.data.tables import delimited
 from rubriclab.model.data import DataSet, Rubric
 from rubriclab.model.text import LabError
@@ -37,12 +37,11 @@ def sample(*, drafts: bool = False) -> DataSet:
 
 def sample_rubric(name: str = "helpfulness") -> Rubric:
     """A rubric that comes with the lab: ``helpfulness`` of one criterion, ``writing`` of several."""
-    path = data_path(f"rubrics/{name}.yaml")
-    return rubric_of(yaml_value(path.read_text("utf-8"), path.name), path.name)
+    return own_rubric(data_path(f"rubrics/{name}.yaml"))
 
 
 def sample_rubrics() -> tuple[Rubric, ...]:
-    return tuple(sample_rubric(path.stem) for path in sorted(data_path("rubrics").glob("*.yaml")))
+    return tuple(map(own_rubric, sorted(data_path("rubrics").glob("*.yaml"))))
 
 
 def presets() -> dict[str, Path]:

@@ -1,7 +1,5 @@
 """A table of judgments made elsewhere in, the table of judgments that every number starts from out.
 
-Columns of each kind; by codes: 2,000,000 rows take some seconds.
-
 - scores: ``judge, dataset, item_id, ordering`` (the scores as shown, ``3 1 2 5 4``) ``, score``.
 - criteria scored in one call: ``judge, dataset, text_id, ordering`` (names with ``|``) ``, criterion, score``.
 - responses scored in one call: ``judge, dataset, item_id, ordering`` (the call's item ids with ``|``) ``, score``.
@@ -193,10 +191,8 @@ class _ScoresReader(Reader):
                 slots[k] = 0 if options else self.whole[shown].index(name)
             elif not options or not math.isnan(values[code]):
                 cure = "Give the score itself, not its position." if options else "Write it as the order does."
-                words = (
-                    f"“{shorten(wanted.texts[code])}” is not in the ordering “{shorten(order.texts[shown])}”. {cure}"
-                )
-                raise self.fault(first[k], wanted.name, words)
+                given, among = shorten(wanted.texts[code]), shorten(order.texts[shown])
+                raise self.fault(first[k], wanted.name, f"“{given}” is not in the ordering “{among}”. {cure}")
         return read, score, positions[pair], slots[pair]
 
     def scale(self, line: Line, dataset: int) -> tuple[float, ...]:

@@ -277,9 +277,8 @@ def _text_of(content: bytes, name: str) -> tuple[str, str]:
         except UnicodeDecodeError as fault:
             raise refusal(name, f" is no whole UTF-16 (byte {fault.start:,}). Save it as UTF-8.") from None
     if b"\0" in content:
-        raise refusal(
-            name, f", line {_line_of(content, content.index(0))}: a NUL byte, which no text holds. Save it as UTF-8."
-        )
+        line = _line_of(content, content.index(0))
+        raise refusal(name, f", line {line}: a NUL byte, which no text holds. Save it as UTF-8.")
     note = ""
     for encoding in ("utf-8-sig", "cp1252"):
         try:
@@ -421,10 +420,8 @@ def json_value(text: str, name: str, line: int = 0) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_int=finite, parse_float=finite)
     except json.JSONDecodeError as fault:
-        line = line or fault.lineno
-        raise refusal(
-            name, f", line {line:,}, column {fault.colno:,}: not JSON ({fault.msg}). Check the export."
-        ) from None
+        where = f", line {line or fault.lineno:,}, column {fault.colno:,}"
+        raise refusal(name, f"{where}: not JSON ({fault.msg}). Check the export.") from None
     except RecursionError:
         raise deep from None
     level = [value] if brackets > limits.MAX_DEPTH else []

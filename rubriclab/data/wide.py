@@ -111,24 +111,16 @@ def _of_chats(table: Table, column: str) -> Table | None:
         said = [(role, text) for role, text in map(_message, chat) if text.strip()]
         if not said or said[-1][0] != "assistant":
             last = f"its last message is of “{shorten(said[-1][0])}”" if said else "it holds no messages"
-            words = (
-                f"{last}; expected a chat that ends with the assistant's answer, which is scored. Leave the row out."
-            )
+            words = f"{last}; expected a chat that ends with the assistant's answer, to score it. Leave the row out."
             raise table.fault(row, column, words)
         *before, (_, answer) = said
-        lines = (
-            [f"{role.capitalize()}: {text}" for role, text in before]
-            if len(before) > 1
-            else [text for _, text in before]
-        )
+        lines = [f"{role.capitalize()}: {text}" if len(before) > 1 else text for role, text in before]
         instructions.append("\n\n".join(lines))
         answers.append(answer)
     data = table.data.drop_columns([column])
     for name, texts in (("instruction", instructions), ("response", answers)):
         data = data.append_column(name, pa.array(texts, pa.large_string()))
-    note = (
-        f"“{shorten(column)}” holds chats: the last answer of each is scored, what was said before is its instruction."
-    )
+    note = f"“{shorten(column)}” holds chats: the last answer of each is scored, all before it is its instruction."
     return replace(table, data=data, note=" ".join(filter(None, [table.note, note])))
 
 

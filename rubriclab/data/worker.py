@@ -46,13 +46,9 @@ class Worker:
     """
 
     def __init__(
-        self,
-        seconds: float = WORKER_SECONDS,
-        *,
-        command: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None,
-        start_seconds: float = START_SECONDS,
-    ) -> None:
+        self, seconds: float = WORKER_SECONDS, *, command: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None, start_seconds: float = START_SECONDS,
+    ) -> None:  # fmt: skip
         self.seconds, self.greeting = seconds, ""
         self._command, self._environment, self._start_seconds = command, environment or {}, start_seconds
         self._lock = threading.Lock()
@@ -177,9 +173,8 @@ def serve(memory: str = str(WORKER_MEMORY), *names: str) -> None:
         except LabError as fault:
             answer = {"error": str(fault)}
         except MemoryError:
-            answer = {
-                "error": f"“{name}” takes more memory to read than a file may ({WORKER_MEMORY // MB:,} MB). Split it."
-            }
+            much = f"“{name}” takes more memory to read than a file may ({WORKER_MEMORY // MB:,} MB). Split it."
+            answer = {"error": much}
         except RecursionError:
             answer = {"error": f"“{name}” is nested too deep to be read. Flatten it."}
         except Exception as fault:
