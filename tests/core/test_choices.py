@@ -26,9 +26,6 @@ def test_orders_of_other_candidates_are_one_order_by_rank_of_names() -> None:
     assert (arm.ok.tolist(), arm.counts[0].tolist()) == ([True] * 5 + [False], [[1, 0], [1, 0]])
     assert (arm.counts[1].tolist(), arm.exposure[2].tolist()) == ([[0, 0], [0, 1]], [[1, 1], [1, 1]])
     assert (arm.unit_kind, arm.single_order, arm.order_label(1)) == ("item", False, "2 1")
-
-
-def test_a_call_that_showed_other_candidates_is_not_counted() -> None:
     table = comparisons([[1, 1], [2, 1]], BOTH, names=[("x", "y"), ("b", "a")])
     wrong = table.items.assign(candidate=["x|y", "a|z"])
     assert Judgments(replace(table, items=wrong)).arms[0].ok.tolist() == [True, True, False, False]
@@ -73,9 +70,6 @@ def test_answers_scored_together_are_a_text_with_slots_for_criteria() -> None:
     assert {(row.measure, row.condition) for row in rows} == {
         ("favours_positions", 0), ("moves_mean", 0), ("changes_single", 0), ("gate", 0),
     }  # fmt: skip
-
-
-def test_a_batch_of_answers_to_several_prompts_is_the_unit() -> None:
     table = responses(np.full((2, 2, 2), 3.0), [[0, 1], [1, 0]], prompt=["p", "q", "q", "p"])
     assert Judgments(table).unit_of_item.tolist() == [0, 0, 2, 2]
     nested = responses(np.full((2, 2, 2), 3.0), [[0, 1], [1, 0]], prompt=["p", "p", "p", "p"])

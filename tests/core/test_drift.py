@@ -49,16 +49,13 @@ def test_what_changed_is_told_and_nothing_else(question: str) -> None:
     assert between(judged(), judged()).word != "effect"
 
 
-def test_the_same_answers_are_unchanged_whatever_an_interval_of_so_few_would_say() -> None:
+def test_the_same_answers_are_unchanged_and_what_one_run_alone_has_is_left_out() -> None:
     scores = np.random.default_rng(1).integers(1, 6, (12, 20)).astype(float)
     made = between(options(scores, ORDERS, TWICE), options(scores, ORDERS, TWICE))
     assert (made.identical, made.word, made.gate.p) == (True, "equivalent", 1.0)
     one_more = scores.copy()
     one_more[0, 0] = 1 + one_more[0, 0] % 5
     assert not between(options(scores, ORDERS, TWICE), options(one_more, ORDERS, TWICE)).identical
-
-
-def test_units_and_orders_of_one_run_alone_are_left_out() -> None:
     scores = np.random.default_rng(2).integers(1, 6, (20, 10)).astype(float)
     fewer = between(options(scores, ORDERS), options(scores[:15, :5], ORDERS[:5]))
     assert fewer.units == 15

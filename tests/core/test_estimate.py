@@ -31,15 +31,12 @@ from tests.tables import balanced_orders, choose, criteria, findings, options
 UNITS = np.arange(100, 160, dtype=np.uint64)
 
 
-def test_a_ratio_with_equal_bottoms_is_the_mean_and_its_t_interval() -> None:
+def test_a_ratio_is_the_mean_of_equal_bottoms_and_weighs_others() -> None:
     x = np.random.default_rng(0).normal(1, 2, 40)
     e = ratio(x, np.ones(40), UNITS[:40])
     reference = stats.ttest_1samp(x, 0).confidence_interval(0.9)
     assert (e.value, e.error) == pytest.approx((x.mean(), x.std(ddof=1) / np.sqrt(40)))
     assert e.interval(0.9) == pytest.approx(tuple(reference))
-
-
-def test_a_ratio_weighs_units_and_leaves_out_those_without_a_bottom() -> None:
     # (2 + 3) / (1 + 4) = 1; residuals 2 - 1, 3 - 4, over the mean bottom 2.5.
     e = ratio(np.array([2.0, 3.0, 7.0]), np.array([1.0, 4.0, 0.0]), UNITS[:3])
     assert e.value == 1
@@ -78,14 +75,11 @@ def test_an_excess_never_ends_below_zero() -> None:
     assert Estimate(-0.5, spread, UNITS[:12], Student(beyond_noise=True)).interval()[1] == 0.0
 
 
-def test_share_of_single_trials_is_wilsons() -> None:
+def test_shares_are_wilsons_of_the_trials_that_clusters_are_worth() -> None:
     hits = np.array([1.0] * 7 + [0.0] * 13)
     low, high = share(hits, np.ones(20), UNITS[:20]).interval()
     reference = stats.binomtest(7, 20).proportion_ci(method="wilson")
     assert (low, high) == pytest.approx((reference.low, reference.high))
-
-
-def test_clusters_are_worth_fewer_trials_than_they_hold() -> None:
     # Ten units of ten trials, all alike within: as ten trials; t's price makes it a little less.
     hits = np.array([10.0, 0, 10, 0, 10, 0, 10, 0, 10, 10])
     low, high = share(hits, np.full(10, 10.0), UNITS[:10]).interval()
@@ -93,9 +87,6 @@ def test_clusters_are_worth_fewer_trials_than_they_hold() -> None:
     assert low < reference.low
     assert high > reference.high
     assert share(hits, np.full(10, 10.0), UNITS[:10]).rule == Wilson(100.0)
-
-
-def test_shares_of_none_and_of_all() -> None:
     none, every = (share(np.full(20, hits), np.full(20, 5.0), UNITS[:20]) for hits in (0.0, 5.0))
     assert (none.value, every.value) == (0, 1)
     assert none.interval()[0] == 0
@@ -130,14 +121,11 @@ def test_jackknife_of_a_mean_is_its_standard_error_and_leaves_out_what_bears_on_
     assert alone.why == "too_few_units"
 
 
-def test_simultaneous_level_of_independent_numbers_is_sidaks() -> None:
+def test_simultaneous_level_of_independent_numbers_is_sidaks_and_of_one_twice_its_own() -> None:
     # Orthogonal influences: independent normal numbers. Sidak: 0.95^(1/8) = 0.99361.
     rows = np.linalg.qr(np.random.default_rng(0).normal(size=(200, 9)) - 0.0)[0].T
     estimates = [Estimate(0.0, row - row.mean(), np.arange(200)) for row in rows[:8]]
     assert simultaneous(estimates) == pytest.approx(0.95 ** (1 / 8), abs=0.001)
-
-
-def test_simultaneous_level_of_the_same_number_twice_is_its_own_and_hangs_on_no_names() -> None:
     x = np.random.default_rng(0).normal(size=(4, 30))
     mixed = np.random.default_rng(1).permutation(30)
     a = [Estimate(0.0, row - row.mean(), np.arange(30)) for row in x]
@@ -228,14 +216,11 @@ def test_conditions_of_a_run_are_held_against_each_other_and_runs_condition_by_c
     assert pairs == {(0, 0), (1, 1)}
 
 
-def test_runs_without_common_units_are_independent() -> None:
+def test_runs_without_common_units_are_independent_and_rows_of_one_left_out() -> None:
     one = findings(options(A, ORDERS, unit_text=TEXTS)).rows
     other = findings(options(B, ORDERS, unit_text=[f"other {i}" for i in range(20)])).rows
     (row,) = [row for row in contrast(one, other, "run B") if row.measure == "line"]
     assert (row.estimate.units, row.of["against"]) == (40, "run B")
-
-
-def test_rows_that_the_other_side_lacks_are_left_out() -> None:
     rows = findings(options(A, ORDERS)).rows
     assert contrast(rows, []) == []
     moved = [replace(row, of={**row.of, "position": 9}) for row in rows if row.measure == "position_share"]

@@ -22,9 +22,6 @@ def test_positions_follow_from_the_score_and_the_order() -> None:
     assert arm.exposure[1].tolist() == [[1, 0, 1], [0, 2, 0], [1, 0, 1]]
     assert arm.scores.tolist() == [1, 2, 3]
     assert arm.names == (1, 2, 3)
-
-
-def test_a_call_that_never_reached_the_judge_showed_nothing() -> None:
     table = options([[1, np.nan]], ORDERS)
     (arm,) = Judgments(replace(table, rows=table.rows.assign(status=[Status.OK, Status.ERROR]))).arms
     assert arm.exposure[0].tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
@@ -37,13 +34,10 @@ def test_scores_off_the_scale_are_no_scores(score: float) -> None:
     assert np.isnan(arm.value[0])
 
 
-def test_orders_of_other_things_are_left_out() -> None:
+def test_orders_of_other_things_are_left_out_and_names_may_be_numbers() -> None:
     table = options([[1, 1], [2, 2]], ORDERS)
     (arm,) = Judgments(replace(table, orderings=(table.orderings[0], Ordering((3, 2, 9), ())))).arms
     assert (arm.ok.sum(), sorted(arm.shown[:, 0].tolist())) == (2, [-1, 0])
-
-
-def test_shown_names_may_be_numbers_or_texts() -> None:
     orderings = [Ordering((2, 1), ()), Ordering(("1", "2"), ()), Ordering((1, 1), ()), Ordering((1,), ())]
     assert shown_table(orderings, (1, 2), 2).tolist() == [[1, 0], [0, 1], [-1, -1], [-1, -1]]
 
@@ -56,7 +50,7 @@ def test_score_index_on_scales_with_and_without_gaps() -> None:
     assert score_index(np.array([1.0]), np.zeros(0)).tolist() == [-1]
 
 
-def test_units_are_prompts_then_blocks_then_items() -> None:
+def test_units_are_prompts_then_blocks_then_items_or_as_named() -> None:
     score = np.ones((4, 2))
     kinds = {
         "prompt": Judgments(options(score, ORDERS, prompt=list("aabb"), block=list("wxyz"))),
@@ -66,6 +60,10 @@ def test_units_are_prompts_then_blocks_then_items() -> None:
     for kind, judgments in kinds.items():
         assert judgments.unit_kind == judgments.arms[0].unit_kind == kind
     assert Judgments(options(score, ORDERS, prompt=list("aabb")), "item").arms[0].units == 4
+    with pytest.raises(LabError, match="no item of “Run” has one"):
+        Judgments(options([[1, 1]], ORDERS), "prompt")
+    with pytest.raises(LabError, match="expected auto, item, block or prompt"):
+        Judgments(options([[1, 1]], ORDERS), "author")
 
 
 @pytest.mark.parametrize(("items", "groups"), [
@@ -78,21 +76,11 @@ def test_units_hold_the_items_of_one_prompt(items: dict[str, list[str]], groups:
     assert sorted(np.flatnonzero(code == unit).tolist() for unit in set(code.tolist())) == groups
 
 
-def test_a_named_unit_that_is_missing_is_refused_with_the_cure() -> None:
-    with pytest.raises(LabError, match="no item of “Run” has one"):
-        Judgments(options([[1, 1]], ORDERS), "prompt")
-    with pytest.raises(LabError, match="expected auto, item, block or prompt"):
-        Judgments(options([[1, 1]], ORDERS), "author")
-
-
 def test_units_of_two_runs_have_the_same_names_where_their_texts_are_the_same() -> None:
     first = options(np.ones((3, 2)), ORDERS, unit_text=["x", "y", "z"], item_id=["1", "2", "3"])
     second = options(np.ones((3, 2)), ORDERS, unit_text=["z", "w", "y"], item_id=["a", "b", "c"])
     mine, other = (Judgments(table).arms[0].unit_names for table in (first, second))
     assert (mine[1], mine[2], len(set(mine.tolist()) | set(other.tolist()))) == (other[2], other[0], 4)
-
-
-def test_names_hold_half_a_character_and_differ() -> None:
     texts = np.array(["a", "b", "\ud83d", "😀"], dtype=object)
     assert len(set(hash_names(texts).tolist())) == 4
 

@@ -55,9 +55,6 @@ def test_planted_truth_passes_fails_and_cannot_be_told() -> None:
     assert [c.row.of["position"] for c in shares if c.row and c.word == "fails"][:1] == [1]
     assert len(shares) == 5
     assert [c.row.of["position"] for c in held(biased, "position_share:1=..0.9") if c.row] == [1]
-
-
-def test_what_an_unbiased_judge_may_do_does_not_fail() -> None:
     found = findings(FAIR)
     assert only(found, "gate").p > 0.05
     (line,) = [c for c in held(found, "line=5..6") if c.row and not c.row.of]

@@ -35,12 +35,9 @@ def test_every_measure_is_named_written_and_defined(measure: Measure) -> None:
     assert DEFINITIONS[measure.term]["sentence"]
 
 
-def test_every_definition_is_a_measures_or_a_word_of_pages() -> None:
+def test_definitions_reasons_and_cautions_are_closed_lists_that_are_all_used() -> None:
     assert set(DEFINITIONS) == {measure.term for measure in MEASURES.values()} | {"position", "unit"}
     assert {part for parts in DEFINITIONS.values() for part in parts} <= {"sentence", "formula", "assumption", "source"}
-
-
-def test_reasons_and_cautions_are_closed_lists_that_are_all_used() -> None:
     code = "\n".join(
         path.read_text("utf-8")
         for room in ("core", "topics", "stats")

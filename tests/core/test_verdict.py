@@ -56,7 +56,7 @@ def contrasts(verdicts: Verdicts) -> list[float]:
     return [verdicts.questions["mean"].more["contrasts"][name][0] for name in ("line", "turn")]
 
 
-def test_six_of_eight_pairs_take_the_first() -> None:
+def test_six_of_eight_pairs_take_the_first_and_four_cannot_open_the_gate() -> None:
     """Two options, orders 01 and 10 once each. Six pairs give (0, 1): always the first; one (0, 0), one (1, 1)."""
     found = decide(choices([[0, 1]] * 6 + [[0, 0], [1, 1]], [0, 1], PAIR), SMALLEST)
     # Six pairs can be turned: 2^6 deals, of which all-first and all-second are as far: 2 / 64.
@@ -76,9 +76,6 @@ def test_six_of_eight_pairs_take_the_first() -> None:
     assert found.questions["mean"].p == pytest.approx(positions.p), "two options: a position is the mean"
     single = found.questions["single"]
     assert (single.value, single.low, single.high, single.why) == (pytest.approx(0.75), 0, 1, "noise_included")
-
-
-def test_four_of_four_pairs_cannot_open_the_gate() -> None:
     found = decide(choices([[0, 1]] * 4 + [[0, 0]] * 2 + [[1, 1]] * 2, [0, 1], PAIR), SMALLEST)
     assert (found.gate.p, found.gate.least) == (2 / 16, 2 / 16)
     positions = found.questions["positions"]

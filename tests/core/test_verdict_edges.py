@@ -96,7 +96,7 @@ def test_an_order_that_lost_a_call_does_not_cost_the_others_theirs() -> None:
     assert more.kept.all()
 
 
-def test_blocks_of_many_items_have_the_moments_of_all_deals() -> None:
+def test_blocks_of_many_items_have_the_moments_of_all_deals_and_agree_with_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """An item's squared lean on average over all deals: enumerated for one item, 3! deals, against Hoeffding's formula."""
     table = cells(choices([[0, 2, 1], [0, 1, 1]], [0, 1, 4], B3))
     cards = gates._cards(table)
@@ -105,9 +105,6 @@ def test_blocks_of_many_items_have_the_moments_of_all_deals() -> None:
     every = cards.sums(seats, gates._every_deal(seats, sizes)).sum(axis=1)
     assert len(every) == 36
     assert cards.expected(seats) == pytest.approx(every.mean(axis=0), abs=1e-12)
-
-
-def test_many_items_and_few_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     score = np.where(rng.random((60, 10)) < 0.07, B5[:, 0], np.clip(rng.normal(2, 1, (60, 10)).round(), 0, 4))
     table = cells(choices(score, np.arange(10), B5))

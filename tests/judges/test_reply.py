@@ -28,9 +28,10 @@ def message(**fields: Any) -> dict[str, Any]:
     return payload
 
 
-def test_a_plain_answer() -> None:
+def test_a_plain_answer_of_the_model_or_of_none_that_is_named() -> None:
     reply = read(completion("4", logprobs={"content": [token_entry("4", {"4": -0.5, "3": -1.0})]}), seconds=0.25)
     assert reply == Reply("4", "stop", 100, 1, 40, 0.25, (("4", -0.5), ("3", -1.0)), "test-model", note="")
+    assert read(completion("4", model=None), is_meant=lambda _: False).text == "4"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("fields", "text", "finish"), [
@@ -127,7 +128,3 @@ def test_the_first_token_of_the_answer_proper(tokens: list[str], text: str, expe
 ])  # fmt: skip
 def test_what_is_no_answer_has_a_name(body: bytes, kind: str) -> None:
     assert refused(body).kind == kind
-
-
-def test_a_server_that_names_no_model_answers_for_the_one_that_was_asked() -> None:
-    assert read(completion("4", model=None), is_meant=lambda _: False).text == "4"  # type: ignore[arg-type]

@@ -100,7 +100,7 @@ def test_the_same_call_gets_the_same_answer_and_another_seed_another() -> None:
     assert first != other
 
 
-def test_the_form_of_its_answers() -> None:
+def test_the_form_of_its_answers_and_large_log_odds() -> None:
     reply = judge().answer(option_call())
     assert (reply.model, reply.error) == (MODEL, "")
     assert sum(math.exp(value) for token, value in reply.top if token in "12345") == pytest.approx(0.97)
@@ -109,16 +109,13 @@ def test_the_form_of_its_answers() -> None:
     assert feedback.text.rpartition("[RESULT] ")[2] in "12345"
     labelled = judge().answer(option_call(ordering=Ordering(UP, tuple("ABCDE"))))
     assert labelled.text in "ABCDE"
+    assert softmax([1_000.0, 1_000.0, -1_000.0]) == [0.5, 0.5, 0.0]
 
 
 def test_a_share_of_replies_names_no_score() -> None:
     replies: list[Reply] = [judge(unparsed=0.3).answer(option_call(item)) for item in range(1_000)]
     # Standard error sqrt(.3 * .7 / 1000) = 0.0145.
     assert mean(reply.text not in "12345" for reply in replies) == pytest.approx(0.3, abs=0.06)
-
-
-def test_softmax_of_large_log_odds() -> None:
-    assert softmax([1_000.0, 1_000.0, -1_000.0]) == [0.5, 0.5, 0.0]
 
 
 @pytest.mark.parametrize("options", [{"fisrt": 1.0}, {"noise": -1.0}, {"unparsed": 2}, {"first": "much"}])

@@ -62,17 +62,16 @@ def test_start_ask_stop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("fake_vllm")
-def test_one_that_ends_by_itself_shows_its_last_lines_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("fake_vllm")
+def test_one_that_fails_shows_why_without_keys_and_one_that_does_not_heed_is_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("FAKE_VLLM", "--fail")
     server = VllmServer("some/model")
     assert until(lambda: server.failed)
     assert server.stop() == 3
     assert "no such model" in "\n".join(server.log)
     assert "abcdefghijkl" not in "\n".join(server.log)
-
-
-@pytest.mark.usefixtures("fake_vllm")
-def test_one_that_does_not_heed_is_killed_with_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_VLLM", "--ignore-term")
     server = VllmServer("some/model", grace=0.2)
     child = grandchild(lambda: server.log)

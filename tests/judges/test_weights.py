@@ -149,12 +149,9 @@ def test_a_file_of_one_s_own(tmp_path: Path) -> None:
             model_file("m", path=path)
 
 
-def test_an_unknown_name_lists_the_known() -> None:
+def test_an_unknown_name_and_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"“gpt-5”.*smollm2-135m, qwen"):
         model_file("gpt-5")
-
-
-def test_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("RUBRICLAB_MODELS", str(tmp_path / "file" / "models"))
     with pytest.raises(LabError, match="RUBRICLAB_MODELS"):

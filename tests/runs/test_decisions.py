@@ -129,6 +129,8 @@ def test_only_orders_of_options_are_packed_and_a_judge_that_cannot_says_so(store
     scripted(lambda *_: Reply("3"))  # answers one call at a time
     end = ended(Run(store, small_plan(judges=(deciding(),))))
     assert 'Set its option packing = "alone"' in end.reason
+    plan = small_plan(200, judges=(deciding(),), repeats=1, vary={"packing": ["packed", "alone"]})
+    assert plan.planned == (200 * 10, 150 * 10)
 
 
 def test_labels_that_words_could_be_mistaken_for_are_themselves(store: Store) -> None:
@@ -141,11 +143,6 @@ def test_labels_that_words_could_be_mistaken_for_are_themselves(store: Store) ->
     assert set(table.rows["score"]) == {0.0, 1.0, 2.0, 3.0}
     assert table.probabilities.sum(axis=1) == pytest.approx(1)
     assert (table.probabilities.argmax(axis=1) + 1 == table.rows["position"]).all()
-
-
-def test_packing_is_measured_on_a_sample_of_many_answers() -> None:
-    plan = small_plan(200, judges=(deciding(),), repeats=1, vary={"packing": ["packed", "alone"]})
-    assert plan.planned == (200 * 10, 150 * 10)
 
 
 @pytest.mark.parametrize("form", ["systemone", "openai"])

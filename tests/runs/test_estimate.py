@@ -61,14 +61,11 @@ def test_the_smallest_change_of_a_balanced_study() -> None:
     assert "one order only" in one_order.sentence
 
 
-def test_answers_to_one_instruction_are_one_group() -> None:
+def test_what_is_counted_of_shared_instructions_and_of_criteria() -> None:
     items = tuple(Item(f"i{k}", f"response {k}", f"instruction {k % 5}", prompt=f"p{k % 5}") for k in range(20))
     made = estimate(small_plan(dataset=DataSet("d", items)))
     assert (made.answers, made.groups) == (20, 5)
     assert made.sentence == ("5 groups are too few for an interval: add answers to at least 3 more instructions.")
-
-
-def test_criteria_in_one_call() -> None:
     made = estimate(small_plan(10, criteria=ABC, reorder="criteria"))
     assert (made.calls, made.answers, made.groups) == (120, 10, 10)
     assert made.tokens_out == 120 * 21

@@ -68,7 +68,7 @@ def test_a_tools_log_gives_its_prompts_back_sign_for_sign_and_in_every_other_ord
     assert set(orders.values()) == {"".join(sorted(text)) for text in sent}
 
 
-def test_a_log_in_several_orders_is_one_item_a_prompt_and_its_replies_are_counted() -> None:
+def test_a_prompt_in_several_orders_is_one_item_and_each_list_a_data_set() -> None:
     texts = [prompt("a"), prompt("b"), prompt("a", order=(3, 1, 2))]
     study, (dataset,) = made(logged(*texts) + logged(prompt("b"), reply="no idea"))
     assert [item.item_id for item in dataset.items] == ["a1", "a2"]
@@ -77,9 +77,6 @@ def test_a_log_in_several_orders_is_one_item_a_prompt_and_its_replies_are_counte
     orders = every_order(plan(study, dataset, rubric_of_part(study, 0, Folder())))
     assert len(orders) == 12
     assert {json.dumps([*call.prompt]) for call in logged(*texts)} <= set(orders)
-
-
-def test_each_list_is_a_data_set_with_a_rubric_of_its_own() -> None:
     other = ("It is rude.", "It is neutral.", "It is kind.")
     texts = [prompt(f"text {k}", scale) for scale in (SCALE, other) for k in range(3)]
     study, datasets = made(logged(*texts, prompt("one more")))

@@ -88,16 +88,7 @@ def test_calls_go_out_item_by_item(store: Store, scripted: Scripted) -> None:
     assert all(later >= earlier for earlier, later in zip(shown, shown[16:], strict=False))
 
 
-def test_a_pause_while_the_last_calls_are_in_flight_is_the_end(store: Store, scripted: Scripted) -> None:
-    scripted(latency=0.2)
-    run = Run(store, small_plan(1, strategies=["fixed"])).start()
-    while run.snapshot().in_flight < 2:
-        time.sleep(0.005)
-    run.pause()
-    assert run.wait(WAIT).state == "finished"
-
-
-def test_cancel_does_not_wait_for_calls_in_flight(store: Store, scripted: Scripted) -> None:
+def test_calls_in_flight_are_awaited_by_a_pause_and_not_by_a_cancel(store: Store, scripted: Scripted) -> None:
     scripted(latency=600.0)
     run = Run(store, small_plan()).start()
     while run.snapshot().in_flight == 0:
@@ -109,6 +100,12 @@ def test_cancel_does_not_wait_for_calls_in_flight(store: Store, scripted: Script
     end = run.wait(WAIT)
     assert (end.state, end.done) == ("cancelled", 0)
     assert store.run(end.run).state == "cancelled"
+    scripted(latency=0.2)
+    run = Run(store, small_plan(1, strategies=["fixed"])).start()
+    while run.snapshot().in_flight < 2:
+        time.sleep(0.005)
+    run.pause()
+    assert run.wait(WAIT).state == "finished"
 
 
 def test_several_judges_are_asked_at_once_and_two_runs_do_not_mix(

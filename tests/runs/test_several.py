@@ -65,13 +65,20 @@ def test_every_data_set_is_asked_with_its_own_rubric(tmp_path: Path) -> None:
     assert "Order 2: 1 · 2 · 3, second" in said
 
 
-def test_names_of_data_sets_differ(tmp_path: Path) -> None:
+def test_study_files_that_say_two_things_are_refused(tmp_path: Path) -> None:
     path = study_file(tmp_path)
     path.write_text(path.read_text().replace('"second"', '"First\u200b "'))
     with pytest.raises(LabError, match=r"Two data sets are called “first”: give each \[\[data\]\] a name"):
         plan_of_file(path)
     path.write_text("[[data]]\nsample = true\n" * 51)
     with pytest.raises(LabError, match="data: Tuple should have at most 50 items"):
+        plan_of_file(path)
+    vary = '[design.vary]\nwording = ["three.yaml", "five.yaml"]'
+    with pytest.raises(LabError, match="leave out the rubrics that single"):
+        plan_of_file(study_file(tmp_path, vary))
+    path = study_file(tmp_path, vary)
+    path.write_text(path.read_text().replace('rubric = { file = "three.yaml" }\n', ""))
+    with pytest.raises(LabError, match=r"begins with “three.yaml”, but \[rubric\] file is “five.yaml”"):
         plan_of_file(path)
 
 
@@ -148,16 +155,6 @@ def test_axes_share_their_items(tmp_path: Path) -> None:
                         '["options", "upside"]': "expected one of options"}.items():  # fmt: skip
         with pytest.raises(LabError, match=said):
             plan_of_file(study_file(tmp_path, f"[design]\nreorder = {wrong}"))
-
-
-def test_wordings_of_a_study_file(tmp_path: Path) -> None:
-    vary = '[design.vary]\nwording = ["three.yaml", "five.yaml"]'
-    with pytest.raises(LabError, match="leave out the rubrics that single"):
-        plan_of_file(study_file(tmp_path, vary))
-    path = study_file(tmp_path, vary)
-    path.write_text(path.read_text().replace('rubric = { file = "three.yaml" }\n', ""))
-    with pytest.raises(LabError, match=r"begins with “three.yaml”, but \[rubric\] file is “five.yaml”"):
-        plan_of_file(path)
 
 
 # ------------------------------------------------------------------------------------------------- runs of one process

@@ -159,7 +159,7 @@ def test_the_budget_is_the_plain_loop_over_subsets() -> None:
         assert point.r.without[7] == pytest.approx(np.mean(mean_r(unit != 7)))
 
 
-def test_rounds_of_repeats_are_averaged_and_never_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_of_repeats_are_averaged_and_many_subsets_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     given, human = scores(40, 6, 9)
     tables = given.reshape(40, 2, 3).transpose(1, 0, 2)
     both = next(budget(tables, human, np.arange(40), 40, [2]))
@@ -167,9 +167,6 @@ def test_rounds_of_repeats_are_averaged_and_never_mixed(monkeypatch: pytest.Monk
     assert (both.subsets, both.r.value) == (6, pytest.approx(np.mean(each)))
     monkeypatch.setattr(own, "_AT_ONCE", 50)  # in parts, which change nothing
     assert next(budget(tables, human, np.arange(40), 40, [2])).r.value == pytest.approx(both.r.value)
-
-
-def test_many_subsets_are_drawn_and_a_constant_side_has_none() -> None:
     given, human = scores(200, 20, 7)
     points = list(budget(given[None], human, np.arange(200), 200, [1, 2, 10, 20]))
     assert [point.subsets for point in points] == [20, 190, 1_024, 1]

@@ -68,14 +68,11 @@ def test_at_its_border_it_is_wrong_in_few_studies(units: int, size: int, ties: f
     assert np.mean(np.array(found) < 0.05) <= 0.06 + 2 * np.sqrt(0.05 * 0.95 / studies)
 
 
-def test_too_few_units_are_not_tested() -> None:
+def test_too_few_units_are_not_tested_and_annotators_are_corrected_for() -> None:
     units = FEWEST_UNITS - 1
     found = against(border(np.random.default_rng(1), units=units, size=3, ties=0.4), np.arange(3 * units) // 3, 0.15)
     assert (found.items, found.units) == (3 * units, units)
     assert np.isnan([found.p, found.paper]).all()
-
-
-def test_correction_over_annotators() -> None:
-    """By hand: 1 + 1/2 + 1/3 = 11/6, times 3/1, 3/2, 3/3."""
+    # By hand: 1 + 1/2 + 1/3 = 11/6, times 3/1, 3/2, 3/3.
     found = benjamini_yekutieli(np.array([0.04, NAN, 0.001, 0.01]))
     np.testing.assert_allclose(found, [0.04 * 11 / 6, NAN, 0.001 * 5.5, 0.01 * 2.75])

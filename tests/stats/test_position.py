@@ -117,9 +117,6 @@ def test_a_prior_is_found_again_and_divided_out() -> None:
     assert divided(chances, AT[order], PRIOR) == pytest.approx(content[item])
     one = order == 0
     assert position_prior(SHOWN, item[one], order[one], chances[one]) is None
-
-
-def test_the_line_of_probe_items() -> None:
     # Calls 1, 2, 3 of items whose means are 2, 2.5, 3: start 2.5, slope 1/2, about 2.
     assert shrunk(np.array([1.0, 2, 3]), np.array([2.0, 2.5, 3])) == pytest.approx((2.5, 0.5, 2.0))
     assert shrunk(np.ones(3), np.array([1.0, 2, 3])) == pytest.approx((2.0, 0.0, 1.0))

@@ -41,7 +41,7 @@ def test_a_judge_that_follows_the_order_is_moved_by_just_that() -> None:
     assert made.reach == pytest.approx(16 / 3)
 
 
-def test_repeats_of_one_order_do_not_tilt_a_contrast() -> None:
+def test_repeats_of_one_order_do_not_tilt_a_contrast_however_many_cells_there_may_be() -> None:
     # Two orders of three: ascending once (score 4), descending ten times (3 on average): the contrast is 1.
     item, order = np.zeros(11, int), np.array([0] + [1] * 10)
     value = np.array([4.0] + [2.0, 4.0] * 5)
@@ -49,9 +49,6 @@ def test_repeats_of_one_order_do_not_tilt_a_contrast() -> None:
     made = stat.within_texts(cells, np.array([1.0, -1.0]), 1, 2.0)
     assert made.top[0] / made.bottom[0] == pytest.approx(1.0)
     assert made.reach == 2.0
-
-
-def test_many_possible_cells_are_sorted_instead_of_counted() -> None:
     item, order = np.array([5, 0, 5]), np.array([10**8, 7, 10**8])
     cells = stat.order_cells(item, order, np.array([1.0, 2, 4]), 10**9)
     assert (cells.text.tolist(), cells.order.tolist(), cells.mean.tolist()) == ([0, 5], [7, 10**8], [2.0, 2.5])
@@ -134,13 +131,10 @@ def test_by_content_forgives_rounding_and_nothing_else() -> None:
     assert (x[[2, 0, 1]][resample.by_content(x[[2, 0, 1]])] == ranked).all()
 
 
-def test_widened_draws_are_students() -> None:
+def test_widened_draws_are_students_and_tails_have_fewer_degrees() -> None:
     draws = resample.widened(np.array([1.0]), np.array([[2.0]]), 10)  # root(10 / 9) x t(9) / z
     assert draws[0, 0] == pytest.approx(1 + np.sqrt(10 / 9) * 2.262157 / 1.959964, rel=1e-5)
     assert np.isnan(resample.widened(np.array([1.0]), np.array([[2.0]]), 1)).all()
-
-
-def test_degrees_of_freedom_fall_with_the_tails() -> None:
     even = np.array([-1.0, 1.0] * 20)
     rare = np.append(np.zeros(39), 40.0) - 1.0
     assert resample.degrees_of_freedom(even) == 39
@@ -186,9 +180,6 @@ def test_friedman_is_scipys_with_ties_and_leaves_out_texts_with_a_gap() -> None:
     expected = sp.friedmanchisquare(*cells.T)
     assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue))
     assert (found.blocks, found.excluded) == (60, 3)
-
-
-def test_friedman_degenerate() -> None:
     tied = friedman(np.full((20, 4), 3.0))
     assert (tied.statistic, tied.p) == (0.0, 1.0)
     # Means of the same scores that differ in their last bits are ties.

@@ -145,7 +145,7 @@ def test_answers_are_committed_without_waiting_for_the_end_and_change_the_revisi
         assert store.run(run).revision > before
 
 
-def test_the_same_identity_goes_on_and_names_are_free(store: Store) -> None:
+def test_runs_go_on_are_named_and_deleted(store: Store) -> None:
     first = new_run(store)
     assert new_run(store, "Another name") == first
     second = new_run(store, "First", "y")
@@ -157,9 +157,6 @@ def test_the_same_identity_goes_on_and_names_are_free(store: Store) -> None:
     with pytest.raises(LabError, match="needs a name"):
         store.rename(first, "  ")
     assert [run.judges for run in store.runs()] == [("small", "large")] * 2
-
-
-def test_deleting_takes_the_judgments_and_keeps_other_runs(store: Store) -> None:
     first, second = (answered(store, new_run(store, name, name), judgment(1)) for name in ("First", "Other"))
     with store.writer(first), pytest.raises(LabError, match="pause it"):
         store.delete(first)

@@ -55,16 +55,13 @@ def test_planted_effects_are_found_again() -> None:
         assert found.sum() == pytest.approx(0.0, abs=1e-9)
 
 
-def test_what_the_orders_do_not_tell() -> None:
+def test_what_the_orders_do_not_tell_and_odds_that_are_not_finite() -> None:
     orders = balanced_orders(5)
     fixed = rows_of(options(choose(np.random.default_rng(0), 20, orders[:1], repeats=3), orders[:1]))
     assert [row.why for row in fixed] == ["single_order"]
     # In rotations of one direction every score follows the same one: no neighbour; labels go with the score.
     rows = rows_of(options(choose(np.random.default_rng(0), 40, orders[:5], repeats=2), orders[:5]))
     assert {row.measure for row in rows} == {"position_odds"}
-
-
-def test_no_finite_estimate() -> None:
     orders = balanced_orders(5)
     always = rows_of(options(np.tile(orders[:, 0], (20, 1)), orders))
     assert [(row.why, np.isnan(row.value)) for row in always] == [("separated", True)]

@@ -111,7 +111,7 @@ def test_cautions_hold_their_numbers() -> None:
     assert "4 items share 1 instructions" in caution.sentence
 
 
-def test_parsed_shares_by_order_and_in_all() -> None:
+def test_parsed_shares_and_score_shares() -> None:
     lost = np.where((np.arange(20) == 3) & (np.arange(20)[:, None] < 10), np.nan, PLAIN)
     table = options(lost, ORDERS)
     failed = table.rows["status"].where(table.rows["status"] == Status.OK, int(Status.REFUSED))
@@ -121,9 +121,6 @@ def test_parsed_shares_by_order_and_in_all() -> None:
     by_order = {row.of["order"]: row.value for row in rows[1:]}
     assert by_order[" ".join(map(str, ORDERS[3]))] == pytest.approx(30 / 40)
     assert sorted(set(by_order.values())) == [0.75, 1.0]
-
-
-def test_score_shares_add_up() -> None:
     found = findings(options(PLAIN, ORDERS))
     rows = found.select("score_share")
     assert [row.of["score"] for row in rows] == [1, 2, 3, 4, 5]

@@ -37,14 +37,11 @@ def test_shares_v_chi2_and_bias_cost_by_hand() -> None:
     assert (least.value, least.counts["order"]) == (pytest.approx(75), "1 2")
 
 
-def test_cells_hold_at_once_at_a_level_that_the_row_names() -> None:
+def test_cells_hold_at_once_and_uneven_orders_have_no_v() -> None:
     found = findings(options(choose(rng(0), 40, ORDERS, repeats=2), ORDERS))
     (level,) = {row.level for row in found.select("position_given_score")}
     # 25 cells that sum to 1 by score: between 20 independent ones and Bonferroni.
     assert 0.95 ** (1 / 20) - 0.001 < level <= 0.998 + 0.0005
-
-
-def test_uneven_orders_have_no_v_but_a_table() -> None:
     found = findings(options(choose(rng(0), 40, ORDERS[:2], repeats=5), ORDERS[:2]))
     assert only(found, "v_without_noise").why == "uneven"
     assert np.isfinite(only(found, "position_given_score", score=3, position=2).value)
@@ -88,6 +85,12 @@ def test_single_scores_by_hand() -> None:
     assert only(found, "order_excess").counts == {"n": 9, "from": "balanced"}
     # sd of (1, 2, 1, 2) = root(1/3)
     assert only(found, "within_item_sd").value == pytest.approx(np.sqrt(1 / 3))
+    # Twenty items once in each of two orders, and three of them twice: judges that answer alike are asked so.
+    score = np.array([[1.0, 2.0, np.nan, np.nan]] * 17 + [[2.0, 2.0, 2.0, 2.0]] * 3)
+    found = findings(options(score, TWO))
+    assert only(found, "order_change").counts["n"] == 20
+    assert only(found, "order_change").value == pytest.approx(17 / 20)
+    assert (only(found, "order_excess").counts["n"], only(found, "order_excess").value) == (3, 0.0)
 
 
 @pytest.mark.papers(4)
@@ -100,15 +103,6 @@ def test_noise_comes_from_the_default_order_where_an_arm_repeats_nothing() -> No
     alone = only(found, "repeat_change", condition=1)
     assert (alone.value, alone.counts["from"]) == (pytest.approx(0.5), "fixed")
     assert only(found, "order_change", condition=1).why == "single_order"
-
-
-def test_repeats_of_a_few_items_size_the_noise_and_the_change_is_told_of_all() -> None:
-    # Twenty items once in each of two orders, and three of them twice: judges that answer alike are asked so.
-    score = np.array([[1.0, 2.0, np.nan, np.nan]] * 17 + [[2.0, 2.0, 2.0, 2.0]] * 3)
-    found = findings(options(score, TWO))
-    assert only(found, "order_change").counts["n"] == 20
-    assert only(found, "order_change").value == pytest.approx(17 / 20)
-    assert (only(found, "order_excess").counts["n"], only(found, "order_excess").value) == (3, 0.0)
 
 
 def test_largest_gap_names_its_orders() -> None:
@@ -134,14 +128,6 @@ def test_noise_of_other_items_than_the_change_makes_no_excess() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- two data sets
-def test_with_two_options_it_is_welchs_t_test() -> None:
-    draw = rng(3)
-    a, b = draw.normal(0.1, 0.2, 12), draw.normal(-0.1, 0.4, 30)
-    size, p = difference(np.stack([a, -a], axis=1), np.stack([b, -b], axis=1))
-    assert p == pytest.approx(stats.ttest_ind(a, b, equal_var=False).pvalue, rel=1e-9)
-    # |m1 - m2|^2 = 2 d^2, trace S = 2 v, n / (n - 1) = 2: the length is 2 sqrt(max(0, d^2 - v)).
-    d, v = a.mean() - b.mean(), a.var(ddof=1) / 12 + b.var(ddof=1) / 30
-    assert size == pytest.approx(2 * np.sqrt(max(0.0, d**2 - v)))
 
 
 def both(first: float, second: float) -> JudgmentTable:
@@ -151,10 +137,17 @@ def both(first: float, second: float) -> JudgmentTable:
 
 
 @pytest.mark.papers(30)
-def test_leans_that_differ_are_seen_and_equal_ones_are_not() -> None:
+def test_leans_that_differ_are_seen_and_of_two_options_by_welchs_t() -> None:
     (alike,) = findings(both(1.0, 1.0)).select("direction_difference")
     (apart,) = findings(both(1.0, -1.0)).select("direction_difference")
     assert alike.condition == 0
     assert alike.of == {"against": 1}
     assert alike.p > 0.05 > apart.p
     assert apart.value > 0.1 > alike.value
+    draw = rng(3)
+    a, b = draw.normal(0.1, 0.2, 12), draw.normal(-0.1, 0.4, 30)
+    size, p = difference(np.stack([a, -a], axis=1), np.stack([b, -b], axis=1))
+    assert p == pytest.approx(stats.ttest_ind(a, b, equal_var=False).pvalue, rel=1e-9)
+    # |m1 - m2|^2 = 2 d^2, trace S = 2 v, n / (n - 1) = 2: the length is 2 sqrt(max(0, d^2 - v)).
+    d, v = a.mean() - b.mean(), a.var(ddof=1) / 12 + b.var(ddof=1) / 30
+    assert size == pytest.approx(2 * np.sqrt(max(0.0, d**2 - v)))

@@ -119,7 +119,7 @@ def test_a_judge_that_always_picks_the_first_has_a_fairness_that_is_not_certain(
     assert only(uneven, "first_advantage").interval == pytest.approx((0.025 ** (1 / 26), 1.0))
 
 
-def test_classes_of_lists() -> None:
+def test_classes_and_winners_of_lists() -> None:
     """Columns: candidate j first, the others after it in turn. Three orders, m decided, F won by the first."""
     positions = np.array([
         [1, 3, 2],  # candidate 0 in all three: consistent
@@ -136,9 +136,6 @@ def test_classes_of_lists() -> None:
     assert names == ["consistent", "primacy", "primacy", "recency", "neutral", "consistent", "primacy", "unparsed"]
     assert made.winner.tolist() == [0, -1, -1, -1, -1, 3, -1, -1]
     assert stats.nets(made, 3).tolist()[:5] == [0, -6, -3, 3, 0]
-
-
-def test_a_lists_winner_is_named_whatever_circle_it_stood_in() -> None:
     # Candidate c of three wins all six orders of both circles: two series a comparison, both won by c.
     orders = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0], [1, 0, 2]])
     position = np.tile((orders == 2).argmax(axis=1) + 1, (9, 1))

@@ -24,13 +24,19 @@ def one(rows: list[Row], protocol: str, measure: str = "gain") -> Row:
     return row
 
 
-def test_distances_by_hand() -> None:
+@pytest.mark.papers(71)
+def test_distances_of_orders_and_of_forms_by_hand() -> None:
     """Two orders asked twice, no noise: scores 1 1 ascending and 3 3 descending, mean over orders 2. Two calls in the
     default order are 1 off, one call in each order 0."""
     rows = rows_of(options(np.tile([1.0, 3, 1, 3], (40, 1)), [[1, 2, 3], [3, 2, 1]]))
     assert one(rows, AVERAGE).value == pytest.approx(1.0)
     assert one(rows, BEST).value == pytest.approx(0.0)  # both orders are as far
     assert [row.value for row in rows if row.measure == "budget_gain"] == pytest.approx([1.0])
+    # Two forms without noise, 2 and 4 for every item: the mean over forms is 3, two calls in the first form are 1
+    # off.
+    rows = rows_of(in_forms({form: options(np.full((40, 2), form), ORDERS[:1]) for form in (2.0, 4.0)}))
+    assert one(rows, FORMS).value == pytest.approx(1.0)
+    assert one(rows, FORMS).counts["calls"] == 2
 
 
 def test_a_correction_helps_where_positions_differ_for_items_of_other_worth() -> None:
@@ -58,14 +64,6 @@ def test_an_order_in_which_a_judge_says_nothing_is_gained_upon() -> None:
     chance = table.rows["score"].where(table.rows["ordering"] != 0, rng(1).integers(1, 6, len(table.rows)))
     gained = one(rows_of(replace(table, rows=table.rows.assign(score=chance))), AVERAGE, "gain_pearson")
     assert (gained.interval[0] > 0.3, gained.counts["calls"]) == (True, 10)
-
-
-@pytest.mark.papers(71)
-def test_forms() -> None:
-    """Two forms without noise, 2 and 4 for every item: the mean over forms is 3, two calls in the first form are 1 off."""
-    rows = rows_of(in_forms({form: options(np.full((40, 2), form), ORDERS[:1]) for form in (2.0, 4.0)}))
-    assert one(rows, FORMS).value == pytest.approx(1.0)
-    assert one(rows, FORMS).counts["calls"] == 2
 
 
 @pytest.mark.parametrize(("table", "protocol", "why"), [
@@ -115,9 +113,6 @@ def test_the_two_curves_and_the_calls_they_need() -> None:
     shares = {row.of["term"]: row.value for row in reliability(score, "variance_share")}
     assert sum(shares.values()) == pytest.approx(1.0)
     assert shares["item"] == pytest.approx(1 / 1.75, abs=0.03)
-
-
-def test_without_an_order_effect_one_order_is_as_good() -> None:
     different, one = reliability(planted(400, 0, 60), "calls_needed")
     # .36 / k <= 1 / 9: 3.24 calls, whatever their orders.
     assert different.value == one.value == 4
@@ -126,7 +121,7 @@ def test_without_an_order_effect_one_order_is_as_good() -> None:
     assert all(row.interval[0] <= row.value <= row.interval[1] for row in rows)
 
 
-def test_reasons_of_reliability() -> None:
+def test_reasons_of_reliability_and_criteria_within_themselves() -> None:
     once = findings(options(choose(np.random.default_rng(0), 30, ORDERS), ORDERS))
     assert [row.why for row in once.select("calls_needed", protocol="one order")] == ["no_repeats"]
     assert not once.select("variance_share", term="noise")
@@ -136,10 +131,7 @@ def test_reasons_of_reliability() -> None:
     assert [row.why for row in single.select("calls_needed")] == ["", "single_order"]
     constant = findings(options(np.full((30, 20), 4.0), ORDERS))
     assert {row.why for row in constant.select("dependability")} == {"constant_scores"}
-
-
-def test_criteria_are_compared_within_themselves() -> None:
-    """Criteria of levels 1 and 5 that all texts share: no item differs from another of its criterion but by noise."""
+    # Criteria of levels 1 and 5 that all texts share: no item differs from another of its criterion but by noise.
     score = np.stack([np.full((40, 8), 1.0), np.full((40, 8), 5.0)], axis=2)
     score[::2, :, 0] = 2.0
     rows = findings(criteria(score, [[0, 1], [1, 0]])).select("variance_share", term="item")

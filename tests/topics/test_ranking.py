@@ -69,7 +69,7 @@ def side(score: np.ndarray) -> Side:
     return Side(score, np.zeros(score.shape, dtype=np.int64))
 
 
-def test_a_planted_change_stands_out() -> None:
+def test_a_planted_change_stands_out_and_calls_are_counted_equally() -> None:
     worth = rng(1).normal(size=(40, 4, 1))
     first, other = (worth + 0.2 * rng(k).normal(size=(40, 4, 4)) for k in (2, 3))
     made = winner_changes(side(first), side(np.roll(other, 1, axis=1)))
@@ -78,16 +78,13 @@ def test_a_planted_change_stands_out() -> None:
     assert made.p == 1 / 200
     same = winner_changes(side(first), side(other))
     assert same.p > 0.05
-
-
-def test_calls_are_counted_equally() -> None:
-    """One condition of 20 calls, the other of one: the winner of 20 is never compared with the winner of one."""
+    # One condition of 20 calls, the other of one: the winner of 20 is never compared with the winner of one.
     score = rng(4).normal(size=(60, 3, 20))
     made = winner_changes(side(score), side(rng(5).normal(size=(60, 3, 1))))
     assert made.changed.sum() / made.decided.sum() == pytest.approx(2 / 3, abs=0.05)
 
 
-def test_forms_are_ranked_beside_the_default() -> None:
+def test_forms_are_ranked_beside_the_default_within_prompts() -> None:
     level = np.tile([1.0, 2, 3], 8)[:, None]
     made = [options(np.repeat(values, 2, axis=1), [UP], prompt=prompts(3, 24)) for values in (level, 4 - level)]
     found = findings(in_forms(dict(zip("ab", made, strict=True))))
@@ -95,8 +92,5 @@ def test_forms_are_ranked_beside_the_default() -> None:
     assert (row.of, row.value, row.interval[0]) == ({"against": 0}, -1.0, -1.0)  # tau ends at -1, and its interval
     excess = only(found, "top1_excess", 1)
     assert (excess.value, excess.p) == (1.0, 1 / 200)
-
-
-def test_answers_that_share_no_prompt_have_no_ranking() -> None:
     table = options(np.ones((9, 2)), [UP, DOWN], prompt=[f"p{k}" for k in range(9)])
     assert not findings(table).select(topic="ranking")

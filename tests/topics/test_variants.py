@@ -31,7 +31,7 @@ def gate_of(table: JudgmentTable):
 
 
 # ---------------------------------------------------------------------------------------------------- the gate, by hand
-def test_two_items_that_change_with_the_form() -> None:
+def test_the_gate_of_two_items_and_of_one_call_a_form() -> None:
     """An item's calls 1 1 | 2 2 can be dealt in 4! ways, 4 of which put both 2s into the other form, 4 into the default.
 
     Mean: both items upwards or both downwards: 2 / 36 = 1 / 18. Shares of scores, and squared means: each item either
@@ -41,10 +41,7 @@ def test_two_items_that_change_with_the_form() -> None:
     assert (gate.deals, gate.exact) == (24**2, True)
     assert gate.parts == pytest.approx({"mean": 1 / 18, "single": 1 / 9, "moves": 1 / 9})
     assert gate.p == pytest.approx(1 / 18)
-
-
-def test_one_call_a_form_is_a_sign_flip_test() -> None:
-    """Eight items one higher: 2^8 deals, all up or all down. Each item's own square never changes."""
+    # Eight items one higher: 2^8 deals, all up or all down. Each item's own square never changes.
     gate = gate_of(two([[2]] * 8, [[3]] * 8))
     assert (gate.p, gate.parts) == (2 / 2**8, {"mean": 2 / 2**8, "single": 1.0, "moves": 1.0})
 
@@ -114,9 +111,6 @@ def test_shift_changed_scores_and_noise_by_hand() -> None:
     assert only(found, "variant_pearson", 1).value == pytest.approx(1.0)
     shares = {row.of["score"]: row.value for row in found.select("form_score_share", condition=1)}
     assert shares == {-1: 0.0, 1: 0.25, 2: 0.75, 3: 0.0, 4: 0.0, 5: 0.0}
-
-
-def test_one_call_a_form_has_noise_in_it() -> None:
     found = findings(two([[1], [2]] * 8 + [[np.nan]] * 4, [[1], [3]] * 8 + [[3]] * 4))
     assert only(found, "variant_flips", 1).value == 0.5
     assert only(found, "variant_excess", 1).why == "no_repeats"
