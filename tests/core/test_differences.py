@@ -1,4 +1,4 @@
-"""Two conditions held against each other: on what both judged, with words that their intervals carry."""
+"""Two conditions or runs held against each other, and rows against limits: with words that their intervals carry."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 
 from rubriclab.core.differences import Pair, differences, paired
+from rubriclab.core.drift import Drift, drift
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.operations import Checked, check, derived, limit_of, worst
 from rubriclab.core.topic import Findings
 from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.study import Smallest
+from rubriclab.model.text import LabError
 from tests.sinks import made
-from tests.tables import findings
+from tests.tables import ORDERS, choose, comparisons, findings, only, options
 
 
 def noisy(strength: float, seed: int) -> made.Rule:
@@ -102,3 +107,142 @@ def test_where_nothing_can_be_said_no_word_is(pair: Callable[[], Pair], why: str
 def test_criteria_are_held_against_each_other_by_first_and_last() -> None:
     rows = differences(paired(criteria(), 0, criteria(), 0))
     assert [row.measure for row in rows] == ["first_minus_last", "turn", "order_excess"]
+
+
+# ---------------------------------------------------------------------------------------------- Drift between two runs
+PAIR = np.array([[1, 2], [2, 1]])
+TWICE = np.tile(np.arange(10), 2)
+
+
+def between(before: JudgmentTable, after: JudgmentTable) -> Drift:
+    return drift(Judgments(before, "auto").arms, Judgments(after, "auto").arms, Smallest())
+
+
+def test_the_gate_exchanges_units_exactly() -> None:
+    """Six items whose score rises by one in both orders: of 2^6 exchanges only none and all are as far."""
+    made = between(options(np.ones((6, 2)), PAIR), options(np.full((6, 2), 2.0), PAIR))
+    assert (made.gate.p, made.gate.deals, made.gate.exact) == (2 / 64, 64, True)
+    level = made.questions["level"]
+    assert (level.value, level.verdict, level.why) == (1.0, "undecided", "too_few_units"), "six units have no interval"
+
+
+@pytest.mark.parametrize("question", ["level", "order", "noise"])
+def test_what_changed_is_told_and_nothing_else(question: str) -> None:
+    rng = np.random.default_rng(5)
+    shown = np.tile(ORDERS, (2, 1))
+    quality = rng.normal(3, 1, (40, 1, 1))
+
+    def judged(level: float = 0.0, order: float = 0.0, noise: float = 0.4) -> JudgmentTable:
+        utility = -0.5 * (shown - quality - level) ** 2 + order * (np.arange(5) == 0)
+        chosen = (utility + noise * rng.gumbel(size=utility.shape)).argmax(axis=2)
+        return options(shown[np.arange(20), chosen].astype(float), ORDERS, TWICE)
+
+    made = between(judged(), judged(**{question: {"level": 1.0, "order": 1.5, "noise": 1.6}[question]}))
+    assert made.word == "effect"
+    told = made.questions[question]
+    assert told.verdict == "effect"
+    assert told.value > 0
+    assert told.low <= told.value <= told.high
+    if question == "level":
+        assert told.value == pytest.approx(1.0, abs=0.3)
+    if question == "order":
+        assert told.more["position"] == 1
+    assert between(judged(), judged()).word != "effect"
+
+
+def test_the_same_answers_are_unchanged_and_what_one_run_alone_has_is_left_out() -> None:
+    scores = np.random.default_rng(1).integers(1, 6, (12, 20)).astype(float)
+    made = between(options(scores, ORDERS, TWICE), options(scores, ORDERS, TWICE))
+    assert (made.identical, made.word, made.gate.p) == (True, "equivalent", 1.0)
+    one_more = scores.copy()
+    one_more[0, 0] = 1 + one_more[0, 0] % 5
+    assert not between(options(scores, ORDERS, TWICE), options(one_more, ORDERS, TWICE)).identical
+    scores = np.random.default_rng(2).integers(1, 6, (20, 10)).astype(float)
+    fewer = between(options(scores, ORDERS), options(scores[:15, :5], ORDERS[:5]))
+    assert fewer.units == 15
+    assert fewer.questions["level"].value == pytest.approx(0.0, abs=1e-12), "the five orders that both asked"
+    assert fewer.questions["noise"].why == "no_repeats"
+    other = between(options(scores, ORDERS), options(scores + 0.0, ORDERS, unit_text=[f"other {k}" for k in range(20)]))
+    assert (other.word, other.questions["level"].why) == ("undecided", "nothing_shared")
+
+
+def test_choices_have_no_level() -> None:
+    first, second = np.ones((20, 2)), np.tile([1, 2], (20, 1))
+    made = between(comparisons(first, PAIR - 1), comparisons(second, PAIR - 1))
+    assert set(made.questions) == {"order", "noise"}
+    assert (made.word, made.questions["order"].verdict) == ("effect", "effect")
+    # All take the first, then all the better one: the first position's lean falls from 1/2 to 0.
+    assert made.questions["order"].value == pytest.approx(-0.5)
+
+
+# ----------------------------------------------------------------------------------------- Limits checked against rows
+FIRST = options(np.tile(ORDERS[:, 0], (30, 2)).astype(float), ORDERS, np.tile(np.arange(10), 2))
+"""A judge that always takes the option listed first."""
+FAIR = options(choose(np.random.default_rng(3), 60, ORDERS, repeats=2), ORDERS, np.tile(np.arange(10), 2))
+
+
+def checked(found: Findings, *texts: str) -> list[Checked]:
+    return check(found, [limit_of(text) for text in texts])
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [("moves_mean=0.5", (-0.5, 0.5)), ("pearson=0.3..", (0.3, np.inf)), ("pearson = ..0.3", (-np.inf, 0.3)),
+     ("position_share:1=0.1..0.3", (0.1, 0.3)), ("line=-1..-0.5", (-1.0, -0.5))],
+)  # fmt: skip
+def test_a_limit_is_read_and_written_the_same(text: str, ends: tuple[float, float]) -> None:
+    limit = limit_of(text)
+    assert (limit.low, limit.high) == ends
+    assert limit_of(str(limit)) == limit
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("favours_position=0.1", "Near it: favours_positions"), ("moves_mean", "is no limit"), ("moves_mean=x", "no number"),
+     ("moves_mean=-1", "leaves no room"), ("moves_mean=nan", "leaves no room"), ("moves_mean=..", "leaves no room"),
+     ("moves_mean=2..1", "leaves no room"), ("\x1b[31m=1", "is no limit")],
+)  # fmt: skip
+def test_what_is_no_limit_is_said(text: str, said: str) -> None:
+    with pytest.raises(LabError, match=said):
+        limit_of(text)
+
+
+def test_planted_truth_passes_fails_and_cannot_be_told() -> None:
+    biased, fair = findings(FIRST), findings(FAIR)
+    assert [c.word for c in checked(biased, "favours_positions=0.2")] == ["fails"]
+    assert [c.word for c in checked(fair, "favours_positions=0.2", "moves_mean=1")] == ["passes", "passes"]
+    (unsure,) = checked(fair, "favours_positions=0.01")
+    assert (unsure.word, worst([unsure.word, "passes"]), worst([unsure.word, "fails"])) == (
+        "unknown",
+        "unknown",
+        "fails",
+    )
+    shares = checked(biased, "position_share=0.15..0.25")
+    assert [c.row.of["position"] for c in shares if c.row and c.word == "fails"][:1] == [1]
+    assert len(shares) == 5
+    assert [c.row.of["position"] for c in checked(biased, "position_share:1=..0.9") if c.row] == [1]
+    found = findings(FAIR)
+    assert only(found, "gate").p > 0.05
+    (line,) = [c for c in checked(found, "line=5..6") if c.row and not c.row.of]
+    assert (line.word, line.why) == ("unknown", "gate_closed")
+
+
+def test_unfinished_runs_and_missing_numbers_cannot_tell() -> None:
+    assert [c.why for c in checked(findings(replace(FIRST, state="paused")), "favours_positions=0.9")] == ["unfinished"]
+    assert [(c.word, c.why) for c in checked(findings(FIRST), "pc=0.5..")] == [("unknown", "no_row")]
+    unparsed = np.where(ORDERS[:, 0] > 3, np.nan, 3.0)
+    blocked = checked(findings(options(np.tile(unparsed, (30, 1)), ORDERS)), "moves_mean=0.9")
+    assert [(c.word, c.why) for c in blocked] == [("unknown", "unparsed_by_order")]
+
+
+def test_derived_limits_lie_above_what_was_measured() -> None:
+    found = findings(FAIR)
+    limits = {limit.measure: (limit, row) for limit, row in derived(found)}
+    assert set(limits) == {"favours_positions", "moves_mean", "changes_single"}
+    for limit, row in limits.values():
+        assert limit.high >= max(row.interval[1], row.smallest) - 1e-9
+        assert str(limit) == f"{limit.measure}={limit.high:.2g}"
+    # The interval's upper half 1.92 times: 1 + 1.2816 sqrt(2) / 1.96.
+    limit, row = limits["favours_positions"]
+    exact = row.value + 1.9247 * (row.interval[1] - row.value)
+    assert exact <= limit.high <= 1.1 * exact or limit.high == pytest.approx(row.smallest)

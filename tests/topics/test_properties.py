@@ -25,7 +25,7 @@ from tests.tables import (
     rows_of,
     study,
 )  # fmt: skip
-from tests.topics.test_calibration import stated
+from tests.topics.test_people import stated
 
 rng = np.random.default_rng
 THREE = balanced_orders(3)
