@@ -157,7 +157,8 @@ def test_runs_go_on_are_named_and_deleted(store: Store) -> None:
     with pytest.raises(LabError, match="needs a name"):
         store.rename(first, "  ")
     assert [run.judges for run in store.runs()] == [("small", "large")] * 2
-    first, second = (answered(store, new_run(store, name, name), judgment(1)) for name in ("First", "Other"))
+    for run in (first, second):
+        answered(store, run, judgment(1))
     with store.writer(first), pytest.raises(LabError, match="pause it"):
         store.delete(first)
     store.delete(first)
