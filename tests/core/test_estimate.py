@@ -9,6 +9,7 @@ from scipy import stats
 
 from rubriclab.core.estimate import (
     Estimate,
+    Fisher,
     Opaque,
     Reach,
     Student,
@@ -92,6 +93,23 @@ def test_shares_are_wilsons_of_the_trials_that_clusters_are_worth() -> None:
     assert none.interval()[0] == 0
     assert 0.1 < none.interval()[1] < 0.25
     assert every.interval() == pytest.approx((1 - none.interval()[1], 1))
+
+
+@pytest.mark.parametrize("rare", [True, False])
+def test_where_few_units_make_a_share_one_more_of_them_is_reckoned_with(rare: bool) -> None:
+    # Two of 20 units make the hits (or misses): Student's end with one more unit of nothing else.
+    hits = np.array([2.0, 1.0] + [0.0] * 18) if rare else np.array([3.0, 4.0] + [5.0] * 18)
+    shares = np.append(hits / 5, float(rare))
+    ends = stats.t.interval(0.95, 20, shares.mean(), stats.sem(shares))
+    assert share(hits, np.full(20, 5.0), UNITS[:20]).interval()[rare] == pytest.approx(ends[rare])
+
+
+def test_a_mean_of_members_is_put_on_its_own_scale() -> None:
+    # On log(1 - c), which has no lower end, the interval is as far up as down.
+    wide = Estimate(-2.0, np.tile([-4.0, 4.0], 10), UNITS[:20], Fisher(members=3))
+    low, high = wide.interval()
+    assert low < -4
+    assert (1 - low) * (1 - high) == pytest.approx(9.0)
 
 
 def test_a_minus_b_is_paired_on_shared_units_and_adds_variances_of_others() -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import special
 
 from rubriclab.stats.components import Components, components
-from rubriclab.stats.resample import Floats
+from rubriclab.stats.resample import Floats, degrees_of_freedom
 from rubriclab.stats.stepwise import stepwise
 
 BRENNAN = json.loads((Path(__file__).parents[1] / "references" / "printed.json").read_text("utf-8"))["brennan 2.2"]
@@ -53,6 +54,23 @@ def test_brennans_persons_by_items() -> None:
     # His index of dependability of twelve items, p + error / 12: .0574 / (.0574 + (.0754 + .1269) / 12) = .773.
     assert found.dependability(np.array([12]))[0] == pytest.approx(0.773, abs=5e-4)
     assert np.isnan(found.dependability(np.array([2]), one_order=True)[0])
+
+
+def test_noise_is_the_mean_of_the_cells() -> None:
+    # The first order, asked three times, has noise of variance 1, the second, asked twice, of 2; weighed by calls: 4/3.
+    y = np.array([[[1.0, 2, 3], [1, 3, np.nan]], [[5, 6, 7], [8, 6, np.nan]], [[3, 4, 5], [2, 4, np.nan]]])
+    assert made(y).variances[:, 3] == pytest.approx(1.5)
+
+
+def test_ends_of_a_share_are_the_further_ones_of_two_scales() -> None:
+    found = made(drawn(4, 40, 10, 2, (1.0, 0.0, 0.4, 0.5)))
+    total = found.variances.sum(axis=1)
+    share = found.variances[:, 2] / total
+    pseudo = 40 * share[0] - 39 * share[1:]
+    reach = special.stdtrit(degrees_of_freedom(pseudo - pseudo.mean()), 0.975)
+    reach *= np.sqrt(np.square(pseudo - share[0]).sum() / (40 * 39))
+    odds = special.logit(share[0]) + reach / (share[0] * (1 - share[0]))
+    assert found.share_ends(2, 0.95) == pytest.approx((share[0] - reach, special.expit(odds)))
 
 
 def test_orders_of_their_own_are_a_part_of_single_items() -> None:

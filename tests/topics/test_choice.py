@@ -9,6 +9,7 @@ import pytest
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import TOPICS, Row
 from rubriclab.model.judgment import JudgmentTable, Ordering
+from rubriclab.stats.choice import Effect, fit_choice, layout
 from tests.tables import balanced_orders, choose, options
 
 EVERY = np.array(list(permutations(range(1, 5))))
@@ -53,6 +54,19 @@ def test_planted_effects_are_found_again() -> None:
         found = np.log(odds(rows, measure))
         assert found == pytest.approx(truth - truth.mean(), abs=0.15), measure
         assert found.sum() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_error_of_few_items_is_that_of_leaving_them_out() -> None:
+    shown = balanced_orders(5) - 1
+    item, order = (code.ravel() for code in np.indices((12, len(shown))))
+    pick = choose(np.random.default_rng(8), 12, shown + 1, first=0.5).astype(int).ravel() - 1
+
+    def fit(kept: np.ndarray) -> Effect:
+        return fit_choice(layout(shown), item[kept], order[kept], pick[kept], np.arange(12)).effects["neighbour"]
+
+    left_out = np.array([fit(item != k).log_odds for k in range(12)])
+    error = np.sqrt(11 / 12 * np.square(left_out - left_out.mean(axis=0)).sum(axis=0))
+    assert np.sqrt(np.square(fit(item >= 0).influence).sum(axis=0) / (12 * 11)) == pytest.approx(error, rel=0.2)
 
 
 def test_what_the_orders_do_not_tell_and_odds_that_are_not_finite() -> None:
