@@ -169,28 +169,6 @@ def test_advice_is_the_first_rule_that_holds(words: tuple[str, str, str], more: 
     assert compose(facts(*words, **more)).advice.startswith(advice)
 
 
-def test_the_judge_of_the_pictures() -> None:
-    questions = {
-        "positions": verdict_row("effect", 0.41, 0.34, 0.47, 0.05),
-        "mean": verdict_row("effect", 0.97, 0.81, 1.12, 0.25),
-        "single": verdict_row("effect", 0.186389, 0.130146, 0.242033, 0.05),
-    }
-    shares = (0.6083, 0.07, 0.05, 0.11, 0.1617)
-    leans = tuple(share - 0.2 for share in shares)
-    chosen = {"shares": shares, "leans": leans, "decided": (True,) * 5, "calls": 240}
-    said = compose(facts(questions=questions, line=-0.97, turn=0.0, **chosen))
-    assert said.headline == "judge-7b favours the option listed first"
-    assert said.line == f"It chose position 1 in 61{NBSP}% of 240 calls. Without position bias it would be 20{NBSP}%."
-    assert said.strong == f"61{NBSP}%"
-    positions, mean, single = (asked.sentence for asked in said.questions)
-    assert positions == f"Position 1: 41{NBSP}percentage points above even (95{NBSP}% CI 34 to 47)."
-    assert mean == f"Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.97{NBSP}points (95{NBSP}% CI 0.81 to 1.12)."
-    assert single == (
-        f"19 in 100 scores change with the order beyond noise (95{NBSP}% CI 13 to 24); typical change of one score: "
-        f"0.31{NBSP}points."
-    )
-
-
 @pytest.mark.parametrize(
     ("words", "more", "headline"),
     [
@@ -212,6 +190,11 @@ def test_a_headline_names_only_what_is_decided(words: Any, more: dict[str, Any],
 @pytest.mark.parametrize(
     ("words", "more", "question", "sentence"),
     [
+        ((), {"turn": 0.0}, 1, "Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.45{_}points (95{_}% CI 0.30 to 0.60)."),
+        (
+            (), {}, 2, "15 in 100 scores change with the order beyond noise (95{_}% CI 10 to 20); typical change of one score: "
+            "0.31{_}points.",
+        ),
         ((), {"turn": 0.6, "line": 0.1}, 1, "Lists that run upwards, from wherever they begin, score 0.45{_}points"),
         ((), {"line": 0.6}, 1, "Listing 1 to 5 instead of 5 to 1 raises the mean by"),
         (("equivalent",), SMALL, 0, "A lean is there, at most 4{_}percentage points: smaller than matters ("),
@@ -248,41 +231,36 @@ def test_a_sentence_says_its_direction_its_ends_and_its_noise(
     assert compose(facts(*words, **more)).questions[question].sentence.startswith(sentence.replace("{_}", NBSP))
 
 
-def test_too_few_groups_give_the_number_needed() -> None:
-    nothing = {name: verdict_row("undecided", 0.1, above_zero=False, why="too_few_units") for name in QUESTIONS}
-    said = compose(facts(questions=nothing, units=4, gate=0.3, unit="prompt"))
-    assert said.headline == f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls"
-    assert said.line == f"20{NBSP}% would be even."
-    assert {asked.badge for asked in said.questions} == {"Undecided"}
-    assert said.questions[0].sentence == "Too few groups for a confidence interval: 4, 8 are needed."
-    assert said.advice == "not decided; add answers to at least 4 more instructions."
+FEW = {name: verdict_row("undecided", 0.1, above_zero=False, why="too_few_units") for name in QUESTIONS}
+BLOCKED = {name: verdict("undecided", name, why="unparsed_by_order") for name in QUESTIONS}
+EARLY = {"finished": False, "asked": 364, "planned": 960}
+BARE = {"reorder": "bare", "leans": (), "shares": (), "expected": (), "decided": ()}
+CHOSEN = f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls"
 
 
-def test_unparsed_replies_that_go_with_the_order_stop_every_verdict() -> None:
-    blocked = {name: verdict("undecided", name, why="unparsed_by_order") for name in QUESTIONS}
-    said = compose(facts(questions=blocked))
-    assert said.headline == "Undecided: unparsed replies of judge-7b may go with the order"
-    sentence = "Unparsed replies may go with the order, so nothing can be said."
-    assert {asked.sentence for asked in said.questions} == {sentence}
-    assert "first make the replies parse" in said.advice
-
-
-def test_a_run_that_is_not_finished_has_no_badge_and_no_advice() -> None:
-    said = compose(facts(finished=False, asked=364, planned=960, simulated=True))
-    assert said.early == "Early estimate from 364 of 960 calls. No answer before the end."
-    assert not said.questions
-    assert not said.advice
-    assert said.headline == f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls so far"
-    assert said.simulated
-    stopped = compose(facts(finished=False, stopped=True, asked=364, planned=960))
-    assert stopped.early == "Stopped after 364 of 960 calls. No answer before the end."
-
-
-def test_nothing_parsed_is_no_result() -> None:
-    said = compose(facts(calls=0, asked=20))
-    assert said.headline == "No score of judge-7b could be read"
-    assert said.line.startswith("0 of 20 replies could be parsed.")
-    assert not said.questions
+@pytest.mark.parametrize(
+    ("more", "headline", "line", "sentence", "advice"),
+    [
+        ({"questions": FEW, "units": 4, "gate": 0.3, "unit": "prompt"}, CHOSEN, f"20{NBSP}% would be even.",
+         "Too few groups for a confidence interval: 4, 8 are needed.", "not decided; add answers to at least 4 more instructions."),
+        ({"questions": BLOCKED}, "Undecided: unparsed replies of judge-7b may go with the order", "It chose position 1",
+         "Unparsed replies may go with the order, so nothing can be said.", "first make the replies parse"),
+        (EARLY, f"{CHOSEN} so far", "Early estimate from 364 of 960 calls. No answer before the end.", None, ""),
+        (EARLY | {"stopped": True}, f"{CHOSEN} so far", "Stopped after 364 of 960 calls. No answer before the end.", None, ""),
+        ({"calls": 0, "asked": 20}, "No score of judge-7b could be read", "0 of 20 replies could be parsed.", None, ""),
+        (BARE, "judge-7b scored 60 answers without a list", "1,200 calls were parsed. Nothing was listed", None, ""),
+    ],
+)  # fmt: skip
+def test_where_nothing_can_be_said_no_question_is_answered(
+    more: dict[str, Any], headline: str, line: str, sentence: str | None, advice: str
+) -> None:
+    said = compose(facts(**more, simulated=True))
+    assert (said.headline, said.simulated) == (headline, True)
+    assert (said.early or said.line).startswith(line)
+    assert {(asked.badge, asked.sentence) for asked in said.questions} == (
+        {("Undecided", sentence)} if sentence else set()
+    )
+    assert (advice in said.advice) == (bool(said.advice) == bool(advice)) is True
 
 
 def test_criteria_speak_of_points_from_their_own_mean() -> None:
@@ -302,8 +280,11 @@ def test_criteria_speak_of_points_from_their_own_mean() -> None:
 
 
 def test_pairs_speak_of_sides_and_winners() -> None:
-    said = compose(facts(reorder="pairs", leans=(-0.15, 0.15), decided=(True, True)))
-    assert said.headline == "judge-7b picks the answer shown second"
+    said = compose(
+        facts(reorder="pairs", leans=(-0.15, 0.15), decided=(True, True), judge="evil\n# head " + "x" * 10_000)
+    )
+    assert re.fullmatch(r"evil.{1,150} picks the answer shown second", said.headline)
+    assert said.strong == f"65{NBSP}%"
     even = f"Without position bias it would be 50{NBSP}%."
     assert said.line == f"It chose the answer shown second in 65{NBSP}% of 1,200 calls. {even}"
     first, second = (asked.sentence for asked in said.questions)
@@ -314,13 +295,6 @@ def test_pairs_speak_of_sides_and_winners() -> None:
     assert none.headline == "judge-7b favours neither side"
     assert none.questions[0].sentence.startswith("Neither side wins 5 in 100 more than even (largest: 2")
     assert none.advice == "one order is enough."
-
-
-def test_a_bare_score_has_no_question_and_no_advice() -> None:
-    said = compose(facts(reorder="bare", leans=(), shares=(), expected=(), decided=()))
-    assert said.headline == "judge-7b scored 60 answers without a list"
-    assert "Nothing was listed" in said.line
-    assert (said.questions, said.advice) == ((), "")
 
 
 def test_settings_of_a_judge_are_told_apart_by_what_differs() -> None:
@@ -367,9 +341,3 @@ def test_cautions_are_said_once_and_in_the_singular() -> None:
 
     moved = answers(made.findings(made.options_table({"j": one_item_moves})))[0].cautions
     assert "Only 1 item ever changed their score: what is said of the order rests on them." in moved
-
-
-def test_hostile_names_stay_one_line() -> None:
-    said = compose(facts(judge="evil\n# heading " + "x" * 10_000))
-    assert "\n" not in said.headline
-    assert len(said.headline) < 200

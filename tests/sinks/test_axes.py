@@ -27,18 +27,6 @@ def pairs(first: int, same: int, **more: Any) -> Any:
     return comparisons([[1, 1, 1, 1]] * first + fair, BOTH, **more)
 
 
-def test_a_judge_that_picks_the_first_answer() -> None:
-    found = findings(pairs(30, 10))
-    (said,) = answers(found)
-    assert said.headline == "judge picks the answer shown first"
-    # 30 pairs always the first, 10 half of the time: (30 + 5) / 40 = .875; beyond noise 30 of 40 change with the order.
-    assert said.strong == f"88{NBSP}%"
-    assert [asked.badge for asked in said.questions] == ["Yes", "Yes"]
-    assert said.questions[0].sentence.startswith(f"The answer shown first wins 38{NBSP}percentage points more than ")
-    assert said.questions[1].sentence.startswith("75 in 100 winners change with the order beyond noise (95")
-    assert said.advice.startswith("ask both orders and count a win only where they agree")
-
-
 def test_classes_of_swapped_pairs_are_those_of_the_paper() -> None:
     # By position: the same winner (1 then 2), first twice, second twice, a tie beside the first (primacy), beside the second
     # (recency), two ties (consistent), and one order alone, which says nothing.

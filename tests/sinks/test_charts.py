@@ -45,12 +45,6 @@ def test_bars_are_orange_only_where_the_band_decides(findings: made.Findings) ->
     assert picture.alt.startswith("Bar chart of the share of calls that chose each position: ")
 
 
-def test_a_judge_without_bias_has_no_orange_bar() -> None:
-    findings = made.findings(made.options_table({"j": made.by_quality}, items=20))
-    picture = share_bars(findings, facts_of(findings))
-    assert not any(point.decided for point in picture.points)
-
-
 def test_where_a_share_has_no_interval_no_whisker_stands() -> None:
     findings = made.findings(made.options_table({"j": made.mostly_first}, items=12, prompts=4))
     picture = share_bars(findings, facts_of(findings))
