@@ -1,7 +1,5 @@
 """The house: rooms with budgets, imports that only go down, libraries in their rooms, names of the field."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable
 from functools import cache

@@ -1,7 +1,6 @@
 """A lab of its own for each test of a page: an empty store, nothing cached, no run left."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +51,18 @@ def healthy(app: AppTest) -> AppTest:
     assert not app.exception
     assert [error.value for error in app.error] == []
     return app
+
+
+def texts(app: AppTest) -> str:
+    """All that a page says, as it is read: escapes and colour marks taken off."""
+    prose = [part.value for kind in (app.title, app.header, app.subheader, app.markdown, app.caption) for part in kind]
+    plain = re.sub(r":[a-z]+(-badge|-background)?\[([^\]]*)\]", r"\2", "\n".join(prose))
+    return re.sub(r"\\(.)", r"\1", plain).replace("**", "")
+
+
+def pressed(app: AppTest, label: str) -> AppTest:
+    """The visit after its first button of that label was pressed."""
+    return next(button for button in app.button if button.label == label).click().run()
 
 
 def kept(table: JudgmentTable) -> str:

@@ -1,7 +1,5 @@
 """Run again with changes: every step filled in from the run, only changed calls asked, changed words beside the old ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,9 @@ from rubriclab.judges import simulated
 from rubriclab.judges.kinds import judge_named
 from rubriclab.model.judgment import Call
 from rubriclab.notebook import read
-from tests.app.conftest import Lab, healthy
-from tests.app.test_pages import ended, go, plain
-from tests.app.test_setup import confirmed, held, pressed, step
+from tests.app.conftest import Lab, healthy, pressed, texts
+from tests.app.test_pages import ended, go
+from tests.app.test_setup import confirmed, held, step
 
 ROWS = {"item_id": ["a", "a"], "ordering": ["1 2", "2 1"], "score": ["1", "2"]}
 
@@ -49,7 +47,7 @@ def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_aske
     assert len(asked) == 180  # 9 answers, 10 orders, twice
 
     app = lab("setup", again=first)  # a visit that never saw the file
-    assert "Nothing is changed yet" in plain(healthy(app))
+    assert "Nothing is changed yet" in texts(healthy(app))
     assert app.button(key="launch-go").disabled
     assert held(app).dataset() == state.store().dataset(state.store().run(first).dataset)
     for number in (1, 3, 4):  # opening a step changes nothing
@@ -59,7 +57,7 @@ def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_aske
     step(app, 2).button_group(key="rubric-kind").set_value("own").run()
     app.text_input(key="rubric-about-0").set_value("Is the story told well?").run()
     assert app.button(key="launch-go").label == "Launch: 180 calls"
-    assert "Asked in these wordings: Helpfulness; Helpfulness, changed." in plain(app)
+    assert "Asked in these wordings: Helpfulness; Helpfulness, changed." in texts(app)
     assert "180 of these calls" in app.checkbox(key="launch-known").label
     second = launched(app)
     assert len(asked) == len({*asked}) == 360  # the other wording alone
@@ -114,7 +112,7 @@ def test_a_run_that_cannot_be_asked_again_says_why(lab: Lab) -> None:
     assert "no run" in app.error[0].value.replace("\\", "")
     app = confirmed(lab("setup"))
     app.query_params["again"] = state.recorded()  # of the store that came with the lab
-    assert "Nothing is changed yet" in plain(healthy(go(app, "setup")))
+    assert "Nothing is changed yet" in texts(healthy(go(app, "setup")))
     assert held(pressed(app, "Back to what was being set up")).study.data[0].file == "answers.csv"
 
 
@@ -126,8 +124,8 @@ def test_an_imported_logs_prompts_are_asked_in_other_orders(lab: Lab, asked: lis
     assert any("The answer says no useful thing." in block.value for block in page.code)  # as the log has it
     page.button(key=f"results-logged-{id}").click().run()
     app = healthy(lab("setup", again=id))
-    assert "We found this list; its order will change" in plain(app)
-    assert "4 prompts" in plain(app)
+    assert "We found this list; its order will change" in texts(app)
+    assert "4 prompts" in texts(app)
     held(app).change(judges=(judge_named("simulated:planted"),))
     run = state.store().run(launched(app.run()))
     assert (run.state, run.done, run.failed) == ("finished", len(asked), 0)

@@ -1,14 +1,11 @@
 """Compare without a browser: two, three, none, hostile names, and the same words as on the command line."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from rubriclab import notebook
 from rubriclab.app import state
-from tests.app.conftest import HOSTILE, Lab, healthy, kept
-from tests.app.test_results import texts
+from tests.app.conftest import HOSTILE, Lab, healthy, kept, pressed, texts
 from tests.sinks import made
 
 RULES = {"first": made.always_first, "fair": made.by_quality, "mostly": made.mostly_first}
@@ -79,6 +76,6 @@ def test_runs_that_are_ticked_are_compared(lab: Lab) -> None:
     app = lab("runs")
     for run in runs[:2]:
         app.checkbox(key=f"tick-{run}").check().run()
-    next(button for button in app.button if button.label == "Compare selected").click().run()
+    pressed(app, "Compare selected")
     assert {name.partition(":")[0] for name in healthy(app).multiselect(key="compare-with").value} == set(runs[:2])
     assert "Compared on the 20 answers" in texts(app)

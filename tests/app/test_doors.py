@@ -1,7 +1,5 @@
 """Try it and Learn: an example that leaves no trace, and pictures whose every number is one of the lab's."""
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import replace
@@ -17,15 +15,13 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.runs.runner import kept_run
 from rubriclab.runs.trial import plan_of_text
 from rubriclab.sinks.text import number
-from tests.app.conftest import HOSTILE, Lab, healthy
+from tests.app.conftest import HOSTILE, Lab, healthy, texts
 from tests.sinks import made
 
 
 def plain(app: AppTest) -> str:
     """All that a page says, cards in."""
-    parts = [part.value for kind in (app.title, app.header, app.markdown, app.caption) for part in kind]
-    said = re.sub(r"\\(.)", r"\1", "\n".join(parts))
-    return said + "\n".join(re.sub(r"<[^>]+>", " ", card.proto.body) for card in app.get("html"))
+    return texts(app) + "\n".join(re.sub(r"<[^>]+>", " ", card.proto.body) for card in app.get("html"))
 
 
 def choose(app: AppTest, judge: str) -> AppTest:
@@ -146,6 +142,6 @@ def test_definitions_are_found_by_words_and_by_links(lab: Lab, find: str, first:
 
 
 def test_assumptions_and_what_was_measured_stand_there(lab: Lab) -> None:
-    assert "Calls have no memory" in plain(healthy(lab("learn", tab="Assumptions")))
+    assert "Calls have no memory" in texts(healthy(lab("learn", tab="Assumptions")))
     shown = healthy(lab("learn", tab="Method check")).dataframe[0].value
     assert shown["Cells"].tolist() == [check[2] for check in learn.CHECKS]

@@ -1,7 +1,5 @@
 """Export: report, card, tables and data as they are shown and handed over; what cannot be promised is said."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode
 from dataclasses import replace
@@ -15,8 +13,7 @@ from rubriclab.app import state
 from rubriclab.runs.loading import plan_of_file
 from rubriclab.sinks.facts import every_facts
 from rubriclab.sinks.report import drawings_of, svg_of
-from tests.app.conftest import HOSTILE, Lab, healthy, kept
-from tests.app.test_results import texts
+from tests.app.conftest import HOSTILE, Lab, healthy, kept, pressed, texts
 from tests.app.test_setup import uploaded
 from tests.sinks import made
 
@@ -127,7 +124,7 @@ def test_human_scores_are_added_to_a_run_and_what_stands_is_kept(lab: Lab) -> No
     )
     said = texts(app)
     assert "Scores of 2 people for 20 of 20 answers. 1 id of the file is no answer of this run." in said
-    next(button for button in app.button if button.label == "Add these scores").click().run()
+    pressed(app, "Add these scores")
     assert state.store().ratings(run)[0] == {"Ann": 1.0, "Ben": 2.0}
     assert state.store().ratings(run)[1] == {"Ann": 2.0}
     assert state.store().add_ratings(run, {0: {"Ann": 5.0, "Cleo": 4.0}, 1: {}}) == 1

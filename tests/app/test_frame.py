@@ -1,7 +1,5 @@
 """Texts of strangers stay texts, and strangers stay outside."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Every page stands: empty, with hostile names, under strange addresses, and from set up to results."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -9,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
-from tests.app.conftest import Lab, healthy, kept
+from tests.app.conftest import Lab, healthy, kept, pressed, texts
 from tests.sinks import made
 
 PAGES = ["home", "try", "setup", "runs", "results", "compare", "export", "learn"]
@@ -20,11 +18,6 @@ def words(app: AppTest) -> str:
     """All that the page says."""
     parts: list[Any] = [*app.title, *app.header, *app.subheader, *app.markdown, *app.caption, *app.button]
     return "\n".join(str(getattr(part, "value", "")) + str(getattr(part, "label", "")) for part in parts)
-
-
-def plain(app: AppTest) -> str:
-    """The same without the signs that keep texts from being markup."""
-    return words(app).replace("\\", "")
 
 
 def go(app: AppTest, page: str) -> AppTest:
@@ -94,7 +87,7 @@ def test_a_recorded_example_in_the_users_own_store_stands_once(lab: Lab) -> None
         state.store().add_table(examples.table(info.id))
     app = healthy(go(lab(), "runs"))
     assert sum(str(button.key).startswith("open-") for button in app.button) == len(examples.runs())
-    said = plain(app)
+    said = texts(app)
     assert "No estimate yet" not in said
     assert "Same winner in every order: 0 %" in said.replace("\u00a0", " ")
     assert said.count("answer order") == 2  # pairs and lists
@@ -124,7 +117,7 @@ def test_forty_judges_stand(lab: Lab) -> None:
 def use_sample(app: AppTest, **planted: float) -> AppTest:
     """Set up on the sample with the simulated judge, ready to launch."""
     app.button_group(key="data-kind").set_value("sample").run()
-    next(button for button in app.button if button.label == "Use the sample").click().run()
+    pressed(app, "Use the sample")
     app.button(key="step-3-change").click().run()
     app.button_group(key="judge-where").set_value("simulated").run()
     for name, value in planted.items():
@@ -147,8 +140,8 @@ def test_from_set_up_to_results(lab: Lab) -> None:
     go(app, "runs")
     run = state.store().runs()[0]
     assert (run.state, run.done, run.name) == ("finished", 1_200, "Sample, score order")
-    assert "Position 1 chosen in" in plain(app)
-    assert "1,200 of 1,200 calls" in plain(app)
+    assert "Position 1 chosen in" in texts(app)
+    assert "1,200 of 1,200 calls" in texts(app)
     app.button(key=f"open-{run.id}").click().run()
     healthy(app)
     assert "favours the option listed first" in app.title[0].value
@@ -177,7 +170,7 @@ def test_a_run_is_paused_resumed_cancelled_renamed_and_deleted(lab: Lab) -> None
     ended()
     app.run()
     assert state.store().run(run_id).state == "paused"
-    assert "paused by you" in plain(app)
+    assert "paused by you" in texts(app)
     app.button(key=f"resume-{run_id}").click().run()
     assert [run.id for run in state.active()] == [run_id]
     state.active()[0].cancel()
@@ -190,7 +183,7 @@ def test_a_run_is_paused_resumed_cancelled_renamed_and_deleted(lab: Lab) -> None
 def test_why_nothing_can_be_launched_stands_under_the_button(lab: Lab) -> None:
     app = healthy(lab("setup"))
     assert app.button(key="launch-go").disabled
-    assert "First add your answers in step 1." in plain(app)
+    assert "First add your answers in step 1." in texts(app)
     use_sample(app)
     assert not app.button(key="launch-go").disabled
     app.button(key="step-4-change").click().run()

@@ -1,7 +1,5 @@
 """Rate answers yourself: blind, kept at once, resumed, by several people; what it says, where ratings go, and bad luck."""
 
-from __future__ import annotations
-
 import io
 import re
 from dataclasses import replace
@@ -16,8 +14,7 @@ from rubriclab.app import rate, state
 from rubriclab.model.data import INTENDED
 from rubriclab.sinks.text import inside
 from rubriclab.store.store import Store
-from tests.app.conftest import HOSTILE, Lab, healthy, kept
-from tests.app.test_results import texts
+from tests.app.conftest import HOSTILE, Lab, healthy, kept, pressed, texts
 from tests.sinks import made
 
 
@@ -34,7 +31,7 @@ def run_of(items: int = 45, **more: object) -> str:
 def visit(lab: Lab, run: str, name: str = "Ann") -> AppTest:
     app = lab("results", run=run, rate="1")
     app.text_input[0].set_value(name)
-    next(button for button in app.button if button.label == "Start").click().run()
+    pressed(app, "Start")
     return app
 
 
@@ -61,10 +58,10 @@ def test_one_answer_at_a_time_is_shown_blind_and_each_rating_is_kept_at_once(lab
     assert ratings(run)[item] == {"Ann": 3.0}
     assert first == f"Text {item} {HOSTILE}"
     assert [button.proto.shortcut for button in app.button if str(button.key).startswith("rate-")] == ["1", "2", "3"]
-    next(button for button in app.button if button.label == "Undo").click().run()
+    pressed(app, "Undo")
     assert ratings(run) == {}
     assert app.code[1].value == first
-    next(button for button in app.button if button.label == "Later").click().run()
+    pressed(app, "Later")
     assert app.code[1].value != first
 
 

@@ -1,27 +1,17 @@
 """Results, Judgments and Export without a browser: what stands on them in every state of a run."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
 from rubriclab.model.judgment import Condition, JudgmentTable
 from rubriclab.store.store import Store
-from tests.app.conftest import HOSTILE, Lab, healthy, kept
+from tests.app.conftest import HOSTILE, Lab, healthy, kept, texts
 from tests.sinks import made
 from tests.tables import comparisons, responses
-
-
-def texts(app: AppTest) -> str:
-    """All prose of a page as it is read: escapes and colour marks taken off."""
-    parts = [part.value for kind in (app.title, app.header, app.markdown, app.caption) for part in kind]
-    plain = re.sub(r":[a-z]+(-badge|-background)?\[([^\]]*)\]", r"\2", "\n".join(parts))
-    return re.sub(r"\\(.)", r"\1", plain).replace("**", "")
 
 
 def test_the_answer_stands_first_and_is_short(lab: Lab) -> None:

@@ -1,7 +1,5 @@
 """The five steps: files, rubrics, judges, orders and study files in; the study that is launched out."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any
@@ -21,8 +19,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DataPart, DesignPart, StrategyPart, Study, read_study, study_from_toml
 from rubriclab.model.text import LabError, look_alike
-from tests.app.conftest import HOSTILE, Lab, healthy
-from tests.app.test_pages import plain
+from tests.app.conftest import HOSTILE, Lab, healthy, pressed, texts
 from tests.data.test_published import FILES, shared
 from tests.servers import DecisionServer, running
 
@@ -47,10 +44,6 @@ def step(app: AppTest, number: int) -> AppTest:
     return app.button(key=f"step-{number}-change").click().run()
 
 
-def pressed(app: AppTest, label: str) -> AppTest:
-    return next(button for button in app.button if button.label == label).click().run()
-
-
 ANSWERS = "Lo que escribió;Lo que se pidió;Nota\n" + "".join(
     f"Una respuesta bastante larga, la número {k}.;Cuenta el viaje número {k // 3}.;{1 + k % 5}\n" for k in range(9)
 )
@@ -63,7 +56,7 @@ def confirmed(app: AppTest, text: str = ANSWERS) -> AppTest:
 
 def test_strange_columns_are_guessed_from_contents_and_confirmed_by_one_click(lab: Lab) -> None:
     app = uploaded(lab("setup"), ANSWERS)
-    said = plain(healthy(app))
+    said = texts(healthy(app))
     assert "We could not match your column names" in said
     assert "9 rows, 3 columns, separated by semicolons" in said
     assert "9 answers to 3 instructions. Answers to one instruction count as one group." in said
@@ -126,7 +119,7 @@ def test_public_data_sets_stand_beside_an_own_file_each_with_its_rubric(
     monkeypatch.setattr(published, "HOST", "http://127.0.0.1:9")
     app = lab("setup")
     app.button_group(key="data-kind").set_value("published").run()
-    assert "96 stories written by people" in plain(healthy(app))
+    assert "96 stories written by people" in texts(healthy(app))
     app.button(key="data-fetch").click().run()
     assert any("could not be fetched" in error.value for error in app.error)  # no network here
     pressed(uploaded(app, ANSWERS, to="upload-hanna"), "Use these files")
@@ -192,7 +185,7 @@ def test_own_code_runs_where_the_lab_has_its_folder_and_somebody_has_looked_at_i
     monkeypatch.setenv("RUBRICLAB_CODE", str(tmp_path))
     app.run().button_group(key="judge-where").set_value("python").run()
     assert any("def judge" in code.value for code in app.code)
-    assert "say yes" in plain(app)
+    assert "say yes" in texts(app)
     assert app.button(key="launch-go").disabled
     (yes,) = [box for box in app.checkbox if str(box.key).startswith("judge-yes-")]
     yes.check().run()
@@ -222,7 +215,7 @@ def test_several_judges_and_a_key_that_is_not_set(lab: Lab, monkeypatch: pytest.
     assert [judge.name for judge in held(app).study.judges] == ["smollm2-135m", "big-model"]
     for variable, why in (("NOT_SET_API_KEY", "is not set where rubriclab runs"), ("HOME", "RUBRICLAB_KEYS=HOME")):
         app.text_input(key="judge-key").set_value(variable).run()
-        assert why in plain(app)
+        assert why in texts(app)
         assert app.button(key="launch-go").disabled
     app.button(key="judge-remove-0").click().run()
     assert [judge.name for judge in held(app).study.judges] == ["big-model"]
@@ -235,7 +228,7 @@ def test_a_served_lab_neither_looks_for_servers_nor_starts_one(lab: Lab, monkeyp
     monkeypatch.setenv("RUBRICLAB_SERVED", "1")
     app = step(lab("setup"), 3)
     app.button_group(key="judge-here").set_value("vllm").run()
-    assert "served to others" in plain(healthy(app))
+    assert "served to others" in texts(healthy(app))
     assert not [button for button in app.button if button.key in ("judge-find", "judge-start")]
 
 
@@ -318,7 +311,7 @@ def test_strategies_have_their_calls_and_every_factor_its_levels(lab: Lab) -> No
     app.multiselect(key="orders-vary-extra.chat.think").set_value([True, False]).run()
     said = held(app).study.design.vary.factors()
     assert said == {name: tuple(chosen) for name, chosen in levels.items()} | {"temperature": (0.0, 0.25), "extra.chat.think": (True, False)}  # fmt: skip
-    assert "has a reference answer of score 5" in plain(app)  # the data have none, and the page says so
+    assert "has a reference answer of score 5" in texts(app)  # the data have none, and the page says so
     app.multiselect(key="orders-vary-reference").set_value([]).run()
     nine = "criterion,score,description\n" + "".join(f"Helpfulness,{k},level {k}\n" for k in range(1, 8))
     uploaded(app, nine, name="seven.csv", to="upload-wording").multiselect(key="orders-vary-wording").set_value(["Helpfulness", "seven.csv"]).run()  # fmt: skip
@@ -367,12 +360,12 @@ def test_a_loaded_study_fills_the_steps_and_nothing_of_it_is_lost(
         uploaded(app, study_toml(study), name="study.toml", to="upload-toml")
     assert held(app).checked() == study
     if name not in presets():
-        assert "upload it in step 2" in plain(app)
+        assert "upload it in step 2" in texts(app)
         uploaded(app, "criterion,score,description\nd,1,no\nd,2,perhaps\nd,3,yes\n", name="r.csv", to="upload-named")
-        assert "upload it in step 1" in plain(app)
+        assert "upload it in step 1" in texts(app)
         uploaded(step(app, 1), "the_answer\nan answer\nanother one\n", name="x.csv", to="upload-table")
         assert held(app).checked() == study
-        assert "Kept from the study file: 1 table of a paper's numbers" in plain(app)
+        assert "Kept from the study file: 1 table of a paper's numbers" in texts(app)
     for number in (2, 3, 4, 1):  # opening a step changes nothing of it
         step(app, number)
         for key in [f"{kind}-change-{row}" for kind in ("data", "judge") for row in (0, 1)]:

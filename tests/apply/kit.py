@@ -1,7 +1,5 @@
 """A chat server on this machine that judges by a plan: own quality of the response, a lean to the option listed first."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """A card asks what was measured and keeps its promise, for every item, protocol and client; what it cannot promise is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The examples of docs/pipelines.md, run as they stand there; those of other tools in the tool, where it is installed."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

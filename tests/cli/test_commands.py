@@ -1,7 +1,5 @@
 """The command line from a study file to a report, by its own process where pipes and exit codes matter."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The gate by its own process: three runs of planted truth, into readers that leave; JUnit; drift; derived limits."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Columns guessed with their reasons; rows as items, groups and raters; rubrics as YAML, JSON and CSV; every fault with its line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Two million judgments from a file to the store and back; the worker ends with its parent."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """Published data sets as they are published: counts, ratings and rubrics, fetched from a local server or the user's own."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

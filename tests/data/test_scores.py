@@ -1,7 +1,5 @@
 """Scores, pairs, lists and batches judged elsewhere become the table that every number starts from; faults by row."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 import zipfile

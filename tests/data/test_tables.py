@@ -1,7 +1,5 @@
 """Files of every kind become tables of texts, whole or not at all, hostile ones are refused in words; and files out."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

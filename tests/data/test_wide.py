@@ -1,7 +1,5 @@
 """Tables with several answers a row become tables with one answer a row; who won becomes a score of people."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

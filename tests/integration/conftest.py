@@ -1,7 +1,5 @@
 """One browser for all tests of a module: each starts on a page without a past."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

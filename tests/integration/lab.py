@@ -1,7 +1,5 @@
 """A lab in a process of its own for tests with a browser, and a browser to look at it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

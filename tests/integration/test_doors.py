@@ -1,6 +1,4 @@
-"""Home, Set up, Runs and Results as people expect pages to be: said aloud, saved as pictures, linked to, by keys, told of an end."""
-
-from __future__ import annotations
+"""Pages as people expect them to be: said aloud, saved as pictures, linked to, by keys, told of an end; hostile names run nothing."""
 
 import re
 from collections.abc import Iterator
@@ -16,10 +14,11 @@ from rubriclab.model.judgment import Condition
 from rubriclab.store.store import Store
 from tests.app.test_export import STUDY
 from tests.app.test_results import BATCHES, LISTS, PAIRS
-from tests.integration.lab import Browser, running_lab, settled, sideways, violations, visit
+from tests.integration.lab import Browser, running_lab, settled, sideways, strays_of, violations, visit
 from tests.sinks import made
 
 pytestmark = pytest.mark.integration
+HOSTILE = "<img src=x onerror=window.__ran=1> **b** $x^2$ [c](javascript:alert(1))"
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +28,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ratings = [{name: float(1 + (i + k) % 3) for k, name in enumerate("abc")} for i in range(30)]
     stopped = made.options_table({"judge-7b": made.mostly_first}, items=20, name="Stopped", state="interrupted")
     forms = [Condition("j", "answers", "balanced", variant={"ids": ids}) for ids in ("arabic", "letters")]
+    two = {"judge-7b": made.mostly_first, "other": made.by_quality}
+    hostile_criteria = (f"{HOSTILE} {'n' * 10_000}", "B\u202e", "C")
     with Store.open(path) as store:
         for name, table in {
             "rated": replace(rated, items=rated.items.assign(ratings=ratings)),
@@ -36,10 +37,16 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             "nothing": made.options_table({"broken": lambda *_: None}, items=4, name="Nothing", state="failed"),
             "criteria": made.criteria_table(lambda text, slot, at: 2 + (text + slot) % 2 if at else 4, items=20),
             "variants": made.several(*forms, rules={"j": made.mostly_first}, items=20).judgments.table,
+            "hostile-criteria": made.criteria_table(lambda *at: 4 - (at[2] > 0), items=9, names=hostile_criteria),
+            "hostile": replace(made.options_table({HOSTILE: made.always_first}, items=9), name=HOSTILE),
+            "options": made.options_table(two, items=40),
             **{"pairs": PAIRS, "lists": LISTS, "batches": BATCHES},
         }.items():
             items = table.items.assign(unit_text=table.items["item_id"])
-            store.add_table(replace(table, run=name, name=name, items=items))
+            calls = table.rows.drop_duplicates("call")[["call", "condition", "status"]].reset_index(drop=True)
+            calls = calls.assign(key=calls["call"].astype(str), attempt=1, text=f"{name} {HOSTILE}")
+            shown = HOSTILE if name == "hostile" else name
+            store.add_table(replace(table, run=name, name=shown, items=items), calls)
     (path.parent / "study.toml").write_text(STUDY)
     rl.run(path.parent / "study.toml", path).close()
     with Store.open(path) as store:
@@ -77,7 +84,7 @@ def test_axe_finds_nothing(browser: Browser, address: str, dark: bool) -> None:
 
 def test_nothing_moves_sideways_at_390(browser: Browser, address: str) -> None:
     with browser(width=390, height=844) as page:
-        for state in STATES:
+        for state in [*STATES, *(f"{door}?run=hostile-criteria" for door in ("results", "runs", "export"))]:
             visit(page, f"{address}/{state}")
             assert sideways(page) <= 0, state
             assert page.locator("h1").count() == 1, state
@@ -101,6 +108,10 @@ def test_the_first_screen_of_results_is_short(browser: Browser, address: str) ->
             sentences = [part for part in re.split(r"(?<=[.?!])\s|\n", said) if ESTIMATE.match(part)]
             assert len(sentences) <= 5, (run, sentences)
             assert 40 <= len(said.split()) <= 150, (run, len(said.split()), said)
+            advice = page.get_by_text("What to do:").bounding_box()
+            assert advice["y"] + advice["height"] < 800, run
+            charts = page.locator("[data-testid=stPlotlyChart]").count()
+            assert charts == page.locator("[data-testid=stPlotlyChart][aria-label]").count() > 0, run
 
 
 def test_charts_are_saved_as_pictures_and_as_tables(browser: Browser, address: str, tmp_path: Path) -> None:
@@ -220,3 +231,81 @@ def test_the_end_of_a_run_is_told_on_every_page(browser: Browser, tmp_path: Path
         page.wait_for_function("() => /^[1-9]\\d?% · Export/.test(document.title)")
         page.get_by_text("Finished: Sample, score order").wait_for(timeout=120_000)
         assert page.title() == "Finished: Sample, score order · rubriclab"
+
+
+# ---- from a cell to its judgments; nothing of a stranger's text runs
+
+
+def cell(page: Any, chart: int, x: float, y: float) -> None:
+    """Click into a chart, at a share of the width and height of what it draws."""
+    drawn = page.locator("[data-testid=stPlotlyChart]").nth(chart).locator(".nsewdrag").first
+    drawn.scroll_into_view_if_needed()
+    box = drawn.bounding_box()
+    page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+    page.wait_for_selector(".hoverlayer .hovertext")
+    page.mouse.down()
+    page.mouse.up()
+
+
+def test_a_cell_leads_to_its_judgments_and_their_words(browser: Browser, address: str) -> None:
+    with browser() as page:
+        visit(page, f"{address}/results?run=options")
+        assert "judge-7b favours the option listed first" in page.inner_text("h1")
+        # Score by position: score 3 is on top, position 1 at the left.
+        cell(page, 1, 1 / 6, 1 / 6)
+        page.wait_for_function("() => new URLSearchParams(location.search).get('score') === '3'")
+        settled(page)
+        asked = page.evaluate("() => Object.fromEntries(new URLSearchParams(location.search))")
+        assert asked["tab"] == "Judgments"
+        assert asked["position"] == "1"
+        words = page.inner_text("[data-testid=stMain]")
+        assert "chose 3, at position 1" in words
+        page.get_by_text("Reply", exact=True).click()
+        settled(page)
+        assert page.inner_text("[data-testid=stCode]").strip() == f"options {HOSTILE}"
+        # J goes on to the next call, K back.
+        first = page.inner_text("[data-testid=stMain] p:has-text('at position 1') >> nth=0")
+        page.keyboard.press("j")
+        settled(page)
+        assert page.inner_text("[data-testid=stMain] p:has-text('at position 1') >> nth=0") != first
+        page.keyboard.press("k")
+        settled(page)
+        assert page.inner_text("[data-testid=stMain] p:has-text('at position 1') >> nth=0") == first
+
+
+@pytest.mark.parametrize("run", ["hostile", "hostile-criteria"])
+@pytest.mark.parametrize("page_name", ["results?tab=Bias", "results?tab=Judgments", "export?for=Data", "export?"])
+def test_hostile_names_run_nothing_and_call_nowhere(browser: Browser, address: str, page_name: str, run: str) -> None:
+    with browser() as page:
+        strays = strays_of(page)
+        visit(page, f"{address}/{page_name}&run={run}")
+        if page_name.endswith("Bias"):
+            page.get_by_text("More numbers").click()
+            settled(page)
+        assert page.evaluate("() => window.__ran") is None
+        assert not page.query_selector_all("[data-testid=stMain] img[src=x], [data-testid=stMain] a[href^=javascript]")
+        assert not strays
+        if page.locator("[data-testid=stDataFrame]").count():
+            # Cells that begin with = would be formulas in the table's own file; ours has an apostrophe before them.
+            page.locator("[data-testid=stDataFrame]").first.hover()
+            assert page.get_by_role("button", name="Fullscreen").first.is_visible()
+            assert not page.get_by_role("button", name=re.compile("Download as CSV")).first.is_visible()
+        if page_name == "export?":  # the file itself, in a frame without an origin
+            assert "<img src=x" in page.frame_locator("iframe").locator("body").inner_text()
+
+
+def test_a_report_opens_without_a_network_and_runs_nothing(browser: Browser, address: str, tmp_path: Path) -> None:
+    with browser() as page:
+        visit(page, f"{address}/export?run=hostile")
+        with page.expect_download() as download:
+            page.get_by_text("Download report (HTML)").click()
+        path = tmp_path / "report.html"
+        download.value.save_as(path)
+    with browser() as page:
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(path.as_uri())
+        assert requests == [path.as_uri()]
+        assert page.evaluate("() => window.__ran") is None
+        assert "favours the option listed first" in page.inner_text("body")
+        assert page.locator("svg[role=img]").count() == 2

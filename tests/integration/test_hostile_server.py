@@ -1,7 +1,5 @@
 """A server that wishes the lab ill: one whole run walks through its list, in a process whose memory is watched."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

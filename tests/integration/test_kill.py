@@ -1,7 +1,5 @@
 """kill -9 and Ctrl-C at random moments: nothing committed is lost or kept twice, little is asked again, the store says why."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -4,8 +4,6 @@ A node is its ``ray start`` and everything below it, on a loopback address and w
 to all of these. What a node asked is known by the ports that its processes hold.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os
@@ -114,13 +112,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, su
         for ip, more in ((HEAD, head), (OTHER, (f"--address={address}",))):
             log = folder / f"{ip}.log"
             with log.open("wb") as words:
-                command = [
-                    str(Path(sys.executable).with_name("ray")),
-                    "start",
-                    f"--node-ip-address={ip}",
-                    "--num-cpus=1",
-                ]
-                command += ["--object-store-memory=100000000", "--disable-usage-stats", "--block", *more]
+                command = [str(Path(sys.executable).with_name("ray")), "start", "--num-cpus=1", "--block", *more]
+                command += [f"--node-ip-address={ip}", "--object-store-memory=100000000", "--disable-usage-stats"]
                 nodes[ip] = subprocess.Popen(command, stdout=words, stderr=words, start_new_session=True)
             wait(lambda log=log: "Ray runtime started" in log.read_text(), f"no node at {ip}")  # type: ignore[misc]
         yield address, nodes

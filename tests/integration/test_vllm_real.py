@@ -3,8 +3,6 @@
 ``.ci/vllm-cpu DIR`` makes one for the CPU. Without the variable these are skipped, with CI=true that is a failure.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shlex
@@ -53,12 +51,6 @@ def ask(server: JudgeSettings, asked: list[Call]) -> list[Reply]:
     return asyncio.run(ask_all(asked, server))
 
 
-def test_it_is_known_as_vllm(model: str) -> None:
-    (server,) = find_servers({"somebody": URL})
-    assert (server.program, server.kind) == ("vLLM", "vllm")
-    assert model in server.models
-
-
 def test_twenty_calls_give_probabilities_and_go_on_with_a_begun_answer(model: str) -> None:
     asked = calls()
     replies = ask(judge(model), asked)
@@ -86,17 +78,18 @@ def test_too_long_a_prompt_is_a_context_overflow(model: str) -> None:
     assert (reply.kind, reply.retryable) == ("context_overflow", False)
 
 
+def test_it_is_known_as_vllm_and_passes_the_lab_s_test(model: str) -> None:
+    (server,) = find_servers({"somebody": URL})
+    assert (server.program, server.kind, model in server.models) == ("vLLM", "vllm", True)
+    report = ask_once(judge(model))
+    assert (report.ok, report.probabilities) == (True, True)
+
+
 def test_an_unknown_model_and_a_setting_that_cannot_be(model: str) -> None:
     assert "It lists:" in ask_once(judge("no-such-model")).error
     (reply,) = ask(judge(model, extra={"logprobs": True, "top_logprobs": 10_000}), calls(1)[:1])
     assert reply.kind == "bad_setting"
     assert "logprobs" in reply.error
-
-
-def test_it_passes_the_lab_s_test(model: str) -> None:
-    report = ask_once(judge(model))
-    assert report.ok
-    assert report.probabilities
 
 
 def test_typed_questions_have_one_answer_alone_and_in_company(model: str) -> None:

@@ -1,7 +1,5 @@
 """What a wheel holds is the whole lab: built from this tree, unpacked elsewhere, it shows its example and serves its pages."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Logs that hold typed questions and their answers: order, pick and expected score of each, or why it is no judgment."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

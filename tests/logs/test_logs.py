@@ -1,7 +1,5 @@
 """Logs of tools and benchmarks: each record a judgment or a count, orders as their prompts and fields have them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """Small runs for tests of sinks and pages: a rule says what each item gets in each order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Sentences of the answer: every combination of verdicts, of signs and of states; none contradicts another."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """Pairs, lists, answers in one call and bare scores, from judgments to sentences, pictures and cards."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

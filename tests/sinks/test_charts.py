@@ -1,7 +1,5 @@
 """Pictures and their figures: what is coloured, what a click hands on, what hover and alt text say; hostile labels."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Sentences about what helps: the words that intervals and the gate allow, reasons where there is no number, the curve."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Any measure as papers print it: judges by data sets, factors, criteria; means, marks, a paper's own numbers."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Sentences about people: the words that intervals allow, the reasons where there are none, the same on every way out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The report: one file, no script, no network; strangers' texts are text; texts and raters only when asked for."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The one writer of numbers: units, levels, limits; the text that a terminal gets; rows as a frame, as JSON, as LaTeX."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

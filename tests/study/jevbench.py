@@ -1,7 +1,5 @@
 """JevBench's published cases (package ``jevbench``, Apache-2.0) as data sets, each question with a rubric of its own."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 

@@ -1,7 +1,5 @@
 """Small studies that tests of plans and runs share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rubriclab.model.data import Criterion, DataSet, Item, Option, Rubric

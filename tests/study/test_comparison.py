@@ -1,7 +1,5 @@
 """Prompts equal to the byte those of the earlier lab; verdicts and batches parsed from any reply."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

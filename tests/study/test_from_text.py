@@ -1,7 +1,5 @@
 """Texts and lists are located in prompts as strangers write them, and templates give those back byte for byte."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

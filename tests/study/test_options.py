@@ -1,7 +1,5 @@
 """Factors: what each level changes in the calls, which settings are asked, and what is refused before the first call."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Prompts of the user's own: rendered in bounds, proved to change in their order alone, their answers read by their rule."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Replies: well-formed ones, hostile ones, refusals and lists of criteria; label probabilities from first tokens."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Sequence

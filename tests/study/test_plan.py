@@ -1,7 +1,5 @@
 """Plans: which calls there are, in which order, under which keys; what is refused before the first one."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
