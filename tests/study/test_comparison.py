@@ -1,6 +1,7 @@
 """Prompts equal to the byte those of the earlier lab; verdicts and batches parsed from any reply."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,9 +14,8 @@ from rubriclab.model.judgment import Call, Ordering, Reply, Status
 from rubriclab.model.text import LabError
 from rubriclab.study.comparison import comparison_prompt, parse_verdict
 from rubriclab.study.outcomes import choice_outcomes, joint_outcomes
-from rubriclab.study.prompts import bare_prompt, batch_prompt, criteria_prompt, score_prompt
-from rubriclab.study.protocols import comparisons
-from tests.study.kit import criterion, small_plan
+from rubriclab.study.prompts import batch_prompt, criteria_prompt, score_prompt
+from tests.study.kit import small_plan
 
 TEXTS = Path(__file__).parents[1] / "golden"
 GOLDEN: dict[str, dict[str, Any]] = json.loads((TEXTS / "comparisons.json").read_text("utf-8"))
@@ -51,13 +51,6 @@ def test_a_batch_is_its_golden_text(name: str) -> None:
     options = (Option(1, "Useless."), Option(2, "Partly\nuseful."), Option(3, "Good."))
     items = [Item("a", "r {1}", case["instructions"][0]), Item("b", "r2", case["instructions"][1])]
     assert list(batch_prompt(items, Criterion("Helpfulness", options, "Does it   help?"))) == case["messages"]
-
-
-def test_a_bare_score_is_asked_for_without_a_list() -> None:
-    prompt = bare_prompt(Item("x", "An answer."), criterion())[0]["content"]
-    assert "an integer between 1 and 5; 5 is best" in prompt
-    assert "level 3" not in prompt
-    assert "Score 1:" not in prompt
 
 
 @pytest.mark.parametrize(("text", "verdict"), CASES["verdicts"])
@@ -169,18 +162,19 @@ def test_answers_in_one_call_are_asked_about_alone_beside_it() -> None:
         plan.messages(0, 0, Ordering(("x", "y"), ("A", "B")))
 
 
-def test_more_comparisons_than_can_be_made_are_refused_at_once() -> None:
-    with pytest.raises(LabError, match="more than 200,000 comparisons"):  # 10 of 60 candidates: 75 thousand million
-        small_plan(dataset=drafts(1, [f"c{k}" for k in range(60)]), reorder="lists", k=10)
-
-
 @pytest.mark.papers(1)
 def test_a_bare_score_is_one_condition_without_an_order() -> None:
     plan = small_plan(count=3, reorder="bare", repeats=3)
     assert [condition.strategy for condition in plan.conditions] == ["bare"]
     assert plan.planned == (9,)
-    (outcome,) = plan.parse(next(iter(plan.calls())), Reply(text="4"))
+    call = next(iter(plan.calls()))
+    assert "an integer between 1 and 5; 5 is best" in call.messages[0]["content"]
+    assert not re.search("level 3|Score 1:", call.messages[0]["content"])
+    (outcome,) = plan.parse(call, Reply(text="4"))
     assert (outcome.score, outcome.position) == (4.0, None)
+
+
+TWICE = DataSet("d", (*drafts().items, Item("x", "another", "question 0", prompt="p0", candidate="a")))
 
 
 @pytest.mark.parametrize(
@@ -190,17 +184,14 @@ def test_a_bare_score_is_one_condition_without_an_order() -> None:
         (drafts(), {"reorder": "pairs", "baseline": "gpt"}, "no candidate of “d”; it has a, b, c"),
         (drafts(), {"reorder": "lists", "k": 5}, "has answers of 5 candidates"),
         (drafts(prompts=1), {"reorder": "responses", "k": 8}, "has 3 answers; a call needs 8"),
+        (TWICE, {"reorder": "pairs"}, "Candidate “a” answers the prompt of “x” twice"),
+        # 10 of 60 candidates: 75 thousand million.
+        (drafts(1, [f"c{k}" for k in range(60)]), {"reorder": "lists", "k": 10}, "more than 200,000 comparisons"),
     ],
 )
 def test_what_cannot_be_compared_is_said_before_a_call(dataset: DataSet, design: dict[str, Any], says: str) -> None:
     with pytest.raises(LabError, match=says):
         small_plan(dataset=dataset, **design)
-
-
-def test_a_candidate_that_answers_twice_is_named() -> None:
-    twice = DataSet("d", (*drafts().items, Item("x", "another", "question 0", prompt="p0", candidate="a")))
-    with pytest.raises(LabError, match="Candidate “a” answers the prompt of “x” twice"):
-        comparisons(twice, 2)
 
 
 # ------------------------------------------------------------------------------------------------- scores and criteria

@@ -106,9 +106,8 @@ def taken(name: str) -> Pasted:
 def test_a_public_prompt_becomes_a_template_that_gives_it_back_and_reads_its_replies(name: str) -> None:
     entry, pasted = PUBLIC[name], taken(name)
     axis, answer = entry["axis"], pasted.prompt.answer
-    names: dict[str, Any] = {key: TEXTS[key] for key in ("instruction", "response", "reference")} | {
-        "item": ROW.columns
-    }
+    names: dict[str, Any] = {key: TEXTS[key] for key in ("instruction", "response", "reference")}
+    names["item"] = ROW.columns
     names["responses"] = [{"text": TEXTS["first"]}, {"text": TEXTS["second"]}]
     labels: tuple[str, ...] = answer.labels or ("A", "B", "C")
     if axis != "pairs":

@@ -111,6 +111,8 @@ def test_answers_without_that_reference_are_left_out_and_said() -> None:
     assert "reference = 2: 1 answer left out" in " ".join(made.notes)
     with pytest.raises(LabError, match=r"no answer of “d” has a reference answer of score 3\..*column reference_3"):
         small_plan(dataset=DataSet("d", tuple(items)), vary={"reference": [0, 3]})
+    with pytest.raises(LabError, match="7 is no score of “quality”; expected 0 for none, or one of 1, 2, 3, 4, 5"):
+        small_plan(dataset=DataSet("d", tuple(items)), vary={"reference": [0, 7]})
 
 
 @pytest.mark.papers(25, 26)
@@ -163,15 +165,12 @@ def test_sampling_and_request_fields_reach_the_judge() -> None:
     assert {call.max_tokens for call in made.calls()} == {REASONING_TOKENS}
     assert judge.extra == {"chat_template_kwargs": {"lang": "en"}, "min_p": 0.1}, "the judge's own stay as they are"
     assert len({call.key for call in made.calls()}) == len(made) == 4 * 20
+    # A warm embedded judge repeats its orders on all items, a cold one on ten.
+    assert small_plan(12, judges=(EMBEDDED,), vary={"temperature": [0.0, 1.0]}).planned == (10 * 20 + 2 * 10, 12 * 20)
     # Two judges that meet in a level are still two judges.
     warm = API.model_copy(update={"name": "warm", "temperature": 1.0})
     both = small_plan(1, judges=(API, warm), vary={"temperature": [0.0, 1.0]})
     assert len({call.key for call in both.calls()}) == len(both) == 80
-
-
-def test_a_warm_embedded_judge_repeats_and_a_cold_one_does_not() -> None:
-    made = small_plan(12, judges=(EMBEDDED,), vary={"temperature": [0.0, 1.0]})
-    assert made.planned == (10 * 20 + 2 * 10, 12 * 20)
 
 
 def test_factors_that_are_nothing_to_an_axis() -> None:
@@ -209,12 +208,6 @@ def test_a_field_may_be_written_in_three_ways(line: str) -> None:
     study = study_from_toml(HEAD + line)
     assert study.design.vary.factors() == {"extra.a.b": (False, True)}
     assert Study.model_validate(study.model_dump(mode="json")) == study
-
-
-def test_references_beyond_the_scale_are_refused() -> None:
-    item = Item("a", "x", columns={"reference_7": "seven"})
-    with pytest.raises(LabError, match="7 is no score of “quality”; expected 0 for none, or one of 1, 2, 3, 4, 5"):
-        small_plan(dataset=DataSet("d", (item,)), vary={"reference": [0, 7]})
 
 
 @pytest.mark.papers(43)

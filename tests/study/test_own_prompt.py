@@ -1,6 +1,7 @@
 """Prompts of the user's own: rendered in bounds, proved to change in their order alone, their answers read by their rule."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +110,8 @@ def test_a_prompt_that_changes_more_or_less_than_its_order_is_refused_before_the
 
 
 def test_the_proof_names_what_moves_and_every_call_keeps_its_signs() -> None:
-    made = own_plan(
-        prompt_file("{{ item.topic|upper }} {{ response }}\n" + LOOP + "One of {{ labels|join(', ') }}, worst to best")
-    )
+    text = "{{ item.topic|upper }} {{ response }}\n" + LOOP + "One of {{ labels|join(', ') }}, worst to best"
+    made = own_plan(prompt_file(text))
     proof = made.proofs[0]
     assert (proof.moved, proof.orders, len(proof.notes)) == (((1, 2, 4),), 4, 1)
     assert proof.side_by_side()[2:] == [
@@ -123,19 +123,10 @@ def test_the_proof_names_what_moves_and_every_call_keeps_its_signs() -> None:
     ]
     for call in made.calls():
         assert call.messages[0]["content"].split("\n")[1:4] == [f"{k}: p {k}" for k in call.ordering.shown]
-    upper = (
-        "{% if item.topic == 't1' %}"
-        + LOOP.replace("label }}", "label }}{{ loop.index * option.score }}")
-        + "{% else %}"
-        + LOOP
-        + "{% endif %}"
-    )
+    odd = LOOP.replace("label }}", "label }}{{ options[0].score ~ option.label }}")
+    one_item = prompt_file("{% if item.topic == 't1' %}" + odd + "{% else %}" + LOOP + "{% endif %}")
     with pytest.raises(LabError, match="more than the order"):  # an item between those that are proved
-        list(
-            own_plan(
-                prompt_file(upper.replace("loop.index * option.score", "options[0].score ~ option.label")), items=5
-            ).calls()
-        )
+        list(own_plan(one_item, items=5).calls())
 
 
 PAIR = "{{ instruction }}{% for r in responses %}\n[{{ r.label }}] {{ r.text }}{% endfor %}"
@@ -194,9 +185,7 @@ def test_a_server_is_held_to_the_labels(ask: str, field: str) -> None:
     made = own_plan(prompt_file(LOOP, read="json", path="score", ask=ask))
     call = next(made.calls())
     body = request_body(JudgeSettings.model_validate(API.model_dump()), call)
-    assert '{"enum": [1, 2, 3]}' in json.dumps(
-        {**body[field], "": 0} if isinstance(body[field], dict) else body[field]
-    ).replace("2, 1, 3", "1, 2, 3")
+    assert '{"enum": [1, 2, 3]}' in json.dumps(body[field]).replace("2, 1, 3", "1, 2, 3")
 
 
 # ---------------------------------------------------------------- answers
@@ -290,9 +279,7 @@ def test_a_study_takes_a_pasted_prompt_apart_or_says_what_it_cannot_tell(
     assert (first.ordering.shown, first.messages[0]["content"]) == ((2, 1), pasted)
     other = next(call for call in made.calls() if call.ordering.shown == (1, 2) and call.items == (0,))
     assert "egg" in other.messages[0]["content"]
-    assert other.messages[0]["content"].index("Score 1: bad" if "Score 1" in pasted else "1: bad") < other.messages[0][
-        "content"
-    ].index("2: good")
+    assert re.search("1: bad.*2: good", other.messages[0]["content"], re.S)
     assert made.try_reply("so <score>1</score>") == {"status": "ok", "read": "1"}
 
 
@@ -307,20 +294,13 @@ def test_a_run_by_an_own_prompt_goes_to_its_end_and_into_a_card_that_asks_the_sa
         study.write_text(study.read_text("utf-8") + '[prompt]\nfiles = ["judge.toml"]\n', "utf-8")
         run = rl.run(study, tmp_path / "lab.duckdb")
         assert (run.info().state, len(judge.bodies)) == ("finished", 200)
-        assert {tuple(body["response_format"]["json_schema"]["schema"]["required"]) for body in judge.bodies} == {
-            ("score",)
-        }
+        assert all(body["response_format"]["json_schema"]["schema"]["required"] == ["score"] for body in judge.bodies)
         (tmp_path / "judge.toml").unlink()  # the run holds its prompt
         assert run.plan is not None
-        assert {tuple(call.messages[0].items()) for call in run.plan.calls()} == {
-            tuple(body["messages"][0].items()) for body in judge.bodies
-        }
+        sent = {json.dumps(body["messages"]) for body in judge.bodies}
+        assert {json.dumps(call.messages) for call in run.plan.calls()} == sent
         card = run.export(tmp_path / "x.card.json", protocol="average of orders")
-        before = [json.dumps(body) for body in judge.bodies]
         scored = rl.Judge(card, client=openai.OpenAI(base_url=address, api_key="x")).score(item(3))
-        asked = [json.loads(body) for body in (json.dumps(body) for body in judge.bodies[200:])]
-        assert {json.dumps(body["messages"]) for body in asked} <= {
-            json.dumps(json.loads(body)["messages"]) for body in before
-        }
+        assert {json.dumps(body["messages"]) for body in judge.bodies[200:]} <= sent
         assert (len(scored.calls), scored.unparsed) == (10, 0)
         run.close()
