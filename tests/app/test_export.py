@@ -79,9 +79,7 @@ def test_a_card_says_its_protocol_and_its_promise_as_the_file_has_them(lab: Lab,
     ("query", "why"),
     [({"margin": "0.01"}, "Give a wider margin"), ({"run": "elsewhere"}, "a card needs a run of the lab")],
 )
-def test_a_card_that_cannot_be_promised_is_refused_in_words(
-    lab: Lab, asked: str, query: dict[str, Any], why: str
-) -> None:
+def test_a_card_that_cannot_be_promised_is_refused(lab: Lab, asked: str, query: dict[str, Any], why: str) -> None:
     if "run" in query:
         query = {"run": kept(made.options_table({"judge-7b": made.always_first}, items=12))}
     app = lab("export", **{"run": asked, "for": "Judge card"} | query)

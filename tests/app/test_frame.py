@@ -50,14 +50,11 @@ def test_the_bar_has_the_doors_that_stand() -> None:
     assert {path.stem for path in PAGES.glob("*.py")} == set(ENTRIES)
 
 
-@pytest.mark.parametrize(
-    ("header", "name"),
-    [
-        ("localhost:8501", "localhost"), ("LAB.example.org.", "lab.example.org"), ("[::1]:8501", "::1"),
-        ("evil@localhost", None), ("localhost/path", None), ("local host", None), ("localhost:99999", None),
-        ("*.example.org", None), ("", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("header", "name"), [
+    ("localhost:8501", "localhost"), ("LAB.example.org.", "lab.example.org"), ("[::1]:8501", "::1"),
+    ("evil@localhost", None), ("localhost/path", None), ("local host", None), ("localhost:99999", None),
+    ("*.example.org", None), ("", None),
+])  # fmt: skip
 def test_names_in_host_headers(header: str, name: str | None) -> None:
     assert guard.host_name(header) == name
 
@@ -101,15 +98,12 @@ def test_the_door_lets_the_labs_own_pages_in_and_keeps_them_out_of_frames() -> N
 FOREIGN = (b"null", b"file://", b"https://evil.example", b"ftp://localhost", b"javascript:localhost")
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        [(b"host", b"evil.example")],
-        *([(b"host", b"localhost"), (b"origin", origin)] for origin in FOREIGN),
-        [(b"host", b"localhost"), (b"host", b"localhost")],
-        [],
-    ],
-)
+@pytest.mark.parametrize("headers", [
+    [(b"host", b"evil.example")],
+    *([(b"host", b"localhost"), (b"origin", origin)] for origin in FOREIGN),
+    [(b"host", b"localhost"), (b"host", b"localhost")],
+    [],
+])  # fmt: skip
 def test_the_door_refuses_before_anything_is_read(headers: list[tuple[bytes, bytes]]) -> None:
     assert _answer(headers)[0]["status"] == 403
     assert _answer(headers, "websocket") == [{"type": "websocket.close", "code": 1008}]

@@ -86,9 +86,7 @@ def test_the_sample_is_half_of_middling_and_half_of_extreme_scores() -> None:
     assert sorted(item for part in rate.sampled(scores[:9], 7) for item in part) == list(range(9))
 
 
-def test_after_fifteen_it_says_what_is_known_and_the_ratings_go_wherever_uploaded_ones_do(
-    lab: Lab, tmp_path: Path
-) -> None:
+def test_after_fifteen_it_says_what_is_known_and_ratings_go_wherever_uploaded_ones_do(lab: Lab, tmp_path: Path) -> None:
     run = run_of(ratings=[{INTENDED: 1.0} for _ in range(45)])
     app = visit(lab, run)
     for number in range(1, 16):

@@ -114,17 +114,12 @@ LISTS = comparisons([[1, 3, 2], [1, 1, 1], [3, 3, 3], [0, 2, 2]] * 5, [[0, 1, 2]
 BATCHES = responses([[[4, 3, 3], [3, 4, 3], [3, 3, 4]]] * 12, [[0, 1, 2], [1, 2, 0], [2, 0, 1]], [[3, 3, 3]] * 12)
 
 
-@pytest.mark.parametrize(
-    ("table", "headline", "picture"),
-    [
-        (PAIRS, "judge picks the answer shown first", "What happens when the two answers are swapped"),
-        (LISTS, "", "Who wins in all orders"),
-        (BATCHES, "", "Score by position in the call"),
-    ],
-)
-def test_every_axis_has_its_sentences_its_picture_and_its_calls(
-    lab: Lab, table: JudgmentTable, headline: str, picture: str
-) -> None:
+@pytest.mark.parametrize(("table", "headline", "picture"), [
+    (PAIRS, "judge picks the answer shown first", "What happens when the two answers are swapped"),
+    (LISTS, "", "Who wins in all orders"),
+    (BATCHES, "", "Score by position in the call"),
+])  # fmt: skip
+def test_every_axis_has_its_picture_and_its_calls(lab: Lab, table: JudgmentTable, headline: str, picture: str) -> None:
     run = kept(table)
     app = healthy(lab("results", run=run))
     assert headline in app.title[0].value

@@ -93,13 +93,10 @@ def test_a_file_whose_answers_are_all_empty_is_refused_in_words(lab: Lab) -> Non
 
 
 @pytest.mark.papers(44)
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        ("item_id,ordering,score\n" + "".join(f"x{k},{s},{s[0]}\n" for k in range(12) for s in ("1 2 3", "2 3 1", "3 1 2")), "favours the option listed first"),
-        ("judge,question_id,task,first,second,choice\n" + "".join(f"j,q{k},t,{s},A\n" for k in range(18) for s in ("a,b", "b,a")), "picks the answer shown first"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "title"), [
+    ("item_id,ordering,score\n" + "".join(f"x{k},{s},{s[0]}\n" for k in range(12) for s in ("1 2 3", "2 3 1", "3 1 2")), "favours the option listed first"),
+    ("judge,question_id,task,first,second,choice\n" + "".join(f"j,q{k},t,{s},A\n" for k in range(18) for s in ("a,b", "b,a")), "picks the answer shown first"),
+])  # fmt: skip
 def test_judgments_made_elsewhere_lead_straight_to_results(text: str, title: str, lab: Lab) -> None:
     app = lab("setup")
     app.button_group(key="data-kind").set_value("judgments").run()
@@ -112,9 +109,7 @@ def test_judgments_made_elsewhere_lead_straight_to_results(text: str, title: str
 
 
 @pytest.mark.papers(7, 8)
-def test_public_data_sets_stand_beside_an_own_file_each_with_its_rubric(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_public_data_sets_stand_beside_an_own_file(lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RUBRICLAB_DATA", str(tmp_path / "cache"))
     monkeypatch.setattr(published, "HOST", "http://127.0.0.1:9")
     app = lab("setup")
@@ -174,7 +169,7 @@ def test_a_rubric_that_cannot_be_blocks_the_launch_with_its_reason(lab: Lab) -> 
 
 
 @pytest.mark.papers(9)
-def test_own_code_runs_where_the_lab_has_its_folder_and_somebody_has_looked_at_it(
+def test_own_code_runs_where_somebody_has_looked_at_it(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = step(confirmed(lab("setup")), 3)
@@ -343,7 +338,7 @@ def test_reference_answers_are_written_from_the_page_and_become_the_data(lab: La
 
 @pytest.mark.papers(75)
 @pytest.mark.parametrize("name", [*presets(), "all of it"])
-def test_a_loaded_study_fills_the_steps_and_nothing_of_it_is_lost(
+def test_nothing_of_a_loaded_study_is_lost(
     name: str, lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("RUBRICLAB_DATA", str(tmp_path))

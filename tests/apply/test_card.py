@@ -16,10 +16,11 @@ from tests.apply.kit import CRITERIA, Planted, item, serving, written
 from tests.servers import DecisionServer, running
 
 ITEMS = 40
+Served = tuple[rl.notebook.Run, Planted, str]
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[rl.notebook.Run, Planted, str]]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A finished run of 40 answers in ten orders, each twice, its judge and the address where that still answers."""
     judge, folder = Planted(), tmp_path_factory.mktemp("served")
     with serving(judge) as address:
@@ -39,7 +40,7 @@ def means_of(run: Any) -> np.ndarray:
     [({"protocol": "one order"}, 1), ({"protocol": "average of orders"}, 10), ({"margin": 0.6}, None), ({}, None)],
 )
 def test_every_score_lies_as_far_as_the_card_says(
-    served: tuple[Any, Planted, str], tmp_path: Path, how: dict[str, Any], calls: int | None
+    served: Served, tmp_path: Path, how: dict[str, Any], calls: int | None
 ) -> None:
     run, asked, address = served
     path = run.export(tmp_path / "x.card.json", **how)
@@ -94,7 +95,7 @@ def test_the_noise_of_calls_is_promised_too(tmp_path: Path) -> None:
     assert cards[1]["promise"]["distance"] < cards[0]["promise"]["distance"] / 2
 
 
-def test_clients_of_all_kinds_get_the_same_score(served: tuple[Any, Planted, str]) -> None:
+def test_clients_of_all_kinds_get_the_same_score(served: Served) -> None:
     run, asked, address = served
     card = run.card("average of orders")
     wanted = rl.Judge(card, openai.OpenAI(base_url=address, api_key="x")).score(item(3))
@@ -143,7 +144,7 @@ def test_a_judge_of_this_machine_needs_no_client(tmp_path: Path) -> None:
     assert 1 <= (rl.Judge(card).score(item(1)).value or 0) <= 5
 
 
-def test_what_cannot_be_promised_is_refused(served: tuple[Any, Planted, str], tmp_path: Path) -> None:
+def test_what_cannot_be_promised_is_refused(served: Served, tmp_path: Path) -> None:
     run, judge, address = served
     for how, said in (
         ({"protocol": "worst order"}, "expected one order or average"),
@@ -170,9 +171,7 @@ def test_what_cannot_be_promised_is_refused(served: tuple[Any, Planted, str], tm
         rl.Judge(run.card(), judge.completion).score({"instruction": "x"})
 
 
-def test_a_server_that_refuses_a_field_is_asked_without_it_and_a_refused_key_is_said(
-    served: tuple[Any, Planted, str],
-) -> None:
+def test_a_server_that_refuses_a_field_is_asked_without_it_a_refused_key_is_said(served: Served) -> None:
     run, asked, address = served
     card, key = run.card("one order"), "sk-" + "a1" * 20
     judge = rl.Judge(card, openai.OpenAI(base_url=address, api_key=key))
@@ -221,9 +220,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_card_that_was_changed_or_reaches_outside_is_refused(
-    served: tuple[Any, Planted, str], tmp_path: Path, name: str
-) -> None:
+def test_a_card_that_was_changed_or_reaches_outside_is_refused(served: Served, tmp_path: Path, name: str) -> None:
     run, judge, _ = served
     change, said = HOSTILE[name]
     path = tmp_path / "x.card.json"

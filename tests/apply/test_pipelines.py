@@ -16,13 +16,8 @@ import pytest
 import rubriclab as rl
 from tests.apply.kit import Planted, item, serving, written
 
-EXAMPLES = dict(
-    re.findall(
-        r"^## (.+?)\n.*?```python\n(.*?)```",
-        (Path(__file__).parents[2] / "docs/pipelines.md").read_text("utf-8"),
-        re.M | re.S,
-    )
-)
+TEXT = (Path(__file__).parents[2] / "docs/pipelines.md").read_text("utf-8")
+EXAMPLES = dict(re.findall(r"^## (.+?)\n.*?```python\n(.*?)```", TEXT, re.M | re.S))
 
 
 @pytest.fixture(scope="module")

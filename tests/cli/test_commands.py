@@ -18,6 +18,7 @@ from rubriclab.data.sample import sample
 from rubriclab.runs.loading import plan_of_file
 from rubriclab.store.store import Store
 
+Captured = pytest.CaptureFixture[str]
 SMALL = Path(__file__).with_name("small")
 
 
@@ -27,19 +28,19 @@ def folder_with_study(tmp_path: Path, items: int = 24) -> Path:
     return Path(shutil.copytree(SMALL, tmp_path, dirs_exist_ok=True))
 
 
-def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+def command(capsys: Captured, *arguments: str) -> tuple[int, str, str]:
     code = run_command(arguments)
     out = capsys.readouterr()
     return code, out.out, out.err
 
 
-def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+def document(capsys: Captured, *arguments: str) -> dict[str, Any]:
     code, out, err = command(capsys, *arguments, "--json")
     assert code == 0, err
     return json.loads(out)
 
 
-def test_from_a_study_to_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_a_study_to_a_report(tmp_path: Path, capsys: Captured) -> None:
     folder = folder_with_study(tmp_path)
     study, store = str(folder / "study.toml"), str(folder / "lab.duckdb")
     shown = document(capsys, "plan", study, "--show", "2")["shown"]
@@ -84,7 +85,7 @@ def test_from_a_study_to_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [(entry["name"], entry["done"]) for entry in runs] == [("Small study", 24 * 12)]
 
 
-def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: Captured) -> None:
     file, store = tmp_path / "pairs.csv", str(tmp_path / "lab.duckdb")
     file.write_text("judge,question_id,first,second,choice\nj,1,b,a,A\nj,1,a,b,X\n")
     for kind in ("lists", "pairs"):
@@ -106,20 +107,17 @@ def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: pytest.Ca
     assert command(capsys, "results", run, "--store", store)[0] == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["results", "nothing"], 1, "no store"),
-        (["run", "missing.toml"], 1, "missing.toml"),
-        (["run", "demo", "--items", "0"], 1, "--items is 0"),
-        (["run", "demo", "--items", "many"], 2, "many"),
-        (["import"], 1, "file"),
-        (["import", "x.csv", "--columns", "human=a", "--columns", "human=b"], 1, "human is given twice"),
-        (["nonsense"], 2, "nonsense"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "words"), [
+    (["results", "nothing"], 1, "no store"),
+    (["run", "missing.toml"], 1, "missing.toml"),
+    (["run", "demo", "--items", "0"], 1, "--items is 0"),
+    (["run", "demo", "--items", "many"], 2, "many"),
+    (["import"], 1, "file"),
+    (["import", "x.csv", "--columns", "human=a", "--columns", "human=b"], 1, "human is given twice"),
+    (["nonsense"], 2, "nonsense"),
+])  # fmt: skip
 def test_what_can_be_mended_is_said(
-    arguments: list[str], code: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, words: str, tmp_path: Path, capsys: Captured
 ) -> None:
     with chdir(tmp_path):
         given, out, err = command(capsys, *arguments)
@@ -139,7 +137,7 @@ def test_a_reader_that_has_gone_does_not_change_the_exit_code(tmp_path: Path) ->
 
 
 @pytest.mark.papers(65)
-def test_people_of_a_table_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_of_a_table_are_shown(tmp_path: Path, capsys: Captured) -> None:
     case, file = Path(__file__).parents[1] / "oracle" / "cases" / "import_people.zip", tmp_path / "judged.csv"
     file.write_bytes(zipfile.Path(case, "source.csv").read_bytes())
     assert "  r: +0." in command(capsys, "results", str(file), "--topic", "people")[1]
@@ -154,9 +152,7 @@ def test_people_of_a_table_are_shown(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert {row["of"]["cut"] for row in rows if row["measure"] == "judge_pass"} == {4.0}
 
 
-def test_a_judge_that_is_own_code_runs_by_command_and_from_a_notebook(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_judge_that_is_own_code_runs_by_command_and_from_a_notebook(tmp_path: Path, capsys: Captured) -> None:
     folder = folder_with_study(tmp_path, items=4)
     study, store = folder / "study.toml", ("--store", str(tmp_path / "lab.duckdb"))
     text = study.read_text("utf-8").partition("[[judges]]")[0]

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from rubriclab.cli.main import run_command
-from tests.cli.test_commands import command, folder_with_study
+from tests.cli.test_commands import Captured, command, folder_with_study
 
 EXAMPLE = "data/example.zip"
 
@@ -20,14 +20,11 @@ CODES = {0: "moves_mean=0.6", 4: "favours_positions=0.1", 5: "moves_mean=0.5"}
 QUICK = {(0, "true"), (5, "head -1")}
 
 
-@pytest.mark.parametrize(
-    ("code", "reader"),
-    [
-        pytest.param(code, reader, marks=() if (code, reader) in QUICK else pytest.mark.integration)
-        for code in CODES
-        for reader in ("true", "cat", "head -1", "grep -q a")
-    ],
-)
+@pytest.mark.parametrize(("code", "reader"), [
+    pytest.param(code, reader, marks=() if (code, reader) in QUICK else pytest.mark.integration)
+    for code in CODES
+    for reader in ("true", "cat", "head -1", "grep -q a")
+])  # fmt: skip
 def test_the_exit_code_is_the_same_whoever_reads(code: int, reader: str) -> None:
     gate = shlex.join([sys.executable, "-m", "rubriclab", "gate", EXAMPLE, "--limit", CODES[code]])
     piped = subprocess.run(
@@ -37,7 +34,7 @@ def test_the_exit_code_is_the_same_whoever_reads(code: int, reader: str) -> None
 
 
 def test_a_study_is_asked_and_held_against_its_limits(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = folder_with_study(tmp_path)
     monkeypatch.chdir(folder)
@@ -68,8 +65,6 @@ def test_a_study_is_asked_and_held_against_its_limits(
     [((), "Give limits"), (("--limit", "x=1"), "There is no measure"), (("--limit", "line=1", "--derive"), "Give limits"),
      (("--against", "nothing"), "has to be a file too")],
 )  # fmt: skip
-def test_what_the_gate_is_not_told_is_asked_for(
-    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_gate_is_not_told_is_asked_for(arguments: tuple[str, ...], said: str, capsys: Captured) -> None:
     code, _, error = command(capsys, "gate", EXAMPLE, *arguments)
     assert (code, said in error) == (1, True)

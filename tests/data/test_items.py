@@ -47,28 +47,25 @@ ANSWER = "Porque el aire sube y se enfría, dice {} de la clase"
 ROWS = [(f"A-{k:02}", QUESTION[k % 3], ANSWER.format(k), k % 5 + 1) for k in range(12)]
 
 
-@pytest.mark.parametrize(
-    ("header", "more", "columns", "reason"),
-    [
-        ("Nº de ficha,Lo que se les pidió,Texto del alumno,valor", [""],
-         {"response": "Texto del alumno", "instruction": "Lo que se les pidió", "human": ["valor"]},
-         ("response", "the longest text: 51 signs on average")),
-        ("ref.,enunciado del ejercicio,lo que escribió,prof. 1,prof. 2", [",{d}"],
-         {"response": "lo que escribió", "instruction": "enunciado del ejercicio", "human": ["prof. 1", "prof. 2"]},
-         ("human", "whole numbers from 1 to 5, as the rubric's scores")),
-        ("ficha,Aufgabe,Schülertext,Punkte (Frau M.)", [""],
-         {"response": "Schülertext", "instruction": "Aufgabe", "human": ["Punkte (Frau M.)"]},
-         ("instruction", "a text that repeats from row to row")),
-        ("ficha,pedido,texto,puntos,quién corrigió", [",ana", ",beto"],
-         {"response": "texto", "instruction": "pedido", "human": ["puntos"], "rater": "quién corrigió"},
-         ("rater", "it tells the rows of one answer apart")),
-        ("id,consigna,respuesta,x,y", [",ana", ",beto"],
-         {"response": "respuesta", "instruction": "consigna", "human": ["x"], "rater": "y"},
-         ("item_id", "“id” has one value in several rows, so rows are numbered instead")),
-        ("ficha,consigna,respuesta,n,human", [",N/A"], {"response": "respuesta", "instruction": "consigna"},
-         ("human", "“human” is not used: it holds more than numbers")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("header", "more", "columns", "reason"), [
+    ("Nº de ficha,Lo que se les pidió,Texto del alumno,valor", [""],
+     {"response": "Texto del alumno", "instruction": "Lo que se les pidió", "human": ["valor"]},
+     ("response", "the longest text: 51 signs on average")),
+    ("ref.,enunciado del ejercicio,lo que escribió,prof. 1,prof. 2", [",{d}"],
+     {"response": "lo que escribió", "instruction": "enunciado del ejercicio", "human": ["prof. 1", "prof. 2"]},
+     ("human", "whole numbers from 1 to 5, as the rubric's scores")),
+    ("ficha,Aufgabe,Schülertext,Punkte (Frau M.)", [""],
+     {"response": "Schülertext", "instruction": "Aufgabe", "human": ["Punkte (Frau M.)"]},
+     ("instruction", "a text that repeats from row to row")),
+    ("ficha,pedido,texto,puntos,quién corrigió", [",ana", ",beto"],
+     {"response": "texto", "instruction": "pedido", "human": ["puntos"], "rater": "quién corrigió"},
+     ("rater", "it tells the rows of one answer apart")),
+    ("id,consigna,respuesta,x,y", [",ana", ",beto"],
+     {"response": "respuesta", "instruction": "consigna", "human": ["x"], "rater": "y"},
+     ("item_id", "“id” has one value in several rows, so rows are numbered instead")),
+    ("ficha,consigna,respuesta,n,human", [",N/A"], {"response": "respuesta", "instruction": "consigna"},
+     ("human", "“human” is not used: it holds more than numbers")),
+])  # fmt: skip
 def test_odd_names_by_contents(header: str, more: list[str], columns: dict[str, Any], reason: tuple[str, str]) -> None:
     lines = [f'{a},"{b}","{c}",{d}{end.format(d=d)}' for a, b, c, d in ROWS for end in more]
     read = table("\n".join([header, *lines]) + "\n")
@@ -136,25 +133,22 @@ ID = {"item_id": "id", "response": "answer"}
 BY_ROW, RATED = ID | {"rater": "rater", "human": "score"}, "id,answer,rater,score\n1,a,ann,2\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "columns", "words"),
-    [
-        *((f'id,answer\nA,x\nB,y\n"{other}",z\n', ID, r"line 4, column “id”: the id .* in line 2 already") for other in LOOK_ALIKE),
-        ("id,answer\n\u00c5,x\nA\u030a,y\n", ID, "line 3, column “id”: the id .* looks like “\u00c5” in line 2"),
-        ("id,answer\n" + "x" * 1_001 + ",a\n", ID, "line 2, column “id”: 1,001 signs"),
-        ("id,answer\n1,a\n,b\n", ID, "line 3, column “id”: no id"),
-        *((f"answer,human\na,1\nb,{cell}\n", {"response": "answer", "human": "human"},
-           "line 3, column “human”: “.*” is no score of a person.*Leave the cell empty") for cell in NO_SCORES),
-        (f"{RATED}1,other,bo,3\n", BY_ROW, "line 3, column “answer”: another text"),
-        (f"{RATED}1,a,ann,3\n", BY_ROW, "second rating of “ann”"),
-        (f"{RATED}2,b,Ann,3\n", BY_ROW, "line 3, column “rater”: “Ann” looks like “ann” in line 2"),
-        (f"{RATED}1,a,,3\n", BY_ROW, "a rating without a rater"),
-        ("answer\na\n", {"response": "nothing"}, "no column “nothing” for response; it has “answer”"),
-        ("answer\na\n", {"responce": "answer"}, "“responce” is no role"),
-        ("answer\na\n", {"instruction": "answer"}, "which column has the answers"),
-        ("answer,r,a,b\nx,1,2,3\n", {"response": "answer", "rater": "r", "human": ["a", "b"]}, "exactly one human score"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "columns", "words"), [
+    *((f'id,answer\nA,x\nB,y\n"{other}",z\n', ID, r"line 4, column “id”: the id .* in line 2 already") for other in LOOK_ALIKE),
+    ("id,answer\n\u00c5,x\nA\u030a,y\n", ID, "line 3, column “id”: the id .* looks like “\u00c5” in line 2"),
+    ("id,answer\n" + "x" * 1_001 + ",a\n", ID, "line 2, column “id”: 1,001 signs"),
+    ("id,answer\n1,a\n,b\n", ID, "line 3, column “id”: no id"),
+    *((f"answer,human\na,1\nb,{cell}\n", {"response": "answer", "human": "human"},
+       "line 3, column “human”: “.*” is no score of a person.*Leave the cell empty") for cell in NO_SCORES),
+    (f"{RATED}1,other,bo,3\n", BY_ROW, "line 3, column “answer”: another text"),
+    (f"{RATED}1,a,ann,3\n", BY_ROW, "second rating of “ann”"),
+    (f"{RATED}2,b,Ann,3\n", BY_ROW, "line 3, column “rater”: “Ann” looks like “ann” in line 2"),
+    (f"{RATED}1,a,,3\n", BY_ROW, "a rating without a rater"),
+    ("answer\na\n", {"response": "nothing"}, "no column “nothing” for response; it has “answer”"),
+    ("answer\na\n", {"responce": "answer"}, "“responce” is no role"),
+    ("answer\na\n", {"instruction": "answer"}, "which column has the answers"),
+    ("answer,r,a,b\nx,1,2,3\n", {"response": "answer", "rater": "r", "human": ["a", "b"]}, "exactly one human score"),
+])  # fmt: skip
 def test_what_is_no_item_is_refused_by_its_line(text: str, columns: dict[str, Any], words: str) -> None:
     with pytest.raises(LabError, match=words):
         items_of(table(text), columns)
@@ -187,18 +181,15 @@ def test_a_table_is_a_rubric() -> None:
     assert rubric_of(yaml_value("name: Tone\noptions: {1: rude, 2: kind}\n", "x.yaml")).criteria == single
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        *CASES["rubrics"],
-        ("".join(f"<<: {{a{k}: 1}}\n" for k in range(2_000)), "'a0' is not known"),
-        ("- " * 60_000, "nested deeper than 64"),
-        ("[" * 5_000, "nested deeper than 64"),
-        ("x: " + "1" * 5_000, "5,000 digits"),
-        ("criteria: [{name: x, options: [{score: 1" + "0" * 30 + "}, {score: 2}]}]\n", "expected a whole number"),
-        ("x" * 2_000_001, "at most 2 MB"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    *CASES["rubrics"],
+    ("".join(f"<<: {{a{k}: 1}}\n" for k in range(2_000)), "'a0' is not known"),
+    ("- " * 60_000, "nested deeper than 64"),
+    ("[" * 5_000, "nested deeper than 64"),
+    ("x: " + "1" * 5_000, "5,000 digits"),
+    ("criteria: [{name: x, options: [{score: 1" + "0" * 30 + "}, {score: 2}]}]\n", "expected a whole number"),
+    ("x" * 2_000_001, "at most 2 MB"),
+])  # fmt: skip
 def test_what_is_no_rubric_is_refused(text: str, words: str) -> None:
     name = "x.json" if text.startswith("{") else "x.csv" if text.startswith("score,") else "x.yaml"
     with pytest.raises(LabError, match=words):

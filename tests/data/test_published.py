@@ -177,19 +177,16 @@ def test_preferences_follow_from_ratings_of_each_answer() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("hanna", "Prompt,Human,Story,Model\np,h,s,m\n", "The ratings need the columns Human 1 RE"),
-        ("summeval", '{"id": 1}\n', "need the columns model_id"),
-        ("summeval", '{"id": 1, "model_id": 1, "decoded": "", "expert_annotations": [1], "text": "x"}\n', "another form"),
-        ("mt_bench", '[{"idx": 1}]', "need the columns response_source, instruction"),
-        ("vicuna", '[{"idx": 1, "response_source": "m", "instruction": "Ask."}]', "no prompt with an answer"),
-        ("topical_chat", '[{"source": "", "system_id": "", "system_output": "", "context": "", "scores": 3}]', "an object"),
-        ("llmbar", '[{"input": "", "output_1": "a", "output_2": "b", "label": 3}]', "“3” is not 1 or 2"),
-        ("llm_rubric", '[{"_id": 1}]', "need the columns text_id"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "content", "words"), [
+    ("hanna", "Prompt,Human,Story,Model\np,h,s,m\n", "The ratings need the columns Human 1 RE"),
+    ("summeval", '{"id": 1}\n', "need the columns model_id"),
+    ("summeval", '{"id": 1, "model_id": 1, "decoded": "", "expert_annotations": [1], "text": "x"}\n', "another form"),
+    ("mt_bench", '[{"idx": 1}]', "need the columns response_source, instruction"),
+    ("vicuna", '[{"idx": 1, "response_source": "m", "instruction": "Ask."}]', "no prompt with an answer"),
+    ("topical_chat", '[{"source": "", "system_id": "", "system_output": "", "context": "", "scores": 3}]', "an object"),
+    ("llmbar", '[{"input": "", "output_1": "a", "output_2": "b", "label": 3}]', "“3” is not 1 or 2"),
+    ("llm_rubric", '[{"_id": 1}]', "need the columns text_id"),
+])  # fmt: skip
 def test_another_format_is_said_clearly(name: str, content: str, words: str, tmp_path: Path) -> None:
     ending = "csv" if content.startswith("P") else "jsonl" if content.endswith("\n") else "json"
     with pytest.raises(LabError, match=words) as caught:

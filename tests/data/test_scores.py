@@ -93,15 +93,12 @@ def test_theirs_by_name_and_by_choice() -> None:
     assert chosen.items["ratings"].tolist() == [{"score": 2.0}, {"score": 2.0}]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        *CASES["judgments"],
-        (SCORES + "j,d,a,1 2," + "1" * 23 + "\n", "is not a score"),
-        (SCORES + "".join(f"j{k},d,a,1 2,1\n" for k in range(32_768)), "32,768 conditions"),
-        (CRITERIA + "j,d,t," + "|".join(f"c{k}" for k in range(300)) + ",c1,1\n", "1,389 signs"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    *CASES["judgments"],
+    (SCORES + "j,d,a,1 2," + "1" * 23 + "\n", "is not a score"),
+    (SCORES + "".join(f"j{k},d,a,1 2,1\n" for k in range(32_768)), "32,768 conditions"),
+    (CRITERIA + "j,d,t," + "|".join(f"c{k}" for k in range(300)) + ",c1,1\n", "1,389 signs"),
+])  # fmt: skip
 def test_faults_by_row(text: str, words: str) -> None:
     with pytest.raises(LabError) as caught:
         read(text, kind="responses" if text.startswith(BATCHES) else None)
@@ -255,21 +252,18 @@ def test_batches_in_all_their_rotations_are_a_design() -> None:
     assert (made.strategy, made.positions, made.drawn) == ("balanced", 2, False)
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        (PAIRS + "j,1,a,b,A\n", "pairs"),
-        (LISTS + "j,1,a|b,a\n", "lists"),
-        (LISTS.replace("order", "ordering") + "j,1,a|b,a\n", "lists"),
-        (SCORES + "j,d,a1,a1|a2,3\n", "responses"),
-        (SCORES + "j,d,7,7|8,3\n", "responses"),
-        (SCORES + "j,d,1,1|2|3,3\n", "scores"),  # ids and scores look alike: scores, unless --kind says otherwise
-        (SCORES + "j,d,a1,3 1 2,3\n", "scores"),
-        ("judge,dataset,text_id,ordering,criterion,score\nj,d,t,Depth|Tone,Tone,3\n", "criteria"),
-        ("judge,item_id,ordering,criterion,score\nj,a1,a1|a2,Tone,3\n", "responses"),
-        ("judge,item_id,ordering,criterion,score\nj,a1,1 2 3,Tone,3\n", "scores"),
-    ],
-)
+@pytest.mark.parametrize(("text", "kind"), [
+    (PAIRS + "j,1,a,b,A\n", "pairs"),
+    (LISTS + "j,1,a|b,a\n", "lists"),
+    (LISTS.replace("order", "ordering") + "j,1,a|b,a\n", "lists"),
+    (SCORES + "j,d,a1,a1|a2,3\n", "responses"),
+    (SCORES + "j,d,7,7|8,3\n", "responses"),
+    (SCORES + "j,d,1,1|2|3,3\n", "scores"),  # ids and scores look alike: scores, unless --kind says otherwise
+    (SCORES + "j,d,a1,3 1 2,3\n", "scores"),
+    ("judge,dataset,text_id,ordering,criterion,score\nj,d,t,Depth|Tone,Tone,3\n", "criteria"),
+    ("judge,item_id,ordering,criterion,score\nj,a1,a1|a2,Tone,3\n", "responses"),
+    ("judge,item_id,ordering,criterion,score\nj,a1,1 2 3,Tone,3\n", "scores"),
+])  # fmt: skip
 def test_the_kind_is_guessed_from_the_columns(text: str, kind: str) -> None:
     table = delimited(text.encode(), "x.csv")
     assert guess_kind(table, column_names(table, None, None)) == kind

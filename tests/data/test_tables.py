@@ -53,28 +53,25 @@ def changed_book(content: bytes, change: Callable[[bytes], bytes]) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("content", "name", "rows"),
-    [
-        (b"a;b\r\n1;2,5\r\n3;4\r\n", "x.csv", [["1", "2,5"], ["3", "4"]]),
-        (b"a\tb\n1\t2\n", "x.tsv", [["1", "2"]]),
-        (b"a|b\n1|2\n", "x.txt", [["1", "2"]]),
-        (b"a,b\r1,2\r", "x.csv", [["1", "2"]]),
-        (b"\xef\xbb\xbfa,b\n\n1,2\n\n", "x.csv", [["1", "2"]]),
-        ("a\tb\nö\t2\n".encode("utf-16"), "x.txt", [["ö", "2"]]),
-        (b'a,b\n"x\ny, ""z""",2\n', "x.csv", [['x\ny, "z"', "2"]]),
-        (b"a,b\nNA,null\nNone,01\n1.0,\n", "x.csv", [["NA", "null"], ["None", "01"], ["1.0", ""]]),
-        (b"a,b\n'=1+1,-2\n'x,''=1\n", "x.csv", [["=1+1", "-2"], ["'x", "'=1"]]),
-        (gzip.compress(b"a,b\n1,2\n", mtime=0), "x.csv.gz", [["1", "2"]]),
-        (b'[{"a": 1, "b": null}, {"a": 1.5, "c": ["x", {"y": true}]}]', "x.json",
-         [["1", "", ""], ["1.5", "", '["x", {"y": true}]']]),
-        (b'{"data": [{"a": "\\ud83d x"}]}', "x.json", [["\ufffd x"]]),
-        (b'{"a": false}\n\n{"a": "2"}\n', "x.jsonl", [["false"], ["2"]]),
-        (packed(pa.table({"a": [1, 2], "b": [1.5, None], "c": ["x", "y"]})), "x.parquet", [["1", "1.5", "x"], ["2", "", "y"]]),
-        (book(["a", "b", None], [1, 2.5, "x"], [], [None, "=1+1", True]), "x.xlsx",
-         [["1", "2.5", "x"], ["", "", ""], ["", "", "true"]]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("content", "name", "rows"), [
+    (b"a;b\r\n1;2,5\r\n3;4\r\n", "x.csv", [["1", "2,5"], ["3", "4"]]),
+    (b"a\tb\n1\t2\n", "x.tsv", [["1", "2"]]),
+    (b"a|b\n1|2\n", "x.txt", [["1", "2"]]),
+    (b"a,b\r1,2\r", "x.csv", [["1", "2"]]),
+    (b"\xef\xbb\xbfa,b\n\n1,2\n\n", "x.csv", [["1", "2"]]),
+    ("a\tb\nö\t2\n".encode("utf-16"), "x.txt", [["ö", "2"]]),
+    (b'a,b\n"x\ny, ""z""",2\n', "x.csv", [['x\ny, "z"', "2"]]),
+    (b"a,b\nNA,null\nNone,01\n1.0,\n", "x.csv", [["NA", "null"], ["None", "01"], ["1.0", ""]]),
+    (b"a,b\n'=1+1,-2\n'x,''=1\n", "x.csv", [["=1+1", "-2"], ["'x", "'=1"]]),
+    (gzip.compress(b"a,b\n1,2\n", mtime=0), "x.csv.gz", [["1", "2"]]),
+    (b'[{"a": 1, "b": null}, {"a": 1.5, "c": ["x", {"y": true}]}]', "x.json",
+     [["1", "", ""], ["1.5", "", '["x", {"y": true}]']]),
+    (b'{"data": [{"a": "\\ud83d x"}]}', "x.json", [["\ufffd x"]]),
+    (b'{"a": false}\n\n{"a": "2"}\n', "x.jsonl", [["false"], ["2"]]),
+    (packed(pa.table({"a": [1, 2], "b": [1.5, None], "c": ["x", "y"]})), "x.parquet", [["1", "1.5", "x"], ["2", "", "y"]]),
+    (book(["a", "b", None], [1, 2.5, "x"], [], [None, "=1+1", True]), "x.xlsx",
+     [["1", "2.5", "x"], ["", "", ""], ["", "", "true"]]),
+])  # fmt: skip
 def test_files_are_read_as_they_are(content: bytes, name: str, rows: list[list[str]]) -> None:
     table = read_table(content, name)
     assert (table.first(9), table.size) == (rows, len(rows))
@@ -101,64 +98,58 @@ def test_texts_that_many_rows_of_parquet_share_are_kept_once() -> None:
     assert table.column("b") == [str(k) for k in range(660_000)]
 
 
-@pytest.mark.parametrize(
-    ("content", "name", "words"),
-    [
-        (b"", "x.csv", "is empty"),
-        (b"a,b\n", "x.csv", "no rows"),
-        (b"a,b\n1,2\n", "x.doc", r"ends in “\.doc”.*\.csv"),
-        (b'a,b\n1,2\n3,"4\n5,6\n', "x.csv", "line 3: unexpected end of data"),
-        (b'a,b\n"1"x,2\n', "x.csv", "line 2"),
-        (b"a,b\n1,2\n1,2,3\n", "x.csv", "line 3: 3 cells, but the header names 2"),
-        (b"a,b\n1,2\n1\n", "x.csv", "line 3: 1 cells"),
-        (b"a,b\n1,2\0\n", "x.csv", "line 2: a NUL byte"),
-        (b"a,b\n\xe9\x81,2\n", "x.csv", "line 2: neither UTF-8 nor Windows-1252"),
-        ("a,b\n1,2\n".encode("utf-16")[:-1], "x.csv", "no whole UTF-16"),
-        (b"\x89PNG\r\n\x1a\n123", "x.csv", r"picture \(PNG\)"),
-        (b"PK\x03\x04 123", "x.csv", "zip archive"),
-        (b"a,a\n1,2\n", "x.csv", "columns 1 and 2 are named “a” and “a”"),
-        ("response, Re\u200bsponse\n1,2\n".encode(), "x.csv", "columns 1 and 2"),
-        (b"x" * 1_001 + b",b\n1,2\n", "x.csv", "has 1,001 signs"),
-        (b"[" * 100_000, "x.json", "nested deeper than 64"),
-        (b"[" * 70 + b"]" * 70, "x.json", "nested deeper than 64"),
-        (b'[{"a":' + b"1" * 5_000 + b"}]", "x.json", "5,000 digits"),
-        (b'[{"a": 1e400}]', "x.json", "1e400 .* is beyond what is read"),
-        (b"[" + b"," * 20_000_000, "x.json", "more than 20,000,000 values"),
-        (b'a,b\n1,"' + b"x" * 20_000_001 + b'"\n', "x.csv", "line 2: field larger than"),
-        (b'[{"a": "' + b"x" * 20_000_001 + b'"}]', "x.json", "column “a”: a cell of 20 MB"),
-        (b",".join(b"c%d" % k for k in range(4_001)), "x.csv", "4,001 columns"),
-        (b"[{}, {}]", "x.json", "its 2 records are empty"),
-        (b'{"a": 1}\n{"a":\n', "x.jsonl", "“x.jsonl”, line 2, column 6: not JSON"),
-        (b'[{"a": 1, "a": 2}]', "x.json", "“a” stands twice"),
-        (b'[{"a": NaN}]', "x.json", "NaN is no number"),
-        (b'{"a": 1}\n{"a": -Infinity}\n', "x.jsonl", "“x.jsonl”, line 2: -Infinity"),
-        (b'[{"a": 1}, 5]', "x.json", "record 2: a JSON number"),
-        (packed(pa.table({"a": pa.array([b"\xff\xfe"], pa.binary())})), "x.parquet", "UTF8"),
-        (packed(pa.Table.from_arrays([pa.array([1])] * 2, names=["a", "a"])), "x.parquet", "columns 1 and 2"),
-        (packed(pa.table({"a": ["zzzz"]}), compression="none").replace(b"zzzz", b"\xff\xfezz"), "x.parquet", "UTF8"),
-        (b"PAR1 and nothing", "x.parquet", "not a Parquet file"),
-        (b"PK\x03\x04", "x.xlsx", "not an Excel workbook"),
-        (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "x.csv.gz", "not a whole gzip"),
-    ],
-)
+@pytest.mark.parametrize(("content", "name", "words"), [
+    (b"", "x.csv", "is empty"),
+    (b"a,b\n", "x.csv", "no rows"),
+    (b"a,b\n1,2\n", "x.doc", r"ends in “\.doc”.*\.csv"),
+    (b'a,b\n1,2\n3,"4\n5,6\n', "x.csv", "line 3: unexpected end of data"),
+    (b'a,b\n"1"x,2\n', "x.csv", "line 2"),
+    (b"a,b\n1,2\n1,2,3\n", "x.csv", "line 3: 3 cells, but the header names 2"),
+    (b"a,b\n1,2\n1\n", "x.csv", "line 3: 1 cells"),
+    (b"a,b\n1,2\0\n", "x.csv", "line 2: a NUL byte"),
+    (b"a,b\n\xe9\x81,2\n", "x.csv", "line 2: neither UTF-8 nor Windows-1252"),
+    ("a,b\n1,2\n".encode("utf-16")[:-1], "x.csv", "no whole UTF-16"),
+    (b"\x89PNG\r\n\x1a\n123", "x.csv", r"picture \(PNG\)"),
+    (b"PK\x03\x04 123", "x.csv", "zip archive"),
+    (b"a,a\n1,2\n", "x.csv", "columns 1 and 2 are named “a” and “a”"),
+    ("response, Re\u200bsponse\n1,2\n".encode(), "x.csv", "columns 1 and 2"),
+    (b"x" * 1_001 + b",b\n1,2\n", "x.csv", "has 1,001 signs"),
+    (b"[" * 100_000, "x.json", "nested deeper than 64"),
+    (b"[" * 70 + b"]" * 70, "x.json", "nested deeper than 64"),
+    (b'[{"a":' + b"1" * 5_000 + b"}]", "x.json", "5,000 digits"),
+    (b'[{"a": 1e400}]', "x.json", "1e400 .* is beyond what is read"),
+    (b"[" + b"," * 20_000_000, "x.json", "more than 20,000,000 values"),
+    (b'a,b\n1,"' + b"x" * 20_000_001 + b'"\n', "x.csv", "line 2: field larger than"),
+    (b'[{"a": "' + b"x" * 20_000_001 + b'"}]', "x.json", "column “a”: a cell of 20 MB"),
+    (b",".join(b"c%d" % k for k in range(4_001)), "x.csv", "4,001 columns"),
+    (b"[{}, {}]", "x.json", "its 2 records are empty"),
+    (b'{"a": 1}\n{"a":\n', "x.jsonl", "“x.jsonl”, line 2, column 6: not JSON"),
+    (b'[{"a": 1, "a": 2}]', "x.json", "“a” stands twice"),
+    (b'[{"a": NaN}]', "x.json", "NaN is no number"),
+    (b'{"a": 1}\n{"a": -Infinity}\n', "x.jsonl", "“x.jsonl”, line 2: -Infinity"),
+    (b'[{"a": 1}, 5]', "x.json", "record 2: a JSON number"),
+    (packed(pa.table({"a": pa.array([b"\xff\xfe"], pa.binary())})), "x.parquet", "UTF8"),
+    (packed(pa.Table.from_arrays([pa.array([1])] * 2, names=["a", "a"])), "x.parquet", "columns 1 and 2"),
+    (packed(pa.table({"a": ["zzzz"]}), compression="none").replace(b"zzzz", b"\xff\xfezz"), "x.parquet", "UTF8"),
+    (b"PAR1 and nothing", "x.parquet", "not a Parquet file"),
+    (b"PK\x03\x04", "x.xlsx", "not an Excel workbook"),
+    (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "x.csv.gz", "not a whole gzip"),
+])  # fmt: skip
 def test_what_cannot_be_read_is_refused_by_its_line(content: bytes, name: str, words: str) -> None:
     with pytest.raises(LabError, match=words):
         read_table(content, name)
 
 
-@pytest.mark.parametrize(
-    ("make", "name", "words"),
-    [
-        (lambda: packed(pa.table({"a": ["a" * 400_000_000]}), compression="zstd"), "x.parquet", "more than 500 MB"),
-        (lambda: packed(pa.table({"a": pa.DictionaryArray.from_arrays([0] * 20_000, ["x" * 1_000_000])})), "x.parquet",
-         "more than 500 MB"),
-        (lambda: packed(pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0] * 25_000_000, pa.int8()), ["x"])})),
-         "x.parquet", "25,000,000 rows"),
-        (lambda: gzip.compress(b"a,b\n" + b"0" * 510_000_000, 1, mtime=0), "x.csv.gz", "more than 500 MB"),
-        (lambda: changed_book(book(["a"], [1]), lambda part: part.replace(b"<v>1</v>", b"<v>" + b"1" * 101_000_000 + b"</v>")),
-         "x.xlsx", "more than 100 MB"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("make", "name", "words"), [
+    (lambda: packed(pa.table({"a": ["a" * 400_000_000]}), compression="zstd"), "x.parquet", "more than 500 MB"),
+    (lambda: packed(pa.table({"a": pa.DictionaryArray.from_arrays([0] * 20_000, ["x" * 1_000_000])})), "x.parquet",
+     "more than 500 MB"),
+    (lambda: packed(pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0] * 25_000_000, pa.int8()), ["x"])})),
+     "x.parquet", "25,000,000 rows"),
+    (lambda: gzip.compress(b"a,b\n" + b"0" * 510_000_000, 1, mtime=0), "x.csv.gz", "more than 500 MB"),
+    (lambda: changed_book(book(["a"], [1]), lambda part: part.replace(b"<v>1</v>", b"<v>" + b"1" * 101_000_000 + b"</v>")),
+     "x.xlsx", "more than 100 MB"),
+])  # fmt: skip
 @pytest.mark.integration
 def test_bombs_are_refused_while_they_unpack(make: Callable[[], bytes], name: str, words: str) -> None:
     content = make()
@@ -172,16 +163,13 @@ ENTITIES = b'<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">' + b"".join(
 ) + b"]>"  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        (rb'r="A2"', b'r="XFD2"', "16,384 columns"),
-        (rb'r="A2"', b'r="ZZZZZ2"', "not an Excel workbook"),
-        (rb'<row r="2"', b'<row r="999999999"', "1,048,577 rows or more, which is beyond"),
-        (rb"^(.*)<v>1</v>", ENTITIES + rb"\1<v>&i;</v>", "not an Excel workbook"),
-        (rb'<dimension ref="[^"]*"', b'<dimension ref="A1:XFD1048576"', ""),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "words"), [
+    (rb'r="A2"', b'r="XFD2"', "16,384 columns"),
+    (rb'r="A2"', b'r="ZZZZZ2"', "not an Excel workbook"),
+    (rb'<row r="2"', b'<row r="999999999"', "1,048,577 rows or more, which is beyond"),
+    (rb"^(.*)<v>1</v>", ENTITIES + rb"\1<v>&i;</v>", "not an Excel workbook"),
+    (rb'<dimension ref="[^"]*"', b'<dimension ref="A1:XFD1048576"', ""),
+])  # fmt: skip
 def test_what_a_sheet_claims_is_not_believed(old: bytes, new: bytes, words: str) -> None:
     claimed = changed_book(book(["a"], [1]), lambda part: re.sub(old, new, part, flags=re.DOTALL))
     with pytest.raises(LabError, match=words) if words else nullcontext():

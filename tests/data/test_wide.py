@@ -23,25 +23,22 @@ def answers(text: str, **columns: Any) -> list[tuple[Any, ...]]:
     return [(i.prompt, i.candidate, i.response, [*i.ratings.values()], i.instruction) for i in dataset.items]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("prompt,response_a,response_b,winner\nWhy?,Because.,No idea.,A\nHow?,So.,Thus.,tie\n",
-         [("1", "a", "Because.", [1], "Why?"), ("1", "b", "No idea.", [0], "Why?"),
-          ("2", "a", "So.", [0.5], "How?"), ("2", "b", "Thus.", [0.5], "How?")]),
-        (ARENA + "q7,Why?,gpt,llama,Because.,No idea.,model_b\n",
-         [("q7", "gpt", "Because.", [0], "Why?"), ("q7", "llama", "No idea.", [1], "Why?")]),
-        (ARENA + "q7,Why?,gpt,llama,Because.,No idea.,gpt\n",
-         [("q7", "gpt", "Because.", [1], "Why?"), ("q7", "llama", "No idea.", [0], "Why?")]),
-        ("question,chosen,rejected\nWhy is it?,Because it is.,No idea at all.\n",
-         [("1", "chosen", "Because it is.", [1], "Why is it?"), ("1", "rejected", "No idea at all.", [0], "Why is it?")]),
-        ("prompt,output 1,output 2,output 3,score 1,score 2,score 3\nWhy?,x,y,z,5,4,1\n",
-         [("1", "1", "x", [5], "Why?"), ("1", "2", "y", [4], "Why?"), ("1", "3", "z", [1], "Why?")]),
-        # The column says something else than who won.
-        ("prompt,response_a,response_b,label\nWhy?,x,y,spam\n",
-         [("1", "a", "x", [], "Why?"), ("1", "b", "y", [], "Why?")]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ("prompt,response_a,response_b,winner\nWhy?,Because.,No idea.,A\nHow?,So.,Thus.,tie\n",
+     [("1", "a", "Because.", [1], "Why?"), ("1", "b", "No idea.", [0], "Why?"),
+      ("2", "a", "So.", [0.5], "How?"), ("2", "b", "Thus.", [0.5], "How?")]),
+    (ARENA + "q7,Why?,gpt,llama,Because.,No idea.,model_b\n",
+     [("q7", "gpt", "Because.", [0], "Why?"), ("q7", "llama", "No idea.", [1], "Why?")]),
+    (ARENA + "q7,Why?,gpt,llama,Because.,No idea.,gpt\n",
+     [("q7", "gpt", "Because.", [1], "Why?"), ("q7", "llama", "No idea.", [0], "Why?")]),
+    ("question,chosen,rejected\nWhy is it?,Because it is.,No idea at all.\n",
+     [("1", "chosen", "Because it is.", [1], "Why is it?"), ("1", "rejected", "No idea at all.", [0], "Why is it?")]),
+    ("prompt,output 1,output 2,output 3,score 1,score 2,score 3\nWhy?,x,y,z,5,4,1\n",
+     [("1", "1", "x", [5], "Why?"), ("1", "2", "y", [4], "Why?"), ("1", "3", "z", [1], "Why?")]),
+    # The column says something else than who won.
+    ("prompt,response_a,response_b,label\nWhy?,x,y,spam\n",
+     [("1", "a", "x", [], "Why?"), ("1", "b", "y", [], "Why?")]),
+])  # fmt: skip
 def test_rows_with_several_answers_are_split(text: str, expected: list[tuple[Any, ...]]) -> None:
     assert answers(text) == expected
 
@@ -83,14 +80,11 @@ def test_a_chats_last_answer_is_scored_and_what_was_said_before_is_its_instructi
     assert one_answer_a_row(whole, {"response": "messages"}) is whole
 
 
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        (chat(("assistant", "Yes?"), ("user", "Why?")), r"row 2, column “messages”: its last message is of “user”"),
-        ('{"messages": null}\n', "row 2, column “messages”: it holds no messages; .* Leave the row out"),
-        ('{"messages": [1, null, {}]}\n', "it holds no messages"),
-    ],
-)
+@pytest.mark.parametrize(("row", "expected"), [
+    (chat(("assistant", "Yes?"), ("user", "Why?")), r"row 2, column “messages”: its last message is of “user”"),
+    ('{"messages": null}\n', "row 2, column “messages”: it holds no messages; .* Leave the row out"),
+    ('{"messages": [1, null, {}]}\n', "it holds no messages"),
+])  # fmt: skip
 def test_a_chat_without_an_answer_is_refused_by_its_row(row: str, expected: str) -> None:
     with pytest.raises(LabError, match=expected):
         one_answer_a_row(read_table((chat(("user", "Why?"), ("assistant", "So.")) + row).encode(), "chats.jsonl"))

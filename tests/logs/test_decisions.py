@@ -94,23 +94,20 @@ def test_answers_of_promptfoo_s_provider_are_read_with_the_questions_of_its_conf
     assert lists.frame[["order", "winner"]].to_numpy().tolist() == [["a/b|c", ""]] * 2
 
 
-@pytest.mark.parametrize(
-    ("question", "answer", "words"),
-    [
-        (CHOICE, {"probabilities": SHARES | {"3": 0.5}}, "its answer has no probability for each option"),
-        (CHOICE, {"probabilities": {"3": 1.0}}, "its answer has no probability for each option"),
-        (CHOICE, {"probabilities": SHARES | {"1": float("nan")}}, "its answer has no probability for each option"),
-        (CHOICE, None, "its answer has no probability for each option"),
-        (CHOICE | {"criteria": {"1": None}}, {"probabilities": {"1": 1}}, "a question that lists no two options"),
-        ({"type": "noul", "instructions": "?"}, {"noul": 0.5}, "a yes/no question"),
-        ({"type": "score", "criteria": ["low", "low"]}, {"probabilities": {"0": 1}}, "lists no two options"),
-        ("?", {}, "a question that lists no two options"),
-        ({"type": "choice", "choices": [None, None]}, {}, "a question that lists no two options"),
-        (*even(range(12)), "it lists more than 10 options"),
-        (*even(f"team {k}" for k in range(40)), "it lists more than 26 options"),
-        ({"type": "choice", "criteria": {"x" * 400 + end: None for end in "ab"}}, {}, "lists no two options"),
-    ],
-)
+@pytest.mark.parametrize(("question", "answer", "words"), [
+    (CHOICE, {"probabilities": SHARES | {"3": 0.5}}, "its answer has no probability for each option"),
+    (CHOICE, {"probabilities": {"3": 1.0}}, "its answer has no probability for each option"),
+    (CHOICE, {"probabilities": SHARES | {"1": float("nan")}}, "its answer has no probability for each option"),
+    (CHOICE, None, "its answer has no probability for each option"),
+    (CHOICE | {"criteria": {"1": None}}, {"probabilities": {"1": 1}}, "a question that lists no two options"),
+    ({"type": "noul", "instructions": "?"}, {"noul": 0.5}, "a yes/no question"),
+    ({"type": "score", "criteria": ["low", "low"]}, {"probabilities": {"0": 1}}, "lists no two options"),
+    ("?", {}, "a question that lists no two options"),
+    ({"type": "choice", "choices": [None, None]}, {}, "a question that lists no two options"),
+    (*even(range(12)), "it lists more than 10 options"),
+    (*even(f"team {k}" for k in range(40)), "it lists more than 26 options"),
+    ({"type": "choice", "criteria": {"x" * 400 + end: None for end in "ab"}}, {}, "lists no two options"),
+])  # fmt: skip
 def test_what_is_no_judgment_is_counted_with_its_reason(tmp_path: Path, question: Any, answer: Any, words: str) -> None:
     with pytest.raises(LabError, match=words):
         read_log(lines(tmp_path, *[(question, answer)] * 2))

@@ -43,21 +43,16 @@ def row(path: Path, number: int = 0) -> dict[str, str]:
 # ---- tools: samples that the tools themselves wrote, cut
 
 
-@pytest.mark.parametrize(
-    ("file", "tool", "judge", "rows", "left"),
-    [
-        ("inspect.eval", "inspect-ai", "mockllm/model", 4, 0),
-        ("promptfoo_rate.json", "promptfoo", "openai:chat:judge-small", 3, 0),
-        ("promptfoo_compare.json", "promptfoo", "openai:chat:judge-small", 3, 0),
-        ("lm_eval_rate.jsonl", "lm-eval", "", 3, 0),
-        ("lm_eval_compare.jsonl", "lm-eval", "", 3, 0),
-        ("deepeval.json", "DeepEval", "judge-small", 3, 0),
-        ("batch_output.jsonl", "OpenAI batch", "judge-small", 3, 2),
-    ],
-)
-def test_a_tools_log_is_read_by_its_content(
-    tmp_path: Path, file: str, tool: str, judge: str, rows: int, left: int
-) -> None:
+@pytest.mark.parametrize(("file", "tool", "judge", "rows", "left"), [
+    ("inspect.eval", "inspect-ai", "mockllm/model", 4, 0),
+    ("promptfoo_rate.json", "promptfoo", "openai:chat:judge-small", 3, 0),
+    ("promptfoo_compare.json", "promptfoo", "openai:chat:judge-small", 3, 0),
+    ("lm_eval_rate.jsonl", "lm-eval", "", 3, 0),
+    ("lm_eval_compare.jsonl", "lm-eval", "", 3, 0),
+    ("deepeval.json", "DeepEval", "judge-small", 3, 0),
+    ("batch_output.jsonl", "OpenAI batch", "judge-small", 3, 2),
+])  # fmt: skip
+def test_a_tools_log_is_read_by_content(tmp_path: Path, file: str, tool: str, judge: str, rows: int, left: int) -> None:
     """The order is that of the row's own prompt, the answer the one that its reply ends with."""
     log = log_of(SAMPLES / file)
     assert (log.format, len(log.frame), log.left.total()) == (tool, rows, left)
@@ -166,23 +161,20 @@ JUDGED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("record", "number", "expected"),
-    [
-        (PAIR | {"g1_winner": "model_1", "g2_winner": "tie"}, 0, {"first": "v", "second": "w", "choice": "A"}),
-        (PAIR | {"g1_winner": "model_1", "g2_winner": "model_1"}, 1, {"first": "w", "choice": "B", "task": "turn 2, pair-v2"}),
-        (PAIR | {"g1_winner": "error", "g2_winner": "tie"}, 0, {"choice": "N", "judge": "gpt-4"}),
-        (SINGLE | {"score": 7.0}, 0, {"score": "7", "ordering": "1 2 3 4 5 6 7 8 9 10", "candidate": "v"}),
-        (BIGGEN, 0, {"item_id": "reason_0: m", "ordering": "1 2 3 4 5", "score": "4", "judge": "prometheus"}),
-        (LISTED, 1, {"ordering": "2 1", "score": "1", "judge": "gpt4", "candidate": "m"}),
-        # 0.25 for the model, which was shown first.
-        (ALPACA, 0, {"first": "new", "second": "base", "choice": "B", "expected": "0.25"}),
-        (ALPACA | {"preference": 1.5}, 0, {"choice": "C"}),
-        # The second judgment saw B first, and says so in the order that it saw.
-        (JUDGED, 0, {"first": "incorrect", "second": "correct", "choice": "A", "gold": "correct", "judge": "h vanilla"}),
-        (JUDGED, 1, {"first": "correct", "second": "incorrect", "choice": "A"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("record", "number", "expected"), [
+    (PAIR | {"g1_winner": "model_1", "g2_winner": "tie"}, 0, {"first": "v", "second": "w", "choice": "A"}),
+    (PAIR | {"g1_winner": "model_1", "g2_winner": "model_1"}, 1, {"first": "w", "choice": "B", "task": "turn 2, pair-v2"}),
+    (PAIR | {"g1_winner": "error", "g2_winner": "tie"}, 0, {"choice": "N", "judge": "gpt-4"}),
+    (SINGLE | {"score": 7.0}, 0, {"score": "7", "ordering": "1 2 3 4 5 6 7 8 9 10", "candidate": "v"}),
+    (BIGGEN, 0, {"item_id": "reason_0: m", "ordering": "1 2 3 4 5", "score": "4", "judge": "prometheus"}),
+    (LISTED, 1, {"ordering": "2 1", "score": "1", "judge": "gpt4", "candidate": "m"}),
+    # 0.25 for the model, which was shown first.
+    (ALPACA, 0, {"first": "new", "second": "base", "choice": "B", "expected": "0.25"}),
+    (ALPACA | {"preference": 1.5}, 0, {"choice": "C"}),
+    # The second judgment saw B first, and says so in the order that it saw.
+    (JUDGED, 0, {"first": "incorrect", "second": "correct", "choice": "A", "gold": "correct", "judge": "h vanilla"}),
+    (JUDGED, 1, {"first": "correct", "second": "incorrect", "choice": "A"}),
+])  # fmt: skip
 def test_a_benchmarks_record(tmp_path: Path, record: Any, number: int, expected: dict[str, str]) -> None:
     """As one line, as lines, as a list of one JSON; of BiGGen also as an object of records by their ids."""
     made = row(written(tmp_path, [record]), number)
@@ -194,14 +186,11 @@ def test_a_benchmarks_record(tmp_path: Path, record: Any, number: int, expected:
 
 
 @needs_data
-@pytest.mark.parametrize(
-    ("name", "first", "second", "difference", "se", "left"),
-    [
-        ("Mistral-7B-Instruct-v0.2", (0.1892, 407), (0.1206, 398), 0.0686, 0.0254, 0),
-        ("gemini-pro", (0.2070, 401), (0.1303, 399), 0.0767, 0.0263, 5),
-        ("FuseChat-Llama-3.2-1B-Instruct.weighted", (0.2344, 406), (0.3652, 399), -0.1309, 0.0275, 0),
-    ],
-)
+@pytest.mark.parametrize(("name", "first", "second", "difference", "se", "left"), [
+    ("Mistral-7B-Instruct-v0.2", (0.1892, 407), (0.1206, 398), 0.0686, 0.0254, 0),
+    ("gemini-pro", (0.2070, 401), (0.1303, 399), 0.0767, 0.0263, 5),
+    ("FuseChat-Llama-3.2-1B-Instruct.weighted", (0.2344, 406), (0.3652, 399), -0.1309, 0.0275, 0),
+])  # fmt: skip
 def test_soft_preferences_of_published_annotations(
     name: str, first: tuple[float, int], second: tuple[float, int], difference: float, se: float, left: int
 ) -> None:
@@ -295,30 +284,27 @@ def test_what_is_no_log_goes_on_as_a_table(tmp_path: Path, text: str) -> None:
 # ---- what a file can answer
 
 
-@pytest.mark.parametrize(
-    ("columns", "line"),
-    [
-        (
-            {"question_id": [1, 2, 3], "first": [*"aba"], "second": [*"bab"], "choice": [*"AAB"], "strategy": ["random"] * 3},
-            "3 pairs, one order each: which side is favoured, yes; consistency, no: 3 more calls would tell; "
-            "the judge's own noise, no: 3 more calls, of the same orders again, would tell; "
-            "agreement with people, no: it has no people's ratings",
-        ),
-        (
-            {"question_id": [1, 1], "first": [*"ab"], "second": [*"ba"], "choice": [*"AA"], "gold": [*"aa"]},
-            "1 pair, both orders each: which side is favoured, yes; consistency, yes; "
-            "the judge's own noise, no: 1 more call, of the same orders again, would tell; "
-            "accuracy against the known winner, yes",
-        ),
-        (
-            {"item_id": [1, 1, 2], "ordering": ["1 2"] * 3, "score": [1, 2, 2], "human": [1, 1, 2]},
-            "2 answers, one order each: which positions are favoured, no: 2 more calls would tell; "
-            "whether single scores change with the order, no: 2 more calls would tell; the judge's own noise, yes; "
-            "agreement with people, yes",
-        ),
-        ({"item_id": [1], "ordering": ["1 2"], "score": [""]}, "no judgment that could be read"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("columns", "line"), [
+    (
+        {"question_id": [1, 2, 3], "first": [*"aba"], "second": [*"bab"], "choice": [*"AAB"], "strategy": ["random"] * 3},
+        "3 pairs, one order each: which side is favoured, yes; consistency, no: 3 more calls would tell; "
+        "the judge's own noise, no: 3 more calls, of the same orders again, would tell; "
+        "agreement with people, no: it has no people's ratings",
+    ),
+    (
+        {"question_id": [1, 1], "first": [*"ab"], "second": [*"ba"], "choice": [*"AA"], "gold": [*"aa"]},
+        "1 pair, both orders each: which side is favoured, yes; consistency, yes; "
+        "the judge's own noise, no: 1 more call, of the same orders again, would tell; "
+        "accuracy against the known winner, yes",
+    ),
+    (
+        {"item_id": [1, 1, 2], "ordering": ["1 2"] * 3, "score": [1, 2, 2], "human": [1, 1, 2]},
+        "2 answers, one order each: which positions are favoured, no: 2 more calls would tell; "
+        "whether single scores change with the order, no: 2 more calls would tell; the judge's own noise, yes; "
+        "agreement with people, yes",
+    ),
+    ({"item_id": [1], "ordering": ["1 2"], "score": [""]}, "no judgment that could be read"),
+])  # fmt: skip
 def test_what_a_file_can_answer(columns: dict[str, Any], line: str) -> None:
     table = rl.read(pd.DataFrame({"judge": "j", **columns})).table
     assert answerable_line(table) == line

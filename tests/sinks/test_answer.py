@@ -144,86 +144,77 @@ THIRD = {"leans": (0.05, 0.05, -0.2, 0.05, 0.05), "decided": (False, False, True
 OPEN = ("undecided", "undecided", "undecided", 0.4)
 
 
-@pytest.mark.parametrize(
-    ("words", "more", "advice"),
-    [
-        (("effect", "effect", "effect"), {}, "average several orders; do not use single scores."),
-        (("effect", "equivalent", "equivalent"), {}, "the bias is too small to matter in scores; check again when"),
-        # What a position adds to criteria is a change of scores.
-        (("effect", "equivalent", "equivalent"), {"reorder": "criteria"}, "average several orders, or compare only"),
-        (("effect", "undecided", "undecided"), {}, "average several orders, or compare only within one order."),
-        (("equivalent", "effect", "undecided"), {}, "average several orders, or compare only within one order."),
-        (("equivalent", "equivalent", "equivalent"), {}, "one order is enough."),
-        # 60 answers, 2.5 times as many: 150.
-        (("undecided", "undecided", "equivalent"), {"gate": 0.4}, "not decided; about 150 answers in a new run would"),
-        (OPEN, row("undecided", "single", why="any_prompt"), "average several orders or wordings."),
-        # Single scores: the number holds noise, so its lower end says nothing.
-        (("effect", "equivalent", "effect"), {"repeated": False}, "average several orders, or compare only within"),
-        # All contrasts and single scores small, but two orders lie 1.08 points apart.
-        (("equivalent", "equivalent", "equivalent"), {"gap": (1.08, 0.98, 1.19)}, "average several orders, or compare"),
-    ],
-)
+@pytest.mark.parametrize(("words", "more", "advice"), [
+    (("effect", "effect", "effect"), {}, "average several orders; do not use single scores."),
+    (("effect", "equivalent", "equivalent"), {}, "the bias is too small to matter in scores; check again when"),
+    # What a position adds to criteria is a change of scores.
+    (("effect", "equivalent", "equivalent"), {"reorder": "criteria"}, "average several orders, or compare only"),
+    (("effect", "undecided", "undecided"), {}, "average several orders, or compare only within one order."),
+    (("equivalent", "effect", "undecided"), {}, "average several orders, or compare only within one order."),
+    (("equivalent", "equivalent", "equivalent"), {}, "one order is enough."),
+    # 60 answers, 2.5 times as many: 150.
+    (("undecided", "undecided", "equivalent"), {"gate": 0.4}, "not decided; about 150 answers in a new run would"),
+    (OPEN, row("undecided", "single", why="any_prompt"), "average several orders or wordings."),
+    # Single scores: the number holds noise, so its lower end says nothing.
+    (("effect", "equivalent", "effect"), {"repeated": False}, "average several orders, or compare only within"),
+    # All contrasts and single scores small, but two orders lie 1.08 points apart.
+    (("equivalent", "equivalent", "equivalent"), {"gap": (1.08, 0.98, 1.19)}, "average several orders, or compare"),
+])  # fmt: skip
 def test_advice_is_the_first_rule_that_holds(words: tuple[str, str, str], more: dict[str, Any], advice: str) -> None:
     assert compose(facts(*words, **more)).advice.startswith(advice)
 
 
-@pytest.mark.parametrize(
-    ("words", "more", "headline"),
-    [
-        ((), LAST, "judge-7b favours the option listed last"),
-        ((), THIRD, "judge-7b avoids the option at position 3"),
-        ((), {"decided": (False,) * 5}, "Some positions are favoured (at most 20{_}percentage points); which is"),
-        (("equivalent",), SMALL, "judge-7b leans to position 1, less than matters (at most 4{_}percentage points)"),
-        (("undecided", "undecided", "effect"), {}, "judge-7b: the order matters; how is not settled"),
-        (OPEN, {}, "Undecided: no position is clearly favoured by judge-7b"),
-        (OPEN, {"reorder": "criteria"}, "Undecided: no position clearly raises or lowers scores of judge-7b"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "more", "headline"), [
+    ((), LAST, "judge-7b favours the option listed last"),
+    ((), THIRD, "judge-7b avoids the option at position 3"),
+    ((), {"decided": (False,) * 5}, "Some positions are favoured (at most 20{_}percentage points); which is"),
+    (("equivalent",), SMALL, "judge-7b leans to position 1, less than matters (at most 4{_}percentage points)"),
+    (("undecided", "undecided", "effect"), {}, "judge-7b: the order matters; how is not settled"),
+    (OPEN, {}, "Undecided: no position is clearly favoured by judge-7b"),
+    (OPEN, {"reorder": "criteria"}, "Undecided: no position clearly raises or lowers scores of judge-7b"),
+])  # fmt: skip
 def test_a_headline_names_only_what_is_decided(words: Any, more: dict[str, Any], headline: str) -> None:
     said = compose(facts(*words, **more))
     assert said.headline.startswith(headline.replace("{_}", NBSP))
     assert ("Position" in said.questions[0].sentence) == (more in (LAST, THIRD))
 
 
-@pytest.mark.parametrize(
-    ("words", "more", "question", "sentence"),
-    [
-        ((), {"turn": 0.0}, 1, "Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.45{_}points (95{_}% CI 0.30 to 0.60)."),
-        (
-            (), {}, 2, "15 in 100 scores change with the order beyond noise (95{_}% CI 10 to 20); typical change of one score: "
-            "0.31{_}points.",
-        ),
-        ((), {"turn": 0.6, "line": 0.1}, 1, "Lists that run upwards, from wherever they begin, score 0.45{_}points"),
-        ((), {"line": 0.6}, 1, "Listing 1 to 5 instead of 5 to 1 raises the mean by"),
-        (("equivalent",), SMALL, 0, "A lean is there, at most 4{_}percentage points: smaller than matters ("),
-        # Ends stay on their side of what decides: of the smallest effect, of 0.
-        (
-            ("equivalent",), row("equivalent", "positions", value=0.02, low=0.0, high=0.0496), 0,
-            "No position differs from even by 5{_}percentage points or more (largest: 2, 95{_}% CI 0 to 4.96).",
-        ),
-        (
-            (), row("effect", "positions", low=0.004, high=0.11), 0,
-            "Position 1: 15{_}percentage points above even (95{_}% CI 0.4 to 11).",
-        ),
-        (
-            (), row("effect", "positions", low=0.0, high=0.071), 0,
-            "Position 1: 15{_}percentage points above even (above 0, at most 7).",
-        ),
-        # An estimate below its interval is not shown.
-        (
-            ("effect", "effect", "equivalent"), row("equivalent", "single", value=-0.02, high=0.024), 2,
-            "Fewer than 5 in 100 scores change with the order, beyond noise (95{_}% CI 0 to 2).",
-        ),
-        # Noise that is not known is said.
-        ((), {"repeated": False}, 2, "Scores change with the prompt's order: 15 in 100, noise included (at most 20)."),
-        (OPEN, {"repeated": False}, 2, "Up to 9{_}in 100 are possible, noise included; 5 would matter."),
-        (
-            OPEN, row("undecided", "single", why="any_prompt"), 2,
-            "In another order 44 in 100 scores change; asked again in the same order 25 do.",
-        ),
-    ],
-)  # fmt: skip
-def test_a_sentence_says_its_direction_its_ends_and_its_noise(
+@pytest.mark.parametrize(("words", "more", "question", "sentence"), [
+    ((), {"turn": 0.0}, 1, "Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.45{_}points (95{_}% CI 0.30 to 0.60)."),
+    (
+        (), {}, 2, "15 in 100 scores change with the order beyond noise (95{_}% CI 10 to 20); typical change of one score: "
+        "0.31{_}points.",
+    ),
+    ((), {"turn": 0.6, "line": 0.1}, 1, "Lists that run upwards, from wherever they begin, score 0.45{_}points"),
+    ((), {"line": 0.6}, 1, "Listing 1 to 5 instead of 5 to 1 raises the mean by"),
+    (("equivalent",), SMALL, 0, "A lean is there, at most 4{_}percentage points: smaller than matters ("),
+    # Ends stay on their side of what decides: of the smallest effect, of 0.
+    (
+        ("equivalent",), row("equivalent", "positions", value=0.02, low=0.0, high=0.0496), 0,
+        "No position differs from even by 5{_}percentage points or more (largest: 2, 95{_}% CI 0 to 4.96).",
+    ),
+    (
+        (), row("effect", "positions", low=0.004, high=0.11), 0,
+        "Position 1: 15{_}percentage points above even (95{_}% CI 0.4 to 11).",
+    ),
+    (
+        (), row("effect", "positions", low=0.0, high=0.071), 0,
+        "Position 1: 15{_}percentage points above even (above 0, at most 7).",
+    ),
+    # An estimate below its interval is not shown.
+    (
+        ("effect", "effect", "equivalent"), row("equivalent", "single", value=-0.02, high=0.024), 2,
+        "Fewer than 5 in 100 scores change with the order, beyond noise (95{_}% CI 0 to 2).",
+    ),
+    # Noise that is not known is said.
+    ((), {"repeated": False}, 2, "Scores change with the prompt's order: 15 in 100, noise included (at most 20)."),
+    (OPEN, {"repeated": False}, 2, "Up to 9{_}in 100 are possible, noise included; 5 would matter."),
+    (
+        OPEN, row("undecided", "single", why="any_prompt"), 2,
+        "In another order 44 in 100 scores change; asked again in the same order 25 do.",
+    ),
+])  # fmt: skip
+def test_a_sentence_says_direction_ends_and_noise(
     words: Any, more: dict[str, Any], question: int, sentence: str
 ) -> None:
     assert compose(facts(*words, **more)).questions[question].sentence.startswith(sentence.replace("{_}", NBSP))
@@ -236,19 +227,16 @@ BARE = {"reorder": "bare", "leans": (), "shares": (), "expected": (), "decided":
 CHOSEN = f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls"
 
 
-@pytest.mark.parametrize(
-    ("more", "headline", "line", "sentence", "advice"),
-    [
-        ({"questions": FEW, "units": 4, "gate": 0.3, "unit": "prompt"}, CHOSEN, f"20{NBSP}% would be even.",
-         "Too few groups for a confidence interval: 4, 8 are needed.", "not decided; add answers to at least 4 more instructions."),
-        ({"questions": BLOCKED}, "Undecided: unparsed replies of judge-7b may go with the order", "It chose position 1",
-         "Unparsed replies may go with the order, so nothing can be said.", "first make the replies parse"),
-        (EARLY, f"{CHOSEN} so far", "Early estimate from 364 of 960 calls. No answer before the end.", None, ""),
-        (EARLY | {"stopped": True}, f"{CHOSEN} so far", "Stopped after 364 of 960 calls. No answer before the end.", None, ""),
-        ({"calls": 0, "asked": 20}, "No score of judge-7b could be read", "0 of 20 replies could be parsed.", None, ""),
-        (BARE, "judge-7b scored 60 answers without a list", "1,200 calls were parsed. Nothing was listed", None, ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("more", "headline", "line", "sentence", "advice"), [
+    ({"questions": FEW, "units": 4, "gate": 0.3, "unit": "prompt"}, CHOSEN, f"20{NBSP}% would be even.",
+     "Too few groups for a confidence interval: 4, 8 are needed.", "not decided; add answers to at least 4 more instructions."),
+    ({"questions": BLOCKED}, "Undecided: unparsed replies of judge-7b may go with the order", "It chose position 1",
+     "Unparsed replies may go with the order, so nothing can be said.", "first make the replies parse"),
+    (EARLY, f"{CHOSEN} so far", "Early estimate from 364 of 960 calls. No answer before the end.", None, ""),
+    (EARLY | {"stopped": True}, f"{CHOSEN} so far", "Stopped after 364 of 960 calls. No answer before the end.", None, ""),
+    ({"calls": 0, "asked": 20}, "No score of judge-7b could be read", "0 of 20 replies could be parsed.", None, ""),
+    (BARE, "judge-7b scored 60 answers without a list", "1,200 calls were parsed. Nothing was listed", None, ""),
+])  # fmt: skip
 def test_where_nothing_can_be_said_no_question_is_answered(
     more: dict[str, Any], headline: str, line: str, sentence: str | None, advice: str
 ) -> None:

@@ -18,13 +18,10 @@ from tests.sinks import made
 from tests.tables import comparisons, findings
 
 
-@pytest.mark.parametrize(
-    ("value", "form", "text"),
-    [
-        (-0.074, ".2f", f"{MINUS}0.07"), (-0.004, ".2f", "0.00"), (0.0, "+.2f", "0.00"), (0.614, ".0%", f"61{NBSP}%"),
-        (0.997, ".0%", f"99.7{NBSP}%"), (1.0, ".0%", f"100{NBSP}%"), (1234.5, ",.1f", "1,234.5"), (math.nan, ".2f", "unknown"), (math.inf, ".2f", "unknown"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "form", "text"), [
+    (-0.074, ".2f", f"{MINUS}0.07"), (-0.004, ".2f", "0.00"), (0.0, "+.2f", "0.00"), (0.614, ".0%", f"61{NBSP}%"),
+    (0.997, ".0%", f"99.7{NBSP}%"), (1.0, ".0%", f"100{NBSP}%"), (1234.5, ",.1f", "1,234.5"), (math.nan, ".2f", "unknown"), (math.inf, ".2f", "unknown"),
+])  # fmt: skip
 def test_a_number(value: float, form: str, text: str) -> None:
     assert number(value, form) == text
 
@@ -70,13 +67,10 @@ def test_the_lean_of_criteria_is_in_points() -> None:
     assert f"Largest change of a criterion's score at a position: 0.67{NBSP}points (95{NBSP}% CI" in said
 
 
-@pytest.mark.parametrize(
-    ("shown", "title"),
-    [
-        ((1, 2, 3), "1 to 3"), ((5, 4, 3, 2, 1), "5 to 1"), ((4, 3, 2, 1, 5), "4 3 2 1 5"), ((2, 1), "2 1"),
-        (("Tone", "Facts"), "Tone | Facts"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("shown", "title"), [
+    ((1, 2, 3), "1 to 3"), ((5, 4, 3, 2, 1), "5 to 1"), ((4, 3, 2, 1, 5), "4 3 2 1 5"), ((2, 1), "2 1"),
+    (("Tone", "Facts"), "Tone | Facts"),
+])  # fmt: skip
 def test_an_order_is_named_by_its_ends_only_where_it_runs_through(shown: tuple[int | str, ...], title: str) -> None:
     assert order_title(shown) == title
 

@@ -59,13 +59,10 @@ def test_verdicts(text: str, verdict: str | None) -> None:
 
 
 @pytest.mark.parametrize("brief", [False, True])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A or B", "Choice: A or B", "Choice: A/B", "Choice: A, B", "Choice: A (or B)", "Choice: Assistant A or B",
-        "Choice: tie or A", "Verdict: B < A", "[[A/B]]", "[[A]] or [[B]]", "A, B", "A\nB", "A.\nB.", "Choice: not A",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "A or B", "Choice: A or B", "Choice: A/B", "Choice: A, B", "Choice: A (or B)", "Choice: Assistant A or B",
+    "Choice: tie or A", "Verdict: B < A", "[[A/B]]", "[[A]] or [[B]]", "A, B", "A\nB", "A.\nB.", "Choice: not A",
+])  # fmt: skip
 def test_a_verdict_that_names_two_candidates_is_none(text: str, brief: bool) -> None:
     assert parse_verdict(text, ("A", "B", "C"), tie=True, brief=brief) is None
 
@@ -177,18 +174,15 @@ def test_a_bare_score_is_one_condition_without_an_order() -> None:
 TWICE = DataSet("d", (*drafts().items, Item("x", "another", "question 0", prompt="p0", candidate="a")))
 
 
-@pytest.mark.parametrize(
-    ("dataset", "design", "says"),
-    [
-        (drafts(candidates="a"), {"reorder": "pairs"}, "has answers of 2 candidates"),
-        (drafts(), {"reorder": "pairs", "baseline": "gpt"}, "no candidate of “d”; it has a, b, c"),
-        (drafts(), {"reorder": "lists", "k": 5}, "has answers of 5 candidates"),
-        (drafts(prompts=1), {"reorder": "responses", "k": 8}, "has 3 answers; a call needs 8"),
-        (TWICE, {"reorder": "pairs"}, "Candidate “a” answers the prompt of “x” twice"),
-        # 10 of 60 candidates: 75 thousand million.
-        (drafts(1, [f"c{k}" for k in range(60)]), {"reorder": "lists", "k": 10}, "more than 200,000 comparisons"),
-    ],
-)
+@pytest.mark.parametrize(("dataset", "design", "says"), [
+    (drafts(candidates="a"), {"reorder": "pairs"}, "has answers of 2 candidates"),
+    (drafts(), {"reorder": "pairs", "baseline": "gpt"}, "no candidate of “d”; it has a, b, c"),
+    (drafts(), {"reorder": "lists", "k": 5}, "has answers of 5 candidates"),
+    (drafts(prompts=1), {"reorder": "responses", "k": 8}, "has 3 answers; a call needs 8"),
+    (TWICE, {"reorder": "pairs"}, "Candidate “a” answers the prompt of “x” twice"),
+    # 10 of 60 candidates: 75 thousand million.
+    (drafts(1, [f"c{k}" for k in range(60)]), {"reorder": "lists", "k": 10}, "more than 200,000 comparisons"),
+])  # fmt: skip
 def test_what_cannot_be_compared_is_said_before_a_call(dataset: DataSet, design: dict[str, Any], says: str) -> None:
     with pytest.raises(LabError, match=says):
         small_plan(dataset=dataset, **design)

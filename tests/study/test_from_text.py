@@ -19,20 +19,15 @@ ALONE = jinja2.Environment(keep_trailing_newline=True, undefined=jinja2.StrictUn
 """Jinja2 by itself: what a template gives back must not rest on the lab's own rendering."""
 
 
-@pytest.mark.parametrize(
-    ("prompt", "text", "spans"),
-    [
-        ("Rate: An answer. Again: An answer.", "An answer.", ["An answer.", "An answer."]),
-        ("Rate\n- One  line.\n- two\twords\n3) and more!", "One line. two words\nand more", ["One  line.\n- two\twords\n3) and more"]),
-        ('<answer>"Yes,\r\nit is"</answer>', "  Yes, it is\n", ["Yes,\r\nit is"]),
-        ("14 of 4, 40", "4", ["4"]),
-        ("One line, two", "One line. two", []),
-        ("anything", " ", []),
-    ],
-)  # fmt: skip
-def test_a_text_is_located_across_line_breaks_and_list_marks_or_not_at_all(
-    prompt: str, text: str, spans: list[str]
-) -> None:
+@pytest.mark.parametrize(("prompt", "text", "spans"), [
+    ("Rate: An answer. Again: An answer.", "An answer.", ["An answer.", "An answer."]),
+    ("Rate\n- One  line.\n- two\twords\n3) and more!", "One line. two words\nand more", ["One  line.\n- two\twords\n3) and more"]),
+    ('<answer>"Yes,\r\nit is"</answer>', "  Yes, it is\n", ["Yes,\r\nit is"]),
+    ("14 of 4, 40", "4", ["4"]),
+    ("One line, two", "One line. two", []),
+    ("anything", " ", []),
+])  # fmt: skip
+def test_a_text_is_located_across_line_breaks_and_list_marks_or_not(prompt: str, text: str, spans: list[str]) -> None:
     assert [prompt[start:end] for start, end in locate(prompt, text)] == spans
 
 
@@ -55,7 +50,7 @@ LISTS = json.loads((Path(__file__).parents[1] / "golden" / "replies.json").read_
 
 
 @pytest.mark.parametrize(("prompt", "labels", "texts"), LISTS)
-def test_the_list_of_scores_comes_first_and_its_entries_change_places_whole(
+def test_the_list_of_scores_comes_first_and_its_entries_move_whole(
     prompt: str, labels: list[str], texts: list[str]
 ) -> None:
     listed = lists_in(prompt)[0]

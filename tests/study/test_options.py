@@ -188,14 +188,11 @@ def test_factors_that_are_nothing_to_an_axis() -> None:
 HEAD = "[[data]]\nsample = true\n[design.vary]\n"
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        *CASES["levels"],
-        (f"temperature = [{', '.join(str(k / 1000) for k in range(1000))}]", "at most 20"),
-        ("crossed = true\n" + "\n".join(f"extra.f{k} = [1, 2, 3]" for k in range(5)), "243 combinations; at most 200"),
-    ],
-)
+@pytest.mark.parametrize(("line", "said"), [
+    *CASES["levels"],
+    (f"temperature = [{', '.join(str(k / 1000) for k in range(1000))}]", "at most 20"),
+    ("crossed = true\n" + "\n".join(f"extra.f{k} = [1, 2, 3]" for k in range(5)), "243 combinations; at most 200"),
+])  # fmt: skip
 def test_wrong_levels_are_refused_in_words(line: str, said: str) -> None:
     with pytest.raises(LabError, match=said):
         study_from_toml(HEAD + line)

@@ -57,25 +57,22 @@ def own_plan(*files: PromptFile, reorder: str = "options", judges: Any = None, i
 # ---------------------------------------------------------------- what a template may do
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("{% set ns=namespace(x=99999) %}{% for i in range(60) %}{% set ns.x=ns.x*ns.x %}{% endfor %}", "more than 1 seconds"),
-        ("{% set ns=namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x=[ns.x,ns.x] %}{% endfor %}{{ ns.x|string }}", "takes more"),
-        ("{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}", "takes more"),
-        ("{{ 'a'*10**9 }}", "memory"),
-        ("{{ '%01000000000d'|format(1) }}", "memory"),
-        ("{% for i in range(9999) %}{{ 'a'*1000 }}{% endfor %}", "longer than"),
-        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "without end"),
-        ("{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}", "flatter"),
-        ("{{ ''.__class__.__mro__ }}", "unsafe"),
-        ("{{ '{0.__class__}'.format(1) }}", "unsafe"),
-        ("{% include '/etc/passwd' %}", "loader"),
-        ("{{ item.nope }}", "no attribute 'nope'"),
-        ("a\n{% if %}", "line 2"),
-    ],
-)  # fmt: skip
-def test_a_hostile_template_ends_and_the_next_one_is_rendered(
+@pytest.mark.parametrize(("text", "words"), [
+    ("{% set ns=namespace(x=99999) %}{% for i in range(60) %}{% set ns.x=ns.x*ns.x %}{% endfor %}", "more than 1 seconds"),
+    ("{% set ns=namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x=[ns.x,ns.x] %}{% endfor %}{{ ns.x|string }}", "takes more"),
+    ("{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}", "takes more"),
+    ("{{ 'a'*10**9 }}", "memory"),
+    ("{{ '%01000000000d'|format(1) }}", "memory"),
+    ("{% for i in range(9999) %}{{ 'a'*1000 }}{% endfor %}", "longer than"),
+    ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "without end"),
+    ("{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}", "flatter"),
+    ("{{ ''.__class__.__mro__ }}", "unsafe"),
+    ("{{ '{0.__class__}'.format(1) }}", "unsafe"),
+    ("{% include '/etc/passwd' %}", "loader"),
+    ("{{ item.nope }}", "no attribute 'nope'"),
+    ("a\n{% if %}", "line 2"),
+])  # fmt: skip
+def test_a_hostile_template_ends_and_the_next_is_rendered(
     text: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rubriclab.study.template.RENDER_SECONDS", 1.0)
@@ -87,24 +84,19 @@ def test_a_hostile_template_ends_and_the_next_one_is_rendered(
 # ---------------------------------------------------------------- the proof
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("{% for o in options %}{{ loop.index }}: {{ o.description }} {% endfor %}", "label of each of the options"),
-        ("{{ response }}", "the order changes nothing"),
-        ("{% for o in options|sort(attribute='score') %}{{ o.label }}: {{ o.description }} {% endfor %}", "order changes nothing|computes"),
-        (LOOP + "Best: {{ options[0].description }}", "has to stand once"),
-        (LOOP + LOOP, "2 times"),
-        ("{% for o in options %}{{ o.label }}: {% if o.score > 1 %}{{ o.description }}{% endif %} {% endfor %}", "computes with"),
-        ("{% for o in options %}{{ o.label }}: {{ o.description }}{{ '!' if 'p 2' in o.description }} {% endfor %}", "more than the order"),
-        ("{% for o in options|reverse %}{{ o.label }}: {{ o.description }} {% endfor %}", "has to stand once"),
-        (LOOP + "{{ answer }}", "“answer”, which is not known"),
-        (LOOP + "{{ item.author }}", "no column author"),
-    ],
-)  # fmt: skip
-def test_a_prompt_that_changes_more_or_less_than_its_order_is_refused_before_the_first_call(
-    text: str, words: str
-) -> None:
+@pytest.mark.parametrize(("text", "words"), [
+    ("{% for o in options %}{{ loop.index }}: {{ o.description }} {% endfor %}", "label of each of the options"),
+    ("{{ response }}", "the order changes nothing"),
+    ("{% for o in options|sort(attribute='score') %}{{ o.label }}: {{ o.description }} {% endfor %}", "order changes nothing|computes"),
+    (LOOP + "Best: {{ options[0].description }}", "has to stand once"),
+    (LOOP + LOOP, "2 times"),
+    ("{% for o in options %}{{ o.label }}: {% if o.score > 1 %}{{ o.description }}{% endif %} {% endfor %}", "computes with"),
+    ("{% for o in options %}{{ o.label }}: {{ o.description }}{{ '!' if 'p 2' in o.description }} {% endfor %}", "more than the order"),
+    ("{% for o in options|reverse %}{{ o.label }}: {{ o.description }} {% endfor %}", "has to stand once"),
+    (LOOP + "{{ answer }}", "“answer”, which is not known"),
+    (LOOP + "{{ item.author }}", "no column author"),
+])  # fmt: skip
+def test_a_prompt_that_changes_more_or_less_than_its_order_is_refused_before_a_call(text: str, words: str) -> None:
     with pytest.raises(LabError, match=words):
         own_plan(prompt_file(text))
 
@@ -133,26 +125,21 @@ PAIR = "{{ instruction }}{% for r in responses %}\n[{{ r.label }}] {{ r.text }}{
 CRITERIA = "{{ response }}{% for c in criteria %}\n- {{ c.name }}: {{ c.description }}{% endfor %}"
 
 
-@pytest.mark.parametrize(
-    ("reorder", "text", "answer"),
-    [
-        ("options", LOOP, {}),
-        ("options", LOOP, {"read": "last_label"}),
-        ("options", LOOP, {"read": "json", "path": "a.score"}),
-        ("options", LOOP, {"read": "tag", "path": "score"}),
-        ("options", LOOP, {"read": "pattern", "pattern": r"(?:rating|score):\s*\[\[(\d+)\]\]"}),
-        ("bare", "{{ response }} {{ criterion.name }}", {"read": "json", "path": "score"}),
-        ("criteria", CRITERIA, {}),
-        ("criteria", CRITERIA, {"read": "json", "path": "scores"}),
-        ("criteria", CRITERIA, {"read": "pattern", "pattern": r"{criterion} = (\d)"}),
-        ("pairs", PAIR, {"read": "pattern", "pattern": r"\[\[(\w)\]\]"}),
-        ("pairs", PAIR, {"read": "last_label", "labels": ["m", "M"]}),
-        ("lists", PAIR, {}),
-    ],
-)
-def test_replies_in_the_form_of_each_rule_are_read_on_each_axis(
-    reorder: str, text: str, answer: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize(("reorder", "text", "answer"), [
+    ("options", LOOP, {}),
+    ("options", LOOP, {"read": "last_label"}),
+    ("options", LOOP, {"read": "json", "path": "a.score"}),
+    ("options", LOOP, {"read": "tag", "path": "score"}),
+    ("options", LOOP, {"read": "pattern", "pattern": r"(?:rating|score):\s*\[\[(\d+)\]\]"}),
+    ("bare", "{{ response }} {{ criterion.name }}", {"read": "json", "path": "score"}),
+    ("criteria", CRITERIA, {}),
+    ("criteria", CRITERIA, {"read": "json", "path": "scores"}),
+    ("criteria", CRITERIA, {"read": "pattern", "pattern": r"{criterion} = (\d)"}),
+    ("pairs", PAIR, {"read": "pattern", "pattern": r"\[\[(\w)\]\]"}),
+    ("pairs", PAIR, {"read": "last_label", "labels": ["m", "M"]}),
+    ("lists", PAIR, {}),
+])  # fmt: skip
+def test_replies_in_the_form_of_each_rule_are_read_on_all_axes(reorder: str, text: str, answer: dict[str, Any]) -> None:
     made = own_plan(prompt_file(text, **answer), reorder=reorder, k=2, judges=[SIMULATED])
     judge = SimulatedJudge(made.study.judges[0], made.rubric)
     for call in made.calls():
@@ -191,45 +178,36 @@ def test_a_server_is_held_to_the_labels(ask: str, field: str) -> None:
 # ---------------------------------------------------------------- answers
 
 
-@pytest.mark.parametrize(
-    ("reply", "rule", "label"),
-    [
-        *CASES["by rule"],
-        ('{"' * 49_500, {"read": "json", "path": "score"}, None),
-        ('{"a":' * 20_000, {"read": "json", "path": "score"}, None),
-        ("5" + " " * 99_000 + "x", {"read": "pattern", "pattern": r"(\d)\s*$"}, None),
-    ],
-)
+@pytest.mark.parametrize(("reply", "rule", "label"), [
+    *CASES["by rule"],
+    ('{"' * 49_500, {"read": "json", "path": "score"}, None),
+    ('{"a":' * 20_000, {"read": "json", "path": "score"}, None),
+    ("5" + " " * 99_000 + "x", {"read": "pattern", "pattern": r"(\d)\s*$"}, None),
+])  # fmt: skip
 def test_an_answer_is_read_by_its_rule_or_not_at_all(reply: str, rule: dict[str, Any], label: str | None) -> None:
     index = read_answer(reply, AnswerPart.model_validate(rule), FIVE)
     assert (None if index is None else FIVE[index]) == label
 
 
-@pytest.mark.parametrize(
-    ("pattern", "words"),
-    [
-        (r"Score: ([ab])", "no reply can give the label “1”"),
-        (r"(a)(b)", "2 groups; expected one"),
-        (r"\d", "0 groups"),
-        (r"(", "missing \\)"),
-        (r"(?=x)(\d)", "Look-around"),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "words"), [
+    (r"Score: ([ab])", "no reply can give the label “1”"),
+    (r"(a)(b)", "2 groups; expected one"),
+    (r"\d", "0 groups"),
+    (r"(", "missing \\)"),
+    (r"(?=x)(\d)", "Look-around"),
+])  # fmt: skip
 def test_a_pattern_that_can_give_no_label_is_refused_with_the_cure(pattern: str, words: str) -> None:
     with pytest.raises(LabError, match=words):
         own_plan(prompt_file(LOOP, read="pattern", pattern=pattern))
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("messages = 3", "messages"),
-        ('[[messages]]\ntext = "a"\nrole = "judge"', "role is 'judge'"),
-        ('[[messages]]\ntext = "a"\n[answer]\nread = "json"', 'needs path = "score"'),
-        ('[[messages]]\ntext = "a"\n[answer]\nask = "tool"', 'set read = "json"'),
-        ("\0", "no TOML"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    ("messages = 3", "messages"),
+    ('[[messages]]\ntext = "a"\nrole = "judge"', "role is 'judge'"),
+    ('[[messages]]\ntext = "a"\n[answer]\nread = "json"', 'needs path = "score"'),
+    ('[[messages]]\ntext = "a"\n[answer]\nask = "tool"', 'set read = "json"'),
+    ("\0", "no TOML"),
+])  # fmt: skip
 def test_a_prompt_file_that_is_none_is_refused(text: str, words: str) -> None:
     with pytest.raises(LabError, match=words):
         read_prompt(text, "judge.toml")
@@ -241,26 +219,23 @@ ROWS = 'id,question,answer,channel\n1,How long to boil an egg?,"Six minutes, the
 PASTED = 'Q: Is it going to rain?\nA: "Yes, take a coat, and hurry.\nIt pours."\n\nScore 2: good\nScore 1: bad\n\nAnswer with <score>N</score>.\n'
 
 
-@pytest.mark.parametrize(
-    ("pasted", "prompt", "words"),
-    [
-        (PASTED, "row = 2", ""),
-        (PASTED, "", ""),
-        (PASTED.replace("\n", "\r\n"), "row = 2", ""),
-        (PASTED, "row = 1", "does not stand in this prompt"),
-        (PASTED, "row = 3", "have 2 rows"),
-        (PASTED.replace("coat", "hat"), "", "No row of the data stands"),
-        (PASTED.replace("coat,", "coat, "), "row = 2", "line 2 with other blanks"),
-        (PASTED + "Sent by chat.", "row = 2", "perhaps by chance"),
-        (PASTED + "Sent by chat.", 'row = 2\ncolumns = ["channel"]', ""),
-        (PASTED + "Sent by chat.", "row = 2\ncolumns = []", ""),
-        (PASTED.replace("Score ", "Step "), "row = 2", "No list of this prompt"),
-        (PASTED.replace("Score ", "Step "), "row = 2\nlines = [5, 6]", ""),
-        (PASTED + "\nLevel 1: rude\nLevel 2: kind\n", "row = 2", "Several lists may be the scores: lines 5 to 6, 10 to 11"),
-        (PASTED.replace("2: good", "A: good").replace("1: bad", "B: bad"), "row = 2", "best"),
-    ],
-)  # fmt: skip
-def test_a_study_takes_a_pasted_prompt_apart_or_says_what_it_cannot_tell(
+@pytest.mark.parametrize(("pasted", "prompt", "words"), [
+    (PASTED, "row = 2", ""),
+    (PASTED, "", ""),
+    (PASTED.replace("\n", "\r\n"), "row = 2", ""),
+    (PASTED, "row = 1", "does not stand in this prompt"),
+    (PASTED, "row = 3", "have 2 rows"),
+    (PASTED.replace("coat", "hat"), "", "No row of the data stands"),
+    (PASTED.replace("coat,", "coat, "), "row = 2", "line 2 with other blanks"),
+    (PASTED + "Sent by chat.", "row = 2", "perhaps by chance"),
+    (PASTED + "Sent by chat.", 'row = 2\ncolumns = ["channel"]', ""),
+    (PASTED + "Sent by chat.", "row = 2\ncolumns = []", ""),
+    (PASTED.replace("Score ", "Step "), "row = 2", "No list of this prompt"),
+    (PASTED.replace("Score ", "Step "), "row = 2\nlines = [5, 6]", ""),
+    (PASTED + "\nLevel 1: rude\nLevel 2: kind\n", "row = 2", "Several lists may be the scores: lines 5 to 6, 10 to 11"),
+    (PASTED.replace("2: good", "A: good").replace("1: bad", "B: bad"), "row = 2", "best"),
+])  # fmt: skip
+def test_a_study_takes_a_pasted_prompt_apart_or_says_why_not(
     tmp_path: Path, pasted: str, prompt: str, words: str
 ) -> None:
     (tmp_path / "rows.csv").write_text(ROWS, "utf-8")

@@ -150,36 +150,30 @@ def test_labels_stand_for_scores() -> None:
     assert outcome.expected == pytest.approx(3 * outcome.p[0] + 2 * outcome.p[2])
 
 
-@pytest.mark.parametrize(
-    ("reply", "status"),
-    [
-        (Reply("4", finish="length"), Status.TRUNCATED),
-        (Reply("Score: 1", finish="length"), Status.TRUNCATED),
-        (Reply("The answer has 3 of 4 points. It", finish="length"), Status.TRUNCATED),
-        (Reply("<think>maybe 2", finish="length"), Status.TRUNCATED),
-        (Reply("<think>it is a 3</think>"), Status.UNPARSED),
-        (Reply("", finish="length"), Status.TRUNCATED),
-        (Reply("4", finish="content_filter"), Status.REFUSED),
-        (Reply("No.", finish="refusal"), Status.REFUSED),
-        (Reply("I'm sorry, I cannot judge this."), Status.REFUSED),
-        (Reply(""), Status.UNPARSED),
-        (Reply("4 or 5", top=(("4", -0.1),)), Status.UNPARSED),
-        (Reply("", error="HTTP 500", kind="server_error"), Status.ERROR),
-    ],
-)
+@pytest.mark.parametrize(("reply", "status"), [
+    (Reply("4", finish="length"), Status.TRUNCATED),
+    (Reply("Score: 1", finish="length"), Status.TRUNCATED),
+    (Reply("The answer has 3 of 4 points. It", finish="length"), Status.TRUNCATED),
+    (Reply("<think>maybe 2", finish="length"), Status.TRUNCATED),
+    (Reply("<think>it is a 3</think>"), Status.UNPARSED),
+    (Reply("", finish="length"), Status.TRUNCATED),
+    (Reply("4", finish="content_filter"), Status.REFUSED),
+    (Reply("No.", finish="refusal"), Status.REFUSED),
+    (Reply("I'm sorry, I cannot judge this."), Status.REFUSED),
+    (Reply(""), Status.UNPARSED),
+    (Reply("4 or 5", top=(("4", -0.1),)), Status.UNPARSED),
+    (Reply("", error="HTTP 500", kind="server_error"), Status.ERROR),
+])  # fmt: skip
 def test_how_a_reply_ends_is_a_status(reply: Reply, status: Status) -> None:
     made = small_plan(1)
     (outcome,) = made.parse(made.previews()[0], reply)
     assert (outcome.status, outcome.score, outcome.position) == (status, None, None)
 
 
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [
-        ("The score is 5, and", 5.0), ("The score is 3.\n\nThis", 3.0), ("The score is 5", None),
-        ("The score is 4.", None), ("The score is 3 or", None), ("The score is 555", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "score"), [
+    ("The score is 5, and", 5.0), ("The score is 3.\n\nThis", 3.0), ("The score is 5", None),
+    ("The score is 4.", None), ("The score is 3 or", None), ("The score is 555", None),
+])  # fmt: skip
 def test_an_answer_that_was_begun_and_cut_counts_up_to_its_label(text: str, score: float | None) -> None:
     """An embedded model never ends by itself; what anybody else's server cuts is truncated, whatever it says."""
     small, api = small_plan(1, judges=(EMBEDDED,)), small_plan(1)
@@ -207,40 +201,34 @@ def test_previews_show_the_default_order_first() -> None:
         made.previews(2)
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"strategies": [{"kind": "balanced", "calls": 7}]}, "cannot ask each equally often"),
-        ({"strategies": ["all"]}, "120"),
-        ({"strategies": ["min-bias"]}, "lists no orders"),
-        ({"strategies": [{"kind": "custom", "orders": [[1, 2, 3]]}]}, "exactly once"),
-        ({"reorder": "criteria"}, "two or more criteria"),
-        ({"reorder": "criteria", "criteria": (criterion("a"), criterion("b", 3))}, "different scores"),
-        ({"reorder": "criteria", "criteria": (criterion("a b"), criterion("a-b"))}, "cannot be told"),
-        ({"dataset": DataSet("d", (Item("x", "r", criterion="wit"),))}, "no criterion “wit”"),
-        ({"dataset": DataSet("d", (Item("x", "r", criterion="quality"), Item("y", "r")))}, "names no criterion"),
-    ],
-)
+@pytest.mark.parametrize(("change", "says"), [
+    ({"strategies": [{"kind": "balanced", "calls": 7}]}, "cannot ask each equally often"),
+    ({"strategies": ["all"]}, "120"),
+    ({"strategies": ["min-bias"]}, "lists no orders"),
+    ({"strategies": [{"kind": "custom", "orders": [[1, 2, 3]]}]}, "exactly once"),
+    ({"reorder": "criteria"}, "two or more criteria"),
+    ({"reorder": "criteria", "criteria": (criterion("a"), criterion("b", 3))}, "different scores"),
+    ({"reorder": "criteria", "criteria": (criterion("a b"), criterion("a-b"))}, "cannot be told"),
+    ({"dataset": DataSet("d", (Item("x", "r", criterion="wit"),))}, "no criterion “wit”"),
+    ({"dataset": DataSet("d", (Item("x", "r", criterion="quality"), Item("y", "r")))}, "names no criterion"),
+])  # fmt: skip
 def test_what_does_not_fit_is_refused_before_the_first_call(change: dict[str, Any], says: str) -> None:
     with pytest.raises(LabError, match=says):
         small_plan(2, **change)
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        *CASES["study files"],
-        ("x = " + "[" * 5_000, "no TOML"),
-        ("x = " + "1" * 5_000, "no TOML: Exceeds the limit"),
-        ("[design]\nseed = 0x" + "f" * 5_000, r"\[design\] seed"),
-        ("name = '" + "n" * 30_000 + "'", "at most 200"),
-        ("[design]\nstrategies = [{kind = 'custom', orders = [" + "[1, 2]," * 1_001 + "]}]", "at most 1000 items"),
-        ("[design.vary]\n" + "".join(f"extra.f{k} = [1, 2]\n" for k in range(10_000)), "10,001 combinations; at most"),
-        (".".join("a" * 100_000) + " = 1", "more than 1,000 dots"),
-        ("[design.vary.extra]\n" + ".".join("a" * 900) + " = [1, 2]", "more than 64 tables deep"),
-        ("[[judges]]\nname = 'j'\nextra = {a = [0x" + "f" * 500 + "]}", r"extra.a.0 is a number of 2,000 bits"),
-    ],
-)
+@pytest.mark.parametrize(("text", "says"), [
+    *CASES["study files"],
+    ("x = " + "[" * 5_000, "no TOML"),
+    ("x = " + "1" * 5_000, "no TOML: Exceeds the limit"),
+    ("[design]\nseed = 0x" + "f" * 5_000, r"\[design\] seed"),
+    ("name = '" + "n" * 30_000 + "'", "at most 200"),
+    ("[design]\nstrategies = [{kind = 'custom', orders = [" + "[1, 2]," * 1_001 + "]}]", "at most 1000 items"),
+    ("[design.vary]\n" + "".join(f"extra.f{k} = [1, 2]\n" for k in range(10_000)), "10,001 combinations; at most"),
+    (".".join("a" * 100_000) + " = 1", "more than 1,000 dots"),
+    ("[design.vary.extra]\n" + ".".join("a" * 900) + " = [1, 2]", "more than 64 tables deep"),
+    ("[[judges]]\nname = 'j'\nextra = {a = [0x" + "f" * 500 + "]}", r"extra.a.0 is a number of 2,000 bits"),
+])  # fmt: skip
 def test_a_hostile_study_file_is_refused_in_words(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "study.toml"
     path.write_text(text, "utf-8")
