@@ -122,10 +122,8 @@ def test_every_number_of_the_four_pictures_is_a_row_of_the_recorded_example(lab:
     assert len(app.get("plotly_chart")) == 3
     for measure in ("repeat_change", "order_change"):
         row = findings.select(measure, condition=0)[0]
-        assert (
-            f"{number(row.value)}\u00a0points (95\u00a0% CI {number(row.interval[0])} to {number(row.interval[1])})"
-            in said
-        )
+        low, high = map(number, row.interval)
+        assert f"{number(row.value)}\u00a0points (95\u00a0% CI {low} to {high})" in said
     top = max(findings.select("position_share", condition=0), key=lambda row: row.value)
     assert f"It chose position 1 in {number(top.value, '.0%')} of 1,200 calls" in said
     assert said.count("Score ") == 2

@@ -114,12 +114,8 @@ def test_human_scores_are_added_to_a_run_and_what_stands_is_kept(lab: Lab) -> No
     app = lab("results", run=run)
     assert app.button(key="add-scores").click().run().file_uploader
     script = f"from rubriclab.app import rate, state\nrate.add_scores(state.run_info('{run}'))"
-    app = uploaded(
-        AppTest.from_string(script, default_timeout=60).run(),
-        f"{PEOPLE}stranger,1,1\n",
-        name="people.csv",
-        to="people-file",
-    )
+    visit = AppTest.from_string(script, default_timeout=60).run()
+    app = uploaded(visit, f"{PEOPLE}stranger,1,1\n", name="people.csv", to="people-file")
     said = texts(app)
     assert "Scores of 2 people for 20 of 20 answers. 1 id of the file is no answer of this run." in said
     pressed(app, "Add these scores")

@@ -58,13 +58,14 @@ def test_hostile_names_are_texts(lab: Lab, reorder: str) -> None:
     app = lab()
     for name in HOSTILE:
         if reorder == "options":
-            table = made.options_table({name[:5_000]: made.always_first}, items=9, name=name)
+            judges = {name[:5_000]: made.always_first, f"b{name[:4_990]}": made.by_quality}
+            table = made.options_table(judges, items=9, name=name)
         else:
             table = made.criteria_table(lambda *at: 4 - (at[2] > 0), items=9, names=(name, "B", "C"))
         table.items["item_id"] = [f"{k} {name[:900]}" for k in range(len(table.items))]
         app.query_params["run"] = state.store().add_table(table)
         app.query_params["tab"] = "Judgments"
-        for page in ("home", "runs", "results", "export"):
+        for page in ("home", "runs", "results", "export", "compare"):
             said = words(healthy(go(app, page)))
             assert not re.search(r"(?<!\\)(<img|\]\(|:red\[|\$x|\*\*b)", said)
             assert "\u202e" not in said
@@ -180,21 +181,11 @@ def test_a_run_is_paused_resumed_cancelled_renamed_and_deleted(lab: Lab) -> None
     healthy(app)
 
 
-def test_why_nothing_can_be_launched_stands_under_the_button(lab: Lab) -> None:
+def test_controls_keep_their_state_across_pages_and_steps(lab: Lab) -> None:
     app = healthy(lab("setup"))
     assert app.button(key="launch-go").disabled
     assert "First add your answers in step 1." in texts(app)
-    use_sample(app)
-    assert not app.button(key="launch-go").disabled
-    app.button(key="step-4-change").click().run()
-    app.checkbox(key="orders-balanced").uncheck().run()
-    assert app.button(key="launch-go").disabled
-    assert any("at least one ordering strategy" in error.value for error in app.error)
-
-
-def test_controls_keep_their_state_across_pages_and_steps(lab: Lab) -> None:
-    app = use_sample(healthy(lab("setup")), first=1.5)
-    app.button(key="step-4-change").click().run()
+    use_sample(app, first=1.5).button(key="step-4-change").click().run()
     app.checkbox(key="orders-random").check().run()
     app.number_input(key="orders-random-calls").set_value(7).run()
     before = app.button(key="launch-go").label
@@ -204,3 +195,8 @@ def test_controls_keep_their_state_across_pages_and_steps(lab: Lab) -> None:
     assert app.number_input(key="orders-random-calls").value == 7
     app.button(key="step-3-change").click().run()
     assert app.number_input(key="judge-planted-first").value == 1.5
+    app.button(key="step-4-change").click().run()
+    app.checkbox(key="orders-random").uncheck().run()
+    app.checkbox(key="orders-balanced").uncheck().run()
+    assert app.button(key="launch-go").disabled
+    assert any("at least one ordering strategy" in error.value for error in app.error)

@@ -32,12 +32,21 @@ def test_the_answer_stands_first_and_is_short(lab: Lab) -> None:
     assert 1 <= len(estimates) <= 5
 
 
-def test_a_judge_is_chosen_only_among_several(lab: Lab) -> None:
-    rules = {"first": made.always_first, "fair": made.by_quality}
-    several = kept(made.options_table(rules, items=40))
-    app = healthy(lab("results", run=several, judge="fair"))
-    assert "favours no position" in app.title[0].value or "Undecided" in app.title[0].value
-    assert "first" in healthy(lab("results", run=several)).title[0].value
+def test_judges_and_settings_are_chosen_only_among_several_and_none_hides_another(lab: Lab) -> None:
+    """The second of either moves no answer."""
+    forms = [Condition("first", "answers", "balanced", variant={"ids": ids}) for ids in ("arabic", "letters")]
+    formed = made.several(*forms, rules={"first": made.always_first}, items=40).judgments.table
+    steady = formed.rows["score"].mask(formed.rows["condition"].eq(1), 1.0 + formed.rows["item"] % 3)
+    judged = made.options_table({"first": made.always_first, "fair": made.by_quality}, items=40)
+    for table, query, label in (
+        (judged, {"judge": "fair"}, "Judge"),
+        (replace(formed, rows=formed.rows.assign(score=steady)), {"setting": "ids = letters"}, "Setting"),
+    ):
+        run = kept(table)
+        assert "first favours the option listed first" in healthy(lab("results", run=run)).title[0].value
+        app = healthy(lab("results", run=run, **query))
+        assert "favours no position" in app.title[0].value or "Undecided" in app.title[0].value
+        assert [group.label for group in app.get("button_group")] == [label]
     alone = kept(made.options_table({"only": made.always_first}, items=9))
     assert not healthy(lab("results", run=alone)).get("button_group")
 
@@ -94,19 +103,6 @@ def test_folds_are_computed_when_they_open(lab: Lab) -> None:
     healthy(app.run())
     assert len(app.dataframe) >= 3
     assert "Nothing is called an effect unless" in texts(app)
-
-
-def test_settings_of_one_judge_are_chosen_and_none_hides_another(lab: Lab) -> None:
-    two = [Condition("j", "answers", "balanced", variant={"ids": ids}) for ids in ("arabic", "letters")]
-    table = made.several(*two, rules={"j": made.mostly_first}, items=20).judgments.table
-    rows = table.rows
-    steady = rows["condition"].eq(1)
-    table = replace(table, rows=rows.assign(score=rows["score"].where(~steady, 2.0)))
-    run = kept(table)
-    assert "favours the option listed first" in healthy(lab("results", run=run)).title[0].value
-    app = healthy(lab("results", run=run, setting="ids = letters"))
-    assert "favours the option" not in app.title[0].value
-    assert any(group.label == "Setting" for group in app.get("button_group"))
 
 
 PAIRS = comparisons([[1, 1, 1, 1]] * 30 + [[1, 2, 1, 2], [2, 1, 2, 1]] * 5, [[0, 1], [1, 0]])

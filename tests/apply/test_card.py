@@ -35,10 +35,10 @@ def means_of(run: Any) -> np.ndarray:
     return rows.groupby(["item", "ordering"])["score"].mean().groupby("item").mean().to_numpy()
 
 
-@pytest.mark.parametrize(
-    ("how", "calls"),
-    [({"protocol": "one order"}, 1), ({"protocol": "average of orders"}, 10), ({"margin": 0.6}, None), ({}, None)],
-)
+HOWS = [({"protocol": "one order"}, 1), ({"protocol": "average of orders"}, 10), ({"margin": 0.6}, None), ({}, None)]
+
+
+@pytest.mark.parametrize(("how", "calls"), HOWS)
 def test_every_score_lies_as_far_as_the_card_says(
     served: Served, tmp_path: Path, how: dict[str, Any], calls: int | None
 ) -> None:
@@ -155,12 +155,9 @@ def test_what_cannot_be_promised_is_refused(served: Served, tmp_path: Path) -> N
     ):
         with pytest.raises(rl.LabError, match=said):
             run.card(**how)
+    elsewhere = run.table.rows.assign(ordering="1 2 3 4 5", item_id=run.table.rows["item"])
     with pytest.raises(rl.LabError, match="judged elsewhere"):
-        rl.read(
-            run.table.rows.assign(ordering="1 2 3 4 5", item_id=run.table.rows["item"])[
-                ["item_id", "ordering", "score"]
-            ]
-        ).card()
+        rl.read(elsewhere[["item_id", "ordering", "score"]]).card()
     once = rl.run(written(tmp_path, address, design="repeats = 1", items=12), tmp_path / "lab.duckdb")
     with pytest.raises(rl.LabError, match="No order was asked twice"):
         once.card()

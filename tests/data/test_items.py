@@ -155,22 +155,14 @@ def test_what_is_no_item_is_refused_by_its_line(text: str, columns: dict[str, An
 
 
 # ------------------------------------------------------------------------------------------------------------- rubrics
-TWO = Rubric(
-    "Essays",
-    (
-        Criterion("Clarity", (Option(1, "no: muddled"), Option(2, "yes", "B")), "Can it be followed?"),
-        Criterion("Depth", (Option(0, "#flat"), Option(10, "deep"))),
-    ),
-)
+CLARITY = Criterion("Clarity", (Option(1, "no: muddled"), Option(2, "yes", "B")), "Can it be followed?")
+TWO = Rubric("Essays", (CLARITY, Criterion("Depth", (Option(0, "#flat"), Option(10, "deep")))))
 
 
-def test_a_document_is_a_rubric() -> None:
+def test_a_document_and_a_table_are_a_rubric() -> None:
     body = TWO.document() | {"name": "Essays"}
     assert rubric_of(yaml_value(yaml.safe_dump(body), "x.yaml")) == TWO
     assert read_rubric(json.dumps(body).encode(), "x.json") == TWO
-
-
-def test_a_table_is_a_rubric() -> None:
     rows = (
         "criterion,score,description,label,criterion_description\n"
         "Clarity,2,yes,B,Can it be followed?\nClarity,1,no: muddled,,\nDepth,0,#flat,,\nDepth,10,deep,,\n"

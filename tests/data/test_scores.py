@@ -51,12 +51,8 @@ def test_scores_become_judgments() -> None:
 
 
 def test_criteria_of_one_call_stand_together() -> None:
-    text = CRITERIA + "".join(
-        f"j,d,t{t},{order},{name},{score}\n"
-        for t in range(2)
-        for order in ("Style|Depth", "Depth|Style")
-        for name, score in (("Depth", 2), ("Style", 4))
-    )
+    asked = [f"j,d,t{text},{order}" for text in range(2) for order in ("Style|Depth", "Depth|Style")]
+    text = CRITERIA + "".join(f"{call},Depth,2\n{call},Style,4\n" for call in asked)
     made = read(text)
     assert made.conditions == (Condition("j", "d", "balanced", "criteria", (1, 2, 3, 4), ("Style", "Depth"), 2),)
     assert made.rows["call"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
@@ -217,11 +213,8 @@ def test_one_drawn_order_a_pair_is_told_from_a_baseline_that_always_stands_first
     """Model z wins its place by the names' order alone when the baseline m is always first: nothing was drawn."""
     others = [f"{letter}{k}" for k in range(10) for letter in "az"]
     fixed = PAIRS + "".join(f"j,{k},m,{name},A\n" for k, name in enumerate(others))
-    drawn = PAIRS + "".join(
-        f"j,{k},{first},{second},A\n"
-        for k, name in enumerate(others)
-        for first, second in [("m", name) if k % 3 else (name, "m")]
-    )
+    shown = [f"m,{name}" if k % 3 else f"{name},m" for k, name in enumerate(others)]
+    drawn = PAIRS + "".join(f"j,{k},{pair},A\n" for k, pair in enumerate(shown))
     assert [read(text).conditions[0].drawn for text in (fixed, drawn)] == [False, True]
 
 

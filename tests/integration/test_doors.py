@@ -72,14 +72,11 @@ def test_axe_finds_nothing(browser: Browser, address: str, dark: bool) -> None:
         for state in STATES:
             visit(page, f"{address}/{state}")
             assert violations(page) == [], state
-        for opened, button in (
-            ("runs", ".st-key-menu-rated button"),
-            ("results?run=rated", ".st-key-results-menu button"),
-        ):
+        for opened, menu in (("runs", "menu-rated"), ("results?run=rated", "results-menu")):
             visit(page, f"{address}/{opened}")
-            page.locator(button).click()
+            page.locator(f".st-key-{menu} button").click()
             settled(page)
-            assert violations(page) == [], button
+            assert violations(page) == [], menu
 
 
 def test_nothing_moves_sideways_at_390(browser: Browser, address: str) -> None:
@@ -164,17 +161,14 @@ def test_a_link_opens_the_same_view_and_keys_are_not_taken_from_a_field(browser:
         assert call() == chosen
 
 
+TICKED = ["link:Runs", "tick:Select rated", "tick:Select criteria", "button:Compare selected"]
 CARD = ["tab:What helps", "button:Export the recommended protocol", "download:Download judge card"]
 JOURNEYS = {
     "is my judge biased": ("", ["link:Results"], "favours"),
     "does it agree with people": ("", ["link:Results", "tab:With people"], "another person"),
     "which of two is better": ("", ["link:Compare"], "Compare"),
     "demo in front of people": ("", ["button:Try it", "button:Ask the judge", "button:Next answer"], "balanced orders"),
-    "two side by side": (
-        "",
-        ["link:Runs", "tick:Select rated", "tick:Select criteria", "button:Compare selected"],
-        "beside each other",
-    ),
+    "two side by side": ("", TICKED, "beside each other"),
     "a report as a file": ("", ["link:Export", "download:Download report (HTML)"], "Export"),
     "the protocol into a pipeline": ("results?run=asked", CARD, "Promise"),
     "what does V mean": ("", ["link:Learn", "tab:Definitions"], "Cramér"),

@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -51,9 +52,8 @@ def below(pid: int) -> list[int]:
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            parents.setdefault(int((entry / "stat").read_text().rpartition(")")[2].split()[1]), []).append(
-                int(entry.name)
-            )
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            parents.setdefault(parent, []).append(int(entry.name))
         except (OSError, IndexError):
             continue
     pids = [pid]
@@ -95,9 +95,8 @@ def wait(until: Callable[[], bool], otherwise: str, seconds: float = 180.0) -> N
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, subprocess.Popen[bytes]]]]:
     """(address, nodes by their address): two nodes, which are killed after the test."""
     if importlib.util.find_spec("ray") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("Ray is not installed")
-        pytest.skip("Ray is not installed: pip install 'rubriclab[ray]'")
+        why = "Ray is not installed: pip install 'rubriclab[ray]'"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     monkeypatch.setenv("RAY_worker_niceness", "0")  # on a busy machine workers with Ray's own 15 hardly start
@@ -127,9 +126,7 @@ def over_ray(study: Path, store: Path, address: str) -> list[str]:
     return [sys.executable, "-m", "rubriclab", "run", str(study), "--store", str(store), "--ray", address]
 
 
-def test_a_node_is_killed_in_the_middle(
-    cluster: tuple[str, dict[str, subprocess.Popen[bytes]]], tmp_path: Path
-) -> None:
+def test_a_node_is_killed_in_the_middle(cluster: tuple[str, dict[str, Any]], tmp_path: Path) -> None:
     address, nodes = cluster
     with running(PortServer(latency=0.1)) as server:
         study = write_study(tmp_path, url=server.base_url, items=ITEMS)
@@ -158,9 +155,7 @@ def test_a_node_is_killed_in_the_middle(
 def test_an_address_where_no_cluster_is_costs_nothing(tmp_path: Path, address: str) -> None:
     study = write_study(tmp_path, url="http://127.0.0.1:9/v1", items=2)
     store = tmp_path / "none.duckdb"
-    done = subprocess.run(
-        over_ray(study, store, address), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run(over_ray(study, store, address), cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert address in done.stderr
     assert "Traceback" not in done.stderr

@@ -37,9 +37,7 @@ URL = os.environ.get("RUBRICLAB_VLLM_BASE_URL", "")
 def model() -> str:
     """The name of the model that the server offers."""
     if not URL:
-        if os.environ.get("CI") == "true":
-            pytest.fail("RUBRICLAB_VLLM_BASE_URL is not set")
-        pytest.skip("RUBRICLAB_VLLM_BASE_URL is not set")
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("RUBRICLAB_VLLM_BASE_URL is not set")
     return models_of(URL)[0]
 
 
@@ -118,9 +116,7 @@ def test_run_batch_answers_the_lab_s_files(tmp_path: Path) -> None:
     """``vllm run-batch`` itself, beside the server's own start script; one prompt is longer than the model's context."""
     serve = Path(os.environ.get("RUBRICLAB_VLLM_SERVE", ""))
     if not serve.is_file():
-        pytest.fail("RUBRICLAB_VLLM_SERVE is not set") if os.environ.get("CI") == "true" else pytest.skip(
-            "no start script"
-        )
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("RUBRICLAB_VLLM_SERVE is not set")
     short = data(2)
     long = replace(short.items[0], item_id="long", response="word " * 4_000)
     smol = JudgeSettings(name="smol", kind="vllm", model="smollm2", options={"constrain": True})

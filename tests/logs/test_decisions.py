@@ -24,13 +24,10 @@ def even(options: Iterable[Any]) -> tuple[Any, Any]:
 def lines(folder: Path, *pairs: tuple[Any, Any]) -> Path:
     """Requests and responses as they went over the wire, a line each."""
     path = folder / "wire.jsonl"
-    sent = [
-        {
-            "request": {"model": "asked", "state": {"text": f"a{k}"}, "questions": {"q1": question}},
-            "response": {"answers": {"q1": answer}},
-        }
-        for k, (question, answer) in enumerate(pairs)
-    ]
+    sent = []
+    for k, (question, answer) in enumerate(pairs):
+        request = {"model": "asked", "state": {"text": f"a{k}"}, "questions": {"q1": question}}
+        sent.append({"request": request, "response": {"answers": {"q1": answer}}})
     path.write_text("\n".join(map(json.dumps, sent)))
     return path
 

@@ -95,10 +95,8 @@ def test_a_batch_is_read_with_the_input_that_lies_beside_it(tmp_path: Path) -> N
 def test_the_same_two_answers_are_the_same_in_either_order(tmp_path: Path) -> None:
     """Headings, FastChat's lines, tags; a tie; a tag of HTML is no answer; a table finds its columns by their names."""
     heads = "Which is better? Say A, B or tie.\n\n### Answer A\n{}\n\n### Answer B\n{}\n\n### Verdict"
-    marked = (
-        "Say [[A]], [[B]] or [[C]].\n[The Start of Assistant A's Answer]\n{}\n[The End of Assistant A's Answer]\n\n"
-    )
-    marked += "[The Start of Assistant B's Answer]\n{}\n[The End of Assistant B's Answer]"
+    answers = [f"[The Start of Assistant {k}'s Answer]\n{{}}\n[The End of Assistant {k}'s Answer]" for k in "AB"]
+    marked = "\n".join(["Say [[A]], [[B]] or [[C]].", *answers])
     asked = [(heads, "Verdict: B"), (marked, "so [[C]]"), (marked, "[[A]]")]
     records = [(form.format(*texts), reply) for form, reply in asked for texts in (("one", "two"), ("two", "one"))]
     table = pd.DataFrame([*records, ("<h1>a</h1><h2>b</h2> Rate it.", "5")], columns=["Prompt", "Reply"])
@@ -130,27 +128,16 @@ def test_only_the_list_that_prompts_share_is_the_template_s(tmp_path: Path) -> N
 # ---- benchmarks
 
 PAIR = {"question_id": 81, "model_1": "v", "model_2": "w", "judge": ["gpt-4", "pair-v2"], "turn": 2, "g1_judgment": "x"}
-SINGLE = {
-    "question_id": 81,
-    "model": "v",
-    "judge": ["gpt-4", "s"],
-    "user_prompt": "Rate.",
-    "judgment": "[[7]]",
-    "turn": 1,
-}
+RATED = {"user_prompt": "Rate.", "judgment": "[[7]]", "score": 7.0}
+SINGLE = {"question_id": 81, "model": "v", "judge": ["gpt-4", "s"], "turn": 1, **RATED}
 BIGGEN = {
     "id": "reason_0", "task": "first", "input": "Capital?", "response": "Lima.", "response_model_name": "m", "score": 4,
     "score_rubric": {"criteria": "Right?", **{f"score{k}_description": f"level {k}" for k in range(1, 6)}},
     "feedback": "Because.", "eval_model_name": "prometheus",
 }  # fmt: skip
 PROMPT = "###Response to evaluate:\nScore 9: no\n\n###Score Rubrics:\n[Right?]\nScore 2: wrong\nScore 1: right\n\n###Feedback:"
-LISTED = {
-    "idx": 3,
-    "response_source": "m",
-    "instruction": PROMPT,
-    "gpt4_score": [2, 1, None],
-    "gpt4_feedback": ["a", "b", "c"],
-}
+GIVEN = {"gpt4_score": [2, 1, None], "gpt4_feedback": ["a", "b", "c"]}
+LISTED = {"idx": 3, "response_source": "m", "instruction": PROMPT, **GIVEN}
 ALPACA = {
     "instruction": "i", "output_1": "x", "output_2": "y", "generator_1": "base", "generator_2": "new", "annotator": "cot",
     "preference": 1.25, "referenced_models": {"m": "output_2", "M": "output_1"},
@@ -165,7 +152,7 @@ JUDGED = {
     (PAIR | {"g1_winner": "model_1", "g2_winner": "tie"}, 0, {"first": "v", "second": "w", "choice": "A"}),
     (PAIR | {"g1_winner": "model_1", "g2_winner": "model_1"}, 1, {"first": "w", "choice": "B", "task": "turn 2, pair-v2"}),
     (PAIR | {"g1_winner": "error", "g2_winner": "tie"}, 0, {"choice": "N", "judge": "gpt-4"}),
-    (SINGLE | {"score": 7.0}, 0, {"score": "7", "ordering": "1 2 3 4 5 6 7 8 9 10", "candidate": "v"}),
+    (SINGLE, 0, {"score": "7", "ordering": "1 2 3 4 5 6 7 8 9 10", "candidate": "v"}),
     (BIGGEN, 0, {"item_id": "reason_0: m", "ordering": "1 2 3 4 5", "score": "4", "judge": "prometheus"}),
     (LISTED, 1, {"ordering": "2 1", "score": "1", "judge": "gpt4", "candidate": "m"}),
     # 0.25 for the model, which was shown first.
@@ -220,12 +207,9 @@ def test_published_judgments_of_benchmarks() -> None:
 def test_the_first_position_is_standardised_to_orders_shown_equally_often() -> None:
     """By hand: a wins 3 of 4 shown first, 1 of 2 shown second: 0.75 - 0.5, not the plain mean of wins, 4 of 6 - 2 of 6."""
     shown = [("a", "b", 1.0), ("a", "b", 1.0), ("a", "b", 0.5), ("a", "b", 0.5), ("b", "a", 0.0), ("b", "a", 1.0)]
-    frame = pd.DataFrame(
-        {
-            "judge": "j", "question_id": [*"123456"], "task": "", "strategy": "random", "first": [s[0] for s in shown],
-            "second": [s[1] for s in shown], "choice": ["A" if s[2] > 0.5 else "B" for s in shown], "expected": [s[2] for s in shown],
-        }
-    )  # fmt: skip
+    frame = pd.DataFrame(shown, columns=["first", "second", "expected"])
+    frame = frame.assign(judge="j", question_id=[*"123456"], task="", strategy="random")
+    frame["choice"] = np.where(frame["expected"] > 0.5, "A", "B")
     (advantage,) = rl.read(frame).findings.select("first_advantage")
     assert advantage.value == pytest.approx(0.75 - 0.5)
     (hard,) = rl.read(frame.drop(columns="expected")).findings.select("first_advantage")
@@ -239,14 +223,8 @@ def test_the_first_position_is_standardised_to_orders_shown_equally_often() -> N
 
 
 def test_what_is_broken_is_counted_and_what_is_hostile_refused(tmp_path: Path) -> None:
-    lines = [
-        json.dumps(ALPACA),
-        '{"instruction": "cut o',
-        json.dumps(ALPACA | {"preference": float("nan")}),
-        "[1]",
-        '{"preference": {}}',
-        "",
-    ]
+    lines = [json.dumps(ALPACA), '{"instruction": "cut o', json.dumps(ALPACA | {"preference": float("nan")})]
+    lines += ["[1]", '{"preference": {}}', ""]
     log = log_of(written(tmp_path, "\n".join([*lines, json.dumps(ALPACA | {"instruction": "\ud83d"})])))
     assert (len(log.frame), log.left["it is no JSON object, or only half of one"]) == (2, 2)
     assert log.left["it has not the form of AlpacaEval"] == 1
@@ -256,9 +234,7 @@ def test_what_is_broken_is_counted_and_what_is_hostile_refused(tmp_path: Path) -
     for text in (f"{head}{'[' * 100_000}", head + '[{"gradingResult": ' * 9_000, head + "[{}, null]}}", "{}", "[]"):
         path = written(tmp_path, text, "deep.json")
         if text.endswith("}}"):
-            with pytest.raises(
-                LabError, match=r"none of its records is a judgment: 1 × its assertions .*; 1 × it is no JSON"
-            ):
+            with pytest.raises(LabError, match=r"none of its records is a judgment: 1 × its ass.*; 1 × it is no JSON"):
                 read_log(path)
         else:
             assert read_log(path) is None
@@ -314,10 +290,8 @@ def test_what_a_file_can_answer(columns: dict[str, Any], line: str) -> None:
 def test_a_list_that_no_table_takes_is_counted_and_refuses_no_file(tmp_path: Path) -> None:
     def rated(n: int, k: int) -> dict[str, str]:
         scale = "\n".join(f"Score {score}: level {score} of {n}" for score in range(1, n + 1))
-        return {
-            "prompt": f"Rate the answer.\n\nAnswer: text {k}\n\nRubric:\n{scale}\n\nAnswer with the score.",
-            "reply": "3",
-        }
+        prompt = f"Rate the answer.\n\nAnswer: text {k}\n\nRubric:\n{scale}\n\nAnswer with the score."
+        return {"prompt": prompt, "reply": "3"}
 
     log = log_of(written(tmp_path, [rated(n, k) for n in (5, 12) for k in range(6)]))
     assert (len(log.frame), log.left["it lists more than 10 options"]) == (6, 6)

@@ -30,13 +30,8 @@ def test_the_report_holds_the_answer_and_its_picture() -> None:
 def test_the_report_needs_no_network_and_runs_nothing() -> None:
     table = made.options_table({HOSTILE: made.mostly_first}, items=12, name=HOSTILE)
     table.items["ratings"] = [{HOSTILE: 3.0}] * 12
-    page = report_html(
-        made.findings(table),
-        title=HOSTILE,
-        texts=True,
-        text_of=lambda _: HOSTILE,
-        descriptions={1: HOSTILE, 2: "", 3: ""},
-    )
+    told = {"title": HOSTILE, "descriptions": {1: HOSTILE, 2: "", 3: ""}}
+    page = report_html(made.findings(table), texts=True, text_of=lambda _: HOSTILE, **told)
     assert "default-src 'none'" in page
     assert "<script" not in page
     assert "<img" not in page
