@@ -7,10 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
+
+from aiohttp import web
+
+from tests.servers import Pages, completion, failure, running
 
 STUDY = """
 name = "Served"
@@ -64,40 +66,22 @@ class Planted:
         return "Scores:\n" + "\n".join(f"[{name}] {min(5, own + (k == 0))}" for k, name in enumerate(names))
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
-        message = {"role": "assistant", "content": self.reply(body)}
-        return {
-            "id": "c", "object": "chat.completion", "created": 0, "model": "planted",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-        }  # fmt: skip
+        return completion(self.reply(body), model="planted")
 
 
 @contextmanager
 def serving(judge: Planted) -> Iterator[str]:
     """The base URL of a server that answers as ``judge``; closed at the end."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, words = next((judge.refuses[name] for name in body if name in judge.refuses), (200, ""))
-            answer = {"error": {"message": words}} if words else judge.completion(body)
-            content = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+    async def page(request: web.Request) -> web.Response:
+        if request.method != "POST":
+            return failure(404, "Not Found")
+        body = json.loads(await request.read())
+        refused = next((judge.refuses[name] for name in body if name in judge.refuses), None)
+        return failure(*refused) if refused else web.json_response(judge.completion(body))
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with running(Pages(page)) as server:
+        yield f"{server.url}/v1"
 
 
 def written(folder: Path, address: str, *, design: str = "", rubric: str = RUBRIC, items: int = 40) -> Path:

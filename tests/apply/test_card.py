@@ -12,11 +12,12 @@ import pytest
 
 import rubriclab as rl
 from rubriclab.model.text import digest
+from rubriclab.notebook import Run
 from tests.apply.kit import CRITERIA, Planted, item, serving, written
 from tests.servers import DecisionServer, running
 
 ITEMS = 40
-Served = tuple[rl.notebook.Run, Planted, str]
+Served = tuple[Run, Planted, str]
 
 
 @pytest.fixture(scope="module")
