@@ -19,10 +19,10 @@ from rubriclab.core.operations import derived
 from rubriclab.data.sample import lab_folder
 from rubriclab.model.text import count, file_name
 from rubriclab.sinks.facts import every_facts
-from rubriclab.sinks.gate import derived_line, underived
+from rubriclab.sinks.gate import derived_line
 from rubriclab.sinks.pictures import smallest_mean
 from rubriclab.sinks.report import INCLUDE, default_title, drawings_of, svg_of
-from rubriclab.sinks.text import ci, number, order_title
+from rubriclab.sinks.text import ci, number, order_title, say
 from rubriclab.study.template import named
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _gate(run: Kept) -> None:
     """Limits that the run itself supports, as a command and as a test."""
     limits = derived(run.findings)
     if not limits:
-        st.markdown(safe(underived()))
+        st.markdown(safe(say("not_derived", ("gate",))))
         return
     for part in limits:
         st.caption(safe(derived_line(*part).replace("  # ", ": ")))

@@ -12,10 +12,10 @@ from rubriclab.judges.keys import read_key
 from rubriclab.judges.probe import JudgeReport, decision_forms, find_servers, models_of, test_judge
 from rubriclab.judges.python import code_folder, with_code
 from rubriclab.judges.served import served
-from rubriclab.judges.simulated import read_effects
+from rubriclab.judges.simulated import Effects
 from rubriclab.judges.vllm import VllmServer, why_not
 from rubriclab.judges.weights import CATALOGUE
-from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judge import JudgeSettings, read_options
 from rubriclab.model.text import LabError, shorten
 
 WORDS = SETUP["judge"]
@@ -253,7 +253,7 @@ def _simulated(judge: JudgeSettings) -> dict[str, Any]:
     st.caption("No model: answers are made up with the effects that you plant. Every result of it is labelled.")
     if judge.kind != "simulated":  # a new one leans, so that there is something to see
         judge = JudgeSettings(name="simulated", kind="simulated", model="simulated", options={"first": 1.0})
-    effects = read_effects(judge)
+    effects = read_options(Effects, judge)
     fields = {name: {"step": 0.1, **about} for name, about in WORDS["planted"].items()}
     planted = form(effects, fields, columns=3, key="judge-planted")
     chosen = {name: value for name, value in planted.items() if value != getattr(effects, name)}

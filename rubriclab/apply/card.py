@@ -67,9 +67,7 @@ def card_of(
         if not row.of and findings.conditions[row.condition].setting == about.setting
     }  # fmt: skip
     if any(row.estimate.why == "unparsed_by_order" for row in words.values()):
-        raise LabError(
-            "Unparsed replies may go with the order, so no distance can be promised. Make the replies parse first."
-        )
+        raise LabError("Unparsed replies may go with the order, so no distance can be promised. Make them parse first.")
     calls = pooled(arms)
     grid, columns = _grid(calls, arms[0])
     promises = {number: _promise(calls, grid, columns[:number]) for number in range(1, len(columns) + 1)}
@@ -134,9 +132,7 @@ def _arms(findings: Findings, asked: Plan, judge: str) -> list[Arm]:
     if mine[0].condition.reorder not in AXES:
         raise LabError(f"A card scores single answers; this run reordered {mine[0].condition.reorder}.")
     if next(judge for judge in asked.study.judges if judge.name == mine[0].condition.judge).kind == "python":
-        raise LabError(
-            "The judge is code of your own: call it where you need it, in the orders that the run recommends."
-        )
+        raise LabError("The judge is your own code: call it where you need it, in the orders that the run recommends.")
     fixed = [arm for arm in mine if not arm.condition.drawn]
     if not fixed:
         raise LabError("Orders were drawn for each item, so no order was asked of all: run balanced orders for a card.")

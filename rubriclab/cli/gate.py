@@ -34,6 +34,7 @@ def gate(
     from rubriclab.core.operations import Word, check, derived, drifts, limit_of, worst
     from rubriclab.data.outfiles import write_atomically
     from rubriclab.sinks import gate as said
+    from rubriclab.sinks.text import say
 
     limits = [limit_of(text) for text in limit or ()]
     if sum((bool(limits) or against is not None, derive)) != 1:
@@ -41,7 +42,7 @@ def gate(
     with _judged(target, store) as run:
         if derive:
             made = derived(run.findings)
-            lines = [said.derived_line(*part) for part in made] or [said.underived()]
+            lines = [said.derived_line(*part) for part in made] or [say("not_derived", said.WORDS)]
             document: dict[str, Any] = {
                 "limits": [{"limit": str(made_limit), "condition": row.condition} for made_limit, row in made]
             }

@@ -148,9 +148,7 @@ def _by_unit(table: Cells, contrasts: Sequence[str], units: int) -> dict[str, Fl
 
 def _estimate(moved: Floats, reach: float, names: np.ndarray) -> Estimate:
     """The mean change over units, (units,) each."""
-    return mean_over(
-        moved, np.arange(len(moved)), names, lambda moves: Reach(reach, moves, MIN_UNITS), none="no_repeats"
-    )
+    return mean_over(moved, np.arange(len(moved)), names, partial(Reach, reach, fewest=MIN_UNITS), none="no_repeats")
 
 
 def _change(estimates: list[Estimate], limits: list[float]) -> Answer:

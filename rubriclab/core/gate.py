@@ -181,11 +181,10 @@ def _cards(cells: Cells) -> Cards | None:
     dealt, shown, contrast = cells.dealt[keep], cells.shown[keep], contrast[keep]
     if cells.one_order_an_item:
         own = dealt.mean(axis=0)
+        away = dealt - own
         constant = (own - (own if cells.criteria else 1 / cells.n))[shown].sum(axis=0)
         stretch = math.sqrt((len(keep) - 1) / max(len(keep) - 1 - group[-1], 1))
-        return Cards(
-            group, dealt - own, shown, ((dealt - own) * cells.weights).sum(axis=1), contrast, constant, stretch
-        )
+        return Cards(group, away, shown, (away * cells.weights).sum(axis=1), contrast, constant, stretch)
     value = centred(dealt, group)
     score = (value * cells.weights).sum(axis=1)
     size = np.bincount(group)[group][:, None]

@@ -34,7 +34,7 @@ def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Ro
         return (*row.key, row.condition) if several else row.key
 
     other = {key(row): row for row in others}
-    differences = []
+    made = []
     for row in a:
         partner = other.get(key(row))
         if partner is None or not row.about.contrast or row.topic == "verdict":
@@ -42,15 +42,11 @@ def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Ro
         of = {**row.of, "against": partner.condition if against is None else against}
         n = {"n": min(row.counts["n"], partner.counts["n"])} if "n" in row.counts and "n" in partner.counts else {}
         difference = row.estimate - partner.estimate
-        differences.append(
-            replace(row, estimate=difference, of=of, test=None, counts=n, level=0.95, verdict="", ends=None)
-        )
-    return differences
+        made.append(replace(row, estimate=difference, of=of, test=None, counts=n, level=0.95, verdict="", ends=None))
+    return made
 
 
 # ---------------------------------------------------------------- limits
-
-
 class Limit(NamedTuple):
     """``measure`` within ``low`` and ``high``; ``key``: only of rows about this (a position, a criterion); empty: of
     all that are about nothing narrower than the others."""
@@ -84,9 +80,7 @@ def limit_of(text: str) -> Limit:
     """
     parts = re.fullmatch(r"\s*(\w+)(?::(.+?))?\s*=\s*(\S*?)(?:(\.\.)(\S*))?\s*", text)
     if parts is None:
-        raise LabError(
-            f"“{shorten(text)}” is no limit; expected MEASURE=X or MEASURE=A..B, as in favours_positions=0.1."
-        )
+        raise LabError(f"“{shorten(text)}” is no limit; expected MEASURE=X or MEASURE=A..B, as favours_positions=0.1.")
     measure, key, low, between, high = parts.groups()
     if measure not in MEASURES:
         near = get_close_matches(measure, MEASURES, 3) or [*QUESTIONS]
@@ -174,7 +168,5 @@ def drifts(before: Findings, after: Findings) -> list[tuple[Condition, Drift]]:
         sides.append({group[0].condition.setting[single:]: group for group in groups})
     shared = [key for key in sides[1] if key in sides[0] and sides[1][key][0].condition.reorder != "bare"]
     if not shared:
-        raise LabError(
-            "The runs share no setting: the same data set, what is reordered, variant and scale (and judge)."
-        )
+        raise LabError("The runs share no setting: data set, what is reordered, variant and scale (and judge).")
     return [(sides[1][key][0].condition, drift(sides[0][key], sides[1][key], smallest)) for key in shared]

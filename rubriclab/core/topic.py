@@ -231,9 +231,7 @@ class Findings:
         if not TOPICS:
             raise RuntimeError("No topic is registered: import rubriclab.topics before asking for findings.")
         arms = self.judgments.arms
-        made: list[Iterable[Row | Caution]] = [
-            self._verdict_rows(group) for group in grouped(arms, attrgetter("setting"))
-        ]
+        made: list[Iterable[Row | Caution]] = [*map(self._verdict_rows, grouped(arms, attrgetter("setting")))]
         if any(not form.strategy for form in forms(arms)):
             made.append(self._form_rows(arms))
         alone = [spoken for spoken in TOPICS.values() if spoken.per == "arm"]

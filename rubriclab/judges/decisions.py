@@ -119,8 +119,6 @@ def path_of(settings: JudgeSettings) -> str:
 
 
 # ---------------------------------------------------------------- the questions
-
-
 def systemone_question(question: Question) -> dict[str, Any]:
     """A choice's options by their name; a score's levels as a list, which the server numbers from 0 as they stand."""
     options = question["options"]
@@ -143,8 +141,6 @@ def openai_question(question: Question) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- the answers
-
-
 def decoded(body: bytes, headers: Mapping[str, str], secrets: tuple[str, ...]) -> dict[str, Any]:
     """The body's object; NaN, which Python's servers write, stays one. Raises Fault."""
     refuse_many(body)

@@ -124,8 +124,6 @@ def check_options(settings: JudgeSettings) -> None:
 
 
 # ---------------------------------------------------------------- running servers
-
-
 @dataclass(eq=False)
 class LlamaServer:
     """A running server; ``native`` stops when the last reference to it goes. ``users``: open judges."""

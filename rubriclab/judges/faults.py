@@ -4,8 +4,10 @@ import json
 import math
 import re
 import time
+import tomllib
 from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
 
 from rubriclab.judges.keys import mask
@@ -16,48 +18,9 @@ MAX_MESSAGE = 400
 """Signs of a message that are kept: a run can have millions of rows."""
 LONGEST_WAIT = 1e9
 """Seconds, some 30 years: a server that asks for more is read as asking for this."""
-RETRYABLE = {
-    "connect": "Is the server running at this address, and can this machine reach it?",
-    "timeout": "Raise the judge's timeout or lower its concurrency.",
-    "slow": "The answer came too slowly: raise the timeout or lower max_tokens.",
-    "reset": "The connection broke: look at the server's log, then resume.",
-    "rate_limit": "Lower the judge's concurrency, or set its rpm.",
-    "server_error": "The server failed inside: look at its log, then resume.",
-    "bad_gateway": "The gateway lost the server behind it: wait, then resume.",
-    "unavailable": "The server is overloaded or still starting: wait, then resume.",
-    "bad_json": "The answer was cut or is no JSON: look at the server's log.",
-    "html": "A web page answered, not an API: check the base URL and whether a proxy stands between.",
-    "empty_choices": "The server returned no answer: ask again later.",
-}
-"""Kinds of faults, and what a user should do: the same call may well succeed later, unchanged."""
-FATAL = {
-    "certificate": "Give the judge the certificate of the server or of its authority as ca_file (PEM), or correct the "
-    "base URL: its host must be the certificate's, and https:// needs TLS.",
-    "inward": "This lab is served to others and sends nothing to its own machine or network. Its owner can start it "
-    "without RUBRICLAB_SERVED.",
-    "quota": "The account has no credit left: top it up, then resume.",
-    "wrong_model": "Set the judge's model to the name that the server answers with (or options.served_model), or load "
-    "the model that was meant.",
-    "auth": "Check the key in the variable that the judge names, and its rights.",
-    "not_found": "Check the base URL (most end in /v1) and the model's name.",
-    "not_answered": "The server does not answer this kind of question with this model. Choose a model that it does it with, or "
-    "ask this one as a chat judge.",
-    "bad_setting": "Change the setting of the judge that the message names.",
-}
-"""No call of the judge can succeed before somebody changes something, so it pauses at once."""
-FINAL = {
-    "too_large": "The server sends more than any judgment needs: lower max_tokens, or look at its log.",
-    "context_overflow": "Shorten the answer or the rubric, or start the server with a longer context.",
-    "content_filter": "The provider's filter refused this text: leave it out.",
-    "bad_request": "The server refuses this request: see its message.",
-    "bad_answer": "The server answered something else than it was asked: look at its log.",
-    "code_error": "Mend the function, and ask the failed calls again.",
-    "code_timeout": "Raise the judge's timeout, or look what the function waits for.",
-    "code_ended": "Look what ends the function's process; options.memory is how many MB it may use.",
-    "code_reply": "Return a text, a score, or a mapping with text and probabilities of labels.",
-}
-"""Of this call alone, however often it is asked."""
-FAULTS = RETRYABLE | FATAL | FINAL
+RETRYABLE, FATAL, FINAL = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).values()
+"""Kinds of faults, and what a user should do: see the file."""
+FAULTS: dict[str, str] = RETRYABLE | FATAL | FINAL
 
 
 class Fault(Exception):
@@ -92,7 +55,6 @@ def advised(message: str, kind: str) -> str:
 
 
 # ---------------------------------------------------------------- from a response
-
 BY_STATUS = {
     401: "auth", 402: "quota", 403: "auth", 404: "not_found", 408: "timeout", 409: "unavailable", 425: "unavailable",
     429: "rate_limit", 501: "not_answered", 502: "bad_gateway", 503: "unavailable", 504: "timeout", 529: "unavailable",

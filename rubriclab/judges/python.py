@@ -159,9 +159,7 @@ class PythonJudge:
         except (ValueError, RecursionError):
             said = None
         if isinstance(said, dict) and "failed" in said:
-            raise LabError(
-                f"{self._options.path} of “{self._settings.name}” cannot be used: {said['failed']}. Mend it there."
-            )
+            raise LabError(f"{self._options.path} of “{self._settings.name}” is of no use: {said['failed']}. Mend it.")
         if isinstance(said, dict) and {"value", "error"} & said.keys():
             self._idle.append(worker)
             return said

@@ -209,8 +209,6 @@ def usage_of(completion: Completion, notes: list[str]) -> list[int | None]:
 
 
 # ---------------------------------------------------------------- token probabilities
-
-
 def top_of(raw: msgspec.Raw, text: str, notes: list[str]) -> tuple[tuple[str, float], ...]:
     """(token, log-probability) at the first token of the answer proper; empty where there are none to be used.
 

@@ -62,16 +62,11 @@ class Effects(BaseModel):
     seed: int = 0
 
 
-def read_effects(settings: JudgeSettings) -> Effects:
-    """The planted effects of a judge. Raises LabError naming the option, its value and what is expected."""
-    return read_options(Effects, settings)
-
-
 class SimulatedJudge:
     """Answers calls as the judge's options say; the same call gets the same answer. Raises LabError for bad options."""
 
     def __init__(self, settings: JudgeSettings, rubric: Rubric | None = None) -> None:
-        self.effects = read_effects(settings)
+        self.effects = read_options(Effects, settings)
         self._criteria_names = [criterion.name for criterion in rubric.criteria] if rubric else []
 
     async def ask(self, call: Call) -> Reply:

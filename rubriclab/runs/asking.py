@@ -1,6 +1,7 @@
 """One judge's calls in, their final replies out: how many at once, what is tried again, what ends it all."""
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Sequence
@@ -49,9 +50,7 @@ class Asking:
             wait = max(self._next, self._rested) - time.monotonic()
             if wait <= 0 and self.active < int(self.limit):
                 self.active += 1
-                self._next = max(self._next, time.monotonic()) + (
-                    60.0 / self.settings.rpm if self.settings.rpm else 0.0
-                )
+                self._next = max(self._next, time.monotonic()) + 60.0 / (self.settings.rpm or math.inf)
                 return True
             self._freed.clear()
             with suppress(TimeoutError):

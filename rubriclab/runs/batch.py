@@ -77,9 +77,7 @@ class Answers:
 
     def sentence(self) -> str:
         words = {"of them errors": self.failed, "known already": self.known, "doubled": self.doubled}
-        words |= {"of no call of this study": self.foreign} | {
-            f"to ask again ({kind})": n for kind, n in self.again.items()
-        }
+        words |= {"of no call of this study": self.foreign, **{f"to ask again ({k})": n for k, n in self.again.items()}}
         words["left to ask"] = self.left
         parts = [
             count(self.kept, "answer") + " kept",

@@ -76,9 +76,7 @@ class ClusterJudge:
             if self._actors:
                 return min(self._actors, key=lambda node: self._asking[node])
             if time.monotonic() > until:
-                raise LabError(
-                    f"The Ray cluster had no node with a processor for {WAIT_SECONDS:g} s. Start one; resume."
-                )
+                raise LabError(f"The Ray cluster has had no processor for {WAIT_SECONDS:g} s. Start one; resume.")
             await asyncio.sleep(0.2)
 
     def _look(self) -> None:

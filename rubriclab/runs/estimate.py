@@ -210,8 +210,6 @@ def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None)
 
 
 # ---------------------------------------------------------------- what it takes
-
-
 def price_of(judge: JudgeSettings, tokens_in: float, tokens_out: float) -> float:
     """What these tokens cost at the judge's prices per million; 0 where no price is given."""
     return (tokens_in * (judge.price_input or 0.0) + tokens_out * (judge.price_output or 0.0)) / 1e6
@@ -264,8 +262,6 @@ def _answer_tokens(part: PlanPart) -> float:
 
 
 # ---------------------------------------------------------------- what it can find
-
-
 def _groups(plan: Plan, part: PlanPart) -> int:
     """Independent groups as results take them: prompts, else blocks, where every item has one; else items."""
     items = [plan.items[code] for code in part.of_item]

@@ -117,8 +117,6 @@ def from_log(name: str, logged: Sequence[Logged], keep: Callable[[DataPart, Data
 
 
 # ---------------------------------------------------------------- a prompt taken apart
-
-
 def _taken_apart(logged: Sequence[Logged], pairs: bool) -> tuple[Rows, Counter[str]]:
     """(calls whose prompts one template gives, taken apart; why others are left out, counted in calls)."""
     whole = {json.dumps(row.prompt): row.prompt for row in logged}
@@ -194,8 +192,6 @@ def _answers(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:
 
 
 # ---------------------------------------------------------------- what is asked of the parts
-
-
 def _answer(rows: Rows, pairs: bool) -> tuple[AnswerPart, int, int]:
     """(the form of reply that prompts ask for, how many of the log's replies it reads, how many there are).
 

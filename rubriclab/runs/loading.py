@@ -14,9 +14,10 @@ from rubriclab.data.tables import Table, as_list, read_table
 from rubriclab.data.wide import one_answer_a_row
 from rubriclab.judges.kinds import Functions, judge_named
 from rubriclab.judges.python import function_settings, with_code
-from rubriclab.judges.simulated import read_effects
+from rubriclab.judges.simulated import Effects
 from rubriclab.logs.log import read_log
 from rubriclab.model.data import Comparison, Criterion, DataSet, Option, Rubric
+from rubriclab.model.judge import read_options
 from rubriclab.model.study import DataPart, PromptPart, RubricPart, Study, read_prompt, read_study, validated
 from rubriclab.model.text import LabError, look_alike, shorten
 from rubriclab.runs.from_log import Logged, from_log
@@ -132,7 +133,7 @@ def read_sources(
         raise LabError("--drop leaves no judge: keep at least one.")
     for judge in judges:
         if judge.simulated:
-            read_effects(judge)
+            read_options(Effects, judge)
     own = {name: function_settings(name, function) for name, function in (functions or {}).items()}
     if own and "judges" not in study.model_fields_set:
         judges = ()  # the default one was never asked for

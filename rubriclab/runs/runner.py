@@ -290,10 +290,8 @@ class Run(Session[RunSnapshot]):
             return True
         if self._max_money is not None:
             spent = sum(self._money.values())
-            asked_for = [
-                money / max(self._asked[name], 1) * self._in_flight[name] for name, money in self._money.items()
-            ]
-            if spent + sum(asked_for) >= self._max_money:
+            going = [paid / max(self._asked[name], 1) * self._in_flight[name] for name, paid in self._money.items()]
+            if spent + sum(going) >= self._max_money:
                 self.pause(f"the limit of {self._max_money:g} is reached ({spent:.4g} spent)")
                 return True
         return False

@@ -200,8 +200,6 @@ def _numbers(facts: Facts, question: str) -> dict[str, str]:
 
 
 # ---------------------------------------------------------------- the headline
-
-
 def _headline(facts: Facts) -> str:
     """The answer in one sentence; empty where there are too few groups to say more than what was seen."""
     if facts.variant:
@@ -245,8 +243,6 @@ def _way(value: float, up: str, down: str, unknown: str) -> str:
 
 
 # ---------------------------------------------------------------- the three questions
-
-
 def _question(facts: Facts, question: str, row: Row) -> Question:
     numbers = _numbers(facts, question)
     if row.verdict == UNDECIDED:
@@ -298,8 +294,6 @@ def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
 
 
 # ---------------------------------------------------------------- what to do
-
-
 def _advice(facts: Facts) -> str:
     """What to do: the first rule that holds; empty where nothing was asked."""
     single = facts.questions.get("single")

@@ -158,9 +158,7 @@ def cells(picture: Picture, palette: Palette) -> go.Figure:
     names, coordinates = [line.name for line in picture.series], picture.coordinates
     figure = _figure(palette, 76 + ROW * max(3, len(names)), l=_margin(names, 150), t=10)
     heat: list[list[float | None]] = [[None] * len(coordinates) for _ in names]
-    where = [
-        (int(coordinates[point.label]), y, point) for y, line in enumerate(picture.series) for point in line.points
-    ]
+    where = [(int(coordinates[p.label]), y, p) for y, line in enumerate(picture.series) for p in line.points]
     for x, y, point in where:
         heat[y][x] = picture.heat(point)
         _write(figure, point.text, x=x, y=y, font={"size": 13, "color": ink(palette, picture.heat(point))})

@@ -112,10 +112,6 @@ def case_name(checked: Checked, findings: Findings) -> str:
     )
 
 
-def underived() -> str:
-    return say("not_derived", WORDS)
-
-
 def overall(words: Sequence[Word]) -> str:
     """“Fails: 1 of 3 limits”, in words."""
     word = worst(words)

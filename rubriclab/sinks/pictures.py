@@ -15,6 +15,7 @@ from rubriclab.sinks.facts import CHOICES, Facts, facts_of, words_of
 from rubriclab.sinks.marks import Picture, Point, Series, picture
 from rubriclab.sinks.paper_table import DEFAULT, paper_table
 from rubriclab.sinks.text import NBSP, ci, ends, inside, name, number, order_title, say, value_text
+from rubriclab.topics.rated import means
 
 MOST_LINES = 120
 """Lines of single answers that a slope chart shows; the mean is over all."""
@@ -94,8 +95,6 @@ def _said(points: Iterable[Point]) -> str:
 
 
 # ---------------------------------------------------------------- bars
-
-
 def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -> Picture | None:
     """How often each position was chosen, or won, with its interval and where it would be without an effect.
 
@@ -194,8 +193,6 @@ def winner_classes(arm: Arm) -> np.ndarray[Any, Any]:
 
 
 # ---------------------------------------------------------------- cells
-
-
 def _cells(
     points: Mapping[tuple[Any, Any], Point], axes: tuple[str, str], alt: str, least: float | None = None
 ) -> Picture | None:
@@ -248,8 +245,6 @@ def smallest_mean(findings: Findings, condition: int) -> float:
 
 
 # ---------------------------------------------------------------- slopes
-
-
 def score_slopes(findings: Findings, facts: Facts, condition: int | None = None) -> Picture | None:
     """Each answer's scores over all its orders as a straight line from the downward to the upward lists.
 
@@ -274,11 +269,9 @@ def variant_slopes(findings: Findings, facts: Facts) -> Picture | None:
     rows = findings.select("variant_shift", condition=facts.condition, variant=facts.variant)
     if not rows:
         return None
-    every = len(findings.judgments.items)
-    before, after = (
-        _item_means(findings.judgments.arms[code], every) for code in (facts.default_condition, facts.condition)
-    )
-    return _slopes(findings, rows[0], (facts.default, facts.variant), np.arange(every), before, after)
+    arms = (findings.judgments.arms[code] for code in (facts.default_condition, facts.condition))
+    before, after = (arm.of_run(means(arm)) for arm in arms)
+    return _slopes(findings, rows[0], (facts.default, facts.variant), np.arange(len(before)), before, after)
 
 
 def _slopes(
@@ -326,16 +319,7 @@ def _lines_of_items(arm: Arm, towards: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return mean + slope * (-1 - middle), mean + slope * (1 - middle)
 
 
-def _item_means(arm: Arm, every: int) -> np.ndarray:
-    """(every item of the run,): its mean score over an arm's parsed calls; NaN where there is none."""
-    item = arm.item_code[arm.item[arm.ok]]
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.bincount(item, arm.value[arm.ok], every) / np.bincount(item, minlength=every))
-
-
 # ---------------------------------------------------------------- one text
-
-
 def text_orders(arm: Arm) -> Picture | None:
     """The score of one text in each order, as they were first asked, orange where the first option was chosen.
 
@@ -354,8 +338,6 @@ def text_orders(arm: Arm) -> Picture | None:
 
 
 # ---------------------------------------------------------------- intervals and curves
-
-
 def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan, by: str = "") -> Picture | None:
     """Rows with their intervals under each other; coloured nowhere, for such rows carry no verdict.
 

@@ -169,9 +169,7 @@ def picture_frame(picture: Picture) -> pd.DataFrame:
     marks = [(series.name, point) for series in picture.series for point in series.points]
     marks += [("mean", picture.difference)] if math.isfinite(picture.difference.value) else []
     below, beside = picture.axes
-    rows = [
-        (name, point.label, point.value, point.low, point.high, point.expected, point.text) for name, point in marks
-    ]
+    rows = [(name, p.label, p.value, p.low, p.high, p.expected, p.text) for name, p in marks]
     columns = [beside or "Line", below if below and picture.kind != "forest" else "Level"]
     frame = pd.DataFrame(rows, columns=[*columns, "Value", "Low", "High", "No effect", "As written"])
     return frame.drop(

@@ -125,15 +125,8 @@ def name(row: Row, conditions: Sequence[Condition] = ()) -> str:
     """What the row is about: its label, and whatever of it the label leaves out."""
     about = measure_of(row, conditions)
     label = about.label or about.name
-    beside_it = [
-        f"{key} {shorten(str(value), MOST_SHOWN)}" for key, value in row.of.items() if f"{{{key}}}" not in label
-    ]
-    return (row.label if about.label else label) + (f" ({', '.join(beside_it)})" if beside_it else "")
-
-
-def interval(row: Row, about: Measure | None = None) -> str:
-    """“95 % CI 0.19 to 0.49” of a row, at the row's own level; empty where it has none."""
-    return ends(*row.interval, form=(about or row.about).form, level=row.level)
+    more = [f"{key} {shorten(str(value), MOST_SHOWN)}" for key, value in row.of.items() if f"{{{key}}}" not in label]
+    return (row.label if about.label else label) + (f" ({', '.join(more)})" if more else "")
 
 
 def reason(row: Row) -> str:
@@ -143,7 +136,7 @@ def reason(row: Row) -> str:
 
 def inside(row: Row, about: Measure | None = None) -> str:
     """The interval of a row, or why it has none, as it stands in brackets."""
-    return interval(row, about) or lowered(reason(row))
+    return ends(*row.interval, (about or row.about).form, row.level) or lowered(reason(row))
 
 
 def lowered(sentence: str) -> str:

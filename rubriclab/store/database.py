@@ -26,26 +26,7 @@ CLOSE_SECONDS = 5.0
 HEADERS = 3 * 4_096
 """Bytes that DuckDB writes into every file when it makes it."""
 
-# Version 1. A later version adds tables or columns, and opens older files by adding what they lack. Files of earlier
-# labs may have more, so every INSERT names its columns.
-TABLES = """
-CREATE TABLE lab (version INTEGER, created TIMESTAMP);
-CREATE TABLE datasets (dataset VARCHAR PRIMARY KEY, name VARCHAR, origin VARCHAR, created TIMESTAMP);
-CREATE TABLE items (dataset VARCHAR, item INTEGER, item_id VARCHAR, criterion VARCHAR, block VARCHAR, prompt VARCHAR,
-    candidate VARCHAR, task VARCHAR, texts JSON);
-CREATE TABLE runs (run INTEGER PRIMARY KEY, id VARCHAR UNIQUE, name VARCHAR, identity VARCHAR, dataset VARCHAR,
-    study JSON, made_with JSON, state VARCHAR, reason VARCHAR, planned BIGINT, revision BIGINT, created TIMESTAMP,
-    changed TIMESTAMP);
-CREATE TABLE conditions (run INTEGER, condition SMALLINT, body JSON, planned BIGINT);
-CREATE TABLE run_items (run INTEGER, item INTEGER, source INTEGER, item_id VARCHAR, dataset VARCHAR, criterion VARCHAR,
-    block VARCHAR, prompt VARCHAR, candidate VARCHAR, task VARCHAR, ratings JSON, unit_text VARCHAR);
-CREATE TABLE orderings (run INTEGER, ordering INTEGER, shown JSON, labels JSON);
-CREATE TABLE calls (run INTEGER, call INTEGER, key VARCHAR, condition SMALLINT, status TINYINT, attempt SMALLINT,
-    final BOOLEAN, text VARCHAR, finish VARCHAR, error VARCHAR, kind VARCHAR, tokens_in INTEGER, tokens_out INTEGER,
-    cached INTEGER, seconds REAL, model VARCHAR, asked TIMESTAMP, sent VARCHAR, note VARCHAR, prompt VARCHAR);
-CREATE TABLE judgments (run INTEGER, call INTEGER, condition SMALLINT, item INTEGER, ordering INTEGER, slot SMALLINT,
-    repeat SMALLINT, status TINYINT, score DOUBLE, position SMALLINT, expected REAL, mass REAL, p REAL[]);
-"""
+TABLES = Path(__file__).with_name("tables.sql").read_text("utf-8")
 ADDED = """
 CREATE TABLE IF NOT EXISTS reference_attempts (job VARCHAR, task VARCHAR, score INTEGER, attempt SMALLINT,
     writer VARCHAR, reviewer VARCHAR, status VARCHAR, verdict INTEGER, text VARCHAR, review VARCHAR, reason VARCHAR,

@@ -60,9 +60,7 @@ def difference(first: Floats, second: Floats) -> tuple[float, float]:
     size = float(np.sqrt(n / (n - 1) * max(0.0, length - trace)))
     if trace < 1e-12:
         return size, 1.0 if length < 1e-12 else 0.0
-    square = [
-        float(np.square(part).sum()) / (len(group) - 1) for part, group in zip(parts, (first, second), strict=True)
-    ]
+    square = [float(np.square(part).sum()) / (len(side) - 1) for part, side in zip(parts, (first, second), strict=True)]
     upper, lower = trace**2 / float(np.square(total).sum()), trace**2 / max(sum(square), 1e-300)
     f = length / trace
     return size, float(special.betainc(lower / 2, upper / 2, lower / (lower + upper * f)))
