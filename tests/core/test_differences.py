@@ -225,9 +225,6 @@ def test_planted_truth_passes_fails_and_cannot_be_told() -> None:
     assert only(found, "gate").p > 0.05
     (line,) = [c for c in checked(found, "line=5..6") if c.row and not c.row.of]
     assert (line.word, line.why) == ("unknown", "gate_closed")
-
-
-def test_unfinished_runs_and_missing_numbers_cannot_tell() -> None:
     assert [c.why for c in checked(findings(replace(FIRST, state="paused")), "favours_positions=0.9")] == ["unfinished"]
     assert [(c.word, c.why) for c in checked(findings(FIRST), "pc=0.5..")] == [("unknown", "no_row")]
     unparsed = np.where(ORDERS[:, 0] > 3, np.nan, 3.0)

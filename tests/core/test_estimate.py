@@ -124,12 +124,6 @@ def test_a_minus_b_is_paired_on_shared_units_and_adds_variances_of_others() -> N
     assert (a - other).error == pytest.approx(exact, rel=0.03)  # n / (n - 1) of both together, not of each
 
 
-def test_what_is_missing_stays_missing() -> None:
-    nothing = ratio(np.arange(12.0), np.ones(12), UNITS[:12]) - missing("no_repeats")
-    assert nothing.why == "no_repeats"
-    assert np.isnan([nothing.value, *nothing.interval(), missing("x").error, *plain(3.0, "maximum").interval()]).all()
-
-
 def test_jackknife_of_a_mean_is_its_standard_error_and_leaves_out_what_bears_on_nothing() -> None:
     x, known = np.random.default_rng(1).normal(3, 1, (26, 1)), np.arange(26) < 25
     (e,) = jackknife(lambda top, n: top / n, (x * known[:, None], known[:, None] * 1.0), UNITS[:26], known=known)
@@ -177,7 +171,7 @@ def test_ends_of_a_sum_of_shares_are_made_of_theirs() -> None:
     assert made.interval()[1] == pytest.approx(made.value + 0.75 * (won.interval()[1] - 0.15))
 
 
-def test_a_mean_over_criteria_needs_every_criterion() -> None:
+def test_what_is_missing_stays_missing_of_a_difference_and_of_a_mean() -> None:
     """(1 + 3) / 2 over two units, each criterion's own deviations halved; with a third that has no number there is none."""
     names = np.array(["a", "b"])
     parts = [Estimate(value, np.array([-1.0, 1.0]), names, Student()) for value in (1.0, 3.0)]
@@ -185,6 +179,9 @@ def test_a_mean_over_criteria_needs_every_criterion() -> None:
     assert (whole.value, list(whole.influence)) == (2.0, [-1.0, 1.0])
     assert average([*parts, missing("constant_side")], Student()).why == "constant_side"
     assert not np.isfinite(average([*parts, missing("constant_side")], Student()).value)
+    nothing = ratio(np.arange(12.0), np.ones(12), UNITS[:12]) - missing("no_repeats")
+    assert nothing.why == "no_repeats"
+    assert np.isnan([nothing.value, *nothing.interval(), missing("x").error, *plain(3.0, "maximum").interval()]).all()
 
 
 # --------------------------------------------------------------------------------------------------------------- A - B

@@ -38,7 +38,7 @@ def asked(judge: JudgeSettings, *calls: Call, **more: Any) -> list[Reply]:
     """The replies, one after the other, of a judge that is opened for them and closed."""
 
     async def ask() -> list[Reply]:
-        asker = await open_judge(judge, items=ITEMS, **more)
+        asker = await open_judge(judge, **{"items": ITEMS} | more)
         try:
             return [await asker.ask(call) for call in calls or (option_call(),)]
         finally:
@@ -81,11 +81,7 @@ def test_a_comparison_shows_its_answers_without_ratings() -> None:
         seen.append(item)
         return "A"
 
-    async def ask() -> None:
-        asker = await open_judge(function_settings("mine", judge), items=[pair], function=judge)
-        await asker.ask(option_call(shown=("B", "A")))
-
-    asyncio.run(ask())
+    asked(function_settings("mine", judge), option_call(shown=("B", "A")), items=[pair], function=judge)
     assert [(one["candidate"], one["response"]) for one in seen[0]["answers"]] == [("A", "text 0"), ("B", "text 1")]
     assert seen[0]["shown"] == ["B", "A"]
     assert "ratings" not in str(seen[0])

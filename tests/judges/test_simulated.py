@@ -58,14 +58,11 @@ def test_a_lean_is_log_odds_of_the_first_and_a_slope_of_each_position(option: An
     assert 0.3 < Counter(positions(judge(**option), 300))[0] / 3_000 < 0.41
 
 
-def test_line_is_points_between_ascending_and_descending() -> None:
+def test_line_is_points_quality_spreads_the_items_and_noise_blurs_each() -> None:
     asked = judge(line=-0.8, quality=0.3)
     difference = mean(scores(asked, UP)) - mean(scores(asked, DOWN))
     # sd of one score about 0.75: the difference of two means of 600 has the standard error 0.043.
     assert difference == pytest.approx(-0.8, abs=0.15)
-
-
-def test_quality_spreads_the_items_and_noise_blurs_each() -> None:
     assert pstdev(scores(judge(quality=0.0, noise=0.0), UP)) == 0.0
     assert pstdev(scores(judge(quality=1.0, noise=0.0), UP)) == pytest.approx(0.9, abs=0.15)  # 1, cut at the ends
     twice = [judge(noise=0.0).answer(option_call(3, repeat=repeat)).text for repeat in range(5)]
@@ -93,11 +90,14 @@ def test_criteria_in_one_call() -> None:
     assert mean(by_position[2]) - mean(by_position[1]) == pytest.approx(0.0, abs=0.2)
 
 
-def test_the_same_call_gets_the_same_answer_and_another_seed_another() -> None:
+def test_the_same_call_gets_the_same_answer_and_a_share_names_no_score() -> None:
     calls = [option_call(item) for item in range(100)]
     first, again, other = ([judge(seed=seed).answer(call).text for call in calls] for seed in (1, 1, 2))
     assert first == again
     assert first != other
+    replies: list[Reply] = [judge(unparsed=0.3).answer(option_call(item)) for item in range(1_000)]
+    # Standard error sqrt(.3 * .7 / 1000) = 0.0145.
+    assert mean(reply.text not in "12345" for reply in replies) == pytest.approx(0.3, abs=0.06)
 
 
 def test_the_form_of_its_answers_and_large_log_odds() -> None:
@@ -110,12 +110,6 @@ def test_the_form_of_its_answers_and_large_log_odds() -> None:
     labelled = judge().answer(option_call(ordering=Ordering(UP, tuple("ABCDE"))))
     assert labelled.text in "ABCDE"
     assert softmax([1_000.0, 1_000.0, -1_000.0]) == [0.5, 0.5, 0.0]
-
-
-def test_a_share_of_replies_names_no_score() -> None:
-    replies: list[Reply] = [judge(unparsed=0.3).answer(option_call(item)) for item in range(1_000)]
-    # Standard error sqrt(.3 * .7 / 1000) = 0.0145.
-    assert mean(reply.text not in "12345" for reply in replies) == pytest.approx(0.3, abs=0.06)
 
 
 @pytest.mark.parametrize("options", [{"fisrt": 1.0}, {"noise": -1.0}, {"unparsed": 2}, {"first": "much"}])

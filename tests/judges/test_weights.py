@@ -117,15 +117,12 @@ def test_no_source_at_all_says_what_to_do() -> None:
         model_file(NAME)
 
 
-def test_a_damaged_file_is_fetched_anew(no_pip: Path) -> None:
+def test_a_damaged_file_is_fetched_anew_and_who_watches_can_end_it(no_pip: Path) -> None:
     put_wheel(no_pip)
     path = model_file(NAME)
     path.write_bytes(CONTENT[:-1] + b"x")
     assert model_file(NAME).read_bytes() == CONTENT
-
-
-def test_who_watches_can_end_it(no_pip: Path) -> None:
-    put_wheel(no_pip)
+    path.unlink()
 
     def stop(*_: object) -> None:
         raise LabError("stopped")

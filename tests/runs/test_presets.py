@@ -1,7 +1,6 @@
 """Every preset can be planned, names measures that the lab has, and runs to its tables over replies whose numbers are known."""
 
 import gzip
-import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -151,16 +150,6 @@ def baseline_or_first(call: Call, _items: Sequence[Item]) -> Reply:
     return Reply(text=f"Both answer the question. [[{call.ordering.labels[first]}]]")
 
 
-def as_chatgpt_answered(call: Call, items: Sequence[Item]) -> Reply:
-    """The replies that LLMBar's authors publish for Natural; of the other subsets always what stands first."""
-    subset, _, number = str(items[call.items[0]].prompt).partition("-")
-    if subset != "Natural":
-        return Reply(text=call.ordering.labels[0])
-    games = json.loads(gzip.decompress(shared("llmbar/Natural.ChatGPT.Vanilla.result.json.gz").read_bytes()))
-    winner = games[int(number) - 1]["results"][0][f"swap = {call.ordering.shown[0] != 'output_1'}"]["winner"]
-    return Reply(text=call.ordering.labels[call.ordering.shown.index(f"output_{winner}")])
-
-
 def r_with_people(score: Callable[[Item], float], *, by_criterion: bool = False) -> Callable[[Plan], float]:
     """r between a score of each item and what people gave it; or its mean over criteria."""
 
@@ -222,11 +211,7 @@ FROZEN: dict[str, tuple[Answer, int | None, dict[tuple[str, str], Expected]]] = 
             ("rs", "MT-Bench"): 1, ("error_rate", "MT-Bench"): 0,
         },
     ),
-    # statistics.json: 81.5 and 67 of 100; of the other 180 pairs half of the calls, never both.
-    "llmbar": (
-        as_chatgpt_answered, None,
-        {("accuracy", "LLMBar"): (81.5 + 90) / 280, ("accuracy_all_orders", "LLMBar"): 67 / 280},
-    ),
+
 }  # fmt: skip
 
 

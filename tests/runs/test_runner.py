@@ -4,7 +4,6 @@ import asyncio
 import math
 import os
 import random
-import threading
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -283,24 +282,20 @@ def test_a_short_rest_is_kept_and_told(store: Store, scripted: Scripted) -> None
     assert "api asks to be left alone for 1" in stages
 
 
-def test_a_full_disk_pauses_and_nothing_is_asked_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = ScriptedJudge(latency=0.002)
-    use(monkeypatch, judge)
-    commit, full = RunWriter._commit, threading.Event()
-    full.set()
+def test_a_full_disk_pauses_and_nothing_is_asked_twice(
+    store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: object) -> None:
+        raise LabError("The disk is full: make room, then resume.")
 
-    def no_room(self: RunWriter, batch: object) -> None:
-        if full.is_set():
-            raise LabError("The disk is full: make room, then resume.")
-        commit(self, batch)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(RunWriter, "_commit", no_room)
-    end = ended(Run(store, small_plan(40)))
+    judge = scripted(latency=0.002)
+    with monkeypatch.context() as full:
+        full.setattr(RunWriter, "_commit", no_room)
+        end = ended(Run(store, small_plan(40)))
     assert end.state == "paused"
     assert "The disk is full" in end.reason
     received = judge.asked.total()
     assert 0 < received < 800
-    full.clear()
     again = ended(Run(store, small_plan(40)))
     assert (again.state, again.done, again.asked) == ("finished", 800, 800 - received)
     assert set(judge.asked.values()) == {1}

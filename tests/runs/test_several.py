@@ -2,9 +2,9 @@
 
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -161,15 +161,12 @@ def test_axes_share_their_items(tmp_path: Path) -> None:
 def test_two_visitors_start_one_run(store: Store, scripted: Scripted) -> None:
     judge = scripted(latency=0.01)
     manager = RunManager(store)
-    runs: list[Run] = []
-    visitors = [threading.Thread(target=lambda: runs.append(manager.start(small_plan(10)))) for _ in range(4)]
-    for visitor in visitors:
-        visitor.start()
-    for visitor in visitors:
-        visitor.join()
-    assert (len({id(run) for run in runs}), manager.running()) == (1, [runs[0]])
-    assert manager.get(runs[0].id) is runs[0]
-    assert (runs[0].wait(WAIT).state, set(judge.asked.values())) == ("finished", {1})
+    with ThreadPoolExecutor(4) as visitors:
+        first, *others = visitors.map(lambda _: manager.start(small_plan(10)), range(4))
+    assert all(other is first for other in others)
+    assert (manager.running(), manager.get(first.id)) == ([first], first)
+    assert first.wait(WAIT).state == "finished"
+    assert set(judge.asked.values()) == {1}
     assert manager.running() == []
 
 

@@ -85,17 +85,13 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
     "criteria": lambda: criteria(scored(20), WILLIAMS),
     "criteria by prompt, unparsed": lambda: criteria(lost(scored(20)), WILLIAMS, prompt=[f"p{i // 2}" for i in range(20)]),
     "criteria, one text": lambda: criteria(scored(1), WILLIAMS),
-    "criteria, one order": lambda: criteria(scored(9, 3), WILLIAMS[:1]),
     "criteria, nothing parsed": lambda: criteria(np.full((9, 4, 4), np.nan), WILLIAMS),
     "criteria, constant judge": lambda: criteria(np.full((9, 4, 4), 3.0), WILLIAMS),
     "criteria, one drawn order": lambda: criteria(scored(30, 1), WILLIAMS, rng(3).integers(0, 4, (30, 1)), drawn=True),
-    "one criterion": lambda: criteria(scored(9, 2, 1), [[0]]),
-    "two criteria": lambda: criteria(scored(15, 4, 2), BOTH),
     "pairs": lambda: comparisons(rng(0).choice([0, 1, 1, 1, 2, 2, np.nan], (40, 4)), BOTH, names=PAIRS, **ABOUT),
     "pairs, one drawn order each": lambda: comparisons(
         rng(0).integers(0, 3, (40, 1)), BOTH, rng(1).integers(0, 2, (40, 1)), names=PAIRS, drawn=True
     ),
-    "pairs, always first": lambda: comparisons(np.ones((12, 2)), BOTH),
     "pairs, nothing parsed": lambda: comparisons(np.full((12, 2), np.nan), BOTH),
     "one pair": lambda: comparisons([[1, 2]], BOTH),
     "three judges of pairs": lambda: three_judges(CASES["pairs"]()),

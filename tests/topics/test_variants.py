@@ -63,6 +63,7 @@ def test_orders_are_not_taken_for_the_form() -> None:
     first = np.tile(ORDERS[:, 0], (9, 1))
     table = two(first, first, ORDERS)
     assert gate_of(table).p == 1.0
+    assert {row.why for row in findings(replace(table, state="paused")).select(topic="verdict")} == {"unfinished"}
     found = findings(table)
     assert only(found, "variant_flips", 1, variant=LETTERS).value == 0.0
     # With another shift in each order of the other form, calls are dealt within their order: 2^(9 x 10) deals.
@@ -184,11 +185,6 @@ def test_strategies_are_compared_with_their_own_kind() -> None:
     found = findings(table)
     assert [row.condition for row in found.select("variant_shift")] == [2, 3]
     assert [row.condition for row in found.select("gate", variant="ids = b")] == [2]
-
-
-def test_an_unfinished_run_says_nothing_of_forms() -> None:
-    table = replace(two([[1, 1]] * 9, [[2, 2]] * 9), state="paused")
-    assert {row.why for row in findings(table).select(topic="verdict")} == {"unfinished"}
 
 
 def test_an_excess_is_over_items_that_know_both_change_and_noise() -> None:
