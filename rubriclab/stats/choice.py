@@ -157,7 +157,7 @@ def _pulled(score: Floats, curve: Floats, z: Floats, kind: Ints, worth: Floats, 
 
     By the inverse of ``curve`` less the unit's own part (Mancl and DeRouen 2001, A Covariance Estimator for GEE with Improved
     Small-Sample Properties; CR3 of Bell and McCaffrey 2002). With the whole curve, as is usual, odds of neighbours held in
-    0.83 to 0.89 of studies of 30 items of which 7 to 21 said anything, so in 0.93 to 0.98. No matter for very many.
+    0.83 to 0.89 of studies of 30 items of which 7 to 21 said anything, so in 0.92 to 0.97. No matter for very many.
     """
     if len(score) > DIRECT_LIMIT:
         return np.asarray(len(score) * np.linalg.solve(curve, score.T).T)

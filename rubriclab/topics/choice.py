@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.core.estimate import Estimate, Opaque, Student, missing
+from rubriclab.core.estimate import Estimate, Opaque, missing
 from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats.choice import fit_choice, layout
@@ -44,7 +44,7 @@ def choice(arm: Arm) -> Iterator[Row]:
             influence, why = made.influence[:, k], ""
             if not np.isfinite(influence).all():
                 influence, why = np.zeros(len(influence)), "too_few_units"
-            logs = Estimate(float(made.log_odds[k]), influence, arm.unit_names[fit.units], Student(heavy=True), why)
+            logs = Estimate(float(made.log_odds[k]), influence, arm.unit_names[fit.units], why=why)
             value = float(np.exp(logs.value))
             estimate = replace(logs, value=value, influence=logs.influence * value, rule=Opaque(partial(_ends, logs)))
             yield Row(measure, estimate, {field: level}, counts=counts)
