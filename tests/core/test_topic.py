@@ -21,15 +21,11 @@ OF = {"position": 1, "score": 3, "target": "tone", "order": "1 2", "before": "wi
 )  # fmt: skip
 
 
-def fields(sentence: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
-
-
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=lambda measure: measure.key)
 def test_every_measure_is_named_written_and_defined(measure: Measure) -> None:
     assert measure.name
     assert format(-0.1234, measure.form)
-    assert fields(measure.label) <= OF.keys()
+    assert {name for _, name, _, _ in string.Formatter().parse(measure.label) if name} <= OF.keys()
     assert measure.unit in ("", "points", "share", "percentage points")
     assert measure.term in DEFINITIONS
     assert DEFINITIONS[measure.term]["sentence"]

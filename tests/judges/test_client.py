@@ -113,7 +113,7 @@ async def test_a_cancelled_call_leaves_the_client_usable() -> None:
 # ---------------------------------------------------------------- what is sent, and settings that cannot be
 
 
-def test_probabilities_are_asked_for_one_score_alone() -> None:
+def test_what_is_asked_of_calls_for_more_than_a_score_and_of_vllm() -> None:
     judge = settings()
     assert request_body(judge, option_call())["logprobs"] is True
     feedback = option_call(template="prometheus.v1")
@@ -121,9 +121,6 @@ def test_probabilities_are_asked_for_one_score_alone() -> None:
     for call in (feedback, criteria):
         assert "logprobs" not in request_body(judge, call)
     assert "logprobs" not in request_body(judge, option_call(), top_logprobs=0)
-
-
-def test_vllm_goes_on_with_words_put_into_its_mouth_and_may_be_held_to_labels() -> None:
     judge = settings(kind="vllm", options={"constrain": True})
     begun = option_call(messages=({"role": "user", "content": "?"}, {"role": "assistant", "content": "Score "}))
     body = request_body(judge, begun)

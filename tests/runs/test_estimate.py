@@ -14,11 +14,19 @@ from tests.study.kit import ABC, API, EMBEDDED, small_plan
 from tests.tables import ORDERS, findings, only, options
 
 
-def test_time_is_the_slowest_judges() -> None:
+@pytest.mark.papers(13)
+def test_time_is_the_slowest_judges_and_price_of_signs_and_answers() -> None:
     fast = API.model_copy(update={"concurrency": 100})
     made = estimate(small_plan(12, judges=(fast, EMBEDDED)))
     # 240 calls of the API; 10 items x 20 and 2 x 10 of the embedded model, which has 3.2 calls a second.
     assert (made.calls, made.seconds) == (460, pytest.approx(220 / 3.2))
+    paid = API.model_copy(update={"price_input": 4.0, "price_output": 1_000.0})
+    plan = small_plan(1, judges=(paid,))
+    made = estimate(plan)
+    signs = len(plan.previews()[0].messages[0]["content"])
+    assert (made.tokens_in, made.tokens_out) == (round(20 * signs / 4), 60)
+    assert made.price == pytest.approx(20 * (signs / 4 * 4.0 + 3 * 1_000.0) / 1e6)
+    assert estimate(small_plan(1)).price is None
 
 
 @pytest.mark.parametrize(("judge", "long_answer", "rate"), [
@@ -30,17 +38,6 @@ def test_time_is_the_slowest_judges() -> None:
 ])  # fmt: skip
 def test_calls_per_second(judge: JudgeSettings, long_answer: bool, rate: float) -> None:
     assert calls_per_second(judge, None, long_answer=long_answer) == pytest.approx(rate)
-
-
-@pytest.mark.papers(13)
-def test_price_is_of_signs_and_answers() -> None:
-    paid = API.model_copy(update={"price_input": 4.0, "price_output": 1_000.0})
-    plan = small_plan(1, judges=(paid,))
-    made = estimate(plan)
-    signs = len(plan.previews()[0].messages[0]["content"])
-    assert (made.tokens_in, made.tokens_out) == (round(20 * signs / 4), 60)
-    assert made.price == pytest.approx(20 * (signs / 4 * 4.0 + 3 * 1_000.0) / 1e6)
-    assert estimate(small_plan(1)).price is None
 
 
 def test_the_smallest_change_of_a_balanced_study() -> None:

@@ -109,16 +109,13 @@ def test_what_cannot_be_told_for_sure_is_refused_with_its_reason(case: str) -> N
         made(calls, pairs=pairs)
 
 
-def test_a_list_in_an_answer_never_moves() -> None:
+def test_a_list_in_an_answer_never_moves_and_pairs_change_their_answers_alone() -> None:
     # It stands where other answers have theirs; the rubric has the same words in all of them.
     calls = logged(*(prompt(f"{FOREIGN}\n3. Take {k}.") for k in range(4)), "Odd.\n\nScore 1: no\nScore 2: yes\n\nGo.")
     study, (dataset,) = made(calls)
     assert dataset.note.endswith("Left out: 1 × a list that no other prompt has at that spot.")
     assert [item.columns["before"].count(FOREIGN) for item in dataset.items] == [1] * 4
     assert "Steps" not in study.prompt.templates[0].messages[1].text
-
-
-def test_pairs_change_their_answers_and_nothing_else() -> None:
     texts = [PAIR.format(f"yes {k}", f"no {k}") for k in range(3)]
     study, (dataset,) = made(logged(*texts, PAIR.format("no 1", "yes 1"), reply="[[C]]"), pairs=True)
     assert (study.design.reorder, study.design.tie, len(dataset.items)) == ("pairs", True, 6)

@@ -32,11 +32,6 @@ def two(one: Floats, other: Floats, values: Floats = SCALE) -> PairTable:
     return across(counts(one, values), counts(other, values), values, 1.0, np.arange(n), n)
 
 
-def among(ratings: Floats) -> PairTable:
-    n = len(ratings)
-    return within(counts(ratings), SCALE, 1.0, np.arange(n), np.arange(n), n)
-
-
 def named(table: PairTable) -> dict[str, float]:
     n = table.pairs.sum()
     shares = {"exact": table.alike(0).sum() / n, "within_one": table.alike(1).sum() / n}
@@ -73,7 +68,8 @@ def test_two_raters_agree_as_scikit_learn_irrcac_and_krippendorff_say(name: str)
 def test_a_panel_agrees_as_irrcac_krippendorff_and_pingouin_say(name: str) -> None:
     ratings = table_of(name)
     several = ratings[np.isfinite(ratings).sum(axis=1) > 1]
-    found = named(among(several))
+    item = np.arange(len(several))
+    found = named(within(counts(several), SCALE, 1.0, item, item, len(several)))
     if np.isfinite(several).all():
         found |= dict(zip(ICC, intraclass(several).tolist(), strict=True))
     for key, answer in ANSWERS[name]["panel"].items():

@@ -30,7 +30,7 @@ def drawn(seed: int, items: int, orders: int, calls: int, sd: tuple[float, float
     return np.asarray(sum(s * rng.normal(size=shape) for s, shape in zip(sd, shapes, strict=True)))
 
 
-def test_a_table_by_hand() -> None:
+def test_a_table_by_hand_and_brennans_persons_by_items() -> None:
     """Six items scored 1 3 in one order and 2 2 in the other, six others 5 7 and 6 6: cell means 2 2 and 6 6.
 
     Noise: 2 squared deviations in one of an item's two cells, 1 degree of freedom each: 12 x 2 / 24 = 1. Half of the
@@ -46,9 +46,6 @@ def test_a_table_by_hand() -> None:
     total = 288 / 66 + noise
     assert found.shares == pytest.approx([288 / 66 / total, 0, 0, noise / total])
     assert found.shares.sum() == pytest.approx(1.0)
-
-
-def test_brennans_persons_by_items() -> None:
     found = made(np.array(BRENNAN, dtype=float)[..., None])
     assert found.variances[0] == pytest.approx([0.0574, 0.0754, 0.1269, np.nan], abs=5e-5, nan_ok=True)
     # His index of dependability of twelve items, p + error / 12: .0574 / (.0574 + (.0754 + .1269) / 12) = .773.

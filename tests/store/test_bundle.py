@@ -51,7 +51,7 @@ def same(one: JudgmentTable, other: JudgmentTable) -> None:
         np.testing.assert_allclose(one.probabilities, other.probabilities, rtol=1e-6)
 
 
-def test_a_bundle_is_read_without_a_store(recorded: Path) -> None:
+def test_a_bundle_is_read_without_a_store_and_kept_by_one(recorded: Path, tmp_path: Path) -> None:
     table = read_bundle(recorded)
     assert (table.rows["score"].tolist()[:2], table.rows["status"].tolist()) == ([2.0, 2.0], [0, 0, 4])
     assert table.probabilities[0].tolist() == [0.25, 0.5, 0.25]
@@ -59,9 +59,6 @@ def test_a_bundle_is_read_without_a_store(recorded: Path) -> None:
     assert table.items["ratings"].tolist() == [{"ann": 2.0, "bo": 3.0}, {}]
     assert (table.name, table.state, table.planned) == ("First", "interrupted", (4, 4))  # 3 of 8 calls are no end
     assert table.reading == {"unit": "item"}
-
-
-def test_an_import_keeps_replies_texts_and_probabilities(recorded: Path, tmp_path: Path) -> None:
     with Store.open(tmp_path / "other.duckdb") as store:
         run = import_bundle(store, recorded)
         assert (import_bundle(store, recorded), store.call(run, 2)["error"]) == (run, "no answer")

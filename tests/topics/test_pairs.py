@@ -35,30 +35,22 @@ def shis(name: str) -> Findings:
 
 
 @needs_data
-@pytest.mark.papers(45, 46, 47, 48, 52)
+@pytest.mark.papers(45, 46, 47, 48, 49, 52)
 def test_the_papers_table_2_for_the_shared_judge() -> None:
     found = shis("pairs")
     numbers = {name: only(found, name).value for name in ("pc", "pc_sd", "pf", "error_rate")}
     assert numbers == pytest.approx({"pc": 0.6951, "pc_sd": 0.1837, "pf": 0.0604, "error_rate": 0.0040}, abs=5e-5)
     again = shis("repetition")
-    assert only(again, "rs").value == pytest.approx(0.9601, abs=5e-5)
-    assert only(again, "rs_sd").value == pytest.approx(0.0662, abs=5e-5)
+    assert (only(again, "rs").value, only(again, "rs_sd").value) == pytest.approx((0.9601, 0.0662), abs=5e-5)
     # 80 questions: intervals hold the pairs of a question together.
     assert (only(found, "pc").unit, only(found, "pc").estimate.units) == ("prompt", 80)
     assert len(found.select("pc_cell", task="coding")) == 31  # the task, and 30 candidates beside the baseline
-
-
-@pytest.mark.papers(49)
-@needs_data
-def test_candidates_and_tasks_of_the_shared_judge() -> None:
-    found = shis("pairs")
-    rates = {row.of["candidate"]: row for row in found.select("win_rate")}
-    assert len(rates) == 31
-    curve = {row.of["term"]: row for row in found.select("parabola", outcome="PC")}
-    assert curve["curvature"].value > 0
-    assert curve["curvature"].counts["n"] == 240
-    assert {row.of["task"] for row in found.select("pf_cell") if "candidate" not in row.of} >= {"coding", "math"}
-    assert all(0 <= row.counts["p_holm"] <= 1 for row in found.select("pf_cell") if "candidate" not in row.of)
+    assert len({row.of["candidate"] for row in found.select("win_rate")}) == 31
+    (curvature,) = found.select("parabola", outcome="PC", term="curvature")
+    assert (curvature.value > 0, curvature.counts["n"]) == (True, 240)
+    tasks = [row for row in found.select("pf_cell") if "candidate" not in row.of]
+    assert {row.of["task"] for row in tasks} >= {"coding", "math"}
+    assert all(0 <= row.counts["p_holm"] <= 1 for row in tasks)
 
 
 @needs_data

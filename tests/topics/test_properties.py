@@ -42,14 +42,10 @@ def lost(score: np.ndarray, share: float = 0.2) -> np.ndarray:
     return np.where(rng(9).random(score.shape) < share, np.nan, score)
 
 
-def drawn_orders(items: int, calls: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    shown = np.stack([rng(4).permutation(n) + 1 for _ in range(items * calls)])
-    orders, order = np.unique(shown, axis=0, return_inverse=True)
-    return orders, order.reshape(items, calls)
-
-
 def drawn(items: int, calls: int) -> JudgmentTable:
-    orders, order = drawn_orders(items, calls, 4)
+    shown = np.stack([rng(4).permutation(4) + 1 for _ in range(items * calls)])
+    orders, order = np.unique(shown, axis=0, return_inverse=True)
+    order = order.reshape(items, calls)
     score = orders[order, rng(5).integers(0, 4, (items, calls))]
     return options(score, orders, order, scores=(1, 2, 3, 4), drawn=True)
 
