@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,11 @@ def test_imports_only_go_down() -> None:
         used = {name.split(".")[1] for name in imports(path) if name.startswith("rubriclab.")} - {room}
         wrong += [f"{path.relative_to(ROOT)} imports {other}" for other in sorted(used - MAY_IMPORT.get(room, used))]
     assert not wrong
+
+
+def test_no_modules_name_each_other() -> None:
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in modules()}
+    TopologicalSorter({name: imports(path) & names.keys() for name, path in names.items()}).prepare()
 
 
 def test_libraries_stay_in_their_rooms() -> None:

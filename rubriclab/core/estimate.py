@@ -396,10 +396,8 @@ def jackknife(
         without = statistic(*(total - part for total, part in zip(totals, parts, strict=True)))
     if known is not None and not known.all():
         unit, without = unit[known], without[known]
-    made = Student(fewest=2) if rule is None else rule
-    return [
-        left_out(value, without[:, k], unit, made, light=light, none=none) for k, value in enumerate(whole.tolist())
-    ]
+    rule = rule or Student(fewest=2)
+    return [left_out(x, without[:, k], unit, rule, light=light, none=none) for k, x in enumerate(whole.tolist())]
 
 
 def left_out(

@@ -28,7 +28,6 @@ from rubriclab.stats.tests import holm
 Word = Literal["effect", "equivalent", "undecided"]
 MIN_UNITS = 8
 """Fewer independent units have no interval and no test of a mean; the gate is exact at any number."""
-QUESTIONS = ("positions", "mean", "single")
 
 
 @dataclass(frozen=True)
@@ -150,19 +149,19 @@ def _answer(
     The upper end is at least half of what units that were not met could carry: reach x (1 - 0.05^(1/units)) / 2. Without
     it rare units that move by all they can are called equivalent in up to 29 % of studies.
     """
-    verdict: Word = "undecided"
+    word: Word = "undecided"
     low = high = float("nan")
     if np.isfinite(size.high):
         low = max(size.low, 0.0) if rejected else 0.0
         high = max(min(size.high, size.most), size.reach * (1 - ALPHA ** (1 / units)) / 2)
         if high < smallest and not blocked:
-            verdict = "equivalent"
-    if rejected and verdict == "undecided" and size.why != "one_order_an_item":
-        verdict = "effect"
+            word = "equivalent"
+    if rejected and word == "undecided" and size.why != "one_order_an_item":
+        word = "effect"
         if "own" in size.more and np.isfinite(high):
             low, high = size.more["own"]
     needed = units_needed(smallest, size.reach)
-    more_units = _more_units(size, smallest, units, needed) if verdict == "undecided" else None
+    more_units = _more_units(size, smallest, units, needed) if word == "undecided" else None
     more = {**size.more, "units_needed": needed, "more_units": more_units}
     if question == "positions" and not rejected:
         more["outside"] = []
@@ -174,12 +173,10 @@ def _answer(
         "few_deals" * few_deals,
         "any_prompt" * any_prompt,
     )
-    decided = verdict != "undecided" and np.isfinite(high)
+    decided = word != "undecided" and np.isfinite(high)
     reasons = (*(() if decided else (blocked, *lacking)), NOISE[noise])
     why = next((reason for reason in reasons if reason), "")
-    return replace(
-        size, low=low, high=high, why=why, more=more, above_zero=rejected, verdict=verdict, smallest=smallest
-    )
+    return replace(size, low=low, high=high, why=why, more=more, above_zero=rejected, verdict=word, smallest=smallest)
 
 
 def units_needed(smallest: float, reach: float) -> int:

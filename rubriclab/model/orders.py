@@ -45,11 +45,6 @@ def williams(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
     return rows if n % 2 == 0 else rows + [row[::-1] for row in rows]
 
 
-def every(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
-    """All n! orders."""
-    return list(itertools.permutations(options))
-
-
 @dataclass(frozen=True)
 class StrategyAbout:
     """What a form says of a strategy. ``drawn``: its orders come from the seed; ``listed``: from the user."""
@@ -69,7 +64,7 @@ STRATEGIES: dict[StrategyKind, StrategyAbout] = {
     "fixed": StrategyAbout("Fixed", "The default order again and again.", lambda options: [tuple(options)]),
     "descending": StrategyAbout("Descending", "The default order reversed.", lambda options: [tuple(options)[::-1]]),
     "williams": StrategyAbout("Williams", "Balanced for the position and for what stands just before.", williams),
-    "all": StrategyAbout("All", "Every possible order.", every),
+    "all": StrategyAbout("All", "Every possible order.", lambda options: [*itertools.permutations(options)]),
     "min-bias": StrategyAbout("Least biased", "One order that an earlier run found to be least biased.", listed=True),
     "custom": StrategyAbout("My own orders", "Orders that you write down.", listed=True),
 }

@@ -196,9 +196,7 @@ class ReferenceJob(Session[JobSnapshot]):
         writer, reviewer = (self._askings[judge.name] for judge in self.judges)
         if self.how.alternate and (task.number + number) % 2 == 0:  # each begins with every second instruction
             writer, reviewer = reviewer, writer
-        tried = Attempt(
-            task.id, wanted.score, number, writer.settings.name, reviewer.settings.name, "failed", None, "", "", ""
-        )
+        tried = Attempt(task.id, wanted.score, number, writer.settings.name, reviewer.settings.name)
         call = write_call(writer.settings, task, wanted.score, [attempt.verdict for attempt in wanted.tried])
         written = await self._reply(writer, call)
         if written is None:

@@ -52,7 +52,7 @@ def recorded(planned: Plan, store: Reader) -> list[Judgment]:
 def trial_table(planned: Plan, judgments: Iterable[Judgment]) -> JudgmentTable:
     """Judgments of a trial as a run's table has them; a call's number is its place in ``trial_calls``."""
     number = {call.key: code for code, call in enumerate(trial_calls(planned))}
-    orderings = list(dict.fromkeys(call.ordering for call in trial_calls(planned)))
+    orderings = tuple(dict.fromkeys(call.ordering for call in trial_calls(planned)))
     rows = [
         (
             made.call.condition, outcome.item, orderings.index(made.call.ordering), outcome.slot, made.call.repeat,
@@ -63,9 +63,7 @@ def trial_table(planned: Plan, judgments: Iterable[Judgment]) -> JudgmentTable:
     ]  # fmt: skip
     frame = pd.DataFrame(rows, columns=[*JUDGMENT_COLUMNS]).sort_values(["condition", "call", "slot"])
     frame = frame.astype(dict.fromkeys(("score", "expected", "mass"), np.float64)).reset_index(drop=True)
-    return JudgmentTable(
-        NAME, NAME, planned.conditions, planned.items_frame(), tuple(orderings), frame, state="running"
-    )
+    return JudgmentTable(NAME, NAME, planned.conditions, planned.items_frame(), orderings, frame, state="running")
 
 
 class Trial(Session[Snapshot]):

@@ -287,13 +287,5 @@ def stacks(picture: Picture, palette: Palette) -> go.Figure:
     return figure.update_xaxes(range=[0, 1.001], tickvals=ticks, ticktext=[number(tick, ".0%") for tick in ticks])
 
 
-KINDS = {
-    "bars": bars,
-    "cells": cells,
-    "slopes": slopes,
-    "forest": forest,
-    "curves": curves,
-    "stacks": stacks,
-    "dots": dots,
-}
+KINDS = {drawn.__name__: drawn for drawn in (bars, cells, slopes, forest, curves, stacks, dots)}
 """One function a kind of picture; a new kind is its function here."""

@@ -10,8 +10,7 @@ import numpy as np
 from rubriclab.core.answers import is_full
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.judgments import Arm
-from rubriclab.core.topic import QUESTIONS as QUESTION_OF
-from rubriclab.core.topic import Findings, Row
+from rubriclab.core.topic import QUESTIONS, Findings, Row
 from rubriclab.core.variants import Form, forms
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.judgment import Condition, level_text, variant_text
@@ -25,7 +24,7 @@ CHOICES = ("pairs", "lists")
 EFFECT, EQUIVALENT, UNDECIDED = "effect", "equivalent", "undecided"
 PEOPLE = {"people", "agreement", "alt_test", "corrected_means"}
 """Topics that tell of the judge beside people, and not of orders."""
-QUESTIONS = {question: measure for measure, question in QUESTION_OF.items()}
+MEASURE_OF = {question: measure for measure, question in QUESTIONS.items()}
 
 
 @dataclass(frozen=True)
@@ -195,9 +194,7 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
     rows = [row for row in findings.rows if row.condition in codes]
     verdicts = {row.measure: row for row in rows if row.topic == "verdict" and not row.of}
     chosen = verdicts["gate"].condition if "gate" in verdicts else max(arms, key=lambda arm: len(arm.shown)).code
-    counts: dict[str, Mapping[str, Any]] = {
-        key: verdicts[name].counts for key, name in QUESTIONS.items() if name in verdicts
-    }
+    counts = {key: verdicts[name].counts for key, name in MEASURE_OF.items() if name in verdicts}
     positions, contrasts = counts.get("positions", {}), counts.get("mean", {}).get("contrasts", {})
     arm, table = findings.judgments.arms[chosen], findings.judgments.table
     shares, expected, leans = _shares(rows, arm, positions)
@@ -233,10 +230,10 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
 
 def _judged(rows: Mapping[str, Row]) -> dict[str, Any]:
     """The fields of facts that verdict rows (by measure) fill: gate, questions, and what is known of noise."""
-    counts: Mapping[str, Any] = rows[QUESTIONS["single"]].counts if QUESTIONS["single"] in rows else {}
+    counts: Mapping[str, Any] = rows[MEASURE_OF["single"]].counts if MEASURE_OF["single"] in rows else {}
     return {
         "gate": rows["gate"].p if "gate" in rows else math.nan,
-        "questions": {key: rows[name] for key, name in QUESTIONS.items() if name in rows and rows[name].verdict},
+        "questions": {key: rows[name] for key, name in MEASURE_OF.items() if name in rows and rows[name].verdict},
         "flips": float(counts.get("flips", math.nan)),
         "noise": float(counts.get("own_noise", math.nan)),
         "repeated": counts.get("noise") == "all",

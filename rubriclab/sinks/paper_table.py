@@ -13,7 +13,7 @@ from rubriclab.core.topic import MEASURES, Findings, Measure, Row
 from rubriclab.model.judgment import level_text, variant_text
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import LabError, printable, shorten
-from rubriclab.sinks.facts import QUESTIONS
+from rubriclab.sinks.facts import MEASURE_OF
 from rubriclab.sinks.table import json_value, latex_table, on_a_line
 from rubriclab.sinks.text import NBSP, ends, measure_of, number, p_value, reason
 
@@ -271,7 +271,7 @@ class _Grid:
         word = row.verdict
         if row.about.question:
             gate = self.verdicts.get((self._about(row), "gate"))
-            about = self.verdicts.get((self._about(row), QUESTIONS.get(row.about.question, "")))
+            about = self.verdicts.get((self._about(row), MEASURE_OF.get(row.about.question, "")))
             word = about.verdict if about and about.verdict else "" if gate and gate.p <= ALPHA else "undecided"
         error, stability = (self.limits.get((row.condition, name), math.nan) for name in LIMITS)
         void = row.measure not in LIMITS and (error > MOST_ERROR or stability < LEAST_STABILITY)

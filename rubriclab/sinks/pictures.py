@@ -133,13 +133,11 @@ def _by_position(findings: Findings, facts: Facts, values: Sequence[float], form
     """
     least, most = (0.0, 1.0) if form.endswith("%") else (-math.inf, math.inf)
     rows = [row for row in findings.select("favours_positions", condition=facts.condition) if not row.of]
-    intervals = rows[0].counts.get("intervals") if rows else None
+    intervals = (rows[0].counts.get("intervals") if rows else None) or [(math.nan, math.nan)] * len(values)
     points = []
     for p, (value, lean) in enumerate(zip(values, facts.leans, strict=True)):
         middle, text = value - lean, number(value, form)
-        low, high = (
-            float(np.clip(end + middle, least, most)) for end in (intervals[p] if intervals else (math.nan, math.nan))
-        )
+        low, high = (float(np.clip(end + middle, least, most)) for end in intervals[p])
         hover = (f"Position {p + 1}: {text}", ends(low, high, form) or "no interval")
         points.append(Point(str(p + 1), value, text, low, high, middle, facts.decided[p], {"position": p + 1}, hover))
     return points

@@ -29,9 +29,8 @@ def by_content(parts: Floats) -> Ints:
     from the edges of rounding.
     """
     mark = np.zeros(len(parts), dtype=np.uint64)
-    weights = np.random.default_rng(1).integers(
-        0, 2**63, int(np.prod(parts.shape[1:], dtype=np.int64)), dtype=np.uint64
-    )
+    width = int(np.prod(parts.shape[1:], dtype=np.int64))
+    weights = np.random.default_rng(1).integers(0, 2**63, width, dtype=np.uint64)
     for column, weight in zip(parts.reshape(len(parts), len(weights)).T, weights | np.uint64(1), strict=True):
         mark += np.rint(column * 1_234_567.891).astype(np.int64).view(np.uint64) * weight
     return np.argsort(mark, kind="stable")

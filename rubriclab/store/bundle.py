@@ -107,9 +107,8 @@ def read_parts(path: str | Path) -> tuple[JudgmentTable, pd.DataFrame, dict[str,
     try:
         with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(prefix="rubriclab-") as folder:
             _refuse_members(name, archive)
-            head = json_value(
-                _content(name, archive, "study.json", MAX_JSON).decode("utf-8-sig"), f"{name}, study.json"
-            )
+            study = f"{name}, study.json"
+            head = json_value(_content(name, archive, "study.json", MAX_JSON).decode("utf-8-sig"), study)
             if not isinstance(head, dict) or head.get("format") != FORMAT:
                 made = shorten(str(head.get("format"))) if isinstance(head, dict) else "none"
                 raise LabError(
@@ -123,7 +122,7 @@ def read_parts(path: str | Path) -> tuple[JudgmentTable, pd.DataFrame, dict[str,
                 parts.append(Part(f"{name}, {file.name}", parquet_table(file, f"{name}, {file.name}").to_pandas()))
                 file.unlink()
         items, judgments, calls = parts
-        table = _table(_storable(head), items, judgments, f"{name}, study.json")
+        table = _table(_storable(head), items, judgments, study)
         return table, _calls(calls, table), dict(head.get("study") or {})
     except LabError:
         raise

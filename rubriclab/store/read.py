@@ -374,7 +374,7 @@ class Reader:
             "shown": shown,
             "labels": labels,
             "ordering": order_text(shown),
-            "item": self._item(run.number, first["item"]),
+            "item": self.item(run.id, first["item"]),
             "outcomes": [outcome | {"status": STATUSES[outcome["status"]]} for outcome in outcomes],
         }
 
@@ -391,13 +391,10 @@ class Reader:
         return {item: json.loads(given) for item, given in rows}
 
     def item(self, id: str, item: int) -> dict[str, Any]:
-        """Names, ratings and texts of an item of a run, by its code."""
-        return self._item(self.run(id).number, item)
-
-    def _item(self, run: int, item: int) -> dict[str, Any]:
-        """Names, ratings and texts (response, instruction, reference, columns) of an item; texts are empty if not kept."""
+        """Names, ratings and texts (response, instruction, reference, columns) of an item of a run, by its code; texts are empty
+        if not kept."""
         sql = f"SELECT item, {', '.join(ITEM_COLUMNS)}, texts FROM {ITEMS} WHERE item = ?"
-        (row,) = self._db.arrow(sql, [run, item]).to_pylist()
+        (row,) = self._db.arrow(sql, [self.run(id).number, item]).to_pylist()
         texts = dict.fromkeys(TEXTS, "") | {"columns": {}} | json.loads(row.pop("texts") or "{}")
         return {**row, "ratings": json.loads(row["ratings"]), **texts}
 

@@ -39,11 +39,11 @@ class Attempt:
     attempt: int
     writer: str
     reviewer: str
-    status: str
-    verdict: int | None
-    text: str
-    review: str
-    reason: str
+    status: str = "failed"
+    verdict: int | None = None
+    text: str = ""
+    review: str = ""
+    reason: str = ""
 
 
 ATTEMPT = ", ".join(part.name for part in fields(Attempt))

@@ -55,9 +55,8 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
         yield from nothing(MEASURES, "nothing_rated" if given.comparable else "other_scale", {"side": "single"})
     elif given is not None:
         which = given.paired
-        values = np.unique(
-            np.concatenate([arm.scores, np.round(given.ratings[which][np.isfinite(given.ratings[which])], 6)])
-        )
+        ratings = given.ratings[which]
+        values = np.unique(np.concatenate([arm.scores, np.round(ratings[np.isfinite(ratings)], 6)]))
         single = across(given, which, values)
         yield from rows_of(single)
         yield from confusion(single)
@@ -107,9 +106,8 @@ def judges(arm: Arm, other: Arm) -> Iterator[Row]:
 def repeats(arm: Arm) -> Iterator[Row]:
     """The judge's calls of an item in one order as members of a panel, where an order was asked twice."""
     kept = np.flatnonzero(arm.ok)
-    cells, code, size = np.unique(
-        arm.item[kept] * len(arm.shown) + arm.order[kept], return_inverse=True, return_counts=True
-    )
+    cell = arm.item[kept] * len(arm.shown) + arm.order[kept]
+    cells, code, size = np.unique(cell, return_inverse=True, return_counts=True)
     if size.max(initial=0) > 1:
         table = spread_out(code, len(cells), arm.call[kept], arm.value[kept])[size > 1]
         present, group = distinct(cells[size > 1] // len(arm.shown), arm.items)

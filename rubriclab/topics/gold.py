@@ -74,6 +74,5 @@ def protocols(made: Compared, best: Ints, whole: Bools) -> Iterator[Row]:
         yield Row("protocol_accuracy", estimate, {"protocol": name}, counts={"n": int(which.sum()), "calls": p})
     gains = np.where(whole, 100 * (majority - single), np.nan)
     rule = partial(Reach, 100.0, least=-100.0, most=100.0)
-    yield Row(
-        "gain_accuracy", mean_over(gains, made.unit, arm.unit_names, rule), {"protocol": MAJORITY}, counts={"calls": p}
-    )
+    gained = mean_over(gains, made.unit, arm.unit_names, rule)
+    yield Row("gain_accuracy", gained, {"protocol": MAJORITY}, counts={"calls": p})

@@ -13,7 +13,7 @@ from rubriclab.core.estimate import Estimate
 from rubriclab.core.topic import Row
 from rubriclab.model.judgment import Condition
 from rubriclab.sinks.answer import BADGES, TITLES, Answer, answers, compose
-from rubriclab.sinks.facts import IN_POINTS, QUESTIONS, Facts, facts_of, settings
+from rubriclab.sinks.facts import IN_POINTS, MEASURE_OF, Facts, facts_of, settings
 from rubriclab.sinks.text import MINUS, NBSP
 from tests.sinks import made
 
@@ -48,7 +48,7 @@ def facts(
     there = TITLES["variant" if more.get("variant") else reorder]
     questions = {
         name: more.pop(f"{name}_row", None) or verdict(word, name, reorder)
-        for name, word in zip(QUESTIONS, (positions, mean, single), strict=True)
+        for name, word in zip(MEASURE_OF, (positions, mean, single), strict=True)
         if name in there
     }
     large, small = (0.15, -0.05, -0.04, -0.03, -0.03), (0.01, -0.01, 0, 0, 0)
@@ -74,7 +74,7 @@ def sentences(answer: Answer) -> str:
 @pytest.mark.parametrize(("positions", "mean", "single", "gate"), COMBINATIONS)
 def test_no_combination_contradicts_itself(positions: str, mean: str, single: str, gate: float, reorder: str) -> None:
     said = compose(facts(positions, mean, single, gate, reorder=reorder))
-    words = dict(zip(QUESTIONS, (positions, mean, single), strict=True))
+    words = dict(zip(MEASURE_OF, (positions, mean, single), strict=True))
     words = {key: words[key] for key in words if key in TITLES[reorder]}
     assert [asked.badge for asked in said.questions] == [BADGES[word] for word in words.values()]
     assert [asked.title for asked in said.questions] == list(TITLES[reorder].values())
@@ -220,8 +220,8 @@ def test_a_sentence_says_direction_ends_and_noise(
     assert compose(facts(*words, **more)).questions[question].sentence.startswith(sentence.replace("{_}", NBSP))
 
 
-FEW = {name: verdict_row("undecided", 0.1, above_zero=False, why="too_few_units") for name in QUESTIONS}
-BLOCKED = {name: verdict("undecided", name, why="unparsed_by_order") for name in QUESTIONS}
+FEW = {name: verdict_row("undecided", 0.1, above_zero=False, why="too_few_units") for name in MEASURE_OF}
+BLOCKED = {name: verdict("undecided", name, why="unparsed_by_order") for name in MEASURE_OF}
 EARLY = {"finished": False, "asked": 364, "planned": 960}
 BARE = {"reorder": "bare", "leans": (), "shares": (), "expected": (), "decided": ()}
 CHOSEN = f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls"
