@@ -39,10 +39,7 @@ def test_three_stand_in_a_table_and_one_waits_for_another(lab: Lab) -> None:
     assert table["Top position"][0].startswith("1: 100\u00a0%")
     assert not badges(app)
     assert "Choose two." in texts(healthy(app.multiselect(key="compare-with").set_value([f"{run}:0"]).run()))
-
-
-def test_an_address_that_names_nothing_shows_what_would_stand_there(lab: Lab) -> None:
-    run = kept(made.options_table(RULES, items=9))
+    # An address that names nothing shows what would stand there.
     for wanted in (["x", "", ":", "../x:0"], [f"{run}:7", f"{run}:-1"], [f"{run}:0"] * 3 + [f"{run}:1"]):
         app = healthy(lab("compare", **{"with": wanted}))
         assert app.multiselect(key="compare-with").value == [f"{run}:0", f"{run}:1"]

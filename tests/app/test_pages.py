@@ -31,21 +31,15 @@ def test_pages_stand_on_an_empty_store_and_leave_no_file(lab: Lab) -> None:
     assert not state.store_path().exists()
 
 
-def test_a_strange_run_in_the_address_shows_the_run_that_would_stand_there_anyway(lab: Lab) -> None:
-    expected = state.run_choice()
-    assert expected is not None
-    app = lab("results")
-    for address in ["../../x", "/etc/passwd", "%00", "\0", "a" * 10_000, "<script>", "'; drop table runs"]:
-        app.query_params["run"] = address
-        assert go(healthy(app), "results").selectbox(key="results-run").value == expected.id
-
-
-def test_the_run_in_the_address_is_shown_by_id_by_its_beginning_and_by_name(lab: Lab) -> None:
+def test_the_run_in_the_address_is_shown_by_id_beginning_or_name_else_the_latest(lab: Lab) -> None:
     first = state.store().add_table(made.options_table(FIRST, items=9, name="first"))
     second = state.store().add_table(made.options_table(FIRST, items=10, name="second"))
     for run_id, text in ((first, first), (first, first[:8]), (first, "first"), (second, "second")):
         assert lab("results", run=text).selectbox(key="results-run").value == run_id
-    assert lab("results").selectbox(key="results-run").value == second  # the latest
+    app = lab("results")
+    for address in ["", "../../x", "/etc/passwd", "%00", "\0", "a" * 10_000, "<script>", "'; drop table runs"]:
+        app.query_params["run"] = address
+        assert go(healthy(app), "results").selectbox(key="results-run").value == second
 
 
 HOSTILE = [
@@ -162,7 +156,7 @@ def test_launching_in_two_tabs_starts_one_run(lab: Lab) -> None:
     assert state.store().runs()[0].done == 1_200
 
 
-def test_a_run_is_paused_resumed_cancelled_renamed_and_deleted(lab: Lab) -> None:
+def test_a_run_is_paused_resumed_and_cancelled(lab: Lab) -> None:
     app = use_sample(lab("setup"), latency=0.2)
     app.button(key="launch-go").click().run()
     run_id = state.active()[0].id
@@ -176,9 +170,8 @@ def test_a_run_is_paused_resumed_cancelled_renamed_and_deleted(lab: Lab) -> None
     assert [run.id for run in state.active()] == [run_id]
     state.active()[0].cancel()
     ended()
-    app.run()
+    healthy(app.run())
     assert state.store().run(run_id).state == "cancelled"
-    healthy(app)
 
 
 def test_controls_keep_their_state_across_pages_and_steps(lab: Lab) -> None:

@@ -69,11 +69,12 @@ def test_a_rater_goes_on_another_starts_anew_and_the_sample_is_the_same_for_both
     run = run_of()
     give(visit(lab, run), 2, times=3)
     assert healthy(visit(lab, run)).get("progress")[0].proto.text == "3 of 30"
-    other = healthy(visit(lab, run, "Ben"))
+    other = healthy(visit(lab, run, "<script>Ben</script>\u202e"))
     assert other.get("progress")[0].proto.text == "0 of 30"
     give(other, 1, times=30)
+    assert not [part for part in other.markdown if "<script>" in part.value.replace("\\<script\\>", "")]
     assert other.get("progress")[0].proto.text == "30 of 45"
-    assert all("Ben" in given for given in ratings(run).values())  # Ann's are of the same thirty
+    assert all("<script>Ben</script>" in given for given in ratings(run).values())  # Ann's are of the same thirty
 
 
 def test_the_sample_is_half_of_middling_and_half_of_extreme_scores() -> None:
@@ -114,24 +115,20 @@ def test_after_fifteen_it_says_what_is_known_and_ratings_go_wherever_uploaded_on
     }
 
 
-@pytest.mark.parametrize("name", ["ann", " A nn ", "\u0410nn", "Ann\u200b", "\uff21nn", "Intended level", INTENDED])
+@pytest.mark.parametrize(
+    "name", ["ann", " A nn ", "\u0410nn", "Ann\u200b", "\uff21nn", "Intended level", INTENDED, " \u200b "]
+)
 def test_a_name_that_looks_like_anothers_is_refused(lab: Lab, name: str) -> None:
     run = run_of()
     give(visit(lab, run), 1)
     app = visit(lab, run, name)
     if name == "Ann\u200b":  # the same name but for what nobody sees
         assert healthy(app).get("progress")[0].proto.text == "1 of 30"
+    elif name == " \u200b ":  # none
+        assert not healthy(app).get("progress")
     else:
         assert "a name that is taken" in app.error[0].value
         assert not app.get("progress")
-
-
-def test_a_hostile_name_is_text_and_an_empty_one_is_none(lab: Lab) -> None:
-    run = run_of()
-    app = give(visit(lab, run, "<script>alert(1)</script>\u202e"), 1)
-    assert next(iter(ratings(run).values())) == {"<script>alert(1)</script>": 1.0}
-    assert not [part for part in app.markdown if "<script>" in part.value.replace("\\<script\\>", "")]
-    assert not healthy(visit(lab, run, " \u200b ")).get("progress")
 
 
 def test_two_windows_rating_the_same_answer_keep_the_first_rating_and_say_so(lab: Lab) -> None:

@@ -17,7 +17,7 @@ from rubriclab.data.tables import Table, delimited, read_table, table_of_frame
 from rubriclab.model.judgment import Condition, JudgmentTable, Ordering
 from rubriclab.model.orders import balanced, williams
 from rubriclab.model.text import LabError
-from rubriclab.store.bundle import bundle_bytes, read_bundle
+from rubriclab.store.bundle import read_bundle
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "refused.json").read_text("utf-8"))
 SCORES = "judge,dataset,item_id,ordering,score\n"
@@ -279,16 +279,6 @@ def test_the_judgments_of_shi_are_read() -> None:
     assert made.items["task"].nunique() == 8
     repeated = read_judgments(read_table(SHI / "mtbench_gpt-3.5-turbo-1106_repetition.csv.gz"))
     assert np.bincount(repeated.rows["repeat"]).tolist() == [0, 192, 192, 192]
-
-
-def test_a_run_of_choices_goes_through_its_zip(tmp_path: Path) -> None:
-    made = read(PAIRS.replace("choice", "choice,gold") + "j,1,a,b,A,b\nj,1,b,a,C,b\n")
-    path = tmp_path / "pairs.zip"
-    path.write_bytes(bundle_bytes(made))
-    back = read_bundle(path)
-    assert (back.conditions, back.orderings) == (made.conditions, made.orderings)
-    assert back.items["ratings"].tolist() == made.items["ratings"].tolist()
-    assert back.rows["position"].tolist() == [1, 0]
 
 
 def test_rows_of_one_combination_share_a_code_however_many_combinations_there_might_be() -> None:

@@ -21,16 +21,10 @@ CASES = json.loads((Path(__file__).parents[1] / "golden" / "refused.json").read_
 
 
 @pytest.mark.papers(2)
-def test_every_balanced_order_is_asked_twice_of_every_item() -> None:
+def test_every_balanced_order_is_asked_twice_item_by_item_and_shuffled_within() -> None:
     made = small_plan(3)
-    calls = list(made.calls())
     assert made.planned == (60,)
-    assert len(calls) == len({call.key for call in calls}) == 60
-    assert len({(call.items, call.ordering, call.repeat) for call in calls}) == 3 * 10 * 2
-    assert {call.repeat for call in calls} == {0, 1}
-
-
-def test_calls_come_item_by_item_and_shuffled_within() -> None:
+    assert len({(call.items, call.ordering, call.repeat) for call in made.calls()}) == 3 * 10 * 2
     calls = list(small_plan(6, strategies=["balanced", "fixed"]).calls())
     assert [items for items, _ in itertools.groupby(call.items for call in calls)] == [(k,) for k in range(6)]
     orders = [[(c.condition, c.ordering.shown, c.repeat) for c in calls if c.items == (k,)] for k in range(6)]
