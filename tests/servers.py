@@ -11,6 +11,7 @@ import math
 import random
 import re
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -80,7 +81,8 @@ class FakeServer(Pages):
     its own (see ``failure``) for the nth request of a call, from 0.
 
     ``asked`` counts requests, ``answered`` complete answers; ``keys`` has the call key of every request in order of
-    arrival; ``bodies`` and ``headers`` the last fifty.
+    arrival, ``ports`` also the port it came from, ``times`` when a call was answered last; ``bodies`` and ``headers``
+    the last fifty.
     """
 
     def __init__(
@@ -94,6 +96,8 @@ class FakeServer(Pages):
         self.key, self.probabilities, self.owned_by = key, probabilities, owned_by
         self.asked = self.answered = self.in_flight = 0
         self.keys: list[str] = []
+        self.times: dict[str, float] = {}
+        self.ports: list[tuple[str, int]] = []
         self.bodies: deque[dict[str, Any]] = deque(maxlen=50)
         self.headers: deque[Mapping[str, str]] = deque(maxlen=50)
         self._seen: Counter[str] = Counter()
@@ -121,6 +125,7 @@ class FakeServer(Pages):
             body = json.loads(await request.read())
             call = request.headers.get(CALL_HEADER, "")
             self.keys.append(call)
+            self.ports.append((call, request.get_extra_info("peername")[1]))
             self.bodies.append(body)
             self.headers.append(request.headers)
             if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
@@ -133,6 +138,7 @@ class FakeServer(Pages):
             if response is not None:
                 return response
             self.answered += 1
+            self.times[call] = time.monotonic()
             return web.json_response(self.completion(body))
         finally:
             self.in_flight -= 1

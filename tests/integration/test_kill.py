@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from rubriclab.runs.loading import plan_of_file
 from rubriclab.store.store import Store
-from tests.servers import CALL_HEADER, FakeServer, running
+from tests.servers import FakeServer, running
 
 pytestmark = pytest.mark.integration
 
@@ -25,19 +24,6 @@ KILLS = int(os.environ.get("RUBRICLAB_KILLS", "20"))
 AT_ONCE = 16
 SETTLED = 3.0
 """Seconds after which an answer is committed on any machine: the store commits every 0.2 s."""
-
-
-class TimedServer(FakeServer):
-    """Also keeps when each call was answered last."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.times: dict[str, float] = {}
-
-    async def _chat(self, request: web.Request) -> web.StreamResponse:
-        response = await super()._chat(request)
-        self.times[request.headers[CALL_HEADER]] = time.monotonic()
-        return response
 
 
 def write_study(folder: Path, *, url: str, items: int) -> Path:
@@ -82,7 +68,7 @@ def check_rows(store: Path, planned: set[str]) -> None:
 
 def test_killed_again_and_again_then_finished(tmp_path: Path) -> None:
     rng = random.Random(7)
-    with running(TimedServer(latency=0.05)) as server:
+    with running(FakeServer(latency=0.05)) as server:
         study = write_study(tmp_path, url=server.base_url, items=KILLS * 12 + 40)
         planned = {call.key for call in plan_of_file(study).calls()}
         store, committed = tmp_path / "kill.duckdb", set[str]()

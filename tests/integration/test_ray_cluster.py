@@ -21,30 +21,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from rubriclab.runs.loading import plan_of_file
 from tests.integration.lab import ROOT
 from tests.integration.test_kill import check_rows, write_study
-from tests.servers import CALL_HEADER, FakeServer, running
+from tests.servers import FakeServer, running
 
 pytestmark = pytest.mark.integration
 
 HEAD, OTHER = "127.0.0.2", "127.0.0.3"
 AT_ONCE, ITEMS = 16, 60
-
-
-class PortServer(FakeServer):
-    """Also keeps the port that each call came from."""
-
-    def __init__(self, **options: float) -> None:
-        super().__init__(**options)  # type: ignore[arg-type]
-        self.ports: list[tuple[str, int]] = []
-
-    async def _chat(self, request: web.Request) -> web.StreamResponse:
-        assert request.transport is not None
-        self.ports.append((request.headers[CALL_HEADER], request.transport.get_extra_info("peername")[1]))
-        return await super()._chat(request)
 
 
 def below(pid: int) -> list[int]:
@@ -128,7 +114,7 @@ def over_ray(study: Path, store: Path, address: str) -> list[str]:
 
 def test_a_node_is_killed_in_the_middle(cluster: tuple[str, dict[str, Any]], tmp_path: Path) -> None:
     address, nodes = cluster
-    with running(PortServer(latency=0.1)) as server:
+    with running(FakeServer(latency=0.1)) as server:
         study = write_study(tmp_path, url=server.base_url, items=ITEMS)
         planned, store = {call.key for call in plan_of_file(study).calls()}, tmp_path / "cluster.duckdb"
         command = [*over_ray(study, store, address), "--json"]
