@@ -39,12 +39,12 @@ class Components:
         total = float(np.nansum(known))
         return np.asarray(known / total if total > _NOTHING else np.full(4, np.nan))
 
-    def share_ends(self, part: int, level: float) -> tuple[float, float]:
-        """Of a share: the ends that ``_ends`` gives with parts below 0 left as they are, which is unbiased; within 0 and 1."""
-        total, share = np.nansum(self.variances, axis=1), float(self.shares[part])
+    def share_ends(self, part: int, level: float) -> tuple[Floats, Floats]:
+        """(1,) each, of one share; of parts below 0 left as they are, which is unbiased."""
+        total = np.nansum(self.variances, axis=1, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):
-            low, high = _ends(np.where(total > _NOTHING, self.variances[:, part] / total, np.nan)[:, None], level)
-        return min(float(low[0].clip(0, 1)), share), max(float(high[0].clip(0, 1)), share)
+            share = np.where(total > _NOTHING, self.variances[:, [part]] / total, np.nan)
+        return _ends(share, self.shares[[part]], level)
 
     def _parts(self, calls: Ints, one_order: bool, raw: bool) -> tuple[Floats, Floats]:
         """(1 + units, 1), (1 + units, calls): variance of items, and of what makes the mean of so many calls err."""
@@ -64,17 +64,17 @@ class Components:
         return np.asarray(np.where(both > _NOTHING, item / np.maximum(both, _NOTHING), np.nan)[0])
 
     def ends(self, calls: Ints, level: float, *, one_order: bool = False) -> tuple[Floats, Floats]:
-        """Of each dependability: from the ends of the share of error, with parts below 0 left as they are; within 0 and 1."""
+        """(calls,) each, of dependability: from the ends of the share of error, with parts below 0 left as they are."""
         item, error = self._parts(calls, one_order, raw=True)
         both = item + error
         share = np.where(both > _NOTHING, error, np.nan) / np.where(both > _NOTHING, both, 1.0)
-        low, high = _ends(share, level)
-        value = self.dependability(calls, one_order=one_order)
-        return np.minimum(np.clip(1 - high, 0, 1), value), np.maximum(np.clip(1 - low, 0, 1), value)
+        low, high = _ends(share, 1 - self.dependability(calls, one_order=one_order), level)
+        return 1 - high, 1 - low
 
 
-def _ends(values: Floats, level: float) -> tuple[Floats, Floats]:
-    """Of shares, from (1 + units, k), of all units and without each: t about pseudo-values on their degrees of freedom.
+def _ends(values: Floats, shown: Floats, level: float) -> tuple[Floats, Floats]:
+    """Of shares, from (1 + units, k), of all units and without each: t about pseudo-values on their degrees of freedom,
+    within 0 and 1, and around the share ``shown`` (k,).
 
     Each end is the further one of that on the share and that on its log-odds, on which the error of a share near 0 or 1
     does not hang on the share (Arvesen and Schmitz 1970, Robust Procedures for Variance Component Problems Using the
@@ -83,21 +83,18 @@ def _ends(values: Floats, level: float) -> tuple[Floats, Floats]:
     """
     units, whole = len(values) - 1, values[0]
     pseudo = units * whole - (units - 1) * values[1:]
-    away = pseudo - pseudo.mean(axis=0)
     error = np.sqrt(np.square(pseudo - whole).sum(axis=0) / (units * max(units - 1, 1)))
-    t = np.array([t_ends(column, level, lengthened=False)[0] for column in away.T])
-    near = ~(error < ON_LOG_ODDS * np.minimum(whole, 1 - whole))
-    lopsided = np.transpose(
-        [t_ends(column, level) if edge else (0, 0) for column, edge in zip(away.T, near, strict=True)]
-    )
-    made = []
-    for sign, edge, skewed in zip((-1, 1), (1 - whole, whole), lopsided, strict=True):
-        with np.errstate(invalid="ignore", divide="ignore"):
-            odds = special.expit(special.logit(whole) + sign * t * error / (whole * (1 - whole)))
-            plain = whole + sign * t * error
-            far = np.where(error < ON_LOG_ODDS * edge, odds, whole + sign * skewed * error)
-        made.append(np.fmax(plain, far) if sign > 0 else np.fmin(plain, far))
-    return made[0], made[1]
+    made = [np.empty(len(whole)), np.empty(len(whole))]
+    for k, (residual, share) in enumerate(zip((pseudo - pseudo.mean(axis=0)).T, whole, strict=True)):
+        t = t_ends(residual, level, lengthened=False)[0]
+        for side, (sign, edge) in enumerate(((-1, 1 - share), (1, share))):
+            plain = share + sign * t * error[k]
+            if error[k] < ON_LOG_ODDS * edge:
+                far = special.expit(special.logit(share) + sign * t * error[k] / (share * (1 - share)))
+            else:
+                far = share + sign * t_ends(residual, level)[side] * error[k]
+            made[side][k] = sign * max(sign * plain, sign * far)
+    return np.minimum(made[0].clip(0, 1), shown), np.maximum(made[1].clip(0, 1), shown)
 
 
 def components(item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints) -> Components | None:

@@ -84,37 +84,34 @@ def reliability(arms: Sequence[Arm]) -> Iterator[Row]:
         return
     noise_why = "" if made.repeats >= FEWEST_AGAIN else "few_repeats"
 
-    def estimate(value: float, ends: Callable[[float], tuple[float, float]], why: str) -> Estimate:
-        return _of_all(calls, float(value), ends, why) if np.isfinite(value) else missing("no_repeats")
-
     for k, part in enumerate(PARTS):
         if np.isfinite(made.shares[k]):
             why = {"noise": noise_why, "order": "few_orders" if len(calls.shown) < FEWEST_ORDERS else ""}.get(part, "")
-            yield Row(
-                "variance_share", estimate(made.shares[k], partial(made.share_ends, k), why), {"term": part}, **about
-            )
+            estimate = _of_all(calls, float(made.shares[k]), partial(made.share_ends, k), why)
+            yield Row("variance_share", estimate, {"term": part}, **about)
     orders = bool(np.isfinite(made.variances[0, 1:3]).any())
     for same in (False, True) if orders else (True,):
         of, why = ({"protocol": ONE_ORDER}, noise_why) if same else ({}, "")
         if same and orders and not np.isfinite(made.variances[0, 3]):
             yield Row("calls_needed", missing("no_repeats"), of, **about)
             continue
-        for number, value in zip(CALLS.tolist(), made.dependability(CALLS, one_order=same), strict=True):
-            ends = partial(_single, made, number, same)
-            yield Row("dependability", estimate(value, ends, why), {"calls": number} | of, **about)
+        for k, value in enumerate(made.dependability(CALLS, one_order=same).tolist()):
+            ends = partial(made.ends, CALLS[k : k + 1], one_order=same)
+            estimate = _of_all(calls, value, ends, why) if np.isfinite(value) else missing("no_repeats")
+            yield Row("dependability", estimate, {"calls": int(CALLS[k])} | of, **about)
         yield Row("calls_needed", calls_needed(calls, made, same, why), of, **about)
     if not orders:
         yield Row("calls_needed", missing("single_order"), **about)
 
 
-def _single(made: Components, calls: int, one_order: bool, level: float) -> tuple[float, float]:
-    low, high = made.ends(np.array([calls]), level, one_order=one_order)
-    return float(low[0]), float(high[0])
+def _of_all(calls: Pooled, value: float, ends: Callable[[float], tuple[Floats, Floats]], why: str) -> Estimate:
+    """A number of all units together that no single one is a part of; ``ends``: (1,) each."""
 
+    def rule(level: float) -> tuple[float, float]:
+        low, high = ends(level)
+        return float(low[0]), float(high[0])
 
-def _of_all(calls: Pooled, value: float, ends: Callable[[float], tuple[float, float]], why: str) -> Estimate:
-    """A number of all units together that no single one is a part of."""
-    return Estimate(value, np.broadcast_to(0.0, len(calls.names)), calls.names, Opaque(ends, fewest=FEWEST), why)
+    return Estimate(value, np.broadcast_to(0.0, len(calls.names)), calls.names, Opaque(rule, fewest=FEWEST), why)
 
 
 def calls_needed(calls: Pooled, made: Components, one_order: bool, why: str) -> Estimate:
@@ -122,18 +119,16 @@ def calls_needed(calls: Pooled, made: Components, one_order: bool, why: str) -> 
     does: MOST_CALLS where that is nowhere up to there."""
     every = np.arange(1, MOST_CALLS + 1)
 
-    def fewest(values: Floats) -> float:
+    def fewest(values: Floats) -> Floats:
         reached = np.flatnonzero(values >= TARGET - 1e-9)
-        return float(every[reached[0]]) if len(reached) else float("inf")
+        return np.array([every[reached[0]] if len(reached) else np.inf], dtype=np.float64)
 
-    value = fewest(made.dependability(every, one_order=one_order))
+    value = float(fewest(made.dependability(every, one_order=one_order))[0])
     if not np.isfinite(value):
         return missing("not_reached")
 
-    def ends(level: float) -> tuple[float, float]:
+    def ends(level: float) -> tuple[Floats, Floats]:
         low, high = made.ends(every, level, one_order=one_order)
-        if not np.isfinite(low).any():
-            return float("nan"), float("nan")
-        return fewest(high), min(fewest(low), float(MOST_CALLS))
+        return (fewest(high), np.minimum(fewest(low), MOST_CALLS)) if np.isfinite(low).any() else (low, high)
 
     return _of_all(calls, value, ends, why)

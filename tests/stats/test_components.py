@@ -67,7 +67,7 @@ def test_ends_of_a_share_are_the_further_ones_of_two_scales() -> None:
     reach = special.stdtrit(degrees_of_freedom(pseudo - pseudo.mean()), 0.975)
     reach *= np.sqrt(np.square(pseudo - share[0]).sum() / (40 * 39))
     odds = special.logit(share[0]) + reach / (share[0] * (1 - share[0]))
-    assert found.share_ends(2, 0.95) == pytest.approx((share[0] - reach, special.expit(odds)))
+    assert np.ravel(found.share_ends(2, 0.95)) == pytest.approx([share[0] - reach, special.expit(odds)])
 
 
 def test_orders_of_their_own_are_a_part_of_single_items() -> None:
