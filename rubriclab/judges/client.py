@@ -204,14 +204,11 @@ def request_body(
     settings: JudgeSettings, call: Call, *, limit_field: str = "max_tokens", top_logprobs: int = TOP_LOGPROBS
 ) -> dict[str, Any]:
     """What is posted for a call. Holds no key. The judge's ``extra`` comes last, so it can overrule our own fields."""
-    body: dict[str, Any] = {"model": settings.model, "messages": call.messages, limit_field: call.max_tokens}
-    optional = {
-        "temperature": call.temperature,
-        "top_p": settings.top_p,
-        "seed": call.seed,
-        "reasoning_effort": call.reasoning_effort,
-    }
-    body.update({name: value for name, value in optional.items() if value is not None})
+    fields = {
+        "model": settings.model, "messages": call.messages, limit_field: call.max_tokens, "temperature": call.temperature,
+        "top_p": settings.top_p, "seed": call.seed, "reasoning_effort": call.reasoning_effort,
+    }  # fmt: skip
+    body: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
     if top_logprobs and call.template.startswith(SCORE_ALONE):
         body.update(logprobs=True, top_logprobs=top_logprobs)
     if settings.kind == "vllm":

@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from rubriclab.judges.faults import Fault, from_response
 from rubriclab.model.judgment import Reply
 from rubriclab.model.text import storable
 
+T = TypeVar("T")
 MAX_TEXT = 1_000_000
 """Signs of an answer's text, some 250,000 tokens. A judge that writes more is not judging."""
 MAX_TOP = 500
@@ -124,19 +125,24 @@ def read_completion(
 
 
 def decoded(body: bytes, headers: Mapping[str, str], secrets: Iterable[str], notes: list[str]) -> Completion:
-    """The body's fields; what msgspec refuses for its encoding is made strict JSON first. Raises Fault."""
+    """The body's fields. Raises Fault."""
     refuse_many(body)
     try:
-        try:
-            return COMPLETION.decode(body)
-        except msgspec.ValidationError:
-            raise
-        except ValueError:
-            return COMPLETION.decode(strict_json(body, notes))
+        return leniently(COMPLETION, body, notes)
     except UNREADABLE as error:
         if isinstance(error, msgspec.ValidationError) and "choices" in str(error):
             raise Fault("empty_choices", f"The answer holds no choices that can be read: {error}", secrets) from error
         raise unreadable(body, headers, error, secrets) from error
+
+
+def leniently(decoder: msgspec.json.Decoder[T], body: bytes, notes: list[str]) -> T:
+    """What a decoder reads; what msgspec refuses for its encoding is made strict JSON first. Raises ValueError."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError:
+        raise
+    except ValueError:
+        return decoder.decode(strict_json(body, notes))
 
 
 def refuse_many(body: bytes) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from rubriclab.data.limits import MB, checked_file
 from rubriclab.judges.client import is_meant, limit_field, request_body
 from rubriclab.judges.faults import FINAL, Fault, from_response
-from rubriclab.judges.reply import ABSENT, read_completion, strict_json
+from rubriclab.judges.reply import ABSENT, leniently, read_completion
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Judgment, Reply
 from rubriclab.model.text import LabError, count, file_name
@@ -161,7 +161,7 @@ def read_batch(store: Store, plan: Plan, paths: Sequence[Path], *, retry_failed:
             files[number].seek(offset)
             try:
                 settings = judges[plan.conditions[call.condition].judge]
-                reply = _decoded(files[number].readline(MAX_LINE)).reply(settings)
+                reply = leniently(LINE, files[number].readline(MAX_LINE), []).reply(settings)
             except Fault as fault:
                 if fault.kind not in FINAL:
                     made.again[fault.kind] += 1
@@ -190,17 +190,8 @@ def _lines(file: BinaryIO, made: Answers) -> Iterator[tuple[int, Line]]:
     offset = 0
     for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
         try:
-            yield offset, _decoded(raw)
+            yield offset, leniently(LINE, raw, [])
         except (ValueError, RecursionError):
             if raw.strip():
                 made.unreadable.append(f"{Path(file.name).name}, line {number}")
         offset += len(raw)
-
-
-def _decoded(raw: bytes) -> Line:
-    try:
-        return LINE.decode(raw)
-    except msgspec.ValidationError:
-        raise
-    except ValueError:  # halves of characters, and numbers that are none, are made strict JSON
-        return LINE.decode(strict_json(raw, []))

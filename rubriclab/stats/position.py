@@ -1,4 +1,4 @@
-"""Counts of choices by position in; shares, chi-square, V with its noise and interval, P(position | score) out.
+"""Counts of choices by position in; shares, chi-square, V with its noise and interval, P(position | score), Bias Costs out.
 
 Positions and scores are 0-based codes. Definitions: Xu et al. v1 section 5, v2 setting 1. The paper's chi-square treats
 the calls of one item as independent, which they are not; what is decided is decided by ``core/verdict.py``.
@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import special
+from scipy.optimize import linear_sum_assignment
 
 from rubriclab.stats.proportions import NO_INTERVAL
-from rubriclab.stats.resample import Floats
+from rubriclab.stats.resample import Floats, Ints
 
 FLAT = 1e-9
 """Relative size below which a difference is rounding error."""
@@ -135,3 +136,27 @@ def is_balanced(exposure: Floats) -> bool:
         return False
     error = np.sqrt(calls * (1.0 / n) * (1.0 - 1.0 / n))
     return bool(np.max(np.abs(exposure - calls / n)) <= 4.5 * error + 1.0)
+
+
+# ---------------------------------------------------------------------------------------------------------- Bias Cost
+def bias_cost(table: Floats, orders: Ints) -> Floats:
+    """100 x sum over positions p of |P(p | score shown at p) - 1/n|; ``orders``: (m, n), score codes as shown -> (m,).
+
+    ``table[s, p]``: P(p | s). In percentage points, as the paper prints it (Xu et al. v1, section 5.3): noise makes it too large. A cell that the order needs but the data cannot give (NaN) makes its cost NaN.
+    """
+    n = table.shape[-1]
+    return np.asarray(100.0 * np.abs(table[orders, np.arange(n)] - 1.0 / n).sum(axis=-1))
+
+
+def least_bias_cost(table: Floats) -> tuple[Ints, float]:
+    """(the cheapest of all n! orders, its cost).
+
+    Each score takes one position and each pairing has its own cost, so this is a linear assignment problem and the
+    answer is exact. Pairings with unknown cells are never taken; where no order avoids them the cost is NaN.
+    """
+    n = table.shape[-1]
+    costs = np.round(np.abs(table - 1.0 / n), 12)
+    forbidden = 2.0 * n  # more than any order of known cells can cost
+    scores, positions = linear_sum_assignment(np.where(np.isfinite(costs), costs, forbidden))
+    order = scores[np.argsort(positions)].astype(np.int64)
+    return order, float(bias_cost(table, order[None])[0])

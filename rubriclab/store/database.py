@@ -1,7 +1,5 @@
 """A store's file in, cursors and transactions out; faults of the disk and the database become words."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import re
@@ -63,10 +61,6 @@ FAULTS = {
 
 class DamagedLog(LabError):
     """The log beside a store's file is damaged; ``recover`` writes what stands before the damage into a new store."""
-
-
-_opened: dict[str, Database] = {}
-_opening = threading.Lock()
 
 
 class Database:
@@ -249,6 +243,10 @@ class Database:
         _close(self._db)
         if waited:
             self._lock.release()
+
+
+_opened: dict[str, Database] = {}
+_opening = threading.Lock()
 
 
 def _close(connection: duckdb.DuckDBPyConnection) -> None:

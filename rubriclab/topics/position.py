@@ -13,7 +13,6 @@ import numpy as np
 from rubriclab.core.estimate import Estimate, Opaque, Wilson, jackknife, missing, plain, share, simultaneous
 from rubriclab.core.judgments import TIE, Arm, once
 from rubriclab.core.topic import Chart, Row, nothing, topic
-from rubriclab.stats import ordering
 from rubriclab.stats import position as stats
 from rubriclab.stats.resample import MIN_RESAMPLED, Bools, Floats, bootstrap_sums, sum_by, widened
 from rubriclab.stats.shift import judged_alone
@@ -135,8 +134,8 @@ def bias_costs(arm: Arm, table: Floats) -> Iterator[Row]:
     orders = [tuple(shown) for shown in arm.shown.tolist() if shown[0] >= 0]
     wanted = list(dict.fromkeys([*orders[:MOST_ORDERS], upwards, upwards[::-1]]))
     counts = {"n": int(arm.counts.sum())}
-    for order, cost in zip(wanted, ordering.bias_cost(table, np.array(wanted)).tolist(), strict=True):
+    for order, cost in zip(wanted, stats.bias_cost(table, np.array(wanted)).tolist(), strict=True):
         yield Row("bias_cost", plain(cost, "distances", none), {"order": name(order)}, counts=counts)
-    cheapest, least = ordering.least_bias_cost(table)
+    cheapest, least = stats.least_bias_cost(table)
     named = {"order": name(cheapest)} if np.isfinite(least) else {}
     yield Row("least_bias_cost", plain(least, "distances", none), counts=counts | named)
