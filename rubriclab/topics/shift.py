@@ -131,7 +131,7 @@ def changes(arm: Arm) -> tuple[Floats, Floats]:
     NaN where a text has no such calls. Of several criteria in one call: the mean over those that have them.
     """
     kept = arm.rows
-    scores = 1.0 - np.eye(arm.positions + 1) if arm.condition.chooses else arm.scores
+    scores = arm.positions + 1 if arm.condition.chooses else arm.scores
     request = arm.repeat[kept].astype(np.int64) if arm.condition.packed else None
     apart = differences(arm.item[kept], arm.order[kept], arm.score[kept], scores, arm.items, request)
     return _by_text(arm, apart[0]), _by_text(arm, apart[1])

@@ -73,13 +73,13 @@ def means_of_both(both: Rated, of: Mapping[str, str], *, comparable: bool) -> It
 
 def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints) -> Iterator[Row]:
     """Share of scores (of choices: winners) that differ between a call in each form, in one form, and the excess."""
-    lots, unlike = len(item_of_lot), 1.0 - np.eye(len(answers.points))
+    lots = len(item_of_lot)
 
     def apart(side: int | None) -> Floats:
         """(lots,) share of columns that differ: between the forms, or of two calls of one ``side``."""
         kept = np.flatnonzero(answers.parsed & (True if side is None else answers.order == side))
         parts = [
-            differences(answers.item[kept], answers.order[kept], column, unlike, lots)
+            differences(answers.item[kept], answers.order[kept], column, len(answers.points), lots)
             for column in answers.code[kept].T
         ]
         return np.asarray(np.mean([part[side is not None] for part in parts], axis=0))
