@@ -10,4 +10,5 @@ from rubriclab.app import frame, guard
 if __name__ == "__main__":
     frame.run()
 else:
+    frame.warm()
     app = st.App(__file__, middleware=guard.middleware())

@@ -1,5 +1,6 @@
 """The frame of every page: navigation and deep links in, a page without markup of strangers and without traces out."""
 
+import gc
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -61,6 +62,16 @@ def run() -> None:
         if name != page.url_path:
             st.switch_page(PAGES / f"{name}.py", query_params=query)
     page.run()
+
+
+def warm() -> None:
+    """Called once, before the server listens: what every page needs is loaded, and no longer looked through for garbage.
+
+    Streamlit collects garbage at the end of each run of the script: a tenth of a second over all that modules hold.
+    """
+    import_module("rubriclab.app.home")
+    gc.collect()
+    gc.freeze()
 
 
 def _ended(title: str) -> bool:

@@ -73,19 +73,24 @@ def page() -> None:
 
 def _asked() -> Plan | None:
     """The plan of what the folded form says; None where it says none, and why stands there."""
-    label = st.session_state.get("try label", "Answer, rubric and judge")
+    first = _examples("texts")[0][0].item_id, sample_rubrics()[0].name, next(iter(CATALOGUE))
+    label = st.session_state.setdefault("try label", _label(first))
     with st.expander(label, icon=":material/edit:", key="try-form"), faults():
         axis: Any = segments("What changes order?", AXES, key="try-axis", start="options", hidden=False)
         answers, judge = _answers("pairs" if axis == "pairs" else "texts"), _judge()
         planned = plan_of_text(axis, answers, _rubric(axis), judge)
         names = [", ".join(item.item_id for item in answers), *[planned.rubric.name] * (axis != "pairs"), judge.name]
-        headline = f"Answer, rubric and judge: {' · '.join(f'**{safe(name, 60)}**' for name in names)}"
-        headline += labelled("", judge.simulated)
+        headline = _label(names, judge.simulated)
         if headline != label:  # it stands above what it says
             st.session_state["try label"] = headline
             st.rerun()
         return planned
     return None
+
+
+def _label(names: Sequence[str], simulated: bool = False) -> str:
+    told = " · ".join(f"**{safe(name, 60)}**" for name in names)
+    return f"Answer, rubric and judge: {told}{labelled('', simulated)}"
 
 
 def _examples(kind: str) -> list[tuple[Item, ...]]:
