@@ -1,8 +1,9 @@
 """Step 1 of Set up: files, the sample, public data sets or finished judgments in; the study's data (or a run) out."""
 
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import pandas as pd
@@ -26,6 +27,7 @@ from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import DataPart, validated
 from rubriclab.model.text import count, shorten
 from rubriclab.sinks.answerable import answerable
+from rubriclab.store.bundle import read_parts
 
 WORDS, JUDGED = SETUP["data"], SETUP["judgments"]
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "json", "jsonl", "parquet")
@@ -148,11 +150,19 @@ def _keep(held: Draft, number: int, table: Table, name: str = "") -> str:
 
 def _uploaded(held: Draft, what: str, *, logs: bool = False) -> Table | None:
     """What was read of an uploaded file, with ``logs`` also of another tool's log; None where there is none, or none that
-    can be read."""
-    kinds = "CSV, TSV, Excel, JSON or Parquet" + ", or a log of inspect-ai, promptfoo, lm-eval and others" * logs
-    file = upload(f"{what}: {kinds}, up to 100 MB", (*ENDINGS, *["eval", "gz"] * logs), held, "table")
+    can be read. With ``logs`` a run's zip is kept at once, and its results are opened."""
+    more = ", a log of inspect-ai, promptfoo, lm-eval and others, or a run (ZIP)" * logs
+    kinds = f"CSV, TSV, Excel, JSON or Parquet{more}"
+    file = upload(f"{what}: {kinds}, up to 100 MB", (*ENDINGS, *["eval", "gz", "zip"] * logs), held, "table")
     if file is not None:
         with st.spinner(f"Reading {safe(file.name, 60)} …"), faults():
+            if file.name.lower().endswith(".zip"):
+                with tempfile.TemporaryDirectory(prefix="rubriclab-") as folder:
+                    path = Path(folder, PurePath(file.name).name[-100:])
+                    path.write_bytes(file.getvalue())
+                    run_id = state.store().add_table(*read_parts(path))
+                announce("Kept as a run of its own.")
+                go("results", run=run_id)
             log = read_log(file.getvalue(), file.name) if logs else None
             if log is not None:
                 return log.table
@@ -241,7 +251,7 @@ def _roles(
         with wheres.pop(0) if wheres else popover:
             chosen[role] = column_select(
                 label, columns, *as_list(starts.get(role))[:1], key=f"{key}-{role}", why=reasons.get(role, ""),
-                optional=role != "response",
+                optional=role != "response" or role in more,
             )  # fmt: skip
     return chosen, said, button, popover
 
@@ -385,7 +395,10 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
     if missing:
         said.caption(f"First choose: {', '.join(missing)}.")
     look = {"icon": ":material/grid_on:", "type": "primary", "key": "judged-open"}
-    judged = None if missing else _read_once(table, kind, {role: name for role, name in chosen.items() if name})
+    columns: dict[str, Any] = {role: name for role, name in chosen.items() if name}
+    if columns.get("human") in as_list(starts.get("human")):  # the form shows the first of several people's
+        columns["human"] = starts["human"]
+    judged = None if missing else _read_once(table, kind, columns)
     if judged is not None:
         head, questions = answerable(judged)
         marks = [f":material/{'check' if asked.answered else 'remove'}: {asked.line()}" for asked in questions]

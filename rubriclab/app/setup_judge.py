@@ -16,6 +16,7 @@ from rubriclab.judges.simulated import Effects
 from rubriclab.judges.vllm import VllmServer, why_not
 from rubriclab.judges.weights import CATALOGUE
 from rubriclab.model.judge import JudgeSettings, read_options
+from rubriclab.model.study import validated
 from rubriclab.model.text import LabError, shorten
 
 WORDS = SETUP["judge"]
@@ -122,7 +123,7 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
         help="The variable's name, never the key itself. It is read where the lab runs.",
     )  # fmt: skip
     # Raises where the variable is not set, or is not meant for judges.
-    read_key(JudgeSettings(name="this judge", key_env=variable or None))
+    read_key(validated(JudgeSettings, {"name": "this judge", "key_env": variable or None}))
     known, why = _models(address, variable) if address.startswith(("http://", "https://")) else ([], "")
     own = judge.model if judge.kind in ("openai", "decisions") else known[0] if len(known) == 1 else None
     model = ask(

@@ -38,7 +38,7 @@ SHEET_ROWS = 2**20
 """What Excel itself can hold; a row may claim any number."""
 NOT_COMPUTED = re.compile(rb"(?:</f>|<f[^>]*/>)\s*(?:<v\s*/>|<v></v>|</c>)")
 """A formula in a sheet's XML without the value that a spreadsheet had computed."""
-SNIFFED_ROWS = 50
+SNIFFED_ROWS, MOST_ABOVE = 50, 10
 CHUNK, ROWS_AT_ONCE = 50_000, 10_000
 Columns = Mapping[str, str | Sequence[str]]
 """The column, or the several columns, of each role."""
@@ -163,7 +163,7 @@ def chosen_columns(table: Table, columns: Columns, roles: Collection[str]) -> di
 def read_table(source: str | Path | bytes, name: str = "") -> Table:
     """The table in a file or in the bytes of one; the ending of ``name`` says how it is read.
 
-    Raises LabError naming file, line, value and cure; nothing is padded, dropped or renamed.
+    Raises LabError naming file, line, value and cure; nothing is padded, dropped or renamed but a title above the header.
     """
     name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "table.csv")
     with tempfile.TemporaryDirectory(prefix="rubriclab-", ignore_cleanup_errors=True) as folder:
@@ -324,9 +324,9 @@ def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
         text = text.replace("\r", "\n")  # line ends of old Macs
     csv.field_size_limit(limits.MAX_CELL)
     used = separator or _sniffed(text)
-    rows = _rows(text, name, used)
+    rows, above, title = _under_title(_rows(text, name, used))
     data = _table(name, [read_shielded(column) for column in next(rows)], rows).data
-    notes, taken_off = [note], 0
+    notes, taken_off = [note, title], 0
     for k, cells in enumerate(data.columns):
         shielded = compute.match_substring_regex(cells, SHIELDED)
         if hits := compute.sum(shielded).as_py():
@@ -338,7 +338,25 @@ def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
     if data.num_columns == 1:
         notes.append("The file has one column. Is it separated by another sign than a comma?")
     lines = text.count("\n", 0, len(text.rstrip("\r\n"))) + 1
-    return Table(name, data, " ".join(filter(None, notes)), used, 2 if lines == data.num_rows + 1 else None)
+    first_line = above + 2 if lines == data.num_rows + above + 1 else None
+    return Table(name, data, " ".join(filter(None, notes)), used, first_line)
+
+
+def _under_title(rows: Iterator[list[str]]) -> tuple[Iterator[list[str]], int, str]:
+    """(rows from the header on, how many stand above it, a note): a title fills one cell, over a row of several names.
+
+    Without a blank row between them a title is words over three columns or more: one column alone may have a name.
+    """
+    first = list(itertools.islice(rows, MOST_ABOVE))
+    filled = [[cell for cell in row if cell.strip()] for row in first]
+    header = next((k for k, cells in enumerate(filled) if len(cells) > 1), 0)
+    above = [cell for row, cells in zip(first, filled[:header], strict=False) for cell in cells[:1] if row[0].strip()]
+    apart = [] in filled[:header] or (len(filled[header]) > 2 and all(" " in cell.strip() for cell in above))
+    alone = len(above) == sum(map(len, filled[:header])) and not any(number(cell) is not None for cell in filled[header])
+    if not (header and apart and alone):
+        return itertools.chain(first, rows), 0, ""
+    note = f"Above the header, and left out: “{shorten(' '.join(above), 60)}”." if above else ""
+    return itertools.chain(first[header:], rows), header, note
 
 
 def _sniffed(text: str) -> str:
@@ -550,7 +568,7 @@ def _parquet(path: Path, name: str) -> Table:
 
 
 def _excel(path: Path, name: str) -> Table:
-    """The first sheet, whatever its dimensions claim; its first row is the header."""
+    """The first sheet, whatever its dimensions claim; its header is the first row, or that under a title."""
     import zipfile
 
     import openpyxl
@@ -580,10 +598,11 @@ def _excel(path: Path, name: str) -> Table:
         raise refusal(name, f" is not an Excel workbook that can be read ({words}). Save it as CSV.") from None
     while rows and not rows[-1]:
         rows.pop()
-    padded = _texts([*row, *[None] * (width - len(row))] for row in rows)
+    padded, above, title = _under_title(_texts([*row, *[None] * (width - len(row))] for row in rows))
     others = sheets.sheetnames[1:]
     notes = [f"Read the first sheet, “{sheets.sheetnames[0]}”; not read: {', '.join(others)[:200]}."] if others else []
     if not_computed:
         cells = count(not_computed, "formula")
         notes.append(f"Without a value in the file, so read as empty: {cells}. Open it in a spreadsheet and save it.")
-    return replace(_table(name, next(padded, []), padded, " ".join(notes)), first_line=2)
+    notes += [title] if title else []
+    return replace(_table(name, next(padded, []), padded, " ".join(notes)), first_line=above + 2)

@@ -35,7 +35,8 @@ class JudgeSettings(BaseModel):
     ``timeout``: seconds a call. Prices are per million tokens. ``options`` belong to the kind (planted effects, a file of own code).
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # A key given for its variable's name must reach no log by the words of a refusal.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
 
     name: str = Field(min_length=1, max_length=100)
     kind: JudgeKind = "embedded"

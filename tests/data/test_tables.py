@@ -77,6 +77,22 @@ def test_files_are_read_as_they_are(content: bytes, name: str, rows: list[list[s
     assert (table.first(9), table.size) == (rows, len(rows))
 
 
+@pytest.mark.parametrize(
+    ("content", "name", "columns", "said"),
+    [
+        (book(["Term 1", None], [], ["id", "text"], ["a", "b"]), "x.xlsx", ("id", "text"), "left out: “Term 1”"),
+        (b"Essays graded;;\nid;text;score\na;b;4\n", "x.csv", ("id", "text", "score"), "“Essays graded”"),
+        (b",,\nid,text,score\na,b,4\n", "x.csv", ("id", "text", "score"), ""),
+        (b"id,,\na,b,c\nd,e,f\n", "x.csv", ("id", "column 2", "column 3"), ""),
+        (b"my notes,\na,b\nd,e\n", "x.csv", ("my notes", "column 2"), ""),
+        (b"my notes,,\n1,2,3\n4,5,6\n", "x.csv", ("my notes", "column 2", "column 3"), ""),
+    ],
+)  # fmt: skip
+def test_a_title_above_the_header_is_no_header(content: bytes, name: str, columns: tuple[str, ...], said: str) -> None:
+    table = read_table(content, name)
+    assert (table.columns, said in table.note, bool(table.note)) == (columns, True, bool(said))
+
+
 def test_what_was_noticed_is_said() -> None:
     for text in ("é", "“€”"):
         latin = read_table(f"a,b\n{text},2\n".encode("cp1252"), "x.csv")
