@@ -1,5 +1,7 @@
 """Compare: two or more conditions of any runs in; their differences with badges, or a table of three or more, out."""
 
+import math
+
 import streamlit as st
 
 from rubriclab.app import state
@@ -84,13 +86,14 @@ def _two(pair: Pair, names: tuple[str, str]) -> None:
         return
     drawn = {
         "How often each position was chosen": shares_beside(pair, names),
-        "Difference, with its interval · green: too small to matter": difference_forest(rows, names),
+        "Difference, with its interval": difference_forest(rows, names),
     }
     with st.container(key="pictures-compare"):
         for column, (title, picture) in zip(st.columns(2, gap="large"), drawn.items(), strict=True):
             if picture is not None:
                 with column:
-                    st.header(title, anchor=False)
+                    band = " · green: too small to matter" if math.isfinite(picture.smallest) else ""
+                    st.header(title + band, anchor=False)
                     chart(picture, key=f"compare-{picture.kind}")
 
     def measures() -> None:

@@ -119,7 +119,7 @@ def _card_preview(card: dict[str, Any], text: str, wanted: float) -> None:
     ends = f"{ci(promise['level'])} {number(promise['low'], '.2f')} to {number(promise['high'], '.2f')}"
     st.markdown(
         f"**Promise**: scores lie **{number(promise['distance'], '.2f')} points** from the mean over all orders ({ends}), "
-        f"measured on {count(promise['items'], 'answer')}. None of them lies further than {number(promise['margin'], '.2f')}, "
+        f"measured on {count(promise['items'], 'item')}. None of them lies further than {number(promise['margin'], '.2f')}, "
         "95 times in 100." + f" One order alone: {number(promise['one_order'], '.2f')} points." * several
     )
     tool = st.segmented_control("For", list(TOOLS), default="Python", key="tool", bind="query-params", required=True)

@@ -220,7 +220,10 @@ def _main(chosen: Chosen) -> Shown:
     }.get(facts.reorder, ("answer", ""))  # fmt: skip
     strategy = safe(arm.condition.strategy, 40)
     orders = f" in {count(len(arm.shown), 'order')} ({strategy})" if facts.reorder != "bare" else ""
-    return shown._replace(note=f"{shown.note} {count(facts.calls, 'call')}: {count(arm.texts, what, several)}{orders}.")
+    criteria = arm.run.items["criterion"].iloc[arm.item_code].nunique() if arm.answers < arm.texts else 0
+    under = f" under {count(criteria, 'criterion', 'criteria')}" if criteria else ""
+    made = f"{count(facts.calls, 'call')}: {count(arm.answers, what, several)}{under}{orders}."
+    return shown._replace(note=f"{shown.note} {made}")
 
 
 def _bias(chosen: Chosen, answer: Answer) -> None:
@@ -292,9 +295,10 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
             title = f"**Each answer, {slopes.levels[0]} against {slopes.levels[1]}**"
             cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
             sized = f", {ci()}" if slopes.difference.has_interval else "; too few groups for an interval"
+            band = "; green: too small to matter" if math.isfinite(slopes.smallest) else ""
             note = (
                 f"Each line: an answer's scores over all its orders, as a straight line. Orange falls, blue rises.{cut} "
-                f"Right: mean difference{sized}; green: too small to matter."
+                f"Right: mean difference{sized}{band}."
             )
             yield Shown(title, slopes, note)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
@@ -61,7 +62,7 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
         if buttons and st.button("Cancel", icon=":material/stop:", type="tertiary", key=f"{key}-cancel-{run_id}"):
             run.cancel()
     left = f" · about {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
-    stage = safe(now.stage, 120) if now.stage else f"{now.done:,} of {count(now.planned, 'call')}{left}"
+    stage = f"{now.done:,} of {count(now.planned, 'call')}{f' · {safe(now.stage, 120)}' if now.stage else left}"
     st.progress(min(1.0, now.done / now.planned) if now.planned else 0.0, text=stage)
     words, drawing = st.columns([1, 1], gap="large") if buttons else (st.container(), st.container())
     with words:
@@ -109,10 +110,16 @@ def early(counts: tuple[int, ...]) -> tuple[str, Picture | None]:
     top, would_be = max(points, key=lambda point: point.value), number(even, ".0%")
     said = ", ".join(point.text for point in points)
     alt = f"Bar chart of the positions chosen so far: {said} of {scores}. Nothing is decided yet."
-    return (
-        f"Position {top.label} leads so far with **{top.text}** of {scores}; {would_be} would be even. "
-        "The answer comes at the end."
-    ), Picture("bars", (Series("", points),), alt, ("Position in the list", ""), reference=f"no bias: {would_be}")
+    # Three standard errors of an even share: what a fair draw of so many scores hardly ever passes.
+    if top.value - even < 3 * math.sqrt(even * (1 - even) / total):
+        leads = (
+            f"No position leads so far: **{min(points, key=lambda point: point.value).text} to {top.text}** of {scores}"
+        )
+    else:
+        leads = f"Position {top.label} leads so far with **{top.text}** of {scores}"
+    return f"{leads}; {would_be} would be even. The answer comes at the end.", Picture(
+        "bars", (Series("", points),), alt, ("Position in the list", ""), reference=f"no bias: {would_be}"
+    )
 
 
 # ---------------------------------------------------------------- the list

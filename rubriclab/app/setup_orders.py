@@ -22,6 +22,7 @@ from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.facts import AXES
 from rubriclab.sinks.text import axis_name
 from rubriclab.study.options import FACTORS
+from rubriclab.study.plan import REPEATED_SUBJECTS, deterministic
 
 WORDS = SETUP["orders"]
 CAPTIONS = WORDS["axes"]
@@ -41,8 +42,12 @@ def summary(held: Draft) -> str:
         return f"A bare score, asked {count(design.repeats, 'time')}{varied}"
     what = " and ".join(AXES[axis].lower().replace("two answers", "pairs") for axis in design.axes if axis != "bare")
     what += ", and bare scores" * ("bare" in design.axes)
+    said = f"{', '.join(shorten(name, 30) for name in names)} orders of the {what}"
+    sure = design.repeats > 1 and all(deterministic(judge) for judge in held.study.judges)
+    if sure and all(part.calls is None for part in design.strategies):
+        return f"{said}, each once, {REPEATED_SUBJECTS} answers again{varied}"
     times = {1: "each once", 2: "every order twice"}.get(design.repeats, f"every order {design.repeats} times")
-    return f"{', '.join(shorten(name, 30) for name in names)} orders of the {what}, {times}{varied}"
+    return f"{said}, {times}{varied}"
 
 
 def body(held: Draft) -> None:

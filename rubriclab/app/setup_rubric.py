@@ -8,14 +8,15 @@ import streamlit as st
 from rubriclab.app import setup_prompt
 from rubriclab.app.draft import Draft, draft, written
 from rubriclab.app.forms import SETUP, ask, editor, forget, segments, upload
-from rubriclab.app.frame import safe
-from rubriclab.data.rubrics import read_rubric
+from rubriclab.app.frame import faults, safe
+from rubriclab.data.rubrics import read_rubric, rubric_of_text
 from rubriclab.data.sample import sample_rubrics
 from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.text import NBSP
 
 MOST_CRITERIA = 12
+PASTED = "Argument: how well is the case made?\n3: Clear reasons\n2: Some reasons\n1: None"
 COLUMNS = {
     "Score": st.column_config.NumberColumn(width="small", step=1, required=True, format="%d"),
     "Description": st.column_config.TextColumn(width="large"),
@@ -89,18 +90,29 @@ def rubric_file(label: str, held: Draft, name: str) -> tuple[str, Rubric] | None
     )
     if file is None:
         return None
-    rubric = read_rubric(file.getvalue(), file.name)
-    held.uploads.version += 1
-    return shorten(file.name, 100), rubric
+    with faults():  # said where the file is
+        rubric = read_rubric(file.getvalue(), file.name)
+        held.uploads.version += 1
+        return shorten(file.name, 100), rubric
+    return None
 
 
 def _own(held: Draft) -> None:
     """The table to edit, or a file that fills it. The study's rubric stays as it is until something is changed."""
-    with st.popover("From a file", icon=":material/upload:", type="tertiary"):
-        file = rubric_file("With the columns criterion, score and description", held, "study")
-    if file is not None:
+    given = None
+    with st.popover("Paste or upload", icon=":material/content_paste:", type="tertiary"):
+        text = st.text_area(
+            "A line a score, as “5: Convincing”; above them what is judged; a blank line before another criterion",
+            key="rubric-pasted", max_chars=20_000, height=180, placeholder=PASTED,
+        )  # fmt: skip
+        if st.button("Use this text", icon=":material/check:"):
+            with faults():
+                given = rubric_of_text(text)
+        if (file := rubric_file("With the columns criterion, score and description", held, "study")) is not None:
+            given = file[1]
+    if given is not None:
         forget("rubric-")
-        held.set_rubric(written(file[1]))
+        held.set_rubric(written(given))
         st.rerun()
     start = held.rubric(None)
     typed = typed_rubric(start)

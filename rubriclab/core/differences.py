@@ -47,7 +47,7 @@ def paired(a: Findings, code_a: int, b: Findings, code_b: int) -> Pair:
         kept = [_restricted(*side, np.isin(own, shared)) for side, own in zip(sides, names, strict=True)]
         (a, code_a), (b, code_b) = kept
     arms = a.judgments.arms[code_a], b.judgments.arms[code_b]
-    return Pair(arms, (a, b), 0 if why else arms[0].texts, why)
+    return Pair(arms, (a, b), 0 if why else arms[0].answers, why)
 
 
 def _names(findings: Findings) -> np.ndarray[Any, Any]:

@@ -285,6 +285,12 @@ class Arm:
         return int(self.text.max(initial=-1)) + 1
 
     @cached_property
+    def answers(self) -> int:
+        """How many texts there are; an answer under several criteria, each in a call of its own, counts once."""
+        apart = self.condition.reorder in ("options", "bare")
+        return int(self.run.items["item_id"].iloc[self.item_code].nunique()) if apart else self.texts
+
+    @cached_property
     def text_code(self) -> Ints:
         """(texts,): the text of the run, the code of its first item there."""
         code = np.zeros(self.texts, dtype=np.int64)

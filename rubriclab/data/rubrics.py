@@ -1,4 +1,4 @@
-"""A rubric's YAML, JSON or CSV in, a rubric out: aliases, keys that stand twice and deep nesting are refused."""
+"""A rubric's YAML, JSON, CSV or pasted text in, a rubric out: aliases, keys that stand twice and deep nesting are refused."""
 
 import re
 import tempfile
@@ -15,6 +15,11 @@ from rubriclab.model.data import MAX_OPTIONS, Criterion, Option, Rubric
 from rubriclab.model.text import LabError, look_alike, shorten, storable
 
 NUMBER = re.compile(r"[-+]?[\d_.:xob]+")
+ENTRY = re.compile(
+    r"[\s*•>#-]*(?:(?:score|level|rating|grade)\s+)?(-?\d{1,3})[*_]*(?:\s*(?:points?|pts?))?\s*(?:\(([^)]*)\)\s*)?(?:[=:)|\t–—]|[.-](?=\s))+(.*)",
+    re.I,
+)
+"""A score and what it stands for, on a line of a pasted rubric."""
 MAX_SCORE = 1_000_000
 ENDINGS = (".yaml", ".yml", ".json", ".csv", ".tsv", ".xlsx")
 COLUMNS = ("criterion", "score", "description", "label", "criterion_description")
@@ -35,6 +40,34 @@ def read_rubric(source: str | Path | bytes, name: str = "") -> Rubric:
     with tempfile.TemporaryDirectory(prefix="rubriclab-", ignore_cleanup_errors=True) as folder:
         file = as_file(source, name, Path(folder), limits.MAX_PLAIN)
         return rubric_of(WORKER.run("rubric", file, name)["rubric"], name)
+
+
+def rubric_of_text(text: str) -> Rubric:
+    """The rubric in pasted text: a line a score (“5: Convincing”), above them “name: what is judged”, a blank line before
+    the next criterion. Raises LabError where no line is one."""
+    criteria: list[dict[str, Any]] = []
+    for number, part in enumerate(re.split(r"\n\s*\n", text), 1):
+        head, options = list[str](), list[dict[str, Any]]()
+        for line in filter(None, map(str.strip, part.splitlines())):
+            if entry := ENTRY.fullmatch(line):
+                about = ": ".join(filter(None, (entry[2], entry[3].strip())))
+                options.append({"score": int(entry[1]), "description": about})
+            elif options:
+                options[-1]["description"] += f" {line}"
+            else:
+                head.append(line)
+        name, _, about = " ".join(head).partition(":")
+        if criteria and not criteria[-1]["options"]:  # a heading with a blank line under it
+            about, name = about or name, criteria[-1]["name"] or name
+            criteria.pop()
+        if head or options:
+            criteria.append({"name": name or f"Criterion {number}", "description": about.strip(), "options": options})
+    criteria = [criterion for criterion in criteria if criterion["options"]]
+    if not criteria:
+        raise LabError(
+            "No line of this text is a score; expected one a line, as “5: Convincing, weighs the other side”."
+        )
+    return rubric_of({"name": criteria[0]["name"] if len(criteria) == 1 else "My rubric", "criteria": criteria}, "text")
 
 
 def rubric_task(file: str, name: str) -> dict[str, Any]:
@@ -90,7 +123,8 @@ def _table(value: Any, known: set[str], where: str) -> dict[str, Any]:
         raise LabError(f"{where} is {shorten(repr(value), 40)}; expected a table of {names}.")
     for key in value:
         if key not in known:
-            raise LabError(f"{where}: {shorten(repr(key), 40)} is not known; expected {names}.")
+            cure = " Leave it out: results are told by criterion, none is weighed." if "weight" in str(key) else ""
+            raise LabError(f"{where}: {shorten(repr(key), 40)} is not known; expected {names}.{cure}")
     return dict(value)
 
 

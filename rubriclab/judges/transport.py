@@ -184,7 +184,7 @@ def from_exception(error: BaseException, secrets: Iterable[str] = ()) -> Fault:
     if refusal := tls_refusal(error):
         return Fault("certificate", refusal, secrets)
     if isinstance(error, aiohttp.ClientConnectorError):
-        reason = error.os_error.strerror or str(error.os_error)
+        reason = (error.os_error.strerror or str(error.os_error)).partition(" (")[0]  # asyncio adds the address
         return Fault("connect", f"No connection to {error.host}:{error.port} ({reason})", secrets)
     if isinstance(error, aiohttp.InvalidURL):  # 127.1 and other ways of writing an address that only sockets know
         return Fault("not_found", f"This is no address that can be asked: {text}", secrets)

@@ -54,7 +54,10 @@ def answerable(table: JudgmentTable) -> tuple[str, list[Answerable]]:
     for question, answered, lacking, which in questions:
         lacks = "it has no people's ratings" if lacking is None else f"{count(lacking, 'more call')}{which} would tell"
         asked.append(Answerable(question, answered, "" if answered else lacks, None if answered else lacking))
-    return f"{count(len(np.unique(rows['item'])), noun)}, {each} each", asked
+    items = np.unique(rows["item"])
+    if noun == "answer":  # under several criteria it is one
+        items = table.items["item_id"].iloc[items].unique()
+    return f"{count(len(items), noun)}, {each} each", asked
 
 
 def answerable_line(table: JudgmentTable) -> str:

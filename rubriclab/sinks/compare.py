@@ -65,6 +65,7 @@ def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
     several = row.counts["question"] == "positions" and row.counts["parts"] > 1
     fields = names | {
         "x": x, "y": y, "way": "more" if row.value > 0 else "less", "why": reason(row), "limit": limit, "most": most,
+        "groups": count(row.estimate.units, "group"),
         "inside": ends(low, high, form, limits=limits), "size": f"{number(abs(row.value) * factor, form)}{NBSP}{unit}",
         "position": str(row.of.get("position", "")), "target": shorten(str(row.of.get("target", ""))),
         "first": f"{scores[0]:g}" if scores else "", "last": f"{scores[-1]:g}" if scores else "",
@@ -100,14 +101,16 @@ def difference_forest(rows: Sequence[Row], names: tuple[str, str]) -> Picture | 
     for row in kept:
         label, text = say(f"label_{row.counts['question']}", WORDS), number(row.value, row.about.form)
         points.append(mark(row, label, f"{label}: {text}", axis, ends(*row.interval, row.about.form) or reason(row)))
-    return forest_of(points, axis, kept[0].smallest if kept else math.nan)
+    # No band of what is too small to matter around an interval that too few groups leave undecided.
+    band = [math.nan for row in kept if row.verdict == UNDECIDED and max(map(abs, row.interval)) < row.smallest]
+    return forest_of(points, axis, *band[:1] or [row.smallest for row in kept[:1]])
 
 
 def sizes_table(subjects: Sequence[tuple[str, Findings, int]]) -> pd.DataFrame:
     """A line each, in the order given: nothing is ranked. ``subjects``: (name, findings, condition)."""
     lines = []
     for name, findings, code in subjects:
-        line = {"Name": name, "Answers": f"{findings.judgments.arms[code].texts:,}"}
+        line = {"Name": name, "Answers": f"{findings.judgments.arms[code].answers:,}"}
         rows = [row for row in findings.select(condition=code) if "against" not in row.of and math.isfinite(row.value)]
         for column, measures in COLUMNS.items():
             mine = next(filter(None, ([row for row in rows if row.measure == measure] for measure in measures)), [])

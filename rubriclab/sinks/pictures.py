@@ -11,7 +11,7 @@ from rubriclab.core.answers import line, turn
 from rubriclab.core.judgments import TIE, Arm
 from rubriclab.core.topic import MEASURES, TOPICS, Chart, Findings, Row
 from rubriclab.model.text import LabError, count
-from rubriclab.sinks.facts import CHOICES, Facts, facts_of, words_of
+from rubriclab.sinks.facts import CHOICES, UNDECIDED, Facts, facts_of, words_of
 from rubriclab.sinks.marks import Picture, Point, Series, picture
 from rubriclab.sinks.paper_table import DEFAULT, paper_table
 from rubriclab.sinks.text import NBSP, ci, ends, inside, name, number, order_title, say, value_text
@@ -259,7 +259,12 @@ def score_slopes(findings: Findings, facts: Facts, condition: int | None = None)
     labels = ("downwards", "upwards") if by_turn else (order_title(upwards[::-1]), order_title(upwards))
     first = np.unique(arm.text, return_index=True)[1]
     ends_of = _lines_of_items(arm, turn(arm.shown) if by_turn else line(arm.shown))
-    return _slopes(findings, rows[0], labels, arm.item_code[first], *ends_of)
+    drawn, asked = _slopes(findings, rows[0], labels, arm.item_code[first], *ends_of), facts.questions.get("mean")
+    if drawn is None or asked is None or asked.verdict != UNDECIDED or code != facts.condition:
+        return drawn
+    # What groups that are not there might do counts too: a band around the interval would say what is undecided.
+    beside = max(map(abs, rows[0].interval)) < drawn.smallest
+    return replace(drawn, smallest=math.nan) if beside else drawn
 
 
 def variant_slopes(findings: Findings, facts: Facts) -> Picture | None:

@@ -509,7 +509,7 @@ def _notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
     if sure and repeated and len(part.subjects) > REPEATED_SUBJECTS:
         yield (
             f"{judge.name} answers the same prompt in the same way, so each order is asked once, and again only on "
-            f"the first {count(REPEATED_SUBJECTS, 'answer')}, to show that. Set calls to have every order asked again."
+            f"the first {count(REPEATED_SUBJECTS, 'answer')}, to show that. Set the strategy's number of calls to have every order asked again."
         )
 
 

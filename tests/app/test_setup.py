@@ -202,15 +202,21 @@ def test_own_code_runs_where_somebody_has_looked_at_it(
         state.manager().resume(run.id, retry_failed=True)
 
 
-def test_several_judges_and_a_key_that_is_not_set(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_judges_and_a_key_that_is_not_set(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(setup_judge, "models_of", lambda *_, **__: ["big-model"])
     app = pressed(step(confirmed(lab("setup")), 3), "Add another judge")
     app.button_group(key="judge-where").set_value("api").run()
     assert healthy(app).selectbox(key="judge-model").value == "big-model"
     assert [judge.name for judge in held(app).study.judges] == ["smollm2-135m", "big-model"]
-    for variable, why in (("NOT_SET_API_KEY", "is not set where rubriclab runs"), ("HOME", "RUBRICLAB_KEYS=HOME")):
+    for variable, why in (
+        ("NOT_SET_API_KEY", "is not set where rubriclab runs"), ("HOME", "RUBRICLAB_KEYS=HOME"),
+        ("sk-12345abcdef", "as MY_API_KEY, never the key itself"),
+    ):  # fmt: skip
         app.text_input(key="judge-key").set_value(variable).run()
         assert why in texts(app)
+        assert "sk-12345abcdef" not in texts(app) + caplog.text
         assert app.button(key="launch-go").disabled
     app.button(key="judge-remove-0").click().run()
     assert [judge.name for judge in held(app).study.judges] == ["big-model"]

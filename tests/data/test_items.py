@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from rubriclab.data.items import guess_columns, items_of
-from rubriclab.data.rubrics import read_rubric, rubric_of, yaml_value
+from rubriclab.data.rubrics import read_rubric, rubric_of_text, rubric_of, yaml_value
 from rubriclab.data.sample import data_path, sample, sample_rubrics
 from rubriclab.data.tables import Table, delimited
 from rubriclab.model.data import Criterion, DataSet, Item, Option, Rubric
@@ -157,6 +157,24 @@ def test_what_is_no_item_is_refused_by_its_line(text: str, columns: dict[str, An
 # ------------------------------------------------------------------------------------------------------------- rubrics
 CLARITY = Criterion("Clarity", (Option(1, "no: muddled"), Option(2, "yes", "B")), "Can it be followed?")
 TWO = Rubric("Essays", (CLARITY, Criterion("Depth", (Option(0, "#flat"), Option(10, "deep")))))
+
+
+@pytest.mark.parametrize(
+    ("text", "criteria"),
+    [
+        ("Essay: how well is it argued?\n5 = Good\n and clear\nScore 3: Some\n- **1** (poor): None\n",
+         [("Essay", "how well is it argued?", {5: "Good and clear", 3: "Some", 1: "poor: None"})]),
+        ("Argument\n\n1. none\n2. some 3-4 reasons\n\nLanguage: spelling\n1\tbad\n2\tgood",
+         [("Argument", "", {1: "none", 2: "some 3-4 reasons"}), ("Language", "spelling", {1: "bad", 2: "good"})]),
+    ],
+)  # fmt: skip
+def test_a_pasted_rubric_is_read_line_by_line(text: str, criteria: list[tuple[str, str, dict[int, str]]]) -> None:
+    read = rubric_of_text(text).criteria
+    assert [(c.name, c.description, {o.score: o.description for o in c.options}) for c in read] == [
+        (name, about, dict(sorted(options.items()))) for name, about, options in criteria
+    ]
+    with pytest.raises(LabError, match="No line of this text is a score"):
+        rubric_of_text("Is it good?\nbetween 1 and 5")
 
 
 def test_a_document_and_a_table_are_a_rubric() -> None:

@@ -37,7 +37,7 @@ def test_a_judge_that_reads_what_people_read_and_one_that_does_not() -> None:
     assert good.strong.replace("\u00a0", " ") == "r = 0.92"
     assert "One person's scores do at 0.81." in good.line
     assert "It wins against 3 of 3 raters" in good.questions[2].sentence
-    assert poor.headline == "judge agrees with people less than another person would"
+    assert poor.headline == "One call of judge agrees with people less than another person would"
     assert poor.questions[0].badge != "Yes"
     assert poor.questions[2].badge != "Yes"
 
