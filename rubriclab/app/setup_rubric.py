@@ -100,7 +100,9 @@ def rubric_file(label: str, held: Draft, name: str) -> tuple[str, Rubric] | None
 def _own(held: Draft) -> None:
     """The table to edit, or a file that fills it. The study's rubric stays as it is until something is changed."""
     given = None
-    with st.popover("Paste or upload", icon=":material/content_paste:", type="tertiary"):
+    # Another key after what was kept: closed, it shows the table that it filled.
+    again: Any = {"key": f"rubric-from-{held.uploads.version}", "on_change": "rerun"}
+    with st.popover("Paste or upload", icon=":material/content_paste:", type="tertiary", **again):
         text = st.text_area(
             "A line a score, as “5: Convincing”; above them what is judged; a blank line before another criterion",
             key="rubric-pasted", max_chars=20_000, height=180, placeholder=PASTED,
@@ -108,6 +110,7 @@ def _own(held: Draft) -> None:
         if st.button("Use this text", icon=":material/check:"):
             with faults():
                 given = rubric_of_text(text)
+                held.uploads.version += 1
         if (file := rubric_file("With the columns criterion, score and description", held, "study")) is not None:
             given = file[1]
     if given is not None:

@@ -94,7 +94,7 @@ def test_a_file_whose_answers_are_all_empty_is_refused_in_words(lab: Lab) -> Non
 
 @pytest.mark.papers(44)
 @pytest.mark.parametrize(("text", "title"), [
-    ("item_id,ordering,score\n" + "".join(f"x{k},{s},{s[0]}\n" for k in range(12) for s in ("1 2 3", "2 3 1", "3 1 2")), "favours the option listed first"),
+    ("row,item_id,ordering,score,human_1,human_2\n" + "".join(f"{k}{s},x{k},{s},{s[0]},1,2\n" for k in range(12) for s in ("1 2 3", "2 3 1", "3 1 2")), "favours the option listed first"),
     ("judge,question_id,task,first,second,choice\n" + "".join(f"j,q{k},t,{s},A\n" for k in range(18) for s in ("a,b", "b,a")), "picks the answer shown first"),
 ])  # fmt: skip
 def test_judgments_made_elsewhere_lead_straight_to_results(text: str, title: str, lab: Lab) -> None:
@@ -102,7 +102,16 @@ def test_judgments_made_elsewhere_lead_straight_to_results(text: str, title: str
     app.button_group(key="data-kind").set_value("judgments").run()
     uploaded(app, text, name="judged.csv").button(key="judged-open").click().run()
     assert title in healthy(app).title[0].value
-    assert state.store().runs()[0].done == 36
+    info = state.store().runs()[0]
+    kept = state.kept(info.id)
+    assert info.done == 36
+    raters = {rater for given in kept.table.items["ratings"] for rater in given or {}}
+    assert len(raters) == 2 * ("human_1" in text)
+    # What Export calls a run that another lab reads.
+    zipped = kept.content(".zip")
+    app = lab("setup")
+    app.button_group(key="data-kind").set_value("judgments").run()
+    assert title in healthy(uploaded(app, zipped, name="run.zip")).title[0].value
 
 
 # ---- public data sets, several data sets

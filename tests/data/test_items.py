@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from rubriclab.data.items import guess_columns, items_of
-from rubriclab.data.rubrics import read_rubric, rubric_of_text, rubric_of, yaml_value
+from rubriclab.data.rubrics import read_rubric, rubric_of, rubric_of_text, yaml_value
 from rubriclab.data.sample import data_path, sample, sample_rubrics
 from rubriclab.data.tables import Table, delimited
 from rubriclab.model.data import Criterion, DataSet, Item, Option, Rubric
