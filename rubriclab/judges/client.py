@@ -18,7 +18,7 @@ from rubriclab.judges.keys import mask_reply, read_key
 from rubriclab.judges.reply import read_completion
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import Transport
-from rubriclab.model.judge import ADDRESS, AN_ADDRESS, RESERVED, JudgeSettings
+from rubriclab.model.judge import ADDRESS, AN_ADDRESS, JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, count
 
@@ -40,19 +40,13 @@ KEPT_FORM: Any = httpx2.Response
 class Chat:
     """Calls in, Replies out, whoever carries the requests: what differs between servers is handled here and nowhere else.
 
-    ``secrets``: of the judge, never in a Reply; ``top_logprobs``: alternatives asked for, 0 for none. Raises LabError for
-    settings that can never work; a fault of a call is a Reply.
+    ``secrets``: of the judge, never in a Reply; ``top_logprobs``: alternatives asked for, 0 for none. A fault of a call is a
+    Reply.
     """
 
     def __init__(
         self, settings: JudgeSettings, secrets: tuple[str, ...] = (), *, top_logprobs: int = TOP_LOGPROBS
     ) -> None:
-        refused = RESERVED & set(settings.extra)
-        if refused:
-            raise LabError(
-                f"extra of judge “{settings.name}” has the field “{min(refused)}”, which the lab fills in itself; "
-                "leave it out."
-            )
         self.settings = settings
         self._secrets = secrets
         self._top_logprobs = top_logprobs

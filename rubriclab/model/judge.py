@@ -68,9 +68,11 @@ class JudgeSettings(BaseModel):
 
     @field_validator("extra")
     @classmethod
-    def _no_key(cls, value: dict[str, Any]) -> dict[str, Any]:
+    def _further_fields(cls, value: dict[str, Any]) -> dict[str, Any]:
         if secret := SECRET_FIELD.search(json.dumps(value, default=str)):
             raise ValueError(f"{secret[1]} would be kept with the study; name the key's variable in key_env instead")
+        if reserved := RESERVED & value.keys():
+            raise ValueError(f"{min(reserved)} is a field that the lab fills in itself; leave it out")
         return value
 
     @field_validator("temperature", mode="before")

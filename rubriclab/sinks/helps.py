@@ -74,7 +74,7 @@ def _calls(findings: Findings, facts: Facts) -> tuple[str, str]:
     if needed is None or not math.isfinite(needed.value):
         if needed is not None and needed.why == "not_reached":
             return say("not_reached", WORDS, most=MOST_CALLS), say("not_reached_line", WORDS)
-        return say("not_known", WORDS), reason(needed) if needed is not None else ""
+        return say("not_known", WORDS), reason(needed)
     low, high = needed.interval
     bracketed = lowered(reason(needed))
     if math.isfinite(low):
@@ -98,7 +98,7 @@ def _winners(findings: Findings, facts: Facts) -> tuple[str, str]:
     stands, words = row_of(findings, facts, "pc"), (*words_of(facts), *WORDS)
     orders = "both orders" if len(facts.leans) == 2 else "all orders"
     if stands is None or not math.isfinite(stands.value):
-        return say("orders_not_known", words), reason(stands) if stands is not None else ""
+        return say("orders_not_known", words), reason(stands)
     enough = facts.is_(EQUIVALENT, *facts.questions)
     headline = "ask_orders" if facts.gate_open else "order_enough" if enough else "orders_not_known"
     line = say("stands", words, orders=orders, share=number(stands.value, ".0%"), inside=inside(stands))

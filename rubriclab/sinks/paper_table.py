@@ -73,7 +73,7 @@ class PaperTable:
                 row = cell.row if cell else None
                 rest = (*row.interval, row.level, row.p) if row else (math.nan,) * 4
                 if cell:
-                    body.append([*key, column, cell.value, *rest, cell.marks, reason(row) if row else ""])
+                    body.append([*key, column, cell.value, *rest, cell.marks, reason(row)])
         return pd.DataFrame(body, columns=[*self.heads, "column", "value", "low", "high", "level", "p", "marks", "why"])
 
     def document(self) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def _line(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
     """(line below the headline, its bold part)."""
     r, person = (_row(findings, facts, measure) for measure in ("pearson", "people_pearson"))
     if r is None or not math.isfinite(r.value):
-        return reason(r) if r is not None else "", ""
+        return reason(r), ""
     strong = f"r{NBSP}={NBSP}{number(r.value)}"
     another = say("no_other", WORDS)
     if person is not None:
@@ -104,7 +104,7 @@ def _line_of_winners(findings: Findings, facts: Facts, whom: str) -> tuple[str, 
     """(line below the headline, its bold part) of pairs and lists."""
     right, every = (_row(findings, facts, measure) for measure in ("accuracy", "accuracy_all_orders"))
     if right is None or not math.isfinite(right.value):
-        return reason(right) if right is not None else "", ""
+        return reason(right), ""
     strong = number(right.value, ".0%")
     shares = [
         say("where", WORDS, share=number(row.value, ".0%"), position=str(row.of["position"]))
@@ -130,7 +130,7 @@ def _asked(question: str, word: str, key: str = "", sentence: str = "", **fields
 def _beyond_chance(findings: Findings, facts: Facts) -> Question:
     kappa, people = (_row(findings, facts, "kappa_quadratic", side=side) for side in ("single", "people"))
     if kappa is None or not math.isfinite(kappa.value):
-        return _asked("chance", UNDECIDED, sentence=reason(kappa) if kappa is not None else "")
+        return _asked("chance", UNDECIDED, sentence=reason(kappa))
     (low, high), smallest = kappa.interval, findings.reading.smallest.r
     word = EFFECT if low > 0 else EQUIVALENT if high < smallest else UNDECIDED
     among = people is not None and math.isfinite(people.value)
@@ -143,7 +143,7 @@ def _beyond_chance(findings: Findings, facts: Facts) -> Question:
 def _stricter(findings: Findings, facts: Facts) -> Question:
     row, smallest = _row(findings, facts, "mean_difference"), smallest_mean(findings, facts.condition)
     if row is None or not math.isfinite(row.value):
-        return _asked("stricter", UNDECIDED, sentence=reason(row) if row is not None else "")
+        return _asked("stricter", UNDECIDED, sentence=reason(row))
     word, way = _decided(row, smallest), "higher" if row.value > 0 else "lower"
     return _asked("stricter", word, word, way=way, **row_numbers(row, smallest))
 

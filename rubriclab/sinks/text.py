@@ -129,9 +129,9 @@ def name(row: Row, conditions: Sequence[Condition] = ()) -> str:
     return (row.label if about.label else label) + (f" ({', '.join(more)})" if more else "")
 
 
-def reason(row: Row) -> str:
-    """Why a row has no number, interval or verdict, in words; empty where it has."""
-    return REASONS[row.why] if row.why else ""
+def reason(row: Row | None) -> str:
+    """Why a row has no number, interval or verdict, in words; empty where it has, and of no row."""
+    return REASONS[row.why] if row is not None and row.why else ""
 
 
 def inside(row: Row, about: Measure | None = None) -> str:

@@ -86,7 +86,7 @@ class Reader:
 
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._listing: tuple[int, list[tuple[Any, ...]], dict[int, list[dict[str, Any]]]] | None = None
+        self._listing: tuple[Any, list[RunInfo]] | None = None
 
     @property
     def path(self) -> str:
@@ -100,13 +100,12 @@ class Reader:
 
     def runs(self) -> list[RunInfo]:
         """All runs, newest first; their calls are counted again only after something was written."""
-        writes, listing = self._db.writes, self._listing
-        if listing is None or listing[0] != writes:
-            listing = self._listing = (writes, *self._read_runs())
-        return [self._info(row, listing[2].get(row[0], [])) for row in listing[1]]
+        known = self._db.writes, dict(self._db.unsaved_states)
+        if self._listing is None or self._listing[0] != known:
+            self._listing = known, self._read_runs()
+        return list(self._listing[1])
 
-    def _read_runs(self) -> tuple[list[tuple[Any, ...]], dict[int, list[dict[str, Any]]]]:
-        """(a row each, its conditions as they were kept by its number)."""
+    def _read_runs(self) -> list[RunInfo]:
         rows = self._db.rows(
             """
             SELECT r.run, id, name, state, coalesce(reason, ''), planned, created, changed, revision, identity, dataset,
@@ -120,18 +119,18 @@ class Reader:
         bodies: dict[int, list[dict[str, Any]]] = {}
         for run, body in self._db.rows("SELECT run, body FROM conditions ORDER BY run, condition"):
             bodies.setdefault(run, []).append(json.loads(body))
-        return rows, bodies
-
-    def _info(self, row: tuple[Any, ...], bodies: list[dict[str, Any]]) -> RunInfo:
-        number, id, name, state, reason, *rest = row
-        state, reason = self._db.unsaved_states.get(id, (state, reason))
-        if state == "running" and self.read_only:
-            state = "interrupted"
-        judges = tuple(dict.fromkeys(body["judge"] for body in bodies))
-        reorder = bodies[0]["reorder"] if bodies else "options"
-        simulated = any(body["simulated"] for body in bodies)
-        values: tuple[Any, ...] = (number, id, name, state, reason, *rest, judges, reorder, simulated)
-        return RunInfo(*values)
+        made = []
+        for number, id, name, state, reason, *rest in rows:
+            state, reason = self._db.unsaved_states.get(id, (state, reason))
+            if state == "running" and self.read_only:
+                state = "interrupted"
+            asked = bodies.get(number, [])
+            judges = tuple(dict.fromkeys(body["judge"] for body in asked))
+            reorder = asked[0]["reorder"] if asked else "options"
+            simulated = any(body["simulated"] for body in asked)
+            values: tuple[Any, ...] = (number, id, name, state, reason, *rest, judges, reorder, simulated)
+            made.append(RunInfo(*values))
+        return made
 
     def run(self, text: str) -> RunInfo:
         """A run by its id, a beginning of it that no other has, or its name. Raises LabError naming near ones."""
