@@ -87,7 +87,7 @@ def test_shares_are_wilsons_of_the_trials_that_clusters_are_worth() -> None:
     reference = stats.binomtest(6, 10).proportion_ci(method="wilson")
     assert low < reference.low
     assert high > reference.high
-    assert share(hits, np.full(10, 10.0), UNITS[:10]).rule == Wilson(100.0)
+    assert share(hits, np.full(10, 10.0), UNITS[:10]).rule == Wilson(100.0, few=(True, True))
     none, every = (share(np.full(20, hits), np.full(20, 5.0), UNITS[:20]) for hits in (0.0, 5.0))
     assert (none.value, every.value) == (0, 1)
     assert none.interval()[0] == 0
