@@ -285,4 +285,4 @@ def test_an_order_that_leans_is_worse_calibrated_and_says_so() -> None:
     assert whole.value > calibration(stated(5, 200, raters=3), "brier")[""].value
     assert calibration(stated(5, 200, sharper=3.0), "overconfidence")[""].interval[0] > 0
     curve = calibration(stated(5, 400, raters=3), "agreed_share")
-    assert all(row.interval[0] - 0.02 <= float(name) <= row.interval[1] + 0.02 for name, row in curve.items())
+    assert {row.interval[0] - 0.02 <= float(name) <= row.interval[1] + 0.02 for name, row in curve.items()} == {True}

@@ -118,7 +118,7 @@ def test_the_two_curves_and_the_calls_they_need() -> None:
     assert different.value == one.value == 4
     # An error of the mean of many calls that came out below 0 had no interval.
     rows = [row for seed in range(8) for row in reliability(planted(30, 0, 60, 4, seed), "dependability")]
-    assert all(row.interval[0] <= row.value <= row.interval[1] for row in rows)
+    assert {row.interval[0] <= row.value <= row.interval[1] for row in rows} == {True}
 
 
 def test_reasons_of_reliability_and_criteria_within_themselves() -> None:
