@@ -26,7 +26,6 @@ from rubriclab.core.estimate import (
 from rubriclab.core.operations import contrast
 from rubriclab.core.topic import MEASURES
 from rubriclab.stats.position import v_interval
-from rubriclab.stats.resample import hall
 from tests.tables import balanced_orders, choose, criteria, findings, options
 
 UNITS = np.arange(100, 160, dtype=np.uint64)
@@ -46,14 +45,6 @@ def test_a_ratio_is_the_mean_of_equal_bottoms_and_weighs_others() -> None:
     nothing = ratio(np.zeros(2), np.zeros(2), UNITS[:2])
     assert np.isnan(nothing.value)
     assert nothing.why == "nothing_parsed"
-
-
-def test_hall_lengthens_the_side_of_the_skew() -> None:
-    skewed = np.random.default_rng(1).exponential(1, 50)
-    below, above = hall(skewed - skewed.mean(), 2.0)
-    assert above > 2.0 > below
-    even = np.array([-1.0, 1.0] * 10)
-    assert hall(even, 2.0) == (2.0, 2.0)
 
 
 NONE_OF_20 = 1 - 0.025 ** (1 / 20)

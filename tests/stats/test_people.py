@@ -10,7 +10,7 @@ from scipy import optimize
 from scipy import stats as library
 
 from rubriclab.stats.alt_test import FEWEST_UNITS, Wins, against, benjamini_yekutieli, wins
-from rubriclab.stats.prediction_powered import corrected_mean, estimate, tuned_weight
+from rubriclab.stats.prediction_powered import corrected_mean, estimate, tuned_weight, unlike
 from tests.references.prediction_powered import drawn
 
 NAN = np.nan
@@ -115,3 +115,13 @@ def test_by_hand_with_units() -> None:
     assert (weight, found["corrected"].value) == pytest.approx((0.075, 0.075 * 7 + (2 - 0.075 * 3)))
     assert found["rated"].sums == pytest.approx([0.0, 0.0])  # one unit: its items cancel
     assert found["judge"].value == 5.0
+
+
+def test_a_sample_of_what_the_judge_likes_is_noticed() -> None:
+    judge, unit = np.clip(np.rint(3.7 + np.random.default_rng(6).normal(size=300)), 1, 5), np.arange(300)
+    gap, p = unlike(np.where(judge >= 4, 4.0, NAN), judge, unit, 300)
+    assert gap > 0.5
+    assert p < 1e-6
+    assert unlike(np.where(unit % 5 == 0, judge, NAN), judge, unit, 300)[1] > 0.01
+    assert unlike(np.where(unit % 5 == 0, 3.0, NAN), np.full(300, 3.0), unit, 300) == (0.0, 1.0)
+    assert np.isnan(unlike(np.where(unit < 9, 3.0, NAN), judge, unit, 300)).all()

@@ -15,7 +15,7 @@ from rubriclab.stats import resample
 from rubriclab.stats import shift as stat
 from rubriclab.stats.debias import divided, position_prior, shrunk
 from rubriclab.stats.joint import carryover
-from rubriclab.stats.noise import differences
+from rubriclab.stats.noise import differences, within_item_sd
 from rubriclab.stats.proportions import clopper_pearson, wilson
 from rubriclab.stats.tests import friedman, holm
 from tests.tables import balanced_orders
@@ -94,6 +94,15 @@ def test_drawn_orders_are_compared_by_what_stands_where() -> None:
     assert found.value == pytest.approx(0.8, abs=0.25)
 
 
+def test_the_gap_of_an_unbiased_judge_is_not_the_largest_of_ten_means() -> None:
+    rng = np.random.default_rng(2)
+    studies = [rng.normal(3, 1, (30, 10)) for _ in range(12)]
+    found = [stat.extremes(*calls(scores)) for scores in studies]
+    assert np.mean([np.ptp(scores.mean(axis=0)) for scores in studies]) > 0.45
+    assert np.mean([gap.value for gap in found]) < 0.12
+    assert sum(gap.interval()[0] == 0.0 for gap in found) >= 10
+
+
 def test_many_units_are_compared_in_groups() -> None:
     rng = np.random.default_rng(5)
     scores = rng.normal(3, 0.5, (1_000, 10))
@@ -119,6 +128,12 @@ def test_differences_by_hand() -> None:
         other, same = differences(np.array([0, 0, 0, 1]), order, np.array([0, 1, 4, 2]), SCORES, 3)
         assert other == pytest.approx([3.5, np.nan, np.nan], nan_ok=True)
         assert same == pytest.approx([1.0, np.nan, np.nan], nan_ok=True)
+    # Item 0: sd of 1, 2, 3 is 1. Item 1: 0. Item 2 has one value, item 3 none.
+    item, values = np.array([0, 0, 0, 1, 1, 2]), np.array([1.0, 2, 3, 4, 4, 5])
+    assert within_item_sd(item, values, 4) == pytest.approx([1.0, 0.0, np.nan, np.nan], nan_ok=True)
+    assert np.isnan(within_item_sd(item[:0], values[:0], 2)).all()
+    alone, most = stat.judged_alone(np.array([0, 0, 1, 1, 2]), np.array([0, 0, 0, 1, 1]), 4)
+    assert (alone.tolist(), most) == ([True, False, True, False], True)
 
 
 # ------------------------------------------------------------------------------------------------------------ resampling
@@ -146,6 +161,14 @@ def test_widened_draws_are_students_and_tails_have_fewer_degrees() -> None:
     assert resample.degrees_of_freedom(even) == 39
     assert 3 <= resample.degrees_of_freedom(rare) < 6
     assert resample.degrees_of_freedom(np.array([1.0])) == 0
+
+
+def test_hall_lengthens_the_side_of_the_skew() -> None:
+    skewed = np.random.default_rng(1).exponential(1, 50)
+    below, above = resample.hall(skewed - skewed.mean(), 2.0)
+    assert above > 2.0 > below
+    even = np.array([-1.0, 1.0] * 10)
+    assert resample.hall(even, 2.0) == (2.0, 2.0)
 
 
 def test_sums_and_tables_by_code() -> None:
@@ -239,6 +262,10 @@ def test_selection_by_hand_and_by_scipy() -> None:
     assert np.isnan([nothing.chi2, nothing.v, *nothing.share]).all()
     assert positions.cramers_v(np.array([0.0, 1.0, 0.0])) == pytest.approx(1.0), "all at one position"
     assert positions.cramers_v(np.full(7, 1 / 7)) == pytest.approx(0.0)
+    # Items that lean all one way, to position 1 or 2: shares 1/2, noise alone. 2 positions x 8 x 1^2 / 16^2 x 8 / 7, twice.
+    counts = np.repeat([[2.0, 0], [0, 2]], 4, axis=0)
+    assert positions.v_from_noise(counts) == pytest.approx(np.sqrt(1 / 7))
+    assert np.isnan(positions.v_from_noise(counts[:1]))
     exposures = np.full((5, 5), 120.0), np.diag(np.full(5, 600.0)), np.zeros((3, 3))
     assert [positions.is_balanced(exposure) for exposure in exposures] == [True, False, False], "on totals"
 

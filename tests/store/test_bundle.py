@@ -68,13 +68,17 @@ def test_a_bundle_is_read_without_a_store_and_kept_by_one(recorded: Path, tmp_pa
         same(read_bundle(again), read_bundle(recorded))
 
 
-@pytest.mark.parametrize("path", CASES[::6], ids=lambda path: path.stem)
-def test_recorded_cases_pass_through_bytes(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", CASES[::12], ids=lambda path: path.stem)
+def test_recorded_cases_pass_through_bytes_and_a_store(path: Path, tmp_path: Path) -> None:
     table, copy = read_bundle(path), tmp_path / "copy.zip"
     copy.write_bytes(bundle_bytes(table))
     assert len(table.rows)
     same(read_bundle(copy), table)
     assert bundle_bytes(table) == copy.read_bytes(), "the same run is the same file"
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        kept = store.table(import_bundle(store, copy))
+    pd.testing.assert_frame_equal(kept.rows, table.rows, check_dtype=False)
+    assert (kept.conditions, [*kept.items["criterion"]]) == (table.conditions, [*table.items["criterion"]])
 
 
 # ---- hostile
