@@ -72,13 +72,13 @@ def judgments(
     json: Json = False,
 ) -> Outcome:
     """Single judgments: what was shown, what came back."""
-    from rubriclab.sinks.table import json_value
+    from rubriclab.sinks.table import as_json
 
     with common.run_of(run, store) as chosen:
         frame = chosen.judgments(
             condition=condition, item=item, position=position, score=score, status=status, limit=limit
         )
-    rows = [{key: json_value(value) for key, value in row.items()} for row in frame.to_dict("records")]
+    rows = [{key: as_json(value) for key, value in row.items()} for row in frame.to_dict("records")]
     if json:
         return Outcome({"judgments": rows})
     lines = []

@@ -50,11 +50,7 @@ class Drift:
 
 
 def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Drift:
-    """``before``, ``after``: the arms of one judge, data set and setting in each run. Orders that only one asked are left out.
-
-    Reasons in ``why``: ``no_scores`` (choices have no level), ``no_two_orders``, ``no_repeats``, ``too_few_units``,
-    ``nothing_shared``.
-    """
+    """``before``, ``after``: the arms of one judge, data set and setting in each run. Orders that only one asked are left out."""
     sides = [from_arms(before), from_arms(after)]
     both = _orders(sides[0]) & _orders(sides[1])
     tables = [cells(_asked_in(side, both)) for side in sides]

@@ -73,11 +73,8 @@ def verdicts(arms: Sequence[Arm], smallest: Smallest) -> Verdicts:
     Of choices (pairs, lists) there are two questions, positions and single: they have no score whose mean could move.
     Two orders asked once each: the gate is then the exact sign-flip test over the pairs that differ.
 
-    Reasons in ``why``: ``nothing_parsed``, ``no_orders`` (all in one order), ``no_two_orders`` (no item in two),
-    ``one_order_an_item``, ``too_few_units``, ``few_deals`` (no result could have shown an effect),
-    ``unparsed_by_order``, ``no_contrast`` (the orders hold neither direction), ``noise_included``,
-    ``noise_partly_included``, ``any_prompt`` (scores change with the prompt, but no position or direction explains it,
-    so that any small change of it may do the same).
+    Reasons in ``why``: keys of ``measures.toml``. ``any_prompt``: scores change with the prompt, but no position or direction
+    explains it, so that any small change of it may do the same.
 
     In ``more``: ``units_needed`` for "equivalent" at least, ``more_units``: about how many would decide (None where
     decided or not known). positions: ``position`` (0-based, of the largest lean), ``lean`` (signed), ``leans``,

@@ -17,7 +17,7 @@ from rubriclab.model.text import shorten
 T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
 """By judges' names: the own code that a notebook hands over."""
-USUAL_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}
+DEFAULT_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}
 """Of the kinds that have one, where the settings give none."""
 
 
@@ -73,7 +73,7 @@ async def open_judge(
         from rubriclab.judges.simulated import SimulatedJudge
 
         return SimulatedJudge(settings, rubric)
-    addresses = settings.base_urls or tuple(filter(None, [USUAL_ADDRESS.get(settings.kind)]))
+    addresses = settings.base_urls or tuple(filter(None, [DEFAULT_ADDRESS.get(settings.kind)]))
     settings = settings.model_copy(update={"base_urls": addresses})
     if settings.kind == "decisions":
         from rubriclab.judges.decisions import DecisionClient

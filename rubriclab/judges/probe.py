@@ -16,7 +16,7 @@ from rubriclab.judges.client import base_url, same_model
 from rubriclab.judges.decisions import PATHS
 from rubriclab.judges.faults import Fault, advised
 from rubriclab.judges.keys import read_key
-from rubriclab.judges.kinds import USUAL_ADDRESS, in_thread, open_judge
+from rubriclab.judges.kinds import DEFAULT_ADDRESS, in_thread, open_judge
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import fetch, host_of
 from rubriclab.model.judge import JudgeKind, JudgeSettings
@@ -200,7 +200,7 @@ def test_judge(settings: JudgeSettings) -> JudgeReport:
 
     reply = in_thread(ask)
     error = advised(reply.error, reply.kind) if reply.error else ""
-    if reply.kind in ("not_found", "wrong_model") and settings.kind in USUAL_ADDRESS:
+    if reply.kind in ("not_found", "wrong_model") and settings.kind in DEFAULT_ADDRESS:
         error += models_hint(settings)
     numbers = re.findall(r"(?<![\d.])\d+(?![\d.]*\d)", reply.text.rpartition("</think>")[2])
     score = float(numbers[0]) if len(set(numbers)) == 1 and not reply.error else None
@@ -213,7 +213,7 @@ test_judge.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's
 def models_hint(settings: JudgeSettings) -> str:
     """Which models the server lists, for a judge whose model it does not know."""
     try:
-        address = (*settings.base_urls, USUAL_ADDRESS[settings.kind])[0]
+        address = (*settings.base_urls, DEFAULT_ADDRESS[settings.kind])[0]
         names = models_of(address, key_env=settings.key_env)
     except LabError:
         return ""

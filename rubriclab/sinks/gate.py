@@ -11,7 +11,7 @@ from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.core.verdict import Answer
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import printable
-from rubriclab.sinks.table import json_value
+from rubriclab.sinks.table import as_json
 from rubriclab.sinks.text import condition_name, inside, lowered, measure_of, name, number, say, value_text
 from rubriclab.sinks.text import ends as interval_text
 
@@ -41,9 +41,9 @@ def checked_document(checked: Sequence[Checked]) -> list[dict[str, Any]]:
         {
             "limit": str(part.limit), "word": part.word, "why": part.why or None,
             "condition": part.row.condition if part.row else None, "of": dict(part.row.of) if part.row else {},
-            "value": json_value(part.row.value) if part.row else None,
-            "low": json_value(part.row.interval[0]) if part.row else None,
-            "high": json_value(part.row.interval[1]) if part.row else None,
+            "value": as_json(part.row.value) if part.row else None,
+            "low": as_json(part.row.interval[0]) if part.row else None,
+            "high": as_json(part.row.interval[1]) if part.row else None,
         }
         for part in checked
     ]  # fmt: skip
@@ -75,7 +75,7 @@ def _change_line(condition: Condition, question: str, change: Answer) -> str:
 def drift_document(condition: Condition, drift: Drift) -> dict[str, Any]:
     """One setting's drift as JSON values."""
     questions = {
-        question: {name: json_value(getattr(change, name)) for name in NUMBERS} | change.more
+        question: {name: as_json(getattr(change, name)) for name in NUMBERS} | change.more
         for question, change in drift.questions.items()
     }
     about = {"judge": condition.judge, "dataset": condition.dataset, "reorder": condition.reorder}

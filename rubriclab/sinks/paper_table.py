@@ -14,7 +14,7 @@ from rubriclab.model.judgment import level_text, variant_text
 from rubriclab.model.study import PaperPart
 from rubriclab.model.text import LabError, printable, shorten
 from rubriclab.sinks.facts import MEASURE_OF
-from rubriclab.sinks.table import json_value, latex_table, on_a_line
+from rubriclab.sinks.table import as_json, latex_table, on_a_line
 from rubriclab.sinks.text import NBSP, ends, measure_of, number, p_value, reason
 
 OPEN, SMALL, VOID = "°", "≈", "†"
@@ -78,7 +78,7 @@ class PaperTable:
 
     def document(self) -> dict[str, Any]:
         """As JSON: title, heads, legend and every cell; what is not known is null."""
-        cells = [json_value(record) for record in self.numbers().to_dict("records")]
+        cells = [as_json(record) for record in self.numbers().to_dict("records")]
         return {"title": self.title, "heads": list(self.heads), "cells": cells, "legend": list(self.legend)}
 
     def text(self) -> str:

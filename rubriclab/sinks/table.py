@@ -28,12 +28,12 @@ def plain(value: float | None) -> float | None:
 def row_document(row: Row) -> dict[str, Any]:
     """One row of JSON version 2: shares as fractions, points as points, null with ``why`` where there is no number."""
     low, high = row.interval
-    counts = json_value(dict(row.counts))
+    counts = as_json(dict(row.counts))
     return {
         "topic": row.topic,
         "measure": row.measure,
         "condition": row.condition,
-        "of": json_value(dict(row.of)),
+        "of": as_json(dict(row.of)),
         "value": plain(row.value),
         "low": plain(low),
         "high": plain(high),
@@ -51,14 +51,14 @@ def row_document(row: Row) -> dict[str, Any]:
     }
 
 
-def json_value(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """A value of numpy or of a tuple as JSON has it."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, list | tuple | np.ndarray):
-        return [json_value(part) for part in value]
+        return [as_json(part) for part in value]
     if isinstance(value, dict):
-        return {str(key): json_value(part) for key, part in value.items()}
+        return {str(key): as_json(part) for key, part in value.items()}
     return plain(value) if isinstance(value, float) else value
 
 
@@ -123,7 +123,7 @@ def conditions_document(findings: Findings) -> list[dict[str, Any]]:
         ended = np.full(len(call), int(Status.ERROR))
         np.minimum.at(ended, np.searchsorted(call, arm.call), arm.status.astype(int))
         status = {status.name.lower(): int((ended == status).sum()) for status in Status}
-        asked = {key: json_value(getattr(arm.condition, key)) for key in ASKED}
+        asked = {key: as_json(getattr(arm.condition, key)) for key in ASKED}
         out.append({"condition": arm.code, **asked, "calls": len(call), "status": status})
     return out
 
@@ -141,13 +141,13 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
             "planned": int(sum(table.planned)),
             "done": int(sum(condition["calls"] for condition in conditions)),
             "simulated": table.simulated,
-            "made_with": json_value(dict(table.made_with)),
+            "made_with": as_json(dict(table.made_with)),
         },
         "reading": findings.reading.model_dump(mode="json"),
         "conditions": conditions,
         "rows": [row_document(row) for row in (*findings.rows, *extra)],
         "cautions": [
-            {"condition": caution.condition, "kind": caution.kind} | json_value(dict(caution.of))
+            {"condition": caution.condition, "kind": caution.kind} | as_json(dict(caution.of))
             for caution in findings.cautions
         ],
     }

@@ -51,7 +51,7 @@ class PairTable:
 def across(first: Floats, other: Floats, values: Floats, step: float, unit: Ints, units: int) -> PairTable:
     """Pairs across two sides, as a judge's calls and the ratings.
 
-    ``one``, ``other``: (items, k), how often each category was given on a side; all pairs of an item weigh alike. An
+    ``first``, ``other``: (items, k), how often each category was given on a side; all pairs of an item weigh alike. An
     item without a value on a side has no pair. ``unit``: (items,), 0..units-1.
     """
     pairs = sum_by(

@@ -280,8 +280,8 @@ def _judgments(
     foreign = scored.index[~pd.MultiIndex.from_frame(scored).isin(scales or [(0, 0)])]
     part.refuse("score", frame.index.isin(foreign), "a score of its condition")
     shown = pd.Series([entry for ordering in orderings for entry in ordering.shown] + [None], dtype=object)
-    places = (np.cumsum(lengths) - lengths)[frame["ordering"]] + np.maximum(frame["position"] - 1, 0)
-    other = (pd.to_numeric(shown, errors="coerce").to_numpy()[places] != frame["score"]) | (frame["position"] < 1)
+    entries = (np.cumsum(lengths) - lengths)[frame["ordering"]] + np.maximum(frame["position"] - 1, 0)
+    other = (pd.to_numeric(shown, errors="coerce").to_numpy()[entries] != frame["score"]) | (frame["position"] < 1)
     part.refuse("score", (reorder == "options") & (frame["status"] == 0) & other, "what stood at its position")
     names = [name for name in map(str, part.frame.columns) if name[:1] == "p" and name[1:].isdigit()][:MAX_POSITIONS]
     shares = [part.numbers(name, *RANGES["mass"]) for name in sorted(names, key=lambda name: int(name[1:]))]

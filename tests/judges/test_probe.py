@@ -9,7 +9,7 @@ from aiohttp import web
 
 from rubriclab.judges import probe
 from rubriclab.judges.embedded import EmbeddedJudge
-from rubriclab.judges.kinds import USUAL_ADDRESS, open_judge
+from rubriclab.judges.kinds import DEFAULT_ADDRESS, open_judge
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError
 from tests.judges.kit import option_call, settings
@@ -102,7 +102,7 @@ async def test_every_kind_opens_answers_and_closes() -> None:
             await asker.close()
         assert probe.test_judge(judge).ok  # also where an event loop runs
     asker = await open_judge(settings(kind="vllm", base_urls=()))
-    assert asker._servers[0].url.startswith(USUAL_ADDRESS["vllm"])  # type: ignore[attr-defined]
+    assert asker._servers[0].url.startswith(DEFAULT_ADDRESS["vllm"])  # type: ignore[attr-defined]
     await asker.close()
 
 
