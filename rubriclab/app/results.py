@@ -29,7 +29,7 @@ from rubriclab.sinks.paper_table import PaperTable, axes_of, numbers_of, paper_t
 from rubriclab.sinks.people import has_people
 from rubriclab.sinks.pictures import Shown
 from rubriclab.sinks.report import method_lines
-from rubriclab.sinks.text import MINUS, NBSP, axis_name, ci, topic_title
+from rubriclab.sinks.text import MINUS, NBSP, ci, readable
 
 if TYPE_CHECKING:
     from rubriclab.store.read import RunInfo
@@ -305,7 +305,7 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
 
 def _by_level(findings: Findings, factor: str) -> None:
     """How strong, the change of the mean and the spread against the levels of a factor: a line a judge, a row a data set."""
-    st.markdown(f"**Against {safe(axis_name(factor).lower())}** · a line for each judge")
+    st.markdown(f"**Against {safe(readable(factor).lower())}** · a line for each judge")
     datasets = list(dict.fromkeys(asked.dataset for asked in findings.conditions))
     for dataset in datasets:
         drawn = {measure: pictures.level_curves(findings, measure, factor, dataset) for measure in pictures.LEVELLED}
@@ -353,7 +353,7 @@ def choose_table(run_id: str, findings: Findings) -> PaperTable:
         called = measures.__getitem__
         measure = str(st.selectbox("Measure", list(measures), format_func=called, key="measure", width=340))
         start = axes.index(first) if varied else 0
-        across = st.selectbox("Columns", axes, start, format_func=axis_name, key="columns", width=180)
+        across = st.selectbox("Columns", axes, start, format_func=readable, key="columns", width=180)
         which = numbers_of(findings, measure, across)
         read = lambda part: plain_name(part.replace("=", " ").replace(",", ", "))  # noqa: E731
         number = st.selectbox("Number", which, format_func=read, width=180) if which else ""
@@ -381,7 +381,7 @@ def _more(chosen: Chosen, answer: Answer) -> None:
                 download("LaTeX", table.latex(), file_name(table.title, ".tex"))
     rows = [row for row in chosen.findings.rows if row.condition in chosen.codes.values()]
     for topic in dict.fromkeys(row.topic for row in rows):
-        st.markdown(f"**{topic_title(topic)}**")
+        st.markdown(f"**{readable(topic)}**")
         answers.number_table(chosen.findings, [row for row in rows if row.topic == topic])
         for drawn in TOPICS[topic].charts if topic in TOPICS else ():
             if drawn.measure in ("position_share", "position_given_score", "position_shift", "first_minus_last"):

@@ -20,7 +20,7 @@ from rubriclab.model.orders import ALL_WITHOUT_ASKING, RANDOM_CALLS, STRATEGIES,
 from rubriclab.model.study import DesignPart, IdStyle, StrategyPart, VaryPart, validated
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.facts import AXES
-from rubriclab.sinks.text import axis_name
+from rubriclab.sinks.text import readable
 from rubriclab.study.options import FACTORS
 from rubriclab.study.plan import REPEATED_SUBJECTS, deterministic
 
@@ -30,7 +30,7 @@ CAPTIONS = WORDS["axes"]
 
 def factor_label(name: str) -> str:
     """How a factor is called; a field of the request by its own name."""
-    return name if name.startswith("extra.") else WORDS["factors"].get(name) or axis_name(name)
+    return name if name.startswith("extra.") else WORDS["factors"].get(name) or readable(name)
 
 
 def summary(held: Draft) -> str:

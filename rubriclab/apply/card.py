@@ -104,15 +104,15 @@ def card_of(
         "judges": [settings.model_dump(exclude={"base_urls", "key_env", "ca_file"})],
     })  # fmt: skip
     _same_requests(asked, about.judge, study)
-    bias = {
-        name: {"verdict": row.verdict, "value": row.value, "low": row.interval[0], "high": row.interval[1]}
-        for name, row in words.items() if name in QUESTIONS
-    }  # fmt: skip
+    bias = {}
+    for name in filter(words.__contains__, QUESTIONS):
+        numbers = zip(("value", "low", "high"), (words[name].value, *words[name].interval), strict=True)
+        bias[name] = {"verdict": words[name].verdict} | {key: x if math.isfinite(x) else None for key, x in numbers}
     body = {
         "format": FORMAT, "run": {"id": table.run, "name": table.name, "made_with": dict(table.made_with)},
         "simulated": about.simulated, "study": study.model_dump(mode="json", exclude_defaults=True),
         "protocol": {"name": ONE_ORDER if number == 1 else AVERAGE, "orders": orders, "calls": number},
-        "promise": promises[number] | {"one_order": promises[1]["distance"]}, "bias": _plain(bias),
+        "promise": promises[number] | {"one_order": promises[1]["distance"]}, "bias": bias,
     }  # fmt: skip
     return body | {"sha256": digest(body)}
 
@@ -263,10 +263,3 @@ def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], S
             "judge, its rubric and its orders alone. Export it again."
         )
     return card, study
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no NaN."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value

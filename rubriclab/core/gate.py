@@ -227,9 +227,8 @@ def deal(cards: Cards) -> tuple[Floats, bool]:
             continue
         seats = _seats(starts[members], sizes[members], empty)
         dealt = _random_deals(rng, cards, seats, number)
-        dealt = (dealt - dealt.mean(axis=0)) * (cards.stretch * math.sqrt(number / (number - 1))) + cards.expected(
-            seats
-        )
+        wider = cards.stretch * math.sqrt(number / (number - 1))
+        dealt = (dealt - dealt.mean(axis=0)) * wider + cards.expected(seats)
         sums[0] += cards.sums(seats, seats[None])[0].sum(axis=0)
         sums[1:] += dealt[rng.integers(0, number, PICKS)]
     return np.round(sums, 9), False

@@ -325,9 +325,8 @@ class Arm:
 
     def controls(self) -> list[Arm]:
         """This arm, then the others of its setting, ``fixed`` ones first: where the same order may stand twice."""
-        others = [
-            arm for arm in self.run.arms if arm.code != self.code and arm.condition.setting == self.condition.setting
-        ]
+        own = self.condition.setting
+        others = [arm for arm in self.run.arms if arm.code != self.code and arm.condition.setting == own]
         return [self, *sorted(others, key=lambda arm: arm.condition.strategy != "fixed")]
 
     def order_label(self, order: int) -> str:

@@ -119,12 +119,8 @@ def decide(answers: Answers, smallest: Smallest, *, passed: Gate | None = None, 
         adjusted = holm(np.array([sizes[name].p for name in means])) * tested
         rejected = {"single", *(name for name, p in zip(means, adjusted, strict=True) if p <= ALPHA)}
     few_deals = passed.deals > 1 and passed.least > ALPHA
-    answered = {
-        name: _answer(
-            name, size, name in rejected, limits[name], units, blocked=blocked, few_deals=few_deals, of_form=of_form
-        )
-        for name, size in sizes.items()
-    }
+    how: dict[str, Any] = {"blocked": blocked, "few_deals": few_deals, "of_form": of_form}
+    answered = {name: _answer(name, size, name in rejected, limits[name], units, **how) for name, size in sizes.items()}
     return Verdicts(passed, answered, unparsed_p, answers.condition, units, int(usable.sum()))
 
 

@@ -119,16 +119,14 @@ class ChatClient(Chat):
     ) -> None:
         import openai
 
-        own, self._path = bool(base_urls), path
+        inward, self._path = bool(base_urls) or not served(), path
         self._servers = [Server(base_url(url) + path) for url in base_urls or settings.base_urls]
         if not self._servers:
             raise LabError(f"Judge “{settings.name}” has no address: give a base URL, as http://127.0.0.1:8000/v1.")
         key = key or read_key(settings, secrets)
         super().__init__(settings, (key,) if key else (), top_logprobs=top_logprobs)
         self._broken = openai.OpenAIError
-        transport = Transport(
-            timeout=settings.timeout, ca_file=settings.ca_file, secrets=self._secrets, inward=own or not served()
-        )
+        transport = Transport(timeout=settings.timeout, ca_file=settings.ca_file, secrets=self._secrets, inward=inward)
         self._client = openai.AsyncOpenAI(
             api_key=key or "none",
             base_url=self._servers[0].url,

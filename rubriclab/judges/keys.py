@@ -53,9 +53,7 @@ def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) 
             "from it. Set it and restart, or choose another judge."
         )
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise LabError(
-            f"The key in {name} holds signs that no key has (blanks, line breaks or letters beyond ASCII); copy it again."
-        )
+        raise LabError(f"The key in {name} holds signs that no key has (blanks, line breaks, no ASCII); copy it again.")
     return key
 
 
@@ -96,14 +94,11 @@ def mask_reply(reply: Reply, secrets: tuple[str, ...]) -> Reply:
     together = "\n".join((reply.text, reply.finish, reply.model or "", reply.error, *(token for token, _ in reply.top)))
     if mask_secrets(together, secrets) == together:
         return reply
-    changes: dict[str, Any] = {}
-    for name in ("text", "finish", "model", "error"):
-        value = getattr(reply, name)
-        if value and (kept := mask_secrets(value, secrets)) != value:
-            changes[name] = kept
+    words = {name: value for name in ("text", "finish", "model", "error") if (value := getattr(reply, name))}
+    changes: dict[str, Any] = {name: mask_secrets(value, secrets) for name, value in words.items()}
     top = tuple((mask_secrets(token, secrets), value) for token, value in reply.top)
-    words = "the judge's key stood in the answer and was masked"
-    return replace(reply, **changes, top=top, note=f"{reply.note}; {words}" if reply.note else words)
+    note = "the judge's key stood in the answer and was masked"
+    return replace(reply, **changes, top=top, note=f"{reply.note}; {note}" if reply.note else note)
 
 
 @lru_cache(maxsize=64)

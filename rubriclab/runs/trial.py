@@ -82,9 +82,8 @@ class Trial(Session[Snapshot]):
     async def _work(self) -> tuple[str, str]:
         (settings,) = self.plan.study.judges
         self._stage = f"opening {settings.name}"
-        asker = await open_judge(
-            settings, progress=partial(self._fetched, settings.name), rubric=self.plan.rubric, items=self.plan.items
-        )
+        fetched = partial(self._fetched, settings.name)
+        asker = await open_judge(settings, progress=fetched, rubric=self.plan.rubric, items=self.plan.items)
         asking = self._askings[settings.name] = Asking(settings, asker)
         self._stage = ""
         try:

@@ -59,9 +59,8 @@ class Answer:
         out = [self.early] if self.early else []
         out += [head + (" (simulated judge)" if self.simulated else ""), self.line]
         titles = [asked.title + ("" if asked.title.endswith("?") else ":") for asked in self.questions]
-        out += [
-            f"  {asked.badge:<9}  {title} {asked.sentence}" for title, asked in zip(titles, self.questions, strict=True)
-        ]
+        named = zip(titles, self.questions, strict=True)
+        out += [f"  {asked.badge:<9}  {title} {asked.sentence}" for title, asked in named]
         out += [self.note] if self.note else []
         out += [f"What to do: {self.advice}"] if self.advice else []
         return out + [f"Caution: {caution}" for caution in self.cautions]

@@ -106,10 +106,8 @@ def junit(name: str, cases: Sequence[tuple[str, Word, str]]) -> bytes:
 
 def case_name(checked: Checked, findings: Findings) -> str:
     """A limit, and whose row it is held against."""
-    conditions = findings.conditions
-    return f"{checked.limit}" + (
-        f" {condition_name(conditions[checked.row.condition], conditions)}" if checked.row else ""
-    )
+    row, conditions = checked.row, findings.conditions
+    return f"{checked.limit} {condition_name(conditions[row.condition], conditions)}" if row else str(checked.limit)
 
 
 def overall(words: Sequence[Word]) -> str:

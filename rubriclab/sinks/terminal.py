@@ -8,7 +8,7 @@ from rubriclab.model.text import LabError, printable, shorten
 from rubriclab.sinks.answer import answers
 from rubriclab.sinks.helps import helps_answers
 from rubriclab.sinks.people import people_answers
-from rubriclab.sinks.text import condition_name, name, row_text, topic_title
+from rubriclab.sinks.text import condition_name, name, readable, row_text
 
 
 def findings_text(findings: Findings, topic: str = "") -> str:
@@ -25,7 +25,7 @@ def findings_text(findings: Findings, topic: str = "") -> str:
         raise LabError(f"This run has no topic “{shorten(topic)}”. It has {known}; “all” is every one.")
     kinds = dict.fromkeys((row.topic, row.condition) for row in rows)
     for kind in kinds:
-        head = f"{topic_title(kind[0])} · {condition_name(conditions[kind[1]], conditions)}"
+        head = f"{readable(kind[0])} · {condition_name(conditions[kind[1]], conditions)}"
         mine = [row for row in rows if (row.topic, row.condition) == kind]
         blocks.append(f"{head}\n{rows_text(mine, conditions)}")
     return printable("\n\n".join(blocks) + "\n")

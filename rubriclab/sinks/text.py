@@ -85,15 +85,10 @@ def caution_text(caution: Caution) -> str:
     return re.sub(r"(?<=\d)%", f"{NBSP}%", counted(caution.sentence))
 
 
-def axis_name(axis: str) -> str:
-    """What columns or an axis are made of, as it is read: “Data set”, “Ordering strategy”, “Temperature”."""
+def readable(key: str) -> str:
+    """A key of rows, axes or topics as it is read: “Data set”, “Temperature”, “What goes along”."""
     named = {"dataset": "Data set", "strategy": "Ordering strategy", "target": "Criterion", "ids": "Score labels"}
-    return named.get(axis) or axis.replace("_", " ").capitalize()
-
-
-def topic_title(topic: str) -> str:
-    """“What goes along” of ``what_goes_along``."""
-    return topic.replace("_", " ").capitalize()
+    return named.get(key) or key.replace("_", " ").capitalize()
 
 
 def p_value(p: float | None) -> str:

@@ -54,9 +54,8 @@ def across(first: Floats, other: Floats, values: Floats, step: float, unit: Ints
     ``first``, ``other``: (items, k), how often each category was given on a side; all pairs of an item weigh alike. An
     item without a value on a side has no pair. ``unit``: (items,), 0..units-1.
     """
-    pairs = sum_by(
-        unit, _over(first, first.sum(axis=1))[:, :, None] * _over(other, other.sum(axis=1))[:, None, :], units
-    )
+    mine, theirs = (_over(side, side.sum(axis=1)) for side in (first, other))
+    pairs = sum_by(unit, mine[:, :, None] * theirs[:, None, :], units)
     return PairTable(values, step, pairs, pairs + pairs.transpose(0, 2, 1))
 
 

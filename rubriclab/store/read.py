@@ -300,9 +300,8 @@ class Reader:
         }
         if ordering is not None:
             rows = self._db.rows("SELECT ordering, shown FROM orderings WHERE run = ?", [run])
-            filters["list_contains(?, j.ordering)"] = [
-                code for code, shown in rows if order_text(json.loads(shown)) == ordering
-            ]
+            same = [code for code, shown in rows if order_text(json.loads(shown)) == ordering]
+            filters["list_contains(?, j.ordering)"] = same
         if status == "failed":
             filters["j.status <> ?"] = 0
         elif status is not None:

@@ -133,10 +133,9 @@ class Store(Reader):
         """Commit one attempt at a reference answer. Raises LabError where it cannot be kept."""
         values = [storable(value) if isinstance(value, str) else value for value in astuple(attempt)]
         marks = ", ".join("?" * (len(values) + 2))
+        sql = f"INSERT INTO reference_attempts (job, {ATTEMPT}, asked) VALUES ({marks})"
         with self._db.transaction() as cursor:
-            cursor.execute(
-                f"INSERT INTO reference_attempts (job, {ATTEMPT}, asked) VALUES ({marks})", [job, *values, now()]
-            )
+            cursor.execute(sql, [job, *values, now()])
 
     # ---- runs
 

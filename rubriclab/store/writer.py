@@ -50,9 +50,8 @@ class RunWriter:
         }
         ((self._next_call,),) = database.rows("SELECT coalesce(max(call), -1) + 1 FROM calls WHERE run = ?", [run])
         # The first 64 bits of each key: a call answered again makes the answer before it no longer final.
-        self._known = {
-            int(key[:16], 16) for (key,) in database.rows("SELECT key FROM calls WHERE run = ? AND final", [run])
-        }
+        keys = database.rows("SELECT key FROM calls WHERE run = ? AND final", [run])
+        self._known = {int(key[:16], 16) for (key,) in keys}
         database.writing.add(run)
         self._pending: list[Judgment] = database.unsaved.pop(run, [])
         self._thread = threading.Thread(target=self._work, name=f"writer of run {run}", daemon=True)

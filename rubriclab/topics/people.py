@@ -116,9 +116,7 @@ def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, 
             made = stats.budget(tables[:, items], given.human[items], unit, len(names), calls)
             every.append([(left_out(*part.r, names, BY_Z, none="constant_side"), part) for part in made])
     together = zip(*every, strict=True)
-    return [
-        (average([e for e, _ in parts], BY_Z) if len(parts) > 1 else parts[0][0], parts[0][1]) for parts in together
-    ]
+    return [(average([e for e, _ in parts], BY_Z) if parts[1:] else parts[0][0], parts[0][1]) for parts in together]
 
 
 def budgets(given: Rated) -> Iterator[Row]:

@@ -17,6 +17,7 @@ from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import correlation, debias
 from rubriclab.stats.debias import Grid, grid_of, row_means
 from rubriclab.stats.resample import Bools, Floats, Ints, by_content, distinct, spread_out, sum_by
+from rubriclab.topics.calibration import by_score
 from rubriclab.topics.rated import ENOUGH, rated
 from rubriclab.topics.reliability import Pooled, pooled
 
@@ -229,12 +230,9 @@ def learn(of: Asked, half: Bools, chances: Floats, which: Ints) -> dict[str, Flo
 
 def probabilities(calls: Pooled, arms: list[Arm]) -> Floats | None:
     """(calls, options): of each score, by what stood where; None where some call has none."""
-    if any(arm.probabilities is None for arm in arms):
-        return None
-    given = np.concatenate([np.asarray(arm.probabilities, dtype=np.float64) for arm in arms])[calls.kept]
-    if not np.isfinite(given).all():
-        return None
-    return np.take_along_axis(given, np.argsort(calls.shown, axis=1)[calls.order], axis=1)
+    given = [part for arm in arms if (part := by_score(arm)) is not None]
+    joined = np.concatenate(given)[calls.kept] if len(given) == len(arms) else np.full(1, np.nan)
+    return joined if np.isfinite(joined).all() else None
 
 
 def forms(arms: Sequence[Arm]) -> Iterator[Row]:

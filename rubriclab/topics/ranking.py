@@ -119,9 +119,8 @@ def changes(made: Ranked) -> Iterator[Row]:
     compared, mine, theirs = winners(a, b)
     tau = tau_b(a, b)
     known = compared & np.isfinite(tau)
-    estimate = mean_over(
-        np.where(known, tau, np.nan), *made.unit, partial(Reach, 2.0, least=-1.0, most=1.0), none="all_tied"
-    )
+    bounded = partial(Reach, 2.0, least=-1.0, most=1.0)
+    estimate = mean_over(np.where(known, tau, np.nan), *made.unit, bounded, none="all_tied")
     yield made.row("kendall_tau", estimate, int(known.sum()), left_out=int((compared & ~known).sum()))
     ways = {"top1_changed": ~(mine & theirs).any(axis=1), "top1_changed_strict": (mine != theirs).any(axis=1)}
     for measure, changed in ways.items():

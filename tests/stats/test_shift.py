@@ -9,7 +9,7 @@ import pytest
 from scipy import stats as sp
 
 from rubriclab.core.answers import line
-from rubriclab.stats import ordering as costs
+from rubriclab.stats import position as costs
 from rubriclab.stats import position as positions
 from rubriclab.stats import resample
 from rubriclab.stats import shift as stat
