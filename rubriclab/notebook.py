@@ -265,9 +265,8 @@ class Contrast:
         a, b = self._runs
         pairs = [paired(a.findings, code, b.findings, other) for code, other in self._codes]
         made = [(pair, differences(pair, b.table.name if a is not b else pair.arms[1].code)) for pair in pairs]
-        return [
-            (compare_answer(pair, pair_names(pair, (a.table.name, b.table.name)), rows), rows) for pair, rows in made
-        ]
+        names = (a.table.name, b.table.name)
+        return [(compare_answer(pair, pair_names(pair, names), rows), rows) for pair, rows in made]
 
     def rows(self) -> pd.DataFrame:
         from rubriclab.sinks.table import frame_of_rows
@@ -295,9 +294,8 @@ class Lab:
     def runs(self) -> pd.DataFrame:
         """One row a run: id, name, state, judges, planned and done calls, when."""
         columns = ("id", "name", "state", "reorder", "judges", "planned", "done", "created", "reason")
-        return pd.DataFrame(
-            [{name: getattr(run, name) for name in columns} for run in self.store.runs()], columns=columns
-        )
+        rows = [{name: getattr(run, name) for name in columns} for run in self.store.runs()]
+        return pd.DataFrame(rows, columns=columns)
 
     def run(self, name: str) -> Run:
         """A run by its id, a unique beginning of it, or its name. Raises LabError where there is none."""

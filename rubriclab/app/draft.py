@@ -209,9 +209,8 @@ class Draft:
         study = self.checked()
 
         def make() -> tuple[Plan, Estimate]:
-            first, *more = [
-                (self.dataset(number), rubric_of_part(study, number, self.uploads)) for number in range(len(study.data))
-            ]
+            numbers = range(len(study.data))
+            first, *more = [(self.dataset(k), rubric_of_part(study, k, self.uploads)) for k in numbers]
             planned = plan(study, *first, more, wordings_of(study, self.uploads))
             return planned, estimate(planned)
 

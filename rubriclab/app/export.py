@@ -126,9 +126,8 @@ def _card_preview(card: dict[str, Any], text: str, wanted: float) -> None:
     verbatim(_example(TOOLS[str(tool)]))
     study = read_card(card)[1]
     if study.prompt and (further := named(study.prompt.templates[0])[1] - {"instruction", "response", "reference"}):
-        st.caption(
-            f"The prompt shows further columns, which judge.score needs too: {safe(', '.join(sorted(further)))}."
-        )
+        columns = safe(", ".join(sorted(further)))
+        st.caption(f"The prompt shows further columns, which judge.score needs too: {columns}.")
     if study.judges[0].kind in ("embedded", "simulated"):
         st.caption("This judge runs on your machine: leave the client out.")
     fold("The file, as it will be written", lambda: verbatim(text, height=420), icon="description", key="card-file")
@@ -182,9 +181,8 @@ def _paper(run: Kept, name: str, left: Any, right: Any) -> None:
         drawn = [(safe(facts.judge, 30), *part) for facts in every for part in drawings_of(run.findings, facts)]
         for figure, (judge, title, picture) in enumerate(drawn[:12], 1):
             file = file_name(f"{name} figure {figure}", ".svg")
-            download(
-                f"{judge}: {title}" if len(every) > 1 else title, svg_of(picture), file, key=f"download-figure-{figure}"
-            )
+            label = f"{judge}: {title}" if len(every) > 1 else title
+            download(label, svg_of(picture), file, key=f"download-figure-{figure}")
         if not drawn:
             st.caption("This run has no such picture; the camera over every chart of Results saves it as PNG or SVG.")
         st.markdown("**References**: the papers whose measures these are.")

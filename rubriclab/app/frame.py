@@ -172,9 +172,8 @@ def conversation(messages: Iterable[Mapping[str, str]], most: int | None = None)
 
 def tabs(parts: Mapping[str, Callable[[], None]]) -> None:
     """Tabs by their titles, kept in the address; only the one that is open is drawn."""
-    for tab, draw in zip(
-        st.tabs(list(parts), key="tab", on_change="rerun", bind="query-params"), parts.values(), strict=True
-    ):
+    drawn = st.tabs(list(parts), key="tab", on_change="rerun", bind="query-params")
+    for tab, draw in zip(drawn, parts.values(), strict=True):
         if tab.open:
             with tab:
                 draw()

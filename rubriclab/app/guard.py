@@ -66,9 +66,7 @@ def origin_allowed(header: str) -> bool:
 def open_to_others() -> str:
     """Why this server is more open than it should be, and the cure; empty: it is not."""
     if not (st.get_option("server.enableXsrfProtection") and st.get_option("server.enableCORS")):
-        return (
-            "Pages of any site may send to this lab. Start it without turning off enableXsrfProtection or enableCORS."
-        )
+        return "Pages of any site may send to this lab. Start it with enableXsrfProtection and enableCORS as they are."
     if st.get_option("server.address") not in LOOPBACK and not served():
         return (
             "This lab listens on more than this machine, so whoever is on the network can drive it and use its keys. "

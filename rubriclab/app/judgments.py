@@ -78,15 +78,13 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
         columns = ["item_id", "position", "ordering"]
     columns += ["status"] if set(frame["status"]) != {"ok"} else []
     shown = frame[columns].rename(columns=lambda name: COLUMNS.get(name, name.capitalize()))
-    shown["Position"] = shown["Position"].where(
-        (shown["Position"] > 0) | arm.condition.chooses & (frame["status"] == "ok")
-    )
+    tied = arm.condition.chooses & (frame["status"] == "ok")
+    shown["Position"] = shown["Position"].where((shown["Position"] > 0) | tied)
     # Which list it is: a chosen row of another one means nothing here.
     listed = digest(frame["call"].tolist(), frame["item"].tolist())[:12]
     calls, wanted = frame["call"].astype(str).tolist(), st.query_params.get("call", "")
-    chosen_row = min(
-        st.session_state.get(f"row-{listed}", calls.index(wanted) if wanted in calls else 0), len(frame) - 1
-    )
+    start = calls.index(wanted) if wanted in calls else 0
+    chosen_row = min(st.session_state.get(f"row-{listed}", start), len(frame) - 1)
     event = st.dataframe(
         shown, hide_index=True, width="stretch", height=360, on_select="rerun", selection_mode="single-row",
         key=f"judgments-{listed}-{st.session_state.get(f'moved-{listed}', 0)}",

@@ -65,9 +65,8 @@ def add_scores(info: RunInfo) -> None:
         match = max(table.columns, key=lambda name: len(ids.intersection(table.column(name))))
         guess = guess_columns(table).columns
         with st.container(horizontal=True):
-            columns: dict[str, Any] = {
-                "item_id": column_select("Id of the answer", table.columns, match, key="people-id")
-            }
+            named_by = column_select("Id of the answer", table.columns, match, key="people-id")
+            columns: dict[str, Any] = {"item_id": named_by}
             for role, label in {"rater": "Rater", "criterion": "Criterion"}.items():
                 columns[role] = column_select(label, table.columns, str(guess.get(role, "")), key=f"people-{role}")
         people = as_list(guess.get("human"))
@@ -128,9 +127,7 @@ def page(info: RunInfo) -> None:
         st.query_params.pop("rate", None)
         st.rerun()
     if st.query_params.get("run", info.id) != info.id or not can_be_rated(info):
-        raise LabError(
-            "This run cannot be rated: it was deleted, is a recorded example, or its calls score no answers."
-        )
+        raise LabError("This run cannot be rated: it was deleted, is a recorded example, or scores no answers.")
     if fault := st.session_state.pop("rate-fault", ""):
         st.error(safe(fault), icon=":material/error:")
     given, material = state.store().ratings(info.id), _material(info.id)
@@ -166,14 +163,12 @@ def _rater(known: set[str]) -> str:
     with st.form("rate-form", border=False):
         typed = st.text_input("Your name", max_chars=MOST_NAME, width=330)
         started = st.form_submit_button("Start", type="primary")
-    st.caption(
-        "One answer at a time, without the judge's score. Each rating is kept at once; stop, and go on when you like."
-    )
+    st.caption("One answer at a time, without the judge's score. Each is kept at once; stop, go on when you like.")
     rater = " ".join(storable(without_invisible(typed)).split())
     for other in sorted(known | {INTENDED}):
         if look_alike(other) == look_alike(rater) and (other != rater or other == INTENDED):
             raise LabError(
-                f"“{rater}” looks like “{other}”, a name that is taken. Go on as that person, or add to your name."
+                f"“{rater}” looks like “{other}”, which is taken. Go on as that person, or add to your name."
             )
     if started and rater:
         st.session_state["rate-rater"] = rater
@@ -234,11 +229,8 @@ def _by_now(info: RunInfo, done: int) -> None:
     raters = {rater for ratings in state.store().ratings(info.id).values() for rater in ratings} - {INTENDED}
     missing = [f"{count(SAMPLE - done, 'more answer')}, for a narrower interval"] if done < SAMPLE else []
     if len(raters) < 3:
-        missing.append(
-            f"{count(3 - len(raters), 'more rater')}, to know what people reach and whether it may replace one"
-        )
+        more = count(3 - len(raters), "more rater")
+        missing.append(f"{more}, to know what people reach and whether it may replace one")
     if missing:
         st.markdown(f"Still missing: {'; '.join(missing)}.")
-    st.caption(
-        "Half of the first answers got middling scores and half extreme ones; over all answers agreement may be lower."
-    )
+    st.caption("Half of the first answers got middling scores, half extreme ones; over all, agreement may be lower.")

@@ -91,9 +91,7 @@ def choose_run(info: RunInfo, page: str) -> None:
     infos = {listed.id: listed for listed in state.listed()}
     key, named = f"{page}-run", st.query_params.get("run", "")
     if named and not info.id.startswith(named) and named != info.name:
-        st.markdown(
-            f":orange[The run “{safe(named, 60)}” of this address has no judgments here: another one is shown.]"
-        )
+        st.markdown(f":orange[The run “{safe(named, 60)}” of this address has no judgments: another one is shown.]")
     # What widgets have bound in the address can only be left behind by going to the page anew.
     if wanted := st.session_state.pop(f"{key}-wanted", None):
         for name in (*FILTERS, "tab", "smallest", "share", "unit", "margin", "protocol"):

@@ -97,9 +97,8 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
         blocked = blocked or ("" if asked else "Nothing is changed yet that a judge would be asked about.")
         wordings = planned[0].study.design.vary.wording
         if wordings != held.study.design.vary.wording:
-            st.caption(
-                f"Asked in these wordings: {safe('; '.join(wordings), 300)}. What the words change is one number."
-            )
+            named = safe("; ".join(wordings), 300)
+            st.caption(f"Asked in these wordings: {named}. What the words change is one number.")
     ask(st.text_input, "Name of the run", key="launch-name", start="", max_chars=200)
     label = f"Launch: {count(asked, 'call')}" if planned else "Launch"
     pressed = st.button(

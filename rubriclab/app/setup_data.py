@@ -112,9 +112,8 @@ def _file(held: Draft, number: int, part: DataPart | None) -> None:
     name = part.file if part else ""
     dataset, table = held.uploads.kept(part) if part else None, held.uploads.tables.get(name)
     if part is not None and (dataset is not None or table is not None):
-        replaced = (
-            _head(name, ", as the run before has it") if dataset is not None else _table(name, held.uploads.table(name))
-        )
+        kept = ", as the run before has it"
+        replaced = _head(name, kept) if dataset is not None else _table(name, held.uploads.table(name))
         if replaced:
             held.set_data(number, None)
             open_row("data", len(held.study.data))
@@ -207,9 +206,8 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         st.markdown(":orange[No column looks like a text. Choose the one with the answers.]")
     elif not guess.matched and not part.columns:
         st.markdown("We could not match your column names, so we guessed from the contents. **Is this right?**")
-    chosen, said, button, more = _roles(
-        table.columns, WORDS["columns"], WORDS["more_columns"], before, "data", guess.reasons
-    )
+    labels = WORDS["columns"], WORDS["more_columns"]
+    chosen, said, button, more = _roles(table.columns, *labels, before, "data", guess.reasons)
     pressed = button.button("Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm")
     start = before["human"][1:]
     further = ask(more.multiselect, "Further human scores", table.columns, key="data-humans", start=start)

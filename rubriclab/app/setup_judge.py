@@ -77,18 +77,16 @@ def _other_name(model: str, names: set[str]) -> str:
 
 def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
     """The fields of one judge. Raises LabError for settings that cannot be."""
-    where = {"openai": "api", "decisions": "api", "python": "python", "simulated": "simulated"}.get(
-        judge.kind, "machine"
-    )
+    kinds = {"openai": "api", "decisions": "api", "python": "python", "simulated": "simulated"}
+    where = kinds.get(judge.kind, "machine")
     own = where == "python" or code_folder() is not None
     offered = {kind: words for kind, words in WORDS["where"].items() if own or kind != "python"}
     kind = segments("Where does the judge run?", offered, key="judge-where", start=where)
     if kind == "machine":
         here = "vllm" if judge.kind == "vllm" else "embedded"
         kind = segments("Which model?", WORDS["here"], key="judge-here", start=here)
-    values = {"embedded": _embedded, "vllm": _vllm, "api": _server, "python": _own, "simulated": _simulated}[kind](
-        judge
-    )
+    forms = {"embedded": _embedded, "vllm": _vllm, "api": _server, "python": _own, "simulated": _simulated}
+    values = forms[kind](judge)
     if not values.get("model", judge.model):
         raise LabError("First choose the judge's model in step 3.")
     if values.get("kind", judge.kind) != judge.kind:  # what the other kind of judge needed is nothing to this one

@@ -176,9 +176,8 @@ def _strategies(design: DesignPart, shown: list[int | str], axis: str) -> tuple[
     if faults:
         raise faults[0]
     ranks = [part.name or part.kind for part in (*design.strategies, *parts)]
-    return tuple(
-        sorted(parts, key=lambda part: ranks.index(part.name or part.kind))
-    )  # factors are asked under the first
+    # Factors are asked under the first.
+    return tuple(sorted(parts, key=lambda part: ranks.index(part.name or part.kind)))
 
 
 def _detail(part: StrategyPart, shown: Sequence[int | str]) -> dict[str, Any]:

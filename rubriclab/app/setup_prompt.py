@@ -56,32 +56,26 @@ def _pasted(held: Draft) -> None:
         best = field(start, "best", "Its best entry", key="own")
         shown = ask(st.multiselect, "Columns that it shows", list(items[0].columns), key="own-columns", start=[])
     lines = (first, last) if first and last else None
-    part = validated(
-        PromptPart, {"pasted": "pasted", "row": row, "lines": lines, "best": best or "", "columns": shown or None}
-    )
+    values = {"pasted": "pasted", "row": row, "lines": lines, "best": best or "", "columns": shown or None}
+    part = validated(PromptPart, values)
     study = held.study.model_copy(update={"prompt": part} | ({} if own or axis == "criteria" else {"rubric": None}))
     pasted = pasted_prompt(study, text, held.uploads)
     if pasted.lines is None:
-        st.markdown(
-            "It has no list of scores; the answers change places."
-            if axis in ("pairs", "lists")
-            else "It lists nothing."
-        )
+        several = axis in ("pairs", "lists")
+        st.markdown("It has no list of scores; the answers change places." if several else "It lists nothing.")
     else:
         st.markdown(f"**We found this list; its order will change** (lines {pasted.lines[0]} to {pasted.lines[1]}).")
     rubric = written(pasted.rubric) if pasted.rubric else held.study.rubric
-    trial = Draft(
-        held.study.model_copy(update={"prompt": PromptPart(templates=(pasted.prompt,)), "rubric": rubric}), held.uploads
-    )
+    tried = {"prompt": PromptPart(templates=(pasted.prompt,)), "rubric": rubric}
+    trial = Draft(held.study.model_copy(update=tried), held.uploads)
     for proof in trial.plan()[0].proofs[:1]:
         _side_by_side(proof)
     reply = ask(st.text_input, "Try a reply", key="own-reply", start="", placeholder="as your judge would answer")
     if reply:
         read = trial.plan()[0].try_reply(reply)
         st.markdown(f"Read: **{safe(read['read'], 80)}** ({read['status']})")
-    if st.button(
-        "Yes, this is the list" if pasted.lines else "Yes, ask it so", icon=":material/check:", type="primary"
-    ):
+    label = "Yes, this is the list" if pasted.lines else "Yes, ask it so"
+    if st.button(label, icon=":material/check:", type="primary"):
         if pasted.rubric:
             held.set_rubric(rubric)
         _use(held, [pasted.prompt])

@@ -85,9 +85,8 @@ def _shown(criterion: Criterion) -> None:
 
 def rubric_file(label: str, held: Draft, name: str) -> tuple[str, Rubric] | None:
     """An uploader of rubrics: the file's name and what was read of it, once. Raises LabError for what is no rubric."""
-    file = upload(
-        f"{label}: YAML, JSON or CSV", ("yaml", "yml", "json", "csv"), held, f"{name}-rubric", max_upload_size=2
-    )
+    kinds = ("yaml", "yml", "json", "csv")
+    file = upload(f"{label}: YAML, JSON or CSV", kinds, held, f"{name}-rubric", max_upload_size=2)
     if file is None:
         return None
     with faults():  # said where the file is
@@ -128,11 +127,9 @@ def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:
     number_of = int(st.session_state.setdefault(f"{key}-criteria", len(start.criteria)))
     left, right = st.columns([1, 2])
     name = ask(left.text_input, "Name", key=f"{key}-name", start=start.name, max_chars=200) or ""
-    criteria = []
+    criteria, scores = [], tuple(Option(option.score) for option in start.criteria[0].options)
     for number in range(number_of):
-        blank = Criterion(
-            f"Criterion {number + 1}", tuple(Option(option.score) for option in start.criteria[0].options)
-        )
+        blank = Criterion(f"Criterion {number + 1}", scores)
         known = start.criteria[number] if number < len(start.criteria) else blank
         title = name if known.name == start.name else known.name
         if number_of > 1:

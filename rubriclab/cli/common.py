@@ -32,12 +32,8 @@ class Outcome:
     code: int = DONE
 
 
-RunName = Annotated[
-    str, Parameter(help="A run (id, beginning of it, name), or a file: judgments as a table, or a run's zip.")
-]
-StudyName = Annotated[
-    str, Parameter(help="A study file (TOML), a preset, demo, or a log whose prompts are asked again.")
-]
+RunName = Annotated[str, Parameter(help="A run (id, beginning of it, name), or a file: a table or a run's zip.")]
+StudyName = Annotated[str, Parameter(help="A study file (TOML), a preset, demo, or a log that is asked again.")]
 JudgeNames = Annotated[
     list[str] | None, Parameter(help="In place of the study's: MODEL, MODEL@http://HOST:PORT/v1, KIND:MODEL; again.")
 ]

@@ -70,7 +70,6 @@ def _print(text: str, code: int, *, error: bool = False) -> int:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except UnicodeEncodeError:
-        print(
-            text.encode(stream.encoding or "ascii", "backslashreplace").decode(stream.encoding or "ascii"), file=stream
-        )
+        coding = stream.encoding or "ascii"
+        print(text.encode(coding, "backslashreplace").decode(coding), file=stream)
     return code

@@ -148,9 +148,8 @@ def run(
         )  # fmt: skip
     info = made.info()
     code = common.CODES_OF_STATES.get(info.state, common.STOPPED)
-    lines = [
-        f"{info.name}: {info.state}{f': {info.reason}' if info.reason else ''} · {info.done:,} of {count(info.planned, 'call')}"
-    ]
+    ending = f": {info.reason}" if info.reason else ""
+    lines = [f"{info.name}: {info.state}{ending} · {info.done:,} of {count(info.planned, 'call')}"]
     if info.state == "finished" and not json:
         lines += ["", made.text()]
     elif code == common.STOPPED:

@@ -45,9 +45,8 @@ def text_in(value: Any) -> str:
     if isinstance(value, Mapping):
         inner = value.get("choices")
         keys = ("message", "content", "text", "output_text", "output")
-        return text_in(
-            inner[0] if isinstance(inner, list) and inner else next(filter(None, map(value.get, keys)), None)
-        )
+        part = inner[0] if isinstance(inner, list) and inner else next(filter(None, map(value.get, keys)), None)
+        return text_in(part)
     return "\n".join(filter(None, map(text_in, value))) if isinstance(value, list) else name_of(value)
 
 
@@ -88,9 +87,8 @@ def _promptfoo(result: Json, log: Source) -> Records:
             asked += 1
             judge = under(part, "assertion", "provider", "id") or under(part, "assertion", "provider")
             # No reply is kept, but what promptfoo read in one.
-            reply = json.dumps(
-                {key: part[key] for key in ("reason", "pass", "score") if key in part}, ensure_ascii=False
-            )
+            read = {key: part[key] for key in ("reason", "pass", "score") if key in part}
+            reply = json.dumps(read, ensure_ascii=False)
             yield Record("", {"judge": name_of(judge)}, messages_in(prompt), reply, name_of(part.get("score")))
     if not asked:
         yield "its assertions keep no prompt of a judge"

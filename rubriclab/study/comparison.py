@@ -93,9 +93,7 @@ def _dialogue(turns: Sequence[str], answers: Sequence[str], speaker: str) -> str
 # ---------------------------------------------------------------- verdicts
 
 _NOUN = r"(?:assistant|response|answer|candidate|option|model)"
-_ANNOUNCED = re.compile(
-    r"\b(?:final|verdict|conclu\w+|therefore|overall|choice|decision|in\s+summary)\b", re.IGNORECASE
-)
+_ANNOUNCED = re.compile(r"\b(?:final|verdict|conclu\w+|therefore|overall|choice|decision|in\s+summary)\b", re.I)
 _BRACKETED = re.compile(rf"\[\[\s*(?:{_NOUN}\s+)?([^\[\]\n]{{1,12}}?)\s*\]\]", re.IGNORECASE)
 
 

@@ -146,9 +146,8 @@ def _comparison(subject: Subject, ordering: Ordering, *, tie: bool) -> Prompt:
     best = "better" if len(labels) == 2 else "best"
     options = [{"value": label, "description": f"Response {label} is {best}"} for label in labels]
     if tie:
-        options.append(
-            {"value": letters(len(labels), tie=True)[-1], "description": "No response is clearly ahead (a tie)"}
-        )
+        tied = letters(len(labels), tie=True)[-1]
+        options.append({"value": tied, "description": "No response is clearly ahead (a tie)"})
     instructions = f"Which response serves the user {best}? Neither its length nor where it stands should count."
     question = {"type": "choice", "instructions": instructions, "options": options}
     name = f"decision-{'pairwise' if len(labels) == 2 else 'listwise'}-brief.v1"

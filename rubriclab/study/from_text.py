@@ -58,10 +58,8 @@ def _exact(text: str, part: str) -> list[Span]:
     start = text.find(part) if part else -1
     while start >= 0 and len(spans) < MOST_SPANS:
         end = start + len(part)
-        cuts = [
-            edge for edge in (start, end) if text[max(edge - 1, 0) : edge].isalnum() and text[edge : edge + 1].isalnum()
-        ]
-        spans += [] if cuts else [(start, end)]
+        cut = any(text[max(edge - 1, 0) : edge].isalnum() and text[edge : edge + 1].isalnum() for edge in (start, end))
+        spans += [] if cut else [(start, end)]
         start = text.find(part, end)
     return spans
 
@@ -250,9 +248,8 @@ def _taken_apart(
         return None
     labels = tuple(head.span("label") for head in heads)
     spans = tuple((start + middle, start + middle + len(body)) for start, body in zip(starts, texts, strict=True))
-    spans = tuple(
-        span if span[0] < span[1] else (label[1], label[1]) for span, label in zip(spans, labels, strict=True)
-    )
+    pairs = zip(spans, labels, strict=True)
+    spans = tuple(span if span[0] < span[1] else (label[1], label[1]) for span, label in pairs)
     listed = Listed(kind, labels, spans)
     return replace(listed, points=_points(text, listed, heads, texts))
 
@@ -429,9 +426,7 @@ def _list_of(whole: str, skip: Sequence[Span], axis: Reorder, rubric: Rubric | N
         )
     labels = [[whole[slice(*span)] for span in listed.labels] for listed in known]
     if not window and (len(likely) > 1 or labels.count(labels[0]) > 1):
-        raise LabError(
-            f"Several lists may be the scores: lines {words}. Set lines = [first, last] in [prompt] to the one."
-        )
+        raise LabError(f"Several lists may be the scores: lines {words}. Set lines = [first, last] in [prompt] to one.")
     return likely[0]
 
 
@@ -457,10 +452,8 @@ def _rubric_of(
 def candidate_labels(whole: str, fixed: str, slots: Sequence[Slot]) -> tuple[str, ...]:
     """What stands for each candidate in a prompt (A, B; 1, 2; m, M), last for a tie that it offers. Raises LabError."""
     starts = [start for start, _, code in sorted(slots) if code.startswith("responses[")]
-    signs = [
-        re.findall(r"(?<![\w'])([A-Za-z]|\d)(?![\w.])", whole[max(0, start - 80) : start])[-1:] for start in starts
-    ]
-    labels = [sign for last in signs for sign in last]
+    sign = re.compile(r"(?<![\w'])([A-Za-z]|\d)(?![\w.])")
+    labels = [last for start in starts for last in sign.findall(whole[max(0, start - 80) : start])[-1:]]
     following = [chr(ord(labels[0]) + k) for k in range(len(starts))] if labels else []
     twins = len({*labels}) == len(starts) and len({label.lower() for label in labels}) == 1
     if len(labels) != len(starts) or not (labels == following or twins):

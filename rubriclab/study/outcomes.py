@@ -48,9 +48,8 @@ def option_outcomes(call: Call, reply: Reply, rule: AnswerPart | None = None) ->
     answer token, where the server gives them and they can be told apart.
     """
     labels = call.ordering.labels
-    decided = call.template.startswith(
-        "decision-"
-    )  # the options' own probabilities, and the name of one: nothing is guessed
+    # The options' own probabilities, and the name of one: nothing is guessed.
+    decided = call.template.startswith("decision-")
     shares = stated if decided else label_probabilities
     p, mass = shares(reply.top, labels) if reply.top else (None, None)
     status, text = _said(call, reply, WORD)

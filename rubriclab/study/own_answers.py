@@ -81,9 +81,8 @@ def compiled(pattern: str) -> Any:
     try:
         made = re2.compile(pattern, options)
     except (re2.error, ValueError) as fault:
-        words = (
-            fault.args[0].decode("utf-8", "replace") if fault.args and isinstance(fault.args[0], bytes) else str(fault)
-        )
+        said = fault.args[0] if fault.args else ""
+        words = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(fault)
         raise LabError(
             f"The pattern {shorten(pattern)!r} is none of RE2's: {shorten(words, 100)}. Look-around and back references are not known "
             "there; write what stands before the answer, and the answer in ( )."
@@ -145,16 +144,14 @@ def _values(text: str, path: Sequence[str]) -> Iterator[Any]:
 
 def form(rule: AnswerPart, names: Sequence[str] = ()) -> str:
     """A reply that gives SLOT as its label, as far as the rule can tell; ``names``: criteria, each with a sign of its own."""
-    signs = [chr(ord(SLOT) + k) for k in range(len(names))]
+    signs = [(name, chr(ord(SLOT) + k)) for k, name in enumerate(names)]
     if rule.read in ("label", "last_label"):
-        return "\n".join(f"[{name}] {sign}" for name, sign in zip(names, signs, strict=True)) or SLOT
+        return "\n".join(f"[{name}] {sign}" for name, sign in signs) or SLOT
     if rule.read == "json":
-        paths = [(_about(rule, name).path, sign) for name, sign in zip(names, signs, strict=True)] or [
-            (rule.path, SLOT)
-        ]
+        paths = [(_about(rule, name).path, sign) for name, sign in signs] or [(rule.path, SLOT)]
         return json.dumps(_nested(paths), ensure_ascii=False)
     if names:
-        return "\n".join(form(_about(rule, name)).replace(SLOT, sign) for name, sign in zip(names, signs, strict=True))
+        return "\n".join(form(_about(rule, name)).replace(SLOT, sign) for name, sign in signs)
     if rule.read == "tag":
         return f"<{rule.path}>{SLOT}</{rule.path}>"
     try:

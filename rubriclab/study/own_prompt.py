@@ -18,6 +18,7 @@ from rubriclab.study.template import named, render
 
 NAMES = ("instruction", "response", "reference", "item", "labels")
 """What a template may name whatever is listed."""
+FACTS = ("item_id", "criterion", "block", "prompt", "candidate", "task")
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,7 @@ class OwnPrompt:
         ``.text``; ``criterion`` where there is one; ``tie``: what stands for a tie. ``labels`` never change with the order.
         """
         text = subject.text
-        own = {
-            name: getattr(text, name) or "" for name in ("item_id", "criterion", "block", "prompt", "candidate", "task")
-        }
+        own = {name: getattr(text, name) or "" for name in FACTS}
         texts = {"instruction": text.instruction, "response": text.response, "reference": text.reference}
         context: dict[str, Any] = {**texts, "item": {**text.columns, **own, **texts}}
         if isinstance(text, Comparison):

@@ -20,7 +20,7 @@ import pandas as pd
 
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import ITEM_COLUMNS, Call, Condition, Ordering, Outcome, Reorder, Reply
+from rubriclab.model.judgment import ITEM_COLUMNS, Call, Condition, Ordering, Outcome, Reorder, Reply, level_text
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
@@ -211,9 +211,7 @@ class Plan:
             call.ordering.shown[outcome.position - 1] if outcome.score is None and outcome.position else outcome.score
             for outcome in outcomes
         ]
-        read = ", ".join(
-            "nothing" if value is None else f"{value:g}" if isinstance(value, float) else str(value) for value in shown
-        )
+        read = ", ".join("nothing" if value is None else level_text(value) for value in shown)
         return {"status": min(outcome.status for outcome in outcomes).name.lower(), "read": read}
 
     def previews(self, *items: int) -> list[Call]:
@@ -418,9 +416,8 @@ def plan(
         )
     notes += [note for judge in study.judges for part in parts for note in _notes_on(judge, part)]
     ids = [[data.id for data, _ in sources], [base.id for _, base in sources]]
-    ids[1] += [wordings[name].id for name in design.vary.wording] + list(
-        dict.fromkeys(prompt.file.id for prompt in prompts.values())
-    )
+    ids[1] += [wordings[name].id for name in design.vary.wording]
+    ids[1] += dict.fromkeys(prompt.file.id for prompt in prompts.values())
     notes += [f"Prompt “{proof.prompt}”: {note}" for proof in proofs for note in proof.notes]
     return Plan(
         study, tuple(sources), wordings, tuple(parts), tuple(part_of), tuple(items), tuple(conditions), tuple(planned),

@@ -45,9 +45,7 @@ class Proof:
     notes: tuple[str, ...]
 
     def sentence(self) -> str:
-        where = ", ".join(
-            f"message {m}, lines {a} to {b}" if b > a else f"message {m}, line {a}" for m, a, b in self.moved
-        )
+        where = ", ".join(f"message {m}, line{f's {a} to {b}' if b > a else f' {a}'}" for m, a, b in self.moved)
         return (
             f"Prompt “{self.prompt}”, “{shorten(self.item)}”: in {self.orders} orders only the order changes ({where}); all else is the "
             "same, sign for sign."

@@ -170,9 +170,8 @@ class BareProtocol(OptionsProtocol):
         return tuple(map(str, order))
 
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
-        return Prompt(
-            prompts.bare_prompt(subject.text, subject.criteria[0]), prompts.BARE_TEMPLATE, SCORE_BEGUN, brief=True
-        )
+        messages = prompts.bare_prompt(subject.text, subject.criteria[0])
+        return Prompt(messages, prompts.BARE_TEMPLATE, SCORE_BEGUN, brief=True)
 
 
 class CriteriaProtocol(Protocol):
@@ -224,9 +223,8 @@ class CriteriaProtocol(Protocol):
 
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
         begun = f"Scores:\n[{ordering.shown[0]}]" if design.answer == "score" else ""
-        return Prompt(
-            prompts.criteria_prompt(subject.text, subject.criteria, ordering), prompts.CRITERIA_TEMPLATE, begun
-        )
+        messages = prompts.criteria_prompt(subject.text, subject.criteria, ordering)
+        return Prompt(messages, prompts.CRITERIA_TEMPLATE, begun)
 
 
 def _text_of(item: Item) -> str:
@@ -274,9 +272,8 @@ class ResponsesProtocol(Protocol):
         (criterion,) = subject.criteria
         if subject.shape.positions == 1:
             numbers = Ordering(criterion.scores, tuple(map(str, criterion.scores)))
-            return Prompt(
-                prompts.score_prompt(subject.text, criterion, numbers), prompts.SCORE_TEMPLATE, SCORE_BEGUN, brief=True
-            )
+            messages = prompts.score_prompt(subject.text, criterion, numbers)
+            return Prompt(messages, prompts.SCORE_TEMPLATE, SCORE_BEGUN, brief=True)
         by_id = {item.item_id: item for item in subject.answers}
         messages = prompts.batch_prompt([by_id[str(name)] for name in ordering.shown], criterion)
         return Prompt(messages, prompts.BATCH_TEMPLATE, f"Scores:\n[{ordering.labels[0]}] ")
