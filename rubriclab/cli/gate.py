@@ -45,8 +45,7 @@ def gate(
             lines = [said.derived_line(*part) for part in made] or [say("not_derived", said.WORDS)]
             supported = [{"limit": str(made_limit), "condition": row.condition} for made_limit, row in made]
             code = CODES["passes" if made else "unknown"]
-            return Outcome({"limits": supported} if json else "
-".join(lines), code)
+            return Outcome({"limits": supported} if json else "\n".join(lines), code)
         checked = check(run.findings, limits)
         cases: list[tuple[str, Word, str]] = [
             (said.case_name(part, run.findings), part.word, said.checked_line(part, run.findings)) for part in checked

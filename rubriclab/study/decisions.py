@@ -26,7 +26,7 @@ MOST_QUESTIONS = 64
 """Of one request: what vLLM takes; OpenAI takes 400."""
 
 
-def decides(judge: JudgeSettings) -> DecisionOptions | None:
+def decision_options(judge: JudgeSettings) -> DecisionOptions | None:
     """The options of a judge that answers typed questions; None of another. Raises LabError for a wrong option."""
     return read_options(DecisionOptions, judge) if judge.kind == "decisions" else None
 
@@ -34,7 +34,7 @@ def decides(judge: JudgeSettings) -> DecisionOptions | None:
 def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own: bool) -> None:
     """Raises LabError for what typed questions cannot ask. ``own``: has the study prompts of its own?"""
     for judge in judges:
-        if decides(judge) is None:
+        if decision_options(judge) is None:
             continue
         wrong = {
             "prompts of your own": own,
@@ -44,15 +44,14 @@ def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own:
         }
         for words, given in wrong.items():
             if given:
-                raise LabError(
-                    f"“{shorten(judge.name)}” answers typed questions with probabilities, so {words} is nothing to it. Leave "
-                    f"that out, or ask the model as a chat judge (kind openai or vllm)."
-                )
+                cure = "Leave that out, or ask the model as a chat judge (kind openai or vllm)."
+                typed = f"“{shorten(judge.name)}” answers typed questions with probabilities"
+                raise LabError(f"{typed}, so {words} is nothing to it. {cure}")
 
 
 def asked_of(judge: JudgeSettings, axis: Reorder, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
     """The strategies as a judge can be asked them: a score question lists levels up or down, whatever the study's orders."""
-    options = decides(judge)
+    options = decision_options(judge)
     if options is None or options.question == "choice" or axis != "options":
         return list(strategies)
     up, down = shape.scores, shape.scores[::-1]
@@ -64,7 +63,7 @@ def asked_of(judge: JudgeSettings, axis: Reorder, shape: Shape, strategies: Sequ
 def packing_of(judge: JudgeSettings, axis: Reorder) -> str:
     """How a call goes out with others: ``packed``, ``reversed``, or empty where it goes alone. Only the orders of a rubric's
     options are about one and the same state."""
-    options = decides(judge)
+    options = decision_options(judge)
     return "" if options is None or axis != "options" or options.packing == "alone" else options.packing
 
 

@@ -53,10 +53,8 @@ def check_factors(vary: VaryPart, axes: Sequence[Reorder], judges: Sequence[Judg
     for name in vary.factors():
         allowed = FACTORS.get(name, axes)
         if not set(allowed) & set(axes):
-            raise LabError(
-                f"[design.vary] {name} changes nothing where {' and '.join(axes)} are reordered; it is for "
-                f"reorder = {', '.join(allowed)}. Leave it out, or add such an axis."
-            )
+            words = f"it is for reorder = {', '.join(allowed)}. Leave it out, or add such an axis."
+            raise LabError(f"[design.vary] {name} changes nothing where {' and '.join(axes)} are reordered; {words}")
         extra = name.startswith("extra.")
         deaf = {
             "embedded": extra or name in ("reasoning_effort", "packing"),
@@ -64,10 +62,8 @@ def check_factors(vary: VaryPart, axes: Sequence[Reorder], judges: Sequence[Judg
         }
         for judge in judges:
             if deaf.get(judge.kind, name == "packing"):
-                raise LabError(
-                    f"[design.vary] {name} is nothing to the {judge.kind} judge “{shorten(judge.name)}”; leave the factor or "
-                    "the judge out."
-                )
+                who = f"the {judge.kind} judge “{shorten(judge.name)}”"
+                raise LabError(f"[design.vary] {name} is nothing to {who}; leave the factor or the judge out.")
 
 
 def judge_at(judge: JudgeSettings, variant: Variant) -> JudgeSettings:
@@ -161,9 +157,8 @@ def with_reference(subject: Subject, score: int) -> Subject | None:
         return replace(subject, text=replace(subject.text, reference=""))
     scores = subject.shape.scores
     if score not in scores:
-        raise LabError(
-            f"[design.vary] reference: {score} is no score of “{shorten(subject.criteria[0].name)}”; expected 0 for none, or "
-            f"one of {', '.join(f'{part:g}' for part in scores)}."
-        )
+        words = f"expected 0 for none, or one of {', '.join(f'{part:g}' for part in scores)}."
+        name = shorten(subject.criteria[0].name)
+        raise LabError(f"[design.vary] reference: {score} is no score of “{name}”; {words}")
     text = subject.text.columns.get(f"reference_{score}", subject.text.reference if score == scores[-1] else "")
     return replace(subject, text=replace(subject.text, reference=text), reference=score) if text.strip() else None

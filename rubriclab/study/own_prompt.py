@@ -134,10 +134,9 @@ class OwnPrompt:
         """Raises LabError where two orders of one subject differ in more than where their signs stand: of every call."""
         for number, (mine, other) in enumerate(zip(messages, others, strict=True), 1):
             if sorted(mine["content"]) != sorted(other["content"]):
-                raise LabError(
-                    f"Prompt “{shorten(self.file.name)}”, message {number}: for item “{shorten(subject.text.item_id)}” more than "
-                    "the order changes. Take out what depends on the position or on this item."
-                )
+                words = "more than the order changes. Take out what depends on the position or on this item."
+                spot = f"message {number}: for item “{shorten(subject.text.item_id)}”"
+                raise LabError(f"Prompt “{shorten(self.file.name)}”, {spot} {words}")
 
 
 def own_prompts(study: Study) -> dict[tuple[Reorder, str], OwnPrompt]:

@@ -24,7 +24,7 @@ from rubriclab.model.judgment import ITEM_COLUMNS, Call, Condition, Ordering, Ou
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
-from rubriclab.study.decisions import asked_of, check_decisions, decides, decision_prompt, packing_of
+from rubriclab.study.decisions import asked_of, check_decisions, decision_options, decision_prompt, packing_of
 from rubriclab.study.options import Variant, check_factors, dealt, judge_at, rubric_at, variants, with_reference
 from rubriclab.study.outcomes import outcomes
 from rubriclab.study.own_prompt import OwnPrompt, own_prompts
@@ -133,7 +133,7 @@ class PlanPart:
 
     def prompt(self, subject: Subject, ordering: Ordering, judge: JudgeSettings) -> Prompt:
         """What a judge is sent about a subject in an order. Raises LabError for an own prompt that cannot be rendered."""
-        if (options := decides(judge)) is not None:
+        if (options := decision_options(judge)) is not None:
             return decision_prompt(self.axis, subject, ordering, self.design, options)
         return self.own.prompt(subject, ordering) if self.own else self.protocol.prompt(subject, ordering, self.design)
 
@@ -410,10 +410,8 @@ def plan(
                     planned.append(part.planned(shape, strategy, judge))
                     part_of.append(code)
     if len(conditions) > MAX_CONDITIONS:
-        raise LabError(
-            f"Judges, data sets, strategies and factors make {len(conditions):,} conditions; at most {MAX_CONDITIONS:,} "
-            "can be told apart. Take fewer levels, or crossed = false."
-        )
+        most = f"at most {MAX_CONDITIONS:,} can be told apart. Take fewer levels, or crossed = false."
+        raise LabError(f"Judges, data sets, strategies and factors make {len(conditions):,} conditions; {most}")
     notes += [note for judge in study.judges for part in parts for note in _notes_on(judge, part)]
     ids = [[data.id for data, _ in sources], [base.id for _, base in sources]]
     ids[1] += [wordings[name].id for name in design.vary.wording]
@@ -448,10 +446,9 @@ def _subjects(
         return tuple(subjects), notes
     able = tuple(shown for subject in subjects if (shown := with_reference(subject, score)) is not None)
     if not able:
-        raise LabError(
-            f"[design.vary] reference: no answer of “{shorten(dataset.name)}” has a reference answer of score {score}. "
-            f"Give the data a column reference_{score}, or leave the level out."
-        )
+        cure = f"Give the data a column reference_{score}, or leave the level out."
+        none = f"no answer of “{shorten(dataset.name)}” has a reference answer of score {score}"
+        raise LabError(f"[design.vary] reference: {none}. {cure}")
     if len(able) < len(subjects):
         missing = count(len(subjects) - len(able), "answer")
         notes = [*notes, f"reference = {score}: {missing} left out, without a reference answer of that score."]

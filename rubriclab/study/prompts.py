@@ -214,16 +214,14 @@ def check_criteria(criteria: Sequence[Criterion]) -> None:
     keys = [name_key(criterion.name) for criterion in criteria]
     for criterion, key in zip(criteria, keys, strict=True):
         if criterion.scores != criteria[0].scores:
-            raise LabError(
-                f"Criteria “{shorten(criteria[0].name)}” and “{shorten(criterion.name)}” have different scores "
-                f"({_listed(criteria[0].scores)}; {_listed(criterion.scores)}); in one call all need the same. Change the rubric, or "
-                'reorder = "options", which asks one criterion a call.'
-            )
+            both = f"“{shorten(criteria[0].name)}” and “{shorten(criterion.name)}”"
+            scores = f"({_listed(criteria[0].scores)}; {_listed(criterion.scores)}); in one call all need the same"
+            cure = 'Change the rubric, or reorder = "options", which asks one criterion a call.'
+            raise LabError(f"Criteria {both} have different scores {scores}. {cure}")
         if not key or keys.count(key) > 1:
-            raise LabError(
-                f"The criterion name “{shorten(criterion.name)}” cannot be told from another one in a reply: names "
-                "must differ in their letters and digits. Rename it."
-            )
+            cure = "names must differ in their letters and digits. Rename it."
+            name = shorten(criterion.name)
+            raise LabError(f"The criterion name “{name}” cannot be told from another one in a reply: {cure}")
 
 
 def name_key(name: str) -> str:

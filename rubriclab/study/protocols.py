@@ -107,11 +107,9 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> Made:
     """
     named = [item for item in dataset.items if item.criterion]
     if named and len(named) < len(dataset.items):
-        without = next(item for item in dataset.items if not item.criterion)
-        raise LabError(
-            f"Item “{shorten(without.item_id)}” names no criterion and “{shorten(named[0].item_id)}” does. Name one "
-            "for every item, or for none."
-        )
+        without = next(shorten(item.item_id) for item in dataset.items if not item.criterion)
+        words = f"and “{shorten(named[0].item_id)}” does. Name one for every item, or for none."
+        raise LabError(f"Item “{without}” names no criterion {words}")
     several = len(rubric.criteria) > 1
     raters = {rater for item in dataset.items for rater in item.ratings}
     about = {rater: own for rater in raters if (own := rubric.criterion_named(rater))}
@@ -196,10 +194,8 @@ class CriteriaProtocol(Protocol):
             criteria = tuple(rubric.criterion(items[code].criterion) for code in codes)
             names = tuple(criterion.name for criterion in criteria)
             if len(set(names)) < len(names):
-                raise LabError(
-                    f"Text “{shorten(block)}” has a criterion twice. Give each row of a text its own criterion, or "
-                    "each text its own block."
-                )
+                cure = "Give each row of a text its own criterion, or each text its own block."
+                raise LabError(f"Text “{shorten(block)}” has a criterion twice. {cure}")
             if len(names) < 2:
                 notes.append(f"Text “{shorten(block)}” has one criterion and is left out: there is nothing to reorder.")
                 continue
@@ -207,10 +203,8 @@ class CriteriaProtocol(Protocol):
             shape = Shape(criteria[0].scores, names, len(names))
             subjects.append(Subject(tuple(codes), items[codes[0]], criteria, block, shape, names))
         if not subjects:
-            raise LabError(
-                "No text has two or more criteria, so there is no criterion order to vary. Choose a rubric with "
-                'several criteria, or reorder = "options".'
-            )
+            cure = 'Choose a rubric with several criteria, or reorder = "options".'
+            raise LabError(f"No text has two or more criteria, so there is no criterion order to vary. {cure}")
         if len(notes) > 3:
             notes = [f"{count(len(notes), 'text')} with one criterion are left out: there is nothing to reorder."]
         labelled = [option for criterion in rubric.criteria for option in criterion.options if option.label]
@@ -247,10 +241,8 @@ class ResponsesProtocol(Protocol):
         left = 0
         for name, codes in by_criterion.items():
             if len(codes) < design.k:
-                raise LabError(
-                    f"[design] k is {design.k}, but “{shorten(name)}” has {count(len(codes), 'answer')}; a call needs "
-                    f"{design.k}. Take more items or a smaller k."
-                )
+                few = f"“{shorten(name)}” has {count(len(codes), 'answer')}; a call needs {design.k}"
+                raise LabError(f"[design] k is {design.k}, but {few}. Take more items or a smaller k.")
             criterion = rubric.criterion(name)
             batches = _dealt(items, codes, design.k, f"{design.seed}|batch|{name}")
             left += len(codes) - design.k * len(batches)
@@ -313,11 +305,9 @@ def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
     """
     groups, without = _by_prompt(dataset)
     if baseline and not any(baseline in answers for answers in groups.values()):
-        known = list(dict.fromkeys(name for answers in groups.values() for name in answers))
-        raise LabError(
-            f"[design] baseline is “{shorten(baseline)}”, which is no candidate of “{shorten(dataset.name)}”; it has "
-            f"{', '.join(shorten(name, 30) for name in known[:8])}."
-        )
+        known = list(dict.fromkeys(shorten(name, 30) for answers in groups.values() for name in answers))
+        words = f"no candidate of “{shorten(dataset.name)}”; it has {', '.join(known[:8])}."
+        raise LabError(f"[design] baseline is “{shorten(baseline)}”, {words}")
     named = [baseline] if baseline else []
     compared = {
         prompt: sorted(name for name in answers if name != baseline)
@@ -325,21 +315,18 @@ def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
         if (not baseline or baseline in answers) and len(answers) >= size
     }
     if sum(comb(len(others), size - len(named)) for others in compared.values()) > MAX_COMPARISONS:
-        raise LabError(
-            f"“{shorten(dataset.name)}” gives more than {MAX_COMPARISONS:,} comparisons. Name a baseline candidate, or "
-            "take fewer items."
-        )
+        cure = "Name a baseline candidate, or take fewer items."
+        raise LabError(f"“{shorten(dataset.name)}” gives more than {MAX_COMPARISONS:,} comparisons. {cure}")
     made = [
         _comparison([groups[prompt][name] for name in sorted([*named, *chosen])])
         for prompt, others in compared.items()
         for chosen in combinations(others, size - len(named))
     ]
     if not made:
-        raise LabError(
-            f"No prompt of “{shorten(dataset.name)}” has answers of {count(size, 'candidate')}"
-            f"{f' with “{shorten(baseline)}” among them' if baseline else ''}. Name the column that says which answers "
-            "belong to one prompt, and the column of candidates."
-        )
+        among = f" with “{shorten(baseline)}” among them" if baseline else ""
+        cure = "Name the column that says which answers belong to one prompt, and the column of candidates."
+        few = f"No prompt of “{shorten(dataset.name)}” has answers of {count(size, 'candidate')}"
+        raise LabError(f"{few}{among}. {cure}")
     notes = []
     if skipped := len(groups) - len(compared):
         notes.append(f"{count(skipped, 'prompt')} of {len(groups):,} left out: no {size} candidates to compare.")
@@ -359,10 +346,9 @@ def _by_prompt(dataset: DataSet) -> tuple[dict[str, dict[str, tuple[int, Item]]]
         answers = groups.setdefault(item.prompt or item.instruction, {})
         known = answers.setdefault(item.candidate.replace("|", "/"), (code, item))[1]
         if known.response != item.response:
-            raise LabError(
-                f"Candidate “{shorten(item.candidate)}” answers the prompt of “{shorten(item.item_id)}” twice, in "
-                f"different words (also “{shorten(known.item_id)}”). Give each answer a candidate of its own."
-            )
+            both = f"“{shorten(item.item_id)}” twice, in different words (also “{shorten(known.item_id)}”)"
+            who = shorten(item.candidate)
+            raise LabError(f"Candidate “{who}” answers the prompt of {both}. Give each answer a candidate of its own.")
     return groups, without
 
 

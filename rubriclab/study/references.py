@@ -81,7 +81,7 @@ def review_call(judge: JudgeSettings, task: Task, answer: str, attempt: int) -> 
 
 
 def _call(
-    judge: JudgeSettings, task: Task, template: str, messages: Messages, tokens: int, more: Sequence[object]
+    judge: JudgeSettings, task: Task, template: str, messages: Messages, tokens: int, attempt: Sequence[int]
 ) -> Call:
     scores = task.criterion.scores
     if judge.max_tokens is not None:
@@ -89,7 +89,7 @@ def _call(
     elif judge.reasoning_effort is not None:
         tokens = REASONING_TOKENS
     return Call(
-        digest(judge.identity(), template, messages, more), 0, (task.number,), Ordering(scores, tuple(map(str, scores))),
+        digest(judge.identity(), template, messages, attempt), 0, (task.number,), Ordering(scores, tuple(map(str, scores))),
         0, messages, template, scores, tokens, judge.temperature, judge.reasoning_effort, judge.seed,
     )  # fmt: skip
 
