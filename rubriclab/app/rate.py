@@ -167,9 +167,8 @@ def _rater(known: set[str]) -> str:
     rater = " ".join(storable(without_invisible(typed)).split())
     for other in sorted(known | {INTENDED}):
         if look_alike(other) == look_alike(rater) and (other != rater or other == INTENDED):
-            raise LabError(
-                f"“{rater}” looks like “{other}”, which is taken. Go on as that person, or add to your name."
-            )
+            words = f"“{rater}” looks like “{other}”, a name that is taken."
+            raise LabError(f"{words} Go on as that person, or add to your name.")
     if started and rater:
         st.session_state["rate-rater"] = rater
         st.rerun()
