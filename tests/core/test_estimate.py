@@ -95,6 +95,12 @@ def test_where_few_units_make_a_share_one_more_of_them_is_reckoned_with(rare: bo
     assert share(hits, np.full(20, 5.0), UNITS[:20]).interval()[rare] == pytest.approx(ends[rare])
 
 
+def test_units_that_hardly_differ_are_worth_twice_their_trials_at_most() -> None:
+    rule = Wilson(200.0, balanced=True, exact=True)
+    reference = stats.binomtest(80, 400).proportion_ci(method="wilson")
+    assert Estimate(0.2, np.tile([-1e-3, 1e-3], 10), UNITS[:20], rule).interval() == pytest.approx(tuple(reference))
+
+
 def test_a_mean_of_members_is_put_on_its_own_scale() -> None:
     # On log(1 - c), which has no lower end, the interval is as far up as down.
     wide = Estimate(-2.0, np.tile([-4.0, 4.0], 10), UNITS[:20], Fisher(members=3))
