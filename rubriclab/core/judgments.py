@@ -5,8 +5,6 @@ is a hash of its text, so that the units of two runs can be paired. Codes hang o
 ranked by what they show, units by nothing but their items, so that no number depends on how a file or a run was sorted.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -78,7 +76,7 @@ class Judgments:
         return self._units[2]
 
     @cached_property
-    def arms(self) -> tuple[Arm, ...]:
+    def arms(self) -> "tuple[Arm, ...]":
         """One a condition, in the conditions' order; conditions without a judgment have an empty one."""
         rows, probabilities = self.table.rows, self.table.probabilities
         condition = rows["condition"].to_numpy()
@@ -323,7 +321,7 @@ class Arm:
         """What functions that are ``once`` an arm have returned of it."""
         return {}
 
-    def controls(self) -> list[Arm]:
+    def controls(self) -> "list[Arm]":
         """This arm, then the others of its setting, ``fixed`` ones first: where the same order may stand twice."""
         own = self.condition.setting
         others = [arm for arm in self.run.arms if arm.code != self.code and arm.condition.setting == own]

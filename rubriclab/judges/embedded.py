@@ -3,8 +3,6 @@
 It listens on a free port of 127.0.0.1, behind a random key, and stops with the last judge that uses it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import ctypes
@@ -17,7 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.request import ProxyHandler, Request, build_opener
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -62,7 +60,7 @@ class Options(BaseModel):
 class EmbeddedJudge:
     """The embedded model as a judge; made by ``open``, inside the event loop that asks it."""
 
-    def __init__(self, settings: JudgeSettings, server: LlamaServer) -> None:
+    def __init__(self, settings: JudgeSettings, server: "LlamaServer") -> None:
         self._server = server
         self._turn = asyncio.Semaphore(AT_ONCE)
         own: dict[str, Any] = {"base_urls": [f"{server.url}/v1"], "key": server.key}
@@ -74,7 +72,7 @@ class EmbeddedJudge:
             self._client = ChatClient(settings, top_logprobs=TOP_LOGPROBS, **own)
 
     @classmethod
-    async def open(cls, settings: JudgeSettings, *, progress: Progress | None = None) -> EmbeddedJudge:
+    async def open(cls, settings: JudgeSettings, *, progress: Progress | None = None) -> Self:
         """Fetches the weights on first use (``progress``: bytes so far, in all, from where) and loads them (0.5 s).
 
         Raises LabError saying what to do: unknown option or model, no weights, no GGUF file, a context that does not
