@@ -50,7 +50,6 @@ def test_a_row_is_written_with_its_unit_interval_level_and_test() -> None:
     assert row_text(row) == f"0.62{NBSP}points (95{NBSP}% CI 0.51 to 0.70), F: p{NBSP}<{NBSP}0.001"
     wide = Row("position_given_score", estimate, {"score": 4, "position": 1}, ends=(0.5, 0.7), level=0.999)
     assert row_text(wide) == f"62{NBSP}% (99.9{NBSP}% CI 50 to 70{NBSP}%)"
-    assert name(wide) == "Score 4 at position 1"
 
 
 def test_a_test_alone_has_no_number_and_an_estimate_below_its_interval_says_so() -> None:
@@ -75,24 +74,27 @@ def test_an_order_is_named_by_its_ends_only_where_it_runs_through(shown: tuple[i
     assert order_title(shown) == title
 
 
-def test_what_a_label_leaves_out_is_named_beside_it_and_why_there_is_no_number() -> None:
-    row = Row("line", missing("single_order"), {"against": 2})
-    assert name(row) == "Ascending - descending (against 2)"
-    assert row_text(row) == f"unknown ({lowered(REASONS['single_order'])})"
-
-
-@pytest.mark.parametrize(("calls", "label"), [(1, "r of 1 call with people"), (21, "r of 21 calls with people")])
-def test_a_label_counts_one_in_the_singular(calls: int, label: str) -> None:
-    assert name(Row("budget_pearson", missing("no_scores"), {"calls": calls})) == label
-
-
-def test_pairs_have_winners_and_terms_of_a_model_have_names() -> None:
+def test_of_pairs_winners_change() -> None:
     said = findings_text(findings(comparisons([[1, 2]] * 12, [[0, 1], [1, 0]])), "all")
     assert "No order was asked twice: changes of single winners include the judge's own noise." in said
     assert "Winners changed by the order, beyond noise" in said
     assert "ingle score" not in said
-    for term, title in (("none", "nothing left out"), ("quality_gap", "without the quality gap")):
-        assert name(Row("aic_removed", missing("dropped"), {"outcome": "PC", "term": term})) == f"PC: {title}"
+
+
+NONE = missing("single_order")
+
+
+@pytest.mark.parametrize(("row", "label"), [
+    (Row("position_given_score", NONE, {"score": 4, "position": 1}), "Score 4 at position 1"),
+    (Row("line", NONE, {"against": 2}), "Ascending - descending (against 2)"),  # what a label leaves out
+    (Row("budget_pearson", NONE, {"calls": 1}), "r of 1 call with people"),
+    (Row("budget_pearson", NONE, {"calls": 21}), "r of 21 calls with people"),
+    (Row("aic_removed", NONE, {"outcome": "PC", "term": "none"}), "PC: nothing left out"),
+    (Row("aic_removed", NONE, {"outcome": "PC", "term": "quality_gap"}), "PC: without the quality gap"),
+])  # fmt: skip
+def test_a_row_has_a_name_and_a_reason_where_it_has_no_number(row: Row, label: str) -> None:
+    assert name(row) == label
+    assert row_text(row) == f"unknown ({lowered(REASONS['single_order'])})"
 
 
 def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:

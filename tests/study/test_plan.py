@@ -146,8 +146,6 @@ def test_labels_stand_for_scores() -> None:
 
 @pytest.mark.parametrize(("reply", "status"), [
     (Reply("4", finish="length"), Status.TRUNCATED),
-    (Reply("Score: 1", finish="length"), Status.TRUNCATED),
-    (Reply("The answer has 3 of 4 points. It", finish="length"), Status.TRUNCATED),
     (Reply("<think>maybe 2", finish="length"), Status.TRUNCATED),
     (Reply("<think>it is a 3</think>"), Status.UNPARSED),
     (Reply("", finish="length"), Status.TRUNCATED),
