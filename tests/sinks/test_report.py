@@ -1,14 +1,23 @@
-"""The report: one file, no script, no network; strangers' texts are text; texts and raters only when asked for."""
+"""The report, one file without a script or network, strangers' texts only when asked for; cards; every axis from judgments to sentences and pictures."""
 
 import re
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
+from rubriclab.core.judgments import Judgments
 from rubriclab.model.text import LabError
-from rubriclab.sinks.cards import card_of, example_of
+from rubriclab.sinks.answer import answers
+from rubriclab.sinks.cards import card_of, example_of, pair_of
+from rubriclab.sinks.charts import draw
+from rubriclab.sinks.facts import facts_of
+from rubriclab.sinks.pictures import main_picture, share_bars, winner_classes, winner_stacks
 from rubriclab.sinks.report import INCLUDE, report_html
+from rubriclab.sinks.text import NBSP
 from tests.sinks import made
+from tests.tables import comparisons, findings, responses
 
 HOSTILE = "<script>alert(1)</script><img src=http://evil.example/x>"
 
@@ -85,3 +94,94 @@ def test_cards_of_criteria_hold_every_score() -> None:
     assert card.title == "Listed Tone | Length | Facts"
     assert [line.text for line in card.lines] == ["1", "2", "3"]
     assert card.score == "Mean 2.00"
+
+
+NAN = float("nan")
+BOTH = [[0, 1], [1, 0]]
+
+
+def pairs(first: int, same: int, **more: Any) -> Any:
+    """``first`` pairs in which the first answer always wins, ``same`` in which one answer does; each order twice."""
+    fair = [[1, 2, 1, 2], [2, 1, 2, 1]] * (same // 2)
+    return comparisons([[1, 1, 1, 1]] * first + fair, BOTH, **more)
+
+
+def test_classes_of_swapped_pairs_are_those_of_the_paper() -> None:
+    # By position: the same winner (1 then 2), first twice, second twice, a tie beside the first (primacy), beside the second
+    # (recency), two ties (consistent), and one order alone, which says nothing.
+    table = comparisons([[1, 2], [1, 1], [2, 2], [0, 1], [2, 0], [0, 0], [1, NAN]], BOTH, task=["x"] * 3 + ["y"] * 4)
+    (arm,) = Judgments(table).arms
+    assert winner_classes(arm).tolist() == [0, 1, 2, 1, 2, 0, -1]
+    picture = winner_stacks(arm)
+    shares = {stack.name: [part.value for part in stack.points] for stack in picture.series}
+    assert shares == {"all": [2 / 6] * 3, "x": [1 / 3] * 3, "y": [1 / 3] * 3}
+    bars = draw(picture).data
+    assert [bar.name for bar in bars] == ["same winner", "first twice", "second twice"]
+    assert sum(bar.x[-1] for bar in bars) == pytest.approx(1)
+    assert f"same winner 33{NBSP}%" in picture.alt
+
+
+def test_lists_have_a_class_for_other_changes() -> None:
+    orders = [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
+    # Candidate 0 wins all; the first position; the last; 0 then 2 then 0.
+    table = comparisons([[1, 3, 2], [1, 1, 1], [3, 3, 3], [1, 2, 2]], orders)
+    found = findings(table)
+    assert winner_classes(found.judgments.arms[0]).tolist() == [0, 1, 2, 3]
+    shown = main_picture(found, facts_of(found))
+    assert shown.picture is not None
+    assert shown.picture.kind == "stacks"
+    assert shown.picture.levels[-1] == "other changes"
+    assert "Does it favour positions?" in [asked.title for asked in answers(found)[0].questions]
+
+
+def test_shares_of_sides_are_the_verdicts_own() -> None:
+    found = findings(pairs(30, 10))
+    picture, row = share_bars(found, facts_of(found)), found.select("favours_positions")[0]
+    assert picture is not None
+    assert [point.value for point in picture.points] == row.counts["shares"]
+    low, high = row.counts["intervals"][0]
+    assert (picture.points[0].low, picture.points[0].high) == (0.5 + low, min(1, 0.5 + high))  # a share ends at 1
+    assert [point.decided for point in picture.points] == [True, True]
+    assert picture.reference == f"no bias: 50{NBSP}%"
+
+
+def test_answers_in_one_call_have_a_curve_in_points_and_alone_nothing_is_asked() -> None:
+    orders = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]])
+    position = np.argsort(orders, axis=1)  # of each slot in each order
+    rng = np.random.default_rng(1)
+    quality = rng.integers(2, 4, (40, 1, 3)).astype(float)
+    score = quality + (position == 0)[None]  # one point more when first
+    found = findings(responses(np.tile(score, (1, 2, 1)), np.tile(orders, (2, 1)), alone=quality[:, 0]))
+    together, alone = answers(found)
+    assert together.about == "3 in a list"
+    assert together.headline == "Scores of judge depend on where an answer stands in the call"
+    # One point at the first of three positions: 1 - 1/3 above the answers' own mean.
+    assert together.questions[0].sentence.startswith(f"At position 1 answers score 0.67{NBSP}points higher than the")
+    assert (alone.questions, alone.advice) == ((), "")
+    picture = main_picture(found, facts_of(found)).picture
+    assert picture.kind == "curves"
+    assert [round(point.value, 2) for point in picture.series[0].points] == [0.67, -0.33, -0.33]
+    assert draw(picture).data[0].error_y.visible is not False
+    card = card_of(found.judgments.arms[0], 1)
+    assert card.title == "3 answers in one call"
+    assert [line.label for line in card.lines] == ["item 1", "item 2", "item 0"]  # the second order
+
+
+def test_cards_of_a_pair_name_the_candidates_and_the_winner() -> None:
+    table = comparisons([[1, 1], [0, NAN]], BOTH, names=[("gpt", "alpaca"), ("x", "y")])
+    arm = findings(table).judgments.arms[0]
+    first, second = pair_of(arm, 0)
+    # In order of names alpaca is 0, gpt is 1.
+    assert (first.title, first.score, first.foot) == ("Shown alpaca first", "alpaca wins", "position 1")
+    assert (second.title, second.score) == ("Shown gpt first", "gpt wins")
+    assert [line.chosen for line in first.lines] == [True, False]
+    tie, unparsed = card_of(arm, 2), card_of(arm, 3)
+    assert (tie.score, unparsed.score) == ("Tie", "No winner read")
+
+
+def test_a_report_of_pairs_is_whole() -> None:
+    html = report_html(findings(pairs(30, 10)), include=("answer", "charts", "example", "method", "numbers"))
+    assert "judge picks the answer shown first" in html
+    assert "wins" in html
+    assert "Each pair of answers was shown in both orders" in html
+    assert html.count("<svg") == 1
