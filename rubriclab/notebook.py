@@ -67,6 +67,7 @@ class Run:
         """One row a number: topic, measure, condition, what it is about, value, low, high, level, units, n, p, verdict."""
         from rubriclab.sinks.table import frame
 
+        self.findings.of_topic("all" if topic is None else topic)
         rows = frame(self.findings)
         for column, wanted in (("topic", topic), ("measure", measure), ("condition", condition)):
             if wanted is not None:
@@ -232,10 +233,17 @@ class Run:
         from rubriclab.data.outfiles import csv_text, write_atomically
 
         path = Path(path)
+        ending = ".card.json" if path.name.endswith(".card.json") else path.suffix
+        own = {".html": ("texts", "title"), ".card.json": ("protocol", "margin", "judge")}.get(ending, ())
+        options = {"texts": texts, "title": title} | card
+        if more := [name for name, value in options.items() if value not in (None, "", False) and name not in own]:
+            raise LabError(
+                f"{path.name} has no {', '.join(more)}: texts and title are of a report (.html), the rest of a card."
+            )
         if path.suffix == ".parquet" and table is None:
             with self._in_store() as (store, id):
                 return store.write_parquet(id, path)
-        if path.name.endswith(".card.json"):
+        if ending == ".card.json":
             content = self.content(".card.json", **card)
         elif table is None:
             content = self.content(path.suffix, texts=texts, title=title)

@@ -34,6 +34,10 @@ def test_a_frame_its_other_reading_and_the_difference_of_two_runs() -> None:
         biased.read_as(smallest=99)
     with pytest.raises(rl.LabError, match="in no store"):
         biased.info()
+    with pytest.raises(rl.LabError, match="no topic “shfit”"):
+        biased.rows(topic="shfit")
+    with pytest.raises(rl.LabError, match=r"out\.csv has no texts, margin"):
+        biased.export("out.csv", texts=True, margin=0.5)
 
 
 def test_a_study_asked_kept_exported_and_opened_again(tmp_path: Path) -> None:

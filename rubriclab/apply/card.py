@@ -16,7 +16,8 @@ from rubriclab.core.topic import QUESTIONS, Findings
 from rubriclab.data.tables import json_value
 from rubriclab.judges.client import request_body
 from rubriclab.model.data import DataSet
-from rubriclab.model.study import Part, Study, validated
+from rubriclab.model.judge import Part
+from rubriclab.model.study import Study, validated
 from rubriclab.model.text import LabError, digest, shorten
 from rubriclab.stats.debias import Grid, grid_of, row_means
 from rubriclab.stats.resample import Floats

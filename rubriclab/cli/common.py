@@ -17,6 +17,7 @@ from rubriclab.model.text import LabError
 if TYPE_CHECKING:
     from rubriclab.notebook import Lab, Run
     from rubriclab.runs.session import Snapshot
+    from rubriclab.sinks.paper_table import PaperTable
 
 DONE, MEND, ARGUMENTS, STOPPED, FAILS, CANNOT_TELL = range(6)
 CODES_OF_STATES = {"finished": DONE, "failed": MEND}
@@ -66,6 +67,15 @@ def opened(store: Path | None, *, must_exist: bool = True) -> Lab:
     from rubriclab.notebook import Lab
 
     return Lab(existing_store(store) if must_exist else store_path(store))
+
+
+def paper_table(run: Run, measures: list[str] | None, across: str, by_strategy: bool) -> PaperTable | None:
+    """What --table asks for, if anything. Raises LabError for the options of a table without one."""
+    if measures:
+        return run.paper_table(*measures, across=across, by_strategy=by_strategy)
+    if across != "dataset" or by_strategy:
+        raise LabError("--across and --by-strategy are of a table: name a measure, as --table cramers_v.")
+    return None
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from rubriclab.cli import common
 from rubriclab.cli.common import Across, ByStrategy, Json, Outcome, RunName, StorePath, Tables, opened, run_of
 from rubriclab.model.text import LabError, count
 
@@ -86,7 +87,7 @@ def export(
 ) -> Outcome:
     """Carry a run out as a file."""
     with run_of(run, store) as chosen:
-        made = chosen.paper_table(*table, across=across, by_strategy=by_strategy) if table else None
+        made = common.paper_table(chosen, table, across, by_strategy)
         path = chosen.export(out, texts=texts, title=title, table=made, protocol=protocol, margin=margin, judge=judge)
         said = {"run": chosen.id or "", "name": chosen.table.name, "file": str(path)}
     return Outcome(said if json else f"Wrote {path} ({path.stat().st_size:,} bytes).")

@@ -34,8 +34,7 @@ def results(
     with common.run_of(run, store) as chosen:
         if any(value is not None for value in (unit, smallest, cut, epsilon)):
             chosen = chosen.read_as(unit=unit, smallest=smallest, cut=cut, epsilon=epsilon)
-        if table:
-            made = chosen.paper_table(*table, across=across, by_strategy=by_strategy)
+        if made := common.paper_table(chosen, table, across, by_strategy):
             return Outcome(made.document() if json else made.text())
         held = None
         if against is not None:
@@ -46,6 +45,7 @@ def results(
         if json:
             said: dict[str, Any] = document(chosen.findings, extra=extra)
             if topic not in ("", "all"):
+                chosen.findings.of_topic(topic)  # refuses one that there is not
                 said["rows"] = [row for row in said["rows"] if row["topic"] == topic]
             for answer, rows in held.answers if held else ():
                 compared = {"headline": answer.headline, "line": answer.line}
@@ -99,6 +99,8 @@ def runs(
     json: Json = False,
 ) -> Outcome:
     """The runs of the store; rename or delete one, or back the store up."""
+    if [rename is not None, delete, backup is not None].count(True) > 1:
+        raise LabError("--rename, --delete and --backup are a command each: give one.")
     if (rename is not None or delete) and run is None:
         raise LabError("Name the run that is meant, as: rubriclab runs RUN --rename NAME.")
     if backup is not None:

@@ -22,7 +22,7 @@ from rubriclab.core.variants import form_verdicts, forms
 from rubriclab.core.verdict import Verdicts, verdicts
 from rubriclab.model.judgment import Condition, Reorder
 from rubriclab.model.study import ReadingPart
-from rubriclab.model.text import counted
+from rubriclab.model.text import LabError, counted, shorten
 
 _HERE = Path(__file__).parent
 _WORDS: dict[str, Any] = tomllib.loads((_HERE / "measures.toml").read_text("utf-8"))
@@ -217,6 +217,15 @@ class Findings:
     @property
     def rows(self) -> list[Row]:
         return self._everything[0]
+
+    def of_topic(self, topic: str) -> list[Row]:
+        """The rows of a topic, of “all” every one; maybe none. Raises LabError for a topic that there is not."""
+        known = ["verdict", *TOPICS]
+        if topic not in ("all", *known):
+            raise LabError(
+                f"There is no topic “{shorten(str(topic))}”. There are {', '.join(known)}; “all” is every one."
+            )
+        return [row for row in self.rows if topic in ("all", row.topic)]
 
     @property
     def cautions(self) -> list[Caution]:

@@ -142,10 +142,10 @@ def openai_question(question: Question) -> dict[str, Any]:
 
 # ---------------------------------------------------------------- the answers
 def decoded(body: bytes, headers: Mapping[str, str], secrets: tuple[str, ...]) -> dict[str, Any]:
-    """The body's object; NaN, which Python's servers write, stays one. Raises Fault."""
+    """The body's object; NaN, which Python's servers write, stays one. Raises Fault, also for a name that stands twice."""
     refuse_many(body)
     try:
-        page = json.loads(body)
+        page = json.loads(body, object_pairs_hook=named_once)
     except UNREADABLE as error:
         raise unreadable(body, headers, error, secrets) from error
     if not isinstance(page, dict):
@@ -153,6 +153,12 @@ def decoded(body: bytes, headers: Mapping[str, str], secrets: tuple[str, ...]) -
     if page.get("error") is not None and "answers" not in page:
         raise from_response(200, headers, body, secrets)
     return page
+
+
+def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(made := dict(pairs)) < len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return made
 
 
 def read_answer(question: Question, given: tuple[Any, Any]) -> Answer:

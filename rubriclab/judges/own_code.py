@@ -12,6 +12,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -48,8 +49,8 @@ def main(file: str, entry: str, sha256: str, memory: str) -> int:
 def function_of(path: Path, entry: str, sha256: str) -> Callable[..., Any]:
     """The function, of exactly the bytes that the hash is of: no compiled file beside it is taken."""
     source = path.read_bytes()
-    if hashlib.sha256(source).hexdigest() != sha256:
-        raise ImportError("the file has changed since the run began")
+    if code_hash(path) != sha256:
+        raise ImportError("the file, or one beside it that it imports, has changed since the run began")
     sys.path.insert(0, str(path.parent))
     module = ModuleType(path.stem)
     module.__file__ = str(path)
@@ -59,6 +60,23 @@ def function_of(path: Path, entry: str, sha256: str) -> Callable[..., Any]:
     if not callable(function):
         raise AttributeError(f"the file has no function “{entry}”")
     return function  # type: ignore[no-any-return]
+
+
+def code_hash(path: Path) -> str:
+    """The file's sha256; with files beside it that its imports name, and theirs, that of all hashes by their names."""
+    left, hashes = [path], dict[str, str]()
+    while left:
+        file = left.pop()
+        if (name := file.relative_to(path.parent).as_posix()) in hashes or not file.is_file():
+            continue
+        source = file.read_bytes()
+        hashes[name] = hashlib.sha256(source).hexdigest()
+        text = source.decode("utf-8", "replace").replace("\\\n", " ")
+        for word in set(re.findall(r"\w+", " ".join(re.findall(r"^[^\S\n]*(?:import|from)\b.*", text, re.MULTILINE)))):
+            left += [path.with_name(f"{word}.py"), *path.with_name(word).rglob("*.py")]
+    if len(hashes) == 1:
+        return hashes[path.name]
+    return hashlib.sha256(json.dumps(sorted(hashes.items())).encode()).hexdigest()
 
 
 def answered(judge: Callable[..., Any], request: Mapping[str, Any], folder: str) -> dict[str, Any]:

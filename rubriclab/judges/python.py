@@ -22,7 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from rubriclab.data.limits import MAX_PLAIN, MB, checked_file
 from rubriclab.data.worker import Worker
@@ -31,7 +31,7 @@ from rubriclab.judges.faults import FINAL, Fault
 from rubriclab.judges.keys import mask_reply, read_key
 from rubriclab.judges.reply import MAX_TEXT
 from rubriclab.model.data import Item
-from rubriclab.model.judge import JudgeSettings, read_options
+from rubriclab.model.judge import JudgeSettings, Part, read_options
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten, storable
 
@@ -43,12 +43,10 @@ PASSED_ON = re.compile(
 """Variables that own code gets beside the worker's; any other may hold a secret."""
 
 
-class PythonOptions(BaseModel):
-    """``path``: the file, beside the study; ``sha256`` of it is filled in by the lab, and a study that names it runs that
-    very file or nothing. ``memory``: MB that one process may use.
+class PythonOptions(Part):
+    """``path``: the file, beside the study; its ``code_hash`` is filled in by the lab as ``sha256``, and a study that names
+    it runs that very code or nothing. ``memory``: MB that one process may use.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str = Field("", max_length=500)
     entry: str = Field("judge", pattern=r"^[^\W\d]\w{0,99}$")
@@ -73,7 +71,7 @@ def with_code(settings: JudgeSettings, folder: str | Path, *, trust: bool = Fals
     path = Path(folder).resolve() / options.path
     if not path.resolve().is_relative_to(Path(folder).resolve()):
         raise LabError(f"{name} names “{shorten(options.path)}”; expected a file in {folder}.")
-    sha256 = hashlib.sha256(checked_file(path, MAX_PLAIN).read_bytes()).hexdigest()
+    sha256 = own_code.code_hash(checked_file(path, MAX_PLAIN))
     if options.sha256 not in ("", sha256):
         raise LabError(
             f"{name} was measured with another {options.path} (sha256 {options.sha256[:12]}…; the file here has "

@@ -15,10 +15,10 @@ import random
 import re
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from rubriclab.model.data import Rubric
-from rubriclab.model.judge import JudgeSettings, read_options
+from rubriclab.model.judge import JudgeSettings, Part, read_options
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import digest
 
@@ -31,7 +31,7 @@ WRITTEN = "A simulated answer worth {:.2f} points."
 ASKED, STATED = re.compile(r"^## Score to earn: (-?\d+)", re.M), re.compile(r"simulated answer worth (-?[\d.]+) points")
 
 
-class Effects(BaseModel):
+class Effects(Part):
     """What is planted: the keys of the judge's ``options``. The defaults see quality and plant no bias.
 
     ``first``: log-odds of what is listed first; ``slope``: log-odds a position further down; ``item_lean``: standard
@@ -43,8 +43,6 @@ class Effects(BaseModel):
     takes. ``written``: standard deviation, in steps, of the quality of the reference answers that it writes around the
     score asked for. ``seed`` makes another judge of the same effects.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     first: float = Field(0.0, ge=-20, le=20)
     slope: float = Field(0.0, ge=-20, le=20)

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, ValidationInfo, field_validator
 
 from rubriclab.model.text import LabError, shorten
 
@@ -28,7 +28,23 @@ RESERVED = frozenset({"model", "messages", "stream", "n", "state", "input", "que
 """Fields of a request that ``extra`` may not replace: they would make another study of it."""
 
 
-class JudgeSettings(BaseModel):
+class Part(BaseModel):
+    """A table of the study file. Unknown keys are refused, so that a typing error is never silently left out; so is
+    ``true`` in place of a number, which Python counts as 1."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_as_a_number(cls, value: Any, about: ValidationInfo) -> Any:
+        given = value if isinstance(value, list | tuple) else [value]
+        expected = cls.model_fields[str(about.field_name)].annotation
+        if any(isinstance(part, bool) for part in given) and "bool" not in str(expected):
+            raise ValueError("input should be no true or false")
+        return value
+
+
+class JudgeSettings(Part):
     """One judge. ``name`` stands in results; all but pace and prices is part of a call's identity.
 
     ``temperature`` None (in a file: "server", since TOML has no null) leaves the server's own. ``rpm``: calls a minute.
@@ -36,7 +52,7 @@ class JudgeSettings(BaseModel):
     """
 
     # A key given for its variable's name must reach no log by the words of a refusal.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
+    model_config = ConfigDict(allow_inf_nan=False, hide_input_in_errors=True)
 
     name: str = Field(min_length=1, max_length=100)
     kind: JudgeKind = "embedded"
@@ -116,15 +132,13 @@ class JudgeSettings(BaseModel):
         return body
 
 
-class DecisionOptions(BaseModel):
+class DecisionOptions(Part):
     """``options`` of a judge that answers typed questions with a probability for each option.
 
     ``form``: of the request, ``systemone`` (vLLM, SGLang, llama.cpp) or ``openai`` (``client.decisions``). ``question``: the
     options of a rubric as a choice, in any order, or as a score, whose levels go up or down. ``served_model``: the name that
     the server answers with where it is another one ("*": any). ``path``: a GGUF file of a decision model, in place of a server.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     form: Literal["systemone", "openai"] = "systemone"
     question: Literal["choice", "score"] = "choice"

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     ValidationError,
     field_validator,
@@ -19,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from rubriclab.model.judge import RESERVED, JudgeSettings, Packing, Seed
+from rubriclab.model.judge import RESERVED, JudgeSettings, Packing, Part, Seed
 from rubriclab.model.judgment import Reorder
 from rubriclab.model.orders import MAX_CALLS, STRATEGIES, Strategy, StrategyKind
 from rubriclab.model.text import LabError, digest, look_alike, shorten
@@ -33,12 +32,6 @@ FIRST_FIELDS = ("reorder", "strategies", "repeats", "answer", "seed")
 
 
 P = TypeVar("P", bound=BaseModel)
-
-
-class Part(BaseModel):
-    """A table of the study file. Unknown keys are refused, so that a typing error is never silently left out."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def _named(parts: tuple[Any, ...]) -> tuple[Any, ...]:

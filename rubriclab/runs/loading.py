@@ -214,8 +214,11 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
         dataset = replace(dataset, items=tuple(known) or dataset.items)
     else:
         table = one_answer_a_row(files.table(part.file), part.columns)
-        columns, shown = guess_columns(table, rubric).columns | part.columns, study.prompt is not None
+        guess, shown = guess_columns(table, rubric), study.prompt is not None
+        columns = guess.columns | part.columns
+        unused = f"{guess.reasons['human']}." if "human" in guess.reasons and "human" not in columns else ""
         dataset = items_of(table, columns, name=PurePath(part.file).stem, further=shown)
+        dataset = replace(dataset, note=" ".join(filter(None, [table.note, unused])))
     if part.name:
         dataset = replace(dataset, name=part.name)
     if part.candidates:

@@ -19,7 +19,7 @@ def findings_text(findings: Findings, topic: str = "") -> str:
     every = (*answers(findings), *people_answers(findings), *helps_answers(findings))
     blocks = ["\n".join(answer.lines()) for answer in every]
     conditions = findings.conditions
-    rows = [row for row in findings.rows if topic in ("all", row.topic)]
+    rows = findings.of_topic(topic) if topic else []
     if topic and not rows:
         known = ", ".join(dict.fromkeys(row.topic for row in findings.rows))
         raise LabError(f"This run has no topic “{shorten(topic)}”. It has {known}; “all” is every one.")

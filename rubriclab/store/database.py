@@ -108,6 +108,9 @@ class Database:
         self.path, self._db, self._identity = path, opened, _identity(path)
 
     def _check_version(self, db: duckdb.DuckDBPyConnection, path: str) -> None:
+        if db.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall() == [(None,)]:
+            # DuckDB shows tables of such a file, and what is written there is gone at its close.
+            raise LabError(f"{path} is data, not a store. Choose another file.")
         tables = {name for (name,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         if not tables and not self.read_only:
             _create(db)  # new, or killed between making the file and its first commit

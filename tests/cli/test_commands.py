@@ -22,6 +22,7 @@ from rubriclab.store.store import Store
 
 Captured = pytest.CaptureFixture[str]
 SMALL = Path(__file__).with_name("small")
+EXAMPLE = str(Path(__file__).parents[2] / "data/example.zip")
 
 
 def folder_with_study(tmp_path: Path, items: int = 24) -> Path:
@@ -117,6 +118,9 @@ def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: Captured)
     (["import"], 1, "file"),
     (["import", "x.csv", "--columns", "human=a", "--columns", "human=b"], 1, "human is given twice"),
     (["nonsense"], 2, "nonsense"),
+    (["runs", "x", "--delete", "--backup", "y.duckdb"], 1, "give one"),
+    (["results", EXAMPLE, "--across", "strategy"], 1, "name a measure"),
+    (["results", EXAMPLE, "--topic", "shfit", "--json"], 1, "no topic “shfit”"),
 ])  # fmt: skip
 def test_what_can_be_mended_is_said(
     arguments: list[str], code: int, words: str, tmp_path: Path, capsys: Captured
@@ -130,6 +134,14 @@ def test_what_can_be_mended_is_said(
 def test_the_demo_takes_the_first_answers_of_the_sample() -> None:
     planned = plan_of_file("demo", items=5)
     assert [item.item_id for item in planned.items] == [item.item_id for item in sample().items[:5]]
+
+
+def test_scores_of_people_that_are_no_numbers_are_not_left_out_without_a_word(tmp_path: Path) -> None:
+    folder = folder_with_study(tmp_path)
+    (folder / "answers.csv").write_text(
+        "item_id,response,human\na,The first of the answers,4/5\nb,The second of them,5/5\n"
+    )
+    assert "“human” is not used: it holds more than numbers." in plan_of_file(folder / "study.toml").notes
 
 
 def test_a_reader_that_has_gone_does_not_change_the_exit_code(tmp_path: Path) -> None:

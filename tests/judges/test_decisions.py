@@ -9,7 +9,8 @@ from typing import Any
 import openai
 import pytest
 
-from rubriclab.judges.decisions import DecisionClient, read_answer, systemone_question
+from rubriclab.judges.decisions import DecisionClient, decoded, read_answer, systemone_question
+from rubriclab.judges.faults import Fault
 from rubriclab.judges.probe import test_judge as ask_once
 from rubriclab.model.data import DataSet
 from rubriclab.model.decision import most_probable
@@ -106,6 +107,12 @@ def test_an_answer_that_is_none_says_why_and_is_a_row(answer: Any, words: str) -
     assert words in bad.error
     assert (bad.kind, bad.retryable, good.error) == ("bad_answer", False, "")
     assert (plan.parse(calls[0], bad)[0].status, plan.parse(calls[1], good)[0].status) == (Status.ERROR, Status.OK)
+
+
+def test_a_name_that_stands_twice_is_no_answer() -> None:
+    """Of two probabilities of one option neither is taken."""
+    with pytest.raises(Fault, match="a name stands twice"):
+        decoded(b'{"answers": {"q1": {"probabilities": {"1": 0.9, "2": 0.5, "1": 0.5}}}}', {}, ())
 
 
 def test_a_refusal_is_refused_and_mass_and_ties_are_what_they_are() -> None:

@@ -179,6 +179,24 @@ def test_the_file_is_part_of_the_identity_and_must_be_the_one_that_was_measured(
         with_code(handed, tmp_path, trust=True)
 
 
+def test_files_that_it_imports_are_part_of_the_identity(tmp_path: Path) -> None:
+    def code_hash() -> str:
+        return own(tmp_path, "from scale import (\n    top\n)\n    import rules.strict\n    return top()").options[
+            "sha256"
+        ]
+
+    (tmp_path / "rules").mkdir()
+    made = [code_hash()]
+    for name, text in (
+        ("scale.py", "import words\ndef top(): return 4"), ("words.py", "A = 1"), ("rules/strict.py", "B = 1"), ("words.py", "A = 2"),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(text)
+        made.append(code_hash())
+    assert len(set(made)) == 5
+    (tmp_path / "other.py").write_text("C = 1")
+    assert code_hash() == made[-1], "nothing imports it"
+
+
 @pytest.mark.parametrize(("options", "words"), [
     ({}, "names no file"),
     ({"path": "../outside.py"}, "expected a file in"),

@@ -113,7 +113,7 @@ def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:
     assert "Shift ·" in only
     assert "Position ·" not in only
     assert " · " not in answer
-    with pytest.raises(LabError, match=r"no topic “shfit”\. It has .*shift"):
+    with pytest.raises(LabError, match=r"no topic “shfit”\. There are .*shift"):
         findings_text(table, "shfit")
 
 

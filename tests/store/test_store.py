@@ -220,6 +220,8 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     with duckdb.connect(str(foreign)) as db:
         db.execute("CREATE TABLE mine (x INTEGER)")
     text.write_text("hello")
+    table = tmp_path / "judgments.csv"  # which DuckDB would show as a table, and keep what is written in memory alone
+    table.write_text("judge,item_id\nj,1\n")
     with pytest.raises(LabError, match="no store"):
         Store.open(tmp_path / "none.duckdb", read_only=True)
     (tmp_path / "gone.duckdb.wal").write_bytes(b"a log")
@@ -227,6 +229,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         (newer, "newer rubriclab"),
         (foreign, "another program"),
         (text, "not a store"),
+        (table, "data, not a store"),
         (tmp_path / "gone.duckdb", "a store whose own file .* is gone"),
         (tmp_path, "folder or a device"),
         ("s3://bucket/lab.duckdb", "on this computer"),
