@@ -200,7 +200,7 @@ class Run:
         """
         from rubriclab.data.outfiles import csv_text
         from rubriclab.sinks.report import report_html
-        from rubriclab.sinks.table import frame, judgments_frame, latex
+        from rubriclab.sinks.table import frame, judgments_frame, latex_table, spoken
         from rubriclab.store.bundle import bundle_bytes
 
         if ending == ".html":
@@ -215,7 +215,7 @@ class Run:
         if ending == ".numbers.csv":
             return csv_text(frame(self.findings)).encode()
         if ending == ".tex":
-            return latex(self.findings).encode()
+            return latex_table(spoken(self.findings)).encode()
         raise LabError(
             f"No file of a run ends in “{ending}”; expected .html, .zip, .csv, .parquet, .tex or .card.json."
         )

@@ -12,7 +12,7 @@ from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.text import count, shorten
 from rubriclab.sinks.facts import AXES, EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, facts_to_say, words_of
-from rubriclab.sinks.text import NBSP, SENTENCES, beside, caution_text, ends, number, say
+from rubriclab.sinks.text import NBSP, SENTENCES, caution_text, ends, number, say
 
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
 TITLES: dict[str, dict[str, str]] = {kind: SENTENCES[kind]["titles"] for kind in (*AXES, "variant")}
@@ -187,7 +187,7 @@ def _numbers(facts: Facts, question: str) -> dict[str, str]:
     limits = (0.0, row.smallest * factor)
     low, high = (end * factor for end in row.interval)
     inside = ends(low, high, form, limits=limits)
-    upper = beside(high, limits, form) if math.isfinite(high) else ""
+    upper = number(high, form, limits) if math.isfinite(high) else ""
     if inside and row.counts.get("above_zero") and not low:
         inside = f"above 0, at most {upper}"
     value, smallest = number(row.value * factor, form), number(limits[1], ".2f" if unit == "points" else ".3g")

@@ -13,7 +13,7 @@ from rubriclab.sinks.answer import Answer, Question
 from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, UNDECIDED, facts_of
 from rubriclab.sinks.marks import Picture, Point, picture
 from rubriclab.sinks.pictures import forest_of, mark, share_bars
-from rubriclab.sinks.text import MINUS, NBSP, beside, condition_name, ends, number, reason, row_text, say
+from rubriclab.sinks.text import MINUS, NBSP, condition_name, ends, number, reason, row_text, say
 
 WORDS = ("compare",)
 COLUMNS = {
@@ -60,7 +60,7 @@ def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
     unit, form, factor = ("points", ".2f", 1.0) if points else ("percentage points", ".0f", 100.0)
     limits = (0.0, row.smallest * factor, -row.smallest * factor)
     low, high = (end * factor for end in row.interval)
-    limit, most = (f"{beside(size * factor, limits, form)}{NBSP}{unit}" for size in (row.smallest, row.counts["most"]))
+    limit, most = (f"{number(size * factor, form, limits)}{NBSP}{unit}" for size in (row.smallest, row.counts["most"]))
     x, y = (number(row.counts[side], row.about.form) + f"{NBSP}points" * points for side in "ab")
     several = row.counts["question"] == "positions" and row.counts["parts"] > 1
     fields = names | {

@@ -177,11 +177,6 @@ def picture_frame(picture: Picture) -> pd.DataFrame:
     )
 
 
-def latex(findings: Findings) -> str:
-    """Every row as a LaTeX tabular: condition, measure, number with its interval."""
-    return latex_table(spoken(findings))
-
-
 def on_a_line(text: str) -> str:
     """``text`` without line breaks, every other sign of control escaped."""
     return printable(" ".join(text.splitlines()))

@@ -21,18 +21,11 @@ SENTENCES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "s
 """Tables of sentences by their keys; see the file."""
 
 
-def number(value: float, form: str = ".2f") -> str:
+def number(value: float, form: str = ".2f", limits: Iterable[float] = ()) -> str:
     """``value`` in a Python format, with a true minus, a no-break space before %, and never a negative zero.
 
-    A share that is neither 0 nor 1 is not written as 0 % or 100 %: it gets the decimals that it needs.
-    """
-    return beside(value, (), form)
-
-
-def beside(value: float, limits: Iterable[float], form: str) -> str:
-    """As ``number``, with as many decimals (up to three more) as keep it on its side of every limit.
-
-    An end of 4.8 beside a smallest effect of 5 is “4.8”, not “5”; a low end of 0.004 is “0.004”, not “0.00”.
+    It has as many decimals (up to three more) as keep it on its side of every limit: an end of 4.8 beside a smallest effect of 5
+    is “4.8”, not “5”; a low end of 0.004 beside 0 is “0.004”; and a share that is neither 0 nor 1 is not written as 0 % or 100 %.
     """
     if value is None or not math.isfinite(value):
         return UNKNOWN
@@ -60,7 +53,7 @@ def ends(low: float, high: float, form: str = ".2f", level: float = 0.95, limits
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     limits = tuple(limits)
-    lower, upper = beside(low, limits, form), beside(high, limits, form)
+    lower, upper = number(low, form, limits), number(high, form, limits)
     return f"{ci(level)} {lower.removesuffix(NBSP + '%')} to {upper}"
 
 

@@ -11,9 +11,9 @@ import pytest
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.topic import REASONS, Row
 from rubriclab.model.text import LabError
-from rubriclab.sinks.table import document, frame, frame_of_rows, latex
+from rubriclab.sinks.table import document, frame, frame_of_rows, latex_table, spoken
 from rubriclab.sinks.terminal import findings_text
-from rubriclab.sinks.text import MINUS, NBSP, beside, ends, lowered, name, number, order_title, p_value, row_text
+from rubriclab.sinks.text import MINUS, NBSP, ends, lowered, name, number, order_title, p_value, row_text
 from tests.sinks import made
 from tests.tables import comparisons, findings
 
@@ -27,11 +27,11 @@ def test_a_number(value: float, form: str, text: str) -> None:
 
 
 def test_a_rounded_number_stays_on_its_side_of_a_limit() -> None:
-    assert beside(4.83, (0.0, 5.0), ".0f") == "4.8"  # "5" would say that it reaches the limit
-    assert beside(4.2, (0.0, 5.0), ".0f") == "4"
-    assert beside(0.004, (0.0,), ".2f") == "0.004"
-    assert beside(0.0, (0.0,), ".2f") == "0.00"
-    assert beside(0.0496, (0.05,), ".0%") == f"4.96{NBSP}%"
+    assert number(4.83, ".0f", (0.0, 5.0)) == "4.8"  # "5" would say that it reaches the limit
+    assert number(4.2, ".0f", (0.0, 5.0)) == "4"
+    assert number(0.004, ".2f", (0.0,)) == "0.004"
+    assert number(0.0, ".2f", (0.0,)) == "0.00"
+    assert number(0.0496, ".0%", (0.05,)) == f"4.96{NBSP}%"
 
 
 def test_an_interval_names_its_level_and_a_p_value_its_limit() -> None:
@@ -181,7 +181,7 @@ def test_extra_rows_stand_behind_the_others(two: made.Findings) -> None:
 
 
 def test_a_latex_table_of_every_row(two: made.Findings) -> None:
-    text = latex(two)
+    text = latex_table(spoken(two))
     assert text.count(r"\\") == 1 + len(two.rows)
     assert r"a\_judge" in text
     assert r"\%" in text
