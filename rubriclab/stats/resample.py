@@ -51,17 +51,12 @@ def bootstrap_sums(unit_sums: Floats, n_boot: int) -> Floats:
     return np.bincount(draws.ravel(), minlength=n_boot * units).reshape(n_boot, units).astype(np.float64) @ sums
 
 
-def widened(estimate: Floats, draws: Floats, units: int) -> Floats:
-    """Bootstrap ``draws`` stretched about the ``estimate`` for having few ``units``.
+def stretch(units: int, level: float) -> float:
+    """By how much errors drawn from ``units`` are too small: root(N / (N - 1)) t / z; NaN below two.
 
     Resampling N units has the variance (N - 1) / N of sampling them, and its quantiles are a normal curve's where
     Student's t on N - 1 is due (Hesterberg 2015, What Teachers Should Know About the Bootstrap, section 3.2).
     """
-    return np.asarray(estimate + stretch(units, 0.95) * (draws - estimate))
-
-
-def stretch(units: int, level: float) -> float:
-    """By how much errors drawn from ``units`` are too small for that: root(N / (N - 1)) t / z; NaN below two."""
     if units < 2:
         return float("nan")
     t_over_z = special.stdtrit(units - 1, 0.5 + level / 2) / special.ndtri(0.5 + level / 2)

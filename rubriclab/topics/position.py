@@ -14,7 +14,7 @@ from rubriclab.core.estimate import Estimate, Opaque, Wilson, jackknife, missing
 from rubriclab.core.judgments import TIE, Arm, once
 from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.stats import position as stats
-from rubriclab.stats.resample import MIN_RESAMPLED, Bools, Floats, bootstrap_sums, sum_by, widened
+from rubriclab.stats.resample import MIN_RESAMPLED, Bools, Floats, bootstrap_sums, stretch, sum_by
 from rubriclab.stats.shift import judged_alone
 
 CHARTS = (
@@ -76,7 +76,8 @@ def v_without_noise(arm: Arm, chosen: Floats, pooled: stats.Selection) -> Estima
     if arm.units >= MIN_RESAMPLED:
         sums = bootstrap_sums(chosen, N_BOOT)
         sums = sums[sums.sum(axis=1) > 0]
-        draws = widened(pooled.share, sums / sums.sum(axis=1, keepdims=True), arm.units)
+        errors = sums / sums.sum(axis=1, keepdims=True) - pooled.share
+        draws = pooled.share + stretch(arm.units, 0.95) * errors
     value = float(np.sqrt(max(pooled.v**2 - noise**2, 0.0)))
     away = (pooled.share - 1 / n) * n / (n - 1) / max(pooled.v, 1e-9)
     influence = (chosen - calls[:, None] * pooled.share) / calls.mean() @ away

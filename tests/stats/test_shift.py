@@ -152,10 +152,10 @@ def test_by_content_forgives_rounding_and_nothing_else() -> None:
     assert (x[[2, 0, 1]][resample.by_content(x[[2, 0, 1]])] == ranked).all()
 
 
-def test_widened_draws_are_students_and_tails_have_fewer_degrees() -> None:
-    draws = resample.widened(np.array([1.0]), np.array([[2.0]]), 10)  # root(10 / 9) x t(9) / z
-    assert draws[0, 0] == pytest.approx(1 + np.sqrt(10 / 9) * 2.262157 / 1.959964, rel=1e-5)
-    assert np.isnan(resample.widened(np.array([1.0]), np.array([[2.0]]), 1)).all()
+def test_stretched_draws_are_students_and_tails_have_fewer_degrees() -> None:
+    # root(10 / 9) x t(9) / z
+    assert resample.stretch(10, 0.95) == pytest.approx(np.sqrt(10 / 9) * 2.262157 / 1.959964, rel=1e-5)
+    assert np.isnan(resample.stretch(1, 0.95))
     even = np.array([-1.0, 1.0] * 20)
     rare = np.append(np.zeros(39), 40.0) - 1.0
     assert resample.degrees_of_freedom(even) == 39
