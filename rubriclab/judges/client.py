@@ -17,7 +17,7 @@ from rubriclab.judges.faults import Fault
 from rubriclab.judges.keys import mask_reply, read_key
 from rubriclab.judges.reply import read_completion
 from rubriclab.judges.served import served
-from rubriclab.judges.transport import Transport
+from rubriclab.judges.transport import SENT, Transport
 from rubriclab.model.judge import ADDRESS, AN_ADDRESS, JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, count
@@ -127,13 +127,16 @@ class ChatClient(Chat):
         super().__init__(settings, (key,) if key else (), top_logprobs=top_logprobs)
         self._broken = openai.OpenAIError
         transport = Transport(timeout=settings.timeout, ca_file=settings.ca_file, secrets=self._secrets, inward=inward)
-        self._client = openai.AsyncOpenAI(
+        client = openai.AsyncOpenAI(
             api_key=key or "none",
             base_url=self._servers[0].url,
             max_retries=0,
             timeout=None,
             http_client=httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False, timeout=None),
         )
+        # What the transport would not send anyway is not put together for every call: a sixth of what the client takes.
+        unsent: Any = {name: openai.Omit() for name in client.default_headers if name.lower().encode() not in SENT}
+        self._client = client.with_options(default_headers=unsent)
         self._authorization = {"Authorization": f"Bearer {key}"} if key else {"Authorization": ""}
 
     @property

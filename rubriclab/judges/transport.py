@@ -31,7 +31,7 @@ CONNECT_SECONDS = 10.0
 KEEPALIVE_SECONDS = 4.0
 """Below the 5 s after which uvicorn, and so vLLM, closes an idle connection."""
 MAX_CA_BYTES = 4 * 2**20
-SENT = ("authorization", "content-type", "x-rubriclab-call")
+SENT = (b"authorization", b"content-type", b"x-rubriclab-call")
 """Headers that leave this machine; what the openai client reads from the environment (organization, project) is not."""
 
 
@@ -61,7 +61,9 @@ class Transport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         url = str(request.url)
-        headers = {name: value for name, value in request.headers.items() if name in SENT and value}
+        headers = {
+            name.decode(): value.decode() for name, value in request.headers.raw if name.lower() in SENT and value
+        }
         answering = False
         clock = asyncio.timeout(self.timeout)
         proxy = self._proxy(request.url.scheme, request.url.host)
