@@ -1,6 +1,7 @@
 """Scores, pairs, lists and batches judged elsewhere become the table that every number starts from; faults by row."""
 
 import json
+import resource
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -14,10 +15,12 @@ import rubriclab as rl
 from rubriclab.data.coded import joint, recognised
 from rubriclab.data.scores import column_names, guess_kind, read_judgments
 from rubriclab.data.tables import Table, delimited, read_table, table_of_frame
+from rubriclab.data.worker import WORKER
 from rubriclab.model.judgment import Condition, JudgmentTable, Ordering
 from rubriclab.model.orders import balanced, williams
 from rubriclab.model.text import LabError
 from rubriclab.store.bundle import read_bundle
+from rubriclab.store.store import Store
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "refused.json").read_text("utf-8"))
 SCORES = "judge,dataset,item_id,ordering,score\n"
@@ -312,3 +315,27 @@ def test_the_csv_of_a_run_gives_its_conditions_and_verdicts_again(case: str, tmp
     assert again.table.rows["status"].tolist() == run.table.rows["status"].tolist()
     verdicts = [each.rows(topic="verdict")[["value", "low", "high", "p"]].to_numpy(np.float64) for each in (run, again)]
     np.testing.assert_allclose(*verdicts, atol=1e-9)
+
+
+@pytest.mark.integration
+def test_two_million_judgments(tmp_path: Path) -> None:
+    """100,000 items in ten orders, twice: the score is 1 + (item + order) mod 5."""
+    orders = [" ".join(map(str, order)) for order in balanced((1, 2, 3, 4, 5))]
+    path = tmp_path / "judgments.csv"
+    asked = [(k, order, repeat) for repeat in (0, 1) for k, order in enumerate(orders)]
+    with path.open("w") as file:
+        file.write("judge,dataset,item_id,ordering,score,repeat\n")
+        for item in range(100_000):
+            file.writelines(f"judge,drafts,item-{item},{o},{1 + (item + k) % 5},{repeat}\n" for k, o, repeat in asked)
+    others = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss  # the largest child of other tests in this process
+    table = read_judgments(read_table(path))
+    WORKER.close()
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max(others, 2_000_000)  # kB
+    assert len(table.rows) == 2_000_000
+    assert (table.conditions[0].strategy, table.conditions[0].drawn) == ("balanced", False)
+    assert np.bincount(table.rows["score"].astype(int)).tolist() == [0, *[400_000] * 5]
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        kept = store.table(store.add_table(table))
+        assert kept.rows["position"].to_numpy().sum() == table.rows["position"].to_numpy().sum()
+        assert len(kept.items) == 100_000
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2_000_000

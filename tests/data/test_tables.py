@@ -5,6 +5,9 @@ import gzip
 import io
 import os
 import re
+import subprocess
+import sys
+import time
 import zipfile
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -237,6 +240,26 @@ def test_the_worker_has_no_key_and_says_nothing_but_answers(monkeypatch: pytest.
         assert b"SECRET_API_KEY" not in (process / "environ").read_bytes()
         assert (process / "fd" / "1").readlink() == Path(os.devnull)
     worker.close()
+
+
+@pytest.mark.integration
+def test_the_worker_ends_with_its_parent(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"a,b\n1,2\n")
+    code = (
+        "import os\nfrom rubriclab.data.tables import read_table\nfrom rubriclab.data.worker import WORKER\n"
+        f"read_table({str(path)!r})\nprint(WORKER._process.pid, flush=True)\nos.kill(os.getpid(), 9)\n"
+    )
+    parent = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2], timeout=120
+    )
+    child = int(parent.stdout)
+    for _ in range(100):
+        if not Path(f"/proc/{child}").exists():
+            break
+        time.sleep(0.1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
 
 
 # ----------------------------------------------------------------------------------------------------------- files out
