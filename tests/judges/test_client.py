@@ -139,7 +139,6 @@ def test_what_is_asked_of_calls_for_more_than_a_score_and_of_vllm() -> None:
 
 @pytest.mark.parametrize(("fields", "words"), [
     ({"base_urls": ()}, "no address"),
-    ({"extra": {"messages": []}}, "“messages”"),
     ({"key_env": "UNSET_TEST_API_KEY"}, "UNSET_TEST_API_KEY is not set"),
     ({"ca_file": "/no/such.pem"}, "/no/such.pem"),
 ])  # fmt: skip
