@@ -216,9 +216,8 @@ class Run:
             return csv_text(frame(self.findings)).encode()
         if ending == ".tex":
             return latex_table(spoken(self.findings)).encode()
-        raise LabError(
-            f"No file of a run ends in “{ending}”; expected .html, .zip, .csv, .parquet, .tex or .card.json."
-        )
+        endings = ".html, .zip, .csv, .parquet, .tex or .card.json"
+        raise LabError(f"No file of a run ends in “{ending}”; expected {endings}.")
 
     def export(
         self, path: str | Path, *, texts: bool = False, title: str | None = None, table: PaperTable | None = None,

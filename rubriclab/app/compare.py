@@ -49,9 +49,8 @@ def page() -> None:
             table = sizes_table([(name, state.findings(run), code) for name, run, code in sides])
             st.dataframe(table, hide_index=True, width="stretch")
             more = " Two chosen show their difference." if len(sides) > 2 else ""
-            st.caption(
-                f"In brackets: {ci()}, unless another level is named. Each on its own answers; nothing is ranked.{more}"
-            )
+            level = f"In brackets: {ci()}, unless another level is named"
+            st.caption(f"{level}. Each on its own answers; nothing is ranked.{more}")
             download("Download table", csv_text(table), "compare.csv")
     fold("Score by position, side by side", lambda: _cells(sides), icon="grid_on", key="compare-cells")
 

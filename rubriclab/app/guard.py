@@ -83,9 +83,7 @@ def middleware() -> list[Middleware]:
         raise SystemExit(f"rubriclab: {fault}") from fault
     setting = os.environ.get(SERVED_VARIABLE, "").strip()
     if setting not in ("", "0", "1"):
-        raise SystemExit(
-            f"rubriclab: {SERVED_VARIABLE} is “{setting[:40]}”: set it to 1 (served) or 0 (for you alone)."
-        )
+        raise SystemExit(f"rubriclab: {SERVED_VARIABLE} is “{setting[:40]}”; set it to 1 (served) or 0 (yours alone).")
     if reason := open_to_others():
         print(f"rubriclab: {reason}", file=sys.stderr)
     return [Middleware(Guard)]

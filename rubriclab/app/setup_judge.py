@@ -264,9 +264,8 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
     with st.expander("Temperature, length, reasoning, pace and prices", icon=":material/tune:"):
         typed = ask(st.text_input, "Name in results", key="judge-name", start=start, max_chars=100, placeholder=name)
         values = form(judge, FIELDS, columns=2, key="judge") | {"name": (typed or "").strip() or name}
-        unshown = {"top_p", "seed", "extra", "ca_file"} | (
-            {"options"} if judge.kind not in ("python", "simulated", "decisions") else set()
-        )
+        shown = judge.kind in ("python", "simulated", "decisions")
+        unshown = {"top_p", "seed", "extra", "ca_file", *([] if shown else ["options"])}
         kept = judge.model_dump(include=unshown, exclude_defaults=True)
         if kept:
             st.caption(f"Kept from the study file: {safe(str(kept), 300)}")

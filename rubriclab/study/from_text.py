@@ -384,10 +384,8 @@ def _item_slots(whole: str, item: Item, columns: Sequence[str] | None, names: di
             hits += [(*span, key + code) for span in spans if not any(a < span[1] and span[0] < b for a, b, _ in slots)]
         if needed and not hits:
             near = locate(whole, value)
-            why = (
-                f"stands at {line_of(whole, near[0][0])} with other blanks" if near else "does not stand in this prompt"
-            )
-            raise LabError(f"{key} (“{shorten(value)}”) {why}. {OTHER_ROW}.")
+            why = f"stands at {line_of(whole, near[0][0])} with other blanks" if near else ""
+            raise LabError(f"{key} (“{shorten(value)}”) {why or 'does not stand in this prompt'}. {OTHER_ROW}.")
         if hits and len(bare) < SHORT and (len(hits) > 1 or (column and not needed)):
             lines = ", ".join(line_of(whole, hit[0]) for hit in hits[:3])
             cure = "Set columns in [prompt] to those that it shows, [] for none" if column else OTHER_ROW

@@ -209,6 +209,5 @@ def _ambiguous(names: Sequence[str], seen: set[int], pieces: set[str]) -> bool:
     """Whether an unseen label may hide behind a shorter label or behind a piece of itself."""
     folded = [name.casefold() for name in names]
     starts = {*pieces, *folded}
-    return any(
-        index not in seen and name.startswith(start) for index, name in enumerate(folded) for start in starts - {name}
-    )
+    unseen = [name for index, name in enumerate(folded) if index not in seen]
+    return any(name.startswith(start) for name in unseen for start in starts - {name})

@@ -88,9 +88,8 @@ def compiled(pattern: str) -> Any:
             "there; write what stands before the answer, and the answer in ( )."
         ) from None
     if made.groups != 1:
-        raise LabError(
-            f"The pattern {shorten(pattern)!r} has {made.groups} groups; expected one, round the answer. Write others as (?:…)."
-        )
+        words = "expected one, round the answer. Write others as (?:…)."
+        raise LabError(f"The pattern {shorten(pattern)!r} has {made.groups} groups; {words}")
     return made
 
 

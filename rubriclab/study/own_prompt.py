@@ -112,9 +112,8 @@ class OwnPrompt:
                 given = self.context(subject, protocol.ordering(subject, subject.options))["item"]
                 if missing := sorted(columns - given.keys()):
                     has = ", ".join(shorten(name, 30) for name in given)
-                    raise LabError(
-                        f"{words}: “{shorten(subject.text.item_id)}” has no column {missing[0]}; it has {has}."
-                    )
+                    who = shorten(subject.text.item_id)
+                    raise LabError(f"{words}: “{who}” has no column {missing[0]}; it has {has}.")
             named_item = subject.text.item_id == self.file.item
             if number not in (0, len(subjects) // 2, len(subjects) - 1) and not named_item:
                 continue

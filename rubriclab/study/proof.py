@@ -100,9 +100,8 @@ def prove(
     try:
         marked = render(prompt, marked_contexts)
     except LabError as error:
-        raise fault(
-            f"it computes with what moves, so the order may decide more. Print it as it comes. ({error})"
-        ) from None
+        words = "it computes with what moves, so the order may decide more. Print it as it comes."
+        raise fault(f"{words} ({error})") from None
     contents = [[message["content"] for message in messages] for messages in marked]
     plain = [[message["content"] for message in messages] for messages in real]
     skeletons = [[_MARK.sub(lambda mark: f"\ue000{mark[1]}", text) for text in parts] for parts in contents]
@@ -117,9 +116,8 @@ def prove(
     for part in dict.fromkeys(key[0] for key in spots):
         slots = [slot for known, slot in spots if known == part and slot is not None]
         if -1 in slots or any(slots[k : k + n] != list(range(n)) for k in range(0, len(slots), n)):
-            raise fault(
-                f"each {part} has to stand once, in the order shown. Print all {name} in one loop, as they come: {listing}."
-            )
+            cure = f"Print all {name} in one loop, as they come: {listing}."
+            raise fault(f"each {part} has to stand once, in the order shown. {cure}")
         if len(slots) > n and part in ("description", "text"):
             raise fault(f"each {part} stands there {len(slots) // n} times. Print the {name} once.")
     moving = [
@@ -129,18 +127,16 @@ def prove(
     ]
     first_round = moving[: next((k for k in range(1, len(moving)) if moving[k] < moving[k - 1]), len(moving))]
     if not any(part == main and slot is not None for part, slot in spots) or len({*first_round}) < n:
-        raise fault(
-            f"the {main} of each of the {name} does not stand beside it, so a reply could not name it. Print {{{{ part.{main} }}}} in the loop."
-        )
+        cure = f"so a reply could not name it. Print {{{{ part.{main} }}}} in the loop."
+        raise fault(f"the {main} of each of the {name} does not stand beside it, {cure}")
     notes = [
         f"it says “{named[0]}”, which the order shown may contradict."
         for text in prompt.messages
         if (named := _NAMED_ORDER.search(text.text))
     ]
     if len(first_round) < len(moving):
-        notes.append(
-            f"a {main} stands outside of the list too and changes its position with it; use labels, which keep one order, unless that is meant."
-        )
+        cure = "use labels, which keep one order, unless that is meant."
+        notes.append(f"a {main} stands outside of the list too and changes its position with it; {cure}")
     second = next(k for k, messages in enumerate(real) if messages != real[0])
     moved = tuple(
         (number, *lines)
