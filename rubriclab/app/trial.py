@@ -89,8 +89,8 @@ def _asked() -> Plan | None:
 
 
 def _label(names: Sequence[str], simulated: bool = False) -> str:
-    told = " · ".join(f"**{safe(name, 60)}**" for name in names)
-    return f"Answer, rubric and judge: {told}{labelled('', simulated)}"
+    said = " · ".join(f"**{safe(name, 60)}**" for name in names)
+    return f"Answer, rubric and judge: {said}{labelled('', simulated)}"
 
 
 def _examples(kind: str) -> list[tuple[Item, ...]]:
