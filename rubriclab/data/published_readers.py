@@ -16,7 +16,6 @@ HANNA = {
 }  # fmt: skip
 SUMMEVAL = ("coherence", "consistency", "fluency", "relevance")
 LLMBAR = ("input", "output_1", "output_2", "label")
-SWAPS = {"swap = False": ("output_1", "output_2"), "swap = True": ("output_2", "output_1")}
 SYSTEMS = "response_source"
 HEADINGS = {
     "instruction": r"^###\s*The instruction to evaluate:[ \t]*\n",
@@ -239,27 +238,3 @@ READERS: Mapping[str, Callable[[Sequence[Table], Sequence[str]], Made]] = {
     reader.__name__: reader for reader in (hanna, summeval, prometheus, two_turns, topical_chat, llmbar, llm_rubric)
 }
 """By the names that ``data/published/sources.toml`` uses: (tables, columns of gold scores) -> (items, rubric)."""
-
-
-def llmbar_pairs(table: Table) -> list[dict[str, str]] | None:
-    """An evaluator's ``result.json`` as rows of pairs with their gold winner: both orders; None for any other table.
-
-    ``winner`` is written as of the file, whatever the order shown: “1” is output_1 in both.
-    """
-    if not {*LLMBAR, "results"} <= {*table.columns}:
-        return None
-    judge = re.sub(r"\.?result\.json(\.gz)?$", "", table.name) or "LLMBar evaluator"
-    rows = []
-    for row, record in enumerate(records([table], LLMBAR, "The results")[1]):
-        rounds = listed(table, row, "results", record["results"])
-        for swap, (first, second) in SWAPS.items():
-            game = rounds[0].get(swap) if rounds and isinstance(rounds[0], dict) else None
-            winner = f"output_{game.get('winner')}" if isinstance(game, dict) else ""
-            choice = "A" if winner == first else "B" if winner == second else "N"
-            rows.append(
-                {
-                    "judge": judge, "question_id": str(row + 1), "first": first, "second": second, "choice": choice,
-                    "gold": f"output_{record['label']}",
-                }
-            )  # fmt: skip
-    return rows

@@ -24,8 +24,7 @@ import pandas as pd
 from rubriclab.data.choices import ChoicesReader
 from rubriclab.data.coded import MAX_ORDER, TEXTS, Coded, Kind, Line, Reader, distinct_of, joint, names_shown
 from rubriclab.data.limits import refusal
-from rubriclab.data.published_readers import llmbar_pairs
-from rubriclab.data.tables import Table, chosen_columns, number, table_of_frame
+from rubriclab.data.tables import Table, chosen_columns, number
 from rubriclab.model.data import MAX_OPTIONS, MIN_OPTIONS
 from rubriclab.model.judgment import JudgmentTable, Ordering
 from rubriclab.model.text import LabError, digest, look_alike, shorten
@@ -64,8 +63,6 @@ def read_judgments(
     A strategy that no column names is recognised by its orders, else it is ``custom``. Raises LabError naming row,
     column, value and what was expected.
     """
-    if kind is None and not columns and (pairs := llmbar_pairs(table)) is not None:
-        table = table_of_frame(pd.DataFrame(pairs), table.name)
     if kind is None:
         kind = guess_kind(table, column_names(table, None, columns))
     names = column_names(table, kind, columns)

@@ -12,6 +12,7 @@ ALPACA = ("instruction", "output_1", "output_2", "generator_1", "generator_2", "
 JUDGE_BENCH = ("pair_id", "response_A", "response_B", "judgments")
 MT_PAIR = ("question_id", "model_1", "model_2", "g1_winner", "g2_winner")
 MT_SINGLE = ("question_id", "model", "user_prompt", "judgment", "score")
+LLMBAR = ("input", "output_1", "output_2", "label", "results")
 NOT_JUDGES = ("human", "reference", "orig")
 TEN = " ".join(map(str, range(1, 11)))
 FAILED = "the call failed"
@@ -57,6 +58,19 @@ def _judge_bench(record: Json, _: Source) -> Records:
             "choice": {"A>B": "A", "B>A": "B", "A=B": "C"}.get(str(judgment.get("decision")), "N"),
         }  # fmt: skip
         yield Record("pairs", cells, messages_in(under(call, "prompt")), text_in(under(call, "response")))
+
+
+def _llmbar(record: Json, log: Source) -> Records:
+    """LLMBar (Zeng et al. 2024), an evaluator's ``result.json``: one round in both orders. ``winner`` is as of the record,
+    whatever the order shown: “1” is output_1 in both."""
+    texts = "\n".join(str(record[name]) for name in LLMBAR[:3])
+    judge = re.sub(r"\.?result\.json(\.gz)?$", "", log.name) or "LLMBar evaluator"
+    cells = {"judge": judge, "question_id": short_name(texts), "gold": f"output_{record['label']}"}
+    for swap, names in (("swap = False", LLMBAR[1:3]), ("swap = True", LLMBAR[2:0:-1])):
+        game = under(record, "results", 0, swap)
+        choice = dict(zip(names, "AB", strict=True)).get(f"output_{under(game, 'winner')}", "N")
+        shown = {"first": names[0], "second": names[1], "choice": choice}
+        yield Record("pairs", cells | shown, reply=text_in(under(game, "completion", 0)))
 
 
 def _judge(record: Json) -> tuple[str, str]:
@@ -139,6 +153,7 @@ def _prometheus(record: Json, _: Source) -> Records:
 
 BENCHMARKS = (
     Reader("AlpacaEval", lambda log: log.has(*ALPACA), _alpaca),
+    Reader("LLMBar", lambda log: log.has(*LLMBAR), _llmbar),
     Reader("JudgeBench", lambda log: log.has(*JUDGE_BENCH), _judge_bench),
     Reader("MT-Bench pairs", lambda log: log.has(*MT_PAIR), _mt_pairs),
     Reader("MT-Bench single ratings", lambda log: log.has(*MT_SINGLE), _mt_singles),

@@ -16,6 +16,7 @@ from rubriclab.core.topic import Findings
 from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import read_table
 from rubriclab.model.judgment import JudgmentTable
+from rubriclab.notebook import read
 from rubriclab.stats import comparison as stats
 from rubriclab.store.store import Store
 from rubriclab.topics.gold import DEFAULT, MAJORITY, STANDS
@@ -57,7 +58,7 @@ def test_the_papers_table_2_for_the_shared_judge() -> None:
 @pytest.mark.parametrize("judge", ["ChatGPT", "Falcon"])
 def test_accuracy_against_gold_is_the_benchmarks_own(judge: str) -> None:
     """Replies and statistics that LLMBar's authors publish: right in each order, right in both, the same in both."""
-    made = read_judgments(read_table(DATA / "llmbar" / f"Natural.{judge}.Vanilla.result.json.gz"))
+    made = read(DATA / "llmbar" / f"Natural.{judge}.Vanilla.result.json.gz").table
     (condition,) = made.conditions
     assert (condition.reorder, condition.judge, condition.strategy) == ("pairs", f"Natural.{judge}.Vanilla", "balanced")
     theirs = json.loads((DATA / "llmbar" / f"Natural.{judge}.Vanilla.statistics.json").read_text("utf-8"))
