@@ -1,16 +1,4 @@
-"""A table of judgments made elsewhere in, the table of judgments that every number starts from out.
-
-- scores: ``judge, dataset, item_id, ordering`` (the scores as shown, ``3 1 2 5 4``) ``, score``.
-- criteria scored in one call: ``judge, dataset, text_id, ordering`` (names with ``|``) ``, criterion, score``.
-- responses scored in one call: ``judge, dataset, item_id, ordering`` (the call's item ids with ``|``) ``, score``.
-- pairs: ``judge, question_id, task, first, second, choice`` (A first, B second, C tie, N none).
-- lists: ``judge, question_id, order`` (candidates with ``|``) ``, winner``.
-
-Optional: ``criterion, block, prompt, candidate, task, human`` (or ``human_1``, ``human_2``), ``repeat, strategy``, ``variant``
-(factors and their levels as JSON), the texts ``response, instruction``; of pairs and lists ``dataset`` and ``gold``, the candidate that should win; ``expected``, the
-score that the judge's probabilities mean (of pairs: the probability that the first wins, a tie half); ``reply`` and
-``messages`` (the prompt as JSON), kept beside the judgment.
-"""
+"""A table of judgments made elsewhere in, the table of judgments that every number starts from out."""
 
 import math
 import re
@@ -30,16 +18,19 @@ from rubriclab.model.judgment import JudgmentTable, Ordering
 from rubriclab.model.text import LabError, digest, look_alike, shorten
 
 REQUIRED: dict[Kind, tuple[str, ...]] = {
-    "scores": ("item_id", "ordering", "score"),
-    "criteria": ("text_id", "ordering", "criterion", "score"),
-    "pairs": ("question_id", "first", "second", "choice"),
-    "lists": ("question_id", "order", "winner"),
-    "responses": ("item_id", "ordering", "score"),
+    "scores": ("item_id", "ordering", "score"),  # the scores as shown, 3 1 2 5 4
+    "criteria": ("text_id", "ordering", "criterion", "score"),  # their names with |
+    "pairs": ("question_id", "first", "second", "choice"),  # A first, B second, C tie, N none
+    "lists": ("question_id", "order", "winner"),  # the candidates with |
+    "responses": ("item_id", "ordering", "score"),  # the ids of the call's items with |
 }
 OPTIONAL = (
     "judge", "dataset", "criterion", "block", "prompt", "candidate", "task", "human", "gold", "repeat", "strategy", "variant",
     "status", "response", "instruction", "expected", "reply", "messages",
 )  # fmt: skip
+"""``human``: also ``human_1``, ``human_2``; ``variant``: factors and their levels as JSON; ``gold``: of pairs and lists, the candidate
+that should win; ``expected``: the score that the judge's probabilities mean (of pairs: the probability that the first wins, a
+tie half); ``reply``, ``messages`` (the prompt as JSON): kept beside the judgment."""
 KNOWN = tuple(dict.fromkeys([*REQUIRED["criteria"], "item_id", *OPTIONAL, *REQUIRED["pairs"], *REQUIRED["lists"]]))
 # Other names that files give these columns; their own name counts first.
 ALIASES = {

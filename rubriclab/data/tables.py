@@ -312,9 +312,6 @@ def checked_names(name: str, names: Sequence[str]) -> list[str]:
     return out
 
 
-# ---- delimited text
-
-
 def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
     """A table of delimited text, read in this process: files of others go through ``read_table``."""
     text, note = _text_of(content, name)
@@ -402,9 +399,6 @@ def _refuse_amount(name: str, rows: int, columns: int) -> None:
         most = f"{limits.MAX_JUDGMENTS:,} rows and {limits.MAX_JUDGMENT_CELLS:,} cells are read"
         words = f" has {rows:,} rows of {columns:,} columns or more; {most}. Split it, or leave columns out."
         raise refusal(name, words)
-
-
-# ---- JSON
 
 
 def json_value(text: str, name: str, line: int = 0) -> Any:
@@ -504,9 +498,6 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-# ---- Parquet
-
-
 def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
     """A Parquet file through DuckDB with 500 MB, no other file and no network.
 
@@ -564,9 +555,6 @@ def _parquet(path: Path, name: str) -> Table:
     data = parquet_table(path, name, texts=True)
     checked_names(name, pyarrow.parquet.read_schema(path).names)  # DuckDB gives the second of two the same a new name
     return _checked(Table(name, data))
-
-
-# ---- Excel
 
 
 def _excel(path: Path, name: str) -> Table:
