@@ -218,8 +218,6 @@ class Run:
             return latex_table(spoken(self.findings)).encode()
         endings = ".html, .zip, .csv, .parquet, .tex or .card.json"
         raise LabError(f"No file of a run ends in “{ending}”; expected {endings}.")
-        endings = ".html, .zip, .csv, .parquet, .tex or .card.json"
-        raise LabError(f"No file of a run ends in “{ending}”; expected {endings}.")
 
     def export(
         self, path: str | Path, *, texts: bool = False, title: str | None = None, table: PaperTable | None = None,
