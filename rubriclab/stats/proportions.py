@@ -23,6 +23,14 @@ def wilson(successes: float, trials: float, *, level: float = 0.95) -> tuple[flo
     return low, 1.0 if share >= 1.0 else min(1.0, float(centre + half))
 
 
+def agresti_coull(successes: float, trials: float, *, level: float = 0.95) -> tuple[float, float]:
+    """Wald's interval after z^2 / 2 successes and failures more (Agresti and Coull 1998)."""
+    z2 = float(special.ndtri(0.5 + level / 2.0)) ** 2
+    share = (successes + z2 / 2.0) / (trials + z2)
+    half = np.sqrt(z2 * share * (1.0 - share) / (trials + z2))
+    return max(0.0, float(share - half)), min(1.0, float(share + half))
+
+
 def clopper_pearson(successes: float, trials: float, *, level: float = 0.95) -> tuple[float, float]:
     """The exact interval (Clopper and Pearson 1934): it covers in ``level`` or more.
 

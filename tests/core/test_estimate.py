@@ -68,10 +68,6 @@ def test_an_excess_never_ends_below_zero() -> None:
 
 
 def test_shares_are_wilsons_of_the_trials_that_clusters_are_worth() -> None:
-    hits = np.array([1.0] * 7 + [0.0] * 13)
-    low, high = share(hits, np.ones(20), UNITS[:20]).interval()
-    reference = stats.binomtest(7, 20).proportion_ci(method="wilson")
-    assert (low, high) == pytest.approx((reference.low, reference.high))
     # Ten units of ten trials, all alike within: as ten trials; t's price makes it a little less.
     hits = np.array([10.0, 0, 10, 0, 10, 0, 10, 0, 10, 10])
     low, high = share(hits, np.full(10, 10.0), UNITS[:10]).interval()
@@ -84,6 +80,15 @@ def test_shares_are_wilsons_of_the_trials_that_clusters_are_worth() -> None:
     assert none.interval()[0] == 0
     assert 0.1 < none.interval()[1] < 0.25
     assert every.interval() == pytest.approx((1 - none.interval()[1], 1))
+
+
+@pytest.mark.parametrize("trials", [15, 30, 60])
+def test_shares_of_single_trials_are_covered_near_the_ends_too(trials: int) -> None:
+    hits = np.arange(trials) < np.arange(trials + 1)[:, None]
+    low, high = np.transpose([share(row * 1.0, np.ones(trials), UNITS[:trials]).interval() for row in hits])
+    for p in np.linspace(0.005, 0.5, 100):
+        held = (low <= p) & (p <= high)
+        assert stats.binom.pmf(np.arange(trials + 1), trials, p)[held].sum() > 0.93
 
 
 @pytest.mark.parametrize("rare", [True, False])
