@@ -19,7 +19,7 @@ HEAD = """# How the method was checked
 Made by `python -m benchmarks method --write` from `benchmarks/{file}`; no number here is typed. `python -m benchmarks method` runs
 more studies and goes on where it was stopped; `benchmarks/cells.txt` lists the cells. Seeds are fixed: the same studies, the same counts.
 
-{studies} studies of {cells} cells in {hours:.1f} hours of one core. A study simulates a judge whose truth is known and which is none of
+{studies} studies of {cells} cells in {hours:.1f} hours of processes on a busy machine. A study simulates a judge whose truth is known and which is none of
 the lab's own simulated ones (`benchmarks/foreign.py`), asks the design, and reads what the lab says, with {deals} random deals (the
 lab: 1,999). In brackets: studies. The standard error of a share p of n studies is sqrt(p (1 - p) / n): of .05 .022 at 100, .013 at 300,
 .007 at 1,000. Units are what is independent: items, prompts, questions, texts. Effects of judges are in log-odds, of traits in their
