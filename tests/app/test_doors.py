@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rubriclab.app import learn, state
+from rubriclab.app import learn, state, trial
 from rubriclab.app.draft import written
 from rubriclab.core.topic import DEFINITIONS
 from rubriclab.data.sample import sample, sample_rubric
@@ -40,8 +40,11 @@ def asked(app: AppTest) -> AppTest:
     raise AssertionError("the judge did not answer")
 
 
-def test_an_example_is_recorded_then_asked_live_and_leaves_no_trace(lab: Lab) -> None:
+def test_an_example_is_recorded_then_asked_live_and_leaves_no_trace(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[object] = []
+    monkeypatch.setattr(trial, "plan_of_text", lambda *asked: drawn.append(asked) or plan_of_text(*asked))
     app = healthy(lab("try"))
+    assert len(drawn) == 1  # the form's label is known before the form is
     said = plain(app)
     assert "Recorded. Press Ask the judge" in said
     assert "Listed 1 to 5" in said
