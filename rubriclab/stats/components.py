@@ -89,7 +89,7 @@ def _ends(values: Floats, shown: Floats, level: float) -> tuple[Floats, Floats]:
         t = t_ends(residual, level, lengthened=False)[0]
         for side, (sign, edge) in enumerate(((-1, 1 - share), (1, share))):
             plain = share + sign * t * error[k]
-            if error[k] < ON_LOG_ODDS * edge:
+            if 0 < share < 1 and error[k] < ON_LOG_ODDS * edge:  # a share of all has no odds
                 far = special.expit(special.logit(share) + sign * t * error[k] / (share * (1 - share)))
             else:
                 far = share + sign * t_ends(residual, level)[side] * error[k]
