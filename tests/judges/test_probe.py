@@ -22,7 +22,7 @@ def nobody() -> str:
         return f"http://127.0.0.1:{held.getsockname()[1]}/v1"
 
 
-def test_servers_are_known_by_their_own_words_else_by_their_address() -> None:
+def test_servers_are_known_by_their_own_words_else_by_their_address(monkeypatch: pytest.MonkeyPatch) -> None:
     with running(FakeServer(owned_by="vllm")) as first, running(FakeServer(model="m")) as second:
         addresses = {"Ollama": first.base_url, "LM Studio": second.base_url, "llama.cpp": nobody()}
         servers = probe.find_servers(addresses)
@@ -30,9 +30,6 @@ def test_servers_are_known_by_their_own_words_else_by_their_address() -> None:
         (first.base_url, ("test-model",), "vLLM", "vllm"),
         (second.base_url, ("m",), "LM Studio", "openai"),
     ]
-
-
-def test_visitors_of_a_served_lab_look_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUBRICLAB_SERVED", "1")
     with pytest.raises(LabError, match="served to others"):
         probe.find_servers()

@@ -1,7 +1,6 @@
 """Every preset can be planned, names measures that the lab has, and runs to its tables over replies whose numbers are known."""
 
 import gzip
-import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -110,14 +109,6 @@ def half_first(call: Call, _items: Sequence[Item]) -> Reply:
     return Reply(text=f"It reads well. [RESULT] {label_of(call, score)}")
 
 
-def by_temperature(call: Call, items: Sequence[Item]) -> Reply:
-    """As people scored at 0, as half_first at 1, and always a 3 between."""
-    if call.temperature == 1:
-        return half_first(call, items)
-    score = rated(items[call.items[0]]) if call.temperature == 0 else 3
-    return Reply(text=f"[RESULT] {label_of(call, score)}")
-
-
 def more_at_the_top(call: Call, items: Sequence[Item]) -> Reply:
     """2 or 3 by the sum of the ratings; one more for what stands first (Coherence: two), one fewer for what stands last."""
     lines = []
@@ -176,15 +167,7 @@ FROZEN: dict[str, tuple[Answer, int | None, dict[tuple[str, str], Expected]]] = 
     ),
     # With n options: 1/2 + 1/2n at position 1, 1/2n at each other. V^2 = n / (n - 1) x [(n - 1)^2 + (n - 1)] / 4n^2 = 1/4.
     "hanna-scales": (half_first, 24, {("cramers_v", n): 0.5 for n in ("2", "3", "5", "9")}),
-    # At 1 every other item gets each score twice: a standard deviation of sqrt(20 / 9), the rest none.
-    "hanna-temperature": (
-        by_temperature, 24,
-        {
-            ("cramers_v", "0"): 0, ("cramers_v", "0.6"): 0, ("cramers_v", "1"): 0.5,
-            ("pearson", "0"): r_with_people(rated),
-            ("within_item_sd", "0.3"): 0, ("within_item_sd", "1"): math.sqrt(20 / 9) / 2,
-        },
-    ),
+
     # First and last position stand 1 + 1 apart, for Coherence 2 + 1. Every criterion stands at every position twice: over
     # all orders a constant is added, which r does not see; so is it in one order.
     "hanna-criteria": (

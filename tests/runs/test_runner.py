@@ -352,7 +352,7 @@ def test_criteria_are_kept_one_row_each(store: Store, scripted: Scripted) -> Non
     assert end.early[0] == (16, 16, 16)  # 24 calls x 2 criteria, over three positions
 
 
-def test_the_pace_grows_and_is_halved_when_a_server_is_strained() -> None:
+def test_the_pace_grows_and_is_halved_and_calls_a_minute_are_kept() -> None:
     async def go() -> list[int]:
         judge = asking.Asking(API.model_copy(update={"concurrency": 64}), ScriptedJudge())
         limits = []
@@ -371,8 +371,6 @@ def test_the_pace_grows_and_is_halved_when_a_server_is_strained() -> None:
     # 8, one more for each of 30 answers that found it full: 38; then 19.
     assert asyncio.run(go()) == [38, 19]
 
-
-def test_calls_a_minute_are_kept() -> None:
     async def go() -> bool:
         judge = asking.Asking(API.model_copy(update={"rpm": 1.0}), ScriptedJudge())
         assert await judge.enter()
