@@ -134,6 +134,8 @@ def distinct(codes: Ints, size: int | None = None) -> tuple[Ints, Ints]:
         present, rank = np.unique(codes, return_inverse=True)
         return present, rank
     present = np.flatnonzero(np.bincount(codes, minlength=size))
+    if len(present) == size:
+        return present, codes.astype(np.int64, copy=False)
     rank = np.zeros(size, dtype=np.int64)
     rank[present] = np.arange(len(present))
     return present, rank[codes]

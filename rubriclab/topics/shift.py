@@ -14,7 +14,7 @@ from rubriclab.core.judgments import Arm, once
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats.debias import row_means
 from rubriclab.stats.noise import differences, within_item_sd
-from rubriclab.stats.resample import Bools, Floats, distinct, sum_by
+from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
 from rubriclab.stats.shift import extremes, order_cells, over_texts, within_texts
 
 CHARTS = (Chart("forest", "line"), Chart("forest", "order_excess"))
@@ -27,7 +27,7 @@ ENOUGH = 0.5
 @topic("shift", axes={"options", "bare"}, charts=CHARTS)
 def shift(arm: Arm) -> Iterator[Row]:
     if arm.condition.reorder != "bare":  # else nothing is listed: the judge's own noise is all there is
-        yield from contrasts(arm, arm.ok, arm.value, ("line", "turn"))
+        yield from contrasts(arm, arm.rows, arm.value, ("line", "turn"))
         given = arm.ok & np.isfinite(arm.expected)
         if given.sum() > MOSTLY * arm.ok.sum() and not row_means(arm.mass[None, given])[0] < 0.5:
             yield from contrasts(arm, given, arm.expected, ("line_expected",))
@@ -36,15 +36,15 @@ def shift(arm: Arm) -> Iterator[Row]:
     yield spread(arm)
 
 
-def contrasts(arm: Arm, kept: Bools, value: Floats, measures: tuple[str, ...]) -> Iterator[Row]:
+def contrasts(arm: Arm, kept: Bools | Ints | slice, value: Floats, measures: tuple[str, ...]) -> Iterator[Row]:
     """Line: ascending - descending; turn: forward - backward, wherever a list begins. Each order of a text counts once.
 
-    ``kept``, ``value``: (rows,), which judgments and what they are. The contrasts of ``core/verdict.py``, of this arm
+    ``kept``: which judgments; ``value``: (rows,), what they are. The contrasts of ``core/verdict.py``, of this arm
     alone and with names of units, so that two arms can be held against each other.
     """
     cells = order_cells(arm.text[arm.item[kept]], arm.order[kept], value[kept], len(arm.shown))
     span, reach = float(np.ptp(arm.scores)), 0.0
-    counts = {"n": int(kept.sum())}
+    counts = {"n": len(arm.order[kept])}
     alone = arm.condition.drawn and arm.texts > 1 and bool((np.bincount(cells.text) <= 1).all())
     for measure in measures:
         direction = turn(arm.shown) if measure == "turn" else line(arm.shown)
