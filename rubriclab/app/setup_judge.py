@@ -174,7 +174,7 @@ def _vllm(judge: JudgeSettings) -> dict[str, Any]:
     """vLLM: found where it runs, or started here."""
     if served():
         cure = "Give the server's address under API or server."
-        raise LabError(f"Finding or starting vLLM is for whoever sits at the machine, and this lab is served. {cure}")
+        raise LabError(f"Finding or starting vLLM is for who sits at the machine: this lab is served to others. {cure}")
     if st.button("Find running servers", icon=":material/search:", key="judge-find"):
         with st.spinner("Looking for servers on this machine …"):
             st.session_state["setup servers"] = find_servers()
