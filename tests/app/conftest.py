@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 
-from rubriclab.app import state
+from rubriclab.app import compare, state
 from rubriclab.model.judgment import JudgmentTable
 
 Lab = Callable[..., AppTest]
@@ -29,6 +29,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     monkeypatch.setenv(state.STORE_VARIABLE, str(tmp_path / "lab.duckdb"))
     state._kept.clear()  # kept by run and revision, which another test's store may have too
     state._findings.clear()
+    compare._pair.clear()
     st.cache_data.clear()
 
     def visit(page: str = "home", **query: str) -> AppTest:

@@ -243,7 +243,7 @@ def test_a_served_lab_neither_looks_for_servers_nor_starts_one(lab: Lab, monkeyp
     monkeypatch.setenv("RUBRICLAB_SERVED", "1")
     app = step(lab("setup"), 3)
     app.button_group(key="judge-here").set_value("vllm").run()
-    assert "served to others" in texts(healthy(app))
+    assert "this lab is served" in texts(healthy(app))
     assert not [button for button in app.button if button.key in ("judge-find", "judge-start")]
 
 
