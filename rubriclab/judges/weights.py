@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rubriclab.judges.keys import mask
+from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError, shorten
 
 Progress = Callable[[int, int, str], None]
@@ -107,6 +108,15 @@ def model_file(model: str, *, path: str | None = None, progress: Progress | None
             "Make room there, or set RUBRICLAB_MODELS to another folder."
         ) from error
     return weights.path
+
+
+def with_weights(settings: JudgeSettings) -> JudgeSettings:
+    """The judge with the hash of its own GGUF file, so that another file under its name is another judge."""
+    path = settings.options.get("path") or settings.model
+    own = settings.kind == "embedded" and isinstance(path, str) and path not in CATALOGUE
+    if not own or settings.options.get("sha256"):
+        return settings
+    return settings.model_copy(update={"options": settings.options | {"sha256": sha256_of(model_file("", path=path))}})
 
 
 def own_file(path: str) -> Path:

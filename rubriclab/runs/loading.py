@@ -15,6 +15,7 @@ from rubriclab.data.wide import one_answer_a_row
 from rubriclab.judges.kinds import Functions, judge_named
 from rubriclab.judges.python import function_settings, with_code
 from rubriclab.judges.simulated import Effects
+from rubriclab.judges.weights import with_weights
 from rubriclab.logs.log import read_log
 from rubriclab.model.data import Comparison, Criterion, DataSet, Option, Rubric
 from rubriclab.model.judge import read_options
@@ -137,7 +138,10 @@ def read_sources(
     own = {name: function_settings(name, function) for name, function in (functions or {}).items()}
     if own and "judges" not in study.model_fields_set:
         judges = ()  # the default one was never asked for
-    named = [with_code(j, folder, trust=trust) if j.kind == "python" and j.name not in own else j for j in judges]
+    named = [
+        with_code(j, folder, trust=trust) if j.kind == "python" and j.name not in own else with_weights(j)
+        for j in judges
+    ]
     judges = tuple(own.pop(judge.name, judge) for judge in named) + tuple(own.values())
     sources = []
     study = with_prompts(study.model_copy(update={"judges": judges}), files)

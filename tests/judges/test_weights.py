@@ -11,7 +11,8 @@ import pytest
 from aiohttp import web
 
 from rubriclab.judges import weights as module
-from rubriclab.judges.weights import CATALOGUE, model_file
+from rubriclab.judges.weights import CATALOGUE, model_file, with_weights
+from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError
 from tests.servers import Pages, running
 
@@ -136,6 +137,10 @@ def test_a_file_of_one_s_own(tmp_path: Path) -> None:
     own = tmp_path / "own.gguf"
     own.write_bytes(CONTENT)
     assert (model_file("whatever", path=str(own)), model_file(str(own))) == (own, own)
+    judge = JudgeSettings(name="own", kind="embedded", options={"path": str(own)})
+    before = with_weights(judge).identity()
+    own.write_bytes(CONTENT + b"x")
+    assert with_weights(judge).identity() != before, "other weights under the name are another judge"
     (tmp_path / "text.gguf").write_text("no model")
     for path, words in (
         ("/no/such.gguf", "No such file"),
