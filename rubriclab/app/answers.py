@@ -116,8 +116,9 @@ def with_people(findings: Findings, facts: Facts) -> None:
 
 def what_helps(findings: Findings, facts: Facts, below: Callable[[], None]) -> None:
     """The tab What helps: how many calls in which orders, what else helps, ``below`` it the way on, and the numbers."""
-    note = f"Dotted: 0.9, enough for single answers. Lines on points: {ci()}."
-    shown = Shown("Calls per item, and how dependable their mean is", calls_curve(findings, facts), note)
+    curve, note = calls_curve(findings, facts), "Dotted: 0.9, enough for single answers."
+    note += f" Lines on points: {ci()}." if curve and any(point.has_interval for point in curve.points) else ""
+    shown = Shown("Calls per item, and how dependable their mean is", curve, note)
     if facts.reorder in CHOICES:
         note = f"Lines: {ci()}. As many calls each."
         shown = Shown("How often the better answer is chosen", protocol_forest(findings, facts), note)

@@ -42,19 +42,27 @@ def tab(run: Run, arm: Arm) -> None:
 
 def _filtered(run: Run, arm: Arm) -> pd.DataFrame:
     """The judgments that the filters leave; every filter stands in the address."""
-    criteria = arm.condition.reorder == "criteria"
+    criteria = _criteria(arm)
     positions = [0] * arm.condition.chooses + list(range(1, arm.positions + 1))  # 0: a tie
     with st.container(horizontal=True, vertical_alignment="bottom"):
         scores = [f"{score:g}" for score in arm.condition.scores]
         score = _filter("score", scores) if scores else None
         position = _filter("position", [str(p) for p in positions])
         status = _filter("status", list(STATUSES))
-        criterion = _filter("criterion", [str(name) for name in arm.names], 160) if criteria else None
+        criterion = _filter("criterion", criteria, 160) if criteria else None
         text = st.text_input("Find in texts", key="find", bind="query-params", placeholder="word", width=110)
     return run.judgments(
         condition=arm.code, score=score and float(score), position=position and int(position), status=status,
         criterion=criterion, text=text or None, limit=LIMIT,
     )  # fmt: skip
+
+
+def _criteria(arm: Arm) -> list[str]:
+    """The names of the criteria, where there are several."""
+    if arm.condition.reorder == "criteria":
+        return [str(name) for name in arm.names]
+    named = arm.run.items["criterion"].iloc[arm.item_code].dropna().unique()
+    return [str(name) for name in named] if len(named) > 1 else []
 
 
 def _filter(key: str, options: list[str], width: int = 84) -> str | None:
@@ -76,6 +84,8 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
         columns = ["item_id", "criterion", "score", "position", "ordering"]  # long orders last
     elif arm.condition.chooses:
         columns = ["item_id", "position", "ordering"]
+    elif _criteria(arm):
+        columns.insert(1, "criterion")
     columns += ["status"] if set(frame["status"]) != {"ok"} else []
     shown = frame[columns].rename(columns=lambda name: COLUMNS.get(name, name.capitalize()))
     tied = arm.condition.chooses & (frame["status"] == "ok")
@@ -114,7 +124,12 @@ def _call(run: Run, arm: Arm, call: int) -> None:
     assert run.id is not None
     facts = run.store.call(run.id, call)
     outcome = facts["outcomes"][0]
-    title = f"**{safe(str(facts['item']['item_id']), 60)}** · order {safe(order_title(facts['shown']), 80)}"
+    own = (
+        f"{safe(str(facts['item']['criterion']), 60)} · "
+        if arm.condition.reorder != "criteria" and _criteria(arm)
+        else ""
+    )
+    title = f"**{safe(str(facts['item']['item_id']), 60)}** · {own}order {safe(order_title(facts['shown']), 80)}"
     if arm.condition.reorder == "options" and outcome["score"] is not None:
         title += f" · chose **{outcome['score']:g}**, at position {outcome['position']}"
     elif arm.condition.chooses and facts["status"] == "ok":

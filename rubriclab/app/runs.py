@@ -165,7 +165,10 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
             word, reason = reason, ""
         facts = f"{info.done:,} of {count(info.planned, 'call')} · {info.created:%-d %b %Y}" + (word and f" · {word}")
         why = reason and f"  \n:small[:orange[{reason}]]"
-        middle.markdown(f"**{state.headline(info)}**  \n:small[:gray[{facts}]]{why}")
+        whose = (
+            f"{safe(info.judges[0], 40)}: " if len(info.judges) > 1 and info.done else ""
+        )  # the number is the first's
+        middle.markdown(f"**{whose}{state.headline(info)}**  \n:small[:gray[{facts}]]{why}")
         with right, st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
             if info.state in STOPPED and info.state != "failed" and info.planned > 0:
                 again_button(info, f"resume-{info.id}")

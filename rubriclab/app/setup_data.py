@@ -228,6 +228,12 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         st.caption(groups_sentence(dataset) + raters + left)
         scores = [score for criterion in rubric.criteria for score in criterion.scores]
         rated = [score for item in dataset.items for score in item.ratings.values()]
+        pairs = {*rated} <= {0.0, 0.5, 1.0} and len({item.candidate for item in dataset.items} - {None, ""}) > 1
+        if pairs and not {"pairs", "lists"} & {*held.study.design.axes}:
+            st.markdown(
+                ":orange[Your file says which answer won: to ask the judge that too, choose Two answers in step 4.]"
+            )
+            rated = []
         one_scale = "agreement in points needs one scale. Change the rubric's scores in step 2."
         off_scale(rated, scores, "the rubric", one_scale)
         if pressed:

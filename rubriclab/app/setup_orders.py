@@ -45,7 +45,7 @@ def summary(held: Draft) -> str:
     said = f"{', '.join(shorten(name, 30) for name in names)} orders of the {what}"
     sure = design.repeats > 1 and all(deterministic(judge) for judge in held.study.judges)
     if sure and all(part.calls is None for part in design.strategies):
-        return f"{said}, each once, {REPEATED_SUBJECTS} answers again{varied}"
+        return f"{said}, each once, again on up to {REPEATED_SUBJECTS} answers{varied}"
     times = {1: "each once", 2: "every order twice"}.get(design.repeats, f"every order {design.repeats} times")
     return f"{said}, {times}{varied}"
 
@@ -127,7 +127,7 @@ def _comparison(held: Draft, axes: Sequence[str]) -> dict[str, Any]:
         more["k"] = field(design, "k", "Answers in a call", key="orders", min_value=least, max_value=most)
     if {"pairs", "lists"} & {*axes}:
         left, middle, right = st.columns([1, 1.2, 1.6], vertical_alignment="bottom")
-        more["tie"] = field(design, "tie", "A tie may be answered", left, key="orders")
+        more["tie"] = field(design, "tie", "Ties allowed", left, key="orders")
         more["baseline"] = field(
             design, "baseline", "Compare only with", middle, key="orders", options=["", *_candidates(held)[0]],
             format_func=lambda name: shorten(name, 40) or "all with all",

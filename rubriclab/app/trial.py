@@ -200,7 +200,8 @@ def _result(planned: Plan, trial: Trial | None, known: Sequence[Judgment], watch
         *cards, beside = st.columns([1.1, 1.1, 0.9])
     for number, column in enumerate(cards):
         judgment = made.get(calls[number].key)
-        card = card_of(arm, number, texts) or blank_card(axis, calls[number].ordering.shown, texts)
+        blank = blank_card(axis, calls[number].ordering.shown, texts, "…" if watched else "Not asked")
+        card = card_of(arm, number, texts) or blank
         with column:
             show_card(card, partial(_failure, judgment) if judgment else None)
     with beside, st.container(border=True):
@@ -210,7 +211,8 @@ def _result(planned: Plan, trial: Trial | None, known: Sequence[Judgment], watch
             size = escape(change[0] if change else "not known" if call.key in made else "…" if watched else "not asked")
             st.html(f'<div class="figures"><div><strong>{size}</strong><span>{when}</span></div></div>')
         if trial is not None and (now := trial.snapshot()).state != "finished":
-            st.markdown(f"{now.done} of {count(now.planned, 'call')}. {safe(now.stage, 200)}")
+            stage = f" · {safe(now.stage, 200)}" if now.stage else ""
+            st.markdown(f"{now.done} of {count(now.planned, 'call')}{stage}")
             if now.reason:
                 st.markdown(f":orange[{safe(now.reason, 400)}]")
         key = "_".join(["change", *("changed" if change[1] else "same" for change in changes if change)])

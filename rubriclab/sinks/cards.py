@@ -60,10 +60,10 @@ def title_of(reorder: str, shown: Sequence[Any]) -> str:
     return f"Listed {order_title(shown)}"
 
 
-def blank_card(reorder: str, shown: Sequence[Any], descriptions: Mapping[Any, str]) -> Card:
-    """The card of a call that is not answered yet."""
+def blank_card(reorder: str, shown: Sequence[Any], descriptions: Mapping[Any, str], score: str) -> Card:
+    """The card of a call that is not answered; ``score``: what stands for it."""
     lines = tuple(Line(p, str(name), descriptions.get(name, "")) for p, name in enumerate(shown, 1))
-    return Card(-1, title_of(reorder, shown), lines, "", "…")
+    return Card(-1, title_of(reorder, shown), lines, "", score)
 
 
 def change_of(arm: Arm, before: int, after: int) -> tuple[str, bool] | None:
