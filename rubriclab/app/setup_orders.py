@@ -22,7 +22,7 @@ from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.facts import AXES
 from rubriclab.sinks.text import readable
 from rubriclab.study.options import FACTORS
-from rubriclab.study.plan import REPEATED_SUBJECTS, deterministic
+from rubriclab.study.plan import deterministic
 
 WORDS = SETUP["orders"]
 CAPTIONS = WORDS["axes"]
@@ -45,7 +45,7 @@ def summary(held: Draft) -> str:
     said = f"{', '.join(shorten(name, 30) for name in names)} orders of the {what}"
     sure = design.repeats > 1 and all(deterministic(judge) for judge in held.study.judges)
     if sure and all(part.calls is None for part in design.strategies):
-        return f"{said}, each once, again on up to {REPEATED_SUBJECTS} answers{varied}"
+        return f"{said}, each once or twice{varied}"
     times = {1: "each once", 2: "every order twice"}.get(design.repeats, f"every order {design.repeats} times")
     return f"{said}, {times}{varied}"
 

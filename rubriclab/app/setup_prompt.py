@@ -59,7 +59,10 @@ def _pasted(held: Draft) -> None:
     values = {"pasted": "pasted", "row": row, "lines": lines, "best": best or "", "columns": shown or None}
     part = validated(PromptPart, values)
     study = held.study.model_copy(update={"prompt": part} | ({} if own or axis == "criteria" else {"rubric": None}))
-    pasted = pasted_prompt(study, text, held.uploads)
+    try:
+        pasted = pasted_prompt(study, text, held.uploads)
+    except LabError as fault:
+        raise LabError(str(fault).replace("in [prompt]", "under “If we get it wrong”")) from None
     if pasted.lines is None:
         several = axis in ("pairs", "lists")
         st.markdown("It has no list of scores; the answers change places." if several else "It lists nothing.")

@@ -441,7 +441,9 @@ def read_study(path: str | Path) -> Study:
         fits = stat.S_ISREG(known.st_mode) and known.st_size <= MAX_STUDY  # a pipe is never waited for
         raw = path.read_text("utf-8") if fits else ""
     except (OSError, ValueError) as fault:  # ValueError: no UTF-8, or NUL in the name
-        raise LabError(f"Could not read the study file “{shorten(str(path))}”: {shorten(str(fault), 100)}.") from None
+        raise LabError(
+            f"Could not read the study file “{shorten(str(path))}”: {getattr(fault, 'strerror', '') or shorten(str(fault), 100)}."
+        ) from None
     if not fits:
         raise LabError(f"“{shorten(path.name)}” is no study file: expected TOML of at most {MAX_STUDY:,} bytes.")
     return study_from_toml(raw, path.name)

@@ -17,7 +17,7 @@ from rubriclab.judges.python import function_settings, with_code
 from rubriclab.judges.simulated import Effects
 from rubriclab.judges.weights import with_weights
 from rubriclab.logs.log import read_log
-from rubriclab.model.data import Comparison, Criterion, DataSet, Option, Rubric
+from rubriclab.model.data import Comparison, Criterion, DataSet, Item, Option, Rubric
 from rubriclab.model.judge import read_options
 from rubriclab.model.study import DataPart, PromptPart, RubricPart, Study, read_prompt, read_study, validated
 from rubriclab.model.text import LabError, look_alike, shorten
@@ -199,6 +199,14 @@ def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
             if isinstance(each, Comparison) and shown & {answer.item_id for answer in each.answers}
         ]
         rows = [each for each in near if all(locate(text, answer.response) for answer in each.answers)]
+    elif not part.row:
+        # Answers may be alike: the rows of which the most texts stand here, and of rows that are alike in these the first.
+        standing = dict[frozenset[str], Item]()
+        for item in rows:
+            parts = {item.instruction, item.reference, *item.columns.values()}
+            standing.setdefault(frozenset(part for part in parts if part and locate(text, part)), item)
+        most = max(map(len, standing), default=0)
+        rows = [item for parts, item in standing.items() if len(parts) == most]
     if len(rows) != 1:
         which = f"{len(rows)} rows of the data stand" if rows else "No row of the data stands"
         raise LabError(f"{which} in this prompt. Set row in [prompt] to the one that it was sent for.")

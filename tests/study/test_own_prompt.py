@@ -261,6 +261,19 @@ def test_a_study_takes_a_pasted_prompt_apart_or_says_why_not(
     assert made.try_reply("so <score>1</score>") == {"status": "ok", "read": "1"}
 
 
+def test_of_rows_with_one_answer_the_one_whose_texts_stand_in_a_pasted_prompt_is_taken(tmp_path: Path) -> None:
+    answer = "The coat is warm and was sent on Monday."
+    rows = "".join(
+        f"{k},{question},{answer}\n" for k, question in enumerate(("Is it blue?", "Is it warm?", "Is it warm?"))
+    )
+    (tmp_path / "rows.csv").write_text(f"id,instruction,response\n{rows}", "utf-8")
+    (tmp_path / "prompt.txt").write_text(f"Is it warm?\n{answer}\nScore 2: good\nScore 1: bad\n", "utf-8")
+    data, judge = '[[data]]\nfile = "rows.csv"', '[[judges]]\nname = "s"\nkind = "simulated"'
+    (tmp_path / "study.toml").write_text(f'name = "n"\n{data}\n[prompt]\npasted = "prompt.txt"\n{judge}\n', "utf-8")
+    sent = {call.messages[0]["content"].partition("\n")[0] for call in plan_of_file(tmp_path / "study.toml").calls()}
+    assert sent == {"Is it blue?", "Is it warm?"}
+
+
 def test_a_run_by_an_own_prompt_goes_to_its_end_and_into_a_card_that_asks_the_same(tmp_path: Path) -> None:
     judge = Planted()
     judge.reply = lambda body, plain=judge.reply: f'{{"score": {plain(body)}}}'  # type: ignore[method-assign]
