@@ -278,7 +278,7 @@ def _decided(facts: Facts, question: str, row: Row) -> str:
 
 
 def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
-    """“{n} groups leave up to {high} possible; {s} would matter”, or why nothing can be said."""
+    """“Up to {high} are possible with {n} groups; {s} would matter”, or why nothing can be said."""
     why = facts.questions[question].estimate.why
     if why == "unparsed_by_order":
         return _say(facts, why)
