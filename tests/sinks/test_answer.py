@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rubriclab.core.differences import differences, paired
 from rubriclab.core.estimate import Estimate
 from rubriclab.core.topic import Row
 from rubriclab.model.judgment import Condition
 from rubriclab.sinks.answer import BADGES, TITLES, Answer, answers, compose
+from rubriclab.sinks.answerable import answerable
+from rubriclab.sinks.compare import compare_answer, difference_forest
 from rubriclab.sinks.facts import IN_POINTS, MEASURE_OF, Facts, facts_of, settings
 from rubriclab.sinks.text import MINUS, NBSP
 from tests.sinks import made
@@ -327,3 +330,23 @@ def test_cautions_are_said_once_and_in_the_singular() -> None:
 
     moved = answers(made.findings(made.options_table({"j": one_item_moves})))[0].cautions
     assert "Only 1 item ever changed their score: what is said of the order rests on them." in moved
+
+
+def test_an_answer_under_two_criteria_is_one_answer() -> None:
+    table = made.options_table({"j": made.by_quality})
+    ids = [f"answer-{k // 2}" for k in range(12)]
+    both = replace(table, items=table.items.assign(item_id=ids, criterion=["Clarity", "Depth"] * 6))
+    assert [made.findings(one).judgments.arms[0].answers for one in (table, both)] == [12, 6]
+    assert answerable(both)[0].startswith("6 answers,")
+
+
+def test_no_band_stands_around_a_difference_that_few_groups_leave_undecided() -> None:
+    given = made.findings(made.options_table({"a": made.by_quality, "b": made.by_quality}))
+    pair = paired(given, 0, given, 1)
+    rows = differences(pair)
+    assert all(
+        "is possible with 12 groups" in asked.sentence for asked in compare_answer(pair, ("a", "b"), rows).questions
+    )
+    for ends, banded in (((-0.05, 0.08), False), ((-0.05, 0.3), True)):
+        forest = difference_forest([replace(row, ends=ends) for row in rows], ("a", "b"))
+        assert math.isfinite(forest.smallest) == banded
