@@ -247,6 +247,7 @@ ODD: dict[str, tuple[Answers, str]] = {
     "seven items": (choices(RNG.integers(0, 5, (7, 10)), np.arange(10), B5), "too_few_units"),
     "constant": (choices(np.full((30, 10), 2), np.arange(10), B5), ""),
     "always the first": (choices(np.tile(B5[:, 0], (30, 1)), np.arange(10), B5), ""),
+    "default and descending": (choices(RNG.integers(0, 5, (30, 4)), [0, 5, 0, 5], B5), ""),
     "two options": (at_random(np.array([[0, 1], [1, 0]]), 4), ""),
     "one drawn order an item": (at_random(EVERY_5, 1, drawn=True), ""),
     "one drawn order for all": (choices(RNG.integers(0, 5, (30, 1)), [[0]], B5, drawn=True), "no_orders"),
