@@ -24,11 +24,11 @@ BUDGETS = {
     "data": 2_418,
     "logs": 765,
     "app": 4_450,
-    "cli": 790,
+    "cli": 770,
     "apply": 490,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 34_285, 19_245, 150
+PRODUCT, TESTS, README = 33_477, 17_614, 150
 
 MAY_IMPORT = {
     "model": set(),
