@@ -278,7 +278,7 @@ def _decided(facts: Facts, question: str, row: Row) -> str:
 
 
 def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
-    """“Up to {high} are possible with {n} groups; {s} would matter”, or why nothing can be said."""
+    """“Up to {high} are possible; {s} would matter”, or why nothing can be said."""
     why = facts.questions[question].estimate.why
     if why == "unparsed_by_order":
         return _say(facts, why)
@@ -289,7 +289,7 @@ def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
         few = why in ("too_few_units", "few_deals", "") and facts.too_few
         return _say(facts, "few_groups") if few else REASONS.get(why) or _say(facts, "no_interval")
     noise = ", noise included" if question == "single" and not facts.repeated else ""
-    return _say(facts, "undecided", noise=noise, groups=count(facts.units, "group"), **numbers)
+    return _say(facts, "undecided", noise=noise, **numbers)
 
 
 # ---------------------------------------------------------------- what to do
