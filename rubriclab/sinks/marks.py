@@ -106,8 +106,8 @@ class Picture:
 
     @property
     def most(self) -> float:
-        """The top of the axis of bars."""
-        return max([0.75, *(point.top for point in self.points)])
+        """The top of the axis of bars: mostly the same, so that pictures can be held beside each other."""
+        return max([0.6, *(point.top for point in self.points)])
 
     @property
     def ticks(self) -> list[float]:
