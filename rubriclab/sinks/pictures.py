@@ -50,7 +50,6 @@ def main_picture(findings: Findings, facts: Facts, condition: int | None = None)
     }[facts.kind]()
     if facts.kind == "options" and drawn is not None:
         note = say("whiskers" if drawn.points[0].has_interval else "no_whiskers", words_of(facts))
-        note += " Orange: differs from even." * any(point.decided for point in drawn.points)
     return Shown(title, drawn, note)
 
 
