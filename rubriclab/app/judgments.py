@@ -124,11 +124,8 @@ def _call(run: Run, arm: Arm, call: int) -> None:
     assert run.id is not None
     facts = run.store.call(run.id, call)
     outcome = facts["outcomes"][0]
-    own = (
-        f"{safe(str(facts['item']['criterion']), 60)} · "
-        if arm.condition.reorder != "criteria" and _criteria(arm)
-        else ""
-    )
+    named = arm.condition.reorder != "criteria" and _criteria(arm)
+    own = f"{safe(str(facts['item']['criterion']), 60)} · " if named else ""
     title = f"**{safe(str(facts['item']['item_id']), 60)}** · {own}order {safe(order_title(facts['shown']), 80)}"
     if arm.condition.reorder == "options" and outcome["score"] is not None:
         title += f" · chose **{outcome['score']:g}**, at position {outcome['position']}"

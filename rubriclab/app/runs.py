@@ -107,19 +107,18 @@ def early(counts: tuple[int, ...]) -> tuple[str, Picture | None]:
               hover=(f"Position {position}: {number(given / total, '.0%')} of {scores} so far",))
         for position, given in enumerate(counts, 1)
     )  # fmt: skip
-    top, would_be = max(points, key=lambda point: point.value), number(even, ".0%")
+    least, *_, top = sorted(points, key=lambda point: point.value)
+    would_be = number(even, ".0%")
     said = ", ".join(point.text for point in points)
     alt = f"Bar chart of the positions chosen so far: {said} of {scores}. Nothing is decided yet."
     # Three standard errors of an even share: what a fair draw of so many scores hardly ever passes.
     if top.value - even < 3 * math.sqrt(even * (1 - even) / total):
-        leads = (
-            f"No position leads so far: **{min(points, key=lambda point: point.value).text} to {top.text}** of {scores}"
-        )
+        leads = f"No position leads so far: **{least.text} to {top.text}** of {scores}"
     else:
         leads = f"Position {top.label} leads so far with **{top.text}** of {scores}"
-    return f"{leads}; {would_be} would be even. The answer comes at the end.", Picture(
-        "bars", (Series("", points),), alt, ("Position in the list", ""), reference=f"no bias: {would_be}"
-    )
+    axes = ("Position in the list", "")
+    drawn = Picture("bars", (Series("", points),), alt, axes, reference=f"no bias: {would_be}")
+    return f"{leads}; {would_be} would be even. The answer comes at the end.", drawn
 
 
 # ---------------------------------------------------------------- the list
@@ -165,9 +164,8 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
             word, reason = reason, ""
         facts = f"{info.done:,} of {count(info.planned, 'call')} · {info.created:%-d %b %Y}" + (word and f" · {word}")
         why = reason and f"  \n:small[:orange[{reason}]]"
-        whose = (
-            f"{safe(info.judges[0], 40)}: " if len(info.judges) > 1 and info.done else ""
-        )  # the number is the first's
+        # The headline's number is the first judge's.
+        whose = f"{safe(info.judges[0], 40)}: " if len(info.judges) > 1 and info.done else ""
         middle.markdown(f"**{whose}{state.headline(info)}**  \n:small[:gray[{facts}]]{why}")
         with right, st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
             if info.state in STOPPED and info.state != "failed" and info.planned > 0:

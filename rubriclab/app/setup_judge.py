@@ -136,10 +136,10 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
     forms = _forms(address, variable) if address.startswith(("http://", "https://")) else []
     forms = list(dict.fromkeys([*([decided.get("form", "systemone")] if judge.kind == "decisions" else []), *forms]))
     start = "decisions" if judge.kind == "decisions" else "chat"
-    if (
-        not forms
-        or segments("How is it asked?", WORDS["asked"], key="judge-asked", start=start, hidden=False) == "chat"
-    ):
+    asked = "chat"
+    if forms:
+        asked = segments("How is it asked?", WORDS["asked"], key="judge-asked", start=start, hidden=False)
+    if asked == "chat":
         return values | {"kind": "openai"} | ({"options": {}} if judge.kind == "decisions" else {})
     start = decided.get("question", "choice")
     listed_as = segments(

@@ -12,7 +12,7 @@ from rubriclab.model.text import count, shorten
 from rubriclab.sinks.answer import Answer, Question
 from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, UNDECIDED, facts_of
 from rubriclab.sinks.marks import Picture, Point, picture
-from rubriclab.sinks.pictures import forest_of, mark, share_bars
+from rubriclab.sinks.pictures import forest_of, mark, share_bars, undecided_within
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, ends, number, reason, row_text, say
 
 WORDS = ("compare",)
@@ -101,9 +101,8 @@ def difference_forest(rows: Sequence[Row], names: tuple[str, str]) -> Picture | 
     for row in kept:
         label, text = say(f"label_{row.counts['question']}", WORDS), number(row.value, row.about.form)
         points.append(mark(row, label, f"{label}: {text}", axis, ends(*row.interval, row.about.form) or reason(row)))
-    # No band of what is too small to matter around an interval that too few groups leave undecided.
-    band = [math.nan for row in kept if row.verdict == UNDECIDED and max(map(abs, row.interval)) < row.smallest]
-    return forest_of(points, axis, *band[:1] or [row.smallest for row in kept[:1]])
+    without = not kept or any(undecided_within(row, row.verdict, row.smallest) for row in kept)
+    return forest_of(points, axis, math.nan if without else kept[0].smallest)
 
 
 def sizes_table(subjects: Sequence[tuple[str, Findings, int]]) -> pd.DataFrame:

@@ -242,6 +242,12 @@ def smallest_mean(findings: Findings, condition: int) -> float:
     return findings.reading.smallest.mean * findings.judgments.arms[condition].step
 
 
+def undecided_within(row: Row, verdict: str, smallest: float) -> bool:
+    """Whether an interval lies within the band of small effects and too few groups leave it undecided all the same: what groups
+    that are not there might do counts too, and a band around the interval would say otherwise."""
+    return verdict == UNDECIDED and max(map(abs, row.interval)) < smallest
+
+
 # ---------------------------------------------------------------- slopes
 def score_slopes(findings: Findings, facts: Facts, condition: int | None = None) -> Picture | None:
     """Each answer's scores over all its orders as a straight line from the downward to the upward lists.
@@ -260,11 +266,9 @@ def score_slopes(findings: Findings, facts: Facts, condition: int | None = None)
     first = np.unique(arm.text, return_index=True)[1]
     ends_of = _lines_of_items(arm, turn(arm.shown) if by_turn else line(arm.shown))
     drawn, asked = _slopes(findings, rows[0], labels, arm.item_code[first], *ends_of), facts.questions.get("mean")
-    if drawn is None or asked is None or asked.verdict != UNDECIDED or code != facts.condition:
+    if drawn is None or asked is None or code != facts.condition:
         return drawn
-    # What groups that are not there might do counts too: a band around the interval would say what is undecided.
-    beside = max(map(abs, rows[0].interval)) < drawn.smallest
-    return replace(drawn, smallest=math.nan) if beside else drawn
+    return replace(drawn, smallest=math.nan) if undecided_within(rows[0], asked.verdict, drawn.smallest) else drawn
 
 
 def variant_slopes(findings: Findings, facts: Facts) -> Picture | None:

@@ -110,7 +110,7 @@ def judgments_frame(table: JudgmentTable, judged: pd.DataFrame) -> pd.DataFrame:
         given = [(ratings or {}).get(rater) for ratings in table.items["ratings"]]
         if chooses:
             sets = [["tie", *(candidate or "").split("|")] for candidate in table.items["candidate"]]
-            given = [None if rank is None else names[int(rank)] for rank, names in zip(given, sets, strict=True)]
+            given = [None if rank is None else own[int(rank)] for rank, own in zip(given, sets, strict=True)]
         made[rater if rater in ("gold", INTENDED) else f"human_{number}"] = [given[item] for item in made["item"]]
     return made
 

@@ -147,12 +147,12 @@ def with_the_others(ratings: Floats, unit: Ints, units: int) -> tuple[Floats, Fl
     total, count = np.where(known, ratings, 0.0).sum(axis=1), known.sum(axis=1)
     value, without, shared = [], [], []
     for rater in range(ratings.shape[1]):
-        rateable = known[:, rater] & (count > 1)
-        own = ratings[rateable, rater]
-        r = pearson(own, (total[rateable] - own) / (count[rateable] - 1), unit[rateable], units)
+        compared = known[:, rater] & (count > 1)
+        own = ratings[compared, rater]
+        r = pearson(own, (total[compared] - own) / (count[compared] - 1), unit[compared], units)
         value.append(r.value)
         without.append(r.without)
-        shared.append(len(np.unique(unit[rateable])))
+        shared.append(len(np.unique(unit[compared])))
     return np.array(value), np.stack(without, axis=1), np.array(shared, dtype=np.int64)
 
 

@@ -13,8 +13,9 @@ def differences(
     All pairs of its calls, each kind averaged by itself (U-statistics); NaN where an item has no such pair.
 
     ``item``, ``order``, ``score`` (an index into ``scores``): (calls,). ``scores``: (scores,) in points, or how many
-    there are, any two of them 1 apart. ``request``: (calls,), of calls that share one no two are held against each other, as
-    calls of one order never share one; where an item has one request alone they are. How many calls there are changes how precise these are, never what they are on average.
+    there are, any two of them 1 apart. ``request``: (calls,), of calls that share one no two are held against each other,
+    as calls of one order never share one; where an item has one request alone they are. How many calls there are changes
+    how precise these are, never what they are on average.
     """
     orders = int(order.max(initial=0)) + 1
     every = _pairs(item, score, scores, n_items)

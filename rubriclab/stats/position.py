@@ -142,7 +142,8 @@ def is_balanced(exposure: Floats) -> bool:
 def bias_cost(table: Floats, orders: Ints) -> Floats:
     """100 x sum over positions p of |P(p | score shown at p) - 1/n|; ``orders``: (m, n), score codes as shown -> (m,).
 
-    ``table[s, p]``: P(p | s). In percentage points, as the paper prints it (Xu et al. v1, section 5.3): noise makes it too large. A cell that the order needs but the data cannot give (NaN) makes its cost NaN.
+    ``table[s, p]``: P(p | s). In percentage points, as the paper prints it (Xu et al. v1, section 5.3): noise makes
+    it too large. A cell that the order needs but the data cannot give (NaN) makes its cost NaN.
     """
     n = table.shape[-1]
     return np.asarray(100.0 * np.abs(table[orders, np.arange(n)] - 1.0 / n).sum(axis=-1))

@@ -54,7 +54,8 @@ def yardsticks(arm: Arm) -> list[Arm]:
     """The first condition of every other judge of these data: is it near people, and are all others near it?"""
     about = arm.condition
     others = [other for other in arm.run.arms if other.condition.judge != about.judge]
-    alike = [arm for arm in others if arm.condition.dataset == about.dataset and arm.condition.reorder in SCORED]
+    same_data = [other for other in others if other.condition.dataset == about.dataset]
+    alike = [other for other in same_data if other.condition.reorder in SCORED]
     return [group[0] for group in grouped(alike, lambda condition: condition.judge)]
 
 
