@@ -12,14 +12,16 @@ from rubriclab.data import limits
 from rubriclab.data.tables import Table, as_file, json_value, read_table
 from rubriclab.data.worker import WORKER
 from rubriclab.model.data import MAX_OPTIONS, Criterion, Option, Rubric
-from rubriclab.model.text import LabError, look_alike, shorten, storable
+from rubriclab.model.text import LabError, look_alike, shorten, storable, without_invisible
 
 NUMBER = re.compile(r"[-+]?[\d_.:xob]+")
 ENTRY = re.compile(
-    r"[\s*•>#-]*(?:(?:score|level|rating|grade)\s+)?(-?\d{1,3})[*_]*(?:\s*(?:points?|pts?))?\s*(?:\(([^)]*)\)\s*)?(?:[=:)|\t–—]|[.-](?=\s))+(.*)",
+    r"(?:[\s*•>#]|-(?!\d))*(?:(?:score|level|rating|grade)\s+)?(-?\d{1,3})[*_]*(?:\s*(?:points?|pts?))?\s*(?:\(([^)]*)\)\s*)?(?:[=:)|\t–—]|[.-](?=\s))+(.*)",
     re.I,
 )
 """A score and what it stands for, on a line of a pasted rubric."""
+NO_SCORE = re.compile(r"(?:[\s*•>#]|-(?!\d))*(-?\d+(?:[.,/]\d+)?)\s*[=:)]")
+"""What looks like one but is a fraction or too large: not to be taken for the name of what is judged."""
 MAX_SCORE = 1_000_000
 ENDINGS = (".yaml", ".yml", ".json", ".csv", ".tsv", ".xlsx")
 COLUMNS = ("criterion", "score", "description", "label", "criterion_description")
@@ -46,12 +48,14 @@ def rubric_of_text(text: str) -> Rubric:
     """The rubric in pasted text: a line a score (“5: Convincing”), above them “name: what is judged”, a blank line before
     the next criterion. Raises LabError where no line is one."""
     criteria: list[dict[str, Any]] = []
-    for number, part in enumerate(re.split(r"\n\s*\n", text), 1):
+    for number, part in enumerate(re.split(r"\n\s*\n", without_invisible("\n".join(text.splitlines()))), 1):
         head, options = list[str](), list[dict[str, Any]]()
         for line in filter(None, map(str.strip, part.splitlines())):
             if entry := ENTRY.fullmatch(line):
                 about = ": ".join(filter(None, (entry[2], entry[3].strip())))
                 options.append({"score": int(entry[1]), "description": about})
+            elif wrong := NO_SCORE.match(line):
+                raise LabError(f"“{shorten(wrong[1])}” is no score; expected a whole number from -999 to 999.")
             elif options:
                 options[-1]["description"] += f" {line}"
             else:

@@ -169,6 +169,7 @@ TWO = Rubric("Essays", (CLARITY, Criterion("Depth", (Option(0, "#flat"), Option(
          [("Essay", "how well is it argued?", {5: "Good and clear", 3: "Some", 1: "poor: None"})]),
         ("Argument\n\n1. none\n2. some 3-4 reasons\n\nLanguage: spelling\n1\tbad\n2\tgood",
          [("Argument", "", {1: "none", 2: "some 3-4 reasons"}), ("Language", "spelling", {1: "bad", 2: "good"})]),
+        ("Tone\r-1: cold\r0\u200b: even\r- 1: warm", [("Tone", "", {-1: "cold", 0: "even", 1: "warm"})]),
     ],
 )  # fmt: skip
 def test_a_pasted_rubric_is_read_line_by_line(text: str, criteria: list[tuple[str, str, dict[int, str]]]) -> None:
@@ -178,6 +179,9 @@ def test_a_pasted_rubric_is_read_line_by_line(text: str, criteria: list[tuple[st
     ]
     with pytest.raises(LabError, match="No line of this text is a score"):
         rubric_of_text("Is it good?\nbetween 1 and 5")
+    for score in ("4.5", "9999"):  # not the name of what is judged
+        with pytest.raises(LabError, match=f"“{score}” is no score"):
+            rubric_of_text(f"{score}: best\n3: some\n1: none")
 
 
 def test_a_document_and_a_table_are_a_rubric() -> None:
