@@ -19,9 +19,8 @@ ENTRY = re.compile(
     r"(?:[\s*•>#]|-(?!\d))*(?:(?:score|level|rating|grade)\s+)?(-?\d{1,3})[*_]*(?:\s*(?:points?|pts?))?\s*(?:\(([^)]*)\)\s*)?(?:[=:)|\t–—]|[.-](?=\s))+(.*)",
     re.I,
 )
-"""A score and what it stands for, on a line of a pasted rubric."""
 NO_SCORE = re.compile(r"(?:[\s*•>#]|-(?!\d))*(-?\d+(?:[.,/]\d+)?)\s*[=:)]")
-"""What looks like one but is a fraction or too large: not to be taken for the name of what is judged."""
+"""A line of a pasted rubric: a score and what it stands for; what looks like a score but is a fraction or too large."""
 MAX_SCORE = 1_000_000
 ENDINGS = (".yaml", ".yml", ".json", ".csv", ".tsv", ".xlsx")
 COLUMNS = ("criterion", "score", "description", "label", "criterion_description")
@@ -68,9 +67,8 @@ def rubric_of_text(text: str) -> Rubric:
             criteria.append({"name": name or f"Criterion {number}", "description": about.strip(), "options": options})
     criteria = [criterion for criterion in criteria if criterion["options"]]
     if not criteria:
-        raise LabError(
-            "No line of this text is a score; expected one a line, as “5: Convincing, weighs the other side”."
-        )
+        words = "expected one a line, as “5: Convincing, weighs the other side”."
+        raise LabError(f"No line of this text is a score; {words}")
     return rubric_of({"name": criteria[0]["name"] if len(criteria) == 1 else "My rubric", "criteria": criteria}, "text")
 
 

@@ -349,9 +349,8 @@ def _under_title(rows: Iterator[list[str]]) -> tuple[Iterator[list[str]], int, s
     header = next((k for k, cells in enumerate(filled) if len(cells) > 1), 0)
     above = [cell for row, cells in zip(first, filled[:header], strict=False) for cell in cells[:1] if row[0].strip()]
     apart = [] in filled[:header] or (len(filled[header]) > 2 and all(" " in cell.strip() for cell in above))
-    alone = len(above) == sum(map(len, filled[:header])) and not any(
-        number(cell) is not None for cell in filled[header]
-    )
+    numbers = [cell for cell in filled[header] if number(cell) is not None]
+    alone = len(above) == sum(map(len, filled[:header])) and not numbers
     if not (header and apart and alone):
         return itertools.chain(first, rows), 0, ""
     note = f"Above the header, and left out: “{shorten(' '.join(above), 60)}”." if above else ""
