@@ -18,7 +18,9 @@ pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[2]
 ITEMS, MOST_MB = 10, 100
 LARGE = ("huge_text", "many_values", "endless_chunks", "many_choices", "endless_error")
-SCHEDULE = ("good",) * 20 + FAMILIES * 2 + LARGE * 4
+# Of two that stop a judge at once only the first is said, so each comes without another one in flight too.
+ALONE = tuple(part for family in sorted(STOPPING) for part in (*["good"] * 8, family))
+SCHEDULE = ("good",) * 20 + FAMILIES * 2 + LARGE * 4 + ALONE
 """What the calls get in their order of arrival: a good start, everything twice, the largest at once, a good end."""
 
 
