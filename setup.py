@@ -35,7 +35,9 @@ class BuildWithLab(build_py):
         for pattern in FILES:
             files = sorted(Path().glob(pattern))
             if not files:
-                raise SystemExit(f"{pattern} is missing beside setup.py: the lab would not be whole.")
+                raise SystemExit(
+                    f"{pattern} is missing beside setup.py: the lab would not be whole."
+                )
             for path in files:
                 (target / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target / path)

@@ -9,5 +9,7 @@ WHAT = ("judgments", "method", "pages", "peers", "scale")
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in WHAT:
-        sys.exit(f"usage: python -m benchmarks {{{','.join(WHAT)}}} ... (--help after one of them says more)")
+        sys.exit(
+            f"usage: python -m benchmarks {{{','.join(WHAT)}}} ... (--help after one of them says more)"
+        )
     importlib.import_module(f"benchmarks.{sys.argv.pop(1)}").main()

@@ -54,7 +54,9 @@ def sizes(answers: Answers) -> dict[str, Any]:
     span = float(np.ptp(answers.points))
     made: dict[str, Any] = {"positions": np.array(_positions(table, usable, span).more["leans"])}
     if not answers.choices:
-        made["mean"] = {name: part[0] for name, part in _mean(table, span).more.get("contrasts", {}).items()}
+        made["mean"] = {
+            name: part[0] for name, part in _mean(table, span).more.get("contrasts", {}).items()
+        }
     if not table.one_order_an_item:
         made["single"] = max(0.0, _single(table, 1.0).value)
     return made
@@ -69,7 +71,10 @@ def single_tests(table: Cells, given: Verdicts) -> Events:
     asked = sum_by(table.unit, np.ones(table.items), units)
     values = {"first position (t)": table.lean[:, 0]}
     if not table.one_order_an_item:
-        values |= {f"{name} (t)": table.by_item(part * table.score) for name, part in table.contrasts.items()}
+        values |= {
+            f"{name} (t)": table.by_item(part * table.score)
+            for name, part in table.contrasts.items()
+        }
     for name, value in values.items():
         mean = (sum_by(table.unit, value, units) / np.maximum(asked, 1))[asked > 0]
         p[name] = stats.ttest_1samp(mean, 0).pvalue if np.ptp(mean) > 1e-12 else 1.0
@@ -108,17 +113,31 @@ def judged(given: Verdicts, truth: Mapping[str, Any] | None, false: tuple[str, .
         ends = answer.more.get("intervals", []) if name == "positions" else []
         if name == "mean":
             contrasts = answer.more["contrasts"]
-            ends, every = [part[1:] for part in contrasts.values()], [true[key] for key in contrasts]
+            ends, every = (
+                [part[1:] for part in contrasts.values()],
+                [true[key] for key in contrasts],
+            )
         if len(ends):
-            holds = [low - 1e-9 <= value <= high + 1e-9 for (low, high), value in zip(ends, every, strict=True)]
-            made[f"holds {name}, each"] = float(np.mean(holds)), float(np.mean([high - low for low, high in ends]))
+            holds = [
+                low - 1e-9 <= value <= high + 1e-9
+                for (low, high), value in zip(ends, every, strict=True)
+            ]
+            made[f"holds {name}, each"] = (
+                float(np.mean(holds)),
+                float(np.mean([high - low for low, high in ends])),
+            )
     return made
 
 
 def questioned(
-    rng: np.random.Generator, truth: Mapping[str, Any] | None, *, maker: Callable[..., Answers], units: int,
-    false: tuple[str, ...], few_blocks: bool,
-) -> Events:  # fmt: skip
+    rng: np.random.Generator,
+    truth: Mapping[str, Any] | None,
+    *,
+    maker: Callable[..., Answers],
+    units: int,
+    false: tuple[str, ...],
+    few_blocks: bool,
+) -> Events:
     answers, cards = maker(rng, units), gate.CARDS_DEALT
     gate.CARDS_DEALT = 0 if few_blocks else cards
     given = decide(answers, SMALLEST)
@@ -159,40 +178,66 @@ class About(NamedTuple):
 
 def option_maker(about: About) -> Callable[..., Answers]:
     """Reads "2 options", "replies lost by score", "calls sent at random" in what is planted."""
-    n, loss, session = (re.search(rule, about.planted) for rule in (r"(\d) options", "lost (.+)", "sent (.+)"))
+    n, loss, session = (
+        re.search(rule, about.planted) for rule in (r"(\d) options", "lost (.+)", "sent (.+)")
+    )
     return partial(
-        foreign.option_answers, family=about.judge.split(",")[0], kind=about.kind, size=about.size, n=int(n[1]) if n else 5,
-        design=about.how.split(", blocks")[0], loss=loss[1] if loss else "", session=session[1] if session else "",
+        foreign.option_answers,
+        family=about.judge.split(",")[0],
+        kind=about.kind,
+        size=about.size,
+        n=int(n[1]) if n else 5,
+        design=about.how.split(", blocks")[0],
+        loss=loss[1] if loss else "",
+        session=session[1] if session else "",
         declared="not declared" not in about.judge,
-    )  # fmt: skip
+    )
 
 
 def joint_maker(about: About) -> Callable[..., Answers]:
     return partial(
-        foreign.joint_answers, family=about.judge, kind=about.kind, size=about.size, lost=0.1 * ("lost" in about.planted),
+        foreign.joint_answers,
+        family=about.judge,
+        kind=about.kind,
+        size=about.size,
+        lost=0.1 * ("lost" in about.planted),
         halo=0.7 * (about.part == "criteria"),
-    )  # fmt: skip
+    )
 
 
 def choice_maker(about: About) -> Callable[..., Answers]:
     return partial(
-        foreign.choice_answers, k=2 if about.part == "pairs" else 4, a_question=4 if about.judge.startswith("four") else 1,
-        size=about.size * (about.kind == "first"), cancel=about.size * (about.kind == "cancel"),
-        lost=0.1 * ("lost" in about.planted), repeats=1 if about.how.endswith("once") else 2,
+        foreign.choice_answers,
+        k=2 if about.part == "pairs" else 4,
+        a_question=4 if about.judge.startswith("four") else 1,
+        size=about.size * (about.kind == "first"),
+        cancel=about.size * (about.kind == "cancel"),
+        lost=0.1 * ("lost" in about.planted),
+        repeats=1 if about.how.endswith("once") else 2,
         ties=1.0 if "ties" in about.planted else 0.1,
-    )  # fmt: skip
+    )
 
 
 MAKERS: dict[str, Callable[[About], Callable[..., Answers]]] = {
-    "options": option_maker, "an assumption broken": option_maker, "criteria": joint_maker, "answers in one call": joint_maker,
-    "pairs": choice_maker, "lists of 4": choice_maker,
-}  # fmt: skip
+    "options": option_maker,
+    "an assumption broken": option_maker,
+    "criteria": joint_maker,
+    "answers in one call": joint_maker,
+    "pairs": choice_maker,
+    "lists of 4": choice_maker,
+}
 
 
 def asked(about: About) -> Cell:
     """A cell of the three questions."""
     maker = MAKERS[about.part](about)
-    made = partial(questioned, maker=maker, units=about.units, false=about.false, few_blocks="blocks" in about.how)
+    made = partial(
+        questioned,
+        maker=maker,
+        units=about.units,
+        false=about.false,
+        few_blocks="blocks" in about.how,
+    )
     return Cell(made, lambda: sizes(maker(np.random.default_rng(10**6), LARGE)))
 
 
@@ -204,8 +249,12 @@ def forms_cell(about: About) -> Cell:
 def form_study(rng: np.random.Generator, _: Any, *, about: About, forms: int, calls: int) -> Events:
     score = foreign.form_calls(rng, about.units, about.kind, about.size, forms, calls)
     order, orders = np.repeat([0, 1], calls), np.array([np.arange(5)[::-1], np.arange(5)])
-    family = [choices(np.hstack([score[:, 0], score[:, k + 1]]), order, orders) for k in range(forms)]
-    given = by_holm([(answers, form_gate(answers, np.arange(about.units))) for answers in family], SMALLEST)
+    family = [
+        choices(np.hstack([score[:, 0], score[:, k + 1]]), order, orders) for k in range(forms)
+    ]
+    given = by_holm(
+        [(answers, form_gate(answers, np.arange(about.units))) for answers in family], SMALLEST
+    )
     if about.kind == "shift" and forms > 1:
         key = "false anything told"
         return {f"{key} of the form that moves nothing": judged(given[-1], None, ("any",))[key]}
@@ -222,7 +271,10 @@ def several_settings(rng: np.random.Generator, _: Any, *, about: About) -> Event
     """Data sets of one judge: what is said of each at its own 5 %, and by Holm's rule over their gates."""
     settings = int(about.how.split()[0])
     given = [decide(foreign.option_answers(rng, about.units), SMALLEST) for _ in range(settings)]
-    told = [any(a.verdict == "effect" or a.above_zero for a in each.questions.values()) for each in given]
+    told = [
+        any(a.verdict == "effect" or a.above_zero for a in each.questions.values())
+        for each in given
+    ]
     return {
         "says anything of any of them, each at its own .05": any(told),
         "false anything told, a setting": float(np.mean(told)),
@@ -232,7 +284,9 @@ def several_settings(rng: np.random.Generator, _: Any, *, about: About) -> Event
 
 def of_arms(rng: np.random.Generator, truth: Any, *, about: About) -> Events:
     return judged(
-        verdicts(Judgments(TABLES[about.part](about)(rng, about.units), "auto").arms, SMALLEST), truth, about.false
+        verdicts(Judgments(TABLES[about.part](about)(rng, about.units), "auto").arms, SMALLEST),
+        truth,
+        about.false,
     )
 
 
@@ -243,8 +297,11 @@ def mixed_cell(about: About) -> Cell:
 
 # ------------------------------------------------------------------------------------------- drift between runs, limits
 CHANGES: dict[str, tuple[str, dict[str, float]]] = {
-    "nothing": ("", {}), "level": ("level", {"level": 0.5}), "first": ("order", {"first": 1.3}), "noise": ("noise", {"noise": 2.0}),
-}  # fmt: skip
+    "nothing": ("", {}),
+    "level": ("level", {"level": 0.5}),
+    "first": ("order", {"first": 1.3}),
+    "noise": ("noise", {"noise": 2.0}),
+}
 
 
 def two_runs(rng: np.random.Generator, _: Any, *, about: About) -> Events:
@@ -256,14 +313,19 @@ def two_runs(rng: np.random.Generator, _: Any, *, about: About) -> Events:
         runs = [foreign.run_of(rng, 3 + quality, **each) for each in after]
     elif about.judge.endswith("pairs"):
         chance = 1 / (1 + np.exp(-(quality[:, None] * np.array([1, -1]) + 0.5)))
-        runs = [comparisons(np.where(rng.random((units, 2)) < chance, 1, 2), foreign.rotations(2)) for _ in after]
+        runs = [
+            comparisons(np.where(rng.random((units, 2)) < chance, 1, 2), foreign.rotations(2))
+            for _ in after
+        ]
     else:
         own = rng.normal(3, 1, (units, 1, 4))
         scores = [np.clip(np.rint(own + rng.normal(0, 0.7, (units, 8, 4))), 1, 5) for _ in after]
         runs = [criteria(score, foreign.rotations(4, both=True)) for score in scores]
     before, then = (Judgments(table, "auto").arms for table in runs)
     made = drift(before, then, SMALLEST)
-    events: Events = {("found" if question else "false") + " anything changed": made.word == "effect"}
+    events: Events = {
+        ("found" if question else "false") + " anything changed": made.word == "effect"
+    }
     for name, answer in made.questions.items():
         events[("found " if question else "false ") + name] = answer.verdict == "effect"
         same = "equal level" if name == question == "level" else f"says {name} unchanged"
@@ -286,7 +348,10 @@ def at_the_limit(rng: np.random.Generator, truth: Mapping[str, Any], *, about: A
     """Limits where the truth is: each may pass in 5 %, and fail in 5 %."""
     found = Findings(Judgments(foreign.run_of(rng, rng.normal(3, 1, about.units)), "auto"))
     made: Events = {}
-    for measure, size in (("favours_positions", np.abs(truth["positions"]).max()), ("changes_single", truth["single"])):
+    for measure, size in (
+        ("favours_positions", np.abs(truth["positions"]).max()),
+        ("changes_single", truth["single"]),
+    ):
         (checked,) = check(found, [Limit(measure, -float(size), float(size))])
         made[f"equal {measure} passes at its true size"] = checked.word == "passes"
         made[f"false {measure} fails at its true size"] = checked.word == "fails"
@@ -296,10 +361,14 @@ def at_the_limit(rng: np.random.Generator, truth: Mapping[str, Any], *, about: A
 def limits_cell(about: About) -> Cell:
     def large() -> dict[str, Any]:
         rng = np.random.default_rng(10**6)
-        return sizes(from_arms(Judgments(foreign.run_of(rng, rng.normal(3, 1, LARGE)), "auto").arms))
+        return sizes(
+            from_arms(Judgments(foreign.run_of(rng, rng.normal(3, 1, LARGE)), "auto").arms)
+        )
 
     whole = about.planted.startswith("derived")
-    return Cell(partial(limits_kept if whole else at_the_limit, about=about), None if whole else large)
+    return Cell(
+        partial(limits_kept if whole else at_the_limit, about=about), None if whole else large
+    )
 
 
 # --------------------------------------------------------------------------------------------------- rows of every topic
@@ -309,25 +378,40 @@ def number(about: About) -> float:
 
 
 TABLES: dict[str, Callable[[About], Callable[..., JudgmentTable]]] = {
-    "mixed arms": lambda a: partial(foreign.option_table, kind=a.kind, size=a.size, fixed=4, calls=10),
+    "mixed arms": lambda a: partial(
+        foreign.option_table, kind=a.kind, size=a.size, fixed=4, calls=10
+    ),
     "decision judges": lambda a: partial(foreign.stated_table, first=a.size, reworded=number(a)),
     "rows: people and judge": lambda a: partial(
         foreign.people_table, kind=a.judge.split(", ")[1], size=4 if "four" in a.judge else 1
     ),
     "rows: what helps": lambda a: partial(foreign.helped_table, first=a.size),
-    "rows: options": lambda a: partial(foreign.option_table, family=a.judge, kind=a.kind, size=a.size),
-    "rows: pairs": lambda a: partial(foreign.choice_table, k=2, size=a.size, a_question=int(number(a))),
-    "rows: lists of 4": lambda a: partial(foreign.choice_table, k=4, size=a.size, a_question=int(number(a))),
+    "rows: options": lambda a: partial(
+        foreign.option_table, family=a.judge, kind=a.kind, size=a.size
+    ),
+    "rows: pairs": lambda a: partial(
+        foreign.choice_table, k=2, size=a.size, a_question=int(number(a))
+    ),
+    "rows: lists of 4": lambda a: partial(
+        foreign.choice_table, k=4, size=a.size, a_question=int(number(a))
+    ),
     "rows: criteria": lambda a: partial(foreign.criteria_table, kind=a.kind, size=a.size),
-    "rows: answers in one call": lambda a: partial(foreign.responses_table, kind=a.kind, size=a.size),
+    "rows: answers in one call": lambda a: partial(
+        foreign.responses_table, kind=a.kind, size=a.size
+    ),
     "rows: forms of a prompt": lambda a: partial(foreign.forms_table, size=a.size),
     "rows: ranking": lambda a: partial(foreign.ranked_table, moved=a.size),
-    "rows: probabilities": lambda a: partial(foreign.stated_table, sharper=number(a), first=a.size, reworded=0.3),
+    "rows: probabilities": lambda a: partial(
+        foreign.stated_table, sharper=number(a), first=a.size, reworded=0.3
+    ),
 }
 TESTED = {
-    "rows: options": ("chi2",), "rows: people and judge": ("chi2", "top1_excess"), "rows: criteria": ("friedman", "carryover"),
-    "rows: answers in one call": ("friedman", "carryover"), "rows: ranking": ("top1_excess",),
-}  # fmt: skip
+    "rows: options": ("chi2",),
+    "rows: people and judge": ("chi2", "top1_excess"),
+    "rows: criteria": ("friedman", "carryover"),
+    "rows: answers in one call": ("friedman", "carryover"),
+    "rows: ranking": ("top1_excess",),
+}
 """Rows whose p is held against .05 where nothing is planted."""
 
 
@@ -341,14 +425,23 @@ def rows_of(table: JudgmentTable) -> Iterator[tuple[str, Row]]:
     arms, reading = Judgments(table, "auto").arms, ReadingPart()
     for spoken in TOPICS.values():
         for subject in spoken.subjects(arms[:1] if spoken.per == "arm" else arms):
-            for row in spoken.rows(subject, **({"reading": reading} if spoken.takes_reading else {})):
+            for row in spoken.rows(
+                subject, **({"reading": reading} if spoken.takes_reading else {})
+            ):
                 if isinstance(row, Row):
                     of = {**row.of, **({"condition": row.condition} if row.condition > 0 else {})}
-                    yield " ".join([row.measure, *(f"{name}={value}" for name, value in of.items())]), row
+                    yield (
+                        " ".join([row.measure, *(f"{name}={value}" for name, value in of.items())]),
+                        row,
+                    )
 
 
 def row_study(
-    rng: np.random.Generator, truth: Mapping[str, float], *, maker: Callable[..., JudgmentTable], about: About
+    rng: np.random.Generator,
+    truth: Mapping[str, float],
+    *,
+    maker: Callable[..., JudgmentTable],
+    about: About,
 ) -> Events:
     """Every row with an interval; those that hold all at once (level above .95) are one event a measure."""
     made: Events = {}
@@ -372,16 +465,21 @@ def row_study(
 def large_rows(maker: Callable[..., JudgmentTable], units: int) -> dict[str, float]:
     """Values of two times so many units on average."""
     rows = [rows_of(maker(np.random.default_rng([10**6, k]), units)) for k in range(2)]
-    first, second = ({key: row.value for key, row in half if np.isfinite(row.value)} for half in rows)
+    first, second = (
+        {key: row.value for key, row in half if np.isfinite(row.value)} for half in rows
+    )
     return {key: (value + second[key]) / 2 for key, value in first.items() if key in second}
 
 
 PARTS: dict[str, Callable[[About], Cell]] = {
-    **dict.fromkeys(MAKERS, asked), "forms of a prompt": forms_cell, "mixed arms": mixed_cell, "limits": limits_cell,
+    **dict.fromkeys(MAKERS, asked),
+    "forms of a prompt": forms_cell,
+    "mixed arms": mixed_cell,
+    "limits": limits_cell,
     "several settings": lambda about: Cell(partial(several_settings, about=about)),
     "decision judges": lambda about: Cell(partial(of_arms, about=about)),
     "drift between runs": lambda about: Cell(partial(two_runs, about=about)),
-}  # fmt: skip
+}
 
 
 def all_cells() -> dict[str, Cell]:
@@ -392,5 +490,7 @@ def all_cells() -> dict[str, Cell]:
             *named, every = line.split(" | ")
             for units in every.split():
                 about = About(*named, int(units.rstrip("*")))
-                made["*" in units][" | ".join(map(str, about))] = PARTS.get(about.part, rows_cell)(about)
+                made["*" in units][" | ".join(map(str, about))] = PARTS.get(about.part, rows_cell)(
+                    about
+                )
     return made[False] | made[True]

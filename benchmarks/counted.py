@@ -54,7 +54,11 @@ def load(path: Path = RESULTS) -> Results:
             record = json.loads(line)
         except ValueError:
             continue
-        part = Counted([k for a, b in record["portions"] for k in range(a, b)], record["seconds"], record["sums"])
+        part = Counted(
+            [k for a, b in record["portions"] for k in range(a, b)],
+            record["seconds"],
+            record["sums"],
+        )
         known = made.setdefault((record["cell"], part.portions[0] * PORTION // FULL), Counted())
         if not {*known.portions} & {*part.portions}:
             known.add(part)
@@ -68,7 +72,10 @@ def record_of(name: str, counted: Counted) -> str:
             ranges[-1][1] = k + 1
         else:
             ranges.append([k, k + 1])
-    sums = {key: [int(v) if v == int(v) else round(v, 3) for v in values] for key, values in counted.sums.items()}
+    sums = {
+        key: [int(v) if v == int(v) else round(v, 3) for v in values]
+        for key, values in counted.sums.items()
+    }
     made = {"cell": name, "portions": ranges, "seconds": round(counted.seconds, 1), "sums": sums}
     return json.dumps(made, separators=(",", ":"), ensure_ascii=False) + "\n"
 
@@ -76,7 +83,9 @@ def record_of(name: str, counted: Counted) -> str:
 def save(results: Results, path: Path = RESULTS) -> None:
     """One line for each cell's first and new studies, in one step."""
     beside = path.with_suffix(".new")
-    beside.write_text("".join(record_of(name, results[name, new]) for name, new in sorted(results)), "utf-8")
+    beside.write_text(
+        "".join(record_of(name, results[name, new]) for name, new in sorted(results)), "utf-8"
+    )
     beside.replace(path)
 
 
@@ -86,7 +95,9 @@ def alarms(counted: Counted | None) -> list[str]:
     return [
         key
         for key in sums
-        if counted and key.split()[0] in ("false", "equal") and counted.rate(key) > 0.05 + 2 * counted.error(key, 0.05)
+        if counted
+        and key.split()[0] in ("false", "equal")
+        and counted.rate(key) > 0.05 + 2 * counted.error(key, 0.05)
     ]
 
 
@@ -96,5 +107,7 @@ def misses(counted: Counted | None) -> list[str]:
     return [
         key
         for key in sums
-        if counted and key.startswith("holds") and counted.rate(key) < 0.92 - 2 * counted.error(key, 0.92)
+        if counted
+        and key.startswith("holds")
+        and counted.rate(key) < 0.92 - 2 * counted.error(key, 0.92)
     ]

@@ -57,17 +57,29 @@ def utilities(rng: Generator, family: str, items: int, moved: np.ndarray, n: int
     if family == "sharp":
         noise = np.full(items, 0.1)
     if family == "clustered":
-        trait = 0.3 + 0.8 * np.repeat(rng.standard_t(3, -(-items // 4)), 4)[:items] + rng.normal(0, 0.5, items)
-    cut = (np.linspace(-1.5, 1.5, n - 1) - (trait[:, None] + moved)[..., None]) / noise[:, None, None]
+        trait = (
+            0.3
+            + 0.8 * np.repeat(rng.standard_t(3, -(-items // 4)), 4)[:items]
+            + rng.normal(0, 0.5, items)
+        )
+    cut = (np.linspace(-1.5, 1.5, n - 1) - (trait[:, None] + moved)[..., None]) / noise[
+        :, None, None
+    ]
     below = special.stdtr(4, cut)
     edge = np.ones((*below.shape[:2], 1))
     return np.log(np.diff(np.concatenate([0 * edge, below, edge], axis=2), axis=2) + 1e-9)
 
 
 def option_calls(
-    rng: Generator, family: str, kind: str, size: float, items: int, order: np.ndarray, orders: np.ndarray,
+    rng: Generator,
+    family: str,
+    kind: str,
+    size: float,
+    items: int,
+    order: np.ndarray,
+    orders: np.ndarray,
     drift: np.ndarray | float = 0.0,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """(items, slots): codes chosen. ``order`` (items, slots) into ``orders``; ``drift`` (items, slots) moves the trait.
 
     first, middle, slope: log-odds of a position (of first less last: slope); line, turn: upward or forward lists move the
@@ -76,7 +88,9 @@ def option_calls(
     """
     n = orders.shape[1]
     middle = (n - 1) / 2
-    ascending = ((orders - middle) @ (np.arange(n) - middle) / np.square(np.arange(n) - middle).sum())[order]
+    ascending = (
+        (orders - middle) @ (np.arange(n) - middle) / np.square(np.arange(n) - middle).sum()
+    )[order]
     steps = np.diff(orders, axis=1) % n
     forward = np.where((steps == 1).all(axis=1), 1.0, -1.0)[order]
     moved = np.zeros(order.shape) + drift
@@ -94,14 +108,20 @@ def option_calls(
         lean += size * np.linspace(0.5, -0.5, n)
     if kind == "cancel":
         groups = -(-items // 4) if family == "clustered" else items
-        lean = (rng.standard_t(5, (groups, n)) * size)[np.arange(items) // (4 if family == "clustered" else 1)]
+        lean = (rng.standard_t(5, (groups, n)) * size)[
+            np.arange(items) // (4 if family == "clustered" else 1)
+        ]
     position = np.argsort(orders, axis=1)[order]
     gain = np.take_along_axis(np.broadcast_to(lean[:, None], position.shape), position, axis=2)
     if kind == "never lowest":
         gain = gain * (np.arange(n) > 0)
     p = special.softmax(log_p + gain, axis=2)
     draw = rng.random((items, len(orders)))
-    draw = np.take_along_axis(draw, order, axis=1) if family == "one fixed draw a prompt" else rng.random(order.shape)
+    draw = (
+        np.take_along_axis(draw, order, axis=1)
+        if family == "one fixed draw a prompt"
+        else rng.random(order.shape)
+    )
     code = (draw[..., None] > p.cumsum(axis=2)).sum(axis=2).clip(0, n - 1)
     mover = np.zeros((items, 1), dtype=bool)
     mover[: round(size * items)] = True
@@ -113,9 +133,17 @@ def option_calls(
 
 
 def option_answers(
-    rng: Generator, units: int, family: str = "latent", kind: str = "nothing", size: float = 0.0, n: int = 5,
-    design: str = "each order twice", loss: str = "", session: str = "", declared: bool = True,
-) -> Answers:  # fmt: skip
+    rng: Generator,
+    units: int,
+    family: str = "latent",
+    kind: str = "nothing",
+    size: float = 0.0,
+    n: int = 5,
+    design: str = "each order twice",
+    loss: str = "",
+    session: str = "",
+    declared: bool = True,
+) -> Answers:
     """``loss``: replies unparsed "at random" (10 %), "by score" (15 % of the two highest), "by order" (15 % of descending
     lists), "by both" (by score, in lists that do not begin with the lowest). ``session``: the judge's level rises by 1
     while it runs, each item's calls "at random" times or "order by order". Orders drawn: "3 drawn orders an item"."""
@@ -129,10 +157,16 @@ def option_answers(
         order = np.broadcast_to(slots, (items, len(slots)))
     drift = np.zeros(order.shape)
     if session:
-        time = rng.random(order.shape) if session == "at random" else order / len(orders) + rng.random(order.shape) / 20
+        time = (
+            rng.random(order.shape)
+            if session == "at random"
+            else order / len(orders) + rng.random(order.shape) / 20
+        )
         drift = time - time.mean()
     code = option_calls(rng, family, kind, size, items, order, orders, drift)
-    chance = {"at random": 0.1 + 0.0 * code, "by score": 0.15 * (code >= n - 2)}.get(loss, 0.0 * code)
+    chance = {"at random": 0.1 + 0.0 * code, "by score": 0.15 * (code >= n - 2)}.get(
+        loss, 0.0 * code
+    )
     if loss == "by order":
         chance = 0.15 * (order >= len(orders) // 2)
     if loss == "by both":
@@ -143,8 +177,14 @@ def option_answers(
 
 
 def option_table(
-    rng: Generator, units: int, family: str = "latent", kind: str = "nothing", size: float = 0.0, fixed: int = 4, calls: int = 0
-) -> JudgmentTable:  # fmt: skip
+    rng: Generator,
+    units: int,
+    family: str = "latent",
+    kind: str = "nothing",
+    size: float = 0.0,
+    fixed: int = 4,
+    calls: int = 0,
+) -> JudgmentTable:
     """Every balanced order twice, and the default one ``fixed`` times more; ``calls``: of random orders instead, an arm beside."""
     orders = balanced_orders(5)
     slots = np.r_[np.tile(np.arange(10), 2), [0] * fixed]
@@ -154,13 +194,18 @@ def option_table(
     order = np.broadcast_to(known[slots], (units, len(slots)))
     random = np.argsort(rng.random((units, len(every))), axis=1)[:, :calls]
     code = option_calls(rng, family, kind, size, units, np.hstack([order, random]), every) + 1.0
-    table = options(code[:, :20], orders, slots[:20], fixed=code[:, 20 : 20 + fixed] if fixed else None)
+    table = options(
+        code[:, :20], orders, slots[:20], fixed=code[:, 20 : 20 + fixed] if fixed else None
+    )
     if not calls:
         return table
     drawn = options(code[:, 20 + fixed :], every + 1, random, drawn=True, strategy="random")
     both = in_forms({0: table, 1: drawn})
     return dataclasses.replace(
-        both, conditions=tuple(dataclasses.replace(condition, variant={}) for condition in both.conditions)
+        both,
+        conditions=tuple(
+            dataclasses.replace(condition, variant={}) for condition in both.conditions
+        ),
     )
 
 
@@ -171,7 +216,13 @@ def rotations(k: int, both: bool = False) -> np.ndarray:
 
 
 def joint_scores(
-    rng: Generator, units: int, kind: str, size: float, family: str, halo: float = 0.7, repeats: int = 2
+    rng: Generator,
+    units: int,
+    kind: str,
+    size: float,
+    family: str,
+    halo: float = 0.7,
+    repeats: int = 2,
 ) -> np.ndarray:
     """(units, calls, 4): scores 1 to 5 of four criteria (or answers) of one call, in the order shown by ``rotations(4, True)``.
 
@@ -193,14 +244,27 @@ def joint_scores(
     gain = np.take_along_axis(np.broadcast_to(lean, position.shape), position, axis=2)
     backward = -size * (kind == "backward") * (np.arange(len(orders)) % 8 >= 4)
     call = rng.normal(0, 0.25, (units, len(orders), 1)) * (family != "constant")
-    score = 3 + trait[:, None] + gain + backward[:, None] + call + noise * rng.normal(size=position.shape)
+    score = (
+        3
+        + trait[:, None]
+        + gain
+        + backward[:, None]
+        + call
+        + noise * rng.normal(size=position.shape)
+    )
     return np.rint(score).clip(1, 5)
 
 
 def joint_answers(
-    rng: Generator, units: int, family: str = "latent", kind: str = "nothing", size: float = 0.0, lost: float = 0.0,
-    halo: float = 0.7, repeats: int = 2,
-) -> Answers:  # fmt: skip
+    rng: Generator,
+    units: int,
+    family: str = "latent",
+    kind: str = "nothing",
+    size: float = 0.0,
+    lost: float = 0.0,
+    halo: float = 0.7,
+    repeats: int = 2,
+) -> Answers:
     score = joint_scores(rng, units, kind, size, family, halo, repeats)
     score[rng.random(score.shape[:2]) < lost] = np.nan
     orders = rotations(4, both=True)
@@ -208,15 +272,25 @@ def joint_answers(
 
 
 def winners(
-    rng: Generator, units: int, k: int = 2, size: float = 0.0, cancel: float = 0.0, repeats: int = 1, ties: float = 0.1,
+    rng: Generator,
+    units: int,
+    k: int = 2,
+    size: float = 0.0,
+    cancel: float = 0.0,
+    repeats: int = 1,
+    ties: float = 0.1,
     a_question: int = 1,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """(comparisons, repeats x k): the position that won, 0 a tie, in k rotations: quality and Gumbel noise; the first position
     gains ``size`` log-odds, and in each question each position a lean of its own with a standard deviation of ``cancel``."""
     shown, count = np.tile(rotations(k), (repeats, 1)), units * a_question
     quality = rng.standard_t(4, (count, k)) * 0.7
     own = rng.normal(0, cancel / np.sqrt(2), (units, k))[np.arange(count) // a_question]
-    utility = quality[:, shown] + (size * (np.arange(k) == 0) + own)[:, None] + rng.gumbel(size=(count, len(shown), k))
+    utility = (
+        quality[:, shown]
+        + (size * (np.arange(k) == 0) + own)[:, None]
+        + rng.gumbel(size=(count, len(shown), k))
+    )
     best = np.sort(utility, axis=2)
     return np.where(best[..., -1] - best[..., -2] < ties, 0, utility.argmax(axis=2) + 1)
 
@@ -231,10 +305,14 @@ def choice_answers(
     item = np.repeat(np.arange(len(position)), len(orders))
     order = np.tile(np.arange(len(orders)) % k, len(position))
     unit = np.arange(len(position)) // a_question
-    return Answers(item, order, won.reshape(-1, 1), rotations(k), unit, np.arange(k + 1.0), choices=True)
+    return Answers(
+        item, order, won.reshape(-1, 1), rotations(k), unit, np.arange(k + 1.0), choices=True
+    )
 
 
-def form_calls(rng: Generator, units: int, kind: str, size: float, forms: int, calls: int) -> np.ndarray:
+def form_calls(
+    rng: Generator, units: int, kind: str, size: float, forms: int, calls: int
+) -> np.ndarray:
     """(items, forms + 1, calls): codes in the default form of a prompt, then in others; "shift": every form but the last of
     several moves the trait by ``size``; "cancel": each item's own way."""
     moved = np.zeros((units, forms + 1))
@@ -243,13 +321,21 @@ def form_calls(rng: Generator, units: int, kind: str, size: float, forms: int, c
     if kind == "cancel":
         moved[:, 1:] = rng.normal(0, size, (units, forms))
     p = special.softmax(utilities(rng, "latent", units, moved, 5), axis=2)
-    return (rng.random((units, forms + 1, calls, 1)) > p.cumsum(axis=2)[:, :, None]).sum(axis=3).clip(0, 4)
+    return (
+        (rng.random((units, forms + 1, calls, 1)) > p.cumsum(axis=2)[:, :, None])
+        .sum(axis=3)
+        .clip(0, 4)
+    )
 
 
 # ------------------------------------------------------------------------------------------------- tables of whole runs
-def choice_table(rng: Generator, units: int, k: int, size: float, a_question: int = 1) -> JudgmentTable:
+def choice_table(
+    rng: Generator, units: int, k: int, size: float, a_question: int = 1
+) -> JudgmentTable:
     position = winners(rng, units, k, size, 0.8, 2, 0.1, a_question)
-    return comparisons(position, rotations(k), prompt=[f"q{i // a_question}" for i in range(len(position))])
+    return comparisons(
+        position, rotations(k), prompt=[f"q{i // a_question}" for i in range(len(position))]
+    )
 
 
 def criteria_table(
@@ -258,7 +344,9 @@ def criteria_table(
     return criteria(joint_scores(rng, units, kind, size, family), rotations(4, both=True))
 
 
-def responses_table(rng: Generator, units: int, kind: str = "nothing", size: float = 0.0) -> JudgmentTable:
+def responses_table(
+    rng: Generator, units: int, kind: str = "nothing", size: float = 0.0
+) -> JudgmentTable:
     score = joint_scores(rng, units, kind, size, "latent", 0.0, 1)
     alone = np.rint(score.mean(axis=1) + 0.2 + rng.normal(0, 0.4, (units, 4))).clip(1, 5)
     return responses(score, rotations(4, both=True), alone=alone)
@@ -281,12 +369,19 @@ def run_of(
     shown = np.tile(orders, (2, 1))
     utility = -0.5 * (shown - quality[:, None, None] - level) ** 2 + first * (np.arange(5) == 0)
     chosen = (utility + noise * rng.gumbel(size=utility.shape)).argmax(axis=2)
-    return options(shown[np.arange(len(shown)), chosen].astype(float), orders, np.tile(np.arange(10), 2))
+    return options(
+        shown[np.arange(len(shown)), chosen].astype(float), orders, np.tile(np.arange(10), 2)
+    )
 
 
 def forms_table(rng: Generator, units: int, size: float = 0.0) -> JudgmentTable:
     score = form_calls(rng, units, "shift", size, 1, 6) + 1.0
-    return in_forms({level: options(score[:, k], [[1, 2, 3, 4, 5]], [0] * 6) for k, level in enumerate(("a", "b"))})
+    return in_forms(
+        {
+            level: options(score[:, k], [[1, 2, 3, 4, 5]], [0] * 6)
+            for k, level in enumerate(("a", "b"))
+        }
+    )
 
 
 def ranked_table(rng: Generator, units: int, moved: float = 0.0, calls: int = 8) -> JudgmentTable:
@@ -299,23 +394,39 @@ def ranked_table(rng: Generator, units: int, moved: float = 0.0, calls: int = 8)
     order = [0] * calls + [1] * calls
     prompt = [f"p{i // 4}" for i in range(trait.size)]
     table = options(np.hstack(sides), [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], order, prompt=prompt)
-    conditions = tuple(dataclasses.replace(table.conditions[0], strategy=name) for name in ("fixed", "descending"))
+    conditions = tuple(
+        dataclasses.replace(table.conditions[0], strategy=name) for name in ("fixed", "descending")
+    )
     return dataclasses.replace(
         table, conditions=conditions, rows=table.rows.assign(condition=np.tile(order, trait.size))
     )
 
 
 def stated_table(
-    rng: Generator, units: int, sharper: float = 1.0, first: float = 0.0, sure: float = 1.5, reworded: float = 0.0
+    rng: Generator,
+    units: int,
+    sharper: float = 1.0,
+    first: float = 0.0,
+    sure: float = 1.5,
+    reworded: float = 0.0,
 ) -> JudgmentTable:
     """A judge that returns a probability for each score, once in each balanced order, and people who draw from the truth;
     it states the truth to a power, favours the first option, and moves its log-odds by ``reworded`` with every prompt."""
     shown = balanced_orders(5) - 1
     odds = rng.normal(0, sure, (units, 5))
     true = special.softmax(odds, axis=1)
-    log_p = sharper * odds[:, shown] + first * (np.arange(5) == 0) + reworded * rng.normal(size=(units, 10, 5))
+    log_p = (
+        sharper * odds[:, shown]
+        + first * (np.arange(5) == 0)
+        + reworded * rng.normal(size=(units, 10, 5))
+    )
     given = special.softmax(log_p, axis=-1)
-    pick = np.take_along_axis(np.broadcast_to(shown, given.shape), given.argmax(axis=-1)[..., None], -1)[..., 0] + 1
+    pick = (
+        np.take_along_axis(
+            np.broadcast_to(shown, given.shape), given.argmax(axis=-1)[..., None], -1
+        )[..., 0]
+        + 1
+    )
     people = (rng.random((units, 3, 1)) > true.cumsum(axis=1)[:, None]).sum(axis=2).clip(0, 4) + 1.0
     ratings = [{f"rater {k}": x for k, x in enumerate(row)} for row in people.tolist()]
     made = options(pick, shown + 1, ratings=ratings)

@@ -42,21 +42,44 @@ def table_of(rows: int, options: int) -> JudgmentTable:
     rng = np.random.default_rng(1)
     order = np.tile(np.arange(calls) % len(orders), items)
     wanted = np.clip(
-        np.repeat(rng.normal(options / 2, 1, items), calls) + rng.normal(0, 0.8, items * calls), 0, options - 1
+        np.repeat(rng.normal(options / 2, 1, items), calls) + rng.normal(0, 0.8, items * calls),
+        0,
+        options - 1,
     )
     score = np.where(rng.random(len(order)) < 0.05, orders[order, 0], wanted.astype(int) + 1)
     columns = {
-        "condition": 0, "item": np.repeat(np.arange(items), calls), "ordering": order, "slot": 0,
-        "repeat": np.tile(np.arange(calls) // len(orders), items), "call": np.arange(items * calls), "status": 0,
-        "score": score.astype(float), "position": (orders[order] == score[:, None]).argmax(axis=1) + 1,
-        "expected": np.nan, "mass": np.nan,
-    }  # fmt: skip
+        "condition": 0,
+        "item": np.repeat(np.arange(items), calls),
+        "ordering": order,
+        "slot": 0,
+        "repeat": np.tile(np.arange(calls) // len(orders), items),
+        "call": np.arange(items * calls),
+        "status": 0,
+        "score": score.astype(float),
+        "position": (orders[order] == score[:, None]).argmax(axis=1) + 1,
+        "expected": np.nan,
+        "mass": np.nan,
+    }
     names = dict.fromkeys(("criterion", "block", "prompt", "candidate", "task"))
-    frame = pd.DataFrame({"item_id": [f"a{k}" for k in range(items)], "dataset": "d", **names, "ratings": [{}] * items})
-    condition = Condition("judge", "d", "balanced", "options", tuple(map(float, range(1, options + 1))), (), options)
+    frame = pd.DataFrame(
+        {
+            "item_id": [f"a{k}" for k in range(items)],
+            "dataset": "d",
+            **names,
+            "ratings": [{}] * items,
+        }
+    )
+    condition = Condition(
+        "judge", "d", "balanced", "options", tuple(map(float, range(1, options + 1))), (), options
+    )
     shown = tuple(Ordering(tuple(row), tuple(map(str, row))) for row in orders.tolist())
     return JudgmentTable(
-        "bench", "Bench", (condition,), frame.assign(unit_text=frame["item_id"]), shown, pd.DataFrame(columns)
+        "bench",
+        "Bench",
+        (condition,),
+        frame.assign(unit_text=frame["item_id"]),
+        shown,
+        pd.DataFrame(columns),
     )
 
 
@@ -67,7 +90,9 @@ def written(table: JudgmentTable, path: Path) -> Path:
     cells = {
         "judge": pa.DictionaryArray.from_arrays(np.zeros(len(rows), dtype=np.int8), ["judge"]),
         "dataset": pa.DictionaryArray.from_arrays(np.zeros(len(rows), dtype=np.int8), ["data"]),
-        "item_id": pa.DictionaryArray.from_arrays(rows["item"].to_numpy(), table.items["item_id"].tolist()),
+        "item_id": pa.DictionaryArray.from_arrays(
+            rows["item"].to_numpy(), table.items["item_id"].tolist()
+        ),
         "ordering": pa.DictionaryArray.from_arrays(rows["ordering"].to_numpy(), orders),
         "score": rows["score"].to_numpy().astype(np.int32),
     }
@@ -84,7 +109,10 @@ def seconds(work: Callable[[], Any]) -> tuple[float, float, Any]:
 
 def judgments(rows: int, options: int) -> None:
     table = table_of(rows, options)
-    print(f"\n{len(table.rows):,} judgments, {options} options, {len(table.items):,} items", flush=True)
+    print(
+        f"\n{len(table.rows):,} judgments, {options} options, {len(table.items):,} items",
+        flush=True,
+    )
     spent = np.zeros(2)
     crossed = table.rows[["score", "position"]].copy()
 
@@ -116,13 +144,18 @@ def judgments(rows: int, options: int) -> None:
             made = lambda topic=topic, given=given: (  # noqa: E731
                 row for subject in topic.subjects([arm]) for row in topic.rows(subject, **given)
             )
-            step(f"topic {topic.key}", lambda made=made: [row.interval for row in made() if hasattr(row, "interval")])
+            step(
+                f"topic {topic.key}",
+                lambda made=made: [row.interval for row in made() if hasattr(row, "interval")],
+            )
     print(f"  all topics            {spent[0]:8.2f} s, cpu {spent[1]:.2f} s", flush=True)
     step("verdicts", lambda: verdicts([arm], Smallest()))
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("rows", nargs="*", type=int, default=[100_000, 2_000_000])
     parser.add_argument("--options", type=int, nargs="*", default=[5, 10])
     chosen = parser.parse_args()

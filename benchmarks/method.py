@@ -26,7 +26,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.counted import DEALS, FULL, PORTION, RESULTS, Counted, Results, alarms, load, record_of, save
+from benchmarks.counted import (
+    DEALS,
+    FULL,
+    PORTION,
+    RESULTS,
+    Counted,
+    Results,
+    alarms,
+    load,
+    record_of,
+    save,
+)
 from benchmarks.published import write
 from rubriclab.core import gate
 
@@ -45,7 +56,9 @@ def _cells() -> dict[str, Any]:
 @cache
 def _large(about: str) -> Any:
     """What very many units give: the same of all cells that differ in the number of units alone."""
-    return next(cell for name, cell in _cells().items() if cell.large and name.rsplit(" | ", 1)[0] == about).large()
+    return next(
+        cell for name, cell in _cells().items() if cell.large and name.rsplit(" | ", 1)[0] == about
+    ).large()
 
 
 def run_portion(name: str, portion: int) -> tuple[str, Counted]:
@@ -55,7 +68,11 @@ def run_portion(name: str, portion: int) -> tuple[str, Counted]:
     for k in range(PORTION):
         rng = np.random.default_rng([zlib.crc32(name.encode()), portion * PORTION + k])
         for key, value in cell.study(rng, truth).items():
-            seen = [float(value[0]), 1.0, float(value[1])] if isinstance(value, tuple) else [float(value), 1.0]
+            seen = (
+                [float(value[0]), 1.0, float(value[1])]
+                if isinstance(value, tuple)
+                else [float(value), 1.0]
+            )
             own = made.sums.setdefault(key, [0.0] * len(seen))
             made.sums[key] = [a + b for a, b in zip(own, seen, strict=True)]
     made.seconds = time.process_time() - start
@@ -64,7 +81,10 @@ def run_portion(name: str, portion: int) -> tuple[str, Counted]:
 
 def wanted(results: Results, names: Iterable[str]) -> Iterator[tuple[str, int]]:
     """(cell, portion) in the order of their worth; ``results`` is looked at anew for each."""
-    planned = {name: {k for new in (0, 1) for k in results.get((name, new), Counted()).portions} for name in names}
+    planned = {
+        name: {k for new in (0, 1) for k in results.get((name, new), Counted()).portions}
+        for name in names
+    }
     for studies, seconds in STEPS:
         for name in planned:
             for portion in range(studies // PORTION):
@@ -75,7 +95,9 @@ def wanted(results: Results, names: Iterable[str]) -> Iterator[tuple[str, int]]:
                     planned[name].add(portion)
                     yield name, portion
         for name in planned:
-            above = [key for key in alarms(results.get((name, 0))) if results[name, 0].studies >= FULL]
+            above = [
+                key for key in alarms(results.get((name, 0))) if results[name, 0].studies >= FULL
+            ]
             for portion in range(FULL // PORTION, 2 * FULL // PORTION) if above else ():
                 if portion not in planned[name]:
                     planned[name].add(portion)
@@ -102,10 +124,15 @@ def run(pattern: str, hours: float, processes: int) -> None:
                 ready, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in ready:
                     name, made = future.result()
-                    results.setdefault((name, made.portions[0] * PORTION // FULL), Counted()).add(made)
+                    results.setdefault((name, made.portions[0] * PORTION // FULL), Counted()).add(
+                        made
+                    )
                     out.write(record_of(name, made))
                     out.flush()
-                    print(f"{name}: {results[name, made.portions[0] * PORTION // FULL].studies}", flush=True)
+                    print(
+                        f"{name}: {results[name, made.portions[0] * PORTION // FULL].studies}",
+                        flush=True,
+                    )
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
     save(results)
@@ -135,16 +162,30 @@ def alone() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--hours", type=float, default=math.inf)
-    parser.add_argument("--cells", default="", metavar="PATTERN", help="a regular expression of names")
+    parser.add_argument(
+        "--cells", default="", metavar="PATTERN", help="a regular expression of names"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--forget", metavar="PATTERN", help="leave out what was measured of these cells")
-    parser.add_argument("--write", action="store_true", help="write the table from what was measured")
+    parser.add_argument(
+        "--forget", metavar="PATTERN", help="leave out what was measured of these cells"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="write the table from what was measured"
+    )
     chosen = parser.parse_args()
     if chosen.forget is not None:
         alone()
-        save({key: counted for key, counted in load().items() if not re.search(chosen.forget, key[0])})
+        save(
+            {
+                key: counted
+                for key, counted in load().items()
+                if not re.search(chosen.forget, key[0])
+            }
+        )
     elif chosen.write:
         write(load())
     else:

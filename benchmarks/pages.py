@@ -31,7 +31,9 @@ REDRAWS = {
     "results": "[data-testid=stButtonGroup] button:nth-child(2)",
 }
 """What a click redraws; each opens or chooses another part of its page."""
-CHANGED = f"before => document.querySelector('[data-testid=stMain]').innerText !== before && ({STILL})()"
+CHANGED = (
+    f"before => document.querySelector('[data-testid=stMain]').innerText !== before && ({STILL})()"
+)
 
 
 def cold(browser: Any, address: str, redraw: str = "") -> tuple[float, float]:
@@ -68,7 +70,9 @@ def example_store(folder: Path) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=7)
     rounds = parser.parse_args().rounds
     from playwright.sync_api import sync_playwright
@@ -82,14 +86,23 @@ def main() -> None:
         store = example_store(Path(folder))
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         with running_lab(Path(folder, "bare.duckdb"), app=app) as bare, running_lab(store) as lab:
-            print(f"first visit after a start: {cold(browser, lab)[0]:.2f} s (bare {cold(browser, bare)[0]:.2f} s)")
+            print(
+                f"first visit after a start: {cold(browser, lab)[0]:.2f} s (bare {cold(browser, bare)[0]:.2f} s)"
+            )
             took: dict[str, list[tuple[float, float]]] = {name: [] for name in ("bare", *names)}
             for k in range(rounds):
                 for name, seen in took.items():
                     address = bare if name == "bare" else f"{lab}/{'' if name == 'home' else name}"
                     seen.append(cold(browser, address, REDRAWS.get(name, "")))
-                    print(f"\rround {k + 1} of {rounds}: {name:<10}", end="", file=sys.stderr, flush=True)
-            start = browser.new_page()  # the sample, judged by the small model: both cores are busy from here on
+                    print(
+                        f"\rround {k + 1} of {rounds}: {name:<10}",
+                        end="",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+            start = (
+                browser.new_page()
+            )  # the sample, judged by the small model: both cores are busy from here on
             start.goto(lab)
             start.get_by_role("button", name="Run the sample").click()
             start.wait_for_url("**/runs*")

@@ -38,12 +38,20 @@ def answer() -> bytes:
     top = [{"token": f"{k}", "logprob": -0.1 - k / 3, "bytes": [48 + k % 10]} for k in range(20)]
     token = {"token": "3", "logprob": -0.1, "bytes": [51], "top_logprobs": top}
     choice = {"index": 0, "message": {"role": "assistant", "content": "3"}, "finish_reason": "stop"}
-    body = json.dumps({
-        "id": "chatcmpl-1", "object": "chat.completion", "created": 1_700_000_000, "model": MODEL,
-        "choices": [choice | {"logprobs": {"content": [token]}}],
-        "usage": {"prompt_tokens": 400, "completion_tokens": 1, "total_tokens": 401},
-    }).encode()  # fmt: skip
-    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    body = json.dumps(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1_700_000_000,
+            "model": MODEL,
+            "choices": [choice | {"logprobs": {"content": [token]}}],
+            "usage": {"prompt_tokens": 400, "completion_tokens": 1, "total_tokens": 401},
+        }
+    ).encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
+        len(body),
+        body,
+    )
 
 
 class Chat(asyncio.Protocol):
@@ -95,13 +103,23 @@ def lab(url: str, prompts: list[list[dict[str, str]]], folder: Path) -> None:
 
 
 async def asked(
-    prompts: list[list[dict[str, str]]], client: Any, ask: Callable[[dict[str, Any]], Awaitable[Any]]
+    prompts: list[list[dict[str, str]]],
+    client: Any,
+    ask: Callable[[dict[str, Any]], Awaitable[Any]],
 ) -> None:
     left = iter(prompts)
 
     async def work() -> None:
         for messages in left:
-            await ask({"model": MODEL, "messages": messages, "max_tokens": 8, "temperature": 0.0, **LOGPROBS})
+            await ask(
+                {
+                    "model": MODEL,
+                    "messages": messages,
+                    "max_tokens": 8,
+                    "temperature": 0.0,
+                    **LOGPROBS,
+                }
+            )
 
     async with client:
         await asyncio.gather(*(work() for _ in range(AT_ONCE)))
@@ -148,13 +166,18 @@ def inspect_ai(url: str, prompts: list[list[dict[str, str]]], folder: Path) -> N
     from inspect_ai.solver import generate
 
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser}
-    config = GenerateConfig(max_tokens=8, temperature=0.0, max_retries=0, max_connections=AT_ONCE, **LOGPROBS)
+    config = GenerateConfig(
+        max_tokens=8, temperature=0.0, max_retries=0, max_connections=AT_ONCE, **LOGPROBS
+    )
     model = get_model(f"openai-api/local/{MODEL}", base_url=url, api_key="none", config=config)
     samples = [
-        Sample([kinds[part["role"]](content=part["content"]) for part in prompt], target="3") for prompt in prompts
+        Sample([kinds[part["role"]](content=part["content"]) for part in prompt], target="3")
+        for prompt in prompts
     ]
     task = Task(dataset=MemoryDataset(samples), solver=[generate()], scorer=match())
-    (log,) = evaluate(task, model, log_dir=str(folder), display="none", log_level="error", max_samples=AT_ONCE)
+    (log,) = evaluate(
+        task, model, log_dir=str(folder), display="none", log_level="error", max_samples=AT_ONCE
+    )
     assert log.status == "success", log.error
     assert log.results.completed_samples == len(prompts)
 
@@ -166,15 +189,39 @@ def lm_eval(url: str, prompts: list[list[dict[str, str]]], folder: Path) -> None
     from lm_eval.models.openai_completions import LocalChatCompletion
 
     data = folder / "data.json"
-    data.write_text(json.dumps([{"text": "\n\n".join(part["content"] for part in prompt)} for prompt in prompts]))
-    task = ConfigurableTask(config={
-        "task": "judge", "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": str(data)}}, "test_split": "test",
-        "output_type": "generate_until", "doc_to_text": "{{text}}", "doc_to_target": "3", "num_fewshot": 0,
-        "generation_kwargs": {"until": ["\n"], "max_gen_toks": 8, "do_sample": False, "temperature": 0.0, **LOGPROBS},
-        "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
-    })  # fmt: skip
+    data.write_text(
+        json.dumps(
+            [{"text": "\n\n".join(part["content"] for part in prompt)} for prompt in prompts]
+        )
+    )
+    task = ConfigurableTask(
+        config={
+            "task": "judge",
+            "dataset_path": "json",
+            "dataset_kwargs": {"data_files": {"test": str(data)}},
+            "test_split": "test",
+            "output_type": "generate_until",
+            "doc_to_text": "{{text}}",
+            "doc_to_target": "3",
+            "num_fewshot": 0,
+            "generation_kwargs": {
+                "until": ["\n"],
+                "max_gen_toks": 8,
+                "do_sample": False,
+                "temperature": 0.0,
+                **LOGPROBS,
+            },
+            "metric_list": [
+                {"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}
+            ],
+        }
+    )
     model = LocalChatCompletion(
-        base_url=f"{url}/chat/completions", model=MODEL, num_concurrent=AT_ONCE, max_retries=1, tokenized_requests=False
+        base_url=f"{url}/chat/completions",
+        model=MODEL,
+        num_concurrent=AT_ONCE,
+        max_retries=1,
+        tokenized_requests=False,
     )
     found = evaluator.simple_evaluate(
         model, tasks=[task], apply_chat_template=True, bootstrap_iters=0, log_samples=True
@@ -184,8 +231,12 @@ def lm_eval(url: str, prompts: list[list[dict[str, str]]], folder: Path) -> None
 
 
 WHO: dict[str, Callable[[str, list[list[dict[str, str]]], Path], None]] = {
-    "bare, raw post": bare_post, "bare, create": bare_create, "the lab": lab, "inspect-ai": inspect_ai, "lm-eval": lm_eval,
-}  # fmt: skip
+    "bare, raw post": bare_post,
+    "bare, create": bare_create,
+    "the lab": lab,
+    "inspect-ai": inspect_ai,
+    "lm-eval": lm_eval,
+}
 
 
 def measured(who: str, url: str, prompts: list[list[dict[str, str]]]) -> dict[str, float]:
@@ -204,9 +255,16 @@ def measured(who: str, url: str, prompts: list[list[dict[str, str]]]) -> dict[st
 # ------------------------------------------------------------------------------------------------------------- the rounds
 @contextmanager
 def child(python: str, *arguments: str, **options: Any) -> Iterator[Any]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1", "PYTHONWARNINGS": "ignore"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONSAFEPATH": "1",
+        "PYTHONWARNINGS": "ignore",
+    }
     command = [python, str(Path(__file__)), "--part", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT, **options) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT, **options
+    ) as process:
         try:
             yield process
         finally:
@@ -224,7 +282,9 @@ def one_round(python: str, who: str, url: str, file: Path) -> dict[str, float]:
 
 
 def has(python: str, module: str) -> bool:
-    return not subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False).returncode
+    return not subprocess.run(
+        [python, "-c", f"import {module}"], capture_output=True, check=False
+    ).returncode
 
 
 def prompts_of(calls: int, folder: Path) -> list[list[dict[str, str]]]:
@@ -232,13 +292,17 @@ def prompts_of(calls: int, folder: Path) -> list[list[dict[str, str]]]:
     from benchmarks.scale import study
     from rubriclab.runs.loading import plan_of_file
 
-    plan = plan_of_file(study(folder, calls // FIRST, "openai", 'base_urls = ["http://127.0.0.1:9/v1"]'))
+    plan = plan_of_file(
+        study(folder, calls // FIRST, "openai", 'base_urls = ["http://127.0.0.1:9/v1"]')
+    )
     return [[dict(message) for message in call.messages] for call in plan.calls()]
 
 
 def compare(calls: int, rounds: int, peers: list[str]) -> None:
     pythons = {who: sys.executable for who in WHO if who not in PEERS}
-    pythons |= {who: python for who, module in PEERS.items() for python in peers if has(python, module)}
+    pythons |= {
+        who: python for who, module in PEERS.items() for python in peers if has(python, module)
+    }
     took: dict[str, list[dict[str, float]]] = {who: [] for who in pythons}
     with tempfile.TemporaryDirectory() as folder, running_server() as url:
         file = Path(folder, "prompts.json")
@@ -250,13 +314,18 @@ def compare(calls: int, rounds: int, peers: list[str]) -> None:
         for k in range(rounds):
             for who in [*took][:: -1 if k % 2 else 1]:
                 took[who].append(one := one_round(pythons[who], who, url, file))
-                print(f"  round {k + 1} of {rounds}: {who:<15}{calls / one['seconds']:7.0f} calls a second", flush=True)
+                print(
+                    f"  round {k + 1} of {rounds}: {who:<15}{calls / one['seconds']:7.0f} calls a second",
+                    flush=True,
+                )
     print(f"{'':<16}calls/s  of raw post  CPU a call  of raw post  start-up    peak")
     for who, made in took.items():
         pairs = list(zip(took["bare, raw post"], made, strict=True))
         speed = median(base["seconds"] / one["seconds"] for base, one in pairs)
         cpu = median(one["cpu"] / base["cpu"] for base, one in pairs)
-        seconds, own, start, peak = (median(one[key] for one in made) for key in ("seconds", "cpu", "start", "peak"))
+        seconds, own, start, peak = (
+            median(one[key] for one in made) for key in ("seconds", "cpu", "start", "peak")
+        )
         print(
             f"{who:<16}{calls / seconds:7.0f}{speed:10.2f} x {1e3 * own / calls:8.2f} ms{cpu:10.2f} x {start:8.1f} s {peak:5.0f} MB"
         )
@@ -275,14 +344,23 @@ def embedded(items: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = study(folder, items, "embedded", "")
-        path.write_text(path.read_text("utf-8").replace(f'model = "{MODEL}"\nconcurrency = {AT_ONCE}', ""), "utf-8")
+        path.write_text(
+            path.read_text("utf-8").replace(f'model = "{MODEL}"\nconcurrency = {AT_ONCE}', ""),
+            "utf-8",
+        )
         plan = plan_of_file(path)
         (judge,) = plan.study.judges
         server, tokens, prefill, last = acquire(judge, Options()), 0, 0.0, time.monotonic()
         for k, call in enumerate(plan.calls(), 1):
-            body = {"messages": [dict(message) for message in call.messages], "max_tokens": 1, "cache_prompt": False}
+            body = {
+                "messages": [dict(message) for message in call.messages],
+                "max_tokens": 1,
+                "cache_prompt": False,
+            }
             headers = {"Authorization": f"Bearer {server.key}", "Content-Type": "application/json"}
-            request = Request(f"{server.url}/v1/chat/completions", json.dumps(body).encode(), headers)
+            request = Request(
+                f"{server.url}/v1/chat/completions", json.dumps(body).encode(), headers
+            )
             with urlopen(request, timeout=300) as response:
                 timings = json.load(response)["timings"]
             tokens, prefill = tokens + timings["prompt_n"], prefill + timings["prompt_ms"] / 1e3
@@ -295,13 +373,19 @@ def embedded(items: int) -> None:
             seconds = time.perf_counter() - began
         release(server)
     print(f"{state.done:,} calls of {tokens / len(plan):.0f} tokens; load {os.getloadavg()[0]:.1f}")
-    print(f"bare prefill {tokens / prefill:,.0f} tokens a second; the lab's calls {tokens / seconds:,.0f}: "
-          f"{prefill / seconds:.2f} times (an item's calls share their first tokens)")  # fmt: skip
+    print(
+        f"bare prefill {tokens / prefill:,.0f} tokens a second; the lab's calls {tokens / seconds:,.0f}: "
+        f"{prefill / seconds:.2f} times (an item's calls share their first tokens)"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=2_000, help="rounded to whole items of 20 calls")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--calls", type=int, default=2_000, help="rounded to whole items of 20 calls"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", nargs="*", default=[], metavar="PYTHON")
     parser.add_argument("--embedded", type=int, metavar="ITEMS")

@@ -63,7 +63,9 @@ def share(value: float) -> str:
 
 def shares(counted: Counted, keys: Sequence[str]) -> str:
     """“.043 / .051 (1,000)”: of the keys, and of how many studies."""
-    return f"{' / '.join(share(counted.rate(key)) for key in keys)} ({counted.sums[keys[0]][1]:,.0f})"
+    return (
+        f"{' / '.join(share(counted.rate(key)) for key in keys)} ({counted.sums[keys[0]][1]:,.0f})"
+    )
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -77,7 +79,9 @@ def by_units(lines: list[Line], keys: Callable[[Line], list[list[str]]], fewest:
     for line in lines:
         for group in keys(line) if not line.new else ():
             what = " / ".join(key.split(" ", 1)[1] for key in group)
-            rows[line._replace(units=0, counted=NOTHING), what][line.units] = shares(line.counted, group)
+            rows[line._replace(units=0, counted=NOTHING), what][line.units] = shares(
+                line.counted, group
+            )
     made, few = [], defaultdict(list)
     for (line, what), seen in rows.items():
         others = ", ".join(f"{units}: {text}" for units, text in seen.items() if units not in UNITS)
@@ -85,9 +89,13 @@ def by_units(lines: list[Line], keys: Callable[[Line], list[list[str]]], fewest:
             made.append((line.about, what, *(seen.get(units, "") for units in UNITS), others))
         elif len(seen) >= fewest:
             text = ", ".join(f"{units} units {text}" for units, text in seen.items())
-            few[f"{line.part}, {what}"].append(f"{', '.join(part for part in line[1:4] if part)}: {text}")
+            few[f"{line.part}, {what}"].append(
+                f"{', '.join(part for part in line[1:4] if part)}: {text}"
+            )
     whole = table(("Judge, planted, asked", "Said", *(f"{n} units" for n in UNITS), "others"), made)
-    return "\n".join([whole, "", *(f"- {about}. {'; '.join(texts)}." for about, texts in few.items())]).rstrip()
+    return "\n".join(
+        [whole, "", *(f"- {about}. {'; '.join(texts)}." for about, texts in few.items())]
+    ).rstrip()
 
 
 # ---------------------------------------------------------------------------------------------------------- sections
@@ -95,7 +103,9 @@ def plainest(keys: Iterable[str]) -> list[str]:
     """Where nothing at all is planted "anything" says it; its parts are left out."""
     every = list(keys)
     whole = [key for key in every if key.startswith("false anything")]
-    return whole + [key for key in every if key not in whole and not (whole and key.startswith("false "))]
+    return whole + [
+        key for key in every if key not in whole and not (whole and key.startswith("false "))
+    ]
 
 
 def missed(lines: list[Line]) -> str:
@@ -105,10 +115,20 @@ def missed(lines: list[Line]) -> str:
         again = new.get((line.about, line.units), Counted())
         for key in plainest([*alarms(line.counted), *misses(line.counted)]) if not line.new else ():
             if line.counted.sums[key][1] >= ENOUGH:
-                still = "open" if key not in again.sums else "yes" if key in alarms(again) + misses(again) else "no"
+                still = (
+                    "open"
+                    if key not in again.sums
+                    else "yes"
+                    if key in alarms(again) + misses(again)
+                    else "no"
+                )
                 repeated = shares(again, [key]) if key in again.sums else "–"
-                rows.append((line.about, str(line.units), key, shares(line.counted, [key]), repeated, still))
-    return table(("Judge, planted, asked", "Units", "What", "First studies", "New studies", "Misses"), rows)
+                rows.append(
+                    (line.about, str(line.units), key, shares(line.counted, [key]), repeated, still)
+                )
+    return table(
+        ("Judge, planted, asked", "Units", "What", "First studies", "New studies", "Misses"), rows
+    )
 
 
 def untrue(line: Line) -> list[list[str]]:
@@ -122,8 +142,12 @@ def pooled(lines: list[Line]) -> str:
     for line in lines:
         for key in untrue(line)[:1] if line.planted.startswith("nothing") and not line.new else ():
             if key[0].startswith("false anything"):
-                sums[line.part] = [a + b for a, b in zip(sums[line.part], line.counted.sums[key[0]], strict=True)]
-    parts = (f"{part} {share(told / studies)} ({studies:,.0f})" for part, (told, studies) in sums.items())
+                sums[line.part] = [
+                    a + b for a, b in zip(sums[line.part], line.counted.sums[key[0]], strict=True)
+                ]
+    parts = (
+        f"{part} {share(told / studies)} ({studies:,.0f})" for part, (told, studies) in sums.items()
+    )
     return f"All cells of a part in which nothing is planted together: {', '.join(parts)}."
 
 
@@ -140,7 +164,9 @@ def true_words(line: Line) -> list[list[str]]:
     keys = [key for key in line.counted.sums if key.startswith("says ")]
     same = [key for key in keys if key.endswith(("equivalent", "unchanged"))]
     others = [[key] for key in keys if key not in same and line.counted.rate(key) >= 0.2]
-    return ([same] if same else []) + others if line.planted.startswith(("nothing", "derived")) else []
+    return (
+        ([same] if same else []) + others if line.planted.startswith(("nothing", "derived")) else []
+    )
 
 
 def power(lines: list[Line]) -> str:
@@ -152,7 +178,9 @@ def power(lines: list[Line]) -> str:
         if line.new or not told:
             continue
         known = "best first position (t)"
-        best = max((key for key in sums if key.startswith("best ") and key != known), key=rate, default="")
+        best = max(
+            (key for key in sums if key.startswith("best ") and key != known), key=rate, default=""
+        )
         own = [
             f"{key[6:]} {share(rate(key))}"
             for key in sums
@@ -161,7 +189,9 @@ def power(lines: list[Line]) -> str:
         beside = f"{share(rate(best))} {best[5:]}" if best else "–"
         ratio = f"{rate(told[0]) / rate(best):.2f}" if best and rate(best) else "–"
         first = share(rate(known)) if known in sums and "first" in line.planted else "–"
-        rows[line.about].append((str(line.units), shares(line.counted, told), ", ".join(own), beside, ratio, first))
+        rows[line.about].append(
+            (str(line.units), shares(line.counted, told), ", ".join(own), beside, ratio, first)
+        )
     head = (
         "Judge, planted, asked",
         "Units",
@@ -171,7 +201,9 @@ def power(lines: list[Line]) -> str:
         "Told / best",
         "t of the position, if it were known",
     )
-    return table(head, [(about, *map("; ".join, zip(*parts, strict=True))) for about, parts in rows.items()])
+    return table(
+        head, [(about, *map("; ".join, zip(*parts, strict=True))) for about, parts in rows.items()]
+    )
 
 
 def coverage(lines: list[Line]) -> str:
@@ -179,7 +211,9 @@ def coverage(lines: list[Line]) -> str:
     that is. Of cells of enough studies where there are any: a few have a lowest share that many would not have."""
     every: dict[str, list[tuple[float, float, str, Line]]] = defaultdict(list)
     for line in lines:
-        for key, sums in line.counted.sums.items() if not line.new and "broken" not in line.part else ():
+        for key, sums in (
+            line.counted.sums.items() if not line.new and "broken" not in line.part else ()
+        ):
             if key.startswith("holds "):
                 what = key.removeprefix("holds ")
                 measure = what if ", " in what and "=" not in what else what.split()[0]
@@ -196,24 +230,41 @@ def coverage(lines: list[Line]) -> str:
         for units in (30, 100):
             sums_of = [part[3].counted.sums[part[2]] for part in kept if part[3].units == units]
             total = [sums for sums in sums_of if len(sums) > 2]
-            width.append(f"{sum(s[2] for s in total) / sum(s[1] for s in total):.2g}" if total else "–")
+            width.append(
+                f"{sum(s[2] for s in total) / sum(s[1] for s in total):.2g}" if total else "–"
+            )
         about = key.removeprefix(f"holds {measure}").strip(" ,")
         where = f"{about + ': ' if about else ''}{line.about}, {line.units} units ({studies:,.0f})"
-        rows.append((low, (measure, share(low), where, share(mean), share(high), " / ".join(width))))
+        rows.append(
+            (low, (measure, share(low), where, share(mean), share(high), " / ".join(width)))
+        )
     head = ("Interval of", "Lowest", "Where (studies)", "Mean", "Highest", "Width at 30 / 100")
     return (
-        table(head, [row for _, row in sorted(rows)]) + "\n\nLowest and highest of the others: " + ", ".join(rest) + "."
+        table(head, [row for _, row in sorted(rows)])
+        + "\n\nLowest and highest of the others: "
+        + ", ".join(rest)
+        + "."
     )
 
 
 def document(results: Results) -> str:
     lines, every = lines_of(results), results.values()
     head = HEAD.format(
-        file=RESULTS.name, studies=f"{sum(c.studies for c in every):,}", cells=len({name for name, _ in results}),
-        hours=sum(c.seconds for c in every) / 3600, deals=f"{DEALS:,}",
-    )  # fmt: skip
-    seen = {key.split()[1].rstrip(",") for line in lines for key in line.counted.sums if key.startswith("holds ")}
-    unseen = sorted(key for key, measure in MEASURES.items() if key not in seen and not measure.question)
+        file=RESULTS.name,
+        studies=f"{sum(c.studies for c in every):,}",
+        cells=len({name for name, _ in results}),
+        hours=sum(c.seconds for c in every) / 3600,
+        deals=f"{DEALS:,}",
+    )
+    seen = {
+        key.split()[1].rstrip(",")
+        for line in lines
+        for key in line.counted.sums
+        if key.startswith("holds ")
+    }
+    unseen = sorted(
+        key for key, measure in MEASURES.items() if key not in seen and not measure.question
+    )
     sections = {
         "What misses": f"In more than .05 + 2 standard errors of at least {ENOUGH} studies something untrue is said (“false”; “equal”: a size"
         " at or above the smallest effect is called equivalent), or an interval holds in less than .92 by as much. A cell of "
@@ -239,13 +290,24 @@ def summary(results: Results) -> str:
     new = {(line.about, line.units): line.counted for line in lines if line.new}
     for line in lines:
         for k, (kind, start) in enumerate(
-            {"alarm": "false", "equal": "equal", "cover": "holds", "power": "found anything"}.items()
+            {
+                "alarm": "false",
+                "equal": "equal",
+                "cover": "holds",
+                "power": "found anything",
+            }.items()
         ):
             keys = plainest(key for key in line.counted.sums if key.startswith(start))
             again = new.get((line.about, line.units), line.counted)
-            flags = [key for key in keys if key in alarms(again) + misses(again) and again.sums[key][1] >= ENOUGH]
+            flags = [
+                key
+                for key in keys
+                if key in alarms(again) + misses(again) and again.sums[key][1] >= ENOUGH
+            ]
             if keys and not line.new:
-                groups[k, kind, line.part.removeprefix("rows: ")].append((line.counted, keys, bool(flags)))
+                groups[k, kind, line.part.removeprefix("rows: ")].append(
+                    (line.counted, keys, bool(flags))
+                )
     made = [
         "# Made by `python -m benchmarks method --write`: what, of whom, cells, those of 100 studies\n# and more; of these (of all, where there is none) the fewest studies, lowest, highest, and how many miss."
     ]
@@ -253,8 +315,13 @@ def summary(results: Results) -> str:
     for (_, kind, part), cells in sorted(groups.items()):
         enough = [each for each in cells if each[0].studies >= ENOUGH]
         rates = [counted.rate(key) for counted, keys, _ in enough or cells for key in keys]
-        fewest, flagged = min(counted.studies for counted, *_ in enough or cells), sum(flag for *_, flag in enough)
-        numbers = f"{len(cells)}, {len(enough)}, {fewest}, {min(rates):.3f}, {max(rates):.3f}, {flagged}"
+        fewest, flagged = (
+            min(counted.studies for counted, *_ in enough or cells),
+            sum(flag for *_, flag in enough),
+        )
+        numbers = (
+            f"{len(cells)}, {len(enough)}, {fewest}, {min(rates):.3f}, {max(rates):.3f}, {flagged}"
+        )
         made.append(f'  ["{kind}", "{part}", {numbers}],')
     return "\n".join([*made, "]", ""])
 

@@ -55,7 +55,9 @@ def serve(port: Any) -> None:
 
 
 def study(folder: Path, items: int, kind: str, more: str) -> Path:
-    lines = [f'i{k},question {k},"{" ".join(f"word{k}" for _ in range(WORDS))}"' for k in range(items)]
+    lines = [
+        f'i{k},question {k},"{" ".join(f"word{k}" for _ in range(WORDS))}"' for k in range(items)
+    ]
     (folder / "items.csv").write_text("\n".join(["id,instruction,response", *lines]), "utf-8")
     path = folder / "study.toml"
     path.write_text(STUDY.format(kind=kind, more=more), "utf-8")
@@ -89,10 +91,16 @@ def measure(items: int, ray: str | None) -> None:
         address = f'base_urls = ["http://127.0.0.1:{port.value}/v1"]'
         plan = plan_of_file(study(folder, items, "openai", address))
         with Store.open(folder / "batch.duckdb") as store:
-            files, _, _ = step("batch files out", lambda: write_batch(store, plan, folder / "out"),
-                               lambda: sum(path.stat().st_size for path in (folder / "out").iterdir()))  # fmt: skip
+            files, _, _ = step(
+                "batch files out",
+                lambda: write_batch(store, plan, folder / "out"),
+                lambda: sum(path.stat().st_size for path in (folder / "out").iterdir()),
+            )
             answers = folder / "answers.jsonl"
-            body = {"choices": [{"message": {"content": "3"}, "finish_reason": "stop"}], "model": "test-model"}
+            body = {
+                "choices": [{"message": {"content": "3"}, "finish_reason": "stop"}],
+                "model": "test-model",
+            }
             with answers.open("wb") as out:
                 for path in files:
                     for line in path.read_bytes().splitlines():
@@ -114,7 +122,11 @@ def measure(items: int, ray: str | None) -> None:
             step("asked by one process", lambda: Run(store, plan).start().wait())
         own = folder / "own.py"
         own.write_text("def judge(messages, item):\n    return 3\n", "utf-8")
-        plan = plan_of_file(study(folder, items, "python", 'options = { path = "own.py" }').rename(folder / "own.toml"))
+        plan = plan_of_file(
+            study(folder, items, "python", 'options = { path = "own.py" }').rename(
+                folder / "own.toml"
+            )
+        )
         with Store.open(folder / "own.duckdb") as store:
             step("a function of one's own", lambda: Run(store, plan).start().wait())
         if ray:
@@ -125,7 +137,9 @@ def measure(items: int, ray: str | None) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("items", nargs="*", type=int, default=[500, 5_000])
     parser.add_argument("--ray", help="the address of a cluster that asks too")
     chosen = parser.parse_args()

@@ -38,9 +38,13 @@ class Run:
     """A run's judgments and all that they say. ``store`` and ``id`` are None for a run that is in no store."""
 
     def __init__(
-        self, table: JudgmentTable, reading: ReadingPart | None = None, *, store: Store | None = None,
+        self,
+        table: JudgmentTable,
+        reading: ReadingPart | None = None,
+        *,
+        store: Store | None = None,
         id: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.table, self.store, self.id = table, store, id
         self.reading = reading or validated(ReadingPart, table.reading, f"{table.name}: ")
 
@@ -63,7 +67,9 @@ class Run:
         """Every number of the run, computed once."""
         return Findings(Judgments(self.table, self.reading.unit), self.reading)
 
-    def rows(self, topic: str | None = None, measure: str | None = None, condition: int | None = None) -> pd.DataFrame:
+    def rows(
+        self, topic: str | None = None, measure: str | None = None, condition: int | None = None
+    ) -> pd.DataFrame:
         """One row a number: topic, measure, condition, what it is about, value, low, high, level, units, n, p, verdict."""
         from rubriclab.sinks.table import frame
 
@@ -80,7 +86,9 @@ class Run:
 
         return findings_text(self.findings, topic)
 
-    def paper_table(self, *measures: str, across: str = "dataset", by_strategy: bool = False) -> PaperTable:
+    def paper_table(
+        self, *measures: str, across: str = "dataset", by_strategy: bool = False
+    ) -> PaperTable:
         """Measures as papers print them: lines judges, columns data sets or levels of what ``across`` names.
 
         “position_share:1” takes the number about position 1. What the study's ``[paper]`` names of a measure stands beside
@@ -88,7 +96,9 @@ class Run:
         """
         from rubriclab.sinks.paper_table import paper_table
 
-        return paper_table(self.findings, measures, across=across, by_strategy=by_strategy, papers=self.papers)
+        return paper_table(
+            self.findings, measures, across=across, by_strategy=by_strategy, papers=self.papers
+        )
 
     @property
     def papers(self) -> list[PaperPart]:
@@ -122,14 +132,24 @@ class Run:
             yield store, store.add_table(self.table)
 
     def read_as(
-        self, unit: str | None = None, smallest: float | None = None, *, share: float | None = None,
-        single: float | None = None, epsilon: float | None = None, cut: float | None = None,
-    ) -> Run:  # fmt: skip
+        self,
+        unit: str | None = None,
+        smallest: float | None = None,
+        *,
+        share: float | None = None,
+        single: float | None = None,
+        epsilon: float | None = None,
+        cut: float | None = None,
+    ) -> Run:
         """The same judgments under another unit, other smallest effects (mean in steps of the scale), epsilon or cut."""
         changes = {"mean": smallest, "share": share, "single": single}
-        sizes = self.reading.smallest.model_dump() | {key: value for key, value in changes.items() if value is not None}
+        sizes = self.reading.smallest.model_dump() | {
+            key: value for key, value in changes.items() if value is not None
+        }
         own = {"unit": unit, "epsilon": epsilon, "cut": cut}
-        own = self.reading.model_dump() | {key: value for key, value in own.items() if value is not None}
+        own = self.reading.model_dump() | {
+            key: value for key, value in own.items() if value is not None
+        }
         reading = validated(ReadingPart, own | {"smallest": sizes}, "reading: ")
         return Run(self.table, reading, store=self.store, id=self.id)
 
@@ -142,18 +162,30 @@ class Run:
         rows, conditions = self.findings.rows, range(len(self.table.conditions))
         if isinstance(other, Run):
             theirs = len(other.table.conditions)
-            codes = [(code, 0 if theirs == 1 else code) for code in conditions if theirs == 1 or code < theirs]
-            return Contrast(contrast(rows, other.findings.rows, other.table.name), self, other, codes)
+            codes = [
+                (code, 0 if theirs == 1 else code)
+                for code in conditions
+                if theirs == 1 or code < theirs
+            ]
+            return Contrast(
+                contrast(rows, other.findings.rows, other.table.name), self, other, codes
+            )
         if other not in conditions:
-            raise LabError(f"“{self.table.name}” has no condition {other}; it has 0 to {conditions[-1]}.")
+            raise LabError(
+                f"“{self.table.name}” has no condition {other}; it has 0 to {conditions[-1]}."
+            )
         codes = [(code, other) for code in conditions if code != other]
         theirs_rows = [row for row in rows if row.condition == other]
         mine = ([row for row in rows if row.condition == code] for code, _ in codes)
-        return Contrast([row for part in mine for row in contrast(part, theirs_rows)], self, self, codes)
+        return Contrast(
+            [row for part in mine for row in contrast(part, theirs_rows)], self, self, codes
+        )
 
     def gate(self, *limits: str) -> Literal["passes", "fails", "unknown"]:
         """Held against limits such as “favours_positions=0.1”, as the command ``gate`` does; all of them have to pass."""
-        return worst(checked.word for checked in check(self.findings, [limit_of(text) for text in limits]))
+        return worst(
+            checked.word for checked in check(self.findings, [limit_of(text) for text in limits])
+        )
 
     @cached_property
     def plan(self) -> Plan | None:
@@ -167,15 +199,22 @@ class Run:
         except LabError:
             return None
 
-    def descriptions(self, criterion: str | None = None, condition: int | None = None) -> dict[Any, str]:
+    def descriptions(
+        self, criterion: str | None = None, condition: int | None = None
+    ) -> dict[Any, str]:
         """What each score stands for in the run's rubric (that of a condition, by its code); empty where it is not known."""
-        if self.plan is None or (condition is None and len({part.rubric.id for part in self.plan.parts}) > 1):
+        if self.plan is None or (
+            condition is None and len({part.rubric.id for part in self.plan.parts}) > 1
+        ):
             return {}
         rubric = self.plan.parts[self.plan.part_of[condition or 0]].rubric
         several = len(rubric.criteria) > 1
         if several and criterion is None:
             return {}
-        return {option.score: option.description for option in rubric.criterion(criterion if several else None).options}
+        return {
+            option.score: option.description
+            for option in rubric.criterion(criterion if several else None).options
+        }
 
     def _judged_text(self, call: int) -> str:
         """The text that a call judged; empty where it is not known."""
@@ -185,7 +224,9 @@ class Run:
         item = int(rows.loc[rows["call"] == call, "item"].iloc[0])
         return str(items["response"].iloc[item] or "") if "response" in items else ""
 
-    def card(self, protocol: str = "", margin: float | None = None, judge: str = "") -> dict[str, Any]:
+    def card(
+        self, protocol: str = "", margin: float | None = None, judge: str = ""
+    ) -> dict[str, Any]:
         """The judge card of one judge, as JSON values: see ``card_of``."""
         from rubriclab.apply.card import card_of
 
@@ -204,7 +245,10 @@ class Run:
         from rubriclab.store.bundle import bundle_bytes
 
         if ending == ".html":
-            known: dict[str, Any] = {"text_of": self._judged_text, "descriptions": self.descriptions()}
+            known: dict[str, Any] = {
+                "text_of": self._judged_text,
+                "descriptions": self.descriptions(),
+            }
             return report_html(self.findings, **known, **report).encode()
         if ending == ".card.json":
             return (json.dumps(self.card(**report), indent=1, ensure_ascii=False) + "\n").encode()
@@ -220,9 +264,14 @@ class Run:
         raise LabError(f"No file of a run ends in “{ending}”; expected {endings}.")
 
     def export(
-        self, path: str | Path, *, texts: bool = False, title: str | None = None, table: PaperTable | None = None,
+        self,
+        path: str | Path,
+        *,
+        texts: bool = False,
+        title: str | None = None,
+        table: PaperTable | None = None,
         **card: Any,
-    ) -> Path:  # fmt: skip
+    ) -> Path:
         """Write the run to a file; the ending decides: .html report, .zip run, .csv or .parquet judgments, .tex table
         of numbers, .card.json judge card (``card``: protocol, margin, judge).
 
@@ -233,9 +282,15 @@ class Run:
 
         path = Path(path)
         ending = ".card.json" if path.name.endswith(".card.json") else path.suffix
-        own = {".html": ("texts", "title"), ".card.json": ("protocol", "margin", "judge")}.get(ending, ())
+        own = {".html": ("texts", "title"), ".card.json": ("protocol", "margin", "judge")}.get(
+            ending, ()
+        )
         options = {"texts": texts, "title": title} | card
-        if more := [name for name, value in options.items() if value not in (None, "", False) and name not in own]:
+        if more := [
+            name
+            for name, value in options.items()
+            if value not in (None, "", False) and name not in own
+        ]:
             raise LabError(
                 f"{path.name} has no {', '.join(more)}: texts and title are of a report (.html), the rest of a card."
             )
@@ -247,9 +302,13 @@ class Run:
         elif table is None:
             content = self.content(path.suffix, texts=texts, title=title)
         elif path.suffix in (".tex", ".csv"):
-            content = (table.latex() if path.suffix == ".tex" else csv_text(table.numbers())).encode()
+            content = (
+                table.latex() if path.suffix == ".tex" else csv_text(table.numbers())
+            ).encode()
         else:
-            raise LabError(f"{path.name} ends in “{path.suffix}”; a table is written as .tex or .csv.")
+            raise LabError(
+                f"{path.name} ends in “{path.suffix}”; a table is written as .tex or .csv."
+            )
         write_atomically(path, content)
         return path
 
@@ -260,7 +319,9 @@ class Contrast:
     ``codes``: the numbers of the conditions that are held against each other, of the first and of the second run.
     """
 
-    def __init__(self, differences: list[Row], a: Run, b: Run, codes: list[tuple[int, int]]) -> None:
+    def __init__(
+        self, differences: list[Row], a: Run, b: Run, codes: list[tuple[int, int]]
+    ) -> None:
         self.differences, self._runs, self._codes = differences, (a, b), codes
 
     @cached_property
@@ -271,7 +332,10 @@ class Contrast:
 
         a, b = self._runs
         pairs = [paired(a.findings, code, b.findings, other) for code, other in self._codes]
-        made = [(pair, differences(pair, b.table.name if a is not b else pair.arms[1].code)) for pair in pairs]
+        made = [
+            (pair, differences(pair, b.table.name if a is not b else pair.arms[1].code))
+            for pair in pairs
+        ]
         names = (a.table.name, b.table.name)
         return [(compare_answer(pair, pair_names(pair, names), rows), rows) for pair, rows in made]
 
@@ -300,7 +364,17 @@ class Lab:
 
     def runs(self) -> pd.DataFrame:
         """One row a run: id, name, state, judges, planned and done calls, when."""
-        columns = ("id", "name", "state", "reorder", "judges", "planned", "done", "created", "reason")
+        columns = (
+            "id",
+            "name",
+            "state",
+            "reorder",
+            "judges",
+            "planned",
+            "done",
+            "created",
+            "reason",
+        )
         rows = [{name: getattr(run, name) for name in columns} for run in self.store.runs()]
         return pd.DataFrame(rows, columns=columns)
 
@@ -314,9 +388,12 @@ def kept_run(store: Store, id: str) -> Run:
 
 
 def read(
-    source: str | Path | pd.DataFrame, kind: Kind | None = None, *, columns: Mapping[str, str] | None = None,
+    source: str | Path | pd.DataFrame,
+    kind: Kind | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
     name: str | None = None,
-) -> Run:  # fmt: skip
+) -> Run:
     """A run from judgments made elsewhere (a table of scores or choices, a frame, another tool's log) or from a run's zip.
 
     ``kind`` and ``columns`` (ours = theirs) only where the columns do not tell. Raises LabError naming row and column.
@@ -338,11 +415,20 @@ def read(
 
 
 def run(
-    study: str | Path | Plan, store: str | Path = "lab.duckdb", *, items: int | None = None, drop: tuple[str, ...] = (),
-    max_calls: int | None = None, max_money: float | None = None, retry_failed: bool = False, trust: bool = False,
-    judges: Mapping[str, Callable[..., Any]] | None = None, ray: str | None = None,
-    secrets: Mapping[str, str] | None = None, progress: Callable[[Snapshot], None] | None = None,
-) -> Run:  # fmt: skip
+    study: str | Path | Plan,
+    store: str | Path = "lab.duckdb",
+    *,
+    items: int | None = None,
+    drop: tuple[str, ...] = (),
+    max_calls: int | None = None,
+    max_money: float | None = None,
+    retry_failed: bool = False,
+    trust: bool = False,
+    judges: Mapping[str, Callable[..., Any]] | None = None,
+    ray: str | None = None,
+    secrets: Mapping[str, str] | None = None,
+    progress: Callable[[Snapshot], None] | None = None,
+) -> Run:
     """Ask what a study has not asked yet, and come back with the run; its store stays open until ``Run.close``.
 
     ``study``: a TOML file, a log with prompts, ``demo`` for the sample with the embedded judge, or a plan of one. ``judges``: functions
@@ -359,9 +445,15 @@ def run(
     opened = Store.open(Path(store))
     try:
         running = Running(
-            opened, plan, secrets=secrets, max_calls=max_calls, max_money=max_money, retry_failed=retry_failed,
-            functions=judges, ray=ray,
-        ).start()  # fmt: skip
+            opened,
+            plan,
+            secrets=secrets,
+            max_calls=max_calls,
+            max_money=max_money,
+            retry_failed=retry_failed,
+            functions=judges,
+            ray=ray,
+        ).start()
         waited(running, progress)
         return kept_run(opened, running.id)
     except BaseException:

@@ -21,7 +21,9 @@ from tests.servers import CALL_HEADER, completion, token_entry
 MODEL = "test-model"
 KEY = "sk-very-secret-key+1234"
 """What the families that echo a key send back, in every way of writing it."""
-ECHO = " ".join((KEY, quote(KEY, safe=""), base64.b64encode(KEY.encode()).decode(), KEY.replace("+", "\\u002b")))
+ECHO = " ".join(
+    (KEY, quote(KEY, safe=""), base64.b64encode(KEY.encode()).decode(), KEY.replace("+", "\\u002b"))
+)
 MB = 2**20
 
 
@@ -52,7 +54,11 @@ def with_alternatives(top: list[Any]) -> bytes:
 
 
 def with_counts(cached: Any, prompt: Any, answered: Any, **more: Any) -> bytes:
-    usage = {"prompt_tokens": prompt, "completion_tokens": answered, "prompt_tokens_details": cached}
+    usage = {
+        "prompt_tokens": prompt,
+        "completion_tokens": answered,
+        "prompt_tokens_details": cached,
+    }
     return http(said(usage=usage, **more))
 
 
@@ -64,8 +70,12 @@ WHOLE = {
     "odd_counts": with_counts({"cached_tokens": -1}, 2**31, True),
     "odd_finish": edited(finish_reason=["stop", {"a": 1}]),
     "list_content": edited(content=[{"type": "text", "text": "3"}, {"text": {"a": 1}}, 7, None]),
-    "tool_calls": edited(content=None, tool_calls=[{"function": {"name": "rm", "arguments": "{}"}}]),
-    "tool_call_object": edited(content=None, tool_calls=[{"function": {"name": "f", "arguments": {"score": 3}}}]),
+    "tool_calls": edited(
+        content=None, tool_calls=[{"function": {"name": "rm", "arguments": "{}"}}]
+    ),
+    "tool_call_object": edited(
+        content=None, tool_calls=[{"function": {"name": "f", "arguments": {"score": 3}}}]
+    ),
     "null_content": edited(content=None),
     "nul_text": http(said("3\x00\x01")),
     "long_text": http(said("wordy " * 50_000)),
@@ -74,10 +84,16 @@ WHOLE = {
     "byte_order_mark": http(b"\xef\xbb\xbf" + said()),
     "utf16": http(said().decode().encode("utf-16")),
     "many_alternatives": with_alternatives([{"token": "3", "logprob": -1}] * 20_000),
-    "half_tokens": with_alternatives([{"token": "\ud83d", "logprob": -1}, {"token": 3, "logprob": -2}]),
-    "huge_logprobs": with_alternatives([{"token": "3", "logprob": 10**400}, {"token": "2", "logprob": 1e308}]),
+    "half_tokens": with_alternatives(
+        [{"token": "\ud83d", "logprob": -1}, {"token": 3, "logprob": -2}]
+    ),
+    "huge_logprobs": with_alternatives(
+        [{"token": "3", "logprob": 10**400}, {"token": "2", "logprob": 1e308}]
+    ),
     "echoed_key": edited(
-        content=f"3\n{ECHO}", finish_reason=KEY, logprobs={"content": [token_entry("3", {KEY: -0.1})]}
+        content=f"3\n{ECHO}",
+        finish_reason=KEY,
+        logprobs={"content": [token_entry("3", {KEY: -0.1})]},
     ),
     "hints_first": b"HTTP/1.1 100 Continue\r\n\r\n" + 5 * HINT + http(said()),
     "http_1_0": b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + said(),
@@ -86,17 +102,28 @@ WHOLE = {
 }
 """Odd as they are, each is an answer: 3 but for those of OTHER_TEXTS."""
 OTHER_TEXTS = {
-    "half_an_emoji": "3 �", "tool_calls": "{}", "tool_call_object": '{"score": 3}', "null_content": "",
-    "nul_text": "3\x01", "long_text": "wordy " * 50_000, "echoed_key": "3\n*** *** ***= ***",
-}  # fmt: skip
+    "half_an_emoji": "3 �",
+    "tool_calls": "{}",
+    "tool_call_object": '{"score": 3}',
+    "null_content": "",
+    "nul_text": "3\x01",
+    "long_text": "wordy " * 50_000,
+    "echoed_key": "3\n*** *** ***= ***",
+}
 BROKEN = {
     "many_values": ("too_large", http(b'{"choices": [' + b"[]," * 3_000_000 + b"[]]}")),
     "huge_text": ("too_large", http(said("x" * (15 * MB)))),
     "deep_json": ("empty_choices", http(b'{"choices":' + b"[" * 500_000)),
     "long_integer": ("empty_choices", http(b'{"choices": [], "n": ' + b"9" * 5_000 + b"}")),
-    "latin_1": ("empty_choices", http('{"choices": "é"}'.encode("latin-1"), "Content-Type: text/plain; charset=x")),
+    "latin_1": (
+        "empty_choices",
+        http('{"choices": "é"}'.encode("latin-1"), "Content-Type: text/plain; charset=x"),
+    ),
     "web_page": ("html", http(b"<!doctype html><title>Sign in</title>")),
-    "events": ("bad_json", http(b"data: " + said() + b"\n\ndata: [DONE]\n\n", "Content-Type: text/event-stream")),
+    "events": (
+        "bad_json",
+        http(b"data: " + said() + b"\n\ndata: [DONE]\n\n", "Content-Type: text/event-stream"),
+    ),
     "brotli": ("bad_json", http(said(), "Content-Encoding: br")),
     "gzip_answer": ("bad_json", http(gzip.compress(said()), "Content-Encoding: gzip")),
     "length_too_long": ("reset", http(said(), length=10_000)),
@@ -105,9 +132,15 @@ BROKEN = {
     "only_hints": ("reset", 50 * HINT),
     "wrapped_502": ("bad_gateway", http(b'{"error": {"message": "no upstream", "code": 502}}')),
     "other_model": ("wrong_model", http(said(model="m" * 100_000))),
-    "refused_key": ("auth", http(json.dumps({"error": f"Wrong key: {ECHO}"}).encode(), status="401 Unauthorized")),
+    "refused_key": (
+        "auth",
+        http(json.dumps({"error": f"Wrong key: {ECHO}"}).encode(), status="401 Unauthorized"),
+    ),
     "moved": ("not_found", http(b"", f"Location: /v1/elsewhere?key={KEY}", status="302 Found")),
-    "long_wait": ("rate_limit", http(b"{}", f"Retry-After: {10**9}", status="429 Too Many Requests")),
+    "long_wait": (
+        "rate_limit",
+        http(b"{}", f"Retry-After: {10**9}", status="429 Too Many Requests"),
+    ),
 }
 """Whole as they are, none is an answer: the kind of fault, and the bytes."""
 STOPPING = frozenset({"other_model", "refused_key", "moved", "long_wait"})
@@ -183,7 +216,9 @@ class HostileServer:
 
     async def gzip_bomb(self, writer: asyncio.StreamWriter) -> None:
         """10 GB of spaces as 10 MB, sent as long as it is taken."""
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
         packer = zlib.compressobj(9, wbits=31)
         block = packer.compress(b" " * MB) + packer.flush(zlib.Z_FULL_FLUSH)
         writer.write(b"%x\r\n%s\r\n" % (len(block), block))
@@ -205,7 +240,9 @@ class HostileServer:
 
     async def endless_headers(self, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n")
-        await self._endless(writer, b"".join(b"X-%d: %s\r\n" % (n, b"x" * 900) for n in range(100)), 1_000)
+        await self._endless(
+            writer, b"".join(b"X-%d: %s\r\n" % (n, b"x" * 900) for n in range(100)), 1_000
+        )
 
     async def half_close(self, writer: asyncio.StreamWriter) -> None:
         writer.write(http(said(), length=10_000))
@@ -222,7 +259,9 @@ class HostileServer:
         writer.write(http(b"", length=100_000)[:-1])
         await self._endless(writer, b"\n", 600, pause=0.05)
 
-    async def _endless(self, writer: asyncio.StreamWriter, block: bytes, times: int, pause: float = 0.0) -> None:
+    async def _endless(
+        self, writer: asyncio.StreamWriter, block: bytes, times: int, pause: float = 0.0
+    ) -> None:
         for _ in range(times):
             writer.write(block)
             await writer.drain()
@@ -230,9 +269,18 @@ class HostileServer:
 
 
 SLOW = {
-    "gzip_bomb": "bad_json", "endless_chunks": "too_large", "endless_error": "server_error",
-    "endless_header": "bad_gateway", "endless_headers": "bad_gateway", "half_close": "reset",
-    "reset_in_the_middle": "reset", "drip": "slow",
-}  # fmt: skip
-KINDS = {**dict.fromkeys(WHOLE, ""), **{family: kind for family, (kind, _) in BROKEN.items()}, **SLOW}
+    "gzip_bomb": "bad_json",
+    "endless_chunks": "too_large",
+    "endless_error": "server_error",
+    "endless_header": "bad_gateway",
+    "endless_headers": "bad_gateway",
+    "half_close": "reset",
+    "reset_in_the_middle": "reset",
+    "drip": "slow",
+}
+KINDS = {
+    **dict.fromkeys(WHOLE, ""),
+    **{family: kind for family, (kind, _) in BROKEN.items()},
+    **SLOW,
+}
 FAMILIES = tuple(KINDS)

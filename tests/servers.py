@@ -24,7 +24,9 @@ LISTED = re.compile(r"^Score ([^\s:]{1,20}):", re.M)
 """An option as the lab's own prompts list it: ``Score N: ...``."""
 
 
-def completion(text: str | None, *, model: str = "test-model", finish: Any = "stop", **choice: Any) -> dict[str, Any]:
+def completion(
+    text: str | None, *, model: str = "test-model", finish: Any = "stop", **choice: Any
+) -> dict[str, Any]:
     """A chat completion as OpenAI's servers send it; ``choice`` adds fields to the choice (``logprobs``)."""
     usage = {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101}
     return {
@@ -32,26 +34,42 @@ def completion(text: str | None, *, model: str = "test-model", finish: Any = "st
         "object": "chat.completion",
         "created": 1_700_000_000,
         "model": model,
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish, **choice}],
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": text},
+                "finish_reason": finish,
+                **choice,
+            }
+        ],
         "usage": usage | {"prompt_tokens_details": {"cached_tokens": 40}},
     }
 
 
 def token_entry(token: str, top: Mapping[str, float]) -> dict[str, Any]:
     """One token's entry of ``logprobs.content``; ``top``: token to log-probability."""
-    listed = [{"token": name, "logprob": p, "bytes": list(name.encode(errors="replace"))} for name, p in top.items()]
+    listed = [
+        {"token": name, "logprob": p, "bytes": list(name.encode(errors="replace"))}
+        for name, p in top.items()
+    ]
     return {"token": token, "logprob": top.get(token, -1.0), "bytes": [], "top_logprobs": listed}
 
 
-def failure(status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> web.Response:
+def failure(
+    status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any
+) -> web.Response:
     """An error as OpenAI-compatible servers send it."""
-    return web.json_response({"error": {"message": message, **more}}, status=status, headers=headers)
+    return web.json_response(
+        {"error": {"message": message, **more}}, status=status, headers=headers
+    )
 
 
 class Pages:
     """Answers every request by ``handler``; ``url`` is where."""
 
-    def __init__(self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]], tls: Any = None) -> None:
+    def __init__(
+        self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]], tls: Any = None
+    ) -> None:
         self.handler, self.tls, self.port = handler, tls, 0
 
     @property
@@ -86,11 +104,18 @@ class FakeServer(Pages):
     """
 
     def __init__(
-        self, *, text: str | None = None, lean: float = 0.0,
-        rule: Callable[[dict[str, Any], int], web.StreamResponse | None] | None = None, latency: float = 0.0,
-        model: str = "test-model", key: str | None = None, probabilities: bool = True, owned_by: str = "tests",
+        self,
+        *,
+        text: str | None = None,
+        lean: float = 0.0,
+        rule: Callable[[dict[str, Any], int], web.StreamResponse | None] | None = None,
+        latency: float = 0.0,
+        model: str = "test-model",
+        key: str | None = None,
+        probabilities: bool = True,
+        owned_by: str = "tests",
         tls: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(self._page, tls)
         self.text, self.lean, self.rule, self.latency, self.model = text, lean, rule, latency, model
         self.key, self.probabilities, self.owned_by = key, probabilities, owned_by
@@ -115,7 +140,13 @@ class FakeServer(Pages):
             return failure(404, "Not Found")
         if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
             return failure(401, "Incorrect API key provided")
-        entry = {"id": self.model, "object": "model", "created": 1, "owned_by": self.owned_by, "max_model_len": 2048}
+        entry = {
+            "id": self.model,
+            "object": "model",
+            "created": 1,
+            "owned_by": self.owned_by,
+            "max_model_len": 2048,
+        }
         return web.json_response({"object": "list", "data": [entry]})
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
@@ -129,7 +160,9 @@ class FakeServer(Pages):
             self.bodies.append(body)
             self.headers.append(request.headers)
             if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
-                return failure(401, f"Incorrect API key provided: {request.headers.get('Authorization')}")
+                return failure(
+                    401, f"Incorrect API key provided: {request.headers.get('Authorization')}"
+                )
             if self.latency:
                 await asyncio.sleep(self.latency)
             nth = self._seen[call]
@@ -162,7 +195,9 @@ class FakeServer(Pages):
         weights = [math.exp(self.lean) if position == 0 else 1.0 for position in range(len(listed))]
         draw = random.Random(hashlib.sha256(prompt.encode("utf-8", "replace")).digest())
         text = draw.choices(listed, weights)[0]
-        return text, {label: weight / sum(weights) for label, weight in zip(listed, weights, strict=True)}
+        return text, {
+            label: weight / sum(weights) for label, weight in zip(listed, weights, strict=True)
+        }
 
 
 @contextmanager
@@ -175,7 +210,9 @@ def running(server: Any) -> Iterator[Any]:
             ready.set()
             await stop.wait()
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), name="test-server", daemon=True)
+    thread = threading.Thread(
+        target=loop.run_until_complete, args=(serve(),), name="test-server", daemon=True
+    )
     thread.start()
     try:
         if not ready.wait(10):
@@ -207,7 +244,14 @@ class DecisionServer(Pages):
         rule: Callable[[dict[str, Any], int], web.StreamResponse | None] = lambda *_: None,
     ) -> None:
         super().__init__(self._page)
-        self.lean, self.leak, self.noise, self.shared, self.edit, self.rule = lean, leak, noise, shared, edit, rule
+        self.lean, self.leak, self.noise, self.shared, self.edit, self.rule = (
+            lean,
+            leak,
+            noise,
+            shared,
+            edit,
+            rule,
+        )
         self.bodies: list[dict[str, Any]] = []
         self._rng = random.Random(seed)
 
@@ -215,25 +259,45 @@ class DecisionServer(Pages):
         if request.method == "GET":
             known = request.path == "/v1/systemone"
             entry = {"data": [{"id": "decider"}]}
-            return web.json_response(entry) if request.path == "/v1/models" else failure(405 if known else 404, "GET")
+            return (
+                web.json_response(entry)
+                if request.path == "/v1/models"
+                else failure(405 if known else 404, "GET")
+            )
         body = json.loads(await request.read())
         self.bodies.append(body)
         if response := self.rule(body, len(self.bodies) - 1):
             return response
         if request.path not in ("/v1/systemone", "/v1/decisions"):
             return failure(404, "Not Found")
-        asked = body["questions"] if request.path == "/v1/decisions" else [*body["questions"].values()]
-        state, answers, before = body["input" if request.path == "/v1/decisions" else "state"], [], None
+        asked = (
+            body["questions"] if request.path == "/v1/decisions" else [*body["questions"].values()]
+        )
+        state, answers, before = (
+            body["input" if request.path == "/v1/decisions" else "state"],
+            [],
+            None,
+        )
         moved = self._rng.gauss(0.0, self.noise)
         for question in asked:
             values = self._values(question)
             moved = moved if self.shared else self._rng.gauss(0.0, self.noise)
             answers.append(self._answer(state, question, values, before, moved))
             before = values[0]
-        usage = {"input_tokens": 101, "output_tokens": len(asked), "input_tokens_details": {"cached_tokens": 40}}
-        sent: Any = answers if request.path == "/v1/decisions" else dict(zip(body["questions"], answers, strict=True))
+        usage = {
+            "input_tokens": 101,
+            "output_tokens": len(asked),
+            "input_tokens_details": {"cached_tokens": 40},
+        }
+        sent: Any = (
+            answers
+            if request.path == "/v1/decisions"
+            else dict(zip(body["questions"], answers, strict=True))
+        )
         page = {"model": body["model"], "answers": self.edit(sent), "usage": usage}
-        return web.Response(text=json.dumps(page), content_type="application/json")  # NaN as Python writes it
+        return web.Response(
+            text=json.dumps(page), content_type="application/json"
+        )  # NaN as Python writes it
 
     @staticmethod
     def _values(question: dict[str, Any]) -> list[str]:
@@ -244,7 +308,12 @@ class DecisionServer(Pages):
         return [option.get("value", option.get("label")) for option in listed]
 
     def _answer(
-        self, state: str, question: dict[str, Any], values: list[str], before: str | None, moved: float
+        self,
+        state: str,
+        question: dict[str, Any],
+        values: list[str],
+        before: str | None,
+        moved: float,
     ) -> dict[str, Any]:
         own = random.Random(hashlib.sha256(state.encode()).digest())
         scale = sorted(values)
@@ -260,5 +329,7 @@ class DecisionServer(Pages):
             names = values if kind == "choice" else [str(k) for k in range(len(values))]
             return {"type": kind, "probabilities": dict(zip(names, shares, strict=True))}
         name = "value" if kind == "choice" else "label"
-        listed = [{name: value, "probability": share} for value, share in zip(values, shares, strict=True)]
+        listed = [
+            {name: value, "probability": share} for value, share in zip(values, shares, strict=True)
+        ]
         return {"type": kind, "name": None, "probabilities": listed}

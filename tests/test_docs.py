@@ -66,9 +66,22 @@ def test_the_worked_example_adds_a_number_to_every_sink(tmp_path: Path) -> None:
     judged.write_text("\n".join(["judge,item_id,ordering,score", *rows]), "utf-8")
 
     def results(*options: str) -> str:
-        command = [sys.executable, "-W", "error", "-m", "rubriclab", "results", str(judged), "--topic", "top", *options]
+        command = [
+            sys.executable,
+            "-W",
+            "error",
+            "-m",
+            "rubriclab",
+            "results",
+            str(judged),
+            "--topic",
+            "top",
+            *options,
+        ]
         environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -78,28 +91,45 @@ def test_the_worked_example_adds_a_number_to_every_sink(tmp_path: Path) -> None:
     assert row["low"] < 0.5 < row["high"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("[!_]*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "benchmarks").glob("[!_]*.py")), ids=lambda path: path.stem
+)
 def test_a_benchmark_imports_what_there_is(path: Path) -> None:
     assert import_module(f"benchmarks.{path.stem}").__doc__
 
 
 def test_what_is_published_of_the_method_is_what_was_counted() -> None:
     text, summary = published.document(counted.load()), published.summary(counted.load())
-    assert (published.DOCUMENT.read_text("utf-8"), published.SUMMARY.read_text("utf-8")) == (text, summary)
+    assert (published.DOCUMENT.read_text("utf-8"), published.SUMMARY.read_text("utf-8")) == (
+        text,
+        summary,
+    )
     assert len(text.splitlines()) <= 250
 
 
 def test_a_stopped_check_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     path, name, other = tmp_path / "counts.jsonl", *[*method._cells()][:2]
-    first, third = (counted.record_of(name, counted.Counted([k], 1.0, {"false": [3, 20]})) for k in (0, 2))
+    first, third = (
+        counted.record_of(name, counted.Counted([k], 1.0, {"false": [3, 20]})) for k in (0, 2)
+    )
     path.write_text(first + third + first + third.replace(name, other)[:-30], "utf-8")
     results = counted.load(path)
-    assert {k: (v.sums, counted.alarms(v)) for k, v in results.items()} == {(name, 0): ({"false": [6, 40]}, ["false"])}
+    assert {k: (v.sums, counted.alarms(v)) for k, v in results.items()} == {
+        (name, 0): ({"false": [6, 40]}, ["false"])
+    }
     order = method.wanted(results, [name, other])
-    assert [next(order) for _ in range(5)] == [(other, 0), (name, 1), (name, 3), (name, 4), (other, 1)]
+    assert [next(order) for _ in range(5)] == [
+        (other, 0),
+        (name, 1),
+        (name, 3),
+        (name, 4),
+        (other, 1),
+    ]
 
 
-def test_the_notebook_was_executed_and_its_cells_still_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook_was_executed_and_its_cells_still_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     content = (ROOT / "docs" / "notebook.ipynb").read_text("utf-8")
     cells = [cell for cell in json.loads(content)["cells"] if cell["cell_type"] == "code"]
     assert len(content) < 60_000
@@ -117,4 +147,8 @@ def test_the_notebook_was_executed_and_its_cells_still_run(tmp_path: Path, monke
     for cell in cells:
         exec("".join(cell["source"]), names)
     assert names["scored"].value is not None
-    assert {path.name for path in tmp_path.iterdir()} >= {"report.html", "judgments.csv", "judge.card.json"}
+    assert {path.name for path in tmp_path.iterdir()} >= {
+        "report.html",
+        "judgments.csv",
+        "judge.card.json",
+    }

@@ -16,7 +16,11 @@ from tests.cli.test_commands import folder_with_study
 
 def frame(score: int) -> pd.DataFrame:
     """Twelve answers in both orders: ``score`` where 1 comes first, else 2."""
-    rows = [("j", f"a{k}", order, score if order == "1 2 3" else 2) for k in range(12) for order in ("1 2 3", "3 2 1")]
+    rows = [
+        ("j", f"a{k}", order, score if order == "1 2 3" else 2)
+        for k in range(12)
+        for order in ("1 2 3", "3 2 1")
+    ]
     return pd.DataFrame(rows, columns=["judge", "item_id", "ordering", "score"])
 
 
@@ -25,8 +29,13 @@ def test_a_frame_its_other_reading_and_the_difference_of_two_runs() -> None:
     # Ascending less descending: 1 - 2 of every answer, and 2 - 2.
     assert biased.rows(topic="shift", measure="line")["value"].tolist() == [-1.0]
     assert biased.minus(fair).rows().query("measure == 'line'")["value"].tolist() == [-1.0]
-    verdicts = biased.read_as(unit="item", smallest=2.5, share=0.5, single=0.5).rows(topic="verdict")
-    assert dict(zip(verdicts["measure"], verdicts["verdict"], strict=True))["moves_mean"] == "equivalent"
+    verdicts = biased.read_as(unit="item", smallest=2.5, share=0.5, single=0.5).rows(
+        topic="verdict"
+    )
+    assert (
+        dict(zip(verdicts["measure"], verdicts["verdict"], strict=True))["moves_mean"]
+        == "equivalent"
+    )
     assert biased.judgments(score=1, limit=3)["item_id"].tolist() == ["a0", "a1", "a2"]
     assert biased.chart("position_share").data
     assert "biased" not in biased.text()  # it says what the judge does, not what the file is called
@@ -43,10 +52,19 @@ def test_a_frame_its_other_reading_and_the_difference_of_two_runs() -> None:
 def test_a_study_asked_kept_exported_and_opened_again(tmp_path: Path) -> None:
     folder = folder_with_study(tmp_path, items=4)
     seen = []
-    run = rl.run(folder / "study.toml", folder / "lab.duckdb", progress=lambda snapshot: seen.append(snapshot.done))
+    run = rl.run(
+        folder / "study.toml",
+        folder / "lab.duckdb",
+        progress=lambda snapshot: seen.append(snapshot.done),
+    )
     assert run.info().state == "finished"
     assert seen[-1] == len(run.judgments(limit=None)) == 48  # 4 answers, 6 orders, twice
-    for ending, head in ((".html", b"<!"), (".zip", b"PK"), (".csv", b"call,condition,item,"), (".tex", b"\\begin")):
+    for ending, head in (
+        (".html", b"<!"),
+        (".zip", b"PK"),
+        (".csv", b"call,condition,item,"),
+        (".tex", b"\\begin"),
+    ):
         assert run.export(folder / f"out{ending}").read_bytes().startswith(head)
     with pytest.raises(rl.LabError, match=r"expected .*\.parquet, \.tex or \.card"):
         run.export(folder / "out.docx")
@@ -71,7 +89,16 @@ def test_judgments_as_parquet_are_those_of_the_run(
     path = run.export(tmp_path / "new" / "judgments.parquet")
     rows = duckdb.sql(f"FROM '{path}' ORDER BY call, slot").df()  # in place, by whoever has DuckDB
     expected = run.judgments(limit=None)
-    for name in ("item_id", "ordering", "status", "repeat", "score", "position", "expected", "mass"):
+    for name in (
+        "item_id",
+        "ordering",
+        "status",
+        "repeat",
+        "score",
+        "position",
+        "expected",
+        "mass",
+    ):
         assert rows[name].tolist() == pytest.approx(expected[name].tolist(), nan_ok=True), name
     conditions = [run.table.conditions[code] for code in expected["condition"]]
     assert rows["judge"].tolist() == [condition.judge for condition in conditions]
@@ -79,7 +106,9 @@ def test_judgments_as_parquet_are_those_of_the_run(
     assert [entry.name for entry in path.parent.iterdir()] == ["judgments.parquet"]
     path.write_text("before", "utf-8")
     monkeypatch.setattr(
-        reading.parquet.ParquetWriter, "write_batch", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+        reading.parquet.ParquetWriter,
+        "write_batch",
+        lambda *_: (_ for _ in ()).throw(OSError(28, "full")),
     )
     with pytest.raises(rl.LabError):
         run.export(path)

@@ -36,7 +36,13 @@ PEOPLE = {
 HELPS = {
     "r against the number of orders": ("budget_pearson",),
     "Single orders": ("order_pearson", "order_rank"),
-    "All protocols at equal calls": ("gain", "gain_pearson", "budget_gain", "protocol_accuracy", "gain_accuracy"),
+    "All protocols at equal calls": (
+        "gain",
+        "gain_pearson",
+        "budget_gain",
+        "protocol_accuracy",
+        "gain_accuracy",
+    ),
     "What scores vary with": ("variance_share", "dependability", "calls_needed"),
     "Odds of positions, neighbours and labels": ("position_odds", "neighbour", "label_odds"),
     "Who wins": ("kendall_tau", "top1_changed", "top1_changed_strict", "top1_excess"),
@@ -49,14 +55,18 @@ def show_answer(answer: Answer, kind: str = "bias") -> None:
     own = kind == "bias"
     if answer.early:
         st.markdown(f":gray[:material/hourglass_top: {safe(answer.early)}]")
-    (st.title if own else st.header)(labelled(answer.headline, answer.simulated and own), anchor=False)
+    (st.title if own else st.header)(
+        labelled(answer.headline, answer.simulated and own), anchor=False
+    )
     st.markdown(emphasised(answer.line, answer.strong))
     if answer.questions:
         with st.container(key=f"questions-{kind}"):
             for number, asked in enumerate(answer.questions):
                 with st.container(key=f"question-{kind}{number}"):
                     badge, words = st.columns([1, 3.6], gap="small")
-                    badge.markdown(f":{COLOURS[kind].get(asked.verdict, 'gray')}-badge[{asked.badge}]")
+                    badge.markdown(
+                        f":{COLOURS[kind].get(asked.verdict, 'gray')}-badge[{asked.badge}]"
+                    )
                     words.header(asked.title, anchor=False)
                     words.markdown(f":gray[{safe(asked.sentence)}]")
     if answer.note:
@@ -78,9 +88,14 @@ def emphasised(line: str, strong: str) -> str:
 
 
 def beside(
-    answer: Answer, kind: str, shown: Shown, key: str, on_click: Callable[[], None] | None = None, *,
+    answer: Answer,
+    kind: str,
+    shown: Shown,
+    key: str,
+    on_click: Callable[[], None] | None = None,
+    *,
     below: Callable[[], None] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """An answer left, with what ``below`` draws under it, its picture with title and note right."""
     left, right = st.columns([1.12, 1], gap="large")
     with left:
@@ -108,7 +123,10 @@ def with_people(findings: Findings, facts: Facts) -> None:
     person = "" if alone else " One person: r of a rater with the mean of the others."
     note = f"Lines: {ci()}.{person} More calls raise r."
     if facts.reorder in CHOICES:
-        title, note = "How often the better answer is chosen", f"Lines: {ci()}. Position: where it stood."
+        title, note = (
+            "How often the better answer is chosen",
+            f"Lines: {ci()}. Position: where it stood.",
+        )
     shown = Shown(title, reach_forest(findings, facts), note)
     beside(people_answer(findings, facts), "people", shown, f"reach-{facts.condition}")
     _folds(findings, findings.select(condition=facts.condition), PEOPLE)
@@ -117,11 +135,17 @@ def with_people(findings: Findings, facts: Facts) -> None:
 def what_helps(findings: Findings, facts: Facts, below: Callable[[], None]) -> None:
     """The tab What helps: how many calls in which orders, what else helps, ``below`` it the way on, and the numbers."""
     curve, note = calls_curve(findings, facts), "Dotted: 0.9, enough for single answers."
-    note += f" Lines on points: {ci()}." if curve and any(point.has_interval for point in curve.points) else ""
+    note += (
+        f" Lines on points: {ci()}."
+        if curve and any(point.has_interval for point in curve.points)
+        else ""
+    )
     shown = Shown("Calls per item, and how dependable their mean is", curve, note)
     if facts.reorder in CHOICES:
         note = f"Lines: {ci()}. As many calls each."
-        shown = Shown("How often the better answer is chosen", protocol_forest(findings, facts), note)
+        shown = Shown(
+            "How often the better answer is chosen", protocol_forest(findings, facts), note
+        )
     beside(helps_answer(findings, facts), "helps", shown, f"calls-{facts.condition}", below=below)
     own = findings.conditions[facts.condition].setting
     rows = [row for row in findings.rows if findings.conditions[row.condition].setting == own]
@@ -154,10 +178,19 @@ def number_table(findings: Findings, rows: Sequence[Row]) -> None:
     st.dataframe(table, hide_index=True, width="stretch")
     terms = dict.fromkeys(row.about.term or row.measure for row in rows)
     query = {"tab": "Definitions", "find": ", ".join(terms)}
-    st.page_link(PAGES / "learn.py", label="What these numbers mean", icon=":material/help:", query_params=query)
+    st.page_link(
+        PAGES / "learn.py",
+        label="What these numbers mean",
+        icon=":material/help:",
+        query_params=query,
+    )
 
 
 def show_definition(entry: Mapping[str, str]) -> None:
     """Formula, assumption and source of a term, below its sentence."""
-    parts = [f"{key.capitalize()}: {entry[key]}" for key in ("formula", "assumption", "source") if key in entry]
+    parts = [
+        f"{key.capitalize()}: {entry[key]}"
+        for key in ("formula", "assumption", "source")
+        if key in entry
+    ]
     st.caption("  \n".join(safe(part) for part in parts))

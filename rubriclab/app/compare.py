@@ -13,7 +13,13 @@ from rubriclab.app.results import nothing, plain_name
 from rubriclab.core.differences import Pair, differences, paired
 from rubriclab.core.operations import contrast
 from rubriclab.data.outfiles import csv_text
-from rubriclab.sinks.compare import compare_answer, difference_forest, pair_names, shares_beside, sizes_table
+from rubriclab.sinks.compare import (
+    compare_answer,
+    difference_forest,
+    pair_names,
+    shares_beside,
+    sizes_table,
+)
 from rubriclab.sinks.pictures import score_cells, target_cells
 from rubriclab.sinks.text import ci, condition_name
 
@@ -32,18 +38,28 @@ def page() -> None:
     names: dict[str, str] = {}
     for run in infos:
         for code, condition in enumerate(asked[run]):
-            names[f"{run}:{code}"] = plain_name(f"{infos[run].name}: {condition_name(condition, asked[run])}")
+            names[f"{run}:{code}"] = plain_name(
+                f"{infos[run].name}: {condition_name(condition, asked[run])}"
+            )
     judges = [condition.judge for condition in asked[latest.id]]
-    start = sorted({judge: judges.index(judge) for judge in judges}.values()) if len(set(judges)) > 1 else [0, 1]
+    start = (
+        sorted({judge: judges.index(judge) for judge in judges}.values())
+        if len(set(judges)) > 1
+        else [0, 1]
+    )
     chosen = _choose(names, [f"{latest.id}:{code}" for code in start[:2] if code < len(judges)])
-    sides = [(names[name], name.rpartition(":")[0], int(name.rpartition(":")[2])) for name in chosen]
+    sides = [
+        (names[name], name.rpartition(":")[0], int(name.rpartition(":")[2])) for name in chosen
+    ]
     if len(sides) < 2:
         st.markdown("Choose two.")
         return
     with st.spinner("Computing …", show_time=True, width="content"):
         if len(sides) == 2:
             (_, run_a, code_a), (_, run_b, code_b) = sides
-            pair = _pair(run_a, code_a, run_b, code_b, (infos[run_a].revision, infos[run_b].revision))
+            pair = _pair(
+                run_a, code_a, run_b, code_b, (infos[run_a].revision, infos[run_b].revision)
+            )
             _two(pair, pair_names(pair, (infos[run_a].name, infos[run_b].name)))
         if len(sides) > 2 or pair.why:
             table = sizes_table([(name, state.findings(run), code) for name, run, code in sides])
@@ -52,7 +68,12 @@ def page() -> None:
             level = f"In brackets: {ci()}, unless another level is named"
             st.caption(f"{level}. Each on its own answers; nothing is ranked.{more}")
             download("Download table", csv_text(table), "compare.csv")
-    fold("Score by position, side by side", lambda: _cells(sides), icon="grid_on", key="compare-cells")
+    fold(
+        "Score by position, side by side",
+        lambda: _cells(sides),
+        icon="grid_on",
+        key="compare-cells",
+    )
 
 
 def _choose(names: dict[str, str], start: list[str]) -> list[str]:
@@ -65,9 +86,15 @@ def _choose(names: dict[str, str], start: list[str]) -> list[str]:
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.multiselect(
-            "Runs or judges, two or more", list(names), format_func=names.__getitem__, key="compare-with",
-            on_change=keep, max_selections=MOST, placeholder="Choose two", wrap=True,
-        )  # fmt: skip
+            "Runs or judges, two or more",
+            list(names),
+            format_func=names.__getitem__,
+            key="compare-with",
+            on_change=keep,
+            max_selections=MOST,
+            placeholder="Choose two",
+            wrap=True,
+        )
         if len(chosen) == 2:
             st.button("Swap", icon=":material/swap_horiz:", on_click=keep, args=(-1,))
     return chosen
@@ -91,12 +118,17 @@ def _two(pair: Pair, names: tuple[str, str]) -> None:
         for column, (title, picture) in zip(st.columns(2, gap="large"), drawn.items(), strict=True):
             if picture is not None:
                 with column:
-                    band = " · green: too small to matter" if math.isfinite(picture.smallest) else ""
+                    band = (
+                        " · green: too small to matter" if math.isfinite(picture.smallest) else ""
+                    )
                     st.header(title + band, anchor=False)
                     chart(picture, key=f"compare-{picture.kind}")
 
     def measures() -> None:
-        mine, theirs = (both.select(condition=arm.code) for both, arm in zip(pair.findings, pair.arms, strict=True))
+        mine, theirs = (
+            both.select(condition=arm.code)
+            for both, arm in zip(pair.findings, pair.arms, strict=True)
+        )
         number_table(pair.findings[0], contrast(mine, theirs, names[1]))
 
     fold("All measures in one table", measures, key="compare-all")
@@ -105,9 +137,13 @@ def _two(pair: Pair, names: tuple[str, str]) -> None:
 def _cells(sides: list[tuple[str, str, int]]) -> None:
     """The heatmaps of all that are compared, each below its name."""
     for first in range(0, len(sides), 2):
-        for column, (name, run, code) in zip(st.columns(2, gap="large"), sides[first : first + 2], strict=False):
+        for column, (name, run, code) in zip(
+            st.columns(2, gap="large"), sides[first : first + 2], strict=False
+        ):
             findings = state.findings(run)
-            drawn = (target_cells if findings.conditions[code].joint else score_cells)(findings, code)
+            drawn = (target_cells if findings.conditions[code].joint else score_cells)(
+                findings, code
+            )
             with column:
                 st.markdown(f"**{safe(name, 80)}**")
                 if drawn is None:

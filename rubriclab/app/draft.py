@@ -64,13 +64,17 @@ class Uploads(Folder):
         """As they were published; nothing is fetched but by its button."""
         about = sources()[str(part.published)]
         if not part.files and not all(file.here() for file in about.files):
-            raise LabError(f"{about.title} is not on this machine yet: fetch it, or upload your copy, in step 1.")
+            raise LabError(
+                f"{about.title} is not on this machine yet: fetch it, or upload your copy, in step 1."
+            )
         return super().published(part)
 
 
 def _uploaded(files: Mapping[str, T], name: str, where: str) -> T:
     if name not in files:
-        raise LabError(f"The study names “{shorten(name)}”, which is on your machine: upload it in {where}.")
+        raise LabError(
+            f"The study names “{shorten(name)}”, which is on your machine: upload it in {where}."
+        )
     return files[name]
 
 
@@ -94,10 +98,16 @@ def with_wording(study: Study, before: Study) -> Study:
         return study
     if old.criteria == new.criteria:  # another name alone changes no call
         return study.model_copy(update={"rubric": old})
-    shapes = [[(c["name"], [o["score"] for o in c["options"]]) for c in part.criteria] for part in (old, new)]
+    shapes = [
+        [(c["name"], [o["score"] for o in c["options"]]) for c in part.criteria]
+        for part in (old, new)
+    ]
     if shapes[0] != shapes[1] or not {*FACTORS["wording"]} & {*design.axes}:
         return study
-    levels, name = design.vary.wording or (old.name or "before",), f"{shorten(new.name, 190)}, changed"
+    levels, name = (
+        design.vary.wording or (old.name or "before",),
+        f"{shorten(new.name, 190)}, changed",
+    )
     while look_alike(name) in map(look_alike, levels):
         name = f"{name} again"
     vary = design.vary.model_copy(update={"wording": (*levels, name)})
@@ -117,7 +127,9 @@ class Draft:
     """
 
     study: Study = field(
-        default_factory=lambda: Study.model_construct(name="", data=(), rubric=written(sample_rubric()))
+        default_factory=lambda: Study.model_construct(
+            name="", data=(), rubric=written(sample_rubric())
+        )
     )
     uploads: Uploads = field(default_factory=Uploads)
     unconfirmed: set[str] = field(default_factory=set)
@@ -145,7 +157,9 @@ class Draft:
         self.change(data=(*data[:number], *([part] if part else ()), *data[number + 1 :]))
         named = {name for kept in self.study.data for name in (kept.file, *kept.files)}
         self.unconfirmed &= named
-        self.uploads.tables = {name: table for name, table in self.uploads.tables.items() if name in named}
+        self.uploads.tables = {
+            name: table for name, table in self.uploads.tables.items() if name in named
+        }
         if part is None:
             self._known.clear()
 
@@ -163,12 +177,18 @@ class Draft:
         study, code = self.study, number or 0
         if number is None or not study.data:
             study = study.model_copy(update={"data": (DataPart(sample=True),)})
-        return self._read(f"rubric {number}", study.data[code], lambda: rubric_of_part(study, code, self.uploads))
+        return self._read(
+            f"rubric {number}", study.data[code], lambda: rubric_of_part(study, code, self.uploads)
+        )
 
     def dataset(self, number: int = 0) -> DataSet:
         """The items of a data set. Raises LabError where its file is not here or not as the study says."""
         study, rubric = self.study, self.rubric(number)
-        return self._read(f"data {number}", study.data[number], lambda: dataset_of(study, number, self.uploads, rubric))
+        return self._read(
+            f"data {number}",
+            study.data[number],
+            lambda: dataset_of(study, number, self.uploads, rubric),
+        )
 
     def missing_rubrics(self) -> list[str]:
         """Files of rubrics that the study names and that were not uploaded yet."""
@@ -186,7 +206,10 @@ class Draft:
             return False
 
     def _read(self, what: str, part: DataPart, make: Callable[[], T]) -> T:
-        tables, design = self.study.model_dump_json(include={"rubric", "rubrics"}), self.study.design
+        tables, design = (
+            self.study.model_dump_json(include={"rubric", "rubrics"}),
+            self.study.design,
+        )
         return self._made(
             what,
             f"{part.model_dump_json()} {tables} {design.axes} {design.vary.wording} {self.study.prompt is None}",
@@ -210,7 +233,9 @@ class Draft:
 
         def make() -> tuple[Plan, Estimate]:
             numbers = range(len(study.data))
-            first, *more = [(self.dataset(k), rubric_of_part(study, k, self.uploads)) for k in numbers]
+            first, *more = [
+                (self.dataset(k), rubric_of_part(study, k, self.uploads)) for k in numbers
+            ]
             planned = plan(study, *first, more, wordings_of(study, self.uploads))
             return planned, estimate(planned)
 
@@ -240,7 +265,9 @@ def draft() -> Draft:
 def study_toml(study: Study) -> str:
     """The study as the file that ``read_study`` reads: what differs from the defaults, with rubric and judges."""
     body = study.model_dump(mode="json", exclude_defaults=True, exclude={"name", "judges"})
-    body["judges"] = [judge.model_dump(mode="json", exclude_defaults=True) for judge in study.judges]
+    body["judges"] = [
+        judge.model_dump(mode="json", exclude_defaults=True) for judge in study.judges
+    ]
     for judge in body["judges"]:
         if judge.get("temperature", 0.0) is None:
             judge["temperature"] = "server"
@@ -269,4 +296,6 @@ def _value(value: Any) -> str:
         return "[\n" + "".join(f"  {_value(part)},\n" for part in value) + "]"
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON's escapes are TOML's, but for this
+    return json.dumps(value, ensure_ascii=False).replace(
+        "\x7f", "\\u007f"
+    )  # JSON's escapes are TOML's, but for this

@@ -28,10 +28,19 @@ from rubriclab.study.template import named
 if TYPE_CHECKING:
     from rubriclab.notebook import Run as Kept
 
-PARTS = dict(zip(("Answer", "Charts", "Example of one answer", "Method", "All numbers"), INCLUDE, strict=True))
+PARTS = dict(
+    zip(
+        ("Answer", "Charts", "Example of one answer", "Method", "All numbers"), INCLUDE, strict=True
+    )
+)
 PREVIEW = ("item_id", "ordering", "score", "position", "status", "reply")
 PROTOCOLS = {"Recommended": "", "One order": "one order", "Average": "average of orders"}
-TOOLS = {"Python": "Plain Python", "inspect-ai": "inspect-ai", "DeepEval": "DeepEval", "promptfoo": "promptfoo"}
+TOOLS = {
+    "Python": "Plain Python",
+    "inspect-ai": "inspect-ai",
+    "DeepEval": "DeepEval",
+    "promptfoo": "promptfoo",
+}
 """What a card is for -> the heading of its example in docs/pipelines.md."""
 DOCS = lab_folder() / "docs"
 
@@ -42,31 +51,52 @@ def page() -> None:
         results.nothing("Export")
         return
     st.title("Export", anchor=False)
-    kinds = {"One-page report": _report, "Judge card": _card, "Paper and slides": _paper, "Data": _data}
+    kinds = {
+        "One-page report": _report,
+        "Judge card": _card,
+        "Paper and slides": _paper,
+        "Data": _data,
+    }
     with st.container(horizontal=True, vertical_alignment="bottom"):
         results.choose_run(info, "export")
         kind = st.segmented_control(
-            "What for", list(kinds), default="One-page report", key="for", bind="query-params", required=True,
+            "What for",
+            list(kinds),
+            default="One-page report",
+            key="for",
+            bind="query-params",
+            required=True,
             wrap=True,
-        )  # fmt: skip
+        )
     left, right = st.columns([1, 1.75], gap="large")
-    kinds[str(kind)](state.kept(info.id), info.name, left, right.container(border=True, key="preview"))
+    kinds[str(kind)](
+        state.kept(info.id), info.name, left, right.container(border=True, key="preview")
+    )
 
 
 def _report(run: Kept, name: str, left: Any, right: Any) -> None:
     with left:
         st.markdown("One HTML file that opens anywhere, also without a network.")
-        title = st.text_input("Title", default_title(run.findings), max_chars=200, key=f"title-{run.id}")
+        title = st.text_input(
+            "Title", default_title(run.findings), max_chars=200, key=f"title-{run.id}"
+        )
         include = st.pills(
-            "Include", list(PARTS), selection_mode="multi", default=[part for part in PARTS if part != "All numbers"],
-            key="include", wrap=True,
-        )  # fmt: skip
+            "Include",
+            list(PARTS),
+            selection_mode="multi",
+            default=[part for part in PARTS if part != "All numbers"],
+            key="include",
+            wrap=True,
+        )
         texts = st.toggle(
-            "Include texts and rater names", key="texts",
+            "Include texts and rater names",
+            key="texts",
             help="Off: the file holds numbers, names of judges and your rubric, but no answer and no rater.",
-        )  # fmt: skip
+        )
         with faults(), st.spinner("Report is being written …"):
-            content = run.content(".html", title=title or None, include=[PARTS[part] for part in include], texts=texts)
+            content = run.content(
+                ".html", title=title or None, include=[PARTS[part] for part in include], texts=texts
+            )
             file = file_name(name, ".html")
             download("Download report (HTML)", content, file, type="primary", key="download-report")
             st.caption(f"About {max(1, round(len(content) / 1000)):,} kB.")
@@ -78,31 +108,64 @@ def _report(run: Kept, name: str, left: Any, right: Any) -> None:
 
 def _framed(content: bytes, alt: str, height: int = 900) -> None:
     """As an address of its own the file has no origin: it could not reach the page even if it had a script."""
-    st.iframe(f"data:text/html;charset=utf-8;base64,{b64encode(content).decode()}", height=height, alt=alt)
+    st.iframe(
+        f"data:text/html;charset=utf-8;base64,{b64encode(content).decode()}", height=height, alt=alt
+    )
 
 
 def _card(run: Kept, name: str, left: Any, right: Any) -> None:  # noqa: ARG001 - the examples name the file
     with left:
-        st.markdown("The prompt, settings, rubric and orders that were measured, in one file for your own pipeline.")
+        st.markdown(
+            "The prompt, settings, rubric and orders that were measured, in one file for your own pipeline."
+        )
         judge = results.choice("Judge", [asked.judge for asked in run.table.conditions], "judge")
-        protocol = PROTOCOLS[str(st.segmented_control(
-            "Protocol", list(PROTOCOLS), default="Recommended", key="protocol", bind="query-params", required=True, wrap=True,
-            help="Recommended: one order where the order surely does not matter, else as many orders as What helps "
-            "says, and as their mean needs to come within the smallest change that matters.",
-        ))]  # fmt: skip
+        protocol = PROTOCOLS[
+            str(
+                st.segmented_control(
+                    "Protocol",
+                    list(PROTOCOLS),
+                    default="Recommended",
+                    key="protocol",
+                    bind="query-params",
+                    required=True,
+                    wrap=True,
+                    help="Recommended: one order where the order surely does not matter, else as many orders as What helps "
+                    "says, and as their mean needs to come within the smallest change that matters.",
+                )
+            )
+        ]
         margin = st.number_input(
-            "Largest distance allowed, points (optional)", 0.01, 100.0, None, 0.05, key="margin", bind="query-params",
+            "Largest distance allowed, points (optional)",
+            0.01,
+            100.0,
+            None,
+            0.05,
+            key="margin",
+            bind="query-params",
             help="Of a score from the mean over all orders. The card is refused where that cannot be promised.",
-        )  # fmt: skip
+        )
         button = st.container()
         with right, faults(), st.spinner("Card is being written …"):
             content = run.content(".card.json", protocol=protocol, margin=margin, judge=judge)
             with button:
-                download("Download judge card", content, "judge.card.json", type="primary", key="download-card")
-            _card_preview(json.loads(content), content.decode(), margin or smallest_mean(run.findings, 0))
-        flags = f' --protocol "{protocol}"' * bool(protocol) + (f" --margin {margin:g}" if margin else "")
+                download(
+                    "Download judge card",
+                    content,
+                    "judge.card.json",
+                    type="primary",
+                    key="download-card",
+                )
+            _card_preview(
+                json.loads(content), content.decode(), margin or smallest_mean(run.findings, 0)
+            )
+        flags = f' --protocol "{protocol}"' * bool(protocol) + (
+            f" --margin {margin:g}" if margin else ""
+        )
         several = len({asked.judge for asked in run.table.conditions}) > 1
-        _terminal(f"rubriclab export {run.id} --out judge.card.json{flags}" + f' --judge "{judge}"' * several)
+        _terminal(
+            f"rubriclab export {run.id} --out judge.card.json{flags}"
+            + f' --judge "{judge}"' * several
+        )
     with right:
         fold("Gate for CI", lambda: _gate(run), icon="verified", key="gate")
         fold("Check for drift", lambda: _drift(run), icon="monitoring", key="drift")
@@ -113,30 +176,47 @@ def _card_preview(card: dict[str, Any], text: str, wanted: float) -> None:
     promise, orders = card["promise"], card["protocol"]["orders"]
     several = len(orders) > 1
     st.header(f"Average {len(orders)} orders" if several else "One order is asked", anchor=False)
-    shown = "; ".join(order_title(order) for order in orders[:3]) + (" …" if len(orders) > 3 else "")
-    why = f", which comes within {number(wanted, '.2f')} points" if promise["high"] <= wanted else ""
+    shown = "; ".join(order_title(order) for order in orders[:3]) + (
+        " …" if len(orders) > 3 else ""
+    )
+    why = (
+        f", which comes within {number(wanted, '.2f')} points" if promise["high"] <= wanted else ""
+    )
     st.markdown(f"{count(len(orders), 'call')} an answer{why}. Listed {safe(shown, 300)}")
     ends = f"{ci(promise['level'])} {number(promise['low'], '.2f')} to {number(promise['high'], '.2f')}"
     st.markdown(
         f"**Promise**: scores lie **{number(promise['distance'], '.2f')} points** from the mean over all orders ({ends}), "
         f"measured on {count(promise['items'], 'item')}. None of them lies further than {number(promise['margin'], '.2f')}, "
-        "95 times in 100." + f" One order alone: {number(promise['one_order'], '.2f')} points." * several
+        "95 times in 100."
+        + f" One order alone: {number(promise['one_order'], '.2f')} points."
+        * several
     )
-    tool = st.segmented_control("For", list(TOOLS), default="Python", key="tool", bind="query-params", required=True)
+    tool = st.segmented_control(
+        "For", list(TOOLS), default="Python", key="tool", bind="query-params", required=True
+    )
     verbatim(_example(TOOLS[str(tool)]))
     study = read_card(card)[1]
-    if study.prompt and (further := named(study.prompt.templates[0])[1] - {"instruction", "response", "reference"}):
+    if study.prompt and (
+        further := named(study.prompt.templates[0])[1] - {"instruction", "response", "reference"}
+    ):
         columns = safe(", ".join(sorted(further)))
         st.caption(f"The prompt shows further columns, which judge.score needs too: {columns}.")
     if study.judges[0].kind in ("embedded", "simulated"):
         st.caption("This judge runs on your machine: leave the client out.")
-    fold("The file, as it will be written", lambda: verbatim(text, height=420), icon="description", key="card-file")
+    fold(
+        "The file, as it will be written",
+        lambda: verbatim(text, height=420),
+        icon="description",
+        key="card-file",
+    )
 
 
 def _example(heading: str) -> str:
     """The code below a heading of docs/pipelines.md, which tests run."""
     text = (DOCS / "pipelines.md").read_text("utf-8")
-    return str(re.search(rf"^## {re.escape(heading)}\n.*?```python\n(.*?)```", text, re.M | re.S)[1])  # type: ignore[index]
+    block = re.search(rf"^## {re.escape(heading)}\n.*?```python\n(.*?)```", text, re.M | re.S)
+    assert block is not None, f"docs/pipelines.md has no example under {heading}"
+    return block[1]
 
 
 def _gate(run: Kept) -> None:
@@ -162,7 +242,9 @@ def _gate(run: Kept) -> None:
 
 def _drift(run: Kept) -> None:
     verbatim(f"rubriclab gate study.toml --against {run.id}")
-    st.caption("Asks the study again and says whether the judge has changed since in level, order effect or noise.")
+    st.caption(
+        "Asks the study again and says whether the judge has changed since in level, order effect or noise."
+    )
 
 
 def _paper(run: Kept, name: str, left: Any, right: Any) -> None:
@@ -174,19 +256,35 @@ def _paper(run: Kept, name: str, left: Any, right: Any) -> None:
                 st.caption("Preview")
                 results.show_table(table)
             with st.container(horizontal=True):
-                for label, ending, text in (("LaTeX", ".tex", table.latex()), ("Markdown", ".md", table.markdown())):
-                    download(label, text, file_name(f"{name} table", ending), key=f"download-table{ending}")
+                for label, ending, text in (
+                    ("LaTeX", ".tex", table.latex()),
+                    ("Markdown", ".md", table.markdown()),
+                ):
+                    download(
+                        label,
+                        text,
+                        file_name(f"{name} table", ending),
+                        key=f"download-table{ending}",
+                    )
         st.markdown("**Figures**: the pictures of the report, as SVG.")
         every = every_facts(run.findings)
-        drawn = [(safe(facts.judge, 30), *part) for facts in every for part in drawings_of(run.findings, facts)]
+        drawn = [
+            (safe(facts.judge, 30), *part)
+            for facts in every
+            for part in drawings_of(run.findings, facts)
+        ]
         for figure, (judge, title, picture) in enumerate(drawn[:12], 1):
             file = file_name(f"{name} figure {figure}", ".svg")
             label = f"{judge}: {title}" if len(every) > 1 else title
             download(label, svg_of(picture), file, key=f"download-figure-{figure}")
         if not drawn:
-            st.caption("This run has no such picture; the camera over every chart of Results saves it as PNG or SVG.")
+            st.caption(
+                "This run has no such picture; the camera over every chart of Results saves it as PNG or SVG."
+            )
         st.markdown("**References**: the papers whose measures these are.")
-        download("BibTeX", (DOCS / "papers.bib").read_text("utf-8"), "rubriclab.bib", key="download-bib")
+        download(
+            "BibTeX", (DOCS / "papers.bib").read_text("utf-8"), "rubriclab.bib", key="download-bib"
+        )
         _terminal(f"rubriclab export {run.id} --out table.tex")
     with right:
         fold("The table in LaTeX", lambda: verbatim(table.latex()), icon="code", key="latex")

@@ -24,7 +24,9 @@ SETUP: Mapping[str, Any] = tomllib.loads((Path(__file__).parent / "setup.toml").
 """What the steps of Set up say, by step."""
 
 
-def step(number: int, title: str, summary: str, *, opened: bool, ready: bool, body: Callable[[], None]) -> None:
+def step(
+    number: int, title: str, summary: str, *, opened: bool, ready: bool, body: Callable[[], None]
+) -> None:
     """One step of Set up: its whole form where it is ``opened``, else one line with ``Change``.
 
     ``summary``: what is chosen, as plain text. ``body`` draws the form. Steps but the first end with ``Done``.
@@ -33,30 +35,53 @@ def step(number: int, title: str, summary: str, *, opened: bool, ready: bool, bo
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             state = "step-open" if opened else "step-ready" if ready else ""
             mark = "✓" if ready and not opened else str(number)
-            st.html(f'<span class="step-number {state}" aria-hidden="true">{mark}</span>', width="content")
+            st.html(
+                f'<span class="step-number {state}" aria-hidden="true">{mark}</span>',
+                width="content",
+            )
             st.header(title, anchor=False, width="content")
             if not opened:
                 st.markdown(f":gray[{safe(summary, 120)}]", width="stretch")
                 word = "Change" if ready else "Open"
-                st.button(word, key=f"step-{number}-change", type="tertiary", on_click=open_step, args=(number,))
+                st.button(
+                    word,
+                    key=f"step-{number}-change",
+                    type="tertiary",
+                    on_click=open_step,
+                    args=(number,),
+                )
         if opened:
             body()
             if number > 1:
-                st.button("Done", key=f"step-{number}-done", icon=":material/check:", on_click=open_step, args=(0,))
+                st.button(
+                    "Done",
+                    key=f"step-{number}-done",
+                    icon=":material/check:",
+                    on_click=open_step,
+                    args=(0,),
+                )
 
 
 def setup_button(*, width: Literal["content", "stretch"] = "content", primary: bool = True) -> None:
-    if st.button("Set up a run", icon=":material/tune:", type="primary" if primary else "secondary", width=width):
+    if st.button(
+        "Set up a run",
+        icon=":material/tune:",
+        type="primary" if primary else "secondary",
+        width=width,
+    ):
         go("setup")
 
 
 def sample_button(*, width: Literal["content", "stretch"] = "content") -> None:
     """Judges the lab's own sample with its small model."""
     pressed = st.button(
-        "Run the sample", icon=":material/play_arrow:", width=width, key="run-sample",
+        "Run the sample",
+        icon=":material/play_arrow:",
+        width=width,
+        key="run-sample",
         help="Downloads a model of 93 MB on its first use, then runs on this machine: no key, no graphics card. A few "
         "minutes on two cores; you can watch it on Runs.",
-    )  # fmt: skip
+    )
     if pressed:
         from rubriclab.runs.loading import plan_of_file
 
@@ -88,7 +113,9 @@ def editor(start: pd.DataFrame, *, key: str, **options: Any) -> pd.DataFrame:
     return edited
 
 
-def ask(widget: Callable[..., Any], label: str, *choices: Any, key: str, start: Any, **more: Any) -> Any:
+def ask(
+    widget: Callable[..., Any], label: str, *choices: Any, key: str, start: Any, **more: Any
+) -> Any:
     """A widget that starts from a value and outlives a change of step or page. ``more``: what it takes besides."""
     st.session_state.setdefault(key, start)
     return widget(label, *choices, key=key, persist_state="session", **more)
@@ -101,42 +128,68 @@ def forget(*beginnings: str) -> None:
 
 
 def column_select(
-    label: str, columns: Sequence[str], guessed: str = "", *, key: str, why: str = "", optional: bool = True
+    label: str,
+    columns: Sequence[str],
+    guessed: str = "",
+    *,
+    key: str,
+    why: str = "",
+    optional: bool = True,
 ) -> str:
     """A select over the columns of a table, by number: two columns may have names that look the same. Empty: none.
 
     ``guessed``: the column chosen at first; ``why``: the reason of the guess, as help.
     """
     names = [shorten(name, 60) or f"column {code}" for code, name in enumerate(columns, 1)]
-    names = [f"{name} ({code})" if names.count(name) > 1 else name for code, name in enumerate(names, 1)]
+    names = [
+        f"{name} ({code})" if names.count(name) > 1 else name for code, name in enumerate(names, 1)
+    ]
     choices = range(-optional, len(columns))
     start = columns.index(guessed) if guessed in columns else choices[0]
     shown = [*names, "None"]  # -1 is the last
     code = ask(
-        st.selectbox, label, choices, key=key, start=start, format_func=shown.__getitem__, help=safe(why) or None
+        st.selectbox,
+        label,
+        choices,
+        key=key,
+        start=start,
+        format_func=shown.__getitem__,
+        help=safe(why) or None,
     )
     return "" if code is None or code < 0 else columns[code]
 
 
-def segments(label: str, options: Mapping[str, str], *, key: str, start: str, hidden: bool = True) -> str:
+def segments(
+    label: str, options: Mapping[str, str], *, key: str, start: str, hidden: bool = True
+) -> str:
     """A segmented control with one choice, always made; ``options``: value -> what it says. Returns the value."""
     shown: Any = "collapsed" if hidden else "visible"
     chosen = ask(
-        st.segmented_control, label, list(options), key=key, start=start, format_func=options.__getitem__, required=True,
+        st.segmented_control,
+        label,
+        list(options),
+        key=key,
+        start=start,
+        format_func=options.__getitem__,
+        required=True,
         label_visibility=shown,
-    )  # fmt: skip
+    )
     return chosen or start
 
 
 def upload(label: str, endings: Sequence[str], held: Draft, name: str, **more: Any) -> Any:
     """An uploader that is empty again after every upload that was kept. ``name``: tells it from others."""
-    return st.file_uploader(label, type=list(endings), key=f"upload-{name}-{held.uploads.version}", **more)
+    return st.file_uploader(
+        label, type=list(endings), key=f"upload-{name}-{held.uploads.version}", **more
+    )
 
 
 def download(label: str, content: Any, name: str, **more: Any) -> None:
     """A button that hands over a file; ``content``: what it holds, or what makes it when it is asked for."""
     mime = guess_type(name)[0] or "application/octet-stream"
-    st.download_button(label, content, name, mime, on_click="ignore", icon=":material/download:", **more)
+    st.download_button(
+        label, content, name, mime, on_click="ignore", icon=":material/download:", **more
+    )
 
 
 def listed(rows: Sequence[str], name: str, remove: Callable[[int], None]) -> int | None:
@@ -155,7 +208,10 @@ def listed(rows: Sequence[str], name: str, remove: Callable[[int], None]) -> int
         for number, row in enumerate(rows):
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(row, width="stretch")
-                for word, work, values in (("Change", open_row, (name, number)), ("Remove", removed, (number,))):
+                for word, work, values in (
+                    ("Change", open_row, (name, number)),
+                    ("Remove", removed, (number,)),
+                ):
                     if word == "Remove" or number != opened:
                         key = f"{name}-{word.lower()}-{number}"
                         st.button(word, key=key, type="tertiary", on_click=work, args=values)
@@ -184,7 +240,9 @@ def field(part: BaseModel, name: str, label: str, where: Any = st, *, key: str, 
     ``key``: beginning of the widget's key; ``more``: what the widget takes besides.
     """
     schema = _schema(type(part))[name]
-    about = next((kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"), schema)
+    about = next(
+        (kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"), schema
+    )
     value = getattr(part, name)
     if isinstance(value, int) and abs(value) > MOST_EXACT:
         where.text_input(label, str(value), disabled=True)
@@ -195,12 +253,27 @@ def field(part: BaseModel, name: str, label: str, where: Any = st, *, key: str, 
     if "enum" in about or "options" in more:
         known = more.pop("options", about.get("enum", ()))
         choices = list(dict.fromkeys([*known, *([] if value is None else [value])]))
-        return ask(where.selectbox, label, choices, **kept, **{"index": None if "anyOf" in schema else 0} | more)
+        return ask(
+            where.selectbox,
+            label,
+            choices,
+            **kept,
+            **{"index": None if "anyOf" in schema else 0} | more,
+        )
     if about["type"] == "string":
-        return ask(where.text_input, label, **kept, **{"max_chars": about.get("maxLength", 500)} | more)
+        return ask(
+            where.text_input, label, **kept, **{"max_chars": about.get("maxLength", 500)} | more
+        )
     number = int if about["type"] == "integer" else float
-    bounds = {"min_value": about.get("minimum", about.get("exclusiveMinimum")), "max_value": about.get("maximum")}
-    bounds = {bound: number(min(max(end, -MOST_EXACT), MOST_EXACT)) for bound, end in bounds.items() if end is not None}
+    bounds = {
+        "min_value": about.get("minimum", about.get("exclusiveMinimum")),
+        "max_value": about.get("maximum"),
+    }
+    bounds = {
+        bound: number(min(max(end, -MOST_EXACT), MOST_EXACT))
+        for bound, end in bounds.items()
+        if end is not None
+    }
     optional = {"value": None} if "anyOf" in schema else {}
     return ask(where.number_input, label, **kept, **optional | bounds | more)
 

@@ -46,7 +46,9 @@ def run() -> None:
         st.html(HERE / "dark.css")
     page = st.navigation(
         [
-            st.Page(PAGES / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "home")
+            st.Page(
+                PAGES / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "home"
+            )
             for name, (title, icon) in ENTRIES.items()
         ],
         position="top",
@@ -85,7 +87,9 @@ def _ended(title: str) -> bool:
             info = state.run_info(run_id)
             word = ENDED.get(info.state, info.state.capitalize())
             st.toast(f"{word}: {safe(info.name, 60)}", icon=":material/flag:", duration="long")
-            st.set_page_config(page_title=f"{word}: {printable(shorten(info.name, 60))} · rubriclab")
+            st.set_page_config(
+                page_title=f"{word}: {printable(shorten(info.name, 60))} · rubriclab"
+            )
     return bool(running)
 
 
@@ -95,7 +99,9 @@ def _watch(title: str) -> None:
     active = state.active()
     if {run.id for run in active} != st.session_state.get("frame running"):
         st.rerun()
-    done, planned = (sum(getattr(run.snapshot(), part) for run in active) for part in ("done", "planned"))
+    done, planned = (
+        sum(getattr(run.snapshot(), part) for run in active) for part in ("done", "planned")
+    )
     st.set_page_config(page_title=f"{done / max(planned, 1):.0%} · {title} · rubriclab")
 
 
@@ -106,7 +112,10 @@ def show(name: str) -> None:
     app.py and comes back to itself, its query kept.
     """
     if not st.session_state.get("frame entered"):
-        st.session_state["frame wanted"] = name, {key: st.query_params.get_all(key) for key in st.query_params}
+        st.session_state["frame wanted"] = (
+            name,
+            {key: st.query_params.get_all(key) for key in st.query_params},
+        )
         st.switch_page(PAGES.parent / "app.py")
     for text in st.session_state.pop("frame announced", ()):
         st.toast(text, icon=":material/check:")
@@ -119,7 +128,9 @@ def show(name: str) -> None:
             raise  # reruns, stops and changes of page travel as exceptions
         log.exception("page %s failed", name)
         st.title("Something in the lab itself failed", anchor=False)
-        st.error("Your data and runs are untouched; the terminal where the lab runs shows the details.")
+        st.error(
+            "Your data and runs are untouched; the terminal where the lab runs shows the details."
+        )
 
 
 @contextmanager
@@ -167,7 +178,9 @@ def conversation(messages: Iterable[Mapping[str, str]], most: int | None = None)
     """The messages of a call exactly as they are sent; ``most``: signs of one that is shown whole, not to be scrolled."""
     for message in messages:
         st.caption(safe(message["role"]))
-        verbatim(message["content"], height=320 if most and len(message["content"]) > most else None)
+        verbatim(
+            message["content"], height=320 if most and len(message["content"]) > most else None
+        )
 
 
 def tabs(parts: Mapping[str, Callable[[], None]]) -> None:
@@ -186,7 +199,9 @@ def off_scale(given: Sequence[float], scores: Sequence[float], whose: str, what:
         st.markdown(f":orange[Human scores run from {run}, {whose} from {other}: {what}]")
 
 
-def fold(label: str, draw: Callable[[], None], *, icon: str = "table_rows", key: str | None = None) -> None:
+def fold(
+    label: str, draw: Callable[[], None], *, icon: str = "table_rows", key: str | None = None
+) -> None:
     """A part of a page that is computed only when it is opened."""
     folded = st.expander(label, icon=f":material/{icon}:", key=key or label, on_change="rerun")
     if folded.open:

@@ -83,7 +83,9 @@ def middleware() -> list[Middleware]:
         raise SystemExit(f"rubriclab: {fault}") from fault
     setting = os.environ.get(SERVED_VARIABLE, "").strip()
     if setting not in ("", "0", "1"):
-        raise SystemExit(f"rubriclab: {SERVED_VARIABLE} is “{setting[:40]}”; set it to 1 (served) or 0 (yours alone).")
+        raise SystemExit(
+            f"rubriclab: {SERVED_VARIABLE} is “{setting[:40]}”; set it to 1 (served) or 0 (yours alone)."
+        )
     if reason := open_to_others():
         print(f"rubriclab: {reason}", file=sys.stderr)
     return [Middleware(Guard)]
@@ -109,9 +111,17 @@ class Guard:
         if scope["type"] == "lifespan" or self._welcome(scope["headers"]):
             await self._app(scope, receive, unframed)
         elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})  # before it is accepted: answered with 403
+            await send(
+                {"type": "websocket.close", "code": 1008}
+            )  # before it is accepted: answered with 403
         else:
-            await send({"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]})
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": 403,
+                    "headers": [(b"content-type", b"text/plain")],
+                }
+            )
             body = f"403: this lab answers to its own names only. {HOSTS_VARIABLE} adds names before the start.\n"
             await send({"type": "http.response.body", "body": body.encode()})
 

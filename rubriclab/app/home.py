@@ -58,11 +58,15 @@ def _latest() -> None:
     if own and own[0].state in ("interrupted", "failed", "paused"):
         _stopped(own[0])
     elif finished is not None:
-        _finished(finished, f"Latest run · {safe(finished.name, 60)} · {finished.created:%-d %b %Y}")
+        _finished(
+            finished, f"Latest run · {safe(finished.name, 60)} · {finished.created:%-d %b %Y}"
+        )
     else:
         with faults():
             info = state.run_info(state.recorded())
-            _finished(info, "Example run, recorded with a small model. Your latest run will stand here.")
+            _finished(
+                info, "Example run, recorded with a small model. Your latest run will stand here."
+            )
 
 
 def _stopped(info: RunInfo) -> None:

@@ -50,11 +50,18 @@ def _filtered(run: Run, arm: Arm) -> pd.DataFrame:
         position = _filter("position", [str(p) for p in positions])
         status = _filter("status", list(STATUSES))
         criterion = _filter("criterion", criteria, 160) if criteria else None
-        text = st.text_input("Find in texts", key="find", bind="query-params", placeholder="word", width=110)
+        text = st.text_input(
+            "Find in texts", key="find", bind="query-params", placeholder="word", width=110
+        )
     return run.judgments(
-        condition=arm.code, score=score and float(score), position=position and int(position), status=status,
-        criterion=criterion, text=text or None, limit=LIMIT,
-    )  # fmt: skip
+        condition=arm.code,
+        score=score and float(score),
+        position=position and int(position),
+        status=status,
+        criterion=criterion,
+        text=text or None,
+        limit=LIMIT,
+    )
 
 
 def _criteria(arm: Arm) -> list[str]:
@@ -96,10 +103,16 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
     start = calls.index(wanted) if wanted in calls else 0
     chosen_row = min(st.session_state.get(f"row-{listed}", start), len(frame) - 1)
     event = st.dataframe(
-        shown, hide_index=True, width="stretch", height=360, on_select="rerun", selection_mode="single-row",
+        shown,
+        hide_index=True,
+        width="stretch",
+        height=360,
+        on_select="rerun",
+        selection_mode="single-row",
         key=f"judgments-{listed}-{st.session_state.get(f'moved-{listed}', 0)}",
-        selection_default={"selection": {"rows": [chosen_row]}}, column_config={"Answer": st.column_config.Column(width=WIDE)},
-    )  # fmt: skip
+        selection_default={"selection": {"rows": [chosen_row]}},
+        column_config={"Answer": st.column_config.Column(width=WIDE)},
+    )
     rows = event.selection.rows
     if rows:
         chosen_row = rows[0]
@@ -113,7 +126,14 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Next", on_click=move, args=(1,), shortcut="J", key="next-call", type="tertiary")
-        st.button("Previous", on_click=move, args=(-1,), shortcut="K", key="previous-call", type="tertiary")
+        st.button(
+            "Previous",
+            on_click=move,
+            args=(-1,),
+            shortcut="K",
+            key="previous-call",
+            type="tertiary",
+        )
         first = f"The first {LIMIT:,}" if len(frame) == LIMIT else f"{len(frame):,}"
         st.caption(f"{first} of {count(len(arm.call), 'judgment')}")
     return int(frame["call"].iloc[chosen_row])
@@ -130,14 +150,22 @@ def _call(run: Run, arm: Arm, call: int) -> None:
     if arm.condition.reorder == "options" and outcome["score"] is not None:
         title += f" · chose **{outcome['score']:g}**, at position {outcome['position']}"
     elif arm.condition.chooses and facts["status"] == "ok":
-        title += f" · chose position **{outcome['position']}**" if outcome["position"] else " · a tie"
+        title += (
+            f" · chose position **{outcome['position']}**" if outcome["position"] else " · a tie"
+        )
     elif facts["status"] != "ok":
         title += f" · {facts['status']}"
     st.markdown(title)
     view = st.segmented_control(
-        "View", VIEWS, default=VIEWS[-1], key="view", bind="query-params", label_visibility="collapsed", required=True,
+        "View",
+        VIEWS,
+        default=VIEWS[-1],
+        key="view",
+        bind="query-params",
+        label_visibility="collapsed",
+        required=True,
         wrap=True,
-    )  # fmt: skip
+    )
     if view == "Reply":
         _reply(facts)
     elif view == "Prompt as sent":
@@ -145,7 +173,9 @@ def _call(run: Run, arm: Arm, call: int) -> None:
     elif view == "Probabilities":
         _probabilities(facts)
     else:
-        cards = pair_of(arm, call, run.descriptions(facts["item"].get("criterion"), facts["condition"]))
+        cards = pair_of(
+            arm, call, run.descriptions(facts["item"].get("criterion"), facts["condition"])
+        )
         show_cards(cards)
         if len(cards) == 1:
             st.caption("This answer was not judged in another order.")
@@ -167,7 +197,9 @@ def _reply(facts: dict[str, Any]) -> None:
         st.caption(absent if reply is None else "The reply is empty.")
     parts = []
     if facts.get("tokens_in") is not None:
-        parts.append(f"{count(int(facts['tokens_in']), 'token')} in, {facts['tokens_out'] or 0:,} out")
+        parts.append(
+            f"{count(int(facts['tokens_in']), 'token')} in, {facts['tokens_out'] or 0:,} out"
+        )
     if facts.get("seconds") is not None:
         parts.append(f"{facts['seconds']:.2f} s")
     parts += [safe(str(facts[name]), 80) for name in ("model", "note") if facts.get(name)]
@@ -185,7 +217,9 @@ def _prompt(plan: Plan | None, facts: dict[str, Any]) -> None:
     ordering = Ordering(tuple(facts["shown"]), tuple(facts["labels"]))
     messages = plan.messages(facts["condition"], facts["outcomes"][0]["item"], ordering)
     if facts.get("sent") and facts["sent"] != digest([dict(message) for message in messages]):
-        st.caption("This version of the lab words the prompt differently, so what was sent cannot be shown again.")
+        st.caption(
+            "This version of the lab words the prompt differently, so what was sent cannot be shown again."
+        )
         return
     conversation(messages)
 
@@ -197,9 +231,14 @@ def _probabilities(facts: dict[str, Any]) -> None:
         st.caption("The judge gave no probabilities for this call.")
         return
     rows = zip(facts["shown"], facts["labels"], given, strict=False)
-    table = [(position, str(score), str(label), 100 * p) for position, (score, label, p) in enumerate(rows, 1)]
+    table = [
+        (position, str(score), str(label), 100 * p)
+        for position, (score, label, p) in enumerate(rows, 1)
+    ]
     frame = pd.DataFrame(table, columns=["Position", "Score", "Label", "Probability"])
-    column = st.column_config.ProgressColumn("Probability", format="%.0f %%", min_value=0, max_value=100)
+    column = st.column_config.ProgressColumn(
+        "Probability", format="%.0f %%", min_value=0, max_value=100
+    )
     st.dataframe(frame, hide_index=True, width="stretch", column_config={"Probability": column})
     parts = []
     if outcome.get("expected") is not None:
@@ -230,6 +269,8 @@ def show_card(card: Card, below: Callable[[], None] | None = None) -> None:
     ]
     foot = f"<footer><span>{plain(card.foot, 80)}</span><strong>{plain(card.score, 60)}</strong></footer>"
     with st.container(border=True):
-        st.html(f'<div class="card"><strong>{plain(card.title, 120)}</strong><ol>{"".join(rows)}</ol>{foot}</div>')
+        st.html(
+            f'<div class="card"><strong>{plain(card.title, 120)}</strong><ol>{"".join(rows)}</ol>{foot}</div>'
+        )
         if below is not None:
             below()

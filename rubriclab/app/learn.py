@@ -21,15 +21,22 @@ from rubriclab.sinks.pictures import forest_of, main_picture, mark
 from rubriclab.sinks.text import NBSP, inside, number
 
 WORDS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "learn.toml").read_text("utf-8"))
-CHECKS: list[Any] = tomllib.loads((Path(__file__).parent / "method_check.toml").read_text("utf-8"))["checks"]
+CHECKS: list[Any] = tomllib.loads((Path(__file__).parent / "method_check.toml").read_text("utf-8"))[
+    "checks"
+]
 """Made by ``python -m benchmarks method --write``."""
 
 
 def page() -> None:
     st.title("What position bias is, in four pictures", anchor=False)
-    tabs({
-        "Four pictures": _pictures, "Definitions": _definitions, "Assumptions": _assumptions, "Method check": _checks,
-    })  # fmt: skip
+    tabs(
+        {
+            "Four pictures": _pictures,
+            "Definitions": _definitions,
+            "Assumptions": _assumptions,
+            "Method check": _checks,
+        }
+    )
 
 
 def _pictures() -> None:
@@ -38,13 +45,25 @@ def _pictures() -> None:
     findings = state.findings(run_id)
     facts = facts_of(findings)
     said, helps = judged(findings, facts), helps_answer(findings, facts)
-    same, other = (findings.select(name, condition=facts.condition)[0] for name in ("repeat_change", "order_change"))
-    same_said, other_said = (f"{number(row.value)}{NBSP}points ({inside(row)})" for row in (same, other))
-    fields = {"same": same_said, "other": other_said, "line": said.line, "helps": f"{helps.headline}. {helps.line}"}
+    same, other = (
+        findings.select(name, condition=facts.condition)[0]
+        for name in ("repeat_change", "order_change")
+    )
+    same_said, other_said = (
+        f"{number(row.value)}{NBSP}points ({inside(row)})" for row in (same, other)
+    )
+    fields = {
+        "same": same_said,
+        "other": other_said,
+        "line": said.line,
+        "helps": f"{helps.headline}. {helps.line}",
+    }
     # The beginnings of the descriptions, so that two cards fit beside each other.
     texts = state.kept(run_id).descriptions(None, facts.condition)
     short = {score: f"{text.split('. ')[0].rstrip('.')}." for score, text in texts.items()}
-    noise = forest_of([mark(same, "same order, asked again"), mark(other, "another order")], "points")
+    noise = forest_of(
+        [mark(same, "same order, asked again"), mark(other, "another order")], "points"
+    )
     pictures = None, noise, main_picture(findings, facts).picture, calls_curve(findings, facts)
     columns = [*st.columns(2, gap="large"), *st.columns(2, gap="large")]
     for (title, words), picture, column in zip(WORDS["pictures"], pictures, columns, strict=True):
@@ -55,12 +74,16 @@ def _pictures() -> None:
             elif title.startswith("1"):
                 show_cards(example_of(findings.judgments.arms[facts.condition], short))
             st.markdown(safe(words.format(**fields)))
-    st.caption(f"{safe(findings.judgments.table.name)}: {safe(facts.judge)}, a small model, on the lab's own sample.")
+    st.caption(
+        f"{safe(findings.judgments.table.name)}: {safe(facts.judge)}, a small model, on the lab's own sample."
+    )
 
 
 def _definitions() -> None:
     """Every term in one line, formula and source on opening. ``?find=`` takes keys of definitions, or words."""
-    find = st.text_input("Find", key="find", bind="query-params", placeholder="kappa, noise, Cramér", max_chars=2_000)
+    find = st.text_input(
+        "Find", key="find", bind="query-params", placeholder="kappa, noise, Cramér", max_chars=2_000
+    )
     wanted = [word.strip().casefold() for word in (find or "").split(",") if word.strip()]
     names: dict[str, list[str]] = {key: [] for key in DEFINITIONS}
     for measure in MEASURES.values():
@@ -68,12 +91,16 @@ def _definitions() -> None:
     kept = {}
     for key, entry in DEFINITIONS.items():
         text = " ".join([key.replace("_", " "), *names[key], *entry.values()]).casefold()
-        if not wanted or any(key == word if word in DEFINITIONS else word in text for word in wanted):
+        if not wanted or any(
+            key == word if word in DEFINITIONS else word in text for word in wanted
+        ):
             kept[key] = entry
     st.caption(f"{len(kept)} of {len(DEFINITIONS)} definitions")
     for key, entry in kept.items():
         name = [*names[key], key.replace("_", " ").capitalize()][0]
-        with st.expander(f"**{safe(name)}** {NBSP}{safe(entry['sentence'])}", expanded=len(kept) == 1):
+        with st.expander(
+            f"**{safe(name)}** {NBSP}{safe(entry['sentence'])}", expanded=len(kept) == 1
+        ):
             show_definition(entry)
             if len(names[key]) > 1:
                 st.caption(f"Numbers: {safe(', '.join(names[key]))}")
@@ -93,6 +120,21 @@ def _checks() -> None:
     for kind, part, cells, enough, studies, low, high, missed in CHECKS:
         ends = " to ".join(number(end, ".1%") for end in dict.fromkeys((low, high)))
         held = "–" if kind == "power" or not enough else f"{missed} of {enough}"
-        rows.append((safe(part).capitalize(), *WORDS["questions"][kind], ends, cells, f"{studies:,}", held))
-    columns = ["Simulated", "What", "Promise", "Measured", "Cells", "Studies each, at least", "Miss"]
-    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch", height=35 * len(rows) + 38)
+        rows.append(
+            (safe(part).capitalize(), *WORDS["questions"][kind], ends, cells, f"{studies:,}", held)
+        )
+    columns = [
+        "Simulated",
+        "What",
+        "Promise",
+        "Measured",
+        "Cells",
+        "Studies each, at least",
+        "Miss",
+    ]
+    st.dataframe(
+        pd.DataFrame(rows, columns=columns),
+        hide_index=True,
+        width="stretch",
+        height=35 * len(rows) + 38,
+    )

@@ -40,7 +40,9 @@ class Material(NamedTuple):
 
 def can_be_rated(info: RunInfo) -> bool:
     """Runs of the user's store whose calls score answers; recorded examples end with the process."""
-    return info.reorder not in ("pairs", "lists") and any(own.id == info.id for own in state.store().runs())
+    return info.reorder not in ("pairs", "lists") and any(
+        own.id == info.id for own in state.store().runs()
+    )
 
 
 def rate_button(info: RunInfo, key: str) -> None:
@@ -55,8 +57,9 @@ def add_scores(info: RunInfo) -> None:
     """A table of people's scores of a run's answers in: which columns they are, how many rows name an answer, and kept."""
     file = st.file_uploader(
         "One answer per row, its id and a column for each person (or a column of raters): CSV, TSV, Excel, JSON or Parquet",
-        ENDINGS, key="people-file",
-    )  # fmt: skip
+        ENDINGS,
+        key="people-file",
+    )
     if file is None:
         return
     with faults():
@@ -68,14 +71,22 @@ def add_scores(info: RunInfo) -> None:
             named_by = column_select("Id of the answer", table.columns, match, key="people-id")
             columns: dict[str, Any] = {"item_id": named_by}
             for role, label in {"rater": "Rater", "criterion": "Criterion"}.items():
-                columns[role] = column_select(label, table.columns, str(guess.get(role, "")), key=f"people-{role}")
+                columns[role] = column_select(
+                    label, table.columns, str(guess.get(role, "")), key=f"people-{role}"
+                )
         people = as_list(guess.get("human"))
         if not columns["rater"]:
-            people = [name for name in table.columns if name != match and holds_numbers(table.column(name))]
+            people = [
+                name
+                for name in table.columns
+                if name != match and holds_numbers(table.column(name))
+            ]
         columns["human"] = st.multiselect("Human scores", table.columns, people, key="people-human")
         given = ratings_of(table, {role: name for role, name in columns.items() if name})
         matched: dict[int, dict[str, float]] = {}
-        for item, key in enumerate(zip(items["item_id"].astype(str), items["criterion"].fillna(""), strict=True)):
+        for item, key in enumerate(
+            zip(items["item_id"].astype(str), items["criterion"].fillna(""), strict=True)
+        ):
             if ratings := given.get(key) or given.get((key[0], "")):
                 matched[item] = ratings
         named = {str(items["item_id"].iloc[item]) for item in matched}
@@ -83,11 +94,17 @@ def add_scores(info: RunInfo) -> None:
         strange = len({name for name, _ in given} - ids)
         st.markdown(
             f"Scores of {count(len(raters), 'person', 'people')} for {len(named)} of {count(len(ids), 'answer')}."
-            + f" :orange[{count(strange, 'id')} of the file {'is' if strange == 1 else 'are'} no answer of this run.]" * bool(strange)
-        )  # fmt: skip
+            + f" :orange[{count(strange, 'id')} of the file {'is' if strange == 1 else 'are'} no answer of this run.]"
+            * bool(strange)
+        )
         rated = [score for ratings in matched.values() for score in ratings.values()]
         scores = [score for asked in state.kept(info.id).table.conditions for score in asked.scores]
-        off_scale(rated, scores, "the judge's", "differences in points mean nothing then, correlations do.")
+        off_scale(
+            rated,
+            scores,
+            "the judge's",
+            "differences in points mean nothing then, correlations do.",
+        )
         opens: Any = {"on_click": st.session_state.update, "args": ({"tab": "With people"},)}
         if st.button("Add these scores", type="primary", disabled=not rated, **opens):
             added = state.store().add_ratings(info.id, matched)
@@ -113,7 +130,11 @@ def _material(run_id: str) -> Material:
     """What is rated on the first condition's scale; the same sample for every rater, so that raters can be compared."""
     run = state.kept(run_id)
     rows, scores = run.table.rows, run.table.conditions[0].scores
-    alike = [code for code, asked in enumerate(run.table.conditions) if asked.scores == scores and not asked.chooses]
+    alike = [
+        code
+        for code, asked in enumerate(run.table.conditions)
+        if asked.scores == scores and not asked.chooses
+    ]
     means = rows[rows["condition"].isin(alike)].groupby("item")["score"].mean().dropna()
     criteria = set(run.table.items["criterion"].iloc[means.index])
     words = {name or None: run.descriptions(name or None) for name in criteria}
@@ -127,26 +148,36 @@ def page(info: RunInfo) -> None:
         st.query_params.pop("rate", None)
         st.rerun()
     if st.query_params.get("run", info.id) != info.id or not can_be_rated(info):
-        raise LabError("This run cannot be rated: it was deleted, is a recorded example, or scores no answers.")
+        raise LabError(
+            "This run cannot be rated: it was deleted, is a recorded example, or scores no answers."
+        )
     if fault := st.session_state.pop("rate-fault", ""):
         st.error(safe(fault), icon=":material/error:")
     given, material = state.store().ratings(info.id), _material(info.id)
     if not material.sample:
-        raise LabError("No answer of this run has a score yet, so none can be chosen. Come back when some are in.")
+        raise LabError(
+            "No answer of this run has a score yet, so none can be chosen. Come back when some are in."
+        )
     rater = _rater({name for ratings in given.values() for name in ratings})
     if not rater:
         return
     order = np.random.default_rng(int(digest(info.id, rater)[:8], 16)).permutation
-    queue = [int(item) for part in (material.sample, material.rest) for item in order(part).tolist()]
+    queue = [
+        int(item) for part in (material.sample, material.rest) for item in order(part).tolist()
+    ]
     later = st.session_state.setdefault(f"rate-later {info.id} {rater}", [])
-    left = sorted((item for item in queue if rater not in given.get(item, {})), key=lambda item: item in later)
+    left = sorted(
+        (item for item in queue if rater not in given.get(item, {})), key=lambda item: item in later
+    )
     done = len(queue) - len(left)
     goal = len(material.sample) if done < len(material.sample) else len(queue)
     st.progress(done / goal, text=f"{done} of {goal}")
     if done >= LOOK and (done % LOOK == 0 or not left):
         _by_now(info, done)
     elif done >= LOOK:
-        fold("What can be said by now", lambda: _by_now(info, done), icon="insights", key="rate-now")
+        fold(
+            "What can be said by now", lambda: _by_now(info, done), icon="insights", key="rate-now"
+        )
     if left:
         _item(info, material, left[0], rater, later)
 
@@ -158,12 +189,19 @@ def _rater(known: set[str]) -> str:
     if rater:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Rated by **{safe(rater)}**", width="content")
-            st.button("Another person", type="tertiary", on_click=st.session_state.pop, args=("rate-rater",))
+            st.button(
+                "Another person",
+                type="tertiary",
+                on_click=st.session_state.pop,
+                args=("rate-rater",),
+            )
         return rater
     with st.form("rate-form", border=False):
         typed = st.text_input("Your name", max_chars=MOST_NAME, width=330)
         started = st.form_submit_button("Start", type="primary")
-    st.caption("One answer at a time, without the judge's score. Each is kept at once; stop, go on when you like.")
+    st.caption(
+        "One answer at a time, without the judge's score. Each is kept at once; stop, go on when you like."
+    )
     rater = " ".join(storable(without_invisible(typed)).split())
     for other in sorted(known | {INTENDED}):
         if look_alike(other) == look_alike(rater) and (other != rater or other == INTENDED):
@@ -180,7 +218,11 @@ def _item(info: RunInfo, material: Material, item: int, rater: str, later: list[
     shown = state.store().item(info.id, item)
     text, scale = st.columns([1.6, 1], gap="large")
     with text:
-        for label, part in (("Instruction", "instruction"), ("Reference answer", "reference"), ("Answer", "response")):
+        for label, part in (
+            ("Instruction", "instruction"),
+            ("Reference answer", "reference"),
+            ("Answer", "response"),
+        ):
             if shown[part]:
                 st.caption(label)
                 verbatim(shown[part], height=420 if len(shown[part]) > 1_500 else None)
@@ -193,11 +235,23 @@ def _item(info: RunInfo, material: Material, item: int, rater: str, later: list[
         named = all(f"{score:g}" in KEYS for score in material.scores)
         for rank, score in enumerate(material.scores):
             key = f"{score:g}" if named else KEYS[rank] if rank < len(KEYS) else None
-            label, values = f"**{score:g}**  {safe(words.get(score, ''), 160)}", (info.id, item, rater, score, mine)
-            st.button(label, key=f"rate-{rank}", shortcut=key, width="stretch", on_click=_keep, args=values)
+            label, values = (
+                f"**{score:g}**  {safe(words.get(score, ''), 160)}",
+                (info.id, item, rater, score, mine),
+            )
+            st.button(
+                label,
+                key=f"rate-{rank}",
+                shortcut=key,
+                width="stretch",
+                on_click=_keep,
+                args=values,
+            )
         with st.container(horizontal=True):
             last = (info.id, mine[-1] if mine else -1, rater, None, mine)
-            st.button("Undo", shortcut="U", type="tertiary", disabled=not mine, on_click=_keep, args=last)
+            st.button(
+                "Undo", shortcut="U", type="tertiary", disabled=not mine, on_click=_keep, args=last
+            )
             st.button("Later", shortcut="L", type="tertiary", on_click=later.append, args=(item,))
 
 
@@ -213,7 +267,9 @@ def _keep(run_id: str, item: int, rater: str, score: float | None, mine: list[in
     elif before is None:
         mine.append(item)
     else:
-        st.session_state["rate-fault"] = f"You rated that answer {before:g} in another window, and that is kept."
+        st.session_state["rate-fault"] = (
+            f"You rated that answer {before:g} in another window, and that is kept."
+        )
 
 
 def _by_now(info: RunInfo, done: int) -> None:
@@ -223,13 +279,21 @@ def _by_now(info: RunInfo, done: int) -> None:
     for facts in every_facts(findings):
         if has_people(findings, facts.condition):
             said = people_answer(findings, facts)
-            chance = said.questions[0].sentence if said.questions else f"{said.headline}. {said.line}"
+            chance = (
+                said.questions[0].sentence if said.questions else f"{said.headline}. {said.line}"
+            )
             st.markdown(f"**{safe(said.judge, 60)}**: {safe(chance)}")
-    raters = {rater for ratings in state.store().ratings(info.id).values() for rater in ratings} - {INTENDED}
-    missing = [f"{count(SAMPLE - done, 'more answer')}, for a narrower interval"] if done < SAMPLE else []
+    raters = {rater for ratings in state.store().ratings(info.id).values() for rater in ratings} - {
+        INTENDED
+    }
+    missing = (
+        [f"{count(SAMPLE - done, 'more answer')}, for a narrower interval"] if done < SAMPLE else []
+    )
     if len(raters) < 3:
         more = count(3 - len(raters), "more rater")
         missing.append(f"{more}, to know what people reach and whether it may replace one")
     if missing:
         st.markdown(f"Still missing: {'; '.join(missing)}.")
-    st.caption("Half of the first answers got middling scores, half extreme ones; over all, agreement may be lower.")
+    st.caption(
+        "Half of the first answers got middling scores, half extreme ones; over all, agreement may be lower."
+    )

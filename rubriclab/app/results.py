@@ -73,7 +73,9 @@ def page() -> None:
         parts["With people"] = lambda: _people(chosen)
     if facts.calls and not facts.variant and has_help(findings, facts):
         parts["What helps"] = lambda: answers.what_helps(findings, facts, partial(_to_card, chosen))
-    parts["Judgments"] = lambda: judgments.tab(state.kept(info.id), findings.judgments.arms[chosen.condition])
+    parts["Judgments"] = lambda: judgments.tab(
+        state.kept(info.id), findings.judgments.arms[chosen.condition]
+    )
     tabs(parts)
 
 
@@ -91,7 +93,9 @@ def choose_run(info: RunInfo, page: str) -> None:
     infos = {listed.id: listed for listed in state.listed()}
     key, named = f"{page}-run", st.query_params.get("run", "")
     if named and not info.id.startswith(named) and named != info.name:
-        st.markdown(f":orange[The run “{safe(named, 60)}” of this address has no judgments: another one is shown.]")
+        st.markdown(
+            f":orange[The run “{safe(named, 60)}” of this address has no judgments: another one is shown.]"
+        )
     # What widgets have bound in the address can only be left behind by going to the page anew.
     if wanted := st.session_state.pop(f"{key}-wanted", None):
         for name in (*FILTERS, "tab", "smallest", "share", "unit", "margin", "protocol"):
@@ -103,9 +107,14 @@ def choose_run(info: RunInfo, page: str) -> None:
         st.session_state[f"{key}-wanted"] = st.session_state[key]
 
     st.selectbox(
-        "Run", list(infos), format_func=lambda id: plain_name(infos[id].name), key=key, on_change=choose, width=330,
+        "Run",
+        list(infos),
+        format_func=lambda id: plain_name(infos[id].name),
+        key=key,
+        on_change=choose,
+        width=330,
         help="Runs with judgments, the newest first, then the recorded examples.",
-    )  # fmt: skip
+    )
 
 
 def plain_name(name: str) -> str:
@@ -120,11 +129,22 @@ def _menu(info: RunInfo, answer: Answer) -> None:
         return
     with menu:
         st.caption("The answer, to copy")
-        asked = [f"{question.title} {question.badge}. {question.sentence}" for question in answer.questions]
+        asked = [
+            f"{question.title} {question.badge}. {question.sentence}"
+            for question in answer.questions
+        ]
         advice = f"What to do: {answer.advice}" if answer.advice else ""
-        verbatim("\n".join(filter(None, [answer.early, answer.headline, answer.line, *asked, answer.note, advice])))
+        verbatim(
+            "\n".join(
+                filter(
+                    None, [answer.early, answer.headline, answer.line, *asked, answer.note, advice]
+                )
+            )
+        )
         st.caption("Link to this view")
-        view = {name: st.query_params.get_all(name) for name in st.query_params} | {"run": [info.id]}
+        view = {name: st.query_params.get_all(name) for name in st.query_params} | {
+            "run": [info.id]
+        }
         verbatim(f"{str(st.context.url).partition('?')[0]}?{urlencode(view, doseq=True)}")
         again_with_changes(info)
 
@@ -134,7 +154,9 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
         choose_run(info, "results")
         conditions = state.kept(info.id).table.conditions
         judge = choice("Judge", [asked.judge for asked in conditions], "judge")
-        dataset = choice("Data set", [asked.dataset for asked in conditions if asked.judge == judge], "dataset")
+        dataset = choice(
+            "Data set", [asked.dataset for asked in conditions if asked.judge == judge], "dataset"
+        )
         named = settings(conditions, judge, dataset)
         setting = st.container(width="content")
         with st.popover("Options", icon=":material/tune:"):
@@ -152,13 +174,21 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
         with setting:
             facts = every[choice("Setting", list(every), "setting")]
     own = findings.conditions[facts.condition]
-    alike = {other.strategy: code for code, other in enumerate(findings.conditions) if other.setting == own.setting}
-    codes = {own.strategy: facts.condition} if facts.variant else alike  # a variant is held against the default alone
+    alike = {
+        other.strategy: code
+        for code, other in enumerate(findings.conditions)
+        if other.setting == own.setting
+    }
+    codes = (
+        {own.strategy: facts.condition} if facts.variant else alike
+    )  # a variant is held against the default alone
     picked = own.strategy
     if len(codes) > 1:
         with strategy:
             picked = choice("Ordering strategy", list(dict.fromkeys([picked, *codes])), "strategy")
-            st.caption("Of the pictures and single judgments; the three questions use all strategies together.")
+            st.caption(
+                "Of the pictures and single judgments; the three questions use all strategies together."
+            )
     return Chosen(info, findings, facts, codes, codes[picked]), menu
 
 
@@ -175,7 +205,9 @@ def choice(label: str, options: list[str], name: str) -> str:
 
     arguments: dict[str, Any] = {"key": key, "on_change": choose}
     if len(options) <= 4 and sum(map(len, options)) <= 60:
-        st.segmented_control(label, options, required=True, format_func=lambda option: safe(option, 30), **arguments)
+        st.segmented_control(
+            label, options, required=True, format_func=lambda option: safe(option, 30), **arguments
+        )
     else:
         st.selectbox(label, options, format_func=plain_name, width=260, **arguments)
     return str(st.session_state[key])
@@ -187,20 +219,40 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
     table, own = run.table, run.reading
     step = step_of(scores)
     mean = st.number_input(
-        "Smallest effect that matters, points", 0.01, 10.0 * step, own.smallest.mean * step, 0.05, key="smallest",
-        bind="query-params", help="Of a mean score. A change that surely is smaller is said to be none.",
-    )  # fmt: skip
+        "Smallest effect that matters, points",
+        0.01,
+        10.0 * step,
+        own.smallest.mean * step,
+        0.05,
+        key="smallest",
+        bind="query-params",
+        help="Of a mean score. A change that surely is smaller is said to be none.",
+    )
     share = st.number_input(
-        "Smallest share that matters, percentage points", 0.5, 50.0, 100 * own.smallest.share, 0.5, key="share",
-        bind="query-params", help="Of a position's share, and of single scores that change.",
-    )  # fmt: skip
-    units = ["auto", "item", *(kind for kind in ("prompt", "block") if table.items[kind].notna().any())]
+        "Smallest share that matters, percentage points",
+        0.5,
+        50.0,
+        100 * own.smallest.share,
+        0.5,
+        key="share",
+        bind="query-params",
+        help="Of a position's share, and of single scores that change.",
+    )
+    units = [
+        "auto",
+        "item",
+        *(kind for kind in ("prompt", "block") if table.items[kind].notna().any()),
+    ]
     unit: str = own.unit
     if len(units) > 2:
         unit = st.selectbox(
-            "Independent groups", units, index=units.index(own.unit) if own.unit in units else 0, key="unit",
-            bind="query-params", help="auto: answers to one instruction count as one group.",
-        )  # fmt: skip
+            "Independent groups",
+            units,
+            index=units.index(own.unit) if own.unit in units else 0,
+            key="unit",
+            bind="query-params",
+            help="auto: answers to one instruction count as one group.",
+        )
     single = own.smallest.single if math.isclose(share, 100 * own.smallest.share) else share / 100
     smallest = {"mean": mean / step, "share": share / 100, "single": single, "r": own.smallest.r}
     return ReadingPart.model_validate(own.model_dump() | {"unit": unit, "smallest": smallest})
@@ -214,11 +266,16 @@ def _main(chosen: Chosen) -> Shown:
     facts, arm = chosen.facts, chosen.findings.judgments.arms[chosen.condition]
     shown = pictures.main_picture(chosen.findings, facts, chosen.condition)
     what, several = {
-        "pairs": ("pair", ""), "lists": ("list", ""), "criteria": ("text", ""), "responses": ("batch", "batches"),
-    }.get(facts.reorder, ("answer", ""))  # fmt: skip
+        "pairs": ("pair", ""),
+        "lists": ("list", ""),
+        "criteria": ("text", ""),
+        "responses": ("batch", "batches"),
+    }.get(facts.reorder, ("answer", ""))
     strategy = safe(arm.condition.strategy, 40)
     orders = f" in {count(len(arm.shown), 'order')} ({strategy})" if facts.reorder != "bare" else ""
-    criteria = arm.run.items["criterion"].iloc[arm.item_code].nunique() if arm.answers < arm.texts else 0
+    criteria = (
+        arm.run.items["criterion"].iloc[arm.item_code].nunique() if arm.answers < arm.texts else 0
+    )
     under = f" under {count(criteria, 'criterion', 'criteria')}" if criteria else ""
     made = f"{count(facts.calls, 'call')}: {count(arm.answers, what, several)}{under}{orders}."
     return shown._replace(note=f"{shown.note} {made}")
@@ -227,10 +284,16 @@ def _main(chosen: Chosen) -> Shown:
 def _bias(chosen: Chosen, answer: Answer) -> None:
     if len(chosen.codes) > 1:
         strategy = chosen.findings.conditions[chosen.condition].strategy
-        st.caption(f"Pictures: {safe(strategy, 40)} orders alone. The three questions use all of this judge's orders.")
-    drawn = [(shown, shown.picture.kind) for shown in _pictures(chosen) if shown.picture is not None]
+        st.caption(
+            f"Pictures: {safe(strategy, 40)} orders alone. The three questions use all of this judge's orders."
+        )
+    drawn = [
+        (shown, shown.picture.kind) for shown in _pictures(chosen) if shown.picture is not None
+    ]
     wide = [kind for _, kind in drawn] == ["forest"]
-    for (shown, kind), column in zip(drawn, st.columns(1 if wide else 2, gap="large"), strict=False):
+    for (shown, kind), column in zip(
+        drawn, st.columns(1 if wide else 2, gap="large"), strict=False
+    ):
         with column:
             st.markdown(shown.title)
             key = f"{kind}-{chosen.condition}"
@@ -265,7 +328,11 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
     smallest = pictures.smallest_mean(findings, code)
     if facts.variant:
         own, asked = findings.conditions[code], findings.conditions
-        rows = [row for row in findings.select("variant_shift") if asked[row.condition].judge == own.judge]
+        rows = [
+            row
+            for row in findings.select("variant_shift")
+            if asked[row.condition].judge == own.judge
+        ]
         rows = [row for row in rows if asked[row.condition].dataset == own.dataset]
         yield Shown(
             "**Every form against the default** · green: too small to matter",
@@ -277,14 +344,21 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
         yield Shown("**How often each position won**", pictures.share_bars(findings, facts), note)
     elif facts.reorder == "criteria":
         rows = findings.select("first_minus_last", condition=code)
-        together = f"Lines: {ci(rows[0].level)}, so that all hold at once. " if len(rows) > 1 else ""
+        together = (
+            f"Lines: {ci(rows[0].level)}, so that all hold at once. " if len(rows) > 1 else ""
+        )
         yield Shown(
             "**First against last, each criterion** · green: too small to matter",
-            pictures.row_forest(rows, f"Points, listed first {MINUS} listed last", smallest, by="target"),
+            pictures.row_forest(
+                rows, f"Points, listed first {MINUS} listed last", smallest, by="target"
+            ),
             f"{together}Single criteria have no verdict: the three questions take them together.",
         )
     elif facts.reorder == "options":
-        cells, slopes = pictures.score_cells(findings, code), pictures.score_slopes(findings, facts, code)
+        cells, slopes = (
+            pictures.score_cells(findings, code),
+            pictures.score_slopes(findings, facts, code),
+        )
         even = f"{100 / findings.conditions[code].positions:.0f}{NBSP}%"
         note = f"Of the calls that gave a score, the share given at each position. No bias: {even} everywhere."
         title = "**Score by position** · click a cell"
@@ -292,7 +366,11 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
         if slopes is not None:
             title = f"**Each answer, {slopes.levels[0]} against {slopes.levels[1]}**"
             cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
-            sized = f", {ci()}" if slopes.difference.has_interval else "; too few groups for an interval"
+            sized = (
+                f", {ci()}"
+                if slopes.difference.has_interval
+                else "; too few groups for an interval"
+            )
             band = "; green: too small to matter" if math.isfinite(slopes.smallest) else ""
             note = (
                 f"Each line: an answer's scores over all its orders, as a straight line. Orange falls, blue rises.{cut} "
@@ -306,17 +384,24 @@ def _by_level(findings: Findings, factor: str) -> None:
     st.markdown(f"**Against {safe(readable(factor).lower())}** · a line for each judge")
     datasets = list(dict.fromkeys(asked.dataset for asked in findings.conditions))
     for dataset in datasets:
-        drawn = {measure: pictures.level_curves(findings, measure, factor, dataset) for measure in pictures.LEVELLED}
+        drawn = {
+            measure: pictures.level_curves(findings, measure, factor, dataset)
+            for measure in pictures.LEVELLED
+        }
         if drawn["variant_shift"] is not None:
             drawn.pop("line")
         kept = {measure: picture for measure, picture in drawn.items() if picture is not None}
         if len(datasets) > 1:
             st.caption(safe(dataset, 60))
-        for column, (measure, picture) in zip(st.columns(max(1, len(kept))), kept.items(), strict=False):
+        for column, (measure, picture) in zip(
+            st.columns(max(1, len(kept))), kept.items(), strict=False
+        ):
             with column:
                 st.caption(MEASURES[measure].name)
                 chart(picture, key=f"level-{factor}-{measure}-{dataset}")
-    st.caption(f"Lines on points: {ci()}. Single levels have no verdict; the three questions are about one setting.")
+    st.caption(
+        f"Lines on points: {ci()}. Single levels have no verdict; the three questions are about one setting."
+    )
 
 
 def _clicked(key: str) -> None:
@@ -344,22 +429,35 @@ def choose_table(run_id: str, findings: Findings) -> PaperTable:
     """One measure of all judges, data sets or levels of a factor, as the papers print it; raises LabError where it cannot."""
     measures = {row.measure: row.about.name for row in findings.rows if row.measure != "gate"}
     axes = axes_of(findings)
-    first = "dataset" if len({asked.dataset for asked in findings.conditions}) > 1 else axes[min(2, len(axes) - 1)]
+    first = (
+        "dataset"
+        if len({asked.dataset for asked in findings.conditions}) > 1
+        else axes[min(2, len(axes) - 1)]
+    )
     varied = any(asked.variant for asked in findings.conditions)
     strategies = {asked.strategy for asked in findings.conditions}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         called = measures.__getitem__
-        measure = str(st.selectbox("Measure", list(measures), format_func=called, key="measure", width=340))
+        measure = str(
+            st.selectbox("Measure", list(measures), format_func=called, key="measure", width=340)
+        )
         start = axes.index(first) if varied else 0
-        across = st.selectbox("Columns", axes, start, format_func=readable, key="columns", width=180)
+        across = st.selectbox(
+            "Columns", axes, start, format_func=readable, key="columns", width=180
+        )
         which = numbers_of(findings, measure, across)
         read = lambda part: plain_name(part.replace("=", " ").replace(",", ", "))  # noqa: E731
         number = st.selectbox("Number", which, format_func=read, width=180) if which else ""
-        by_strategy = len(strategies) > 1 and st.checkbox("A line for each ordering strategy", key="by-strategy")
+        by_strategy = len(strategies) > 1 and st.checkbox(
+            "A line for each ordering strategy", key="by-strategy"
+        )
     return paper_table(
-        findings, f"{measure}:{number}" if number else measure, across=across, by_strategy=by_strategy,
+        findings,
+        f"{measure}:{number}" if number else measure,
+        across=across,
+        by_strategy=by_strategy,
         papers=state.kept(run_id).papers,
-    )  # fmt: skip
+    )
 
 
 def show_table(table: PaperTable) -> None:
@@ -382,7 +480,12 @@ def _more(chosen: Chosen, answer: Answer) -> None:
         st.markdown(f"**{readable(topic)}**")
         answers.number_table(chosen.findings, [row for row in rows if row.topic == topic])
         for drawn in TOPICS[topic].charts if topic in TOPICS else ():
-            if drawn.measure in ("position_share", "position_given_score", "position_shift", "first_minus_last"):
+            if drawn.measure in (
+                "position_share",
+                "position_given_score",
+                "position_shift",
+                "first_minus_last",
+            ):
                 continue  # drawn above
             picture = pictures.generic(drawn, chosen.findings, chosen.condition)
             if picture is not None and not (picture.kind == "forest" and len(picture.points) < 2):

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 PAGE = 20
 ORDERED = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}
 STOPPED = {
-    "paused": "paused", "cancelled": "cancelled", "interrupted": "stopped", "failed": "nothing could be read",
+    "paused": "paused",
+    "cancelled": "cancelled",
+    "interrupted": "stopped",
+    "failed": "nothing could be read",
     "planned": "not started",
-}  # fmt: skip
+}
 
 
 def page() -> None:
@@ -59,12 +62,16 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
         st.header(labelled(info.name, info.simulated, 80), anchor=False, width="stretch")
         if buttons and st.button("Pause", icon=":material/pause:", key=f"{key}-pause-{run_id}"):
             run.pause()
-        if buttons and st.button("Cancel", icon=":material/stop:", type="tertiary", key=f"{key}-cancel-{run_id}"):
+        if buttons and st.button(
+            "Cancel", icon=":material/stop:", type="tertiary", key=f"{key}-cancel-{run_id}"
+        ):
             run.cancel()
     left = f" · about {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
     stage = f"{now.done:,} of {count(now.planned, 'call')}{f' · {safe(now.stage, 120)}' if now.stage else left}"
     st.progress(min(1.0, now.done / now.planned) if now.planned else 0.0, text=stage)
-    words, drawing = st.columns([1, 1], gap="large") if buttons else (st.container(), st.container())
+    words, drawing = (
+        st.columns([1, 1], gap="large") if buttons else (st.container(), st.container())
+    )
     with words:
         if sentence:
             st.markdown("**Early estimate**")
@@ -88,7 +95,12 @@ def early_counts(run: Run) -> tuple[int, ...]:
     """
     kinds = {strategy.name: strategy.kind for strategy in run.plan.study.design.plans()}
     for condition, counts in zip(run.plan.conditions, run.snapshot().early, strict=True):
-        if condition.reorder == "options" and kinds[condition.strategy] in ("balanced", "williams", "all", "random"):
+        if condition.reorder == "options" and kinds[condition.strategy] in (
+            "balanced",
+            "williams",
+            "all",
+            "random",
+        ):
             return counts
     return ()
 
@@ -103,10 +115,15 @@ def early(counts: tuple[int, ...]) -> tuple[str, Picture | None]:
         return "", None
     even, scores = 1 / len(counts), count(total, "score")
     points = tuple(
-        Point(str(position), given / total, number(given / total, ".0%"), expected=even,
-              hover=(f"Position {position}: {number(given / total, '.0%')} of {scores} so far",))
+        Point(
+            str(position),
+            given / total,
+            number(given / total, ".0%"),
+            expected=even,
+            hover=(f"Position {position}: {number(given / total, '.0%')} of {scores} so far",),
+        )
         for position, given in enumerate(counts, 1)
-    )  # fmt: skip
+    )
     least, *_, top = sorted(points, key=lambda point: point.value)
     would_be = number(even, ".0%")
     said = ", ".join(point.text for point in points)
@@ -131,21 +148,41 @@ def _list(infos: list[RunInfo], running: bool) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         wanted = st.text_input(
-            "Search runs", placeholder="Search runs", icon=":material/search:", label_visibility="collapsed",
-            key="runs-search", max_chars=200, persist_state="session", width=340,
-        )  # fmt: skip
-        ticked = [info.id for info in [*infos, *state.shown_examples()] if st.session_state.get(f"tick-{info.id}")]
+            "Search runs",
+            placeholder="Search runs",
+            icon=":material/search:",
+            label_visibility="collapsed",
+            key="runs-search",
+            max_chars=200,
+            persist_state="session",
+            width=340,
+        )
+        ticked = [
+            info.id
+            for info in [*infos, *state.shown_examples()]
+            if st.session_state.get(f"tick-{info.id}")
+        ]
         few, look = len(ticked) < 2, ":material/compare:"
         with st.container(horizontal=True, horizontal_alignment="right"):
-            if st.button("Compare selected", icon=look, disabled=few, help="Tick two runs or more."):
+            if st.button(
+                "Compare selected", icon=look, disabled=few, help="Tick two runs or more."
+            ):
                 go("compare", **{"with": [f"{run_id}:0" for run_id in ticked]})
             if st.button("New run", icon=":material/add:", type="primary"):
                 go("setup")
     if wanted:
-        infos = [info for info in infos if look_alike(wanted) in look_alike(" ".join((info.name, *info.judges)))]
+        infos = [
+            info
+            for info in infos
+            if look_alike(wanted) in look_alike(" ".join((info.name, *info.judges)))
+        ]
         if not infos:
             st.markdown(f"No run is called “{safe(wanted, 60)}”.")
-    first = PAGE * (st.pagination(-(-len(infos) // PAGE), key="runs-page") - 1) if len(infos) > PAGE else 0
+    first = (
+        PAGE * (st.pagination(-(-len(infos) // PAGE), key="runs-page") - 1)
+        if len(infos) > PAGE
+        else 0
+    )
     for info in infos[first : first + PAGE]:
         _row(info)
 
@@ -157,17 +194,26 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
         label, key = f"Select {safe(info.name, 70)}", f"tick-{info.id}"
         tick.checkbox(label, key=key, label_visibility="collapsed", persist_state="session")
         about = f"{safe(', '.join(info.judges), 70)} · {ORDERED.get(info.reorder, 'answer order')}"
-        left.markdown(f"**{safe(info.name, 70)}**{labelled('', info.simulated)}  \n:small[:gray[{about}]]")
+        left.markdown(
+            f"**{safe(info.name, 70)}**{labelled('', info.simulated)}  \n:small[:gray[{about}]]"
+        )
         word = STOPPED.get(info.state, "")
         reason = safe(info.reason, 200) if word else ""
         if reason.endswith("by you"):  # “paused by you” says both
             word, reason = reason, ""
-        facts = f"{info.done:,} of {count(info.planned, 'call')} · {info.created:%-d %b %Y}" + (word and f" · {word}")
+        facts = f"{info.done:,} of {count(info.planned, 'call')} · {info.created:%-d %b %Y}" + (
+            word and f" · {word}"
+        )
         why = reason and f"  \n:small[:orange[{reason}]]"
         # The headline's number is the first judge's.
         whose = f"{safe(info.judges[0], 40)}: " if len(info.judges) > 1 and info.done else ""
         middle.markdown(f"**{whose}{state.headline(info)}**  \n:small[:gray[{facts}]]{why}")
-        with right, st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+        with (
+            right,
+            st.container(
+                horizontal=True, horizontal_alignment="right", vertical_alignment="center"
+            ),
+        ):
             if info.state in STOPPED and info.state != "failed" and info.planned > 0:
                 again_button(info, f"resume-{info.id}")
             else:
@@ -176,7 +222,9 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
                 _menu(info)
 
 
-def again_button(info: RunInfo, key: str, kind: Literal["primary", "secondary"] = "secondary") -> None:
+def again_button(
+    info: RunInfo, key: str, kind: Literal["primary", "secondary"] = "secondary"
+) -> None:
     """Goes on with a stopped run; where all was asked, asks again what failed. Nothing for judgments made elsewhere."""
     failed = info.state == "failed"
     if failed and state.kept(info.id).plan is None:
@@ -190,7 +238,10 @@ def again_button(info: RunInfo, key: str, kind: Literal["primary", "secondary"] 
 
 def logged_button(info: RunInfo, key: str) -> None:
     """The way to Set up with the prompts that an import brought, to ask them in other orders."""
-    label, logged = "Run these prompts in other orders", state.store_of(info.id).keeps_prompts(info.id)
+    label, logged = (
+        "Run these prompts in other orders",
+        state.store_of(info.id).keeps_prompts(info.id),
+    )
     if logged and st.button(label, icon=":material/shuffle:", key=f"{key}-{info.id}"):
         go("setup", again=info.id)
 
@@ -199,21 +250,28 @@ def again_with_changes(info: RunInfo) -> None:
     """The way to Set up with everything filled in from a run; of judgments made elsewhere why there is none."""
     if state.kept(info.id).plan is None:
         if not state.store_of(info.id).keeps_prompts(info.id):
-            st.caption("This run came as a file without its prompts, so they cannot be asked again.")
+            st.caption(
+                "This run came as a file without its prompts, so they cannot be asked again."
+            )
         return
     if st.button("Run again with changes", icon=":material/tune:", key=f"change-{info.id}"):
         go("setup", again=info.id)
 
 
 def open_button(
-    label: str, info: RunInfo, icon: str | None = None, kind: Literal["secondary", "tertiary"] = "secondary"
+    label: str,
+    info: RunInfo,
+    icon: str | None = None,
+    kind: Literal["secondary", "tertiary"] = "secondary",
 ) -> None:
     if st.button(label, icon=icon, key=f"open-{info.id}", type=kind):
         go("results", run=info.id)
 
 
 def _menu(info: RunInfo) -> None:
-    menu = st.popover(":material/more_horiz:", type="tertiary", key=f"menu-{info.id}", on_change="rerun")
+    menu = st.popover(
+        ":material/more_horiz:", type="tertiary", key=f"menu-{info.id}", on_change="rerun"
+    )
     if not menu.open:
         return
     with menu, faults():
@@ -223,19 +281,30 @@ def _menu(info: RunInfo) -> None:
             open_button("Open results so far", info)
         logged_button(info, "logged")
         again_with_changes(info)
-        typed = str(st.text_input("Name", value=info.name[:200], max_chars=200, key=f"menu-name-{info.id}")).strip()
-        if st.button("Rename", icon=":material/edit:", key=f"menu-rename-{info.id}", disabled=not typed):
+        typed = str(
+            st.text_input("Name", value=info.name[:200], max_chars=200, key=f"menu-name-{info.id}")
+        ).strip()
+        if st.button(
+            "Rename", icon=":material/edit:", key=f"menu-rename-{info.id}", disabled=not typed
+        ):
             state.store().rename(info.id, typed)
             st.rerun()
         name = file_name(info.name, ".zip")
-        download("Download the run", lambda: state.kept(info.id).content(".zip"), name, key=f"take-{info.id}")
+        download(
+            "Download the run",
+            lambda: state.kept(info.id).content(".zip"),
+            name,
+            key=f"take-{info.id}",
+        )
         if st.button("Delete", icon=":material/delete:", key=f"menu-delete-{info.id}"):
             _delete(info)
 
 
 @st.dialog("Delete this run?")
 def _delete(info: RunInfo) -> None:
-    st.markdown(f"Delete **{safe(info.name, 80)}** and its {count(info.done, 'judgment')}? This cannot be undone.")
+    st.markdown(
+        f"Delete **{safe(info.name, 80)}** and its {count(info.done, 'judgment')}? This cannot be undone."
+    )
     with st.container(horizontal=True), faults():
         if st.button("Delete", type="primary", icon=":material/delete:", key="delete-yes"):
             state.store().delete(info.id)
@@ -247,7 +316,9 @@ def _delete(info: RunInfo) -> None:
 
 def _store() -> None:
     path = state.store_path()
-    size = sum(part.stat().st_size for part in (path, path.with_name(path.name + ".wal")) if part.exists())
+    size = sum(
+        part.stat().st_size for part in (path, path.with_name(path.name + ".wal")) if part.exists()
+    )
     st.markdown(f"**{safe(path.name)}** · {size / 1e6:,.1f} MB")
     st.caption("One file holds all runs of this lab. Keys are never in it.")
     download("Back up", state.backup, f"{path.stem}-backup.duckdb", key="runs-backup")

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
     from rubriclab.store.read import Reader
     from rubriclab.study.plan import Plan
 
-STEPS = {1: ("Data", setup_data), 2: ("Rubric", setup_rubric), 3: ("Judge", setup_judge), 4: ("Orders", setup_orders)}
+STEPS = {
+    1: ("Data", setup_data),
+    2: ("Rubric", setup_rubric),
+    3: ("Judge", setup_judge),
+    4: ("Orders", setup_orders),
+}
 
 
 def page() -> None:
@@ -39,19 +44,31 @@ def page() -> None:
         with faults():
             load_run(run_id)
     if "setup shelved" in st.session_state:
-        st.button("Back to what was being set up", icon=":material/undo:", type="tertiary", on_click=_back)
+        st.button(
+            "Back to what was being set up", icon=":material/undo:", type="tertiary", on_click=_back
+        )
     held = draft()
     left, right = st.columns([2, 1], gap="large")
     with left:
         for number, (title, part) in STEPS.items():
             ready = number not in held.problems and (number > 1 or setup_data.ready(held))
             opened = st.session_state.get("setup step", 1) == number
-            step(number, title, _summary(number, part), opened=opened, ready=ready, body=partial(_body, number, part))
+            step(
+                number,
+                title,
+                _summary(number, part),
+                opened=opened,
+                ready=ready,
+                body=partial(_body, number, part),
+            )
     with right, st.container(border=True, key="launch"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="step-5"):
             plan, blocked = _planned(held)
             state_class = "" if blocked else "step-open"
-            st.html(f'<span class="step-number {state_class}" aria-hidden="true">5</span>', width="content")
+            st.html(
+                f'<span class="step-number {state_class}" aria-hidden="true">5</span>',
+                width="content",
+            )
             st.header("Check and launch", anchor=False, width="content")
         _check(held, plan, blocked)
 
@@ -94,7 +111,9 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     if planned is not None and held.before is not None:
         taken, known = _answered(held, held.before, planned[0])
         asked -= taken
-        blocked = blocked or ("" if asked else "Nothing is changed yet that a judge would be asked about.")
+        blocked = blocked or (
+            "" if asked else "Nothing is changed yet that a judge would be asked about."
+        )
         wordings = planned[0].study.design.vary.wording
         if wordings != held.study.design.vary.wording:
             named = safe("; ".join(wordings), 300)
@@ -102,7 +121,12 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     ask(st.text_input, "Name of the run", key="launch-name", start="", max_chars=200)
     label = f"Launch: {count(asked, 'call')}" if planned else "Launch"
     pressed = st.button(
-        label, icon=":material/rocket_launch:", type="primary", disabled=bool(blocked), width="stretch", key="launch-go"
+        label,
+        icon=":material/rocket_launch:",
+        type="primary",
+        disabled=bool(blocked),
+        width="stretch",
+        key="launch-go",
     )
     if blocked:
         st.caption(safe(blocked, 400))
@@ -116,7 +140,9 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     prompt = partial(_prompt, planned[0] if planned else None)
     fold("The prompt, exactly as sent", prompt, icon="chat", key="launch-prompt")
     fold("study.toml · Load a study", partial(_study_file, held), icon="code", key="launch-toml")
-    st.caption("Nothing is sent before you launch. Your file stays here; the judge's server sees the prompts.")
+    st.caption(
+        "Nothing is sent before you launch. Your file stays here; the judge's server sees the prompts."
+    )
 
 
 def _answered(held: Draft, before: Before, plan: Plan) -> tuple[int, tuple[Reader, str] | None]:
@@ -126,9 +152,12 @@ def _answered(held: Draft, before: Before, plan: Plan) -> tuple[int, tuple[Reade
         return 0, None
     some = f"{answered:,} of these calls" if answered else "Calls that do not change"
     took = ask(
-        st.checkbox, f"{some} keep their answers from the run before", key="launch-known", start=True,
+        st.checkbox,
+        f"{some} keep their answers from the run before",
+        key="launch-known",
+        start=True,
         help="They are the same, word for word. Off: they are asked anew.",
-    )  # fmt: skip
+    )
     return (answered or 0, (before.store, before.id)) if took else (0, None)
 
 
@@ -152,7 +181,9 @@ def _numbers(plan: Plan, made: Estimate) -> None:
     else:
         price = ("free", "on this machine") if local else ("–", "no prices given")
     figures = ((f"{made.calls:,}", "calls"), (duration(made.seconds), "about"), price)
-    parts = "".join(f"<div><strong>{value}</strong><span>{label}</span></div>" for value, label in figures)
+    parts = "".join(
+        f"<div><strong>{value}</strong><span>{label}</span></div>" for value, label in figures
+    )
     st.html(f'<div class="figures">{parts}</div>')
     st.markdown(safe(made.sentence))
     for note in plan.notes:
@@ -167,7 +198,9 @@ def _prompt(plan: Plan | None) -> None:
     item = ask(left.number_input, "Answer", 1, len(plan.items), key="prompt-item", start=1) - 1
     calls = plan.previews(int(item))
     titles = [shorten(order_title(call.ordering.shown), 80) for call in calls]
-    order = right.selectbox("Order", range(len(calls)), format_func=titles.__getitem__, key="prompt-order")
+    order = right.selectbox(
+        "Order", range(len(calls)), format_func=titles.__getitem__, key="prompt-order"
+    )
     conversation(calls[order].messages, 400)
 
 
@@ -178,7 +211,9 @@ def _study_file(held: Draft) -> None:
         st.code(text, language="toml", height=240)
         download("Download study.toml", text, file_name(held.study.name, ".toml"))
         for part in held.study.data if held.before is None else ():
-            if (items := held.uploads.kept(part)) is not None:  # of a log: no file of the user's holds them
+            if (
+                items := held.uploads.kept(part)
+            ) is not None:  # of a log: no file of the user's holds them
                 download(f"Download {part.file}", partial(items_csv, items), part.file)
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     known = presets()
@@ -188,7 +223,9 @@ def _study_file(held: Draft) -> None:
     file = upload("Load a study.toml", ["toml"], held, "toml", max_upload_size=1)
     if file is not None:
         if file.size > MAX_STUDY:
-            raise LabError(f"A study file has at most {MAX_STUDY:,} bytes; this one has {file.size:,}.")
+            raise LabError(
+                f"A study file has at most {MAX_STUDY:,} bytes; this one has {file.size:,}."
+            )
         load(study_from_toml(file.getvalue().decode("utf-8", "replace"), "study.toml"))
 
 
@@ -201,7 +238,11 @@ def load(study: Study) -> None:
     open_row("data", missing)
     first = 2 if held.missing_rubrics() else 0 if missing is None else 1
     open_step(first)
-    announce(f"Loaded. Its {'rubric is' if first == 2 else 'data are'} not here yet." if first else "Loaded.")
+    announce(
+        f"Loaded. Its {'rubric is' if first == 2 else 'data are'} not here yet."
+        if first
+        else "Loaded."
+    )
     st.rerun()
 
 
@@ -248,8 +289,12 @@ def _kept(study: Study) -> str:
     """What the study holds that no step shows, in words; empty: nothing."""
     parts = [f"{count(len(study.paper), 'table')} of a paper's numbers"] * bool(study.paper)
     if study.references.scores:
-        parts.append(f"reference answers of the scores {', '.join(map(str, study.references.scores))} alone")
+        parts.append(
+            f"reference answers of the scores {', '.join(map(str, study.references.scores))} alone"
+        )
     if study.reading != ReadingPart():
         read = flat(study.reading.model_dump(exclude_defaults=True))
-        parts.append(f"how results are read ({', '.join(f'{name} = {value}' for name, value in read.items())})")
+        parts.append(
+            f"how results are read ({', '.join(f'{name} = {value}' for name, value in read.items())})"
+        )
     return f"Kept from the study file: {', '.join(parts)}." if parts else ""

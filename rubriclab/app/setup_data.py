@@ -11,7 +11,18 @@ import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.draft import Draft, changed, written
-from rubriclab.app.forms import SETUP, ask, column_select, forget, form, listed, open_row, open_step, segments, upload
+from rubriclab.app.forms import (
+    SETUP,
+    ask,
+    column_select,
+    forget,
+    form,
+    listed,
+    open_row,
+    open_step,
+    segments,
+    upload,
+)
 from rubriclab.app.frame import announce, faults, go, off_scale, safe
 from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.data.items import guess_columns
@@ -41,7 +52,9 @@ def summary(held: Draft) -> str:
     items = [item for number in range(len(data)) for item in held.dataset(number).items]
     groups = len({item.prompt or item.item_id for item in items})
     name = shorten(name_of(data[0]), 40) if len(data) == 1 else count(len(data), "data set")
-    return f"{name} · {count(len(items), 'answer')}" + (f", {count(groups, 'group')}" if groups < len(items) else "")
+    return f"{name} · {count(len(items), 'answer')}" + (
+        f", {count(groups, 'group')}" if groups < len(items) else ""
+    )
 
 
 def ready(held: Draft) -> bool:
@@ -52,31 +65,51 @@ def ready(held: Draft) -> bool:
 
 def name_of(part: DataPart) -> str:
     """How a data set is called: by its name, else by where it comes from."""
-    return part.name or (sources()[part.published].title if part.published else part.file) or "Sample"
+    return (
+        part.name or (sources()[part.published].title if part.published else part.file) or "Sample"
+    )
 
 
 def body(held: Draft) -> None:
     """The open step: the data sets that there are, and the form of the one that is open."""
     data = held.study.data
-    rows = [f"**{safe(name_of(part), 60)}** :gray[{safe(_about(held, k), 120)}]" for k, part in enumerate(data)]
+    rows = [
+        f"**{safe(name_of(part), 60)}** :gray[{safe(_about(held, k), 120)}]"
+        for k, part in enumerate(data)
+    ]
     number = listed(rows, "data", lambda number: held.set_data(number, None))
     if number is not None:
         part = data[number] if number < len(data) else None
         origin = "file" if part is None or part.file else "sample" if part.sample else "published"
         kind = segments("Where from?", WORDS["kinds"], key="data-kind", start=origin)
-        form_of = {"file": _file, "sample": _sample, "published": _published, "judgments": _judgments}[kind]
+        form_of = {
+            "file": _file,
+            "sample": _sample,
+            "published": _published,
+            "judgments": _judgments,
+        }[kind]
         form_of(held, number, part if kind == origin else None)
         if part is not None and kind == origin and held.here(number):
             _more(held, number)
     if data and not held.unconfirmed and (number is None or number < len(data)):
         more = ("data", len(data))
-        st.button("Add another data set", icon=":material/add:", type="tertiary", on_click=open_row, args=more)
+        st.button(
+            "Add another data set",
+            icon=":material/add:",
+            type="tertiary",
+            on_click=open_row,
+            args=more,
+        )
 
 
 def _about(held: Draft, number: int) -> str:
     rubric = held.study.data[number].rubric
     own = f", judged by a rubric of its own: {rubric.name or rubric.file}" if rubric else ""
-    return count(len(held.dataset(number).items), "answer") + own if held.here(number) else "cannot be read yet"
+    return (
+        count(len(held.dataset(number).items), "answer") + own
+        if held.here(number)
+        else "cannot be read yet"
+    )
 
 
 def _use(held: Draft, number: int, part: DataPart) -> None:
@@ -98,9 +131,15 @@ def _put(held: Draft, number: int, part: DataPart) -> None:
         held.set_rubric(None)
     if len(data) > 1 and not held.study.design.vary.wording:
         for k, other in enumerate(data):
-            if other.published and other.rubric is None and (held.study.rubric is None or k == number):
+            if (
+                other.published
+                and other.rubric is None
+                and (held.study.rubric is None or k == number)
+            ):
                 held.set_data(k, changed(other, rubric=written(held.uploads.published(other)[1])))
-    if held.study.rubric is None and not all(other.published or other.sample or other.rubric for other in data):
+    if held.study.rubric is None and not all(
+        other.published or other.sample or other.rubric for other in data
+    ):
         held.set_rubric(written(sample_rubric()))
     forget("rubric-", "data-")
 
@@ -113,7 +152,9 @@ def _file(held: Draft, number: int, part: DataPart | None) -> None:
     dataset, table = held.uploads.kept(part) if part else None, held.uploads.tables.get(name)
     if part is not None and (dataset is not None or table is not None):
         kept = ", as the run before has it"
-        replaced = _head(name, kept) if dataset is not None else _table(name, held.uploads.table(name))
+        replaced = (
+            _head(name, kept) if dataset is not None else _table(name, held.uploads.table(name))
+        )
         if replaced:
             held.set_data(number, None)
             open_row("data", len(held.study.data))
@@ -124,7 +165,9 @@ def _file(held: Draft, number: int, part: DataPart | None) -> None:
             _columns(held, number, part, table)
         return
     if name:
-        st.markdown(f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here.")
+        st.markdown(
+            f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here."
+        )
     uploaded = _uploaded(held, "One answer per row")
     if uploaded is not None:
         name = _keep(held, number, uploaded, name)
@@ -152,7 +195,9 @@ def _uploaded(held: Draft, what: str, *, logs: bool = False) -> Table | None:
     can be read. With ``logs`` a run's zip is kept at once, and its results are opened."""
     more = ", a log of inspect-ai, promptfoo, lm-eval and others, or a run (ZIP)" * logs
     kinds = f"CSV, TSV, Excel, JSON or Parquet{more}"
-    file = upload(f"{what}: {kinds}, up to 100 MB", (*ENDINGS, *["eval", "gz", "zip"] * logs), held, "table")
+    file = upload(
+        f"{what}: {kinds}, up to 100 MB", (*ENDINGS, *["eval", "gz", "zip"] * logs), held, "table"
+    )
     if file is not None:
         with st.spinner(f"Reading {safe(file.name, 60)} …"), faults():
             if file.name.lower().endswith(".zip"):
@@ -181,7 +226,9 @@ def _table(name: str, table: Table) -> bool:
     """As ``_head``, with the size and the first rows."""
     separator = SEPARATORS.get(table.separator or "", "")
     separated = f", separated by {separator}" if separator else ""
-    replaced = _head(name, f" · {count(table.size, 'row')}, {count(len(table.columns), 'column')}{separated}")
+    replaced = _head(
+        name, f" · {count(table.size, 'row')}, {count(len(table.columns), 'column')}{separated}"
+    )
     if table.note:
         st.caption(safe(table.note, 300))
     _show_rows(table.columns, table.first(2), "The first two rows of the file")
@@ -192,7 +239,10 @@ def _show_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], alt: str) 
     """Rows to recognise a file by: long cells are cut, so that as many columns as can be stand side by side."""
     short = [max((len(row[k]) for row in rows), default=0) <= 16 for k in range(len(columns))]
     most = max(14, (84 - 16 * sum(short)) // max(1, len(short) - sum(short)))
-    names = [f"{shorten(name, 30)} ({k + 1})" if len(name) > 30 else name for k, name in enumerate(columns)]
+    names = [
+        f"{shorten(name, 30)} ({k + 1})" if len(name) > 30 else name
+        for k, name in enumerate(columns)
+    ]
     cut = [[shorten(cell, most) for cell in row] for row in rows]
     st.dataframe(pd.DataFrame(cut, columns=names), hide_index=True, alt=alt)
 
@@ -205,13 +255,21 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
     if not guess.columns.get("response") and not part.columns:
         st.markdown(":orange[No column looks like a text. Choose the one with the answers.]")
     elif not guess.matched and not part.columns:
-        st.markdown("We could not match your column names, so we guessed from the contents. **Is this right?**")
+        st.markdown(
+            "We could not match your column names, so we guessed from the contents. **Is this right?**"
+        )
     labels = WORDS["columns"], WORDS["more_columns"]
     chosen, said, button, more = _roles(table.columns, *labels, before, "data", guess.reasons)
-    pressed = button.button("Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm")
+    pressed = button.button(
+        "Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm"
+    )
     start = before["human"][1:]
-    further = ask(more.multiselect, "Further human scores", table.columns, key="data-humans", start=start)
-    columns = chosen | {"human": [name for name in dict.fromkeys([chosen["human"], *further]) if name]}
+    further = ask(
+        more.multiselect, "Further human scores", table.columns, key="data-humans", start=start
+    )
+    columns = chosen | {
+        "human": [name for name in dict.fromkeys([chosen["human"], *further]) if name]
+    }
     if pressed or any(name != before.get(role, "") for role, name in columns.items()):
         given = {role: name for role, name in columns.items() if name or role in guess.columns}
         part = changed(part, columns=given)
@@ -223,12 +281,18 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         rubric = held.rubric(number)
         named = [rubric.criterion_named(name) or ("", name) for name in columns["human"]]
         people = [safe(name, 30) for name in dict.fromkeys(rater for _, rater in named)]
-        raters = f" Human scores of {len(people)} people: {', '.join(people)}." if len(people) > 1 else ""
+        raters = (
+            f" Human scores of {len(people)} people: {', '.join(people)}."
+            if len(people) > 1
+            else ""
+        )
         left = f" {left_out}." if left_out.endswith("left out") else ""
         st.caption(groups_sentence(dataset) + raters + left)
         scores = [score for criterion in rubric.criteria for score in criterion.scores]
         rated = [score for item in dataset.items for score in item.ratings.values()]
-        pairs = {*rated} <= {0.0, 0.5, 1.0} and len({item.candidate for item in dataset.items} - {None, ""}) > 1
+        pairs = {*rated} <= {0.0, 0.5, 1.0} and len(
+            {item.candidate for item in dataset.items} - {None, ""}
+        ) > 1
         if pairs and not {"pairs", "lists"} & {*held.study.design.axes}:
             st.markdown(
                 ":orange[Your file says which answer won: to ask the judge that too, choose Two answers in step 4.]"
@@ -241,9 +305,13 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
 
 
 def _roles(
-    columns: Sequence[str], roles: Mapping[str, str], more: Mapping[str, str], starts: Mapping[str, Any], key: str,
+    columns: Sequence[str],
+    roles: Mapping[str, str],
+    more: Mapping[str, str],
+    starts: Mapping[str, Any],
+    key: str,
     reasons: Mapping[str, str],
-) -> tuple[dict[str, str], Any, Any, Any]:  # fmt: skip
+) -> tuple[dict[str, str], Any, Any, Any]:
     """Which column is what, ``more`` behind a button: (column by role, what is said of it, the main button, the popover)."""
     wheres = st.columns(len(roles))
     said = st.container()
@@ -254,9 +322,13 @@ def _roles(
     for role, label in {**roles, **more}.items():
         with wheres.pop(0) if wheres else popover:
             chosen[role] = column_select(
-                label, columns, *as_list(starts.get(role))[:1], key=f"{key}-{role}", why=reasons.get(role, ""),
+                label,
+                columns,
+                *as_list(starts.get(role))[:1],
+                key=f"{key}-{role}",
+                why=reasons.get(role, ""),
                 optional=role != "response" or role in more,
-            )  # fmt: skip
+            )
     return chosen, said, button, popover
 
 
@@ -295,19 +367,38 @@ def _show_items(dataset: DataSet) -> None:
 def _published(held: Draft, number: int, part: DataPart | None) -> None:
     """A data set as its authors published it: fetched by a button, or the user's own copies, whose columns are checked."""
     titles = {name: about.title for name, about in sources().items()}
-    several = {name: f"{title}, {name}" for name, title in titles.items() if [*titles.values()].count(title) > 1}
+    several = {
+        name: f"{title}, {name}"
+        for name, title in titles.items()
+        if [*titles.values()].count(title) > 1
+    }
     start, shown = part.published if part else next(iter(titles)), titles | several
-    name = ask(st.selectbox, "Data set", list(shown), key="data-set", start=start, format_func=shown.__getitem__)
+    name = ask(
+        st.selectbox,
+        "Data set",
+        list(shown),
+        key="data-set",
+        start=start,
+        format_func=shown.__getitem__,
+    )
     about = sources()[name]
     st.markdown(safe(about.about))
-    origins = ", ".join(f"github.com/{'/'.join(file.path.split('/')[:2])} ({file.title})" for file in about.files)
+    origins = ", ".join(
+        f"github.com/{'/'.join(file.path.split('/')[:2])} ({file.title})" for file in about.files
+    )
     st.caption(f"Licence: {safe(about.licence)}. From {safe(origins)}.")
     absent = [file for file in about.files if not file.here()]
     unknown = [file.title for file in absent if not file.sha256]
-    if part is not None and part.published == name and (part.files or not absent or held.uploads.kept(part)):
+    if (
+        part is not None
+        and part.published == name
+        and (part.files or not absent or held.uploads.kept(part))
+    ):
         _show_items(held.dataset(number))
     elif unknown:
-        st.caption(f"{safe(', '.join(unknown))} cannot be fetched: no hash of it is known. Upload your own copy.")
+        st.caption(
+            f"{safe(', '.join(unknown))} cannot be fetched: no hash of it is known. Upload your own copy."
+        )
     elif absent:
         with faults():
             _fetch(absent)
@@ -326,7 +417,9 @@ def _published(held: Draft, number: int, part: DataPart | None) -> None:
 def _fetch(files: Sequence[PublicFile]) -> None:
     """Fetches files, with their progress; a fault of the network is said in words."""
     size, before = sum(file.size for file in files) / MB, 0.0
-    if not st.button(f"Fetch {size:.1f} MB", icon=":material/download:", type="primary", key="data-fetch"):
+    if not st.button(
+        f"Fetch {size:.1f} MB", icon=":material/download:", type="primary", key="data-fetch"
+    ):
         return
     bar = st.progress(0.0, text="Asking github.com …")
 
@@ -346,12 +439,22 @@ def _more(held: Draft, number: int) -> None:
     with st.popover("Name, sample and rubric", icon=":material/tune:", type="tertiary"):
         named = {"name": {"label": "Name of the data set", "placeholder": name_of(part)}}
         values = form(part, named | WORDS["fields"], columns=1, key="data")
-        known = sorted({*part.candidates, *(item.candidate for item in held.dataset(number).items if item.candidate)})
+        known = sorted(
+            {
+                *part.candidates,
+                *(item.candidate for item in held.dataset(number).items if item.candidate),
+            }
+        )
         if known:
             start = list(part.candidates)
-            values["candidates"] = ask(st.multiselect, "Only the answers of", known, key="data-candidates", start=start)
+            values["candidates"] = ask(
+                st.multiselect, "Only the answers of", known, key="data-candidates", start=start
+            )
         if part.published:
-            label, before = "Scores in place of people's: their column", as_list(part.columns.get("human"))[:1]
+            label, before = (
+                "Scores in place of people's: their column",
+                as_list(part.columns.get("human"))[:1],
+            )
             gold = ask(st.text_input, label, key="data-gold", start="".join(before), max_chars=200)
             if [gold] != before and (gold or before):
                 values["columns"] = {"human": gold} if gold else {}
@@ -387,8 +490,12 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
     if table is None:
         return
     start = guess_kind(table, column_names(table, None, None))
-    kind = segments("What was reordered?", JUDGED["kinds"], key="judged-kind", start=start, hidden=False)
-    st.caption("Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria and candidates with | between.")
+    kind = segments(
+        "What was reordered?", JUDGED["kinds"], key="judged-kind", start=start, hidden=False
+    )
+    st.caption(
+        "Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria and candidates with | between."
+    )
     needed = {role: JUDGED["needed"][role] for role in REQUIRED[kind]}  # type: ignore[index]
     further = {role: label for role, label in JUDGED["further"].items() if role not in needed}
     cells = zip(table.columns, table.first(1)[0], strict=True)
@@ -400,12 +507,17 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
         said.caption(f"First choose: {', '.join(missing)}.")
     look = {"icon": ":material/grid_on:", "type": "primary", "key": "judged-open"}
     columns: dict[str, Any] = {role: name for role, name in chosen.items() if name}
-    if columns.get("human") in as_list(starts.get("human")):  # the form shows the first of several people's
+    if columns.get("human") in as_list(
+        starts.get("human")
+    ):  # the form shows the first of several people's
         columns["human"] = starts["human"]
     judged = None if missing else _read_once(table, kind, columns)
     if judged is not None:
         head, questions = answerable(judged)
-        marks = [f":material/{'check' if asked.answered else 'remove'}: {asked.line()}" for asked in questions]
+        marks = [
+            f":material/{'check' if asked.answered else 'remove'}: {asked.line()}"
+            for asked in questions
+        ]
         said.markdown("  \n".join([f"**{head}**", *marks]))
     if button.button("Open results", disabled=judged is None, **look) and judged is not None:
         run_id = state.store().add_table(judged)

@@ -46,7 +46,13 @@ def body(held: Draft) -> None:
     fine = 3 not in held.problems
     with st.container(horizontal=True):
         tested = _tested(judges[number]) if number is not None and fine else None
-        st.button("Add another judge", icon=":material/add:", type="tertiary", disabled=not fine, on_click=_add)
+        st.button(
+            "Add another judge",
+            icon=":material/add:",
+            type="tertiary",
+            disabled=not fine,
+            on_click=_add,
+        )
     if tested is not None:
         _report(tested)
 
@@ -55,7 +61,10 @@ def _add() -> None:
     """One more judge: the next of the small models, until another one is chosen."""
     held = draft()
     judges = held.study.judges
-    model = next((name for name in CATALOGUE if name not in {judge.model for judge in judges}), "smollm2-135m")
+    model = next(
+        (name for name in CATALOGUE if name not in {judge.model for judge in judges}),
+        "smollm2-135m",
+    )
     name = _other_name(model, {judge.name for judge in judges})
     held.change(judges=(*judges, JudgeSettings(name=name, model=model)))
     open_row("judge", len(judges))
@@ -85,12 +94,27 @@ def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
     if kind == "machine":
         here = "vllm" if judge.kind == "vllm" else "embedded"
         kind = segments("Which model?", WORDS["here"], key="judge-here", start=here)
-    forms = {"embedded": _embedded, "vllm": _vllm, "api": _server, "python": _own, "simulated": _simulated}
+    forms = {
+        "embedded": _embedded,
+        "vllm": _vllm,
+        "api": _server,
+        "python": _own,
+        "simulated": _simulated,
+    }
     values = forms[kind](judge)
     if not values.get("model", judge.model):
         raise LabError("First choose the judge's model in step 3.")
-    if values.get("kind", judge.kind) != judge.kind:  # what the other kind of judge needed is nothing to this one
-        kept = {"name", "temperature", "max_tokens", "reasoning_effort", "price_input", "price_output"}
+    if (
+        values.get("kind", judge.kind) != judge.kind
+    ):  # what the other kind of judge needed is nothing to this one
+        kept = {
+            "name",
+            "temperature",
+            "max_tokens",
+            "reasoning_effort",
+            "price_input",
+            "price_output",
+        }
         judge = JudgeSettings(**judge.model_dump(include=kept))
     settings = changed(judge, **values)
     settings = changed(settings, **_fold(settings, names))
@@ -101,9 +125,15 @@ def _embedded(judge: JudgeSettings) -> dict[str, Any]:
     own = [judge.model] if judge.kind == "embedded" else []
     models = list(dict.fromkeys([*CATALOGUE, *own]))
     about = "No key, no server, no graphics card."
-    model = ask(st.selectbox, "Model", models, key="judge-embedded", start=[*own, models[0]][0], help=about)
+    model = ask(
+        st.selectbox, "Model", models, key="judge-embedded", start=[*own, models[0]][0], help=about
+    )
     if weights := CATALOGUE.get(model):
-        ready = "It is on this machine already." if weights.present() else "It is downloaded once, on the first call."
+        ready = (
+            "It is on this machine already."
+            if weights.present()
+            else "It is downloaded once, on the first call."
+        )
         st.caption(f"{safe(weights.about)} {ready}")
     return {"model": model} | ({} if own else {"kind": "embedded", "concurrency": 1})
 
@@ -111,41 +141,83 @@ def _embedded(judge: JudgeSettings) -> dict[str, Any]:
 def _server(judge: JudgeSettings) -> dict[str, Any]:
     left, right = st.columns(2)
     provider = next(iter(PROVIDERS))
-    ask(left.selectbox, "Provider", list(PROVIDERS), key="judge-provider", start=provider, on_change=_provider_chosen)
+    ask(
+        left.selectbox,
+        "Provider",
+        list(PROVIDERS),
+        key="judge-provider",
+        start=provider,
+        on_change=_provider_chosen,
+    )
     start = judge.base_urls[0] if judge.base_urls else PROVIDERS[provider][0]
     address = ask(right.text_input, "Base URL", key="judge-url", start=start, max_chars=500)
     left, right = st.columns(2)
     variable = ask(
-        right.text_input, "Environment variable with the key (optional)", key="judge-key", start=judge.key_env or "",
-        max_chars=100, placeholder="OPENAI_API_KEY",
+        right.text_input,
+        "Environment variable with the key (optional)",
+        key="judge-key",
+        start=judge.key_env or "",
+        max_chars=100,
+        placeholder="OPENAI_API_KEY",
         help="The variable's name, never the key itself. It is read where the lab runs.",
-    )  # fmt: skip
+    )
     # Raises where the variable is not set, or is not meant for judges.
     read_key(validated(JudgeSettings, {"name": "this judge", "key_env": variable or None}))
-    known, why = _models(address, variable) if address.startswith(("http://", "https://")) else ([], "")
-    own = judge.model if judge.kind in ("openai", "decisions") else known[0] if len(known) == 1 else None
+    known, why = (
+        _models(address, variable) if address.startswith(("http://", "https://")) else ([], "")
+    )
+    own = (
+        judge.model
+        if judge.kind in ("openai", "decisions")
+        else known[0]
+        if len(known) == 1
+        else None
+    )
     model = ask(
-        left.selectbox, "Model", list(dict.fromkeys([*known, *([own] if own else [])])), key="judge-model",
-        start=own, index=None, accept_new_options=True, placeholder="Choose or type a model",
+        left.selectbox,
+        "Model",
+        list(dict.fromkeys([*known, *([own] if own else [])])),
+        key="judge-model",
+        start=own,
+        index=None,
+        accept_new_options=True,
+        placeholder="Choose or type a model",
         help="Read from the server." if known else "The server named no models; type the name.",
-    )  # fmt: skip
+    )
     if why:
         st.caption(safe(why, 300))
-    values = {"model": model or "", "base_urls": (address, *judge.base_urls[1:]), "key_env": variable or None}
+    values = {
+        "model": model or "",
+        "base_urls": (address, *judge.base_urls[1:]),
+        "key_env": variable or None,
+    }
     decided = judge.options if judge.kind == "decisions" else {}
     forms = _forms(address, variable) if address.startswith(("http://", "https://")) else []
-    forms = list(dict.fromkeys([*([decided.get("form", "systemone")] if judge.kind == "decisions" else []), *forms]))
+    forms = list(
+        dict.fromkeys(
+            [*([decided.get("form", "systemone")] if judge.kind == "decisions" else []), *forms]
+        )
+    )
     start = "decisions" if judge.kind == "decisions" else "chat"
     asked = "chat"
     if forms:
-        asked = segments("How is it asked?", WORDS["asked"], key="judge-asked", start=start, hidden=False)
+        asked = segments(
+            "How is it asked?", WORDS["asked"], key="judge-asked", start=start, hidden=False
+        )
     if asked == "chat":
         return values | {"kind": "openai"} | ({"options": {}} if judge.kind == "decisions" else {})
     start = decided.get("question", "choice")
     listed_as = segments(
-        "How are the options listed?", WORDS["questions"], key="judge-question", start=start, hidden=False
+        "How are the options listed?",
+        WORDS["questions"],
+        key="judge-question",
+        start=start,
+        hidden=False,
     )
-    return values | {"kind": "decisions", "options": decided | {"form": forms[0], "question": listed_as}}
+    return values | {
+        "kind": "decisions",
+        "options": decided | {"form": forms[0], "question": listed_as},
+    }
 
 
 def _provider_chosen() -> None:
@@ -162,7 +234,9 @@ def _models(address: str, variable: str) -> tuple[list[str], str]:
         return [], str(fault)
 
 
-@st.cache_data(ttl=60, max_entries=20, show_spinner="Asking the server whether it takes typed questions …")
+@st.cache_data(
+    ttl=60, max_entries=20, show_spinner="Asking the server whether it takes typed questions …"
+)
 def _forms(address: str, variable: str) -> list[str]:
     try:
         return decision_forms(address, key_env=variable or None)
@@ -174,7 +248,9 @@ def _vllm(judge: JudgeSettings) -> dict[str, Any]:
     """vLLM: found where it runs, or started here."""
     if served():
         cure = "Give the server's address under API or server."
-        raise LabError(f"Finding or starting vLLM is for who sits at the machine: this lab is served to others. {cure}")
+        raise LabError(
+            f"Finding or starting vLLM is for who sits at the machine: this lab is served to others. {cure}"
+        )
     if st.button("Find running servers", icon=":material/search:", key="judge-find"):
         with st.spinner("Looking for servers on this machine …"):
             st.session_state["setup servers"] = find_servers()
@@ -191,15 +267,31 @@ def _vllm(judge: JudgeSettings) -> dict[str, Any]:
     elif judge.kind == "vllm" and judge.base_urls:
         st.caption(f"{safe(judge.model, 100)} at {safe(', '.join(judge.base_urls), 200)}.")
         return {}
-    model = ask(st.text_input, "Model", key="judge-vllm-model", start="", placeholder="Qwen/Qwen3-8B", max_chars=300)
+    model = ask(
+        st.text_input,
+        "Model",
+        key="judge-vllm-model",
+        start="",
+        placeholder="Qwen/Qwen3-8B",
+        max_chars=300,
+    )
     reason = why_not()
-    if st.button("Start vLLM", icon=":material/play_arrow:", disabled=bool(reason) or not model, key="judge-start"):
+    if st.button(
+        "Start vLLM",
+        icon=":material/play_arrow:",
+        disabled=bool(reason) or not model,
+        key="judge-start",
+    ):
         with faults():
             state.servers()["vllm"] = VllmServer(model)
             st.rerun()
     if reason:
         st.caption(safe(reason))
-    raise LabError("First find a running server, or start one." if reason else "First start vLLM, or find a server.")
+    raise LabError(
+        "First find a running server, or start one."
+        if reason
+        else "First start vLLM, or find a server."
+    )
 
 
 def _started(server: VllmServer) -> dict[str, Any]:
@@ -231,25 +323,54 @@ def _own(judge: JudgeSettings) -> dict[str, Any]:
     """A function in a file of the folder that the lab was started with; it runs once somebody has looked at the file."""
     folder = code_folder()
     if folder is None:
-        raise LabError("A function judges where the lab was started with --code FOLDER, the folder of its file.")
+        raise LabError(
+            "A function judges where the lab was started with --code FOLDER, the folder of its file."
+        )
     options = judge.options if judge.kind == "python" else {}
-    files = [*filter(None, [options.get("path")]), *sorted(path.name for path in folder.glob("*.py"))]
+    files = [
+        *filter(None, [options.get("path")]),
+        *sorted(path.name for path in folder.glob("*.py")),
+    ]
     left, right = st.columns(2)
-    file = ask(left.selectbox, "File", list(dict.fromkeys(files)), key="judge-file", start=next(iter(files), None))
-    entry = ask(right.text_input, "Function", key="judge-entry", start=options.get("entry", "judge"), max_chars=100)
-    options = {**(options if file == options.get("path") else {}), "path": file or "", "entry": entry}
-    made = with_code(JudgeSettings(name=judge.name, kind="python", options=options), folder, trust=True)
+    file = ask(
+        left.selectbox,
+        "File",
+        list(dict.fromkeys(files)),
+        key="judge-file",
+        start=next(iter(files), None),
+    )
+    entry = ask(
+        right.text_input,
+        "Function",
+        key="judge-entry",
+        start=options.get("entry", "judge"),
+        max_chars=100,
+    )
+    options = {
+        **(options if file == options.get("path") else {}),
+        "path": file or "",
+        "entry": entry,
+    }
+    made = with_code(
+        JudgeSettings(name=judge.name, kind="python", options=options), folder, trust=True
+    )
     verbatim((folder / made.options["path"]).read_text("utf-8", "replace"), height=260)
     yes = f"judge-yes-{made.options['sha256']}-{entry}"
-    if not ask(st.checkbox, "I have looked at this file: it may run on this machine", key=yes, start=False):
+    if not ask(
+        st.checkbox, "I have looked at this file: it may run on this machine", key=yes, start=False
+    ):
         raise LabError("First look at the function's file, and say yes to it.")
     return {"kind": "python", "model": made.model, "options": made.options}
 
 
 def _simulated(judge: JudgeSettings) -> dict[str, Any]:
-    st.caption("No model: answers are made up with the effects that you plant. Every result of it is labelled.")
+    st.caption(
+        "No model: answers are made up with the effects that you plant. Every result of it is labelled."
+    )
     if judge.kind != "simulated":  # a new one leans, so that there is something to see
-        judge = JudgeSettings(name="simulated", kind="simulated", model="simulated", options={"first": 1.0})
+        judge = JudgeSettings(
+            name="simulated", kind="simulated", model="simulated", options={"first": 1.0}
+        )
     effects = read_options(Effects, judge)
     fields = {name: {"step": 0.1, **about} for name, about in WORDS["planted"].items()}
     planted = form(effects, fields, columns=3, key="judge-planted")
@@ -262,8 +383,17 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
     name = _other_name(judge.model, names)
     start = "" if judge.name == name else judge.name
     with st.expander("Temperature, length, reasoning, pace and prices", icon=":material/tune:"):
-        typed = ask(st.text_input, "Name in results", key="judge-name", start=start, max_chars=100, placeholder=name)
-        values = form(judge, FIELDS, columns=2, key="judge") | {"name": (typed or "").strip() or name}
+        typed = ask(
+            st.text_input,
+            "Name in results",
+            key="judge-name",
+            start=start,
+            max_chars=100,
+            placeholder=name,
+        )
+        values = form(judge, FIELDS, columns=2, key="judge") | {
+            "name": (typed or "").strip() or name
+        }
         shown = judge.kind in ("python", "simulated", "decisions")
         unshown = {"top_p", "seed", "extra", "ca_file", *([] if shown else ["options"])}
         kept = judge.model_dump(include=unshown, exclude_defaults=True)
@@ -287,6 +417,8 @@ def _report(report: JudgeReport) -> None:
     if report.error:
         st.error(said, icon=":material/error:")
     elif report.score is None:
-        st.warning(f"{said} Change the answer format, or choose another model.", icon=":material/warning:")
+        st.warning(
+            f"{said} Change the answer format, or choose another model.", icon=":material/warning:"
+        )
     else:
         st.success(said, icon=":material/check:")

@@ -34,9 +34,16 @@ def body(held: Draft) -> None:
         "is kept. The factor “Reference answer shown” then has one of each score. Asked at once, before the launch."
     )
     judges = ["", *(judge.name for judge in held.study.judges)]
-    first, last = [lambda name, end=end: shorten(name, 40) or f"the {end} judge" for end in ("first", "last")]
-    shown = {"writer": {"options": judges, "format_func": first}, "reviewer": {"options": judges, "format_func": last}}
-    fields = {name: about | shown.get(name, {}) for name, about in SETUP["references"]["fields"].items()}
+    first, last = [
+        lambda name, end=end: shorten(name, 40) or f"the {end} judge" for end in ("first", "last")
+    ]
+    shown = {
+        "writer": {"options": judges, "format_func": first},
+        "reviewer": {"options": judges, "format_func": last},
+    }
+    fields = {
+        name: about | shown.get(name, {}) for name, about in SETUP["references"]["fields"].items()
+    }
     part = held.study.references
     held.change(references=changed(part, **form(part, fields, columns=2, key="orders")))
     job = ReferenceJob(state.store(), held.checked(), held.dataset(), held.rubric())
@@ -70,15 +77,22 @@ def _result(held: Draft, job: ReferenceJob) -> None:
     from rubriclab.runs.references import items_csv
 
     said = job.document()
-    st.markdown(f"**{said['accepted']:,} of {count(said['wanted'], 'answer')}** passed. {safe(said['reason'], 300)}")
+    st.markdown(
+        f"**{said['accepted']:,} of {count(said['wanted'], 'answer')}** passed. {safe(said['reason'], 300)}"
+    )
     for note in said["notes"]:
         st.caption(safe(note, 300))
     if not said["accepted"]:
         return
     content, before = items_csv(job.result()), held.study.data[0]
-    name = file_name(f"{before.name or PurePath(before.file).stem or before.published or 'sample'} references", ".csv")
+    name = file_name(
+        f"{before.name or PurePath(before.file).stem or before.published or 'sample'} references",
+        ".csv",
+    )
     with st.container(horizontal=True):
-        if st.button("Use these answers", icon=":material/check:", type="primary", key="references-use"):
+        if st.button(
+            "Use these answers", icon=":material/check:", type="primary", key="references-use"
+        ):
             held.uploads.tables[name] = read_table(content, name)
             held.uploads.version += 1
             held.set_data(0, DataPart(file=name, name=before.name, rubric=before.rubric))

@@ -36,40 +36,69 @@ def summary(held: Draft) -> str:
 
 def body(held: Draft) -> None:
     for name in held.missing_rubrics():
-        st.markdown(f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here.")
+        st.markdown(
+            f"The study names **{safe(name, 100)}**, which is on your machine. Upload it here."
+        )
         if (file := rubric_file("This rubric", held, "named")) is not None:
             held.uploads.rubrics[name] = file[1]
             forget("rubric-")
             st.rerun()
         return
     ready = {_title(rubric): rubric for rubric in sample_rubrics()}
-    now = next((title for title, rubric in ready.items() if held.study.rubric == written(rubric)), None)
-    start = "prompt" if held.study.prompt else "data" if held.study.rubric is None else "ready" if now else "own"
+    now = next(
+        (title for title, rubric in ready.items() if held.study.rubric == written(rubric)), None
+    )
+    start = (
+        "prompt"
+        if held.study.prompt
+        else "data"
+        if held.study.rubric is None
+        else "ready"
+        if now
+        else "own"
+    )
     kind = segments("Which rubric?", SETUP["rubric"]["kinds"], key="rubric-kind", start=start)
     if held.before is not None:
         held.beside = ask(
-            st.checkbox, "Compare changed words with the run's own", key="rubric-beside", start=held.beside,
+            st.checkbox,
+            "Compare changed words with the run's own",
+            key="rubric-beside",
+            start=held.beside,
             help="Both wordings are asked of the same answers in the same orders, and the difference is one number. "
             "Criteria and scores have to stay.",
-        )  # fmt: skip
+        )
     if kind in ("own", "prompt"):
         (_own if kind == "own" else setup_prompt.body)(held)
         return
     if kind == "data":
-        st.caption("The rubric that the sample or a public data set brings; a preference needs none.")
+        st.caption(
+            "The rubric that the sample or a public data set brings; a preference needs none."
+        )
         held.set_rubric(None)
     else:
-        title = ask(st.selectbox, "Rubric", list(ready), key="rubric-ready", start=now or next(iter(ready)))
+        title = ask(
+            st.selectbox, "Rubric", list(ready), key="rubric-ready", start=now or next(iter(ready))
+        )
         held.set_rubric(written(ready[title]))
     rubric = held.rubric(None if kind == "ready" else 0)
     for criterion in rubric.criteria:
         _shown(criterion)
-    st.button("Change its words", icon=":material/edit:", type="tertiary", on_click=_into_table, args=(rubric,))
+    st.button(
+        "Change its words",
+        icon=":material/edit:",
+        type="tertiary",
+        on_click=_into_table,
+        args=(rubric,),
+    )
 
 
 def _title(rubric: Rubric) -> str:
     criteria = len(rubric.criteria)
-    return rubric.name if criteria == 1 else f"{rubric.name}, {count(criteria, 'criterion', 'criteria')}"
+    return (
+        rubric.name
+        if criteria == 1
+        else f"{rubric.name}, {count(criteria, 'criterion', 'criteria')}"
+    )
 
 
 def _into_table(rubric: Rubric) -> None:
@@ -79,8 +108,14 @@ def _into_table(rubric: Rubric) -> None:
 
 
 def _shown(criterion: Criterion) -> None:
-    options = [f"**{option.score}**{NBSP} {safe(option.description)}" for option in criterion.options]
-    st.markdown("  \n".join([f"**{safe(criterion.name, 80)}**: {safe(criterion.description, 400)}", *options]))
+    options = [
+        f"**{option.score}**{NBSP} {safe(option.description)}" for option in criterion.options
+    ]
+    st.markdown(
+        "  \n".join(
+            [f"**{safe(criterion.name, 80)}**: {safe(criterion.description, 400)}", *options]
+        )
+    )
 
 
 def rubric_file(label: str, held: Draft, name: str) -> tuple[str, Rubric] | None:
@@ -104,13 +139,18 @@ def _own(held: Draft) -> None:
     with st.popover("Paste or upload", icon=":material/content_paste:", type="tertiary", **again):
         text = st.text_area(
             "A line a score, as “5: Convincing”; above them what is judged; a blank line before another criterion",
-            key="rubric-pasted", max_chars=20_000, height=180, placeholder=PASTED,
-        )  # fmt: skip
+            key="rubric-pasted",
+            max_chars=20_000,
+            height=180,
+            placeholder=PASTED,
+        )
         if st.button("Use this text", icon=":material/check:"):
             with faults():
                 given = rubric_of_text(text)
                 held.uploads.version += 1
-        if (file := rubric_file("With the columns criterion, score and description", held, "study")) is not None:
+        if (
+            file := rubric_file("With the columns criterion, score and description", held, "study")
+        ) is not None:
             given = file[1]
     if given is not None:
         forget("rubric-")
@@ -134,23 +174,45 @@ def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:
         title = name if known.name == start.name else known.name
         if number_of > 1:
             left, right = st.columns([1, 2])
-            title = ask(left.text_input, blank.name, key=f"{key}-name-{number}", start=known.name, max_chars=200)
+            title = ask(
+                left.text_input,
+                blank.name,
+                key=f"{key}-name-{number}",
+                start=known.name,
+                max_chars=200,
+            )
         about = ask(
-            right.text_input, "What is judged?", key=f"{key}-about-{number}", start=known.description, max_chars=2_000
+            right.text_input,
+            "What is judged?",
+            key=f"{key}-about-{number}",
+            start=known.description,
+            max_chars=2_000,
         )
         rows = [(option.score, option.description, option.label) for option in known.options]
         shown = [*COLUMNS][: 3 if any(option.label for option in known.options) else 2]
         edited = editor(
-            pd.DataFrame(rows, columns=[*COLUMNS])[shown], key=f"{key}-options-{number}", num_rows="dynamic",
-            hide_index=True, column_config=COLUMNS, alt=f"Scores of {title} and what they stand for",
-        )  # fmt: skip
-        criteria.append(Criterion((title or "").strip() or blank.name, _options(edited), about or ""))
+            pd.DataFrame(rows, columns=[*COLUMNS])[shown],
+            key=f"{key}-options-{number}",
+            num_rows="dynamic",
+            hide_index=True,
+            column_config=COLUMNS,
+            alt=f"Scores of {title} and what they stand for",
+        )
+        criteria.append(
+            Criterion((title or "").strip() or blank.name, _options(edited), about or "")
+        )
     with st.container(horizontal=True):
         full = number_of >= MOST_CRITERIA
         add: Any = {"on_click": _number, "args": (key, 1), "disabled": full}
         st.button("Add a criterion", icon=":material/add:", type="tertiary", **add)
         if number_of > 1:
-            st.button("Remove the last", icon=":material/remove:", type="tertiary", on_click=_number, args=(key, -1))
+            st.button(
+                "Remove the last",
+                icon=":material/remove:",
+                type="tertiary",
+                on_click=_number,
+                args=(key, -1),
+            )
     return Rubric(name.strip() or "My rubric", tuple(criteria))
 
 

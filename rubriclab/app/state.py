@@ -144,7 +144,9 @@ def findings(run_id: str, reading: ReadingPart | None = None) -> Findings:
     ``reading``: None takes the run's own.
     """
     revision = run_info(run_id).revision
-    return _findings(run_id, revision, (reading or _kept(run_id, revision).reading).model_dump_json())
+    return _findings(
+        run_id, revision, (reading or _kept(run_id, revision).reading).model_dump_json()
+    )
 
 
 # ---------------------------------------------------------------- runs of this server

@@ -35,7 +35,9 @@ FIRST = "kettle-refund"
 """The sample answer that the page begins with."""
 MOST_SIGNS, MOST_RUNS, MOST_KEPT = 20_000, 20, 30
 LOOK_SECONDS = 0.4
-SIMULATED = JudgeSettings(name="simulated", kind="simulated", model="simulated", options={"first": 1.0})
+SIMULATED = JudgeSettings(
+    name="simulated", kind="simulated", model="simulated", options={"first": 1.0}
+)
 WHERE = {"embedded": "on this machine", "python": "own function", "simulated": "simulated"}
 
 
@@ -49,23 +51,43 @@ def page() -> None:
     trial = trials.get(planned.identity)
     if st.session_state.pop("try ask", False) and not (trial and trial.active):
         trial = trials[planned.identity] = Trial(planned).start()
-        for old in [key for key, kept in trials.items() if not kept.active][: max(0, len(trials) - MOST_KEPT)]:
+        for old in [key for key, kept in trials.items() if not kept.active][
+            : max(0, len(trials) - MOST_KEPT)
+        ]:
             del trials[old]
     judgments = [] if trial else recorded(planned, state.examples())
     watched = bool(trial and trial.active)
-    st.fragment(run_every=LOOK_SECONDS if watched else None)(_result)(planned, trial, judgments, watched)
+    st.fragment(run_every=LOOK_SECONDS if watched else None)(_result)(
+        planned, trial, judgments, watched
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
         if trial is not None and watched:
             st.button("Stop", icon=":material/stop:", on_click=trial.pause, key="try-stop")
         else:
             (judge,) = planned.study.judges
             weights = CATALOGUE.get(judge.model if judge.kind == "embedded" else "")
-            size = "" if weights is None or weights.present() else f" (downloads {weights.megabytes} MB)"
-            asking: Any = {"on_click": st.session_state.update, "args": ({"try ask": True},), "key": "try-ask"}
-            st.button(f"Ask the judge{size}", icon=":material/play_arrow:", type="primary", shortcut="J", **asking)
+            size = (
+                ""
+                if weights is None or weights.present()
+                else f" (downloads {weights.megabytes} MB)"
+            )
+            asking: Any = {
+                "on_click": st.session_state.update,
+                "args": ({"try ask": True},),
+                "key": "try-ask",
+            }
+            st.button(
+                f"Ask the judge{size}",
+                icon=":material/play_arrow:",
+                type="primary",
+                shortcut="J",
+                **asking,
+            )
         more: Any = {"disabled": watched, "on_click": _next, "key": "try-next"}
         st.button("Next answer", icon=":material/skip_next:", shortcut="N", **more)
-        if st.button("Measure this on my texts", icon=":material/tune:", type="tertiary", key="try-measure"):
+        if st.button(
+            "Measure this on my texts", icon=":material/tune:", type="tertiary", key="try-measure"
+        ):
             _measure(planned)
     if not watched:
         _orders(planned, list(trial.judgments.values()) if trial else judgments)
@@ -76,10 +98,16 @@ def _asked() -> Plan | None:
     first = _examples("texts")[0][0].item_id, sample_rubrics()[0].name, next(iter(CATALOGUE))
     label = st.session_state.setdefault("try label", _label(first))
     with st.expander(label, icon=":material/edit:", key="try-form"), faults():
-        axis: Any = segments("What changes order?", AXES, key="try-axis", start="options", hidden=False)
+        axis: Any = segments(
+            "What changes order?", AXES, key="try-axis", start="options", hidden=False
+        )
         answers, judge = _answers("pairs" if axis == "pairs" else "texts"), _judge()
         planned = plan_of_text(axis, answers, _rubric(axis), judge)
-        names = [", ".join(item.item_id for item in answers), *[planned.rubric.name] * (axis != "pairs"), judge.name]
+        names = [
+            ", ".join(item.item_id for item in answers),
+            *[planned.rubric.name] * (axis != "pairs"),
+            judge.name,
+        ]
         headline = _label(names, judge.simulated)
         if headline != label:  # it stands above what it says
             st.session_state["try label"] = headline
@@ -96,7 +124,11 @@ def _label(names: Sequence[str], simulated: bool = False) -> str:
 def _examples(kind: str) -> list[tuple[Item, ...]]:
     """The sample's texts that one call is about: an answer, or two drafts to one instruction; begins with FIRST."""
     items = sample(drafts=kind == "pairs").items
-    groups = list(zip(items[::2], items[1::2], strict=False)) if kind == "pairs" else [(item,) for item in items]
+    groups = (
+        list(zip(items[::2], items[1::2], strict=False))
+        if kind == "pairs"
+        else [(item,) for item in items]
+    )
     return sorted(groups, key=lambda group: not group[0].item_id.startswith(FIRST))
 
 
@@ -104,16 +136,31 @@ def _answers(kind: str) -> tuple[Item, ...]:
     """The texts in the fields: items of the sample as long as nobody changes them. Raises LabError for an empty one."""
     groups = _examples(kind)
     titles = [", ".join(item.item_id for item in group) for group in groups]
-    group = groups[_choice("Example", titles, f"try-{kind}", on_change=forget, args=(f"try-{kind}-",))]
-    labels = ["Instruction (optional)", *(("Answer A", "Answer B") if kind == "pairs" else ("Answer to score",))]
+    group = groups[
+        _choice("Example", titles, f"try-{kind}", on_change=forget, args=(f"try-{kind}-",))
+    ]
+    labels = [
+        "Instruction (optional)",
+        *(("Answer A", "Answer B") if kind == "pairs" else ("Answer to score",)),
+    ]
     texts = [group[0].instruction, *(item.response for item in group)]
     typed = [
-        ask(st.text_area, label, key=f"try-{kind}-{label}", start=text, height=110, max_chars=MOST_SIGNS) or ""
+        ask(
+            st.text_area,
+            label,
+            key=f"try-{kind}-{label}",
+            start=text,
+            height=110,
+            max_chars=MOST_SIGNS,
+        )
+        or ""
         for label, text in zip(labels, texts, strict=True)
     ]
     for label, text in zip(labels[1:], typed[1:], strict=True):
         if not text.strip():
-            raise LabError(f"“{label}” is empty: write or paste the text that the judge is asked about.")
+            raise LabError(
+                f"“{label}” is empty: write or paste the text that the judge is asked about."
+            )
     if typed == texts:
         return group
     names = zip("AB" if kind == "pairs" else ["your answer"], typed[1:], strict=True)
@@ -132,7 +179,9 @@ def _rubric(axis: str) -> Rubric:
     rubric = typed_rubric(rubric, f"try-rubric-{rubric.id[:8]}")
     if axis == "criteria" or len(rubric.criteria) == 1:
         return rubric
-    chosen = _choice("Criterion", [criterion.name for criterion in rubric.criteria], "try-criterion")
+    chosen = _choice(
+        "Criterion", [criterion.name for criterion in rubric.criteria], "try-criterion"
+    )
     return Rubric(rubric.name, rubric.criteria[chosen : chosen + 1])
 
 
@@ -141,7 +190,17 @@ def _choice(label: str, names: Sequence[str], key: str, **more: Any) -> int:
     titles = [shorten(name, 60) for name in names]
     if st.session_state.get(key, 0) >= len(titles):
         del st.session_state[key]
-    return int(ask(st.selectbox, label, range(len(titles)), key=key, start=0, format_func=titles.__getitem__, **more))
+    return int(
+        ask(
+            st.selectbox,
+            label,
+            range(len(titles)),
+            key=key,
+            start=0,
+            format_func=titles.__getitem__,
+            **more,
+        )
+    )
 
 
 def _judge() -> JudgeSettings:
@@ -158,7 +217,10 @@ def _judge() -> JudgeSettings:
     for judge in (*judges, SIMULATED):
         known.setdefault(digest(judge.identity()), judge)
     judges = list(known.values())
-    names = [f"{judge.name} · {WHERE.get(judge.kind) or ', '.join(judge.base_urls) or judge.kind}" for judge in judges]
+    names = [
+        f"{judge.name} · {WHERE.get(judge.kind) or ', '.join(judge.base_urls) or judge.kind}"
+        for judge in judges
+    ]
     chosen = judges[_choice("Judge", names, "try-judge")]
     if chosen.simulated:
         st.caption("No model: its answers are made up, with a lean to the option listed first.")
@@ -180,7 +242,9 @@ def _measure(planned: Plan) -> None:
     held, axis = draft(), planned.study.design.reorder
     if axis != "pairs":
         held.set_rubric(written(planned.rubric))
-    held.change(judges=planned.study.judges, design=held.study.design.model_copy(update={"reorder": axis}))
+    held.change(
+        judges=planned.study.judges, design=held.study.design.model_copy(update={"reorder": axis})
+    )
     forget("rubric-", "orders-")
     open_row("judge", 0)
     open_step(1)
@@ -191,7 +255,9 @@ def _result(planned: Plan, trial: Trial | None, known: Sequence[Judgment], watch
     """Two cards and the difference; while the judge is asked they fill one after the other."""
     if trial is not None and watched and not trial.active:
         st.rerun()
-    made = {judgment.call.key: judgment for judgment in (trial.judgments.values() if trial else known)}
+    made = {
+        judgment.call.key: judgment for judgment in (trial.judgments.values() if trial else known)
+    }
     arm = Judgments(trial_table(planned, list(made.values()))).arms[0]
     calls, axis = trial_calls(planned), str(planned.study.design.reorder)
     options = planned.rubric.criteria[0].options if axis == "options" else ()
@@ -200,7 +266,9 @@ def _result(planned: Plan, trial: Trial | None, known: Sequence[Judgment], watch
         *cards, beside = st.columns([1.1, 1.1, 0.9])
     for number, column in enumerate(cards):
         judgment = made.get(calls[number].key)
-        blank = blank_card(axis, calls[number].ordering.shown, texts, "…" if watched else "Not asked")
+        blank = blank_card(
+            axis, calls[number].ordering.shown, texts, "…" if watched else "Not asked"
+        )
         card = card_of(arm, number, texts) or blank
         with column:
             show_card(card, partial(_failure, judgment) if judgment else None)
@@ -208,19 +276,33 @@ def _result(planned: Plan, trial: Trial | None, known: Sequence[Judgment], watch
         st.header("Difference", anchor=False)
         changes = [change_of(arm, 0, number) for number in (1, 2)]
         for change, call, when in zip(changes, calls[1:], WHENS, strict=False):
-            size = escape(change[0] if change else "not known" if call.key in made else "…" if watched else "not asked")
-            st.html(f'<div class="figures"><div><strong>{size}</strong><span>{when}</span></div></div>')
+            size = escape(
+                change[0]
+                if change
+                else "not known"
+                if call.key in made
+                else "…"
+                if watched
+                else "not asked"
+            )
+            st.html(
+                f'<div class="figures"><div><strong>{size}</strong><span>{when}</span></div></div>'
+            )
         if trial is not None and (now := trial.snapshot()).state != "finished":
             stage = f" · {safe(now.stage, 200)}" if now.stage else ""
             st.markdown(f"{now.done} of {count(now.planned, 'call')}{stage}")
             if now.reason:
                 st.markdown(f":orange[{safe(now.reason, 400)}]")
-        key = "_".join(["change", *("changed" if change[1] else "same" for change in changes if change)])
+        key = "_".join(
+            ["change", *("changed" if change[1] else "same" for change in changes if change)]
+        )
         st.markdown(say(key if all(changes) else "example", ("trial",), what=WHAT[axis]))
     if trial is not None:
         st.caption("Asked here as an example: it is no run, and no result counts it.")
     else:
-        st.caption(f"{'Recorded' if made else 'Not asked yet'}. Press Ask the judge for a live answer.")
+        st.caption(
+            f"{'Recorded' if made else 'Not asked yet'}. Press Ask the judge for a live answer."
+        )
 
 
 def _failure(made: Judgment) -> None:
@@ -238,7 +320,11 @@ def _orders(planned: Plan, judgments: Sequence[Judgment]) -> None:
     if drawn is None:
         return
     points = sorted(drawn.points, key=lambda point: point.value)
-    numbers = {"low": points[0].text, "high": points[-1].text, "first": sum(point.decided for point in points)}
+    numbers = {
+        "low": points[0].text,
+        "high": points[-1].text,
+        "first": sum(point.decided for point in points),
+    }
     st.header(say("title", ("trial",), orders=len(points)), anchor=False)
     chart(drawn, key="try-orders")
     st.caption(safe(say("orders", ("trial",), orders=len(points), **numbers)))

@@ -79,9 +79,13 @@ class Judge:
         self.promise: Mapping[str, Any] = self.card["promise"]
         self.settings: JudgeSettings = self.study.judges[0]
         if client is None and self.settings.kind not in ("embedded", "simulated"):
-            raise LabError(f"The card's judge is {self.settings.model} behind a server: give client=openai.OpenAI(…).")
+            raise LabError(
+                f"The card's judge is {self.settings.model} behind a server: give client=openai.OpenAI(…)."
+            )
         self.client = client
-        self._chat = (CarriedDecisions if self.settings.kind == "decisions" else Carried)(self.settings, client)
+        self._chat = (CarriedDecisions if self.settings.kind == "decisions" else Carried)(
+            self.settings, client
+        )
         self._asker: Asker | None = None
 
     def score(self, item: Mapping[str, Any] | str) -> Scored:
@@ -92,7 +96,9 @@ class Judge:
         made = self._plan(item)
         if self.client is None:
             return self._loop.run(self._own(made))
-        asked = [[*zip(calls, _now(self._replies(calls)), strict=True)] for calls in packs(made.calls())]
+        asked = [
+            [*zip(calls, _now(self._replies(calls)), strict=True)] for calls in packs(made.calls())
+        ]
         return self._scored(made, [pair for pairs in asked for pair in pairs])
 
     async def ascore(self, item: Mapping[str, Any] | str) -> Scored:
@@ -122,9 +128,13 @@ class Judge:
     def _plan(self, item: Mapping[str, Any] | str) -> Plan:
         """The calls about one item, made by the lab's own planner."""
         given = {"response": item} if isinstance(item, str) else dict(item)
-        texts: dict[str, Any] = {name: str(given[name]) for name in FIELDS if given.get(name) is not None}
+        texts: dict[str, Any] = {
+            name: str(given[name]) for name in FIELDS if given.get(name) is not None
+        }
         if not texts.setdefault("response", "").strip() and self._shows_response:
-            raise LabError(f"The item has no response to score; it has {', '.join(map(str, given)) or 'nothing'}.")
+            raise LabError(
+                f"The item has no response to score; it has {', '.join(map(str, given)) or 'nothing'}."
+            )
         columns = {str(name): str(value) for name, value in given.items() if name not in FIELDS}
         about = Item(**{"item_id": "item", **texts}, columns=columns)
         return plan(self.study, DataSet("item", (about,), "pipeline"), self._rubric)
@@ -132,7 +142,9 @@ class Judge:
     @cached_property
     def _shows_response(self) -> bool:
         """Not where the prompt is one of a log, whose texts stand in further columns."""
-        return self.study.prompt is None or "response" in frozenset().union(*named(self.study.prompt.templates[0]))
+        return self.study.prompt is None or "response" in frozenset().union(
+            *named(self.study.prompt.templates[0])
+        )
 
     @cached_property
     def _rubric(self) -> Rubric:
@@ -163,7 +175,9 @@ class Judge:
                 given.setdefault(name, []).extend([] if score is None else [score])
             worst = max((outcome.status for outcome in outcomes), default=Status.ERROR)
             order = tuple(call.ordering.shown)
-            calls.append(Answered(order, scores, worst.name.lower(), reply.text, call.messages, reply.error))
+            calls.append(
+                Answered(order, scores, worst.name.lower(), reply.text, call.messages, reply.error)
+            )
         values = {name: sum(part) / len(part) if part else None for name, part in given.items()}
         failed = [reply for _, reply in asked if reply.error]
         if len(failed) == len(asked):
@@ -172,7 +186,9 @@ class Judge:
         value = sum(known) / len(known) if known and len(known) == len(values) else None
         scale = asked[0][0].scores
         low, high = (
-            None if value is None else min(max(value + side * self.promise["margin"], scale[0]), scale[-1])
+            None
+            if value is None
+            else min(max(value + side * self.promise["margin"], scale[0]), scale[-1])
             for side in (-1, 1)
         )
         unparsed = sum(any(score is None for score in call.scores.values()) for call in calls)
@@ -194,7 +210,11 @@ class Carried(Chat):
         self.client = client
 
     async def carry(self, call: Call, body: dict[str, Any]) -> tuple[bytes, Mapping[str, str]]:
-        request = {**body, "messages": [dict(message) for message in body["messages"]]} if "messages" in body else body
+        request = (
+            {**body, "messages": [dict(message) for message in body["messages"]]}
+            if "messages" in body
+            else body
+        )
         if not hasattr(self.client, "chat"):
             return _content(self.client(request)), {}
         import httpx2
@@ -206,7 +226,9 @@ class Carried(Chat):
             response = await response if isawaitable(response) else response
         except openai.APIStatusError as error:
             answer = error.response
-            raise from_response(answer.status_code, answer.headers, answer.content, self._secrets) from error
+            raise from_response(
+                answer.status_code, answer.headers, answer.content, self._secrets
+            ) from error
         except openai.APIConnectionError as error:
             raise Fault("connect", f"{error}", self._secrets) from error
         return response.content, response.headers
@@ -226,7 +248,9 @@ def _content(answer: Any) -> bytes:
         answer = {"choices": [{"message": {"content": answer}}]}
     answer = answer.model_dump() if hasattr(answer, "model_dump") else answer
     if not isinstance(answer, Mapping):
-        raise LabError(f"The function gave a {type(answer).__name__}; expected the completion as a dict, or its text.")
+        raise LabError(
+            f"The function gave a {type(answer).__name__}; expected the completion as a dict, or its text."
+        )
     return json.dumps(answer).encode()
 
 
@@ -241,5 +265,7 @@ def _now(work: Coroutine[Any, Any, T]) -> T:
 
 def _is_async(client: Any) -> bool:
     """Is it an ``AsyncOpenAI``, or made like one?"""
-    post: Callable[..., Any] | None = getattr(client, "post", None) if hasattr(client, "chat") else None
+    post: Callable[..., Any] | None = (
+        getattr(client, "post", None) if hasattr(client, "chat") else None
+    )
     return asyncio.iscoroutinefunction(post)

@@ -33,19 +33,31 @@ class Outcome:
     code: int = DONE
 
 
-RunName = Annotated[str, Parameter(help="A run (id, beginning of it, name), or a file: a table or a run's zip.")]
-StudyName = Annotated[str, Parameter(help="A study file (TOML), a preset, demo, or a log that is asked again.")]
+RunName = Annotated[
+    str, Parameter(help="A run (id, beginning of it, name), or a file: a table or a run's zip.")
+]
+StudyName = Annotated[
+    str, Parameter(help="A study file (TOML), a preset, demo, or a log that is asked again.")
+]
 JudgeNames = Annotated[
-    list[str] | None, Parameter(help="In place of the study's: MODEL, MODEL@http://HOST:PORT/v1, KIND:MODEL; again.")
+    list[str] | None,
+    Parameter(help="In place of the study's: MODEL, MODEL@http://HOST:PORT/v1, KIND:MODEL; again."),
 ]
 KeyName = Annotated[str | None, Parameter(help="The environment variable with the key of --judge.")]
-StorePath = Annotated[Path | None, Parameter(help="The store; RUBRICLAB_STORE or lab.duckdb where left out.")]
+StorePath = Annotated[
+    Path | None, Parameter(help="The store; RUBRICLAB_STORE or lab.duckdb where left out.")
+]
 Json = Annotated[bool, Parameter(help="Print one JSON document.")]
 
 Tables = Annotated[
-    list[str] | None, Parameter(help="A measure as papers print it (position_share:1: of position 1); again for more.")
+    list[str] | None,
+    Parameter(
+        help="A measure as papers print it (position_share:1: of position 1); again for more."
+    ),
 ]
-Across = Annotated[str, Parameter(help="Columns of --table: dataset, strategy, a factor, target, task, position.")]
+Across = Annotated[
+    str, Parameter(help="Columns of --table: dataset, strategy, a factor, target, task, position.")
+]
 ByStrategy = Annotated[bool, Parameter(help="A line of --table for each ordering strategy.")]
 
 
@@ -58,7 +70,9 @@ def existing_store(store: Path | None) -> Path:
     """As ``store_path``. Raises LabError where no store is there yet."""
     path = store_path(store)
     if not path.is_file():
-        raise LabError(f"There is no store at {path}. Make a run first (rubriclab run demo), or name one with --store.")
+        raise LabError(
+            f"There is no store at {path}. Make a run first (rubriclab run demo), or name one with --store."
+        )
     return path
 
 
@@ -69,12 +83,16 @@ def opened(store: Path | None, *, must_exist: bool = True) -> Lab:
     return Lab(existing_store(store) if must_exist else store_path(store))
 
 
-def paper_table(run: Run, measures: list[str] | None, across: str, by_strategy: bool) -> PaperTable | None:
+def paper_table(
+    run: Run, measures: list[str] | None, across: str, by_strategy: bool
+) -> PaperTable | None:
     """What --table asks for, if anything. Raises LabError for the options of a table without one."""
     if measures:
         return run.paper_table(*measures, across=across, by_strategy=by_strategy)
     if across != "dataset" or by_strategy:
-        raise LabError("--across and --by-strategy are of a table: name a measure, as --table cramers_v.")
+        raise LabError(
+            "--across and --by-strategy are of a table: name a measure, as --table cramers_v."
+        )
     return None
 
 
@@ -99,7 +117,9 @@ def other_run(run: Run, against: str) -> Run:
     if path.suffix and path.is_file():
         return Run(read(path).table, run.reading)
     if run.store is None:
-        raise LabError(f"--against {against}: what a file is held against has to be a file too, as its run's zip.")
+        raise LabError(
+            f"--against {against}: what a file is held against has to be a file too, as its run's zip."
+        )
     return Run(run.store.table(against), run.reading)
 
 
@@ -110,7 +130,9 @@ def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
     def show(snapshot: Snapshot) -> None:
         if not shown:
             return
-        left = "" if snapshot.seconds_left is None else f", about {snapshot.seconds_left:,.0f} s left"
+        left = (
+            "" if snapshot.seconds_left is None else f", about {snapshot.seconds_left:,.0f} s left"
+        )
         stage = f" · {snapshot.stage}" if snapshot.stage else ""
         line = f"\r\x1b[K{snapshot.done:,} of {snapshot.planned:,} {what}s{left}{stage}"
         print(line, end="", file=sys.stderr, flush=True)

@@ -7,7 +7,17 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from rubriclab.cli import common
-from rubriclab.cli.common import Across, ByStrategy, Json, Outcome, RunName, StorePath, Tables, opened, run_of
+from rubriclab.cli.common import (
+    Across,
+    ByStrategy,
+    Json,
+    Outcome,
+    RunName,
+    StorePath,
+    Tables,
+    opened,
+    run_of,
+)
 from rubriclab.model.text import LabError, count
 
 
@@ -38,20 +48,27 @@ def import_file(
         if not ours or not theirs:
             raise LabError(f"--columns {text}: expected ours=theirs, as --columns score=rating.")
         if ours in mapping:
-            raise LabError(f"--columns {ours} is given twice. Columns of several people are human_1=…, human_2=….")
+            raise LabError(
+                f"--columns {ours} is given twice. Columns of several people are human_1=…, human_2=…."
+            )
         mapping[ours] = theirs
     # All are read before any is kept: a refused file leaves no run and no store behind.
     made = [
-        read_parts(path) if path.suffix == ".zip"
+        read_parts(path)
+        if path.suffix == ".zip"
         else (read(path, kind, columns=mapping, name=name or path.stem).table, None, None)
         for path in files
-    ]  # fmt: skip
+    ]
     with opened(store, must_exist=False) as lab:
         infos = [lab.store.run(lab.store.add_table(*parts)) for parts in made]
-    imported: list[dict[str, Any]] = [{"run": info.id, "name": info.name, "judgments": info.done} for info in infos]
+    imported: list[dict[str, Any]] = [
+        {"run": info.id, "name": info.name, "judgments": info.done} for info in infos
+    ]
     for entry, (table, *_) in zip(imported, made, strict=True):
         head, questions = answerable(table)
-        entry |= {"answers": {"holds": head, "questions": [asdict(question) for question in questions]}}
+        entry |= {
+            "answers": {"holds": head, "questions": [asdict(question) for question in questions]}
+        }
         entry |= {"note": table.made_with["note"]} if "note" in table.made_with else {}
     if json:
         return Outcome(imported[0] if len(imported) == 1 else imported[0] | {"runs": imported})
@@ -79,7 +96,10 @@ def export(
     by_strategy: ByStrategy = False,
     protocol: Annotated[str, Parameter(help="Of a card: “one order” or “average of orders”.")] = "",
     margin: Annotated[
-        float | None, Parameter(help="Of a card: the distance from the mean over all orders that is promised, points.")
+        float | None,
+        Parameter(
+            help="Of a card: the distance from the mean over all orders that is promised, points."
+        ),
     ] = None,
     judge: Annotated[str, Parameter(help="Of a card: which of the run's judges.")] = "",
     store: StorePath = None,
@@ -88,6 +108,8 @@ def export(
     """Carry a run out as a file."""
     with run_of(run, store) as chosen:
         made = common.paper_table(chosen, table, across, by_strategy)
-        path = chosen.export(out, texts=texts, title=title, table=made, protocol=protocol, margin=margin, judge=judge)
+        path = chosen.export(
+            out, texts=texts, title=title, table=made, protocol=protocol, margin=margin, judge=judge
+        )
         said = {"run": chosen.id or "", "name": chosen.table.name, "file": str(path)}
     return Outcome(said if json else f"Wrote {path} ({path.stat().st_size:,} bytes).")

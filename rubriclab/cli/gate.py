@@ -9,22 +9,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from rubriclab.cli.common import CODES, Json, Outcome, StorePath, other_run, progress_line, run_of, store_path
+from rubriclab.cli.common import (
+    CODES,
+    Json,
+    Outcome,
+    StorePath,
+    other_run,
+    progress_line,
+    run_of,
+    store_path,
+)
 from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
     from rubriclab.notebook import Run
 
-Target = Annotated[str, Parameter(help="A run, a file of judgments, or a study file (TOML), which is asked first.")]
+Target = Annotated[
+    str, Parameter(help="A run, a file of judgments, or a study file (TOML), which is asked first.")
+]
 
 
 def gate(
     target: Target,
     *,
     limit: Annotated[
-        list[str] | None, Parameter(help="MEASURE=X: at most X in size; MEASURE=A..B; MEASURE:KEY=X of one row.")
+        list[str] | None,
+        Parameter(help="MEASURE=X: at most X in size; MEASURE=A..B; MEASURE:KEY=X of one row."),
     ] = None,
-    against: Annotated[str | None, Parameter(help="An earlier run: has the judge changed since?")] = None,
+    against: Annotated[
+        str | None, Parameter(help="An earlier run: has the judge changed since?")
+    ] = None,
     derive: Annotated[bool, Parameter(help="Write limits that the run itself supports.")] = False,
     junit: Annotated[Path | None, Parameter(help="Write the outcome as JUnit's XML.")] = None,
     store: StorePath = None,
@@ -38,27 +52,42 @@ def gate(
 
     limits = [limit_of(text) for text in limit or ()]
     if sum((bool(limits) or against is not None, derive)) != 1:
-        raise LabError("Give limits (--limit favours_positions=0.1), an earlier run (--against RUN), or --derive.")
+        raise LabError(
+            "Give limits (--limit favours_positions=0.1), an earlier run (--against RUN), or --derive."
+        )
     with _judged(target, store) as run:
         if derive:
             made = derived(run.findings)
             lines = [said.derived_line(*part) for part in made] or [say("not_derived", said.WORDS)]
-            supported = [{"limit": str(made_limit), "condition": row.condition} for made_limit, row in made]
+            supported = [
+                {"limit": str(made_limit), "condition": row.condition} for made_limit, row in made
+            ]
             code = CODES["passes" if made else "unknown"]
             return Outcome({"limits": supported} if json else "\n".join(lines), code)
         checked = check(run.findings, limits)
         cases: list[tuple[str, Word, str]] = [
-            (said.case_name(part, run.findings), part.word, said.checked_line(part, run.findings)) for part in checked
+            (said.case_name(part, run.findings), part.word, said.checked_line(part, run.findings))
+            for part in checked
         ]
-        changed = drifts(other_run(run, against).findings, run.findings) if against is not None else []
+        changed = (
+            drifts(other_run(run, against).findings, run.findings) if against is not None else []
+        )
         for condition, drift in changed:
             text = "\n".join(said.drift_lines(condition, drift))
-            cases.append((f"drift of {condition.judge} on {condition.dataset}", said.OVERALL[drift.word], text))
+            cases.append(
+                (
+                    f"drift of {condition.judge} on {condition.dataset}",
+                    said.OVERALL[drift.word],
+                    text,
+                )
+            )
         word = worst([case[1] for case in cases])
         document = {
-            "run": run.table.name, "word": word, "limits": said.checked_document(checked),
+            "run": run.table.name,
+            "word": word,
+            "limits": said.checked_document(checked),
             "drift": [said.drift_document(*part) for part in changed],
-        }  # fmt: skip
+        }
         if junit is not None:
             write_atomically(junit, said.junit(run.table.name, cases))
     lines = [said.overall([case[1] for case in cases]), *(line for *_, line in cases)]

@@ -30,9 +30,16 @@ def command_line() -> App:
         "4 fails, 5 cannot tell.",
     )
     commands = (
-        studies.lab, studies.plan, studies.run, results.results, results.judgments, files.export, gate.gate, results.runs,
+        studies.lab,
+        studies.plan,
+        studies.run,
+        results.results,
+        results.judgments,
+        files.export,
+        gate.gate,
+        results.runs,
         studies.judges,
-    )  # fmt: skip
+    )
     for command in commands:
         app.command(command)
     app.command(files.import_file, name="import")
@@ -43,14 +50,20 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run one command and give its exit code. Nothing that a user can mend ends in a traceback."""
     try:
         outcome = command_line()(
-            list(arguments), exit_on_error=False, print_error=False, help_on_error=False, result_action="return_value"
+            list(arguments),
+            exit_on_error=False,
+            print_error=False,
+            help_on_error=False,
+            result_action="return_value",
         )
     except CycloptsError as fault:
         return _print(f"{fault}\nTry: rubriclab --help", ARGUMENTS, error=True)
     except LabError as fault:
         return _print(str(fault), MEND, error=True)
     except KeyboardInterrupt:
-        return _print("Stopped. What was judged is kept; the same command goes on.", STOPPED, error=True)
+        return _print(
+            "Stopped. What was judged is kept; the same command goes on.", STOPPED, error=True
+        )
     if not isinstance(outcome, Outcome):
         return DONE
     if isinstance(outcome.said, dict):

@@ -15,15 +15,25 @@ Unit = Literal["auto", "item", "block", "prompt"]
 def results(
     run: RunName,
     *,
-    against: Annotated[str | None, Parameter(help="A run, or a condition's number: rows A - B are added.")] = None,
-    topic: Annotated[str, Parameter(help="This topic's numbers too, or those of “all”; with --json alone.")] = "",
+    against: Annotated[
+        str | None, Parameter(help="A run, or a condition's number: rows A - B are added.")
+    ] = None,
+    topic: Annotated[
+        str, Parameter(help="This topic's numbers too, or those of “all”; with --json alone.")
+    ] = "",
     unit: Annotated[Unit | None, Parameter(help="What counts as independent.")] = None,
-    smallest: Annotated[float | None, Parameter(help="Smallest change of the mean that matters, in steps.")] = None,
+    smallest: Annotated[
+        float | None, Parameter(help="Smallest change of the mean that matters, in steps.")
+    ] = None,
     table: Tables = None,
     across: Across = "dataset",
     by_strategy: ByStrategy = False,
-    cut: Annotated[float | None, Parameter(help="The lowest score that passes; the middle of the scale.")] = None,
-    epsilon: Annotated[float | None, Parameter(help="How much worse than a replaced rater it may be, a share.")] = None,
+    cut: Annotated[
+        float | None, Parameter(help="The lowest score that passes; the middle of the scale.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, Parameter(help="How much worse than a replaced rater it may be, a share.")
+    ] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -49,7 +59,9 @@ def results(
                 said["rows"] = [row for row in said["rows"] if row["topic"] == topic]
             for answer, rows in held.answers if held else ():
                 compared = {"headline": answer.headline, "line": answer.line}
-                said.setdefault("compared", []).append(compared | {"rows": [row_document(row) for row in rows]})
+                said.setdefault("compared", []).append(
+                    compared | {"rows": [row_document(row) for row in rows]}
+                )
             return Outcome(said, code)
         lines = ["\n".join(answer.lines()) for answer, _ in held.answers] if held else []
         differences = printable("\n\n".join(["", *lines])) if lines else ""
@@ -67,7 +79,9 @@ def judgments(
     position: int | None = None,
     score: float | None = None,
     status: Literal["ok", "unparsed", "refused", "truncated", "error"] | None = None,
-    limit: Annotated[int, Parameter(help="At most so many.", validator=validators.Number(gte=1))] = 50,
+    limit: Annotated[
+        int, Parameter(help="At most so many.", validator=validators.Number(gte=1))
+    ] = 50,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -76,7 +90,12 @@ def judgments(
 
     with common.run_of(run, store) as chosen:
         frame = chosen.judgments(
-            condition=condition, item=item, position=position, score=score, status=status, limit=limit
+            condition=condition,
+            item=item,
+            position=position,
+            score=score,
+            status=status,
+            limit=limit,
         )
     rows = [{key: as_json(value) for key, value in row.items()} for row in frame.to_dict("records")]
     if json:
@@ -85,7 +104,9 @@ def judgments(
     for row in rows:
         score_text = row["status"] if row["score"] is None else f"score {row['score']:g}"
         reply = f" · {shorten(str(row['reply']), 80)}" if row.get("reply") else ""
-        lines.append(f"{shorten(row['item_id'], 1_000)} · listed {row['ordering']} · {score_text}{reply}")
+        lines.append(
+            f"{shorten(row['item_id'], 1_000)} · listed {row['ordering']} · {score_text}{reply}"
+        )
     return Outcome("\n".join(lines) if lines else "No judgment matches.")
 
 
@@ -110,13 +131,19 @@ def runs(
         if delete:
             (info,) = listed
             lab.store.delete(info.id)
-            return Outcome({"deleted": info.id} if json else f"Deleted {info.name} and its {count(info.done, 'call')}.")
+            return Outcome(
+                {"deleted": info.id}
+                if json
+                else f"Deleted {info.name} and its {count(info.done, 'call')}."
+            )
         if rename is not None:
             lab.store.rename(listed[0].id, rename)
             listed = [lab.store.run(listed[0].id)]
     if json:
         fields = ("id", "name", "state", "reason", "planned", "done", "reorder", "created")
-        return Outcome({"runs": [{name: getattr(info, name) for name in fields} for info in listed]})
+        return Outcome(
+            {"runs": [{name: getattr(info, name) for name in fields} for info in listed]}
+        )
     lines = [
         f"{info.id} · {info.name} · {info.state} · {info.done:,} of {count(info.planned, 'call')}"
         + (f" · {info.reason}" if info.reason else "")
@@ -134,4 +161,6 @@ def _backed_up(store: Path | None, target: Path, json: bool) -> Outcome:
         return Outcome({"backup": str(target), "cut_at": cut})
     if cut is None:
         return Outcome(f"The store was copied to {target}.")
-    return Outcome(f"The log is damaged from byte {cut:,} on; what stands before it was copied to {target}.")
+    return Outcome(
+        f"The log is damaged from byte {cut:,} on; what stands before it was copied to {target}."
+    )

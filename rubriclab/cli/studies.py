@@ -23,7 +23,9 @@ GOES_ON = "The same command goes on where it stopped."
 def lab(
     *,
     port: Annotated[int, Parameter(help="The port on 127.0.0.1.")] = 8501,
-    code: Annotated[Path | None, Parameter(help="A folder whose Python functions may be judges.")] = None,
+    code: Annotated[
+        Path | None, Parameter(help="A folder whose Python functions may be judges.")
+    ] = None,
     store: StorePath = None,
 ) -> Outcome:
     """Start the lab's pages on this machine."""
@@ -35,11 +37,15 @@ def lab(
         if not code.is_dir():
             raise LabError(f"--code {code} is no folder; name the one that your functions are in.")
         environment["RUBRICLAB_CODE"] = str(code.absolute())
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends the command ends the pages with it
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # whoever ends the command ends the pages with it
     with subprocess.Popen(command, cwd=lab_folder(), env=environment) as pages:
         try:
             ended = pages.wait()
-        except KeyboardInterrupt:  # the pages have had it too: they pause what runs and keep what is being answered
+        except (
+            KeyboardInterrupt
+        ):  # the pages have had it too: they pause what runs and keep what is being answered
             ended = 0
             with suppress(subprocess.TimeoutExpired):
                 pages.wait(LAST_ANSWERS_SECONDS)
@@ -50,11 +56,19 @@ def lab(
 def plan(
     study: StudyName,
     *,
-    show: Annotated[int, Parameter(help="Print the first N prompts, and what is proved of your own.")] = 0,
-    reply: Annotated[str | None, Parameter(help="A reply to try: what the judge's own prompt reads of it.")] = None,
+    show: Annotated[
+        int, Parameter(help="Print the first N prompts, and what is proved of your own.")
+    ] = 0,
+    reply: Annotated[
+        str | None, Parameter(help="A reply to try: what the judge's own prompt reads of it.")
+    ] = None,
     judge: JudgeNames = None,
-    pilot: Annotated[str | None, Parameter(help="A run whose spread, time and tokens are taken.")] = None,
-    effect: Annotated[float | None, Parameter(help="A change that the run should find, in points.")] = None,
+    pilot: Annotated[
+        str | None, Parameter(help="A run whose spread, time and tokens are taken.")
+    ] = None,
+    effect: Annotated[
+        float | None, Parameter(help="A change that the run should find, in points.")
+    ] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -67,12 +81,18 @@ def plan(
     shown: list[dict[str, Any]] = []
     for call in planned.previews()[:show]:
         about_it = planned.conditions[call.condition]
-        facts = {"dataset": about_it.dataset, "reorder": about_it.reorder, "variant": dict(about_it.variant)}
+        facts = {
+            "dataset": about_it.dataset,
+            "reorder": about_it.reorder,
+            "variant": dict(about_it.variant),
+        }
         messages = [dict(message) for message in call.messages]
         shown.append({"order": list(call.ordering.labels), **facts, "messages": messages})
     read = planned.try_reply(reply) if reply is not None else None
     if effect is not None and not 0 < effect < 1e6:
-        raise LabError(f"--effect is {effect:g}; expected points (of choices: percentage points) above 0.")
+        raise LabError(
+            f"--effect is {effect:g}; expected points (of choices: percentage points) above 0."
+        )
     seen = None
     if pilot is not None:
         with Lab(common.store_path(store)) as lab:
@@ -81,13 +101,25 @@ def plan(
     about = estimate(planned, seen, effect)
     if json:
         conditions = [
-            {"judge": c.judge, "dataset": c.dataset, "strategy": c.strategy, "reorder": c.reorder,
-             "variant": dict(c.variant), "calls": calls}
+            {
+                "judge": c.judge,
+                "dataset": c.dataset,
+                "strategy": c.strategy,
+                "reorder": c.reorder,
+                "variant": dict(c.variant),
+                "calls": calls,
+            }
             for c, calls in zip(planned.conditions, planned.planned, strict=True)
-        ]  # fmt: skip
-        document: dict[str, Any] = asdict(about) | {"name": planned.study.name, "conditions": conditions}
+        ]
+        document: dict[str, Any] = asdict(about) | {
+            "name": planned.study.name,
+            "conditions": conditions,
+        }
         document |= {"notes": list(planned.notes)} | ({"read": read} if read else {})
-        proofs = [{"prompt": proof.prompt, "item": proof.item, "proof": proof.sentence()} for proof in planned.proofs]
+        proofs = [
+            {"prompt": proof.prompt, "item": proof.item, "proof": proof.sentence()}
+            for proof in planned.proofs
+        ]
         return Outcome(document | ({"shown": shown, "proofs": proofs} if show else {}))
     axes = planned.study.design.axes
     lines = [planned.study.name, *about.sentences(), *planned.notes]
@@ -97,9 +129,18 @@ def plan(
         lines += ["", *planned.proofs[0].side_by_side()] if planned.proofs else []
     for number, prompt in enumerate(shown, 1):
         base = shown[0]["variant"]
-        levels = [f"{name} = {level}" for name, level in prompt["variant"].items() if level != base[name]]
-        named = [prompt["dataset"]] * (len(planned.sources) > 1) + [prompt["reorder"]] * (len(axes) > 1) + levels
-        lines += ["", f"Order {number}: {' · '.join(prompt['order'])}{''.join(f', {word}' for word in named)}"]
+        levels = [
+            f"{name} = {level}" for name, level in prompt["variant"].items() if level != base[name]
+        ]
+        named = (
+            [prompt["dataset"]] * (len(planned.sources) > 1)
+            + [prompt["reorder"]] * (len(axes) > 1)
+            + levels
+        )
+        lines += [
+            "",
+            f"Order {number}: {' · '.join(prompt['order'])}{''.join(f', {word}' for word in named)}",
+        ]
         lines += [f"[{message['role']}]\n{message['content']}" for message in prompt["messages"]]
     return Outcome("\n".join(lines))
 
@@ -114,14 +155,24 @@ def run(
     judge: JudgeNames = None,
     key_env: KeyName = None,
     drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.")] = None,
-    trust: Annotated[bool, Parameter(help="The study's own code, which you have read, may run.")] = False,
-    ray: Annotated[str | None, Parameter(help="Spread the calls over this Ray cluster: HOST:PORT or auto.")] = None,
+    trust: Annotated[
+        bool, Parameter(help="The study's own code, which you have read, may run.")
+    ] = False,
+    ray: Annotated[
+        str | None, Parameter(help="Spread the calls over this Ray cluster: HOST:PORT or auto.")
+    ] = None,
     batch_out: Annotated[
         Path | None,
-        Parameter(help="Instead write the calls into this folder, for OpenAI's Batch API or vllm run-batch."),
+        Parameter(
+            help="Instead write the calls into this folder, for OpenAI's Batch API or vllm run-batch."
+        ),
     ] = None,
-    batch_in: Annotated[list[Path] | None, Parameter(help="Instead read their answers.", consume_multiple=True)] = None,
-    references: Annotated[Path | None, Parameter(help="Instead write reference answers of each score, as CSV.")] = None,
+    batch_in: Annotated[
+        list[Path] | None, Parameter(help="Instead read their answers.", consume_multiple=True)
+    ] = None,
+    references: Annotated[
+        Path | None, Parameter(help="Instead write reference answers of each score, as CSV.")
+    ] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -132,20 +183,37 @@ def run(
     if items is not None and items < 1:
         raise LabError(f"--items is {items}; expected 1 or more.")
     loading: dict[str, Any] = {
-        "items": items, "drop": tuple(drop or ()), "trust": trust, "judged_by": tuple(judge or ()), "key_env": key_env
-    }  # fmt: skip
+        "items": items,
+        "drop": tuple(drop or ()),
+        "trust": trust,
+        "judged_by": tuple(judge or ()),
+        "key_env": key_env,
+    }
     if references is not None:
         return _references(study, references, common.store_path(store), loading, json=json)
     if batch_out is not None or batch_in:
-        return _batch(study, batch_out, batch_in or [], common.store_path(store), retry_failed, loading, json=json)
+        return _batch(
+            study,
+            batch_out,
+            batch_in or [],
+            common.store_path(store),
+            retry_failed,
+            loading,
+            json=json,
+        )
     planned = plan_of_file(study, **loading)
     with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
         for dataset, _ in planned.sources:
             print(dataset.note, end="\n" * bool(dataset.note))
         made = run_study(
-            planned, common.store_path(store), max_calls=max_calls, max_money=max_money, retry_failed=retry_failed,
-            ray=ray, progress=common.progress_line(),
-        )  # fmt: skip
+            planned,
+            common.store_path(store),
+            max_calls=max_calls,
+            max_money=max_money,
+            retry_failed=retry_failed,
+            ray=ray,
+            progress=common.progress_line(),
+        )
     info = made.info()
     code = common.CODES_OF_STATES.get(info.state, common.STOPPED)
     ending = f": {info.reason}" if info.reason else ""
@@ -159,11 +227,20 @@ def run(
 
 
 def _facts(info: Any) -> dict[str, Any]:
-    return {"run": info.id} | {key: getattr(info, key) for key in ("name", "state", "reason", "planned", "done")}
+    return {"run": info.id} | {
+        key: getattr(info, key) for key in ("name", "state", "reason", "planned", "done")
+    }
 
 
 def _batch(
-    study: str, out: Path | None, files: list[Path], store: Path, again: bool, loading: dict[str, Any], *, json: bool
+    study: str,
+    out: Path | None,
+    files: list[Path],
+    store: Path,
+    again: bool,
+    loading: dict[str, Any],
+    *,
+    json: bool,
 ) -> Outcome:
     """Write the calls of a study as batch files, or read the answers of such files, and say what became of them."""
     from rubriclab.runs.batch import read_batch, write_batch
@@ -171,16 +248,25 @@ def _batch(
     from rubriclab.store.store import Store
 
     if out is not None and files:
-        raise LabError("--batch-out and --batch-in are two steps: write the files, have them answered, then read them.")
+        raise LabError(
+            "--batch-out and --batch-in are two steps: write the files, have them answered, then read them."
+        )
     planned = plan_of_file(study, **loading)
     with Store.open(store) as opened:
         if out is not None:
             written, calls, left_out = write_batch(opened, planned, out, retry_failed=again)
             names = [str(path) for path in written]
-            lines = [f"{count(calls, 'call')} in {count(len(names), 'file')}, answered by OpenAI's Batch API or by"]
-            lines += ["vllm run-batch -i FILE -o ANSWERS --model MODEL; then: run STUDY --batch-in ANSWERS", *names]
+            lines = [
+                f"{count(calls, 'call')} in {count(len(names), 'file')}, answered by OpenAI's Batch API or by"
+            ]
+            lines += [
+                "vllm run-batch -i FILE -o ANSWERS --model MODEL; then: run STUDY --batch-in ANSWERS",
+                *names,
+            ]
             lines += [f"Not in them: {name}, which is asked by run itself." for name in left_out]
-            return Outcome({"files": names, "calls": calls, "left_out": left_out} if json else "\n".join(lines))
+            return Outcome(
+                {"files": names, "calls": calls, "left_out": left_out} if json else "\n".join(lines)
+            )
         run_id, made = read_batch(opened, planned, files, retry_failed=again)
         info = opened.run(run_id)
     said = f"{info.name}: {info.state} · {info.reason or made.sentence()}"
@@ -188,7 +274,9 @@ def _batch(
     return Outcome(_facts(info) | {"answers": vars(made)} if json else said, code)
 
 
-def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, json: bool) -> Outcome:
+def _references(
+    study: str, out: Path, store: Path, loading: dict[str, Any], *, json: bool
+) -> Outcome:
     """Write reference answers of each score for a study's data into ``out``, and say what became of them.
 
     ``[references]`` of the study names who writes and who reviews. The same command goes on where it was stopped.
@@ -203,9 +291,13 @@ def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, 
         raise LabError(f"{out.name} is no name for the answers; expected one that ends in .csv.")
     asked, sources, folder = read_sources(study, **loading)
     if len(sources) > 1:
-        raise LabError(f"The study has {len(sources)} data sets; write reference answers for one of them at a time.")
+        raise LabError(
+            f"The study has {len(sources)} data sets; write reference answers for one of them at a time."
+        )
     if any(part.file and (folder / part.file).resolve() == out.resolve() for part in asked.data):
-        raise LabError(f"{out} is the study's own data, which is never written over. Choose another name.")
+        raise LabError(
+            f"{out} is the study's own data, which is never written over. Choose another name."
+        )
     with Store.open(store) as opened:
         job = ReferenceJob(opened, asked, *sources[0]).start()
         waited(job, common.progress_line("answer"))
@@ -222,7 +314,9 @@ def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, 
         lines.append(f"Score {score}: {ended['accepted']:,} passed, {ended['failed']:,} did not")
     lines += made["notes"]
     if made["accepted"]:
-        lines.append(f"{out} has the data with them, as columns reference_1 …: name it as the file of [[data]]")
+        lines.append(
+            f"{out} has the data with them, as columns reference_1 …: name it as the file of [[data]]"
+        )
     if code == common.STOPPED:
         lines.append(GOES_ON)
     return Outcome("\n".join(lines), code)
@@ -231,7 +325,9 @@ def _references(study: str, out: Path, store: Path, loading: dict[str, Any], *, 
 def judges(
     *,
     local: Annotated[bool, Parameter(help="Look for servers on this machine.")] = False,
-    test: Annotated[str | None, Parameter(help="Ask one call of a judge: a model of the lab, or a base URL.")] = None,
+    test: Annotated[
+        str | None, Parameter(help="Ask one call of a judge: a model of the lab, or a base URL.")
+    ] = None,
     model: Annotated[str | None, Parameter(help="The model to ask for at a base URL.")] = None,
     key_env: Annotated[str | None, Parameter(help="The environment variable with the key.")] = None,
     json: Json = False,
@@ -243,12 +339,18 @@ def judges(
 
     if test is not None:
         report = test_judge(judge_named(f"{model}@{test}" if model else test, key_env))
-        return Outcome(report.document() if json else report.sentence(), common.DONE if report.ok else common.MEND)
+        return Outcome(
+            report.document() if json else report.sentence(),
+            common.DONE if report.ok else common.MEND,
+        )
     embedded: list[dict[str, Any]] = [
-        {"name": entry.name, "megabytes": entry.megabytes, "here": entry.present()} for entry in CATALOGUE.values()
+        {"name": entry.name, "megabytes": entry.megabytes, "here": entry.present()}
+        for entry in CATALOGUE.values()
     ]
     servers: list[dict[str, Any]] = (
-        [{"base_url": server.base_url, "models": list(server.models)} for server in find_servers()] if local else []
+        [{"base_url": server.base_url, "models": list(server.models)} for server in find_servers()]
+        if local
+        else []
     )
     if json:
         return Outcome({"embedded": embedded, "servers": servers})

@@ -63,17 +63,32 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
     orders = np.concatenate([arm.shown for arm in chosen])
     sent = [len(chosen) * arm.repeat.astype(np.int64) + k for k, arm in enumerate(chosen)]
     wanted = orders[:, 0] >= 0
-    if full := _orders_of([arm for arm in chosen if not arm.condition.drawn and is_full(arm.shown)]):
+    if full := _orders_of(
+        [arm for arm in chosen if not arm.condition.drawn and is_full(arm.shown)]
+    ):
         wanted = np.array([tuple(row) in full for row in orders.tolist()])
     kept, run = wanted[order], chosen[0].run
     items, item = distinct(item[kept], len(run.items))
     units, unit = distinct(run.unit_of_item[items], len(run.unit_names))
     arm = widest(chosen)
-    about, points = arm.condition, np.arange(arm.positions + 1.0) if arm.condition.chooses else arm.scores
+    about, points = (
+        arm.condition,
+        np.arange(arm.positions + 1.0) if arm.condition.chooses else arm.scores,
+    )
     return Answers(
-        item, order[kept], code[kept], orders, unit, points, about.drawn, about.joint, arm.code, about.chooses,
-        run.unit_names[units], np.concatenate(sent)[kept] if about.packed else None,
-    )  # fmt: skip
+        item,
+        order[kept],
+        code[kept],
+        orders,
+        unit,
+        points,
+        about.drawn,
+        about.joint,
+        arm.code,
+        about.chooses,
+        run.unit_names[units],
+        np.concatenate(sent)[kept] if about.packed else None,
+    )
 
 
 def _orders_of(arms: Sequence[Arm]) -> set[tuple[int, ...]]:
@@ -183,7 +198,9 @@ class Cells:
         criterion's mean over items).
         """
         if self.one_order_an_item:
-            return self.at_position(self.mean - (self.mean.mean(axis=0) if self.criteria else 1 / self.n))
+            return self.at_position(
+                self.mean - (self.mean.mean(axis=0) if self.criteria else 1 / self.n)
+            )
         own = self.by_item(self.mean) / self.orders[:, None]
         others = np.maximum(self.orders - 1, 1) if self.drawn else self.orders
         return self.by_item(self.at_position(self.mean - own[self.item])) / others[:, None]
@@ -197,9 +214,17 @@ class Cells:
         """
         if not self.weights.any():
             return {}
-        centred = {"turn": turn(self.shown)} if self.criteria else {"line": line(self.shown), "turn": turn(self.shown)}
+        centred = (
+            {"turn": turn(self.shown)}
+            if self.criteria
+            else {"line": line(self.shown), "turn": turn(self.shown)}
+        )
         for name, values in centred.items():
-            middle = values.mean() if self.one_order_an_item else (self.by_item(values) / self.orders)[self.item]
+            middle = (
+                values.mean()
+                if self.one_order_an_item
+                else (self.by_item(values) / self.orders)[self.item]
+            )
             centred[name] = values - middle
         size = {name: float(np.square(values).sum()) for name, values in centred.items()}
         if min(size.values()) > FLAT and len(size) == 2:
@@ -230,23 +255,47 @@ def cells(answers: Answers) -> Cells:
 
     def means(calls: Ints | slice, number: Ints) -> Floats:
         if answers.criteria:
-            columns = [np.bincount(cell[calls], answers.points[column[calls]], len(number)) for column in code.T]
+            columns = [
+                np.bincount(cell[calls], answers.points[column[calls]], len(number))
+                for column in code.T
+            ]
             return np.asarray(np.stack(columns, axis=1) / number[:, None])
         given = crossed(cell[calls], len(number), code[calls, 0], n + answers.choices)
-        return np.asarray((given[:, :n] + given[:, n:].sum(axis=1, keepdims=True) / n) / number[:, None])
+        return np.asarray(
+            (given[:, :n] + given[:, n:].sum(axis=1, keepdims=True) / n) / number[:, None]
+        )
 
     mean = means(slice(None), count)
     same, cross = _agreements(cell, code, count, cell_item, len(unit), len(answers.points))
     if answers.request is not None:
         request = answers.request[parsed][row]
-        cross = _between_requests(item, request, cell, code[:, 0], cell_item, cross, len(answers.points))
+        cross = _between_requests(
+            item, request, cell, code[:, 0], cell_item, cross, len(answers.points)
+        )
     number = _calls_to_deal(cell_item, count, len(unit))[cell_item]
     kept = count >= number
     dealt = mean if (count[kept] == number[kept]).all() else means(_picked(cell, number), number)
-    weights = np.full(n, 1 / n) if answers.criteria else np.zeros(n) if answers.choices else answers.points
+    weights = (
+        np.full(n, 1 / n)
+        if answers.criteria
+        else np.zeros(n)
+        if answers.choices
+        else answers.points
+    )
     return Cells(
-        cell_item, shown[order[fresh]], count, mean, same, kept, dealt, unit, cross, weights, answers.drawn, answers.criteria
-    )  # fmt: skip
+        cell_item,
+        shown[order[fresh]],
+        count,
+        mean,
+        same,
+        kept,
+        dealt,
+        unit,
+        cross,
+        weights,
+        answers.drawn,
+        answers.criteria,
+    )
 
 
 def fingerprints(columns: NDArray[Any]) -> NDArray[np.uint64]:
@@ -274,7 +323,9 @@ def sorted_items(item: Ints, mark: NDArray[np.uint64], unit: Ints) -> tuple[Ints
     return rank[item], unit[present]
 
 
-def _agreements(cell: Ints, code: Ints, count: Ints, item: Ints, items: int, levels: int) -> tuple[Floats, Floats]:
+def _agreements(
+    cell: Ints, code: Ints, count: Ints, item: Ints, items: int, levels: int
+) -> tuple[Floats, Floats]:
     """Share of columns of ``code`` that are equal in two calls: (cells,) of one cell, (items,) of two orders.
 
     Every order, and every pair of orders, of an item counts once.
@@ -285,9 +336,16 @@ def _agreements(cell: Ints, code: Ints, count: Ints, item: Ints, items: int, lev
         tally = crossed(cell, len(count), column, levels)
         same += np.square(tally).sum(axis=1) - count
         share = tally / count[:, None]
-        cross += np.square(sum_by(item, share, items)).sum(axis=1) - sum_by(item, np.square(share).sum(axis=1), items)
-    pairs, pairs_of_orders = count * (count - 1) * code.shape[1], orders * (orders - 1) * code.shape[1]
-    return same / np.maximum(pairs, 1), np.where(orders > 1, cross / np.maximum(pairs_of_orders, 1), np.nan)
+        cross += np.square(sum_by(item, share, items)).sum(axis=1) - sum_by(
+            item, np.square(share).sum(axis=1), items
+        )
+    pairs, pairs_of_orders = (
+        count * (count - 1) * code.shape[1],
+        orders * (orders - 1) * code.shape[1],
+    )
+    return same / np.maximum(pairs, 1), np.where(
+        orders > 1, cross / np.maximum(pairs_of_orders, 1), np.nan
+    )
 
 
 def _between_requests(
@@ -299,7 +357,11 @@ def _between_requests(
     sent, own = np.unique(item * most + request, return_inverse=True)
     calls = np.bincount(item, minlength=len(cross)).astype(np.float64)
     pairs = np.stack([calls, calls], axis=1)  # a call with itself is taken off twice below
-    for sign, group, of in ((1, item, np.arange(len(cross))), (-1, cell, cell_item), (-1, own, sent // most)):
+    for sign, group, of in (
+        (1, item, np.arange(len(cross))),
+        (-1, cell, cell_item),
+        (-1, own, sent // most),
+    ):
         tally = crossed(group, len(of), code, levels)
         both = np.stack([np.square(tally).sum(axis=1), np.square(tally.sum(axis=1))], axis=1)
         pairs += sign * sum_by(of, both, len(cross))

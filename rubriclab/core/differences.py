@@ -39,12 +39,20 @@ def paired(a: Findings, code_a: int, b: Findings, code_b: int) -> Pair:
     if b.reading != a.reading:
         b = Findings(Judgments(b.judgments.table, a.reading.unit), a.reading)
     sides, names = ((a, code_a), (b, code_b)), [_names(a), _names(b)]
-    judged = [names[k][findings.judgments.arms[code].item_code] for k, (findings, code) in enumerate(sides)]
+    judged = [
+        names[k][findings.judgments.arms[code].item_code]
+        for k, (findings, code) in enumerate(sides)
+    ]
     shared = np.intersect1d(judged[0], judged[1])
-    asked = {(part.reorder, part.scores, part.positions) for part in (a.conditions[code_a], b.conditions[code_b])}
+    asked = {
+        (part.reorder, part.scores, part.positions)
+        for part in (a.conditions[code_a], b.conditions[code_b])
+    }
     why = "not_alike" if len(asked) > 1 else "" if len(shared) else "no_common"
     if not why:
-        kept = [_restricted(*side, np.isin(own, shared)) for side, own in zip(sides, names, strict=True)]
+        kept = [
+            _restricted(*side, np.isin(own, shared)) for side, own in zip(sides, names, strict=True)
+        ]
         (a, code_a), (b, code_b) = kept
     arms = a.judgments.arms[code_a], b.judgments.arms[code_b]
     return Pair(arms, (a, b), 0 if why else arms[0].answers, why)
@@ -52,8 +60,13 @@ def paired(a: Findings, code_a: int, b: Findings, code_b: int) -> Pair:
 
 def _names(findings: Findings) -> np.ndarray[Any, Any]:
     """(items,): names that other runs share, by an item's text and criterion."""
-    texts, criteria = Judgments(findings.judgments.table, "item").unit_names, findings.judgments.items["criterion"]
-    return np.array([f"{text} {name or ''}" for text, name in zip(texts.tolist(), criteria, strict=True)])
+    texts, criteria = (
+        Judgments(findings.judgments.table, "item").unit_names,
+        findings.judgments.items["criterion"],
+    )
+    return np.array(
+        [f"{text} {name or ''}" for text, name in zip(texts.tolist(), criteria, strict=True)]
+    )
 
 
 def _restricted(findings: Findings, code: int, items: np.ndarray[Any, Any]) -> tuple[Findings, int]:
@@ -66,11 +79,15 @@ def _restricted(findings: Findings, code: int, items: np.ndarray[Any, Any]) -> t
         return findings, code
     numbers, condition = np.unique(asked[kept], return_inverse=True)
     table = replace(
-        table, conditions=tuple(table.conditions[number] for number in numbers), planned=(),
+        table,
+        conditions=tuple(table.conditions[number] for number in numbers),
+        planned=(),
         rows=table.rows[kept].assign(condition=condition).reset_index(drop=True),
         probabilities=None if table.probabilities is None else table.probabilities[kept],
-    )  # fmt: skip
-    return Findings(Judgments(table, findings.reading.unit), findings.reading), int(np.searchsorted(numbers, code))
+    )
+    return Findings(Judgments(table, findings.reading.unit), findings.reading), int(
+        np.searchsorted(numbers, code)
+    )
 
 
 def differences(pair: Pair, against: Any = None) -> list[Row]:
@@ -84,8 +101,12 @@ def differences(pair: Pair, against: Any = None) -> list[Row]:
     Judges alike in bias, or without one, were said to differ in 0.01 to 0.09 (mean 0.04) of 100 simulated studies a cell, of
     15, 40 and 100 answers; 1 of log-odds more for the first option was found in 0.74 of 15 answers and in all of 40.
     """
-    asked = [(question, parts) for question in PARTS if (parts := _parts(pair, PARTS[question], against))]
-    return [_difference(pair, *part, (1 - ALPHA) ** (1 / (len(asked) * len(part[1])))) for part in asked]
+    asked = [
+        (question, parts) for question in PARTS if (parts := _parts(pair, PARTS[question], against))
+    ]
+    return [
+        _difference(pair, *part, (1 - ALPHA) ** (1 / (len(asked) * len(part[1])))) for part in asked
+    ]
 
 
 def _parts(pair: Pair, measures: tuple[str, ...], against: Any) -> list[tuple[Row, Row, Row]]:
@@ -104,21 +125,38 @@ def _difference(pair: Pair, question: str, parts: list[tuple[Row, Row, Row]], le
     """The number of a question that differs for sure, else the one that may differ most, with its word, or why it has none."""
     scores, smallest = pair.arms[0].scores, pair.findings[0].reading.smallest
     points = parts[0][0].about.unit == "points"
-    limit = smallest.mean * pair.arms[0].step if points else getattr(smallest, question.replace("positions", "share"))
-    reach = 2 * float(scores[-1] - scores[0]) if points else 1.0 if question == "positions" and len(parts) > 1 else 2.0
-    ruled = [replace(row.estimate, rule=Reach(reach, row.value + row.estimate.influence)) for row, *_ in parts]
+    limit = (
+        smallest.mean * pair.arms[0].step
+        if points
+        else getattr(smallest, question.replace("positions", "share"))
+    )
+    reach = (
+        2 * float(scores[-1] - scores[0])
+        if points
+        else 1.0
+        if question == "positions" and len(parts) > 1
+        else 2.0
+    )
+    ruled = [
+        replace(row.estimate, rule=Reach(reach, row.value + row.estimate.influence))
+        for row, *_ in parts
+    ]
     bands = [estimate.interval(level) for estimate in ruled]
     inside = [estimate.interval() for estimate in ruled]
     beyond = [max(low, -high) for low, high in bands]
     away = any(end > 0 for end in beyond)
-    reaches = beyond if away else [max(map(abs, ends)) for ends in inside]  # else the one that may differ most
+    reaches = (
+        beyond if away else [max(map(abs, ends)) for ends in inside]
+    )  # else the one that may differ most
     furthest = max(range(len(parts)), key=lambda k: (reaches[k], abs(parts[k][0].value), -k))
     row, a, b = parts[furthest]
     unmet = reach * (1 - ALPHA ** (1 / max(row.estimate.units, 1))) / 2
     most = max(max(map(abs, ends)) for ends in inside)
     most = max(most, unmet) if math.isfinite(most) else most
     # Does the order matter to any item of either? A side that was judged in one order has no gate.
-    both = [findings.gate_p(arm.code) for findings, arm in zip(pair.findings, pair.arms, strict=True)]
+    both = [
+        findings.gate_p(arm.code) for findings, arm in zip(pair.findings, pair.arms, strict=True)
+    ]
     gates = [p for p in both if math.isfinite(p)]
     finished = all(findings.judgments.finished for findings in pair.findings)
     why = pair.why or ("" if finished else "unfinished") or ("" if gates else "no_orders")
@@ -129,10 +167,21 @@ def _difference(pair: Pair, question: str, parts: list[tuple[Row, Row, Row]], le
         verdict, why = ("effect", "") if min(gates) <= ALPHA else ("undecided", "neither_gate")
     why = why or row.estimate.why or ("" if math.isfinite(most) else "too_few_units")
     counts = {
-        **row.counts, "question": question, "a": a.value, "b": b.value, "most": most, "parts": len(parts),
-        "texts": pair.texts, "above_zero": away,
-    }  # fmt: skip
+        **row.counts,
+        "question": question,
+        "a": a.value,
+        "b": b.value,
+        "most": most,
+        "parts": len(parts),
+        "texts": pair.texts,
+        "above_zero": away,
+    }
     return replace(
-        row, topic="difference", smallest=limit, verdict=verdict, ends=bands[furthest] if verdict == "effect" else inside[furthest],
-        estimate=missing(why) if pair.why else replace(row.estimate, why=why), counts=counts,
-    )  # fmt: skip
+        row,
+        topic="difference",
+        smallest=limit,
+        verdict=verdict,
+        ends=bands[furthest] if verdict == "effect" else inside[furthest],
+        estimate=missing(why) if pair.why else replace(row.estimate, why=why),
+        counts=counts,
+    )

@@ -80,21 +80,29 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
     made = {
         "level": _change([estimate(moved["level"][:, 0], span)], [limits["level"]]),
         "order": replace(
-            _change([lean[largest], *(e for e in lean if e is not lean[largest]), *lines],
-                    [limits["order"]] * len(lean) + [smallest.mean * step] * len(lines)),
-            p=float(1 - (1 - np.nanmin(tests)) ** len(tests)) if np.isfinite(tests).any() else float("nan"),
+            _change(
+                [lean[largest], *(e for e in lean if e is not lean[largest]), *lines],
+                [limits["order"]] * len(lean) + [smallest.mean * step] * len(lines),
+            ),
+            p=float(1 - (1 - np.nanmin(tests)) ** len(tests))
+            if np.isfinite(tests).any()
+            else float("nan"),
             more={"position": largest + 1},
         ),
         "noise": _change([estimate(moved["noise"][:, 0], 1.0)], [limits["noise"]]),
-    }  # fmt: skip
+    }
     why = {
         "level": "no_scores" if not first.weights.any() else "",
         "order": "no_two_orders" if len(both) < 2 else "",
         "noise": "no_repeats" if not np.isfinite(moved["noise"]).any() else "",
     }
-    asked = {name: answer for name, answer in made.items() if not why[name] and np.isfinite(answer.p)}
+    asked = {
+        name: answer for name, answer in made.items() if not why[name] and np.isfinite(answer.p)
+    }
     adjusted = holm(np.array([answer.p for answer in asked.values()])) if asked else ()
-    rejected = {name for name, p in zip(asked, adjusted, strict=True) if p <= ALPHA and passed.p <= ALPHA}
+    rejected = {
+        name for name, p in zip(asked, adjusted, strict=True) if p <= ALPHA and passed.p <= ALPHA
+    }
     answered = {}
     for name, answer in made.items():
         within = answer.verdict == "equivalent" and not why[name]
@@ -103,7 +111,10 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
         answered[name] = replace(answer, verdict=verdict, why=why[name] or few)
     kept = {name: answer for name, answer in answered.items() if answer.why != "no_scores"}
     # Cells are sorted by their content, so equal content lies alike.
-    alike = all(np.array_equal(*(getattr(side, part) for side in tables)) for part in ("shown", "count", "mean"))
+    alike = all(
+        np.array_equal(*(getattr(side, part) for side in tables))
+        for part in ("shown", "count", "mean")
+    )
     return Drift(passed, kept, len(shared), alike and len(shared) == max(map(len, names)))
 
 
@@ -115,8 +126,12 @@ def _asked_in(answers: Answers, orders: set[tuple[int, ...]]) -> Answers:
     """The calls in these orders; all where orders were drawn anew for each item."""
     if answers.drawn:
         return answers
-    kept = np.array([tuple(row) in orders for row in answers.orders.tolist()], dtype=bool)[answers.order]
-    return replace(answers, item=answers.item[kept], order=answers.order[kept], code=answers.code[kept])
+    kept = np.array([tuple(row) in orders for row in answers.orders.tolist()], dtype=bool)[
+        answers.order
+    ]
+    return replace(
+        answers, item=answers.item[kept], order=answers.order[kept], code=answers.code[kept]
+    )
 
 
 def _by_unit(table: Cells, contrasts: Sequence[str], units: int) -> dict[str, Floats]:
@@ -124,36 +139,51 @@ def _by_unit(table: Cells, contrasts: Sequence[str], units: int) -> dict[str, Fl
     several = (table.count > 1).astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         slopes = [
-            table.by_item(table.contrasts[name] * table.score) / table.by_item(table.contrasts[name] ** 2)
+            table.by_item(table.contrasts[name] * table.score)
+            / table.by_item(table.contrasts[name] ** 2)
             for name in contrasts
         ]
         noise = table.by_item((1 - table.same) * several) / table.by_item(several)
     items = {
         "level": (table.by_item(table.score) / table.orders)[:, None],
         "lean": table.lean,
-        "contrast": np.stack([2 * slope for slope in slopes], axis=1) if slopes else np.zeros((table.items, 0)),
+        "contrast": np.stack([2 * slope for slope in slopes], axis=1)
+        if slopes
+        else np.zeros((table.items, 0)),
         "noise": noise[:, None],
     }
     out = {}
     for name, part in items.items():
         known = np.isfinite(part)
         with np.errstate(invalid="ignore", divide="ignore"):
-            out[name] = sum_by(table.unit, np.where(known, part, 0.0), units) / sum_by(table.unit, known * 1.0, units)
+            out[name] = sum_by(table.unit, np.where(known, part, 0.0), units) / sum_by(
+                table.unit, known * 1.0, units
+            )
     return out
 
 
 def _estimate(moved: Floats, reach: float, names: np.ndarray) -> Estimate:
     """The mean change over units, (units,) each."""
-    return mean_over(moved, np.arange(len(moved)), names, partial(Reach, reach, fewest=MIN_UNITS), none="no_repeats")
+    return mean_over(
+        moved,
+        np.arange(len(moved)),
+        names,
+        partial(Reach, reach, fewest=MIN_UNITS),
+        none="no_repeats",
+    )
 
 
 def _change(estimates: list[Estimate], limits: list[float]) -> Answer:
     """Of the first; equivalent where every one lies within its limit."""
     low, high = estimates[0].interval()
     ends = [e.interval() for e in estimates]
-    inside = all(-limit < below and above < limit for (below, above), limit in zip(ends, limits, strict=True))
+    inside = all(
+        -limit < below and above < limit for (below, above), limit in zip(ends, limits, strict=True)
+    )
     word: Word = "equivalent" if inside else "undecided"
-    return Answer(estimates[0].value, low, high, t_test(estimates[0]), verdict=word, smallest=limits[0])
+    return Answer(
+        estimates[0].value, low, high, t_test(estimates[0]), verdict=word, smallest=limits[0]
+    )
 
 
 def _gate(moved: dict[str, Floats]) -> Gate:
@@ -168,10 +198,13 @@ def _gate(moved: dict[str, Floats]) -> Gate:
     else:
         rng, chunk = np.random.default_rng([SEED, 3]), max(1, CHUNK // units)
         drawn = [
-            rng.choice((1.0, -1.0), (min(chunk, DEALS - start), units)) @ columns for start in range(0, DEALS, chunk)
+            rng.choice((1.0, -1.0), (min(chunk, DEALS - start), units)) @ columns
+            for start in range(0, DEALS, chunk)
         ]
         sums = np.concatenate([columns.sum(axis=0)[None], *drawn])
-    level, lean, contrast, noise = np.split(np.where(np.abs(sums) < FLAT, 0.0, sums), ends[:-1], axis=1)
+    level, lean, contrast, noise = np.split(
+        np.where(np.abs(sums) < FLAT, 0.0, sums), ends[:-1], axis=1
+    )
     directions = {
         name: np.abs(standardised(part)).max(axis=1, initial=0.0)
         for name, part in (("level", level), ("contrast", contrast), ("noise", noise))

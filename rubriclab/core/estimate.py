@@ -66,7 +66,10 @@ class Student:
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
         n = e.units
         square = max(float((e.influence**2).sum()), 2 * self.least**2)
-        error, t = float(np.sqrt(square / (n * (n - 1)))), float(special.stdtrit(n - 1, 0.5 + level / 2))
+        error, t = (
+            float(np.sqrt(square / (n * (n - 1)))),
+            float(special.stdtrit(n - 1, 0.5 + level / 2)),
+        )
         below, above = hall(e.influence, t) if self.lopsided else (t, t)
         if self.heavy:
             below, above = t_ends(e.influence, level, lengthened=self.lopsided)
@@ -74,7 +77,9 @@ class Student:
         if self.moves is not None:
             most = max(self.step, float(np.abs(self.moves).max()))
             low, high = _bounded(low, high, self.moves, _STILL * self.step, most, level)
-        return max(low, 0.0) if self.positive else low, max(high, 0.0) if self.beyond_noise else high
+        return max(low, 0.0) if self.positive else low, max(
+            high, 0.0
+        ) if self.beyond_noise else high
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +103,15 @@ class Reach:
         below, above = t_ends(e.influence, level)
         low, high = e.value - below * e.error, e.value + above * e.error
         middle = float(np.median(self.moves))
-        low, high = _bounded(low - middle, high - middle, self.moves - middle, 0.0025 * self.reach, self.reach, level)
+        low, high = _bounded(
+            low - middle, high - middle, self.moves - middle, 0.0025 * self.reach, self.reach, level
+        )
         return max(middle + low, self.least), min(middle + high, self.most)
 
 
-def _bounded(low: float, high: float, moves: Floats, still: float, most: float, level: float) -> tuple[float, float]:
+def _bounded(
+    low: float, high: float, moves: Floats, still: float, most: float, level: float
+) -> tuple[float, float]:
     """At least -+ ``most`` times Clopper and Pearson's bounds of how many units moved, where fewer than FEW_MOVED did.
 
     ``moves``: (units,); those of at most ``still`` are none.
@@ -110,7 +119,9 @@ def _bounded(low: float, high: float, moves: Floats, still: float, most: float, 
     up, down = int((moves > still).sum()), int((moves < -still).sum())
     if up + down >= FEW_MOVED:
         return low, high
-    below, above = (most * clopper_pearson(moved, len(moves), level=level)[1] for moved in (down, up))
+    below, above = (
+        most * clopper_pearson(moved, len(moves), level=level)[1] for moved in (down, up)
+    )
     return min(low, -below), max(high, above)
 
 
@@ -149,14 +160,22 @@ class Wilson:
         if 0.0 < value < 1.0 and between > 1e-12:
             tail = 0.5 + level / 2
             df = n - 1.0 if self.exact else degrees_of_freedom(e.influence)
-            price = float(special.stdtrit(max(self.trials - 1.0, 1.0), tail) / special.stdtrit(df, tail))
+            price = float(
+                special.stdtrit(max(self.trials - 1.0, 1.0), tail) / special.stdtrit(df, tail)
+            )
             worth = value * (1.0 - value) / between * price**2
-            worth = min(worth, self.trials * (2.0 if self.exact else np.inf if self.balanced else 1.0))
+            worth = min(
+                worth, self.trials * (2.0 if self.exact else np.inf if self.balanced else 1.0)
+            )
         low, high = wilson(value * worth, worth, level=level)
 
         def one_more(share: float) -> float:
             moved, t = (1.0 - share) / (n + 1), float(special.stdtrit(n, 0.5 + level / 2))
-            return share + moved + t * float(np.sqrt((between * (n - 1) + moved * (1.0 - share)) / (n + 1)))
+            return (
+                share
+                + moved
+                + t * float(np.sqrt((between * (n - 1) + moved * (1.0 - share)) / (n + 1)))
+            )
 
         low = max(min(low, 1.0 - one_more(1.0 - value)), 0.0) if self.few[0] else low
         return low, min(max(high, one_more(value)), 1.0) if self.few[1] else high
@@ -193,18 +212,22 @@ class Fisher:
         n, k, edge = e.units, self.members, 1.0 - 1e-12
         values = (e.value, e.value - e.influence / (n - 1))
         z, without = (
-            np.arctanh(np.clip(x, -edge, edge)) if k == 1 else -np.log1p(-np.minimum(x, edge)) for x in values
+            np.arctanh(np.clip(x, -edge, edge)) if k == 1 else -np.log1p(-np.minimum(x, edge))
+            for x in values
         )
         influence = (n - 1) * (without.mean() - without)
         error = float(np.sqrt((influence**2).sum() / (n * (n - 1))))
         if error < _SAME:
             single = e.value / (k - (k - 1) * e.value)
-            low, high = (2.0 * end - 1.0 for end in wilson((1.0 + single) / 2.0 * n, n, level=level))
+            low, high = (
+                2.0 * end - 1.0 for end in wilson((1.0 + single) / 2.0 * n, n, level=level)
+            )
             low, high = (k * end / (1.0 + (k - 1) * end) for end in (low, high))
         else:
             below, above = t_ends(influence, level, lengthened=self.lengthened)
             low, high = (
-                float(np.tanh(end) if k == 1 else -np.expm1(-end)) for end in (z - below * error, z + above * error)
+                float(np.tanh(end) if k == 1 else -np.expm1(-end))
+                for end in (z - below * error, z + above * error)
             )
         return min(low, e.value), max(high, e.value)
 
@@ -270,12 +293,16 @@ class Estimate:
         up = np.bincount(code[:cut], self.influence / max(cut, 1), n)
         down = np.bincount(code[cut:], other.influence / max(other.units, 1), n)
         influence = ((up - down) * n).astype(np.float64)
-        return Estimate(self.value - other.value, influence, every, Student(), self.why or other.why)
+        return Estimate(
+            self.value - other.value, influence, every, Student(), self.why or other.why
+        )
 
 
 def missing(why: str, unit: Units | None = None) -> Estimate:
     """No number at all: ``why`` is a key of the reasons."""
-    return Estimate(float("nan"), np.zeros(0), np.zeros(0, np.uint64) if unit is None else unit[:0], why=why)
+    return Estimate(
+        float("nan"), np.zeros(0), np.zeros(0, np.uint64) if unit is None else unit[:0], why=why
+    )
 
 
 def plain(value: float, why: str, none: str = "") -> Estimate:
@@ -331,12 +358,19 @@ def share_of(
     none: str = "nothing_parsed",
 ) -> Estimate:
     """The share of ``hits`` among ``trials``, (n,) each; ``unit``: (n,) an index into ``names``; ``balanced`` as there."""
-    successes, count = (sum_by(unit, part, len(names)) for part in (np.where(trials, hits, 0.0), trials))
+    successes, count = (
+        sum_by(unit, part, len(names)) for part in (np.where(trials, hits, 0.0), trials)
+    )
     return share(successes, count, names, balanced=balanced, none=none)
 
 
 def share(
-    successes: Floats, trials: Floats, unit: Units, *, balanced: bool = False, none: str = "nothing_parsed"
+    successes: Floats,
+    trials: Floats,
+    unit: Units,
+    *,
+    balanced: bool = False,
+    none: str = "nothing_parsed",
 ) -> Estimate:
     """Successes over trials, (units,) each, by Wilson's rule; ``balanced`` as there."""
     alone = bool((trials <= 1).all() and np.isin(successes, (0.0, 1.0)).all())
@@ -350,7 +384,11 @@ def share(
 
 def t_p(e: Estimate) -> float:
     """Two-sided p of "it is 0" by Student's t on units - 1; NaN without an error."""
-    return float(2 * special.stdtr(e.units - 1, -abs(e.value / e.error))) if e.error > 1e-9 else float("nan")
+    return (
+        float(2 * special.stdtr(e.units - 1, -abs(e.value / e.error)))
+        if e.error > 1e-9
+        else float("nan")
+    )
 
 
 def weighted(constant: float, parts: Sequence[tuple[float, Estimate]]) -> Estimate:
@@ -368,7 +406,9 @@ def weighted(constant: float, parts: Sequence[tuple[float, Estimate]]) -> Estima
     value = constant + float(sum(w * e.value for w, e in parts))
 
     def ends(level: float) -> tuple[float, float]:
-        away = np.array([[e.value - low, high - e.value] for e in shares for low, high in [e.interval(level)]])
+        away = np.array(
+            [[e.value - low, high - e.value] for e in shares for low, high in [e.interval(level)]]
+        )
         below = weight * np.where(weight > 0, away[:, 0], away[:, 1])
         above = weight * np.where(weight > 0, away[:, 1], away[:, 0])
         down, up = (float(np.sqrt(max(d @ alike @ d, 0.0))) for d in (below, above))
@@ -400,11 +440,20 @@ def jackknife(
     if known is not None and not known.all():
         unit, without = unit[known], without[known]
     rule = rule or Student(fewest=2)
-    return [left_out(x, without[:, k], unit, rule, light=light, none=none) for k, x in enumerate(whole.tolist())]
+    return [
+        left_out(x, without[:, k], unit, rule, light=light, none=none)
+        for k, x in enumerate(whole.tolist())
+    ]
 
 
 def left_out(
-    value: float, without: Floats, unit: Units, rule: Rule, *, light: bool = False, none: str = "undefined"
+    value: float,
+    without: Floats,
+    unit: Units,
+    rule: Rule,
+    *,
+    light: bool = False,
+    none: str = "undefined",
 ) -> Estimate:
     """A statistic with its values ``without`` each unit (units,), as ``jackknife`` makes it."""
     n = len(unit)
@@ -442,8 +491,12 @@ def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> 
     usable = [k for k, e in enumerate(estimates) if e.units > 1 and e.error > 1e-12]
     if len(usable) < 2:
         return 0.95
-    units = {id(estimates[k].unit): estimates[k].unit for k in usable}  # rows of one arm share their names
-    rows: dict[int, Any] = {k: known[k] for k in usable} if known else dict.fromkeys(usable, slice(None))
+    units = {
+        id(estimates[k].unit): estimates[k].unit for k in usable
+    }  # rows of one arm share their names
+    rows: dict[int, Any] = (
+        {k: known[k] for k in usable} if known else dict.fromkeys(usable, slice(None))
+    )
     every = len(known[0]) if known else len(next(iter(units.values())))
     if not known and len(units) > 1:
         names = np.unique(np.concatenate(list(units.values())))
@@ -454,7 +507,9 @@ def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> 
         row[rows[k]] = estimates[k].influence / (estimates[k].units * estimates[k].error)
     square = part @ part.T
     size = np.sqrt(np.diag(square))
-    root = np.linalg.cholesky(square / size / size[:, None] + 1e-8 * np.eye(len(usable)))  # shares sum to 1
+    root = np.linalg.cholesky(
+        square / size / size[:, None] + 1e-8 * np.eye(len(usable))
+    )  # shares sum to 1
     normal = np.random.default_rng(0).standard_normal((DRAWS, len(usable)))
     t = float(np.quantile(np.abs(normal @ root.T).max(axis=1), 0.95))
     return max(0.95, round(float(2 * special.ndtr(t) - 1), 4))

@@ -14,7 +14,16 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from rubriclab.core.answers import FLAT, SEED, Answers, Cells, fingerprints, line, sorted_items, turn
+from rubriclab.core.answers import (
+    FLAT,
+    SEED,
+    Answers,
+    Cells,
+    fingerprints,
+    line,
+    sorted_items,
+    turn,
+)
 from rubriclab.stats.resample import Floats, Ints, distinct, sum_by
 
 ALPHA = 0.05
@@ -96,7 +105,9 @@ def unparsed(answers: Answers) -> float:
     group = distinct(item[row])[1]
     gone = centred(lost[row, None].astype(np.float64), group)[:, 0]
     nothing = np.zeros((len(row), 0))
-    cards = Cards(group, nothing, nothing.astype(np.int64), gone, centred(directions[order[row]], group))
+    cards = Cards(
+        group, nothing, nothing.astype(np.int64), gone, centred(directions[order[row]], group)
+    )
     return float(upper_p(np.abs(standardised(deal(cards)[0])).max(axis=1))[0])
 
 
@@ -129,9 +140,18 @@ class Cards:
     def _padded(self) -> tuple[Floats, Ints, Floats, Floats]:
         """value, shown, score, contrast (k, cards) with one more card that is 0: it sits where a group has fewer."""
         more = ((0, 1), (0, 0))
-        value, shown, contrast = np.pad(self.value, more), np.pad(self.shown, more), np.pad(self.contrast, more)
+        value, shown, contrast = (
+            np.pad(self.value, more),
+            np.pad(self.shown, more),
+            np.pad(self.contrast, more),
+        )
         # Rows as they lie in memory, or each look-up copies the whole table.
-        return np.ascontiguousarray(value), shown, np.append(self.score, 0), np.ascontiguousarray(contrast.T)
+        return (
+            np.ascontiguousarray(value),
+            shown,
+            np.append(self.score, 0),
+            np.ascontiguousarray(contrast.T),
+        )
 
     def sums(self, seats: Ints, dealt: Ints) -> Floats:
         """(deals, groups, n + k + 1): lean by position, contrasts, squared lean, of the cards ``dealt`` to ``seats``.
@@ -141,7 +161,9 @@ class Cards:
         value, shown, score, contrast = self._padded
         lean = value.take(dealt[..., None] * shown.shape[1] + shown[seats]).sum(axis=-2)
         moves = [(column[seats] * score[dealt]).sum(axis=-1) for column in contrast]
-        return np.concatenate([lean, np.stack([*moves, np.square(lean).sum(axis=-1)], axis=-1)], axis=-1)
+        return np.concatenate(
+            [lean, np.stack([*moves, np.square(lean).sum(axis=-1)], axis=-1)], axis=-1
+        )
 
     def expected(self, seats: Ints) -> Floats:
         """(n + k + 1,): the sums over these groups on average over all deals.
@@ -152,10 +174,16 @@ class Cards:
         value, shown = self._padded[0][seats], self._padded[1][seats]
         n, present = shown.shape[-1], seats < len(self.group)
         size = present.sum(axis=1)
-        exposed = ((shown[:, :, None] == np.arange(n)[:, None]) & present[..., None, None]).sum(axis=1)
+        exposed = ((shown[:, :, None] == np.arange(n)[:, None]) & present[..., None, None]).sum(
+            axis=1
+        )
         columns = (value[..., None] * exposed[:, None]).sum(axis=2)
-        square = size * np.square(value).sum(axis=(1, 2)) - np.square(columns).sum(axis=(1, 2)) / size
-        return np.append(np.zeros(n + self.contrast.shape[1]), (square / np.maximum(size - 1, 1)).sum())
+        square = (
+            size * np.square(value).sum(axis=(1, 2)) - np.square(columns).sum(axis=(1, 2)) / size
+        )
+        return np.append(
+            np.zeros(n + self.contrast.shape[1]), (square / np.maximum(size - 1, 1)).sum()
+        )
 
 
 def _cards(cells: Cells) -> Cards | None:
@@ -172,7 +200,11 @@ def _cards(cells: Cells) -> Cards | None:
     else:
         keep = np.flatnonzero(cells.kept)
         moves = np.zeros(cells.items, dtype=bool)
-        moves[cells.item[keep[(np.abs(centred(cells.dealt[keep], cells.item[keep])) > FLAT).any(axis=1)]]] = True
+        moves[
+            cells.item[
+                keep[(np.abs(centred(cells.dealt[keep], cells.item[keep])) > FLAT).any(axis=1)]
+            ]
+        ] = True
         keep = keep[moves[cells.item[keep]]]
         group = cells.item
     if not len(keep):
@@ -184,7 +216,9 @@ def _cards(cells: Cells) -> Cards | None:
         away = dealt - own
         constant = (own - (own if cells.criteria else 1 / cells.n))[shown].sum(axis=0)
         stretch = math.sqrt((len(keep) - 1) / max(len(keep) - 1 - group[-1], 1))
-        return Cards(group, away, shown, (away * cells.weights).sum(axis=1), contrast, constant, stretch)
+        return Cards(
+            group, away, shown, (away * cells.weights).sum(axis=1), contrast, constant, stretch
+        )
     value = centred(dealt, group)
     score = (value * cells.weights).sum(axis=1)
     size = np.bincount(group)[group][:, None]
@@ -212,7 +246,9 @@ def deal(cards: Cards) -> tuple[Floats, bool]:
     few = len(sizes) <= MOST_GROUPS and empty <= MOST_CARDS
     if cards.stratum is None and special.gammaln(sizes + 1.0).sum() <= math.log(ENUMERATED) + FLAT:
         seats = _seats(starts, sizes, empty)
-        return np.asarray(np.round(cards.sums(seats, _every_deal(seats, sizes)).sum(axis=1), 9)), True
+        return np.asarray(
+            np.round(cards.sums(seats, _every_deal(seats, sizes)).sum(axis=1), 9)
+        ), True
     if few:
         seats = _seats(starts, sizes, empty)
         seen = cards.sums(seats, seats[None]).sum(axis=1)
@@ -267,7 +303,11 @@ def standardised(sums: Floats) -> Floats:
     """Columns less their mean over the deals, in their standard deviations; 0 where a column never varies."""
     deviation = sums.std(axis=0)
     varies = deviation > FLAT
-    return np.asarray(np.round(np.where(varies, sums - sums.mean(axis=0), 0.0) / np.where(varies, deviation, 1.0), 7))
+    return np.asarray(
+        np.round(
+            np.where(varies, sums - sums.mean(axis=0), 0.0) / np.where(varies, deviation, 1.0), 7
+        )
+    )
 
 
 def upper_p(values: Floats) -> Floats:

@@ -15,7 +15,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rubriclab.model.judgment import JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Status, order_text, step_of
+from rubriclab.model.judgment import (
+    JUDGMENT_COLUMNS,
+    Condition,
+    JudgmentTable,
+    Ordering,
+    Status,
+    order_text,
+    step_of,
+)
 from rubriclab.model.text import LabError, storable
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
@@ -83,13 +91,20 @@ class Judgments:
         columns = {name: rows[name].to_numpy() for name in JUDGMENT_COLUMNS[1:]}
         if not bool((condition[1:] >= condition[:-1]).all()):
             ranked = np.argsort(condition, kind="stable")
-            condition, columns = condition[ranked], {name: column[ranked] for name, column in columns.items()}
+            condition, columns = (
+                condition[ranked],
+                {name: column[ranked] for name, column in columns.items()},
+            )
             probabilities = None if probabilities is None else probabilities[ranked]
         cuts = np.searchsorted(condition, np.arange(len(self.conditions) + 1))
         arms = []
         for code, (start, end) in enumerate(itertools.pairwise(cuts)):
             part = {name: column[start:end] for name, column in columns.items()}
-            arms.append(build_arm(self, code, part, None if probabilities is None else probabilities[start:end]))
+            arms.append(
+                build_arm(
+                    self, code, part, None if probabilities is None else probabilities[start:end]
+                )
+            )
         return tuple(arms)
 
     @cached_property
@@ -253,10 +268,20 @@ class Arm:
     @cached_property
     def counts(self) -> Floats:
         """(items, listed, positions): how often an option was chosen, or a criterion scored, at a position; no ties."""
-        what = self.target[self.item] if self.condition.reorder in ("criteria", "responses") else self.score
-        kept = np.flatnonzero(self.ok & (self.position != TIE)) if self.condition.chooses else self.rows
+        what = (
+            self.target[self.item]
+            if self.condition.reorder in ("criteria", "responses")
+            else self.score
+        )
+        kept = (
+            np.flatnonzero(self.ok & (self.position != TIE))
+            if self.condition.chooses
+            else self.rows
+        )
         sizes = self.listed, self.positions
-        return crossed(self.item[kept], self.items, what[kept], sizes[0], self.position[kept], sizes[1])
+        return crossed(
+            self.item[kept], self.items, what[kept], sizes[0], self.position[kept], sizes[1]
+        )
 
     @cached_property
     def exposure(self) -> Floats:
@@ -265,11 +290,16 @@ class Arm:
         kept = slice(None) if bool(seen.all()) else np.flatnonzero(seen)
         item, order = self.item[kept], self.order[kept]
         if self.items * len(self.shown) <= 4 * len(self.item):
-            shows = (self.shown[:, None, :] == np.arange(self.listed)[:, None]).reshape(len(self.shown), -1)
+            shows = (self.shown[:, None, :] == np.arange(self.listed)[:, None]).reshape(
+                len(self.shown), -1
+            )
             orders = crossed(item, self.items, order, len(self.shown))
             table = (orders @ shows.astype(np.float64)).reshape(-1, self.listed, self.positions)
             return np.asarray(table, dtype=np.float64)
-        columns = [crossed(item, self.items, self.shown[order, p], self.listed) for p in range(self.positions)]
+        columns = [
+            crossed(item, self.items, self.shown[order, p], self.listed)
+            for p in range(self.positions)
+        ]
         return np.stack(columns, axis=2)
 
     @cached_property
@@ -286,7 +316,9 @@ class Arm:
     def answers(self) -> int:
         """How many texts there are; an answer under several criteria, each in a call of its own, counts once."""
         apart = self.condition.reorder in ("options", "bare")
-        return int(self.run.items["item_id"].iloc[self.item_code].nunique()) if apart else self.texts
+        return (
+            int(self.run.items["item_id"].iloc[self.item_code].nunique()) if apart else self.texts
+        )
 
     @cached_property
     def text_code(self) -> Ints:
@@ -304,7 +336,11 @@ class Arm:
 
     def by_unit(self, values: Floats) -> Floats:
         """Sums of ``values`` (items, ...) over the items of each unit, (units, ...)."""
-        return values if self.units == self.items and self._units_are_items else sum_by(self.unit, values, self.units)
+        return (
+            values
+            if self.units == self.items and self._units_are_items
+            else sum_by(self.unit, values, self.units)
+        )
 
     @cached_property
     def _units_are_items(self) -> bool:
@@ -324,7 +360,9 @@ class Arm:
     def controls(self) -> "list[Arm]":
         """This arm, then the others of its setting, ``fixed`` ones first: where the same order may stand twice."""
         own = self.condition.setting
-        others = [arm for arm in self.run.arms if arm.code != self.code and arm.condition.setting == own]
+        others = [
+            arm for arm in self.run.arms if arm.code != self.code and arm.condition.setting == own
+        ]
         return [self, *sorted(others, key=lambda arm: arm.condition.strategy != "fixed")]
 
     def order_label(self, order: int) -> str:
@@ -365,7 +403,9 @@ def grouped(arms: Iterable[Arm], key: Callable[[Condition], Any]) -> list[list[A
     return list(together.values())
 
 
-def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], probabilities: Floats | None) -> Arm:
+def build_arm(
+    run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], probabilities: Floats | None
+) -> Arm:
     """The arm of condition ``code`` from its slice of the table (column -> (rows,))."""
     condition = run.conditions[code]
     item_code, item = distinct(rows["item"].astype(np.int64), len(run.items))
@@ -381,17 +421,23 @@ def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], proba
         case "criteria":
             criterion = run.items["criterion"].iloc[item_code].astype(str)
             names = condition.targets or tuple(criterion.unique())
-            target = np.asarray(pd.Categorical(criterion, categories=list(names)).codes, dtype=np.int64)
+            target = np.asarray(
+                pd.Categorical(criterion, categories=list(names)).codes, dtype=np.int64
+            )
             shown = shown_table(orderings, names, condition.positions or len(names))
         case "responses":
             names = tuple(range(1, condition.positions + 1))
             target[item] = rows["slot"]
-            shown = batch_table(order, stood, rows["slot"].astype(np.int64), len(orderings), condition.positions)
+            shown = batch_table(
+                order, stood, rows["slot"].astype(np.int64), len(orderings), condition.positions
+            )
         case "pairs" | "lists":
             names = ()
             shown, sets = candidate_table(orderings, condition.positions)
             candidates = run.items["candidate"].iloc[item_code]
-            fits = np.asarray(candidates.isna())[item] | (candidates.to_numpy(dtype=object)[item] == sets[order])
+            fits = np.asarray(candidates.isna())[item] | (
+                candidates.to_numpy(dtype=object)[item] == sets[order]
+            )
         case "bare":
             shown = np.zeros((len(orderings), 1), dtype=np.int64)
         case _:
@@ -406,26 +452,58 @@ def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], proba
     value, answered = rows["score"].astype(np.float64), rows["status"] == Status.OK
     if condition.chooses:
         fits &= (stood >= TIE) & (stood < condition.positions) & (shown[order, 0] >= 0)
-        score = np.where(stood < 0, condition.positions, shown[order, np.clip(stood, 0, condition.positions - 1)])
+        score = np.where(
+            stood < 0, condition.positions, shown[order, np.clip(stood, 0, condition.positions - 1)]
+        )
         position = np.where(answered & fits, stood, UNPARSED)
         value = np.full(len(value), np.nan)
     else:
         score = score_index(value, np.asarray(condition.scores, dtype=np.float64))
         position = (
-            score * 0 if condition.reorder == "bare" else _where(shown, order, names, score, target[item], condition)
+            score * 0
+            if condition.reorder == "bare"
+            else _where(shown, order, names, score, target[item], condition)
         )
         fits = (score >= 0) & (position >= 0)
     ok = answered & fits
     chosen = condition.reorder not in ("criteria", "responses")
     return Arm(
-        code, condition, run, item, item_code, text, unit, unit_code, run.unit_names[unit_code], order, order_code, shown,
-        names, np.where(ok, position, UNPARSED) if chosen else position, target, ok, np.where(ok, score, -1),
-        np.where(ok, value, np.nan), rows["expected"].astype(np.float64), rows["mass"].astype(np.float64), probabilities,
-        rows["call"], rows["slot"], rows["repeat"], rows["status"],
-    )  # fmt: skip
+        code,
+        condition,
+        run,
+        item,
+        item_code,
+        text,
+        unit,
+        unit_code,
+        run.unit_names[unit_code],
+        order,
+        order_code,
+        shown,
+        names,
+        np.where(ok, position, UNPARSED) if chosen else position,
+        target,
+        ok,
+        np.where(ok, score, -1),
+        np.where(ok, value, np.nan),
+        rows["expected"].astype(np.float64),
+        rows["mass"].astype(np.float64),
+        probabilities,
+        rows["call"],
+        rows["slot"],
+        rows["repeat"],
+        rows["status"],
+    )
 
 
-def _where(shown: Ints, order: Ints, names: tuple[Any, ...], score: Ints, target: Ints, condition: Condition) -> Ints:
+def _where(
+    shown: Ints,
+    order: Ints,
+    names: tuple[Any, ...],
+    score: Ints,
+    target: Ints,
+    condition: Condition,
+) -> Ints:
     """(rows,): where the chosen option, or the scored criterion or answer, stood: it follows from the order alone."""
     inverse = np.full((len(shown), len(names) + 1), UNPARSED, dtype=np.int64)
     for p in range(shown.shape[1]):
@@ -445,7 +523,10 @@ def batch_table(order: Ints, position: Ints, slot: Ints, orderings: int, k: int)
 
 def candidate_table(orderings: list[Ordering], k: int) -> tuple[Ints, NDArray[Any]]:
     """(orderings, k): the rank of the name at each position, -1 for an order of other than k names; (orderings,) names."""
-    table, sets = np.full((len(orderings), k), -1, dtype=np.int64), np.empty(len(orderings), dtype=object)
+    table, sets = (
+        np.full((len(orderings), k), -1, dtype=np.int64),
+        np.empty(len(orderings), dtype=object),
+    )
     for row, ordering in enumerate(orderings):
         shown = [str(name) for name in ordering.shown]
         names = sorted(shown)
@@ -462,7 +543,9 @@ def by_shown(shown: Ints) -> Ints:
 
 def shown_table(orderings: list[Ordering], names: tuple[Any, ...], positions: int) -> Ints:
     """(orderings, positions): the index in ``names`` of what stands where; a row of -1 for an order of other things."""
-    rank: dict[Any, int] = {name: k for k, name in enumerate(names)} | {str(name): k for k, name in enumerate(names)}
+    rank: dict[Any, int] = {name: k for k, name in enumerate(names)} | {
+        str(name): k for k, name in enumerate(names)
+    }
     table = np.full((len(orderings), positions), -1, dtype=np.int64)
     for row, ordering in enumerate(orderings):
         codes = [rank.get(name, -1) for name in ordering.shown]

@@ -40,9 +40,24 @@ def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Ro
         if partner is None or not row.about.contrast or row.topic == "verdict":
             continue
         of = {**row.of, "against": partner.condition if against is None else against}
-        n = {"n": min(row.counts["n"], partner.counts["n"])} if "n" in row.counts and "n" in partner.counts else {}
+        n = (
+            {"n": min(row.counts["n"], partner.counts["n"])}
+            if "n" in row.counts and "n" in partner.counts
+            else {}
+        )
         difference = row.estimate - partner.estimate
-        made.append(replace(row, estimate=difference, of=of, test=None, counts=n, level=0.95, verdict="", ends=None))
+        made.append(
+            replace(
+                row,
+                estimate=difference,
+                of=of,
+                test=None,
+                counts=n,
+                level=0.95,
+                verdict="",
+                ends=None,
+            )
+        )
     return made
 
 
@@ -80,17 +95,25 @@ def limit_of(text: str) -> Limit:
     """
     parts = re.fullmatch(r"\s*(\w+)(?::(.+?))?\s*=\s*(\S*?)(?:(\.\.)(\S*))?\s*", text)
     if parts is None:
-        raise LabError(f"“{shorten(text)}” is no limit; expected MEASURE=X or MEASURE=A..B, as favours_positions=0.1.")
+        raise LabError(
+            f"“{shorten(text)}” is no limit; expected MEASURE=X or MEASURE=A..B, as favours_positions=0.1."
+        )
     measure, key, low, between, high = parts.groups()
     if measure not in MEASURES:
         near = get_close_matches(measure, MEASURES, 3) or [*QUESTIONS]
         raise LabError(f"There is no measure “{shorten(measure)}”. Near it: {', '.join(near)}.")
     try:
-        ends = (float(low or "-inf"), float(high or "inf")) if between else (-float(low), float(low))
+        ends = (
+            (float(low or "-inf"), float(high or "inf")) if between else (-float(low), float(low))
+        )
     except ValueError:
-        raise LabError(f"“{shorten(text)}”: the limit is no number; expected as in {measure}=0.1.") from None
+        raise LabError(
+            f"“{shorten(text)}”: the limit is no number; expected as in {measure}=0.1."
+        ) from None
     if not ends[0] < ends[1] or ends == (-math.inf, math.inf):
-        raise LabError(f"“{shorten(text)}” leaves no room: expected a number above 0, or A below B.")
+        raise LabError(
+            f"“{shorten(text)}” leaves no room: expected a number above 0, or A below B."
+        )
     return Limit(measure, *ends, key or "")
 
 
@@ -104,7 +127,11 @@ def check(findings: Findings, limits: Sequence[Limit]) -> list[Checked]:
     held: list[tuple[Limit, Row]] = []
     out: list[Checked] = []
     for limit in limits:
-        rows = [row for row in findings.select(limit.measure) if limit.key in ("", *map(str, row.of.values()))]
+        rows = [
+            row
+            for row in findings.select(limit.measure)
+            if limit.key in ("", *map(str, row.of.values()))
+        ]
         plainest = min((len(row.of) for row in rows), default=0)
         rows = [row for row in rows if limit.key or len(row.of) == plainest]
         if not rows or not findings.judgments.finished:
@@ -122,7 +149,10 @@ def check(findings: Findings, limits: Sequence[Limit]) -> list[Checked]:
             if limit.low <= low and high <= limit.high:
                 word = "passes"
             elif wide[0] > limit.high or wide[1] < limit.low:
-                shut = row.about.question and not findings.gate_p(row.condition, row.of.get("variant")) <= ALPHA
+                shut = (
+                    row.about.question
+                    and not findings.gate_p(row.condition, row.of.get("variant")) <= ALPHA
+                )
                 word, why = ("unknown", "gate_closed") if shut else ("fails", "")
         out.append(Checked(limit, word, row, why))
     return out
@@ -135,8 +165,15 @@ def derived(findings: Findings) -> list[tuple[Limit, Row]]:
     Questions without an interval have none.
     """
     made: dict[str, tuple[float, Row]] = {}
-    for row in (row for measure in QUESTIONS for row in findings.select(measure) if math.isfinite(row.interval[1])):
-        size = max(row.smallest, max(row.value, 0.0) + AGAIN * (row.interval[1] - max(row.value, 0.0)))
+    for row in (
+        row
+        for measure in QUESTIONS
+        for row in findings.select(measure)
+        if math.isfinite(row.interval[1])
+    ):
+        size = max(
+            row.smallest, max(row.value, 0.0) + AGAIN * (row.interval[1] - max(row.value, 0.0))
+        )
         if size > made.get(row.measure, (0.0, row))[0]:
             made[row.measure] = size, row
     limits = []
@@ -150,7 +187,9 @@ def derived(findings: Findings) -> list[tuple[Limit, Row]]:
 def worst(words: Iterable[Word]) -> Word:
     """Fails where anything does, else cannot tell where something cannot, else passes."""
     given = set(words)
-    return "fails" if "fails" in given else "unknown" if "unknown" in given or not given else "passes"
+    return (
+        "fails" if "fails" in given else "unknown" if "unknown" in given or not given else "passes"
+    )
 
 
 def drifts(before: Findings, after: Findings) -> list[tuple[Condition, Drift]]:
@@ -160,13 +199,24 @@ def drifts(before: Findings, after: Findings) -> list[tuple[Condition, Drift]]:
     """
     for findings in (before, after):
         if not findings.judgments.finished:
-            raise LabError(f"“{findings.judgments.table.name}” is not finished: drift is told of finished runs.")
-    single = all(len({asked.judge for asked in findings.conditions}) == 1 for findings in (before, after))
+            raise LabError(
+                f"“{findings.judgments.table.name}” is not finished: drift is told of finished runs."
+            )
+    single = all(
+        len({asked.judge for asked in findings.conditions}) == 1 for findings in (before, after)
+    )
     smallest, sides = after.reading.smallest, []
     for findings in (before, after):
         groups = grouped(findings.judgments.arms, lambda condition: condition.setting[single:])
         sides.append({group[0].condition.setting[single:]: group for group in groups})
-    shared = [key for key in sides[1] if key in sides[0] and sides[1][key][0].condition.reorder != "bare"]
+    shared = [
+        key for key in sides[1] if key in sides[0] and sides[1][key][0].condition.reorder != "bare"
+    ]
     if not shared:
-        raise LabError("The runs share no setting: data set, what is reordered, variant and scale (and judge).")
-    return [(sides[1][key][0].condition, drift(sides[0][key], sides[1][key], smallest)) for key in shared]
+        raise LabError(
+            "The runs share no setting: data set, what is reordered, variant and scale (and judge)."
+        )
+    return [
+        (sides[1][key][0].condition, drift(sides[0][key], sides[1][key], smallest))
+        for key in shared
+    ]

@@ -26,7 +26,9 @@ from rubriclab.model.text import LabError, counted, shorten
 
 _HERE = Path(__file__).parent
 _WORDS: dict[str, Any] = tomllib.loads((_HERE / "measures.toml").read_text("utf-8"))
-DEFINITIONS: dict[str, dict[str, str]] = tomllib.loads((_HERE / "definitions.toml").read_text("utf-8"))
+DEFINITIONS: dict[str, dict[str, str]] = tomllib.loads(
+    (_HERE / "definitions.toml").read_text("utf-8")
+)
 """A measure or term -> its ``sentence``, ``formula``, ``assumption``, ``source``."""
 REASONS: dict[str, str] = _WORDS.pop("reasons")
 """Why there is no number, interval or verdict: key -> sentence. No other reason exists."""
@@ -118,15 +120,23 @@ class Row:
     def label(self) -> str:
         """What the row is called beside its number."""
         of = {name: self.about.codes.get(str(value), value) for name, value in self.of.items()}
-        return counted((self.about.label or self.about.name).format_map(defaultdict(str, of)).strip())
+        return counted(
+            (self.about.label or self.about.name).format_map(defaultdict(str, of)).strip()
+        )
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What two conditions' rows of the same kind have in common."""
-        return self.topic, self.measure, tuple(sorted((name, str(value)) for name, value in self.of.items()))
+        return (
+            self.topic,
+            self.measure,
+            tuple(sorted((name, str(value)) for name, value in self.of.items())),
+        )
 
 
-def nothing(measures: Iterable[str], why: str, of: Mapping[str, Any] | None = None, **about: Any) -> Iterator[Row]:
+def nothing(
+    measures: Iterable[str], why: str, of: Mapping[str, Any] | None = None, **about: Any
+) -> Iterator[Row]:
     """Rows without a number, and why; ``about``: what else they say, by default that they rest on nothing."""
     for measure in measures:
         yield Row(measure, missing(why), of or {}, **{"counts": {"n": 0}, **about})
@@ -181,7 +191,9 @@ class Topic:
         spoken_of = [arm for arm in arms if arm.condition.reorder in self.axes]
         if self.per == "arm":
             return list(spoken_of)
-        return list(grouped(spoken_of, lambda condition: condition.setting if self.per == "setting" else ""))
+        return list(
+            grouped(spoken_of, lambda condition: condition.setting if self.per == "setting" else "")
+        )
 
     @cached_property
     def takes_reading(self) -> bool:
@@ -191,7 +203,9 @@ class Topic:
 TOPICS: dict[str, Topic] = {}
 
 
-def topic(key: str, *, axes: set[Reorder], charts: tuple[Chart, ...] = (), per: Per = "arm") -> Callable[[Rows], Rows]:
+def topic(
+    key: str, *, axes: set[Reorder], charts: tuple[Chart, ...] = (), per: Per = "arm"
+) -> Callable[[Rows], Rows]:
     """Registers a generator of rows (and cautions) about one arm, setting or run, for the ``axes`` that it speaks of.
 
     Rows about several arms say in ``condition`` which one they are about (the first where left out), and in
@@ -238,28 +252,45 @@ class Findings:
     @cached_property
     def _everything(self) -> tuple[list[Row], list[Caution]]:
         if not TOPICS:
-            raise RuntimeError("No topic is registered: import rubriclab.topics before asking for findings.")
+            raise RuntimeError(
+                "No topic is registered: import rubriclab.topics before asking for findings."
+            )
         arms = self.judgments.arms
-        made: list[Iterable[Row | Caution]] = [*map(self._verdict_rows, grouped(arms, attrgetter("setting")))]
+        made: list[Iterable[Row | Caution]] = [
+            *map(self._verdict_rows, grouped(arms, attrgetter("setting")))
+        ]
         if any(not form.strategy for form in forms(arms)):
             made.append(self._form_rows(arms))
         alone = [spoken for spoken in TOPICS.values() if spoken.per == "arm"]
-        subjects = [(spoken, subject) for arm in arms for spoken in alone for subject in spoken.subjects([arm])]
+        subjects = [
+            (spoken, subject)
+            for arm in arms
+            for spoken in alone
+            for subject in spoken.subjects([arm])
+        ]
         several = [spoken for spoken in TOPICS.values() if spoken.per != "arm"]
         subjects += [(spoken, subject) for spoken in several for subject in spoken.subjects(arms)]
-        every = list(chain(*made, *(self._topic_rows(spoken, subject) for spoken, subject in subjects)))
-        return [row for row in every if isinstance(row, Row)], [row for row in every if isinstance(row, Caution)]
+        every = list(
+            chain(*made, *(self._topic_rows(spoken, subject) for spoken, subject in subjects))
+        )
+        return [row for row in every if isinstance(row, Row)], [
+            row for row in every if isinstance(row, Caution)
+        ]
 
     def _topic_rows(self, spoken: Topic, subject: Any) -> Iterator[Row | Caution]:
         """What a topic says of a subject, with the topic and, where it is left out, the first condition written in."""
         first = (subject if isinstance(subject, Arm) else subject[0]).code
-        for row in spoken.rows(subject, **({"reading": self.reading} if spoken.takes_reading else {})):
+        for row in spoken.rows(
+            subject, **({"reading": self.reading} if spoken.takes_reading else {})
+        ):
             code = first if row.condition < 0 else row.condition
             if isinstance(row, Caution):
                 noun = "winner" if self.conditions[code].chooses else "score"
                 yield replace(row, topic=spoken.key, condition=code, noun=noun)
             else:
-                yield replace(row, topic=spoken.key, condition=code, unit=self.judgments.arms[code].unit_kind)
+                yield replace(
+                    row, topic=spoken.key, condition=code, unit=self.judgments.arms[code].unit_kind
+                )
 
     def _verdict_rows(self, arms: list[Arm]) -> Iterator[Row]:
         """The gate and three questions of one judge, data set and variant; no verdict before the run is finished."""
@@ -282,10 +313,19 @@ class Findings:
             yield from self._rows_of(given, form.arms[0], asked, {"variant": form.name}, why)
 
     def _rows_of(
-        self, given: Verdicts | None, arm: Arm, questions: Mapping[str, str], of: Mapping[str, Any], why: str
+        self,
+        given: Verdicts | None,
+        arm: Arm,
+        questions: Mapping[str, str],
+        of: Mapping[str, Any],
+        why: str,
     ) -> Iterator[Row]:
         """One row a question, and one of the gate; without a number, and ``why``, where no verdict was ``given``."""
-        asked = {key: name for key, name in questions.items() if name != "mean" or not arm.condition.chooses}
+        asked = {
+            key: name
+            for key, name in questions.items()
+            if name != "mean" or not arm.condition.chooses
+        }
         common: dict[str, Any] = {"topic": "verdict", "unit": arm.unit_kind}
         if given is None:
             yield from nothing((*asked, "gate"), why, of, counts={}, condition=arm.code, **common)
@@ -305,13 +345,30 @@ class Findings:
                 **common,
             )
         gate = given.gate
-        counts = {**size, "deals": gate.deals, "exact": gate.exact, "parts": dict(gate.parts), "least": gate.least}
+        counts = {
+            **size,
+            "deals": gate.deals,
+            "exact": gate.exact,
+            "parts": dict(gate.parts),
+            "least": gate.least,
+        }
         counts["unparsed_p"] = given.unparsed_p
         test = ("permutation of calls over " + ("forms" if of else "orders"), gate.p)
-        yield Row("gate", Estimate(float("nan"), np.zeros(0), np.zeros(0)), test=test, counts=counts, **common)
+        yield Row(
+            "gate",
+            Estimate(float("nan"), np.zeros(0), np.zeros(0)),
+            test=test,
+            counts=counts,
+            **common,
+        )
 
     def select(
-        self, measure: str | None = None, *, topic: str | None = None, condition: int | None = None, **of: Any
+        self,
+        measure: str | None = None,
+        *,
+        topic: str | None = None,
+        condition: int | None = None,
+        **of: Any,
     ) -> list[Row]:
         """The rows of a measure, topic and condition whose ``of`` holds all that is named."""
         return [
@@ -327,6 +384,9 @@ class Findings:
         """p of the gate of a condition's setting, or of a ``variant`` held against the default; NaN where there is none."""
         setting = self.conditions[condition].setting
         for row in self.select("gate"):
-            if row.of.get("variant") == variant and self.conditions[row.condition].setting == setting:
+            if (
+                row.of.get("variant") == variant
+                and self.conditions[row.condition].setting == setting
+            ):
                 return row.p
         return float("nan")

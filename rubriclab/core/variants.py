@@ -40,7 +40,12 @@ def forms(arms: Sequence[Arm]) -> list[Form]:
     """The forms of each judge on each data set; the first condition is the default."""
 
     def alike(about: Condition) -> tuple[object, ...]:
-        return about.judge, about.dataset, about.reorder, 0 if about.reorder in ("options", "bare") else about.positions
+        return (
+            about.judge,
+            about.dataset,
+            about.reorder,
+            0 if about.reorder in ("options", "bare") else about.positions,
+        )
 
     made = []
     for group in grouped(arms, alike):
@@ -54,7 +59,9 @@ def forms(arms: Sequence[Arm]) -> list[Form]:
             default = {arm.condition.strategy: arm for arm in base}
             pairs = [(default[k], arm) for arm in other if (k := arm.condition.strategy) in default]
             before, after = zip(*(pairs or [(first, other[0])]), strict=True)
-            made.append(Form(variant_text(other[0].condition.variant, own) or "default", before, after))
+            made.append(
+                Form(variant_text(other[0].condition.variant, own) or "default", before, after)
+            )
     return made
 
 
@@ -77,14 +84,20 @@ def side_by_side(form: Form) -> tuple[Answers, Ints] | None:
         return None
     first = form.arms[0]
     chooses = first.condition.chooses
-    points = np.arange(first.positions + 1.0) if chooses else np.unique(np.concatenate([*map(np.array, scales)]))
+    points = (
+        np.arange(first.positions + 1.0)
+        if chooses
+        else np.unique(np.concatenate([*map(np.array, scales)]))
+    )
     item, form_of, label, code = [], [], [], []
     for side, arms in enumerate((form.base, form.arms)):
         for arm in arms:
             of, order, given = calls_of(arm)
             item.append(of)
             form_of.append(np.full(len(of), side))
-            label.append(np.array([arm.order_label(k) for k in range(len(arm.shown))], dtype=object)[order])
+            label.append(
+                np.array([arm.order_label(k) for k in range(len(arm.shown))], dtype=object)[order]
+            )
             known = given if chooses else np.append(np.searchsorted(points, arm.scores), -1)[given]
             code.append(known)
     every, sides, codes = np.concatenate(item), np.concatenate(form_of), np.concatenate(code)
@@ -98,9 +111,17 @@ def side_by_side(form: Form) -> tuple[Answers, Ints] | None:
     n = first.positions if chooses or first.condition.joint else len(points)
     unit = np.unique(first.run.unit_of_item[item_of_lot], return_inverse=True)[1]
     answers = Answers(
-        code_of_lot, sides, codes, np.stack([np.arange(n)[::-1], np.arange(n)]), unit, points, False,
-        first.condition.joint, widest(form.arms).code, chooses,
-    )  # fmt: skip
+        code_of_lot,
+        sides,
+        codes,
+        np.stack([np.arange(n)[::-1], np.arange(n)]),
+        unit,
+        points,
+        False,
+        first.condition.joint,
+        widest(form.arms).code,
+        chooses,
+    )
     return answers, item_of_lot
 
 
@@ -129,7 +150,10 @@ class Calls(Cards):
         """(deals, groups, 3): difference of the item's mean, its square, squared difference of its shares of scores."""
         other = np.append(self.contrast[:, 0], 0)[seats]
         value, score = np.pad(self.value, ((0, 1), (0, 0))), np.append(self.score, 0)
-        shares = np.stack([(column[dealt] * other).sum(axis=-1) for column in np.ascontiguousarray(value.T)], axis=-1)
+        shares = np.stack(
+            [(column[dealt] * other).sum(axis=-1) for column in np.ascontiguousarray(value.T)],
+            axis=-1,
+        )
         mean = (score[dealt] * other).sum(axis=-1)
         return np.stack([mean, np.square(mean), np.square(shares).sum(axis=-1)], axis=-1)
 
@@ -137,7 +161,9 @@ class Calls(Cards):
         """(3,): of m of M cards without return: sum of squares x m (M - m) / (M (M - 1))."""
         seated = seats[seats < len(self.group)]
         chance = np.broadcast_to(self.chance, len(self.group))[seated]
-        squares = np.stack([np.square(self.score[seated]), np.square(self.value[seated]).sum(axis=1)])
+        squares = np.stack(
+            [np.square(self.score[seated]), np.square(self.value[seated]).sum(axis=1)]
+        )
         return np.append(0.0, (squares * chance).sum(axis=1))
 
 
@@ -150,12 +176,19 @@ def form_gate(answers: Answers, item_of_lot: Ints) -> Gate:
     """
     kept = np.flatnonzero(answers.parsed)
     lots = len(item_of_lot)
-    calls = np.stack([np.bincount(answers.item[kept][answers.order[kept] == form], minlength=lots) for form in (0, 1)])
+    calls = np.stack(
+        [
+            np.bincount(answers.item[kept][answers.order[kept] == form], minlength=lots)
+            for form in (0, 1)
+        ]
+    )
     kept = kept[calls.min(axis=0)[answers.item[kept]] > 0]
     if not len(kept):
         return Gate()
     lot, other, code = answers.item[kept], answers.order[kept], answers.code[kept]
-    hot = (code[:, :, None] == np.arange(len(answers.points))).reshape(len(kept), -1) / np.sqrt(code.shape[1])
+    hot = (code[:, :, None] == np.arange(len(answers.points))).reshape(len(kept), -1) / np.sqrt(
+        code.shape[1]
+    )
     own_lot = np.unique(lot, return_inverse=True)[1]
     points = np.zeros(len(kept)) if answers.choices else answers.points[code].mean(axis=1)
     values = centred(np.column_stack([points, hot]), own_lot)
@@ -169,7 +202,9 @@ def form_gate(answers: Answers, item_of_lot: Ints) -> Gate:
     np.add.at(mark_of_lot, lot, fingerprints(np.column_stack([other, code])))
     rank_of_lot = np.unique(mark_of_lot, return_inverse=True)[1].ravel()
     item, _ = sorted_items(
-        item_of_lot[lot], fingerprints(np.column_stack([rank_of_lot[lot], other, code])), np.arange(len(moves))
+        item_of_lot[lot],
+        fingerprints(np.column_stack([rank_of_lot[lot], other, code])),
+        np.arange(len(moves)),
     )
     row = np.lexsort((*code.T, other, lot, rank_of_lot[lot], item))
     row = row[moves[item_of_lot[lot[row]]]]
@@ -183,12 +218,20 @@ def form_gate(answers: Answers, item_of_lot: Ints) -> Gate:
     values = values * (size / m.prod(axis=0) / several[group])[:, None]
     first_of_group = np.searchsorted(group, np.arange(group[-1] + 1))
     cards = Calls(
-        group, values[:, 1:], np.zeros((len(row), 0), dtype=np.int64), values[:, 0], other[:, None].astype(np.float64),
+        group,
+        values[:, 1:],
+        np.zeros((len(row), 0), dtype=np.int64),
+        values[:, 0],
+        other[:, None].astype(np.float64),
         stratum=stratum - stratum[first_of_group][group] if (several > 1).any() else None,
         chance=m.prod(axis=0) / (size * (size - 1)),
-    )  # fmt: skip
+    )
     sums, exact = deal(cards)
-    parts = {"mean": np.abs(standardised(sums[:, :1]))[:, 0], "single": sums[:, 2], "moves": sums[:, 1]}
+    parts = {
+        "mean": np.abs(standardised(sums[:, :1]))[:, 0],
+        "single": sums[:, 2],
+        "moves": sums[:, 1],
+    }
     return together(parts, WEIGHTS, exact)
 
 
@@ -223,7 +266,10 @@ def form_verdicts(arms: Sequence[Arm], smallest: Smallest) -> list[tuple[Form, V
         families.setdefault((about.judge, about.dataset), []).append((form, items, answers, gate))
     for family in families.values():
         given = by_holm([part[2:] for part in family], smallest)
-        said += [(form, _of_forms(own, items)) for (form, items, *_), own in zip(family, given, strict=True)]
+        said += [
+            (form, _of_forms(own, items))
+            for (form, items, *_), own in zip(family, given, strict=True)
+        ]
     return said
 
 

@@ -86,7 +86,9 @@ def verdicts(arms: Sequence[Arm], smallest: Smallest) -> Verdicts:
     return decide(from_arms(arms), smallest)
 
 
-def decide(answers: Answers, smallest: Smallest, *, passed: Gate | None = None, tested: int = 1) -> Verdicts:
+def decide(
+    answers: Answers, smallest: Smallest, *, passed: Gate | None = None, tested: int = 1
+) -> Verdicts:
     """As ``verdicts``, of calls as arrays.
 
     ``passed``: the gate of a form of the prompt, which stands as the second of two orders (``core/variants.py``): it has
@@ -117,10 +119,16 @@ def decide(answers: Answers, smallest: Smallest, *, passed: Gate | None = None, 
     rejected: set[str] = set()
     if passed.p <= ALPHA and not blocked:
         adjusted = holm(np.array([sizes[name].p for name in means])) * tested
-        rejected = {"single", *(name for name, p in zip(means, adjusted, strict=True) if p <= ALPHA)}
+        rejected = {
+            "single",
+            *(name for name, p in zip(means, adjusted, strict=True) if p <= ALPHA),
+        }
     few_deals = passed.deals > 1 and passed.least > ALPHA
     how: dict[str, Any] = {"blocked": blocked, "few_deals": few_deals, "of_form": of_form}
-    answered = {name: _answer(name, size, name in rejected, limits[name], units, **how) for name, size in sizes.items()}
+    answered = {
+        name: _answer(name, size, name in rejected, limits[name], units, **how)
+        for name, size in sizes.items()
+    }
     return Verdicts(passed, answered, unparsed_p, answers.condition, units, int(usable.sum()))
 
 
@@ -134,9 +142,16 @@ def _lack(table: Cells, usable: NDArray[np.bool_]) -> str:
 
 
 def _answer(
-    question: str, size: Answer, rejected: bool, smallest: float, units: int, *, blocked: str, few_deals: bool,
+    question: str,
+    size: Answer,
+    rejected: bool,
+    smallest: float,
+    units: int,
+    *,
+    blocked: str,
+    few_deals: bool,
     of_form: bool = False,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """One interval and one word, never against each other.
 
     The upper end is at least half of what units that were not met could carry: reach x (1 - 0.05^(1/units)) / 2. Without
@@ -159,7 +174,9 @@ def _answer(
     if question == "positions" and not rejected:
         more["outside"] = []
     noise = more.get("noise", "all")
-    any_prompt = noise == "all" and question == "single" and size.low > 0 and not rejected and not of_form
+    any_prompt = (
+        noise == "all" and question == "single" and size.low > 0 and not rejected and not of_form
+    )
     lacking = (
         size.why,
         "" if np.isfinite(high) else "too_few_units",
@@ -169,7 +186,16 @@ def _answer(
     decided = word != "undecided" and np.isfinite(high)
     reasons = (*(() if decided else (blocked, *lacking)), NOISE[noise])
     why = next((reason for reason in reasons if reason), "")
-    return replace(size, low=low, high=high, why=why, more=more, above_zero=rejected, verdict=word, smallest=smallest)
+    return replace(
+        size,
+        low=low,
+        high=high,
+        why=why,
+        more=more,
+        above_zero=rejected,
+        verdict=word,
+        smallest=smallest,
+    )
 
 
 def units_needed(smallest: float, reach: float) -> int:
@@ -193,7 +219,12 @@ def _more_units(size: Answer, smallest: float, units: int, needed: int) -> int |
     if size.value > 0 and np.isfinite(size.low):
         times.append(((size.value - size.low) / size.value) ** power)
     if size.value < smallest:
-        times.append(max(((size.high - size.value) / (smallest - max(size.value, 0.0))) ** power, needed / units))
+        times.append(
+            max(
+                ((size.high - size.value) / (smallest - max(size.value, 0.0))) ** power,
+                needed / units,
+            )
+        )
     return max(1, int(np.ceil(units * (max(min(times), 1.1) - 1)))) if times else None
 
 
@@ -205,13 +236,17 @@ def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Answer:
     """Question 1: the lean of each position; its test is V squared over what noise makes of it."""
     n = table.n
     reach, most = (span, span) if table.criteria else (1.0, 1 - 1 / n)
-    top, bottom = _unit_sums(table.unit[usable], table.lean[usable], np.ones((int(usable.sum()), 1)))
+    top, bottom = _unit_sums(
+        table.unit[usable], table.lean[usable], np.ones((int(usable.sum()), 1))
+    )
     leans = [_estimate(column, bottom[:, 0], reach) for column in top.T]
     bands, intervals, low, high = _magnitude(leans, n if n > 2 else 1)
     largest = _largest([e.value for e in leans])
     share = table.share[usable].mean(axis=0)
     value = np.array([e.value for e in leans])
-    v, v_without_noise = (np.sqrt(n / (n - 1) * part) for part in _squared_length(top / bottom.mean()))
+    v, v_without_noise = (
+        np.sqrt(n / (n - 1) * part) for part in _squared_length(top / bottom.mean())
+    )
     more = {
         "position": largest,
         "lean": leans[largest].value,
@@ -253,7 +288,9 @@ def _squared_length(parts: Floats) -> tuple[float, float]:
     """Squared length of the mean of ``parts`` (units, n), and without noise: products of two different units only."""
     units = len(parts)
     total, own = float(np.square(parts.sum(axis=0)).sum()), float(np.square(parts).sum())
-    return total / units**2, max(0.0, (total - own) / (units * (units - 1))) if units > 1 else float("nan")
+    return total / units**2, max(
+        0.0, (total - own) / (units * (units - 1))
+    ) if units > 1 else float("nan")
 
 
 def _mean(table: Cells, span: float) -> Answer:
@@ -271,7 +308,9 @@ def _mean(table: Cells, span: float) -> Answer:
         elif (parts := within_texts(scores, contrast, table.items, span)) is not None:
             reach = max(reach, parts.reach)
             held = parts.bottom > 0
-            sums, weights = _unit_sums(table.unit[held], parts.top[held, None], parts.bottom[held, None])
+            sums, weights = _unit_sums(
+                table.unit[held], parts.top[held, None], parts.bottom[held, None]
+            )
             estimates[name] = _estimate(sums[:, 0], weights[:, 0], reach)
     if not estimates:
         return Answer(why="no_contrast", reach=reach)
@@ -287,7 +326,10 @@ def _mean(table: Cells, span: float) -> Answer:
         "named": named,
         "own": _own_ends(bands[chosen], intervals[chosen], span),
         "signed": estimates[named].value,
-        "contrasts": {name: (e.value, *ends) for (name, e), ends in zip(estimates.items(), intervals, strict=True)},
+        "contrasts": {
+            name: (e.value, *ends)
+            for (name, e), ends in zip(estimates.items(), intervals, strict=True)
+        },
     }
     few = _few_moved(estimates[named])
     return Answer(abs(estimates[named].value), low, high, smallest_p, reach, span, few, more=more)
@@ -322,11 +364,22 @@ def _single(table: Cells, p: float) -> Answer:
     low, high = estimate.interval()
     more = {
         "flips": float(flips[several].mean()),
-        "own_noise": float((changed[again] / repeated[again]).mean()) if again.any() else float("nan"),
+        "own_noise": float((changed[again] / repeated[again]).mean())
+        if again.any()
+        else float("nan"),
         "noise": "all" if every else "some" if again.any() else "none",
         "beyond_noise": (estimate.value, low, high),
     }
-    return Answer(estimate.value, low if every else -np.inf, high, p, 1.0, 1.0, _few_moved(estimate), more=more)
+    return Answer(
+        estimate.value,
+        low if every else -np.inf,
+        high,
+        p,
+        1.0,
+        1.0,
+        _few_moved(estimate),
+        more=more,
+    )
 
 
 # --------------------------------------------------------------------------------------------------------- means over units
@@ -373,7 +426,9 @@ def _magnitude(estimates: list[Estimate], comparisons: int) -> tuple[Ends, Ends,
     return bands, intervals, low, max(max(-below, above) for below, above in intervals)
 
 
-def _own_ends(band: tuple[float, float], interval: tuple[float, float], most: float) -> tuple[float, float]:
+def _own_ends(
+    band: tuple[float, float], interval: tuple[float, float], most: float
+) -> tuple[float, float]:
     """Of an effect: (low, high) of the one position or contrast that is named; the others' ends say nothing of its size.
 
     A position whose units nearly all tie, as at few calls, may have an end far away (``Reach``) that is no other's.

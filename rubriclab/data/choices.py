@@ -25,20 +25,30 @@ class ChoicesReader(Reader):
     def orders(self) -> tuple[list[Ordering], Coded]:
         if self.reorder == "lists":
             order = self.coded("order", required=True)
-            expected = f"2 to {MAX_CANDIDATES} different candidates as shown, as model-a|model-b|model-c"
+            expected = (
+                f"2 to {MAX_CANDIDATES} different candidates as shown, as model-a|model-b|model-c"
+            )
             shown = self.parsed(order, names_shown(MAX_CANDIDATES), expected)
             return [Ordering(line, tuple(LETTERS[: len(line)])) for line in shown], order
         first, second = self.coded("first", required=True), self.coded("second", required=True)
         for column in (first, second):
-            self.parsed(column, lambda name: None if "|" in name else name, "a candidate's name without |")
+            self.parsed(
+                column, lambda name: None if "|" in name else name, "a candidate's name without |"
+            )
         code, rows = joint(first.code, second.code)
         pairs = [(first.texts[first.code[row]], second.texts[second.code[row]]) for row in rows]
         for pair, row in zip(pairs, rows, strict=True):
             if pair[0] == pair[1]:
-                raise self.fault(row, "second", f"“{shorten(pair[1])}” is the first candidate as well.")
-        return [Ordering(pair, ("A", "B")) for pair in pairs], Coded("first", code, ["|".join(pair) for pair in pairs])
+                raise self.fault(
+                    row, "second", f"“{shorten(pair[1])}” is the first candidate as well."
+                )
+        return [Ordering(pair, ("A", "B")) for pair in pairs], Coded(
+            "first", code, ["|".join(pair) for pair in pairs]
+        )
 
-    def answers(self, dataset: Coded, order: Coded) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def answers(
+        self, dataset: Coded, order: Coded
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The position is where the winner stood; 0 a tie, or where nothing could be read."""
         if self.reorder == "pairs":
             choice = self.coded("choice")
@@ -58,17 +68,27 @@ class ChoicesReader(Reader):
         nothing = np.full(self.rows, np.nan)
         return position >= 0, nothing, np.maximum(position, 0), np.zeros(self.rows, dtype=np.int64)
 
-    def about(self, dataset: Coded, order: Coded) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
+    def about(
+        self, dataset: Coded, order: Coded
+    ) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
         """An item is a data set, task, question and set of candidates."""
         question, task = self.named("question_id", required=True), self.named("task")
         sets = distinct_of(self.whole)[0]
         item, first = joint(dataset.code, task.code, question.code, sets[order.code])
-        cells = {column.name: [column.texts[code] or None for code in column.code[first]] for column in (dataset, task)}
+        cells = {
+            column.name: [column.texts[code] or None for code in column.code[first]]
+            for column in (dataset, task)
+        }
         asked = [question.texts[code] for code in question.code[first]]
         # A question's number may come again in another task: it is another question then.
-        several = len(joint(dataset.code, question.code)[1]) < len(joint(dataset.code, task.code, question.code)[1])
+        several = len(joint(dataset.code, question.code)[1]) < len(
+            joint(dataset.code, task.code, question.code)[1]
+        )
         if several:
-            asked = [f"{name}/{number}" if name else number for name, number in zip(cells["task"], asked, strict=True)]
+            asked = [
+                f"{name}/{number}" if name else number
+                for name, number in zip(cells["task"], asked, strict=True)
+            ]
         compared = [self.whole[code] for code in order.code[first]]
         ids = [f"{number}: {'|'.join(line)}" for number, line in zip(asked, compared, strict=True)]
         if len(dataset.texts) > 1:
@@ -82,10 +102,16 @@ class ChoicesReader(Reader):
             return 0.0 if WORDS.get(name.casefold()) == 0 else None
 
         columns: dict[str, list[Any]] = {
-            "item_id": ids, "dataset": cells["dataset"], "criterion": nothing, "block": nothing, "prompt": asked,
-            "candidate": ["|".join(line) for line in compared], "task": cells["task"],
-            "ratings": self.ratings(item, len(first), preferred, lambda k: _expected(compared[k])), "unit_text": nothing,
-        }  # fmt: skip
+            "item_id": ids,
+            "dataset": cells["dataset"],
+            "criterion": nothing,
+            "block": nothing,
+            "prompt": asked,
+            "candidate": ["|".join(line) for line in compared],
+            "task": cells["task"],
+            "ratings": self.ratings(item, len(first), preferred, lambda k: _expected(compared[k])),
+            "unit_text": nothing,
+        }
         return columns, item, item
 
     def moved(self, order: np.ndarray) -> bool:

@@ -19,7 +19,14 @@ from rubriclab.data import limits
 from rubriclab.data.limits import refusal
 from rubriclab.data.tables import Table, as_list, number
 from rubriclab.model.data import MAX_ID
-from rubriclab.model.judgment import JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Reorder, Status
+from rubriclab.model.judgment import (
+    JUDGMENT_COLUMNS,
+    Condition,
+    JudgmentTable,
+    Ordering,
+    Reorder,
+    Status,
+)
 from rubriclab.model.orders import STRATEGIES
 from rubriclab.model.text import LabError, digest, shorten
 
@@ -72,11 +79,15 @@ class Reader:
         """(the different orders as shown, the order of each row)."""
         raise NotImplementedError
 
-    def about(self, dataset: Coded, order: Coded) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
+    def about(
+        self, dataset: Coded, order: Coded
+    ) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
         """(columns of the items, item of each row, subject of each row: what one order is about)."""
         raise NotImplementedError
 
-    def answers(self, dataset: Coded, order: Coded) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def answers(
+        self, dataset: Coded, order: Coded
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Of each row (was it read?, score, position from 1 or 0, slot)."""
         raise NotImplementedError
 
@@ -114,29 +125,52 @@ class Reader:
         condition, first = joint(judge.code, dataset.code, sets[order.code], strategy.code, variant)
         if len(first) > MAX_SMALL:
             words = f" has {len(first):,} conditions (judge x data set x strategy); at most {MAX_SMALL:,} are read."
-            raise refusal(self.table.name, f"{words} Is a column of ids named judge, dataset or strategy?")
+            raise refusal(
+                self.table.name, f"{words} Is a column of ids named judge, dataset or strategy?"
+            )
         repeat = self.repeats(condition, item, order.code)
         # Where a call is about one item, repeats tell its rows apart.
-        call = np.arange(self.rows) if subject is item else joint(condition, subject, order.code, repeat)[0]
+        call = (
+            np.arange(self.rows)
+            if subject is item
+            else joint(condition, subject, order.code, repeat)[0]
+        )
         lines = zip(self.whole, self.shown, strict=True)
         local, distinct = distinct_of([tuple(map(whole.index, line)) for whole, line in lines])
         conditions = []
-        own_rows = np.split(np.argsort(condition, kind="stable"), np.cumsum(np.bincount(condition))[:-1])
+        own_rows = np.split(
+            np.argsort(condition, kind="stable"), np.cumsum(np.bincount(condition))[:-1]
+        )
         for row, own in zip(first, own_rows, strict=True):
             line, name_of = self.whole[order.code[row]], strategy.texts[strategy.code[row]]
-            design, drawn = design_of(subject[own], local[order.code[own]], distinct, different(call[own]))
+            design, drawn = design_of(
+                subject[own], local[order.code[own]], distinct, different(call[own])
+            )
             drawn = (drawn and self.moved(order.code[own])) or name_of.casefold() == "random"
             conditions.append(
                 Condition(
-                    judge.texts[judge.code[row]], dataset.texts[dataset.code[row]],
-                    name_of or ("alone" if len(line) == 1 else design), self.reorder, self.scale(line, dataset.code[row]),
-                    line if self.reorder == "criteria" else (), len(line), dict(variants[variant[row]]), drawn,
+                    judge.texts[judge.code[row]],
+                    dataset.texts[dataset.code[row]],
+                    name_of or ("alone" if len(line) == 1 else design),
+                    self.reorder,
+                    self.scale(line, dataset.code[row]),
+                    line if self.reorder == "criteria" else (),
+                    len(line),
+                    dict(variants[variant[row]]),
+                    drawn,
                 )
-            )  # fmt: skip
+            )
         rows = {
-            "condition": condition, "item": item, "ordering": order.code, "slot": slot, "repeat": repeat, "call": call,
-            "status": self.status(read), "score": score, "position": position,
-        }  # fmt: skip
+            "condition": condition,
+            "item": item,
+            "ordering": order.code,
+            "slot": slot,
+            "repeat": repeat,
+            "call": call,
+            "status": self.status(read),
+            "score": score,
+            "position": position,
+        }
         # Sorted by condition and call, calls counted from 0.
         rows |= {"expected": self.expected(), "mass": np.full(self.rows, np.nan)}
         frame = pd.DataFrame(rows, columns=list(JUDGMENT_COLUMNS), copy=False)
@@ -154,27 +188,41 @@ class Reader:
                 kept = source[new]
                 empty = compute.equal(column, "").to_numpy()[kept]
                 moved = empty.any() or not np.array_equal(kept, np.arange(self.rows))
-                calls[column_name] = (column.take(pa.array(kept, mask=empty)) if moved else column).to_pandas()
+                calls[column_name] = (
+                    column.take(pa.array(kept, mask=empty)) if moved else column
+                ).to_pandas()
         hashed = int(pd.util.hash_pandas_object(frame, index=False).to_numpy().sum(dtype=np.uint64))
         return JudgmentTable(
-            run=digest(name, hashed, columns["item_id"])[:12], name=name, conditions=tuple(conditions),
-            items=pd.DataFrame({role: pd.Series(cells, dtype=object) for role, cells in columns.items()}),
-            orderings=tuple(orderings), rows=frame,
+            run=digest(name, hashed, columns["item_id"])[:12],
+            name=name,
+            conditions=tuple(conditions),
+            items=pd.DataFrame(
+                {role: pd.Series(cells, dtype=object) for role, cells in columns.items()}
+            ),
+            orderings=tuple(orderings),
+            rows=frame,
             planned=tuple(np.bincount(frame["condition"][new], minlength=len(conditions)).tolist()),
             state="finished" if read.any() else "failed",
-            made_with={"imported": self.table.name} | ({"note": self.table.note} if self.table.note else {}),
+            made_with={"imported": self.table.name}
+            | ({"note": self.table.note} if self.table.note else {}),
             calls=calls if len(calls.columns) > 3 else None,
-        )  # fmt: skip
+        )
 
     def coded(self, role: str, default: str = "", *, required: bool = False) -> Coded:
         """A column as codes of its texts without blanks around; ``default`` where there is none or a cell is empty."""
         if role not in self.names:
             return Coded(role, np.zeros(self.rows, dtype=np.int64), [default])
         codes, texts = self.table.coded(self.names[role])
-        merged, distinct = pd.factorize(np.array([text.strip() or default for text in texts], dtype=object))
+        merged, distinct = pd.factorize(
+            np.array([text.strip() or default for text in texts], dtype=object)
+        )
         column = Coded(role, merged[codes].astype(np.int64), list(distinct))
         if required and column.blank >= 0:
-            raise self.fault(column.row_of(column.blank), role, f"the cell is empty; every judgment needs its {role}.")
+            raise self.fault(
+                column.row_of(column.blank),
+                role,
+                f"the cell is empty; every judgment needs its {role}.",
+            )
         most = MAX_ORDER if (self.kind, role) in LONG else MAX_ID
         for code, text in enumerate(column.texts):
             if len(text) > most and role not in (*TEXTS, "status", "variant"):
@@ -185,12 +233,18 @@ class Reader:
     def fault(self, row: int, role: str, words: str) -> LabError:
         return self.table.fault(int(row), self.names.get(role, role), words)
 
-    def parsed(self, column: Coded, parse: Callable[[str], Value | None], expected: str) -> list[Value]:
+    def parsed(
+        self, column: Coded, parse: Callable[[str], Value | None], expected: str
+    ) -> list[Value]:
         """Each distinct text parsed once. Raises LabError for the first row of one that is not as expected."""
         values = [parse(text) for text in column.texts]
         if None in values:
             code = values.index(None)
-            raise self.fault(column.row_of(code), column.name, f"“{shorten(column.texts[code])}” is not {expected}.")
+            raise self.fault(
+                column.row_of(code),
+                column.name,
+                f"“{shorten(column.texts[code])}” is not {expected}.",
+            )
         return [value for value in values if value is not None]
 
     def named(self, role: str, default: str = "", *, required: bool = False) -> Coded:
@@ -219,7 +273,11 @@ class Reader:
         return code
 
     def ratings(
-        self, item: np.ndarray, items: int, value: Callable[[int, str], float | None], expected: Callable[[int], str]
+        self,
+        item: np.ndarray,
+        items: int,
+        value: Callable[[int, str], float | None],
+        expected: Callable[[int], str],
     ) -> list[dict[str, float]]:
         """What each rater says of each item. ``value``: of an item's cell, None where it is not as ``expected``."""
         ratings: list[dict[str, float]] = [{} for _ in range(items)]
@@ -270,12 +328,16 @@ class Reader:
         twice = np.flatnonzero(first[group] != np.arange(self.rows))
         if twice.size:
             row = int(twice[0])
-            words = f"the same judge, item, order and repeat as in {self.table.line(first[group[row]])}"
+            words = (
+                f"the same judge, item, order and repeat as in {self.table.line(first[group[row]])}"
+            )
             raise self.fault(row, "repeat", f"{words}. Count the repeats, or leave the column out.")
         return repeat
 
 
-def design_of(subject: np.ndarray, order: np.ndarray, lines: Sequence[tuple[int, ...]], calls: int) -> tuple[str, bool]:
+def design_of(
+    subject: np.ndarray, order: np.ndarray, lines: Sequence[tuple[int, ...]], calls: int
+) -> tuple[str, bool]:
     """(the design, were orders drawn for each subject?) of a condition's rows; ``lines[order]``: what stood where, 0..n-1.
 
     A design asks every subject in all its orders. Drawn: at least twice as many orders in all as a subject has, each
@@ -284,7 +346,9 @@ def design_of(subject: np.ndarray, order: np.ndarray, lines: Sequence[tuple[int,
     kinds, subjects = pd.unique(order), different(subject)
     cells = different(subject * len(lines) + order)
     shown = [lines[k] for k in kinds]
-    name = recognised(shown, tuple(sorted(shown[0]))) if cells == kinds.size * subjects else "custom"
+    name = (
+        recognised(shown, tuple(sorted(shown[0]))) if cells == kinds.size * subjects else "custom"
+    )
     return name, bool(kinds.size > 1 and kinds.size * subjects >= 2 * cells and calls < 1.5 * cells)
 
 
@@ -332,7 +396,11 @@ def names_shown(most: int, least: int = 2) -> Callable[[str], Line | None]:
 
     def names_of(text: str) -> Line | None:
         names = tuple(part.strip() for part in text.split("|"))
-        return names if len(set(names)) == len(names) and all(names) and least <= len(names) <= most else None
+        return (
+            names
+            if len(set(names)) == len(names) and all(names) and least <= len(names) <= most
+            else None
+        )
 
     return names_of
 
@@ -349,4 +417,8 @@ def variant_of(text: str) -> tuple[tuple[str, str | int | float], ...]:
 
 def _repeat(text: str) -> int | None:
     value = number(text or "0")
-    return int(value) if value is not None and value == int(value) and 0 <= value <= MAX_SMALL else None
+    return (
+        int(value)
+        if value is not None and value == int(value) and 0 <= value <= MAX_SMALL
+        else None
+    )

@@ -16,7 +16,9 @@ from rubriclab.data.tables import Columns, Table, as_list, chosen_columns, numbe
 from rubriclab.model.data import MAX_ID, DataSet, Item, Rubric
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 
-NAMES: Mapping[str, Sequence[str]] = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
+NAMES: Mapping[str, Sequence[str]] = tomllib.loads(
+    Path(__file__).with_name("columns.toml").read_text("utf-8")
+)
 """Names that columns have by their roles, most telling first."""
 ROLES = (*NAMES, "human")
 HUMAN = re.compile(
@@ -49,8 +51,14 @@ class Guess:
 def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
     """Which column has which role, by names, then by contents; whoever brought the file has the last word."""
     names = {plain_name(column): column for column in reversed(table.columns)}
-    cells = {column: [cell.strip() for cell in table.column(column, LOOKED_AT)] for column in table.columns}
-    length = {name: float(np.mean([len(cell) for cell in part if cell] or [0])) for name, part in cells.items()}
+    cells = {
+        column: [cell.strip() for cell in table.column(column, LOOKED_AT)]
+        for column in table.columns
+    }
+    length = {
+        name: float(np.mean([len(cell) for cell in part if cell] or [0]))
+        for name, part in cells.items()
+    }
     numeric = {name for name, part in cells.items() if holds_numbers(part)}
     free = [name for name in table.columns if not REFERENCE.fullmatch(name)]
     columns: dict[str, str | list[str]] = {}
@@ -62,10 +70,16 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
 
     for role, synonyms in NAMES.items():
         named = next((names[name] for name in synonyms if names.get(name) in free), None)
-        if named is None or (role in TEXTS and named in numeric) or (role in LABELS and length[named] > LABEL_SIGNS):
+        if (
+            named is None
+            or (role in TEXTS and named in numeric)
+            or (role in LABELS and length[named] > LABEL_SIGNS)
+        ):
             continue
         if role == "item_id" and _repeats(table, named, names):
-            reasons[role] = f"“{shorten(named, 30)}” has one value in several rows, so rows are numbered instead"
+            reasons[role] = (
+                f"“{shorten(named, 30)}” has one value in several rows, so rows are numbered instead"
+            )
         else:
             take(role, named, "by its name")
     matched = "response" in columns
@@ -82,29 +96,60 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
     answer = str(columns.get("response", ""))
     if "instruction" not in columns:
         again = [name for name in texts if name in free and name in repeated]
-        before = [name for name in free if name in texts and answer in table.columns[table.columns.index(name) :]]
+        before = [
+            name
+            for name in free
+            if name in texts and answer in table.columns[table.columns.index(name) :]
+        ]
         if again:
-            take("instruction", max(again, key=length.__getitem__), "a text that repeats from row to row")
+            take(
+                "instruction",
+                max(again, key=length.__getitem__),
+                "a text that repeats from row to row",
+            )
         elif before:
             take("instruction", before[-1], "the text before the answer")
 
-    scale = sorted({float(score) for part in rubric.criteria for score in part.scores} if rubric else {1.0, 5.0})
-    under = [name for name in free if name in numeric and rubric is not None and rubric.criterion_named(name)]
+    scale = sorted(
+        {float(score) for part in rubric.criteria for score in part.scores}
+        if rubric
+        else {1.0, 5.0}
+    )
+    under = [
+        name
+        for name in free
+        if name in numeric and rubric is not None and rubric.criterion_named(name)
+    ]
     known = under or [name for name in free if HUMAN.fullmatch(plain_name(name))]
     people = [name for name in known if name in numeric]
-    why = "by its name, and its cells are numbers" if len(people) == 1 else "one column a rater, by their names"
+    why = (
+        "by its name, and its cells are numbers"
+        if len(people) == 1
+        else "one column a rater, by their names"
+    )
     why = "named after the rubric's criteria" if under else why
     if known and not people:
         reasons["human"] = f"“{shorten(known[0], 30)}” is not used: it holds more than numbers"
     if not people:
-        whole = [name for name in free if not NO_SCORE.search(plain_name(name)) and _whole_within(cells[name], scale)]
+        whole = [
+            name
+            for name in free
+            if not NO_SCORE.search(plain_name(name)) and _whole_within(cells[name], scale)
+        ]
         people = [name for name in whole if _stem(name) == _stem(whole[0])]
         why = f"whole numbers from {scale[0]:g} to {scale[-1]:g}, as the rubric's scores"
     if people:
         columns["human"], reasons["human"] = people, why
-    if "rater" not in columns and len(people) == 1 and len(set(cells.get(answer, ()))) < len(cells.get(answer, ())):
+    if (
+        "rater" not in columns
+        and len(people) == 1
+        and len(set(cells.get(answer, ()))) < len(cells.get(answer, ()))
+    ):
         for name in [name for name in free if name not in numeric]:
-            kinds, pairs = len(set(cells[name])), len(set(zip(cells[answer], cells[name], strict=True)))
+            kinds, pairs = (
+                len(set(cells[name])),
+                len(set(zip(cells[answer], cells[name], strict=True))),
+            )
             if 2 < 2 * kinds <= pairs == len(cells[name]):
                 take("rater", name, "it tells the rows of one answer apart")
                 break
@@ -116,7 +161,9 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
 def plain_name(column: str) -> str:
     """``Puntuación del profesor`` as ``puntuacion_del_profesor``."""
     letters = unicodedata.normalize("NFKD", column.casefold().replace("ß", "ss"))
-    return re.sub(r"[^a-z0-9]+", "_", "".join(c for c in letters if not unicodedata.combining(c))).strip("_")
+    return re.sub(
+        r"[^a-z0-9]+", "_", "".join(c for c in letters if not unicodedata.combining(c))
+    ).strip("_")
 
 
 def _stem(column: str) -> str:
@@ -140,7 +187,9 @@ def _whole_within(cells: Sequence[str], scale: Sequence[float]) -> bool:
     """Whole numbers within the scale, at least two of them, and no running number."""
     values = [number(cell) for cell in cells if cell]
     whole = [value for value in values if value is not None and value == int(value)]
-    counted = len(whole) > 2 and all(after == before + 1 for before, after in itertools.pairwise(whole))
+    counted = len(whole) > 2 and all(
+        after == before + 1 for before, after in itertools.pairwise(whole)
+    )
     if counted or len(whole) < len(values) or len({*whole}) < 2:
         return False
     return scale[0] <= min(whole) and max(whole) <= scale[-1]
@@ -155,16 +204,22 @@ def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = 
     """
     known = chosen_columns(table, columns, ROLES)
     if "response" not in known:
-        raise refusal(table.name, f": which column has the answers to score? Choose one of {table.listed}.")
+        raise refusal(
+            table.name, f": which column has the answers to score? Choose one of {table.listed}."
+        )
     if table.size > MAX_ROWS:
         raise refusal(table.name, f" has {table.size:,} rows; {MAX_ROWS:,} are read. Split it.")
     rows = _Rows(table, known, further)
     for role in LABELS:
         if role in known:
-            table.refuse_look_alikes(known[role], dict.fromkeys(rows.cells[role]), rows.cells[role].index)
+            table.refuse_look_alikes(
+                known[role], dict.fromkeys(rows.cells[role]), rows.cells[role].index
+            )
     used = [row for row, answer in enumerate(rows.cells["response"]) if answer.strip()]
     if not used:
-        raise refusal(table.name, f": no row has an answer in “{known['response']}”. Choose another column.")
+        raise refusal(
+            table.name, f": no row has an answer in “{known['response']}”. Choose another column."
+        )
     items = _with_groups(rows.items(used), rows.cells)
     left_out = table.size - len(used)
     note = f"{count(left_out, 'row')} without an answer left out" if left_out else ""
@@ -179,7 +234,10 @@ def ratings_of(table: Table, columns: Columns) -> dict[tuple[str, str], dict[str
     """
     known = chosen_columns(table, columns, ("item_id", "human", "rater", "criterion"))
     if "item_id" not in known or not as_list(known.get("human")):
-        raise refusal(table.name, ": which columns have the ids of the answers and people's scores? Choose them.")
+        raise refusal(
+            table.name,
+            ": which columns have the ids of the answers and people's scores? Choose them.",
+        )
     rows, given = _Rows(table, known, False), dict[tuple[str, str], dict[str, float]]()
     for row in range(table.size):
         ratings = given.setdefault((rows.item_id(row), rows.cell(row, "criterion") or ""), {})
@@ -195,7 +253,9 @@ class _Rows:
 
     def __init__(self, table: Table, known: Mapping[str, Any], further: bool) -> None:
         if "rater" in known and len(as_list(known.get("human"))) != 1:
-            raise LabError("With a column of raters, ratings stand in one column: choose exactly one human score.")
+            raise LabError(
+                "With a column of raters, ratings stand in one column: choose exactly one human score."
+            )
         self.table, self.known = table, known
         self.cells = {
             role: [cell if role in TEXTS else cell.strip() for cell in table.column(column)]
@@ -203,10 +263,18 @@ class _Rows:
             if role != "human"
         }
         self.people = {column: table.column(column) for column in as_list(known.get("human"))}
-        self.references = {name: table.column(name) for name in table.columns if REFERENCE.fullmatch(name)}
+        self.references = {
+            name: table.column(name) for name in table.columns if REFERENCE.fullmatch(name)
+        }
         roles = {column for named in known.values() for column in as_list(named)}
-        self.further = {name: table.column(name) for name in table.columns if further and name not in roles}
-        self.same = [role for role in ("response", "instruction", "reference", "prompt", "candidate") if role in known]
+        self.further = {
+            name: table.column(name) for name in table.columns if further and name not in roles
+        }
+        self.same = [
+            role
+            for role in ("response", "instruction", "reference", "prompt", "candidate")
+            if role in known
+        ]
 
     def fault(self, row: int, role: str, words: str) -> LabError:
         return self.table.fault(row, self.known[role], words)
@@ -220,19 +288,32 @@ class _Rows:
             return str(row + 1)
         text = self.cells["item_id"][row]
         if not text or len(text) > MAX_ID:
-            why = f"{len(text):,} signs (“{shorten(text, 40)}”); at most {MAX_ID:,} are read" if text else "no id"
-            raise self.fault(row, "item_id", f"{why}. Choose another column as the id, or leave it out.")
+            why = (
+                f"{len(text):,} signs (“{shorten(text, 40)}”); at most {MAX_ID:,} are read"
+                if text
+                else "no id"
+            )
+            raise self.fault(
+                row, "item_id", f"{why}. Choose another column as the id, or leave it out."
+            )
         return text
 
     def ratings(self, row: int) -> Iterator[tuple[str, float]]:
         """The scores of people in a row, each with its rater: the column, or the cell of the column of raters."""
         for column, cells in self.people.items():
-            value, rater = number(cells[row]), self.cell(row, "rater") if "rater" in self.cells else column
+            value, rater = (
+                number(cells[row]),
+                self.cell(row, "rater") if "rater" in self.cells else column,
+            )
             if value is not None and rater is None:
-                raise self.fault(row, "rater", "a rating without a rater. Name the rater, or leave the row out.")
+                raise self.fault(
+                    row, "rater", "a rating without a rater. Name the rater, or leave the row out."
+                )
             if value is None and cells[row].strip():
                 words = f"“{shorten(cells[row])}” is no score of a person; expected a number from -1e9 to 1e9."
-                raise self.table.fault(row, column, f"{words} Leave the cell empty where there is none.")
+                raise self.table.fault(
+                    row, column, f"{words} Leave the cell empty where there is none."
+                )
             if value is not None and rater is not None:
                 yield rater, value
 
@@ -268,16 +349,26 @@ class _Rows:
         for role in self.same:
             if self.cells[role][row] != self.cells[role][start]:
                 words = f"another text than in {where}, though both are the item “{shorten(this)}”"
-                raise self.fault(row, role, f"{words}. Rows of one item may differ in rater and rating.")
+                raise self.fault(
+                    row, role, f"{words}. Rows of one item may differ in rater and rating."
+                )
 
     def item(self, row: int, ratings: Mapping[str, float]) -> Item:
         cell = self.cell
         return Item(
-            self.item_id(row), self.cells["response"][row], cell(row, "instruction") or "", cell(row, "reference") or "",
-            cell(row, "criterion"), cell(row, "block"), cell(row, "prompt"), cell(row, "candidate"), cell(row, "task"), ratings,
+            self.item_id(row),
+            self.cells["response"][row],
+            cell(row, "instruction") or "",
+            cell(row, "reference") or "",
+            cell(row, "criterion"),
+            cell(row, "block"),
+            cell(row, "prompt"),
+            cell(row, "candidate"),
+            cell(row, "task"),
+            ratings,
             {name: cells[row] for name, cells in self.further.items()}
             | {name: cells[row] for name, cells in self.references.items() if cells[row].strip()},
-        )  # fmt: skip
+        )
 
 
 def _with_groups(items: list[Item], cells: Mapping[str, list[str]]) -> list[Item]:
@@ -288,4 +379,7 @@ def _with_groups(items: list[Item], cells: Mapping[str, list[str]]) -> list[Item
     texts = {item.item_id if item.block is None else item.block for item in items}
     if "prompt" in cells or not instructions or len(instructions) >= len(texts):
         return items
-    return [replace(item, prompt=digest(item.instruction)[:12] if item.instruction else None) for item in items]
+    return [
+        replace(item, prompt=digest(item.instruction)[:12] if item.instruction else None)
+        for item in items
+    ]

@@ -23,10 +23,14 @@ def csv_text(frame: pd.DataFrame) -> str:
     for k in range(frame.shape[1]):  # by position, since names may repeat
         column = frame.iloc[:, k].reset_index(drop=True)
         numeric = pd.api.types.is_numeric_dtype(column)
-        columns[k] = column if numeric else pd.Series([shield(cell) for cell in column], dtype=object)
+        columns[k] = (
+            column if numeric else pd.Series([shield(cell) for cell in column], dtype=object)
+        )
     # The end of a line by RFC 4180: with "\n" alone a cell that holds "\r" would not be quoted.
     header = [str(shield(str(name))) for name in frame.columns]
-    return pd.DataFrame(columns, copy=False).to_csv(index=False, header=header, lineterminator="\r\n")
+    return pd.DataFrame(columns, copy=False).to_csv(
+        index=False, header=header, lineterminator="\r\n"
+    )
 
 
 def shield(value: Any) -> Any:
@@ -58,5 +62,7 @@ def write_atomically(path: str | Path, content: bytes) -> Path:
             aside.unlink(missing_ok=True)
     except (OSError, ValueError) as fault:
         why = getattr(fault, "strerror", None) or str(fault)
-        raise LabError(f"{path} cannot be written: {why}. What was there before is as it was.") from None
+        raise LabError(
+            f"{path} cannot be written: {why}. What was there before is as it was."
+        ) from None
     return path

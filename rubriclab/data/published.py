@@ -52,7 +52,10 @@ class PublicFile:
 
     def here(self) -> bool:
         """Whether it was fetched, and is as it was."""
-        return self.cached.is_file() and hashlib.sha256(self.cached.read_bytes()).hexdigest() == self.sha256
+        return (
+            self.cached.is_file()
+            and hashlib.sha256(self.cached.read_bytes()).hexdigest() == self.sha256
+        )
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,9 @@ def sources() -> Mapping[str, Published]:
     }
 
 
-def published(name: str, files: Sequence[Path | Table] = (), gold: tuple[str, ...] = ()) -> tuple[DataSet, Rubric]:
+def published(
+    name: str, files: Sequence[Path | Table] = (), gold: tuple[str, ...] = ()
+) -> tuple[DataSet, Rubric]:
     """The items and the rubric of a published data set; ``files``: the user's own copies, in any order.
 
     ``gold``: columns of another model's scores to take where no person rated. Raises LabError for an unknown name, for
@@ -86,7 +91,9 @@ def published(name: str, files: Sequence[Path | Table] = (), gold: tuple[str, ..
     """
     known = sources()
     if name not in known:
-        raise LabError(f"“{shorten(name)}” is no published data set that is known; expected one of {', '.join(known)}.")
+        raise LabError(
+            f"“{shorten(name)}” is no published data set that is known; expected one of {', '.join(known)}."
+        )
     about = known[name]
     missing = [file for file in about.files if not file.sha256]
     if missing and not files:
@@ -101,7 +108,9 @@ def published(name: str, files: Sequence[Path | Table] = (), gold: tuple[str, ..
     except (LabError, LookupError, TypeError, AttributeError) as fault:
         form = f"another form than its files have ({type(fault).__name__}: {shorten(str(fault))})."
         words = str(fault) if isinstance(fault, LabError) else form
-        raise LabError(f"{about.title}: {words} Its files: {_sources(about)}. {about.about}") from None
+        raise LabError(
+            f"{about.title}: {words} Its files: {_sources(about)}. {about.about}"
+        ) from None
     if rubric is None:
         rubric = own_rubric(data_path(f"published/{about.rubric}.yaml"))
     source = ", ".join(table.name for table in tables)
@@ -115,7 +124,9 @@ def _sources(about: Published) -> str:
 def cache_folder() -> Path:
     """RUBRICLAB_DATA, else ``rubriclab/data`` in the user's cache folder."""
     own = os.environ.get("RUBRICLAB_DATA")
-    return Path(own or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "rubriclab", "data")).expanduser()
+    return Path(
+        own or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "rubriclab", "data")
+    ).expanduser()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -131,10 +142,14 @@ def fetched(file: PublicFile, progress: Callable[[int], None] | None = None) -> 
     if file.here():
         return file.cached
     url, cure = f"{HOST}/{file.path}", 'Try again, or name your own copy, as files = ["…"].'
-    request = urllib.request.Request(url, headers={"User-Agent": "rubriclab", "Accept-Encoding": "identity"})
+    request = urllib.request.Request(
+        url, headers={"User-Agent": "rubriclab", "Accept-Encoding": "identity"}
+    )
     content, until = b"", time.monotonic() + FETCH_SECONDS
     try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=CONNECT_SECONDS) as answer:
+        with urllib.request.build_opener(_NoRedirect).open(
+            request, timeout=CONNECT_SECONDS
+        ) as answer:
             while chunk := answer.read1(CHUNK):
                 content += chunk
                 if progress is not None:
@@ -145,5 +160,7 @@ def fetched(file: PublicFile, progress: Callable[[int], None] | None = None) -> 
         raise LabError(f"{url} could not be fetched: {shorten(str(fault), 120)}. {cure}") from None
     known = hashlib.sha256(content).hexdigest()
     if known != file.sha256:
-        raise LabError(f"{url} is another file than it was: sha256 {known[:12]}…, expected {file.sha256[:12]}…. {cure}")
+        raise LabError(
+            f"{url} is another file than it was: sha256 {known[:12]}…, expected {file.sha256[:12]}…. {cure}"
+        )
     return write_atomically(file.cached, content)

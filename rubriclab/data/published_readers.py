@@ -12,8 +12,13 @@ from rubriclab.model.text import LabError, look_alike, shorten
 Record = Mapping[str, str]
 Made = tuple[list[Item], Rubric | None]
 HANNA = {
-    "RE": "Relevance", "CH": "Coherence", "EM": "Empathy", "SU": "Surprise", "EG": "Engagement", "CX": "Complexity",
-}  # fmt: skip
+    "RE": "Relevance",
+    "CH": "Coherence",
+    "EM": "Empathy",
+    "SU": "Surprise",
+    "EG": "Engagement",
+    "CX": "Complexity",
+}
 SUMMEVAL = ("coherence", "consistency", "fluency", "relevance")
 LLMBAR = ("input", "output_1", "output_2", "label")
 SYSTEMS = "response_source"
@@ -29,12 +34,16 @@ TWO_TURNS = re.compile(r"^User:(.*?)\n+Assistant:(.*)\n+User:(.*)\n+Assistant:\s
 MAX_NAME = 90
 
 
-def records(tables: Sequence[Table], columns: Sequence[str], what: str) -> tuple[Table, list[Record]]:
+def records(
+    tables: Sequence[Table], columns: Sequence[str], what: str
+) -> tuple[Table, list[Record]]:
     """(the table that has all of ``columns``, its rows by column). Raises LabError naming what the nearest one lacks."""
     best = max(tables, key=lambda table: len({*columns} & {*table.columns}))
     missing = [column for column in columns if column not in best.columns]
     if missing:
-        raise LabError(f"{what} need the columns {', '.join(missing[:6])}; “{shorten(best.name)}” has {best.listed}.")
+        raise LabError(
+            f"{what} need the columns {', '.join(missing[:6])}; “{shorten(best.name)}” has {best.listed}."
+        )
     cells = [best.column(column) for column in best.columns]
     return best, [dict(zip(best.columns, row, strict=True)) for row in zip(*cells, strict=True)]
 
@@ -68,16 +77,24 @@ def hanna(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
     for key, column in columns.items():
         values = listed(scored, rows[0], column, scores[rows[0]][column])
         if len(values) != len(texts):
-            words = f"{len(values)} ratings for {len(texts)} stories; the files are not of one version."
+            words = (
+                f"{len(values)} ratings for {len(texts)} stories; the files are not of one version."
+            )
             raise scored.fault(rows[0], column, words)
         given[key] = [rating(scored, rows[0], column, value) for value in values]
     return [
         Item(
-            str(k), story["Human"], story["Prompt"], criterion=name, block=str(k), task="story",
+            str(k),
+            story["Human"],
+            story["Prompt"],
+            criterion=name,
+            block=str(k),
+            task="story",
             ratings={f"Human {rater}": given[rater, code][k] for rater in (1, 2, 3)},
         )
-        for k, story in enumerate(texts) for code, name in HANNA.items()
-    ], None  # fmt: skip
+        for k, story in enumerate(texts)
+        for code, name in HANNA.items()
+    ], None
 
 
 def summeval(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
@@ -88,31 +105,63 @@ def summeval(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
     articles: dict[str, str] = {}
     items = []
     for table in (table for table in tables if "cnndm_id" in table.columns):
-        _, summaries = records([table], ("cnndm_id", "model_name", "document", "claim", "annotations"), "Its articles")
+        _, summaries = records(
+            [table], ("cnndm_id", "model_name", "document", "claim", "annotations"), "Its articles"
+        )
         articles |= {record["cnndm_id"]: record["document"] for record in summaries}
         for row, record in enumerate(summaries if len(tables) == 1 else ()):
             experts = listed(table, row, "annotations", record["annotations"])
-            given = {f"Expert {k}": rating(table, row, "annotations", value) for k, value in enumerate(experts, 1)}
-            items.append(_summary(record["cnndm_id"], record["model_name"], record["document"], record["claim"], "consistency", given))  # fmt: skip
+            given = {
+                f"Expert {k}": rating(table, row, "annotations", value)
+                for k, value in enumerate(experts, 1)
+            }
+            items.append(
+                _summary(
+                    record["cnndm_id"],
+                    record["model_name"],
+                    record["document"],
+                    record["claim"],
+                    "consistency",
+                    given,
+                )
+            )
     if items:
         return items, None
-    table, rated = records(tables, ("id", "model_id", "decoded", "expert_annotations"), "The annotations")
+    table, rated = records(
+        tables, ("id", "model_id", "decoded", "expert_annotations"), "The annotations"
+    )
     for row, record in enumerate(rated):
         experts = listed(table, row, "expert_annotations", record["expert_annotations"])
         article = record.get("text") or articles.get(record["id"], "")
         if not article:
-            raise table.fault(row, "id", "its article is in no file; name SummaC's summeval.json as well.")
+            raise table.fault(
+                row, "id", "its article is in no file; name SummaC's summeval.json as well."
+            )
         for name in SUMMEVAL:
-            given = {f"Expert {k}": rating(table, row, name, expert.get(name)) for k, expert in enumerate(experts, 1)}
-            items.append(_summary(record["id"], record["model_id"], article, record["decoded"], name, given))
+            given = {
+                f"Expert {k}": rating(table, row, name, expert.get(name))
+                for k, expert in enumerate(experts, 1)
+            }
+            items.append(
+                _summary(record["id"], record["model_id"], article, record["decoded"], name, given)
+            )
     return items, None
 
 
-def _summary(article: str, system: str, text: str, summary: str, criterion: str, given: Mapping[str, float]) -> Item:
+def _summary(
+    article: str, system: str, text: str, summary: str, criterion: str, given: Mapping[str, float]
+) -> Item:
     return Item(
-        f"{article}:{system}", summary, f"Summarise this news article.\n\n{text}", criterion=criterion,
-        block=f"{article}:{system}", prompt=article, candidate=system, task="summary", ratings=given,
-    )  # fmt: skip
+        f"{article}:{system}",
+        summary,
+        f"Summarise this news article.\n\n{text}",
+        criterion=criterion,
+        block=f"{article}:{system}",
+        prompt=article,
+        candidate=system,
+        task="summary",
+        ratings=given,
+    )
 
 
 def prometheus(tables: Sequence[Table], gold: Sequence[str]) -> Made:
@@ -130,18 +179,37 @@ def prometheus(tables: Sequence[Table], gold: Sequence[str]) -> Made:
         options = tuple(Option(int(score), text.strip()) for score, text in scores)
         if (aspect, options) not in criteria:
             short = shorten(aspect, MAX_NAME)
-            same = sum(look_alike(shorten(other, MAX_NAME)) == look_alike(short) for other, _ in criteria)
-            criteria[aspect, options] = Criterion(f"{short} ({same + 1})" if same else short, options, aspect)
+            same = sum(
+                look_alike(shorten(other, MAX_NAME)) == look_alike(short) for other, _ in criteria
+            )
+            criteria[aspect, options] = Criterion(
+                f"{short} ({same + 1})" if same else short, options, aspect
+            )
         given: dict[str, float] = {}
         for column in gold:
-            values = listed(table, row, column, record[column]) if record[column][:1] == "[" else [record[column]]
-            given |= {f"{column} {k}": rating(table, row, column, value) for k, value in enumerate(values, 1)}
+            values = (
+                listed(table, row, column, record[column])
+                if record[column][:1] == "["
+                else [record[column]]
+            )
+            given |= {
+                f"{column} {k}": rating(table, row, column, value)
+                for k, value in enumerate(values, 1)
+            }
         items.append(
             Item(
-                f"{record['idx']}:{record[SYSTEMS]}", parts["response"], parts["instruction"], parts.get("reference", ""),
-                criteria[aspect, options].name, None, record["idx"], record[SYSTEMS], record.get("category"), given,
+                f"{record['idx']}:{record[SYSTEMS]}",
+                parts["response"],
+                parts["instruction"],
+                parts.get("reference", ""),
+                criteria[aspect, options].name,
+                None,
+                record["idx"],
+                record[SYSTEMS],
+                record.get("category"),
+                given,
             )
-        )  # fmt: skip
+        )
     return items, Rubric("Of each record", tuple(criteria.values()))
 
 
@@ -158,7 +226,9 @@ def two_turns(tables: Sequence[Table], gold: Sequence[str]) -> Made:
             raise LabError(f"“{shorten(item.item_id)}” is no dialogue of two turns.")
         first, answer, second = map(str.strip, asked.groups())
         further = {"instruction_2": second, "response_2": item.response}
-        items.append(replace(item, instruction=first, response=answer, reference="", columns=further))
+        items.append(
+            replace(item, instruction=first, response=answer, reference="", columns=further)
+        )
     return items, rubric
 
 
@@ -172,12 +242,17 @@ def _prompt_parts(text: str) -> dict[str, str] | None:
     if not {"instruction", "response", "rubric"} <= {*spans} or starts != sorted(starts):
         return None
     ends = [*starts[1:], len(text)]
-    return {name: text[span.end() : end].strip() for (name, span), end in zip(spans.items(), ends, strict=True)}
+    return {
+        name: text[span.end() : end].strip()
+        for (name, span), end in zip(spans.items(), ends, strict=True)
+    }
 
 
 def topical_chat(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
     """Mehri and Eskenazi 2020, as UniEval has it: the mean of three people on each criterion."""
-    table, rows = records(tables, ("source", "system_id", "system_output", "context", "scores"), "The turns")
+    table, rows = records(
+        tables, ("source", "system_id", "system_output", "context", "scores"), "The turns"
+    )
     conversations: dict[tuple[str, str], int] = {}
     items = []
     for row, record in enumerate(rows):
@@ -186,11 +261,17 @@ def topical_chat(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
         for name, value in listed(table, row, "scores", record["scores"], dict).items():
             items.append(
                 Item(
-                    f"{k}:{record['system_id']}", record["system_output"], asked, criterion=name,
-                    block=f"{k}:{record['system_id']}", prompt=str(k), candidate=record["system_id"], task="conversation",
+                    f"{k}:{record['system_id']}",
+                    record["system_output"],
+                    asked,
+                    criterion=name,
+                    block=f"{k}:{record['system_id']}",
+                    prompt=str(k),
+                    candidate=record["system_id"],
+                    task="conversation",
                     ratings={"mean of three people": rating(table, row, "scores", value)},
                 )
-            )  # fmt: skip
+            )
     return items, None
 
 
@@ -207,10 +288,15 @@ def llmbar(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
                 gold = float(name.endswith(record["label"]))
                 items.append(
                     Item(
-                        f"{pair}:{name}", record[name], record["input"], prompt=pair, candidate=name, task=subset,
+                        f"{pair}:{name}",
+                        record[name],
+                        record["input"],
+                        prompt=pair,
+                        candidate=name,
+                        task=subset,
                         ratings={"gold": gold},
                     )
-                )  # fmt: skip
+                )
     return items, None
 
 
@@ -225,8 +311,13 @@ def llm_rubric(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
         if record["text_id"] not in messages:
             raise table.fault(row, "text_id", f"“{shorten(source.name)}” has no such conversation.")
         line, said = messages[record["text_id"]]
-        turns = [f"{turn['role'].capitalize()}: {turn['content']}" for turn in listed(source, line, "messages", said)]
-        base = Item(record["text_id"], "\n\n".join(turns), block=record["text_id"], task="conversation")
+        turns = [
+            f"{turn['role'].capitalize()}: {turn['content']}"
+            for turn in listed(source, line, "messages", said)
+        ]
+        base = Item(
+            record["text_id"], "\n\n".join(turns), block=record["text_id"], task="conversation"
+        )
         for name in questions:
             if score := rating(table, row, name, record[name]):
                 given = {f"person {record['annotator_id']}": score}
@@ -235,6 +326,7 @@ def llm_rubric(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
 
 
 READERS: Mapping[str, Callable[[Sequence[Table], Sequence[str]], Made]] = {
-    reader.__name__: reader for reader in (hanna, summeval, prometheus, two_turns, topical_chat, llmbar, llm_rubric)
+    reader.__name__: reader
+    for reader in (hanna, summeval, prometheus, two_turns, topical_chat, llmbar, llm_rubric)
 }
 """By the names that ``data/published/sources.toml`` uses: (tables, columns of gold scores) -> (items, rubric)."""

@@ -35,7 +35,9 @@ def read_rubric(source: str | Path | bytes, name: str = "") -> Rubric:
     name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "rubric.yaml")
     ending = PurePath(name.lower()).suffix
     if ending not in ENDINGS:
-        raise limits.refusal(name, f" ends in “{shorten(ending)}”; a rubric is one of {', '.join(ENDINGS)}.")
+        raise limits.refusal(
+            name, f" ends in “{shorten(ending)}”; a rubric is one of {', '.join(ENDINGS)}."
+        )
     if ending in (".csv", ".tsv", ".xlsx"):
         return _from_table(read_table(source, name), PurePath(name).stem)
     with tempfile.TemporaryDirectory(prefix="rubriclab-", ignore_cleanup_errors=True) as folder:
@@ -47,14 +49,18 @@ def rubric_of_text(text: str) -> Rubric:
     """The rubric in pasted text: a line a score (“5: Convincing”), above them “name: what is judged”, a blank line before
     the next criterion. Raises LabError where no line is one."""
     criteria: list[dict[str, Any]] = []
-    for number, part in enumerate(re.split(r"\n\s*\n", without_invisible("\n".join(text.splitlines()))), 1):
+    for number, part in enumerate(
+        re.split(r"\n\s*\n", without_invisible("\n".join(text.splitlines()))), 1
+    ):
         head, options = list[str](), list[dict[str, Any]]()
         for line in filter(None, map(str.strip, part.splitlines())):
             if entry := ENTRY.fullmatch(line):
                 about = ": ".join(filter(None, (entry[2], entry[3].strip())))
                 options.append({"score": int(entry[1]), "description": about})
             elif wrong := NO_SCORE.match(line):
-                raise LabError(f"“{shorten(wrong[1])}” is no score; expected a whole number from -999 to 999.")
+                raise LabError(
+                    f"“{shorten(wrong[1])}” is no score; expected a whole number from -999 to 999."
+                )
             elif options:
                 options[-1]["description"] += f" {line}"
             else:
@@ -64,12 +70,21 @@ def rubric_of_text(text: str) -> Rubric:
             about, name = about or name, criteria[-1]["name"] or name
             criteria.pop()
         if head or options:
-            criteria.append({"name": name or f"Criterion {number}", "description": about.strip(), "options": options})
+            criteria.append(
+                {
+                    "name": name or f"Criterion {number}",
+                    "description": about.strip(),
+                    "options": options,
+                }
+            )
     criteria = [criterion for criterion in criteria if criterion["options"]]
     if not criteria:
         words = "expected one a line, as “5: Convincing, weighs the other side”."
         raise LabError(f"No line of this text is a score; {words}")
-    return rubric_of({"name": criteria[0]["name"] if len(criteria) == 1 else "My rubric", "criteria": criteria}, "text")
+    return rubric_of(
+        {"name": criteria[0]["name"] if len(criteria) == 1 else "My rubric", "criteria": criteria},
+        "text",
+    )
 
 
 def rubric_task(file: str, name: str) -> dict[str, Any]:
@@ -77,7 +92,9 @@ def rubric_task(file: str, name: str) -> dict[str, Any]:
     try:
         text = Path(file).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as fault:
-        raise LabError(f"“{shorten(name)}” is no text in UTF-8 (byte {fault.start:,}). Save it as UTF-8.") from None
+        raise LabError(
+            f"“{shorten(name)}” is no text in UTF-8 (byte {fault.start:,}). Save it as UTF-8."
+        ) from None
     value = json_value(text, name) if name.lower().endswith(".json") else yaml_value(text, name)
     rubric_of(value, name)  # refused here, before a value that JSON cannot carry goes to the parent
     return {"rubric": value}
@@ -98,7 +115,10 @@ def rubric_of(value: Any, source: str = "rubric") -> Rubric:
     criteria = head.get("criteria")
     if not isinstance(criteria, list) or not 0 < len(criteria) <= limits.MAX_CRITERIA:
         raise LabError(f"{where}: criteria is no list of 1 to {limits.MAX_CRITERIA} criteria.")
-    return Rubric(title, tuple(_criterion(body, f"{where}, criterion {k}") for k, body in enumerate(criteria, 1)))
+    return Rubric(
+        title,
+        tuple(_criterion(body, f"{where}, criterion {k}") for k, body in enumerate(criteria, 1)),
+    )
 
 
 def _criterion(value: Any, where: str) -> Criterion:
@@ -107,14 +127,18 @@ def _criterion(value: Any, where: str) -> Criterion:
     if isinstance(options, dict):
         options = [{"score": score, "description": text} for score, text in options.items()]
     if not isinstance(options, list) or len(options) > 10 * MAX_OPTIONS:
-        raise LabError(f"{where}: options is no list; expected score and description of each option.")
+        raise LabError(
+            f"{where}: options is no list; expected score and description of each option."
+        )
     made = []
     for k, option in enumerate(options, 1):
         here = f"{where}, option {k}"
         parts = _table(option, {"score", "description", "label"}, here)
         score = _whole(parts.get("score"))
         if score is None:
-            raise LabError(f"{here}: score is {shorten(repr(parts.get('score')), 40)}; expected a whole number.")
+            raise LabError(
+                f"{here}: score is {shorten(repr(parts.get('score')), 40)}; expected a whole number."
+            )
         made.append(Option(score, _text(parts, "description", here), _text(parts, "label", here)))
     return Criterion(_text(body, "name", where), tuple(made), _text(body, "description", where))
 
@@ -125,8 +149,14 @@ def _table(value: Any, known: set[str], where: str) -> dict[str, Any]:
         raise LabError(f"{where} is {shorten(repr(value), 40)}; expected a table of {names}.")
     for key in value:
         if key not in known:
-            cure = " Leave it out: results are told by criterion, none is weighed." if "weight" in str(key) else ""
-            raise LabError(f"{where}: {shorten(repr(key), 40)} is not known; expected {names}.{cure}")
+            cure = (
+                " Leave it out: results are told by criterion, none is weighed."
+                if "weight" in str(key)
+                else ""
+            )
+            raise LabError(
+                f"{where}: {shorten(repr(key), 40)} is not known; expected {names}.{cure}"
+            )
     return dict(value)
 
 
@@ -135,9 +165,13 @@ def _text(body: Mapping[str, Any], key: str, where: str) -> str:
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise LabError(f"{where}: {key} is {shorten(repr(value), 40)}; expected a text. Put it in quotes.")
+        raise LabError(
+            f"{where}: {key} is {shorten(repr(value), 40)}; expected a text. Put it in quotes."
+        )
     if len(str(value)) > limits.MAX_DESCRIPTION:
-        raise LabError(f"{where}: {key} has {len(str(value)):,} signs; at most {limits.MAX_DESCRIPTION:,} are read.")
+        raise LabError(
+            f"{where}: {key} has {len(str(value)):,} signs; at most {limits.MAX_DESCRIPTION:,} are read."
+        )
     return storable(str(value)).strip()
 
 
@@ -155,7 +189,9 @@ def _from_table(table: Table, title: str) -> Rubric:
     for needed in ("score", "description"):
         if needed not in names:
             known = "criterion, score, description and, if wanted, label and criterion_description"
-            raise limits.refusal(table.name, f" has no column {needed}; a rubric as a table has the columns {known}.")
+            raise limits.refusal(
+                table.name, f" has no column {needed}; a rubric as a table has the columns {known}."
+            )
     blank = [""] * table.size
     cells = [table.column(names[role]) if role in names else blank for role in COLUMNS]
     criteria: dict[str, dict[str, Any]] = {}
@@ -164,7 +200,9 @@ def _from_table(table: Table, title: str) -> Rubric:
         body = criteria.setdefault(name, {"name": name, "description": "", "options": []})
         body["description"] = body["description"] or about
         if _whole(score) is None:
-            raise table.fault(row, names["score"], f"“{shorten(score)}” is no score; expected a whole number.")
+            raise table.fault(
+                row, names["score"], f"“{shorten(score)}” is no score; expected a whole number."
+            )
         body["options"].append({"score": score, "description": description, "label": label})
     return rubric_of({"name": title, "criteria": list(criteria.values())}, table.name)
 
@@ -177,7 +215,9 @@ def yaml_value(text: str, name: str) -> Any:
         mark = getattr(fault, "problem_mark", None)
         where = f", line {mark.line + 1:,}, column {mark.column + 1:,}" if mark else ""
         problem = getattr(fault, "problem", None) or str(fault)
-        raise LabError(f"“{shorten(name)}”{where}: not YAML that is read ({shorten(problem, 120)}).") from None
+        raise LabError(
+            f"“{shorten(name)}”{where}: not YAML that is read ({shorten(problem, 120)})."
+        ) from None
 
 
 class _Loader(yaml.SafeLoader):

@@ -8,7 +8,10 @@ from rubriclab.data.tables import delimited
 from rubriclab.model.data import DataSet, Rubric
 from rubriclab.model.text import LabError
 
-COLUMNS = {name: name for name in ("item_id", "prompt", "task", "instruction", "response", "reference", "candidate")}
+COLUMNS = {
+    name: name
+    for name in ("item_id", "prompt", "task", "instruction", "response", "reference", "candidate")
+}
 
 
 def lab_folder() -> Path:
@@ -21,7 +24,9 @@ def data_path(name: str) -> Path:
     """A file of the folder ``data``. Raises LabError where it did not come with the lab."""
     path = lab_folder() / "data" / name
     if not path.exists():
-        raise LabError(f"{name} did not come with this lab. Install rubriclab again, or use a clone.")
+        raise LabError(
+            f"{name} did not come with this lab. Install rubriclab again, or use a clone."
+        )
     return path
 
 
@@ -31,7 +36,9 @@ def sample(*, drafts: bool = False) -> DataSet:
     ``drafts``: those of ``sample-drafts.csv``, four to each prompt, to be compared.
     """
     path = data_path("sample-drafts.csv" if drafts else "sample.csv")
-    made = items_of(delimited(path.read_bytes(), path.name), COLUMNS, "Sample drafts" if drafts else "Sample")
+    made = items_of(
+        delimited(path.read_bytes(), path.name), COLUMNS, "Sample drafts" if drafts else "Sample"
+    )
     return DataSet(made.name, made.items, "sample")
 
 

@@ -10,7 +10,17 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.data.choices import ChoicesReader
-from rubriclab.data.coded import MAX_ORDER, TEXTS, Coded, Kind, Line, Reader, distinct_of, joint, names_shown
+from rubriclab.data.coded import (
+    MAX_ORDER,
+    TEXTS,
+    Coded,
+    Kind,
+    Line,
+    Reader,
+    distinct_of,
+    joint,
+    names_shown,
+)
 from rubriclab.data.limits import refusal
 from rubriclab.data.tables import Table, chosen_columns, number
 from rubriclab.model.data import MAX_OPTIONS, MIN_OPTIONS
@@ -25,20 +35,46 @@ REQUIRED: dict[Kind, tuple[str, ...]] = {
     "responses": ("item_id", "ordering", "score"),  # the ids of the call's items with |
 }
 OPTIONAL = (
-    "judge", "dataset", "criterion", "block", "prompt", "candidate", "task", "human", "gold", "repeat", "strategy", "variant",
-    "status", "response", "instruction", "expected", "reply", "messages",
-)  # fmt: skip
+    "judge",
+    "dataset",
+    "criterion",
+    "block",
+    "prompt",
+    "candidate",
+    "task",
+    "human",
+    "gold",
+    "repeat",
+    "strategy",
+    "variant",
+    "status",
+    "response",
+    "instruction",
+    "expected",
+    "reply",
+    "messages",
+)
 """``human``: also ``human_1``, ``human_2``; ``variant``: factors and their levels as JSON; ``gold``: of pairs and lists, the candidate
 that should win; ``expected``: the score that the judge's probabilities mean (of pairs: the probability that the first wins, a
 tie half); ``reply``, ``messages`` (the prompt as JSON): kept beside the judgment."""
-KNOWN = tuple(dict.fromkeys([*REQUIRED["criteria"], "item_id", *OPTIONAL, *REQUIRED["pairs"], *REQUIRED["lists"]]))
+KNOWN = tuple(
+    dict.fromkeys(
+        [*REQUIRED["criteria"], "item_id", *OPTIONAL, *REQUIRED["pairs"], *REQUIRED["lists"]]
+    )
+)
 # Other names that files give these columns; their own name counts first.
 ALIASES = {
-    "judge": ("judge_model", "evaluator", "model"), "dataset": ("data_set", "data"), "item_id": ("item", "id", "text_id"),
-    "text_id": ("text", "item_id", "id"), "ordering": ("order", "order_shown", "shown"),
-    "score": ("score_given", "rating", "judgment"), "criterion": ("criteria", "aspect"), "repeat": ("rep",),
-    "question_id": ("question", "prompt_id", "item_id", "id"), "order": ("ordering", "order_shown", "shown"),
-}  # fmt: skip
+    "judge": ("judge_model", "evaluator", "model"),
+    "dataset": ("data_set", "data"),
+    "item_id": ("item", "id", "text_id"),
+    "text_id": ("text", "item_id", "id"),
+    "ordering": ("order", "order_shown", "shown"),
+    "score": ("score_given", "rating", "judgment"),
+    "criterion": ("criteria", "aspect"),
+    "repeat": ("rep",),
+    "question_id": ("question", "prompt_id", "item_id", "id"),
+    "order": ("ordering", "order_shown", "shown"),
+}
 MAX_SCORE = 1_000_000
 MAX_SPAN = 100
 MAX_RESPONSES = 200
@@ -58,7 +94,9 @@ def read_judgments(
         kind = guess_kind(table, column_names(table, None, columns))
     names = column_names(table, kind, columns)
     if kind not in REQUIRED:
-        raise LabError(f"“{shorten(kind)}” is no kind of judgments; expected one of {', '.join(REQUIRED)}.")
+        raise LabError(
+            f"“{shorten(kind)}” is no kind of judgments; expected one of {', '.join(REQUIRED)}."
+        )
     for role in REQUIRED[kind]:
         if role not in names:
             words = f"judgments of {kind} need {', '.join(REQUIRED[kind])}. It has {table.listed}."
@@ -68,7 +106,9 @@ def read_judgments(
     return reader(table, kind, names).read(name)
 
 
-def column_names(table: Table, kind: str | None, columns: Mapping[str, Any] | None) -> dict[str, Any]:
+def column_names(
+    table: Table, kind: str | None, columns: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """Which column of the table has each role: as given, else by its name. ``human`` may be several."""
     given = chosen_columns(table, columns or {}, KNOWN)
     names = {look_alike(column): column for column in table.columns}
@@ -81,11 +121,18 @@ def column_names(table: Table, kind: str | None, columns: Mapping[str, Any] | No
     own = {role: (role,) for role in KNOWN if role in wanted}
     for roles in (own, {role: others for role, others in ALIASES.items() if role in needed}):
         for role, others in roles.items():
-            column = next((names[other] for other in others if other in names and names[other] not in used), None)
+            column = next(
+                (names[other] for other in others if other in names and names[other] not in used),
+                None,
+            )
             if role not in given and column is not None:
                 given[role] = column
                 used.add(column)
-    people = sorted((int(key[6:]), column) for key, column in names.items() if re.fullmatch(r"human_\d{1,9}", key))
+    people = sorted(
+        (int(key[6:]), column)
+        for key, column in names.items()
+        if re.fullmatch(r"human_\d{1,9}", key)
+    )
     if people and "human" not in given:
         given["human"] = [column for _, column in people]
     return given
@@ -104,7 +151,9 @@ def guess_kind(table: Table, names: Mapping[str, Any]) -> Kind:
     if choices is not None or "ordering" not in names:
         return choices or "scores"
     roles = [role for role in ("ordering", "criterion", "item_id", "score") if role in names]
-    cells = {role: [cell.strip() for cell in table.column(names[role], GUESSED_FROM)] for role in roles}
+    cells = {
+        role: [cell.strip() for cell in table.column(names[role], GUESSED_FROM)] for role in roles
+    }
     lines = [[part.strip() for part in text.split("|")] for text in cells["ordering"]]
 
     def stand_in(role: str) -> list[bool]:
@@ -112,11 +161,15 @@ def guess_kind(table: Table, names: Mapping[str, Any]) -> Kind:
         rows = zip(cells.get(role, ()), lines, strict=False)
         return [cell in line for cell, line in rows if line != [""] and (cell or role == "item_id")]
 
-    named = "criterion" in cells and any(len(line) > 1 and number(part) is None for line in lines for part in line)
+    named = "criterion" in cells and any(
+        len(line) > 1 and number(part) is None for line in lines for part in line
+    )
     if named and (any(stand_in("criterion")) or "item_id" not in cells):
         return "criteria"
     if "item_id" in cells and all(stand_in("item_id")):
-        return "scores" if "score" in cells and all(stand_in("score")) else "responses"  # ids and scores may look alike
+        return (
+            "scores" if "score" in cells and all(stand_in("score")) else "responses"
+        )  # ids and scores may look alike
     return "scores"
 
 
@@ -127,9 +180,13 @@ class _ScoresReader(Reader):
         order = self.coded("ordering", required=True)
         shown = self.parsed(order, *SHOWN[self.kind])
         listed = self.kind == "scores"
-        return [Ordering(line, tuple(f"{part:g}" for part in line) if listed else ()) for line in shown], order
+        return [
+            Ordering(line, tuple(f"{part:g}" for part in line) if listed else ()) for line in shown
+        ], order
 
-    def about(self, dataset: Coded, order: Coded) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
+    def about(
+        self, dataset: Coded, order: Coded
+    ) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
         """An item is one id under one criterion of one data set; an order is about a text, or a call's answers together."""
         ids = self.named("text_id" if self.kind == "criteria" else "item_id", required=True)
         criterion = self.named("criterion", required=self.kind == "criteria")
@@ -139,23 +196,37 @@ class _ScoresReader(Reader):
             name: [column.texts[code] or None for code in column.code[first]]
             for name, column in (("item_id", ids), ("dataset", dataset), ("criterion", criterion))
         }
-        for role in ("block", "prompt", "candidate", "task", *(role for role in TEXTS if role in self.names)):
+        for role in (
+            "block",
+            "prompt",
+            "candidate",
+            "task",
+            *(role for role in TEXTS if role in self.names),
+        ):
             column = self.coded(role)
-            columns[role] = [[*column.texts, ""][code] or None for code in self.agreed(column, item, len(first))]
+            columns[role] = [
+                [*column.texts, ""][code] or None for code in self.agreed(column, item, len(first))
+            ]
         several = bool((np.bincount(text[first]) > 1).any()) or self.kind == "criteria"
         if several and "block" not in self.names:
             columns["block"] = columns["item_id"]
-        columns["ratings"] = self.ratings(item, len(first), lambda _, cell: number(cell), lambda _: NO_NUMBER)
+        columns["ratings"] = self.ratings(
+            item, len(first), lambda _, cell: number(cell), lambda _: NO_NUMBER
+        )
         columns["unit_text"] = nothing = [None] * len(first)
         if "response" in columns:
             texts = zip(columns.get("instruction", nothing), columns["response"], strict=True)
-            columns["unit_text"] = [digest(question or "", answer or "", None)[:32] for question, answer in texts]
+            columns["unit_text"] = [
+                digest(question or "", answer or "", None)[:32] for question, answer in texts
+            ]
         subject = text if self.kind == "criteria" else item
         if self.kind == "responses":
             subject = joint(distinct_of(self.whole)[0][order.code], criterion.code)[0]
         return columns, item, subject
 
-    def answers(self, dataset: Coded, order: Coded) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def answers(
+        self, dataset: Coded, order: Coded
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The position is that of the score, of the criterion or of the item; a slot counts as the canonical order does."""
         column = self.coded("score")
         expected = "a score; leave the cell empty where none was read"
@@ -167,20 +238,33 @@ class _ScoresReader(Reader):
             words = f"{score[broken[0]]:g} is not a whole number, as scores of {self.kind} are."
             raise self.fault(broken[0], "score", words)
         by_set = pd.Series(score).groupby(dataset.code)
-        self.spans = list(zip(dataset.texts, by_set.min().tolist(), by_set.max().tolist(), strict=True))
-        wanted = column if options else self.coded("criterion" if self.kind == "criteria" else "item_id")
+        self.spans = list(
+            zip(dataset.texts, by_set.min().tolist(), by_set.max().tolist(), strict=True)
+        )
+        wanted = (
+            column if options else self.coded("criterion" if self.kind == "criteria" else "item_id")
+        )
         names = values if options else wanted.texts
         pair, first = joint(order.code, wanted.code)
-        positions, slots = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)
+        positions, slots = (
+            np.zeros(len(first), dtype=np.int64),
+            np.zeros(len(first), dtype=np.int64),
+        )
         for k, (shown, code) in enumerate(zip(order.code[first], wanted.code[first], strict=True)):
             line, name = self.shown[shown], names[code]
             if name in line:
                 positions[k] = line.index(name) + 1
                 slots[k] = 0 if options else self.whole[shown].index(name)
             elif not options or not math.isnan(values[code]):
-                cure = "Give the score itself, not its position." if options else "Write it as the order does."
+                cure = (
+                    "Give the score itself, not its position."
+                    if options
+                    else "Write it as the order does."
+                )
                 given, among = shorten(wanted.texts[code]), shorten(order.texts[shown])
-                raise self.fault(first[k], wanted.name, f"“{given}” is not in the ordering “{among}”. {cure}")
+                raise self.fault(
+                    first[k], wanted.name, f"“{given}” is not in the ordering “{among}”. {cure}"
+                )
         return read, score, positions[pair], slots[pair]
 
     def scale(self, line: Line, dataset: int) -> tuple[float, ...]:
@@ -194,7 +278,10 @@ class _ScoresReader(Reader):
         low = min(low, 1.0)
         if high - low > MAX_SPAN:
             words = f"scores from {low:,g} to {high:,g} are no rubric's scale. Is another column the score?"
-            raise refusal(self.table.name, f", data set “{shorten(name)}”, column “{self.names['score']}”: {words}")
+            raise refusal(
+                self.table.name,
+                f", data set “{shorten(name)}”, column “{self.names['score']}”: {words}",
+            )
         return tuple(low + step for step in range(int(max(high - low, 1)) + 1))
 
 
@@ -204,12 +291,20 @@ def _scores_shown(text: str) -> Line | None:
         return None
     if any(value is None or abs(value) > MAX_SCORE for value in values):
         return None
-    return tuple(int(value) if value == int(value) else value for value in values if value is not None)
+    return tuple(
+        int(value) if value == int(value) else value for value in values if value is not None
+    )
 
 
 SHOWN: Mapping[str, tuple[Callable[[str], Line | None], str]] = {
-    "scores": (_scores_shown, f"{MIN_OPTIONS} to {MAX_OPTIONS} different scores in the order shown, as 3 1 2 5 4"),
-    "criteria": (names_shown(MAX_ORDER), "two or more different criteria as shown, as Clarity|Depth|Tone"),
+    "scores": (
+        _scores_shown,
+        f"{MIN_OPTIONS} to {MAX_OPTIONS} different scores in the order shown, as 3 1 2 5 4",
+    ),
+    "criteria": (
+        names_shown(MAX_ORDER),
+        "two or more different criteria as shown, as Clarity|Depth|Tone",
+    ),
     "responses": (
         names_shown(MAX_RESPONSES, 1),
         f"the different ids of the at most {MAX_RESPONSES} answers of the call as shown, as a17|a3|a5",

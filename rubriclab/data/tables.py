@@ -43,11 +43,17 @@ CHUNK, ROWS_AT_ONCE = 50_000, 10_000
 Columns = Mapping[str, str | Sequence[str]]
 """The column, or the several columns, of each role."""
 OTHER_KINDS = {
-    b"\x89PNG": "a picture (PNG)", b"\xff\xd8\xff": "a picture (JPEG)", b"GIF8": "a picture (GIF)",
-    b"%PDF-": "a PDF document", b"PK\x03\x04": "a zip archive or an Office file", b"\x1f\x8b": "a gzip file",
-    b"7z\xbc\xaf": "an archive (7z)", b"PAR1": "a Parquet file", b"\xd0\xcf\x11\xe0": "an old Office file (.xls)",
+    b"\x89PNG": "a picture (PNG)",
+    b"\xff\xd8\xff": "a picture (JPEG)",
+    b"GIF8": "a picture (GIF)",
+    b"%PDF-": "a PDF document",
+    b"PK\x03\x04": "a zip archive or an Office file",
+    b"\x1f\x8b": "a gzip file",
+    b"7z\xbc\xaf": "an archive (7z)",
+    b"PAR1": "a Parquet file",
+    b"\xd0\xcf\x11\xe0": "an old Office file (.xls)",
     b"SQLite format 3\0": "a database (SQLite)",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,9 @@ class Table:
             column = pa.chunked_array([column.combine_chunks().dictionary_encode()])
         for chunk in column.chunks:
             own = [known.setdefault(text, len(known)) for text in chunk.dictionary.to_pylist()]
-            parts.append(np.array(own, dtype=np.int64)[chunk.indices.to_numpy(zero_copy_only=False)])
+            parts.append(
+                np.array(own, dtype=np.int64)[chunk.indices.to_numpy(zero_copy_only=False)]
+            )
         return np.concatenate(parts), [*known]
 
     @property
@@ -106,7 +114,9 @@ class Table:
     def require(self, column: str, purpose: str = "") -> None:
         """Raises LabError for a column that is not there."""
         if column not in self.columns:
-            raise LabError(f"“{shorten(self.name)}” has no column “{shorten(column)}”{purpose}; it has {self.listed}.")
+            raise LabError(
+                f"“{shorten(self.name)}” has no column “{shorten(column)}”{purpose}; it has {self.listed}."
+            )
 
     def line(self, row: int) -> str:
         """Where a row stands, for messages: by line where rows are lines, else by row; ``row`` from 0."""
@@ -117,14 +127,20 @@ class Table:
         """An error that names file, row and column of a cell."""
         return refusal(self.name, f", {self.line(row)}, column “{shorten(column)}”: {words}")
 
-    def refuse_look_alikes(self, column: str, names: Iterable[str], row_of: Callable[[str], int]) -> None:
+    def refuse_look_alikes(
+        self, column: str, names: Iterable[str], row_of: Callable[[str], int]
+    ) -> None:
         """Raises LabError for names in a column that differ in case, blanks or invisible signs alone."""
         seen: dict[str, str] = {}
         for name in names:
             other = seen.setdefault(look_alike(name), name)
             if other != name:
-                words = f"“{shorten(name)}” looks like “{shorten(other)}” in {self.line(row_of(other))}"
-                raise self.fault(row_of(name), column, f"{words}. Write them alike, or tell them apart.")
+                words = (
+                    f"“{shorten(name)}” looks like “{shorten(other)}” in {self.line(row_of(other))}"
+                )
+                raise self.fault(
+                    row_of(name), column, f"{words}. Write them alike, or tell them apart."
+                )
 
 
 def number(text: str) -> float | None:
@@ -145,7 +161,9 @@ def chosen_columns(table: Table, columns: Columns, roles: Collection[str]) -> di
     Raises LabError for a role that is not known, and for a column that is not there.
     """
     chosen: dict[str, Any] = {
-        role: [*value] if isinstance(value, list | tuple) else str(value) for role, value in columns.items() if value
+        role: [*value] if isinstance(value, list | tuple) else str(value)
+        for role, value in columns.items()
+        if value
     }
     if people := [role for role in chosen if re.fullmatch(r"human_\d+", role)]:
         chosen["human"] = [chosen.pop(role) for role in people]
@@ -175,7 +193,9 @@ def read_table(source: str | Path | bytes, name: str = "") -> Table:
     return Table(name, data, **about)
 
 
-def as_file(source: str | Path | bytes, name: str, folder: Path, most: int = limits.MAX_FILE) -> Path:
+def as_file(
+    source: str | Path | bytes, name: str, folder: Path, most: int = limits.MAX_FILE
+) -> Path:
     """The path of a checked file; bytes are written to ``folder`` for the worker."""
     if not isinstance(source, bytes):
         return limits.checked_file(source, most)
@@ -191,7 +211,9 @@ def table_of_frame(frame: pd.DataFrame, name: str = "frame") -> Table:
     return _table(name, [str(column) for column in frame.columns], _texts(rows))
 
 
-def _table(name: str, columns: Sequence[str], rows: Iterator[Sequence[str]], note: str = "") -> Table:
+def _table(
+    name: str, columns: Sequence[str], rows: Iterator[Sequence[str]], note: str = ""
+) -> Table:
     """Rows of texts as a table, in parts of CHUNK. Raises LabError for too many."""
     names = checked_names(name, columns)
     parts, size = [], 0
@@ -248,7 +270,9 @@ def read_here(path: Path, name: str) -> Table:
         table = delimited(path.read_bytes(), name, "\t" if ending == ".tsv" else None)
     else:
         known = f"Use one of {', '.join(ENDINGS)}, each also with .gz."
-        raise refusal(name, f" ends in “{shorten(ending)}”, which is no known kind of table. {known}")
+        raise refusal(
+            name, f" ends in “{shorten(ending)}”, which is no known kind of table. {known}"
+        )
     return table
 
 
@@ -259,9 +283,14 @@ def unpacked(path: Path, name: str, target: Path) -> Path:
             while (chunk := packed.read(MB)) and size <= limits.MAX_UNPACKED:
                 size += out.write(chunk)
     except (OSError, EOFError) as fault:
-        raise refusal(name, f" is not a whole gzip file: {shorten(str(fault), 100)}. Pack it again.") from None
+        raise refusal(
+            name, f" is not a whole gzip file: {shorten(str(fault), 100)}. Pack it again."
+        ) from None
     if size > limits.MAX_UNPACKED:
-        raise refusal(name, f" unpacks to more than {limits.MAX_UNPACKED // MB} MB. Split it, or save it as Parquet.")
+        raise refusal(
+            name,
+            f" unpacks to more than {limits.MAX_UNPACKED // MB} MB. Split it, or save it as Parquet.",
+        )
     limits.refuse_size(name, size, limits.MAX_UNPACKED)
     return target
 
@@ -270,12 +299,16 @@ def _text_of(content: bytes, name: str) -> tuple[str, str]:
     """(the text, a note on its encoding); refuses what is no text."""
     kind = next((words for mark, words in OTHER_KINDS.items() if content.startswith(mark)), "")
     if kind:
-        raise refusal(name, f" is {kind}, whatever its name ends in. Give the table itself, as CSV.")
+        raise refusal(
+            name, f" is {kind}, whatever its name ends in. Give the table itself, as CSV."
+        )
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         try:
             return content.decode("utf-16"), "Read as UTF-16."
         except UnicodeDecodeError as fault:
-            raise refusal(name, f" is no whole UTF-16 (byte {fault.start:,}). Save it as UTF-8.") from None
+            raise refusal(
+                name, f" is no whole UTF-16 (byte {fault.start:,}). Save it as UTF-8."
+            ) from None
     if b"\0" in content:
         line = _line_of(content, content.index(0))
         raise refusal(name, f", line {line}: a NUL byte, which no text holds. Save it as UTF-8.")
@@ -297,18 +330,20 @@ def checked_names(name: str, names: Sequence[str]) -> list[str]:
     """Names of columns, blank ones numbered. Raises LabError for names that look alike, that are texts, or too many."""
     out = [storable(column).strip() or f"column {k + 1}" for k, column in enumerate(names)]
     if len(out) > limits.MAX_COLUMNS:
-        raise refusal(name, f" has {len(out):,} columns; {limits.MAX_COLUMNS:,} are read. Leave some out.")
+        raise refusal(
+            name, f" has {len(out):,} columns; {limits.MAX_COLUMNS:,} are read. Leave some out."
+        )
     seen: dict[str, int] = {}
     for k, column in enumerate(out):
         if len(column) > limits.MAX_NAME:
-            words = (
-                f"column {k + 1:,} has {len(column):,} signs (“{shorten(column, 40)}”); {limits.MAX_NAME:,} are read"
-            )
+            words = f"column {k + 1:,} has {len(column):,} signs (“{shorten(column, 40)}”); {limits.MAX_NAME:,} are read"
             raise refusal(name, f": the name of {words}. Is the first row a header?")
         first = seen.setdefault(look_alike(column), k)
         if first != k:
             words = f"columns {first + 1} and {k + 1} are named “{shorten(out[first])}” and “{shorten(column)}”"
-            raise refusal(name, f": {words}; names must differ in more than case and blanks. Rename one.")
+            raise refusal(
+                name, f": {words}; names must differ in more than case and blanks. Rename one."
+            )
     return out
 
 
@@ -331,7 +366,9 @@ def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
             plain = compute.if_else(shielded, compute.utf8_slice_codeunits(cells, 1), cells)
             data = data.set_column(k, data.column_names[k], plain)
     if taken_off:
-        notes.append(f"The apostrophe that kept a spreadsheet from computing was taken off {count(taken_off, 'cell')}.")
+        notes.append(
+            f"The apostrophe that kept a spreadsheet from computing was taken off {count(taken_off, 'cell')}."
+        )
     if data.num_columns == 1:
         notes.append("The file has one column. Is it separated by another sign than a comma?")
     lines = text.count("\n", 0, len(text.rstrip("\r\n"))) + 1
@@ -347,8 +384,15 @@ def _under_title(rows: Iterator[list[str]]) -> tuple[Iterator[list[str]], int, s
     first = list(itertools.islice(rows, MOST_ABOVE))
     filled = [[cell for cell in row if cell.strip()] for row in first]
     header = next((k for k, cells in enumerate(filled) if len(cells) > 1), 0)
-    above = [cell for row, cells in zip(first, filled[:header], strict=False) for cell in cells[:1] if row[0].strip()]
-    apart = [] in filled[:header] or (len(filled[header]) > 2 and all(" " in cell.strip() for cell in above))
+    above = [
+        cell
+        for row, cells in zip(first, filled[:header], strict=False)
+        for cell in cells[:1]
+        if row[0].strip()
+    ]
+    apart = [] in filled[:header] or (
+        len(filled[header]) > 2 and all(" " in cell.strip() for cell in above)
+    )
     numbers = [cell for cell in filled[header] if number(cell) is not None]
     alone = len(above) == sum(map(len, filled[:header])) and not numbers
     if not (header and apart and alone):
@@ -363,7 +407,9 @@ def _sniffed(text: str) -> str:
 
     def fit(separator: str) -> tuple[float, int]:
         try:
-            widths = [len(row) for row in csv.reader(lines, delimiter=separator) if row][:SNIFFED_ROWS]
+            widths = [len(row) for row in csv.reader(lines, delimiter=separator) if row][
+                :SNIFFED_ROWS
+            ]
         except csv.Error:
             widths = []
         if not widths or widths[0] == 1:
@@ -408,13 +454,18 @@ def json_value(text: str, name: str, line: int = 0) -> Any:
     where = f", line {line:,}" if line else ""
     brackets = text.count("[") + text.count("{")
     if brackets + text.count(",") > limits.MAX_CELLS:
-        raise refusal(name, f"{where}: more than {limits.MAX_CELLS:,} values; that many are read. Split it.")
+        raise refusal(
+            name, f"{where}: more than {limits.MAX_CELLS:,} values; that many are read. Split it."
+        )
 
     def pairs(given: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(given)
         if len(value) < len(given):
             twice = Counter(key for key, _ in given).most_common(1)[0][0]
-            raise refusal(name, f"{where}: the key “{shorten(twice)}” stands twice in one object. Keep one of them.")
+            raise refusal(
+                name,
+                f"{where}: the key “{shorten(twice)}” stands twice in one object. Keep one of them.",
+            )
         return value
 
     def constant(word: str) -> Any:
@@ -429,9 +480,18 @@ def json_value(text: str, name: str, line: int = 0) -> Any:
             raise refusal(name, f"{where}: {words}")
         return value
 
-    deep = refusal(name, f"{where}: nested deeper than {limits.MAX_DEPTH} levels; that many are read. Flatten it.")
+    deep = refusal(
+        name,
+        f"{where}: nested deeper than {limits.MAX_DEPTH} levels; that many are read. Flatten it.",
+    )
     try:
-        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_int=finite, parse_float=finite)
+        value = json.loads(
+            text,
+            object_pairs_hook=pairs,
+            parse_constant=constant,
+            parse_int=finite,
+            parse_float=finite,
+        )
     except json.JSONDecodeError as fault:
         where = f", line {line or fault.lineno:,}, column {fault.colno:,}"
         raise refusal(name, f"{where}: not JSON ({fault.msg}). Check the export.") from None
@@ -439,7 +499,11 @@ def json_value(text: str, name: str, line: int = 0) -> Any:
         raise deep from None
     level = [value] if brackets > limits.MAX_DEPTH else []
     for _ in range(limits.MAX_DEPTH + 1):
-        inner = [part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer)]
+        inner = [
+            part
+            for outer in level
+            for part in (outer.values() if isinstance(outer, dict) else outer)
+        ]
         level = [part for part in inner if isinstance(part, dict | list)]
     if level:
         raise deep
@@ -455,18 +519,27 @@ def _json(content: bytes, name: str, whole: bool) -> Table:
         value = json_value(text, name)
         if isinstance(value, dict) and isinstance(value.get("data"), list):
             value = value["data"]
-        elif isinstance(value, dict) and value and all(isinstance(record, dict) for record in value.values()):
+        elif (
+            isinstance(value, dict)
+            and value
+            and all(isinstance(record, dict) for record in value.values())
+        ):
             value = list(value.values())
         if not isinstance(value, list):
             raise refusal(name, f" holds a JSON {_kind(value)}; expected a list of records.")
         unit, records = "record", [*enumerate(value, 1)]
     else:
         lines = enumerate(text.split("\n"), 1)
-        unit, records = "line", [(k, json_value(line, name, k)) for k, line in lines if line.strip()]
+        unit, records = (
+            "line",
+            [(k, json_value(line, name, k)) for k, line in lines if line.strip()],
+        )
     columns: dict[str, None] = {}
     for k, record in records:
         if not isinstance(record, dict):
-            raise refusal(name, f", {unit} {k:,}: a JSON {_kind(record)}; expected an object of columns.")
+            raise refusal(
+                name, f", {unit} {k:,}: a JSON {_kind(record)}; expected an object of columns."
+            )
         if len(columns) <= limits.MAX_COLUMNS:
             columns |= dict.fromkeys(record)
     if records and not columns:
@@ -487,7 +560,9 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, bytes):
-        raise LabError(f"A cell holds bytes, {shorten(repr(value), 40)}, and no text. Decode them first, as UTF-8.")
+        raise LabError(
+            f"A cell holds bytes, {shorten(repr(value), 40)}, and no text. Decode them first, as UTF-8."
+        )
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict | list | tuple):
@@ -508,21 +583,36 @@ def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
 
     large = refusal(name, f" unpacks to more than {limits.MAX_UNPACKED // MB} MB. Split it.")
     try:
-        with duckdb.connect(":memory:", config={"memory_limit": "500MB", "threads": 1, "temp_directory": ""}) as db:
+        with duckdb.connect(
+            ":memory:", config={"memory_limit": "500MB", "threads": 1, "temp_directory": ""}
+        ) as db:
             db.execute(f"""SET allowed_paths = [{_quoted(str(path), "'")}]""")
             db.execute("SET enable_external_access = false")
             file = db.read_parquet(str(path))
             names = checked_names(name, file.columns)
             _refuse_amount(name, file.aggregate("count(*)").fetchall()[0][0], len(names))
-            columns = [(_quoted(column, '"'), str(kind)) for column, kind in zip(file.columns, file.types, strict=True)]
+            columns = [
+                (_quoted(column, '"'), str(kind))
+                for column, kind in zip(file.columns, file.types, strict=True)
+            ]
             # A text that many rows share is kept once in the file and spelled out for each row in what is read.
-            lengths = [f"strlen({column})" for column, kind in columns if kind == "VARCHAR"] or ["0"]
-            sizes = file.aggregate(", ".join(f"coalesce(sum({each}), 0), coalesce(max({each}), 0)" for each in lengths))
+            lengths = [f"strlen({column})" for column, kind in columns if kind == "VARCHAR"] or [
+                "0"
+            ]
+            sizes = file.aggregate(
+                ", ".join(f"coalesce(sum({each}), 0), coalesce(max({each}), 0)" for each in lengths)
+            )
             (row,) = sizes.fetchall()
-            if min(sum(row[::2]), sum(row[1::2]) * ROWS_AT_ONCE if texts else math.inf) > limits.MAX_UNPACKED:
+            if (
+                min(sum(row[::2]), sum(row[1::2]) * ROWS_AT_ONCE if texts else math.inf)
+                > limits.MAX_UNPACKED
+            ):
                 raise large
             if texts:
-                casts = [f"decode({column})" if kind == "BLOB" else f"{column}::VARCHAR" for column, kind in columns]
+                casts = [
+                    f"decode({column})" if kind == "BLOB" else f"{column}::VARCHAR"
+                    for column, kind in columns
+                ]
                 file = file.project(", ".join(casts))
             batches, size = [], 0
             for batch in file.to_arrow_reader(ROWS_AT_ONCE):
@@ -531,12 +621,18 @@ def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
                 size += batches[-1].nbytes
                 if size > limits.MAX_UNPACKED:
                     raise large
-            return pa.Table.from_batches(batches) if batches else pa.table({column: [] for column in names})
+            return (
+                pa.Table.from_batches(batches)
+                if batches
+                else pa.table({column: [] for column in names})
+            )
     except (duckdb.Error, OSError) as fault:
         if "Out of Memory" in str(fault):
             raise large from None
         words = shorten(str(fault).splitlines()[0].replace(str(path), name).rstrip(". "), 160)
-        raise refusal(name, f" is not a Parquet file that can be read: {words}. Write it again.") from None
+        raise refusal(
+            name, f" is not a Parquet file that can be read: {words}. Write it again."
+        ) from None
 
 
 def _encoded(column: pa.Array) -> pa.DictionaryArray:
@@ -552,7 +648,9 @@ def _parquet(path: Path, name: str) -> Table:
     import pyarrow.parquet
 
     data = parquet_table(path, name, texts=True)
-    checked_names(name, pyarrow.parquet.read_schema(path).names)  # DuckDB gives the second of two the same a new name
+    checked_names(
+        name, pyarrow.parquet.read_schema(path).names
+    )  # DuckDB gives the second of two the same a new name
     return _checked(Table(name, data))
 
 
@@ -565,9 +663,13 @@ def _excel(path: Path, name: str) -> Table:
     try:
         with zipfile.ZipFile(path) as book:
             if sum(part.file_size for part in book.infolist()) > limits.MAX_FILE:
-                raise refusal(name, f" unpacks to more than {limits.MAX_FILE // MB} MB. Save it as CSV.")
+                raise refusal(
+                    name, f" unpacks to more than {limits.MAX_FILE // MB} MB. Save it as CSV."
+                )
             # From bytes: the worker's file has no ending, which openpyxl asks for.
-            sheets = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)
+            sheets = openpyxl.load_workbook(
+                io.BytesIO(path.read_bytes()), read_only=True, data_only=True
+            )
             sheet = sheets.worksheets[0]
             not_computed = len(NOT_COMPUTED.findall(book.read(sheet._worksheet_path)))
         sheet.reset_dimensions()  # without it every row is as wide as the sheet claims
@@ -577,21 +679,38 @@ def _excel(path: Path, name: str) -> Table:
             last = next((k for k in range(len(row), 0, -1) if row[k - 1] is not None), 0)
             width = max(width, last)
             rows.append(list(row[:last]))
-            if width > limits.MAX_COLUMNS or max(width, 1) * len(rows) > limits.MAX_CELLS or len(rows) > SHEET_ROWS:
+            if (
+                width > limits.MAX_COLUMNS
+                or max(width, 1) * len(rows) > limits.MAX_CELLS
+                or len(rows) > SHEET_ROWS
+            ):
                 spread = f"{width:,} columns and {len(rows):,} rows or more"
-                raise refusal(name, f" spreads over {spread}, which is beyond what is read of a sheet. Save it as CSV.")
+                raise refusal(
+                    name,
+                    f" spreads over {spread}, which is beyond what is read of a sheet. Save it as CSV.",
+                )
     except LabError:
         raise
     except Exception as fault:
         words = shorten(f"{type(fault).__name__}: {fault}", 120)
-        raise refusal(name, f" is not an Excel workbook that can be read ({words}). Save it as CSV.") from None
+        raise refusal(
+            name, f" is not an Excel workbook that can be read ({words}). Save it as CSV."
+        ) from None
     while rows and not rows[-1]:
         rows.pop()
-    padded, above, title = _under_title(_texts([*row, *[None] * (width - len(row))] for row in rows))
+    padded, above, title = _under_title(
+        _texts([*row, *[None] * (width - len(row))] for row in rows)
+    )
     others = sheets.sheetnames[1:]
-    notes = [f"Read the first sheet, “{sheets.sheetnames[0]}”; not read: {', '.join(others)[:200]}."] if others else []
+    notes = (
+        [f"Read the first sheet, “{sheets.sheetnames[0]}”; not read: {', '.join(others)[:200]}."]
+        if others
+        else []
+    )
     if not_computed:
         cells = count(not_computed, "formula")
-        notes.append(f"Without a value in the file, so read as empty: {cells}. Open it in a spreadsheet and save it.")
+        notes.append(
+            f"Without a value in the file, so read as empty: {cells}. Open it in a spreadsheet and save it."
+        )
     notes += [title] if title else []
     return replace(_table(name, next(padded, []), padded, " ".join(notes)), first_line=above + 2)

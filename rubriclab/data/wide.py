@@ -18,9 +18,26 @@ from rubriclab.data.tables import Columns, Table, as_list, json_value
 from rubriclab.model.text import shorten
 
 FAMILY = re.compile(r"(?P<stem>\w+?)_?(?P<end>[a-h]|[1-9]|chosen|rejected)")
-TEXTS = ("assistant", "text", "response_text", "answer_text", "assistant_response", "model_response")
+TEXTS = (
+    "assistant",
+    "text",
+    "response_text",
+    "answer_text",
+    "assistant_response",
+    "model_response",
+)
 ANSWERS = {*NAMES["response"], *TEXTS}
-WINNERS = ("winner", "preference", "preferred", "label", "choice", "gold", "gewinner", "ganador", "gagnant")
+WINNERS = (
+    "winner",
+    "preference",
+    "preferred",
+    "label",
+    "choice",
+    "gold",
+    "gewinner",
+    "ganador",
+    "gagnant",
+)
 TIES = {"tie", "c", "both", "equal", "tie_bothbad", "unentschieden", "0_5"}
 CHATS = ("messages", "conversations", "conversation")
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
@@ -35,7 +52,14 @@ def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
     ``columns``: those that the study names; one of the answers, or the chats, among them leaves the table as it is.
     """
     chosen = {column for named in (columns or {}).values() for column in as_list(named)}
-    chats = next((column for column in table.columns if plain_name(column) in CHATS and column not in chosen), None)
+    chats = next(
+        (
+            column
+            for column in table.columns
+            if plain_name(column) in CHATS and column not in chosen
+        ),
+        None,
+    )
     if chats is not None and (split_chats := _of_chats(table, chats)) is not None:
         return split_chats
     families: dict[str, dict[str, str]] = defaultdict(dict)
@@ -65,11 +89,15 @@ def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
     made["response"] = made.pop(stem)
     numbers = np.repeat(np.arange(table.size), len(ends))
     names = {plain_name(column): column for column in table.columns if column not in taken}
-    group = next((names[name] for name in (*NAMES["prompt"][:3], *NAMES["item_id"]) if name in names), "")
+    group = next(
+        (names[name] for name in (*NAMES["prompt"][:3], *NAMES["item_id"]) if name in names), ""
+    )
     rest = [column for column in table.columns if column not in taken and column != group]
     made = {column: table.texts(column).take(numbers) for column in rest} | made
     ids = table.column(group) if group else []
-    ids = ids if len(set(ids)) == table.size and all(ids) else [str(k + 1) for k in range(table.size)]
+    ids = (
+        ids if len(set(ids)) == table.size and all(ids) else [str(k + 1) for k in range(table.size)]
+    )
     made["prompt_id"] = pa.array(ids, pa.large_string()).take(numbers)
     if not any(name in NAMES["candidate"] for name in made):
         made["candidate"] = pa.array(ends * table.size, pa.large_string())
@@ -78,7 +106,11 @@ def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
         winners = ["chosen"] * table.size if "chosen" in ends else table.column(won)
         makers = made["model"].to_pylist() if "model" in made else ends * table.size
         chunks = [makers[start : start + len(ends)] for start in range(0, len(makers), len(ends))]
-        human = [score for cell, own in zip(winners, chunks, strict=True) for score in _preferences(cell, ends, own)]
+        human = [
+            score
+            for cell, own in zip(winners, chunks, strict=True)
+            for score in _preferences(cell, ends, own)
+        ]
         if sum(map(bool, human)) > 0.9 * len(human):
             made["human"] = pa.array(human, pa.large_string())
     listed = ", ".join(f"“{shorten(column, 30)}”" for column in families[stem].values())
@@ -92,7 +124,9 @@ def _preferences(winner: str, ends: Sequence[str], makers: Sequence[str]) -> lis
     said = plain_name(winner)
     stem = FAMILY.fullmatch(said)
     named = {said, stem["end"] if stem else said}
-    wins = [end in named or winner.strip() == maker for end, maker in zip(ends, makers, strict=True)]
+    wins = [
+        end in named or winner.strip() == maker for end, maker in zip(ends, makers, strict=True)
+    ]
     if wins.count(True) == 1:
         return ["1" if own else "0" for own in wins]
     return ["0.5" if said in TIES else ""] * len(ends)
@@ -104,17 +138,25 @@ def _of_chats(table: Table, column: str) -> Table | None:
     Raises LabError for a chat that does not end with the assistant's message: nothing in it is an answer to score.
     """
     cells, instructions, answers = table.column(column), [], []
-    if re.match(r"\s*\[\s*\{", cells[0]) is None or {"response", "instruction"} & {*map(plain_name, table.columns)}:
+    if re.match(r"\s*\[\s*\{", cells[0]) is None or {"response", "instruction"} & {
+        *map(plain_name, table.columns)
+    }:
         return None
     for row, cell in enumerate(cells):
         chat = json_value(cell, table.name, row + 1) if cell.lstrip().startswith("[") else []
         said = [(role, text) for role, text in map(_message, chat) if text.strip()]
         if not said or said[-1][0] != "assistant":
-            last = f"its last message is of “{shorten(said[-1][0])}”" if said else "it holds no messages"
+            last = (
+                f"its last message is of “{shorten(said[-1][0])}”"
+                if said
+                else "it holds no messages"
+            )
             words = f"{last}; expected a chat that ends with the assistant's answer, to score it. Leave the row out."
             raise table.fault(row, column, words)
         *before, (_, answer) = said
-        lines = [f"{role.capitalize()}: {text}" if len(before) > 1 else text for role, text in before]
+        lines = [
+            f"{role.capitalize()}: {text}" if len(before) > 1 else text for role, text in before
+        ]
         instructions.append("\n\n".join(lines))
         answers.append(answer)
     data = table.data.drop_columns([column])
@@ -128,7 +170,12 @@ def _message(message: Any) -> tuple[str, str]:
     """(role, text) of a message; a text in parts is joined, and what is no text is empty."""
     if not isinstance(message, dict):
         return "", ""
-    role, content = (message.get(key) or message.get(other) for key, other in (("role", "from"), ("content", "value")))
+    role, content = (
+        message.get(key) or message.get(other)
+        for key, other in (("role", "from"), ("content", "value"))
+    )
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
-    return ROLES.get(str(role), str(role)), "\n".join(text for text in texts if isinstance(text, str))
+    return ROLES.get(str(role), str(role)), "\n".join(
+        text for text in texts if isinstance(text, str)
+    )

@@ -20,16 +20,35 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rubriclab.data.limits import LARGE, LARGE_SECONDS, MB, START_SECONDS, WORKER_MEMORY, WORKER_SECONDS
+from rubriclab.data.limits import (
+    LARGE,
+    LARGE_SECONDS,
+    MB,
+    START_SECONDS,
+    WORKER_MEMORY,
+    WORKER_SECONDS,
+)
 from rubriclab.model.text import LabError, shorten
 
 # What the child may be asked for: never a name that a file or a message gives.
 TASKS = {
-    "table": ("rubriclab.data.tables", "table_task"), "rubric": ("rubriclab.data.rubrics", "rubric_task"),
-    "render": ("rubriclab.study.sandbox", "render_task"), "log": ("rubriclab.runs.exchanges", "log_task"),
-}  # fmt: skip
+    "table": ("rubriclab.data.tables", "table_task"),
+    "rubric": ("rubriclab.data.rubrics", "rubric_task"),
+    "render": ("rubriclab.study.sandbox", "render_task"),
+    "log": ("rubriclab.runs.exchanges", "log_task"),
+}
 UPLOADS = ("table", "rubric")
-PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP")
+PASSED_ON = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+)
 MEMORY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_MMAP_THRESHOLD_": str(1 << 16)}
 """What is large for a while leaves no holes between what is kept: holes count against the memory limit."""
 STOP_SECONDS = 5.0
@@ -46,11 +65,19 @@ class Worker:
     """
 
     def __init__(
-        self, seconds: float = WORKER_SECONDS, *, command: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None, start_seconds: float = START_SECONDS,
-    ) -> None:  # fmt: skip
+        self,
+        seconds: float = WORKER_SECONDS,
+        *,
+        command: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        start_seconds: float = START_SECONDS,
+    ) -> None:
         self.seconds, self.greeting = seconds, ""
-        self._command, self._environment, self._start_seconds = command, environment or {}, start_seconds
+        self._command, self._environment, self._start_seconds = (
+            command,
+            environment or {},
+            start_seconds,
+        )
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._closed = False
@@ -58,11 +85,23 @@ class Worker:
     def run(self, task: str, file: Path, name: str, **arguments: Any) -> dict[str, Any]:
         """What the task makes of the file. Raises LabError in the task's words, or for one that takes too much."""
         seconds = self.seconds if file.stat().st_size <= LARGE else max(LARGE_SECONDS, self.seconds)
-        request = {"task": task, "file": str(file.absolute()), "name": name, "seconds": seconds, **arguments}
+        request = {
+            "task": task,
+            "file": str(file.absolute()),
+            "name": name,
+            "seconds": seconds,
+            **arguments,
+        }
         line, late = self.exchange(json.dumps(request), seconds)
         if not line:
-            why = f"takes more than {seconds:g} seconds" if late else "takes more memory than a file may"
-            raise LabError(f"“{shorten(name)}” {why} to read. Split it, or save it as CSV or Parquet.")
+            why = (
+                f"takes more than {seconds:g} seconds"
+                if late
+                else "takes more memory than a file may"
+            )
+            raise LabError(
+                f"“{shorten(name)}” {why} to read. Split it, or save it as CSV or Parquet."
+            )
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise LabError(answer["error"])
@@ -89,10 +128,15 @@ class Worker:
             root = str(Path(__file__).resolve().parents[2])
             environment = {key: os.environ[key] for key in PASSED_ON if key in os.environ}
             self._process = subprocess.Popen(
-                self._command or [sys.executable, "-c", START, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL, encoding="utf-8", errors="replace", start_new_session=bool(self._command),
+                self._command or [sys.executable, "-c", START, root],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=bool(self._command),
                 env=environment | MEMORY | dict(self._environment),
-            )  # fmt: skip
+            )
             # Until its libraries are loaded; where they are not, the task says that the child ended.
             self.greeting = _answered(self._process, "", self._start_seconds)
         return self._process
@@ -147,12 +191,21 @@ atexit.register(WORKER.close)
 
 def program(memory: int, *tasks: str) -> tuple[str, ...]:
     """The command of a child for other tasks than uploads, within ``memory`` bytes."""
-    return sys.executable, "-c", START, str(Path(__file__).resolve().parents[2]), str(memory), *tasks
+    return (
+        sys.executable,
+        "-c",
+        START,
+        str(Path(__file__).resolve().parents[2]),
+        str(memory),
+        *tasks,
+    )
 
 
 def serve(memory: str = str(WORKER_MEMORY), *names: str) -> None:
     """The child's side: a line when it is ready, then an answer to each request until the end of input."""
-    tasks = {task: getattr(import_module(TASKS[task][0]), TASKS[task][1]) for task in names or UPLOADS}
+    tasks = {
+        task: getattr(import_module(TASKS[task][0]), TASKS[task][1]) for task in names or UPLOADS
+    }
     with suppress(ImportError, ValueError, OSError):  # Windows, macOS
         import resource
 
@@ -160,13 +213,17 @@ def serve(memory: str = str(WORKER_MEMORY), *names: str) -> None:
     if not names:
         gc.disable()  # millions of cells make no circles; looking for them takes longer than reading
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # nothing but answers goes to the parent, whatever a library prints (DuckDB draws a progress bar)
+    os.dup2(
+        2, 1
+    )  # nothing but answers goes to the parent, whatever a library prints (DuckDB draws a progress bar)
     print(file=answers, flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         seconds = request.pop("seconds")
         if hasattr(signal, "alarm"):
-            signal.alarm(int(seconds) + 2)  # its default ends the process, also where the parent cannot any more
+            signal.alarm(
+                int(seconds) + 2
+            )  # its default ends the process, also where the parent cannot any more
         name = shorten(request["name"])
         try:
             answer = tasks[request.pop("task")](**request)

@@ -28,7 +28,14 @@ TOP_LOGPROBS = 20
 """The most alternatives that OpenAI and vLLM give."""
 FEW_LOGPROBS = 5
 """What is asked for where a server refuses more."""
-SCORE_ALONE = ("score.", "bare.", "pairwise-brief.", "listwise-brief.", "own-label-options.", "own-label-bare.")
+SCORE_ALONE = (
+    "score.",
+    "bare.",
+    "pairwise-brief.",
+    "listwise-brief.",
+    "own-label-options.",
+    "own-label-bare.",
+)
 """Templates whose first answer token is the whole judgment, without feedback before it."""
 DOWN = frozenset({"connect", "bad_gateway", "unavailable", "timeout"})
 REASONING_MODEL = re.compile(r"^(o[1-9]|gpt-[5-9])(\b|[-.])", re.I)
@@ -45,7 +52,11 @@ class Chat:
     """
 
     def __init__(
-        self, settings: JudgeSettings, secrets: tuple[str, ...] = (), *, top_logprobs: int = TOP_LOGPROBS
+        self,
+        settings: JudgeSettings,
+        secrets: tuple[str, ...] = (),
+        *,
+        top_logprobs: int = TOP_LOGPROBS,
     ) -> None:
         self.settings = settings
         self._secrets = secrets
@@ -70,9 +81,12 @@ class Chat:
                 body = request_body(self.settings, call, limit_field=used[0], top_logprobs=used[1])
                 content, headers = await self.carry(call, body)
                 reply = read_completion(
-                    content, headers, seconds=time.perf_counter() - started, secrets=self._secrets,
+                    content,
+                    headers,
+                    seconds=time.perf_counter() - started,
+                    secrets=self._secrets,
                     is_meant=lambda name: is_meant(self.settings, name),
-                )  # fmt: skip
+                )
             except Fault as fault:
                 if self._adapts(fault, used):
                     continue
@@ -86,7 +100,11 @@ class Chat:
         if used != (self._limit_field, self._top_logprobs):
             return True  # another call has learned it in the meantime
         limit, alternatives = used
-        if "max_tokens" in refusal.message and "max_completion_tokens" in refusal.message and limit == "max_tokens":
+        if (
+            "max_tokens" in refusal.message
+            and "max_completion_tokens" in refusal.message
+            and limit == "max_tokens"
+        ):
             self._limit_field = "max_completion_tokens"
             return True
         own = {"logprobs", "top_logprobs"} & set(self.settings.extra)
@@ -122,20 +140,30 @@ class ChatClient(Chat):
         inward, self._path = bool(base_urls) or not served(), path
         self._servers = [Server(base_url(url) + path) for url in base_urls or settings.base_urls]
         if not self._servers:
-            raise LabError(f"Judge “{settings.name}” has no address: give a base URL, as http://127.0.0.1:8000/v1.")
+            raise LabError(
+                f"Judge “{settings.name}” has no address: give a base URL, as http://127.0.0.1:8000/v1."
+            )
         key = key or read_key(settings, secrets)
         super().__init__(settings, (key,) if key else (), top_logprobs=top_logprobs)
         self._broken = openai.OpenAIError
-        transport = Transport(timeout=settings.timeout, ca_file=settings.ca_file, secrets=self._secrets, inward=inward)
+        transport = Transport(
+            timeout=settings.timeout, ca_file=settings.ca_file, secrets=self._secrets, inward=inward
+        )
         client = openai.AsyncOpenAI(
             api_key=key or "none",
             base_url=self._servers[0].url,
             max_retries=0,
             timeout=None,
-            http_client=httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False, timeout=None),
+            http_client=httpx2.AsyncClient(
+                transport=transport, trust_env=False, follow_redirects=False, timeout=None
+            ),
         )
         # What the transport would not send anyway is not put together for every call: a sixth of what the client takes.
-        unsent: Any = {name: openai.Omit() for name in client.default_headers if name.lower().encode() not in SENT}
+        unsent: Any = {
+            name: openai.Omit()
+            for name in client.default_headers
+            if name.lower().encode() not in SENT
+        }
         self._client = client.with_options(default_headers=unsent)
         self._authorization = {"Authorization": f"Bearer {key}"} if key else {"Authorization": ""}
 
@@ -159,7 +187,9 @@ class ChatClient(Chat):
         encoded = msgspec.json.encode(body)
         home = (call.items[0] if call.items else 0) % len(self._servers)
         now = time.monotonic()
-        ordered = sorted(self._servers[home:] + self._servers[:home], key=lambda server: server.down_until > now)
+        ordered = sorted(
+            self._servers[home:] + self._servers[:home], key=lambda server: server.down_until > now
+        )
         headers = {CALL_HEADER: call.key, "Content-Type": "application/json", **self._authorization}
         while True:
             server = ordered.pop(0)
@@ -196,13 +226,22 @@ class Server:
 
 
 def request_body(
-    settings: JudgeSettings, call: Call, *, limit_field: str = "max_tokens", top_logprobs: int = TOP_LOGPROBS
+    settings: JudgeSettings,
+    call: Call,
+    *,
+    limit_field: str = "max_tokens",
+    top_logprobs: int = TOP_LOGPROBS,
 ) -> dict[str, Any]:
     """What is posted for a call. Holds no key. The judge's ``extra`` comes last, so it can overrule our own fields."""
     fields = {
-        "model": settings.model, "messages": call.messages, limit_field: call.max_tokens, "temperature": call.temperature,
-        "top_p": settings.top_p, "seed": call.seed, "reasoning_effort": call.reasoning_effort,
-    }  # fmt: skip
+        "model": settings.model,
+        "messages": call.messages,
+        limit_field: call.max_tokens,
+        "temperature": call.temperature,
+        "top_p": settings.top_p,
+        "seed": call.seed,
+        "reasoning_effort": call.reasoning_effort,
+    }
     body: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
     if top_logprobs and call.template.startswith(SCORE_ALONE):
         body.update(logprobs=True, top_logprobs=top_logprobs)
@@ -223,7 +262,11 @@ def limit_field(model: str) -> str:
 def is_meant(settings: JudgeSettings, name: str) -> bool:
     """Whether a server that calls itself ``name`` is the model that was asked for."""
     own = settings.kind == "embedded"
-    return own or settings.options.get("served_model") in ("*", name) or same_model(settings.model, name)
+    return (
+        own
+        or settings.options.get("served_model") in ("*", name)
+        or same_model(settings.model, name)
+    )
 
 
 def base_url(url: str) -> str:

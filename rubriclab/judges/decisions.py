@@ -44,8 +44,12 @@ class Decisions(Chat):
         that sums are right; a fault of the request is everyone's, of a question that call's alone."""
         started = time.perf_counter()
         if calls[0].messages[0]["role"] != "state":
-            return [Fault("bad_request", "It answers typed questions and writes no text").reply(0.0)] * len(calls)
-        asked = [[json.loads(message["content"]) for message in call.messages[1:]] for call in calls]
+            return [
+                Fault("bad_request", "It answers typed questions and writes no text").reply(0.0)
+            ] * len(calls)
+        asked = [
+            [json.loads(message["content"]) for message in call.messages[1:]] for call in calls
+        ]
         questions = [question for part in asked for question in part]
         try:
             content, headers = await self.carry(calls[0], self.request(calls[0], questions))
@@ -61,11 +65,18 @@ class Decisions(Chat):
         if read_options(DecisionOptions, self.settings).form == "openai":
             listed = [openai_question(question) for question in questions]
             return {"model": self.settings.model, "input": state, "questions": listed, **more}
-        named = {f"q{number}": systemone_question(question) for number, question in enumerate(questions, start=1)}
+        named = {
+            f"q{number}": systemone_question(question)
+            for number, question in enumerate(questions, start=1)
+        }
         return {"model": self.settings.model, "state": state, "questions": named, **more}
 
     def _read(
-        self, body: bytes, headers: Mapping[str, str], calls: Sequence[Call], asked: Sequence[Sequence[Question]]
+        self,
+        body: bytes,
+        headers: Mapping[str, str],
+        calls: Sequence[Call],
+        asked: Sequence[Sequence[Question]],
     ) -> list[Reply]:
         """A reply to each call. Raises the Fault that stands in place of all."""
         page = decoded(body, headers, self._secrets)
@@ -82,7 +93,9 @@ class Decisions(Chat):
             answers = [(answer, None) for answer in given]
         else:
             held = f"{len(given)} answers" if isinstance(given, list) else "no answers"
-            raise Fault("bad_answer", f"The server sent {held} to {number} questions", self._secrets)
+            raise Fault(
+                "bad_answer", f"The server sent {held} to {number} questions", self._secrets
+            )
         usage: dict[str, Any] = page["usage"] if isinstance(page.get("usage"), dict) else {}
         details = usage.get("input_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else None
@@ -92,7 +105,11 @@ class Decisions(Chat):
         for index, (call, questions) in enumerate(zip(calls, asked, strict=True)):
             own = [next(left) for _ in questions]
             try:
-                reply = reply_to(call, questions, [read_answer(*pair) for pair in zip(questions, own, strict=True)])
+                reply = reply_to(
+                    call,
+                    questions,
+                    [read_answer(*pair) for pair in zip(questions, own, strict=True)],
+                )
             except Fault as fault:
                 reply = fault.reply(0.0)
             note = f"question {index + 1} of {len(calls)} of one request" if len(calls) > 1 else ""
@@ -126,15 +143,25 @@ def systemone_question(question: Question) -> dict[str, Any]:
         criteria: Any = {option["value"]: option["description"] or None for option in options}
     else:
         criteria = [option["description"] for option in options]
-        if "" in criteria or len(set(criteria)) < len(criteria):  # what a level is called then tells it apart
-            criteria = [f"{option['value']}: {option['description']}".removesuffix(": ") for option in options]
-    return {"type": question["type"], "instructions": question["instructions"], "criteria": criteria}
+        if "" in criteria or len(set(criteria)) < len(
+            criteria
+        ):  # what a level is called then tells it apart
+            criteria = [
+                f"{option['value']}: {option['description']}".removesuffix(": ")
+                for option in options
+            ]
+    return {
+        "type": question["type"],
+        "instructions": question["instructions"],
+        "criteria": criteria,
+    }
 
 
 def openai_question(question: Question) -> dict[str, Any]:
     name, options = ("choices", "value") if question["type"] == "choice" else ("levels", "label")
     listed = [
-        {options: option["value"]} | ({"description": option["description"]} if option["description"] else {})
+        {options: option["value"]}
+        | ({"description": option["description"]} if option["description"] else {})
         for option in question["options"]
     ]
     return {"type": question["type"], "instructions": question["instructions"], name: listed}
@@ -149,7 +176,9 @@ def decoded(body: bytes, headers: Mapping[str, str], secrets: tuple[str, ...]) -
     except UNREADABLE as error:
         raise unreadable(body, headers, error, secrets) from error
     if not isinstance(page, dict):
-        raise Fault("bad_answer", f"The answer is a {type(page).__name__}; expected an object", secrets)
+        raise Fault(
+            "bad_answer", f"The answer is a {type(page).__name__}; expected an object", secrets
+        )
     if page.get("error") is not None and "answers" not in page:
         raise from_response(200, headers, body, secrets)
     return page
@@ -169,7 +198,10 @@ def read_answer(question: Question, given: tuple[Any, Any]) -> Answer:
     if answer.get("type") == "refusal" or answer.get("refusal"):
         return Answer(None)
     if answer.get("error") is not None:
-        raise Fault("bad_answer", f"Of this question the server says: {shorten(json.dumps(answer['error']), 200)}")
+        raise Fault(
+            "bad_answer",
+            f"Of this question the server says: {shorten(json.dumps(answer['error']), 200)}",
+        )
     values = [option["value"] for option in question["options"]]
     try:
         shares = option_shares(answer, values, score=question["type"] == "score")
@@ -194,10 +226,15 @@ def reply_to(call: Call, questions: Sequence[Question], answers: Sequence[Answer
         named = list(zip(call.ordering.labels, chosen, strict=True))
         refused = [name for name, value in named if value is None]
         note = f"refused: {', '.join(refused)}" if refused else ""
-        return Reply("\n".join(f"[{name}] {value}" for name, value in named if value is not None), note=note)
+        return Reply(
+            "\n".join(f"[{name}] {value}" for name, value in named if value is not None), note=note
+        )
     shares, mass = answers[0]
     options = zip(questions[0]["options"], shares or (), strict=True)  # of 0 there is no logarithm
-    top = tuple((option["value"], math.log(max(share * max(mass, 1e-9), 1e-300))) for option, share in options)
+    top = tuple(
+        (option["value"], math.log(max(share * max(mass, 1e-9), 1e-300)))
+        for option, share in options
+    )
     return Reply(str(chosen[0]), top=top)
 
 

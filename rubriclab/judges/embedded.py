@@ -66,7 +66,9 @@ class EmbeddedJudge:
         own: dict[str, Any] = {"base_urls": [f"{server.url}/v1"], "key": server.key}
         settings = settings.model_copy(update={"key_env": None})
         if settings.kind == "decisions":
-            settings = settings.model_copy(update={"options": settings.options | {"served_model": "*"}})
+            settings = settings.model_copy(
+                update={"options": settings.options | {"served_model": "*"}}
+            )
             self._client: ChatClient = DecisionClient(settings, **own)
         else:
             self._client = ChatClient(settings, top_logprobs=TOP_LOGPROBS, **own)
@@ -79,7 +81,9 @@ class EmbeddedJudge:
         fit into memory, a missing library.
         """
         decides = settings.kind == "decisions"  # whose options are others
-        options = Options(path=settings.options["path"]) if decides else read_options(Options, settings)
+        options = (
+            Options(path=settings.options["path"]) if decides else read_options(Options, settings)
+        )
         server = await asyncio.to_thread(acquire, settings, options, progress)
         try:
             return cls(settings, server)
@@ -166,12 +170,16 @@ RUNNING: dict[tuple[Any, ...], LlamaServer] = {}
 LOCK = threading.Lock()
 
 
-def acquire(settings: JudgeSettings, options: Options, progress: Progress | None = None) -> LlamaServer:
+def acquire(
+    settings: JudgeSettings, options: Options, progress: Progress | None = None
+) -> LlamaServer:
     """A running server of this process with these weights, else a new one. Blocks; raises LabError."""
     path = model_file(settings.model, path=options.path, progress=progress)
     identity = (path, options.context, options.threads)
     with LOCK:
-        server = RUNNING.get(identity) or start(settings.model if options.path is None else path.stem, *identity)
+        server = RUNNING.get(identity) or start(
+            settings.model if options.path is None else path.stem, *identity
+        )
         if options.sha256 not in ("", server.sha256):
             raise LabError(
                 f"{path} has the sha256 {server.sha256}, not {shorten(options.sha256, 80)}, which judge "

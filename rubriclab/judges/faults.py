@@ -18,7 +18,9 @@ MAX_MESSAGE = 400
 """Signs of a message that are kept: a run can have millions of rows."""
 LONGEST_WAIT = 1e9
 """Seconds, some 30 years: a server that asks for more is read as asking for this."""
-RETRYABLE, FATAL, FINAL = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).values()
+RETRYABLE, FATAL, FINAL = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text("utf-8")
+).values()
 """Kinds of faults, and what a user should do: see the file."""
 FAULTS: dict[str, str] = RETRYABLE | FATAL | FINAL
 
@@ -30,7 +32,12 @@ class Fault(Exception):
     """
 
     def __init__(
-        self, kind: str, message: str, secrets: Iterable[str] = (), *, retry_after: float | None = None
+        self,
+        kind: str,
+        message: str,
+        secrets: Iterable[str] = (),
+        *,
+        retry_after: float | None = None,
     ) -> None:
         assert kind in FAULTS, kind
         self.kind, self.retry_after = kind, retry_after
@@ -56,23 +63,45 @@ def advised(message: str, kind: str) -> str:
 
 # ---------------------------------------------------------------- from a response
 BY_STATUS = {
-    401: "auth", 402: "quota", 403: "auth", 404: "not_found", 408: "timeout", 409: "unavailable", 425: "unavailable",
-    429: "rate_limit", 501: "not_answered", 502: "bad_gateway", 503: "unavailable", 504: "timeout", 529: "unavailable",
-    **dict.fromkeys(range(300, 400), "not_found"), **dict.fromkeys(range(520, 525), "bad_gateway"),
-}  # fmt: skip
+    401: "auth",
+    402: "quota",
+    403: "auth",
+    404: "not_found",
+    408: "timeout",
+    409: "unavailable",
+    425: "unavailable",
+    429: "rate_limit",
+    501: "not_answered",
+    502: "bad_gateway",
+    503: "unavailable",
+    504: "timeout",
+    529: "unavailable",
+    **dict.fromkeys(range(300, 400), "not_found"),
+    **dict.fromkeys(range(520, 525), "bad_gateway"),
+}
 OVERFLOW = re.compile(
     r"context (length|size|window)|maximum context|too many tokens|too large to process|prompt is too long"
     r"|reduce the length|context_length_exceeded|exceed_context_size",
     re.I,
 )
 SETTINGS = (
-    "temperature", "top_p", "max_completion_tokens", "max_tokens", "seed", "reasoning_effort", "top_logprobs", "logprobs",
-    "structured_outputs", "response_format",
-)  # fmt: skip
+    "temperature",
+    "top_p",
+    "max_completion_tokens",
+    "max_tokens",
+    "seed",
+    "reasoning_effort",
+    "top_logprobs",
+    "logprobs",
+    "structured_outputs",
+    "response_format",
+)
 """Fields of a request that come from the judge's settings: a refusal that names one is mended there."""
 
 
-def from_response(status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()) -> Fault:
+def from_response(
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()
+) -> Fault:
     """The fault behind an HTTP answer that is no completion; one of status 200 may wrap a failure and its status.
 
     Knows the error forms of OpenAI (``error.code``), vLLM (``error.param``), llama.cpp (``error.type``), Ollama
@@ -105,7 +134,10 @@ def error_object(text: str) -> dict[str, Any]:
     if not isinstance(error, dict):
         error = {"message": error}
     words = error.get("message", error.get("detail")) or ""
-    return {**error, "message": words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)}
+    return {
+        **error,
+        "message": words if isinstance(words, str) else json.dumps(words, ensure_ascii=False),
+    }
 
 
 def words_of_page(text: str) -> str:

@@ -23,7 +23,12 @@ KEY_FORMS = (
     (re.compile(r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?)[^'\"\r\n,}]+"), r"\1***"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}"), r"\1 ***"),
     (re.compile(r"\b(sk|pk|hf|gsk|xai|r8|AIza)[-_][A-Za-z0-9*._-]{6,}"), r"\1-***"),
-    (re.compile(r"(?i)\b(api[-_]?key|token|secret|password)(['\"]?\s*[=:]\s*['\"]?)[^\s'\"&,}]{4,}"), r"\1\2***"),
+    (
+        re.compile(
+            r"(?i)\b(api[-_]?key|token|secret|password)(['\"]?\s*[=:]\s*['\"]?)[^\s'\"&,}]{4,}"
+        ),
+        r"\1\2***",
+    ),
     (re.compile(r"(?i)\b(https?://)[^/\s@]+@"), r"\1***@"),
 )
 """What looks like a key, whoever's it is."""
@@ -53,7 +58,9 @@ def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) 
             "from it. Set it and restart, or choose another judge."
         )
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise LabError(f"The key in {name} holds signs that no key has (blanks, line breaks, no ASCII); copy it again.")
+        raise LabError(
+            f"The key in {name} holds signs that no key has (blanks, line breaks, no ASCII); copy it again."
+        )
     return key
 
 
@@ -91,10 +98,22 @@ def mask_reply(reply: Reply, secrets: tuple[str, ...]) -> Reply:
     if not secrets:
         return reply
     # What holds a key nowhere in all its words holds none in one of them: one look for most replies.
-    together = "\n".join((reply.text, reply.finish, reply.model or "", reply.error, *(token for token, _ in reply.top)))
+    together = "\n".join(
+        (
+            reply.text,
+            reply.finish,
+            reply.model or "",
+            reply.error,
+            *(token for token, _ in reply.top),
+        )
+    )
     if mask_secrets(together, secrets) == together:
         return reply
-    words = {name: value for name in ("text", "finish", "model", "error") if (value := getattr(reply, name))}
+    words = {
+        name: value
+        for name in ("text", "finish", "model", "error")
+        if (value := getattr(reply, name))
+    }
     changes: dict[str, Any] = {name: mask_secrets(value, secrets) for name, value in words.items()}
     top = tuple((mask_secrets(token, secrets), value) for token, value in reply.top)
     note = "the judge's key stood in the answer and was masked"
@@ -107,8 +126,19 @@ def written_forms(secret: str) -> re.Pattern[str]:
     signs = []
     for sign in secret:
         code = ord(sign)
-        forms = (f"\\u{code:04x}", f"\\{sign}", f"%{code:02x}", f"&#{code};", f"&#x{code:x};", html.escape(sign), sign)
+        forms = (
+            f"\\u{code:04x}",
+            f"\\{sign}",
+            f"%{code:02x}",
+            f"&#{code};",
+            f"&#x{code:x};",
+            html.escape(sign),
+            sign,
+        )
         signs.append(f"(?:{'|'.join(map(re.escape, forms))})")
     raw = secret.encode()
-    whole = (base64.b64encode(raw).decode().rstrip("="), base64.urlsafe_b64encode(raw).decode().rstrip("="))
+    whole = (
+        base64.b64encode(raw).decode().rstrip("="),
+        base64.urlsafe_b64encode(raw).decode().rstrip("="),
+    )
     return re.compile("|".join(("".join(signs), *map(re.escape, whole))), re.IGNORECASE)

@@ -32,7 +32,9 @@ class Asker(Protocol):
         """Let go of connections and servers; safe to call twice."""
 
 
-_NAMED = re.compile(r"(?:(embedded|vllm|openai|decisions|simulated):)?((?:(?!https?://).)*?)@?(https?://\S+)?")
+_NAMED = re.compile(
+    r"(?:(embedded|vllm|openai|decisions|simulated):)?((?:(?!https?://).)*?)@?(https?://\S+)?"
+)
 
 
 def judge_named(text: str, key_env: str | None = None) -> JudgeSettings:
@@ -40,7 +42,12 @@ def judge_named(text: str, key_env: str | None = None) -> JudgeSettings:
     match = _NAMED.fullmatch(text)
     kind, model, address = match.groups() if match else (None, text, None)
     kind = kind or ("openai" if address else "embedded")
-    values: dict[str, Any] = {"name": (model or text)[:100], "kind": kind, "model": model or text, "key_env": key_env}
+    values: dict[str, Any] = {
+        "name": (model or text)[:100],
+        "kind": kind,
+        "model": model or text,
+        "key_env": key_env,
+    }
     values["base_urls"] = [address] if address else []
     return validated(JudgeSettings, values, f"--judge {shorten(text)}: ")
 
@@ -61,7 +68,9 @@ async def open_judge(
     code where a notebook hands it over. Raises LabError for settings that can never work (no address, a key
     that is not set, an unknown model or option) and for weights that cannot be had.
     """
-    if settings.kind == "embedded" or (settings.kind == "decisions" and settings.options.get("path")):
+    if settings.kind == "embedded" or (
+        settings.kind == "decisions" and settings.options.get("path")
+    ):
         from rubriclab.judges.embedded import EmbeddedJudge
 
         return await EmbeddedJudge.open(settings, progress=progress)
@@ -94,5 +103,7 @@ def in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         except BaseException as error:
             done.set_exception(error)
 
-    threading.Thread(target=run, daemon=True).start()  # not waited for where Ctrl-C ends the program
+    threading.Thread(
+        target=run, daemon=True
+    ).start()  # not waited for where Ctrl-C ends the program
     return done.result()

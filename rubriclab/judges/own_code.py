@@ -50,7 +50,9 @@ def function_of(path: Path, entry: str, sha256: str) -> Callable[..., Any]:
     """The function, of exactly the bytes that the hash is of: no compiled file beside it is taken."""
     source = path.read_bytes()
     if code_hash(path) != sha256:
-        raise ImportError("the file, or one beside it that it imports, has changed since the run began")
+        raise ImportError(
+            "the file, or one beside it that it imports, has changed since the run began"
+        )
     sys.path.insert(0, str(path.parent))
     module = ModuleType(path.stem)
     module.__file__ = str(path)
@@ -72,7 +74,11 @@ def code_hash(path: Path) -> str:
         source = file.read_bytes()
         hashes[name] = hashlib.sha256(source).hexdigest()
         text = source.decode("utf-8", "replace").replace("\\\n", " ")
-        for word in set(re.findall(r"\w+", " ".join(re.findall(r"^[^\S\n]*(?:import|from)\b.*", text, re.MULTILINE)))):
+        for word in set(
+            re.findall(
+                r"\w+", " ".join(re.findall(r"^[^\S\n]*(?:import|from)\b.*", text, re.MULTILINE))
+            )
+        ):
             left += [path.with_name(f"{word}.py"), *path.with_name(word).rglob("*.py")]
     if len(hashes) == 1:
         return hashes[path.name]
@@ -88,11 +94,19 @@ def answered(judge: Callable[..., Any], request: Mapping[str, Any], folder: str)
     except BaseException as fault:
         return {"kind": "code_error", "error": f"raised {in_words(fault, folder)}"}
     try:
-        text = json.dumps(value, default=lambda part: part.tolist(), allow_nan=False)  # NumPy's and PyTorch's numbers
+        text = json.dumps(
+            value, default=lambda part: part.tolist(), allow_nan=False
+        )  # NumPy's and PyTorch's numbers
     except Exception as fault:
-        return {"kind": "code_reply", "error": f"returned {shown(value)}, which cannot be passed on: {shown(fault)}"}
+        return {
+            "kind": "code_reply",
+            "error": f"returned {shown(value)}, which cannot be passed on: {shown(fault)}",
+        }
     if len(text) > MAX_VALUE:
-        return {"kind": "too_large", "error": f"returned {len(text):,} signs; at most {MAX_VALUE:,} are read"}
+        return {
+            "kind": "too_large",
+            "error": f"returned {len(text):,} signs; at most {MAX_VALUE:,} are read",
+        }
     return {"value": value if isinstance(value, str) else json.loads(text)}
 
 
@@ -109,7 +123,11 @@ def in_words(fault: BaseException, folder: str) -> str:
         said = " ".join(str(fault).split())[:300]
     except BaseException:  # whatever a foreign __str__ does
         said = ""
-    own = [frame for frame in traceback.extract_tb(fault.__traceback__) if frame.filename.startswith(folder)]
+    own = [
+        frame
+        for frame in traceback.extract_tb(fault.__traceback__)
+        if frame.filename.startswith(folder)
+    ]
     where = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
     return f"{type(fault).__name__}{': ' if said else ''}{said}{where}"
 

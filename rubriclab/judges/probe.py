@@ -76,7 +76,11 @@ class JudgeReport:
         if self.error:
             return self.error
         given = "gives" if self.probabilities else "gives no"
-        score = f" Score read: {self.score:g}." if self.score is not None else " No score could be read from it."
+        score = (
+            f" Score read: {self.score:g}."
+            if self.score is not None
+            else " No score could be read from it."
+        )
         said = shorten(self.reply.text, 200) or "nothing"
         return f"It answered in {self.reply.seconds:.1f} s: “{said}”{score} The server {given} token probabilities."
 
@@ -114,7 +118,9 @@ def find_servers(addresses: Mapping[str, str] = LOCAL) -> list[FoundServer]:
         return FoundServer(address, names, min(owners, default=program)) if names else None
 
     async def look_everywhere() -> list[FoundServer | None]:
-        return await asyncio.gather(*(look(program, address) for program, address in addresses.items()))
+        return await asyncio.gather(
+            *(look(program, address) for program, address in addresses.items())
+        )
 
     return [server for server in in_thread(look_everywhere) if server is not None]
 
@@ -124,7 +130,9 @@ def models_of(address: str, *, key_env: str | None = None) -> list[str]:
     url = base_url(address)
     key = read_key(JudgeSettings(name=host_of(url) or "server", key_env=key_env))
     try:
-        models = in_thread(lambda: listed(url, key=key, timeout=ANSWER_SECONDS, inward=not served()))
+        models = in_thread(
+            lambda: listed(url, key=key, timeout=ANSWER_SECONDS, inward=not served())
+        )
     except Fault as error:
         raise LabError(f"{host_of(url)}: {advised(error.message, error.kind)}") from error
     if not models:
@@ -132,7 +140,9 @@ def models_of(address: str, *, key_env: str | None = None) -> list[str]:
     return [name for name, _ in models]
 
 
-async def listed(url: str, *, key: str | None = None, timeout: float, inward: bool = True) -> list[tuple[str, str]]:
+async def listed(
+    url: str, *, key: str | None = None, timeout: float, inward: bool = True
+) -> list[tuple[str, str]]:
     """(name, owner) of every model of a ``/models`` page; empty where it is none. Raises Fault."""
     body = await fetch(f"{url}/models", key=key, timeout=timeout, inward=inward)
     try:
@@ -140,8 +150,14 @@ async def listed(url: str, *, key: str | None = None, timeout: float, inward: bo
     except (msgspec.DecodeError, ValueError, RecursionError):
         return []
     entries = page.get("data") if isinstance(page, dict) else None
-    models = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-    return [(m["id"], str(m.get("owned_by") or "").lower()) for m in models if isinstance(m.get("id"), str)]
+    models = (
+        [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    )
+    return [
+        (m["id"], str(m.get("owned_by") or "").lower())
+        for m in models
+        if isinstance(m.get("id"), str)
+    ]
 
 
 def decision_forms(address: str, *, key_env: str | None = None) -> list[str]:
@@ -173,7 +189,10 @@ def test_judge(settings: JudgeSettings) -> JudgeReport:
     if settings.kind == "decisions":
         options = [{"value": str(score), "description": ""} for score in range(1, 6)]
         asked = {"type": "choice", "instructions": QUESTION.partition("\n")[0], "options": options}
-        messages = {"role": "state", "content": "Answer: 4"}, {"role": "question", "content": json.dumps(asked)}
+        messages = (
+            {"role": "state", "content": "Answer: 4"},
+            {"role": "question", "content": json.dumps(asked)},
+        )
     if embedded:
         messages = (*messages, {"role": "assistant", "content": "The score is "})
     call = Call(

@@ -67,7 +67,9 @@ def with_code(settings: JudgeSettings, folder: str | Path, *, trust: bool = Fals
             "notebook's function is asked there: rl.run(..., judges={...})."
         )
     if not str(folder):
-        raise LabError(f"{name} runs {options.path}: start the lab with --code FOLDER, say yes to it in Set up.")
+        raise LabError(
+            f"{name} runs {options.path}: start the lab with --code FOLDER, say yes to it in Set up."
+        )
     path = Path(folder).resolve() / options.path
     if not path.resolve().is_relative_to(Path(folder).resolve()):
         raise LabError(f"{name} names “{shorten(options.path)}”; expected a file in {folder}.")
@@ -83,8 +85,12 @@ def with_code(settings: JudgeSettings, folder: str | Path, *, trust: bool = Fals
             "then say yes with --trust, or in step 3 of Set up."
         )
     named = {"path": options.path, "entry": options.entry, "sha256": sha256}
-    model = {} if "model" in settings.model_fields_set else {"model": f"{path.name}:{options.entry}"}
-    return settings.model_copy(update={"options": settings.options | named} | model).in_folder(folder)
+    model = (
+        {} if "model" in settings.model_fields_set else {"model": f"{path.name}:{options.entry}"}
+    )
+    return settings.model_copy(update={"options": settings.options | named} | model).in_folder(
+        folder
+    )
 
 
 def code_folder() -> Path | None:
@@ -115,15 +121,37 @@ class PythonJudge:
         self._idle: list[Worker] = []
         if function is None:
             sha256 = with_code(settings, settings.folder, trust=True).options["sha256"]
-            file, memory = Path(settings.folder).resolve() / self._options.path, self._options.memory * MB
-            supervised = [sys.executable, "-I", supervisor.__file__, "0", "--speaking", sys.executable, "-P", "-B"]
-            self._command = [*supervised, own_code.__file__, str(file), self._options.entry, sha256, str(memory)]
+            file, memory = (
+                Path(settings.folder).resolve() / self._options.path,
+                self._options.memory * MB,
+            )
+            supervised = [
+                sys.executable,
+                "-I",
+                supervisor.__file__,
+                "0",
+                "--speaking",
+                sys.executable,
+                "-P",
+                "-B",
+            ]
+            self._command = [
+                *supervised,
+                own_code.__file__,
+                str(file),
+                self._options.entry,
+                sha256,
+                str(memory),
+            ]
 
     async def ask(self, call: Call) -> Reply:
         """One call, one Reply. A function that takes longer than the judge's timeout is given up, its process ended."""
         started = time.perf_counter()
         done: Future[dict[str, Any]] = Future()
-        request = {"messages": [dict(message) for message in call.messages], "item": item_of(call, self._items)}
+        request = {
+            "messages": [dict(message) for message in call.messages],
+            "item": item_of(call, self._items),
+        }
 
         def work() -> None:
             done.set_running_or_notify_cancel()  # a late answer has nobody who waits for it
@@ -132,16 +160,27 @@ class PythonJudge:
             except BaseException as fault:
                 done.set_exception(fault)
 
-        threading.Thread(target=work, daemon=True).start()  # never waited for: a notebook's function may hang
+        threading.Thread(
+            target=work, daemon=True
+        ).start()  # never waited for: a notebook's function may hang
         limit = self._settings.timeout
         try:
-            said = await asyncio.wait_for(asyncio.wrap_future(done), None if self._function is None else limit)
+            said = await asyncio.wait_for(
+                asyncio.wrap_future(done), None if self._function is None else limit
+            )
             if "error" in said:
                 kind = next((kind for kind in FINAL if kind == said.get("kind")), "code_error")
                 raise Fault(kind, f"The function {said['error']}", self._key.values())
-            reply = reply_of(said["value"], call, model=self._settings.model, seconds=time.perf_counter() - started)
+            reply = reply_of(
+                said["value"],
+                call,
+                model=self._settings.model,
+                seconds=time.perf_counter() - started,
+            )
         except TimeoutError:
-            reply = Fault("code_timeout", f"The function gave no answer within {limit:g} s").reply(limit)
+            reply = Fault("code_timeout", f"The function gave no answer within {limit:g} s").reply(
+                limit
+            )
         except Fault as fault:
             reply = fault.reply(time.perf_counter() - started)
         return mask_reply(reply, tuple(self._key.values()))
@@ -157,7 +196,9 @@ class PythonJudge:
         except (ValueError, RecursionError):
             said = None
         if isinstance(said, dict) and "failed" in said:
-            raise LabError(f"{self._options.path} of “{self._settings.name}” is of no use: {said['failed']}. Mend it.")
+            raise LabError(
+                f"{self._options.path} of “{self._settings.name}” is of no use: {said['failed']}. Mend it."
+            )
         if isinstance(said, dict) and {"value", "error"} & said.keys():
             self._idle.append(worker)
             return said
@@ -168,7 +209,11 @@ class PythonJudge:
 
     def _another(self) -> Worker:
         passed = {name: value for name, value in os.environ.items() if PASSED_ON.fullmatch(name)}
-        self._all.append(Worker(command=self._command, environment=passed | self._key, start_seconds=START_SECONDS))
+        self._all.append(
+            Worker(
+                command=self._command, environment=passed | self._key, start_seconds=START_SECONDS
+            )
+        )
         return self._all[-1]
 
     async def close(self) -> None:
@@ -181,7 +226,9 @@ def function_settings(name: str, function: Callable[..., Any]) -> JudgeSettings:
     try:
         code = inspect.getsource(function).encode()
     except (OSError, TypeError):
-        code = marshal.dumps(getattr(function, "__code__", None) or type(function).__call__.__code__)
+        code = marshal.dumps(
+            getattr(function, "__code__", None) or type(function).__call__.__code__
+        )
     entry = getattr(function, "__name__", "judge")
     entry = entry if entry.isidentifier() else "judge"
     options = {"entry": entry[:100], "sha256": hashlib.sha256(code).hexdigest()}
@@ -200,7 +247,12 @@ def item_of(call: Call, items: Sequence[Item]) -> dict[str, Any]:
     for answer in (facts, *facts["answers"]):
         answer.pop("ratings", None)
     shown, labels = list(call.ordering.shown), list(call.ordering.labels)
-    return facts | {"shown": shown, "labels": labels, "scores": list(call.scores), "repeat": call.repeat}
+    return facts | {
+        "shown": shown,
+        "labels": labels,
+        "scores": list(call.scores),
+        "repeat": call.repeat,
+    }
 
 
 def reply_of(value: Any, call: Call, *, model: str, seconds: float) -> Reply:
@@ -214,7 +266,10 @@ def reply_of(value: Any, call: Call, *, model: str, seconds: float) -> Reply:
     if not isinstance(text, str) or not fine or given.keys() - {"text", "probabilities"}:
         raise Fault("code_reply", f"The function returned {own_code.shown(value)}")
     if len(text) > MAX_TEXT:
-        raise Fault("too_large", f"The function's text has {len(text):,} signs; at most {MAX_TEXT:,} are read")
+        raise Fault(
+            "too_large",
+            f"The function's text has {len(text):,} signs; at most {MAX_TEXT:,} are read",
+        )
     chances = tuple((storable(str(label)), math.log(p)) for label, p in top.items() if p > 0)
     return Reply(text=storable(text), top=chances, model=model, seconds=seconds)
 

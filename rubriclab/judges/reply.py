@@ -106,7 +106,9 @@ def read_completion(
     refusal = "" if said else text_of(choice.message.refusal)
     text = storable(said or refusal)
     if len(text) > MAX_TEXT:
-        raise Fault("too_large", f"The answer's text has {len(text):,} signs; at most {MAX_TEXT:,} are read")
+        raise Fault(
+            "too_large", f"The answer's text has {len(text):,} signs; at most {MAX_TEXT:,} are read"
+        )
     if text != (said or refusal):
         notes.append(REPLACED)
     tokens_in, tokens_out, cached = usage_of(completion, notes)
@@ -124,14 +126,18 @@ def read_completion(
     )
 
 
-def decoded(body: bytes, headers: Mapping[str, str], secrets: Iterable[str], notes: list[str]) -> Completion:
+def decoded(
+    body: bytes, headers: Mapping[str, str], secrets: Iterable[str], notes: list[str]
+) -> Completion:
     """The body's fields. Raises Fault."""
     refuse_many(body)
     try:
         return leniently(COMPLETION, body, notes)
     except UNREADABLE as error:
         if isinstance(error, msgspec.ValidationError) and "choices" in str(error):
-            raise Fault("empty_choices", f"The answer holds no choices that can be read: {error}", secrets) from error
+            raise Fault(
+                "empty_choices", f"The answer holds no choices that can be read: {error}", secrets
+            ) from error
         raise unreadable(body, headers, error, secrets) from error
 
 
@@ -148,10 +154,14 @@ def leniently(decoder: msgspec.json.Decoder[T], body: bytes, notes: list[str]) -
 def refuse_many(body: bytes) -> None:
     """Raises Fault for more values than are read, before any is."""
     if 3 * body.count(b"{") + body.count(b"[") + body.count(b",") > MAX_VALUES:
-        raise Fault("too_large", f"The answer holds more than {MAX_VALUES:,} values, the most that is read")
+        raise Fault(
+            "too_large", f"The answer holds more than {MAX_VALUES:,} values, the most that is read"
+        )
 
 
-def unreadable(body: bytes, headers: Mapping[str, str], error: Exception, secrets: Iterable[str]) -> Fault:
+def unreadable(
+    body: bytes, headers: Mapping[str, str], error: Exception, secrets: Iterable[str]
+) -> Fault:
     """The fault of an answer that is no JSON."""
     start = body[:300].decode("utf-8", "replace").lstrip()
     if start.startswith("<") or "text/html" in headers.get("Content-Type", "").lower():
@@ -191,13 +201,20 @@ def arguments_of(calls: Any) -> str:
     first = calls[0] if isinstance(calls, list) and calls else None
     function = first.get("function") if isinstance(first, dict) else None
     arguments = function.get("arguments") if isinstance(function, dict) else None
-    return json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict | list) else text_of(arguments)
+    return (
+        json.dumps(arguments, ensure_ascii=False)
+        if isinstance(arguments, dict | list)
+        else text_of(arguments)
+    )
 
 
 def usage_of(completion: Completion, notes: list[str]) -> list[int | None]:
     """Prompt, completion and cached prompt tokens; None where the server is silent or the count is none."""
     try:
-        usage, timings = msgspec.json.decode(completion.usage), msgspec.json.decode(completion.timings)
+        usage, timings = (
+            msgspec.json.decode(completion.usage),
+            msgspec.json.decode(completion.timings),
+        )
     except UNREADABLE:
         notes.append(NO_NUMBERS)
         return [None, None, None]
@@ -248,7 +265,9 @@ def first_answer_token(tokens: Sequence[str], text: str) -> int:
     start = "".join(tokens).rfind(answer) if answer else -1
     if start < 0:
         # Characters split over tokens do not join up again: go by the end of the reasoning.
-        after = max((index + 1 for index, token in enumerate(tokens) if "</think>" in token), default=0)
+        after = max(
+            (index + 1 for index, token in enumerate(tokens) if "</think>" in token), default=0
+        )
         return next((index for index in range(after, len(tokens)) if tokens[index].strip()), 0)
     end = 0
     for index, token in enumerate(tokens):

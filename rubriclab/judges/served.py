@@ -19,7 +19,9 @@ def refuse_inward(host: str, resolved: Iterable[str]) -> None:
     """Raises InwardAddress where any of the addresses that ``host`` stands for is not one of the open net."""
     for text in resolved:
         if not is_public(text.partition("%")[0]):
-            raise InwardAddress(f"{host} is an address of this machine or of its inner network ({text})")
+            raise InwardAddress(
+                f"{host} is an address of this machine or of its inner network ({text})"
+            )
 
 
 def in_figures(host: str) -> IPv4Address | IPv6Address | None:

@@ -28,7 +28,10 @@ MASS = 0.97
 SLOT = "\ue000"
 """In a call's ``form``: the label."""
 WRITTEN = "A simulated answer worth {:.2f} points."
-ASKED, STATED = re.compile(r"^## Score to earn: (-?\d+)", re.M), re.compile(r"simulated answer worth (-?[\d.]+) points")
+ASKED, STATED = (
+    re.compile(r"^## Score to earn: (-?\d+)", re.M),
+    re.compile(r"simulated answer worth (-?[\d.]+) points"),
+)
 
 
 class Effects(Part):
@@ -94,7 +97,14 @@ class SimulatedJudge:
                 text, top = f"Feedback: A simulated judge read this response. [RESULT] {label}", ()
             text = call.form.replace(SLOT, label) or text
         words = len(text.split())
-        return Reply(text=text, top=top, model=MODEL, tokens_in=0, tokens_out=words, seconds=self.effects.latency)
+        return Reply(
+            text=text,
+            top=top,
+            model=MODEL,
+            tokens_in=0,
+            tokens_out=words,
+            seconds=self.effects.latency,
+        )
 
     def _option(self, call: Call, rng: random.Random) -> tuple[str, tuple[str, ...], list[float]]:
         """The label that is picked, all labels, and their chances (n,) without ``noise``.
@@ -107,12 +117,18 @@ class SimulatedJudge:
         )
         shown = [float(score) for score in (call.ordering.shown if listed else call.scores)]
         labels = call.ordering.labels if listed or call.form else tuple(map(str, call.scores))
-        effects = effects if listed else effects.model_copy(update={"first": 0.0, "slope": 0.0, "line": 0.0})
+        effects = (
+            effects
+            if listed
+            else effects.model_copy(update={"first": 0.0, "slope": 0.0, "line": 0.0})
+        )
         n = len(shown)
         low, high, step = scale_of(shown)
         # How far the list ascends: 1 for ascending, -1 for descending, by rank correlation.
         ranks = [sorted(shown).index(score) - (n - 1) / 2 for score in shown]
-        ascends = sum(rank * (p - (n - 1) / 2) for p, rank in enumerate(ranks)) / sum(rank * rank for rank in ranks)
+        ascends = sum(rank * (p - (n - 1) / 2) for p, rank in enumerate(ranks)) / sum(
+            rank * rank for rank in ranks
+        )
         target = self.target(call.items[0], low, high, step) + effects.line / 2 * ascends
         utilities = [fit + effects.slope * p for p, fit in enumerate(fits(shown, target, step))]
         utilities[0] += effects.first
@@ -126,14 +142,22 @@ class SimulatedJudge:
         effects, criteria = self.effects, _kind(call).startswith("criteria.")
         shown = [str(name) for name in call.ordering.shown]
         # The call's items are in canonical order, so that each keeps its quality in every order.
-        own = criteria and {*shown} <= {*self._criteria_names}  # else of a data set with a rubric of its own
+        own = criteria and {*shown} <= {
+            *self._criteria_names
+        }  # else of a data set with a rubric of its own
         names = self._criteria_names if own else sorted(shown)
-        first, carryover = (effects.criteria_first, effects.carryover) if criteria else (effects.first_of_several, 0.0)
+        first, carryover = (
+            (effects.criteria_first, effects.carryover)
+            if criteria
+            else (effects.first_of_several, 0.0)
+        )
         low, high, step = scale_of(call.scores)
         lines, before = [], 0.0
         for p, name in enumerate(shown):
             item = call.items[names.index(name) % len(call.items)]
-            target = self.target(item, low, high, step) + carryover * before + (first if p == 0 else 0.0)
+            target = (
+                self.target(item, low, high, step) + carryover * before + (first if p == 0 else 0.0)
+            )
             score = call.scores[draw(fits(call.scores, target, step), effects.noise, rng)]
             before = score - (low + high) / 2
             lines.append(f"[{name if criteria else call.ordering.labels[p]}] {score}")
@@ -156,7 +180,11 @@ class SimulatedJudge:
             return call.form.replace(SLOT, letter), ()
         if "-brief." in call.template:
             return letter, alternatives(labels, softmax(utilities))
-        return (f"[[{letter}]]" if "-mtbench." in call.template else f"Choice: {letter}\nReason: 1. Simulated."), ()
+        return (
+            f"[[{letter}]]"
+            if "-mtbench." in call.template
+            else f"Choice: {letter}\nReason: 1. Simulated."
+        ), ()
 
     def _reference(self, call: Call, rng: random.Random) -> str:
         """A reference answer that says how good it is, or the score of such an answer."""
@@ -193,7 +221,9 @@ def fits(scores: Sequence[float], target: float, step: float) -> list[float]:
 
 def alternatives(labels: Sequence[str], chances: Sequence[float]) -> tuple[tuple[str, float], ...]:
     """The first token's alternatives with their log-probabilities: labels, and a word that is none."""
-    on_labels = tuple((label, math.log(max(MASS * p, 1e-12))) for label, p in zip(labels, chances, strict=True))
+    on_labels = tuple(
+        (label, math.log(max(MASS * p, 1e-12))) for label, p in zip(labels, chances, strict=True)
+    )
     return (*on_labels, ("The", math.log(1 - MASS)))
 
 

@@ -24,14 +24,18 @@ LOOK_MILLISECONDS = 100
 def main(grace: str, *command: str) -> int:
     stopped: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
-    prctl(PR_SET_CHILD_SUBREAPER, 1)  # what the command leaves behind becomes a child of this program
+    prctl(
+        PR_SET_CHILD_SUBREAPER, 1
+    )  # what the command leaves behind becomes a child of this program
     speaking = command[0] == "--speaking"
     lab = select.poll()
     lab.register(0, 0 if speaking else select.POLLIN)  # the end of a pipe is always heard of
     child = subprocess.Popen(
-        command[speaking:], stdin=None if speaking else subprocess.DEVNULL, start_new_session=True,
+        command[speaking:],
+        stdin=None if speaking else subprocess.DEVNULL,
+        start_new_session=True,
         preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
-    )  # fmt: skip
+    )
     while child.poll() is None and not stopped:
         heard = lab.poll(LOOK_MILLISECONDS)
         if heard and (heard[0][1] & ~select.POLLIN or not os.read(0, 1024)):

@@ -44,17 +44,30 @@ class Transport(httpx2.AsyncBaseTransport):
     """
 
     def __init__(
-        self, *, timeout: float, ca_file: str | None = None, secrets: tuple[str, ...] = (), inward: bool = True
+        self,
+        *,
+        timeout: float,
+        ca_file: str | None = None,
+        secrets: tuple[str, ...] = (),
+        inward: bool = True,
     ) -> None:
         self.timeout, self.secrets, self._inward = timeout, secrets, inward
         self._proxy = cache(proxy_of)  # looked up once a host instead of at every request
         self._room = asyncio.Semaphore(LARGE_AT_ONCE)
         self._session = aiohttp.ClientSession(
             connector=Connector(
-                inward, keepalive_timeout=KEEPALIVE_SECONDS, limit=0, ttl_dns_cache=300, ssl=trust(ca_file)
+                inward,
+                keepalive_timeout=KEEPALIVE_SECONDS,
+                limit=0,
+                ttl_dns_cache=300,
+                ssl=trust(ca_file),
             ),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, timeout)),
-            headers={"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "rubriclab"},
+            headers={
+                "Accept": "application/json",
+                "Accept-Encoding": "identity",
+                "User-Agent": "rubriclab",
+            },
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
         )
@@ -62,13 +75,17 @@ class Transport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         url = str(request.url)
         headers = {
-            name.decode(): value.decode() for name, value in request.headers.raw if name.lower() in SENT and value
+            name.decode(): value.decode()
+            for name, value in request.headers.raw
+            if name.lower() in SENT and value
         }
         answering = False
         clock = asyncio.timeout(self.timeout)
         proxy = self._proxy(request.url.scheme, request.url.host)
         try:
-            if proxy and not self._inward:  # what the proxy connects to nobody here resolves, but figures can be read
+            if (
+                proxy and not self._inward
+            ):  # what the proxy connects to nobody here resolves, but figures can be read
                 refuse_inward(request.url.host, filter(in_figures, [request.url.host]))
             async with (
                 clock,
@@ -83,7 +100,9 @@ class Transport(httpx2.AsyncBaseTransport):
             ):
                 answering = True
                 good = 200 <= response.status < 300
-                body = await self._body(response, clock, MAX_REPLY_BYTES if good else MAX_ERROR_BYTES, cut=not good)
+                body = await self._body(
+                    response, clock, MAX_REPLY_BYTES if good else MAX_ERROR_BYTES, cut=not good
+                )
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             if not clock.expired():
                 raise from_exception(error, self.secrets) from error
@@ -93,16 +112,26 @@ class Transport(httpx2.AsyncBaseTransport):
             raise Fault("timeout", f"No answer from {host_of(url)} {late}") from error
         if not good:
             raise from_response(response.status, response.headers, body, self.secrets)
-        return httpx2.Response(response.status, headers=response.raw_headers, content=body, request=request)
+        return httpx2.Response(
+            response.status, headers=response.raw_headers, content=body, request=request
+        )
 
-    async def _body(self, response: aiohttp.ClientResponse, clock: asyncio.Timeout, limit: int, *, cut: bool) -> bytes:
+    async def _body(
+        self, response: aiohttp.ClientResponse, clock: asyncio.Timeout, limit: int, *, cut: bool
+    ) -> bytes:
         """At most ``limit`` bytes of the answer; with ``cut`` the rest is left unread, else it is a fault."""
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
             response.close()
-            raise Fault("bad_json", f"The answer's content encoding “{encoding[:40]}” was not asked for")
+            raise Fault(
+                "bad_json", f"The answer's content encoding “{encoding[:40]}” was not asked for"
+            )
         length = response.content_length
-        if length is not None and length <= FREE_BYTES and "Transfer-Encoding" not in response.headers:
+        if (
+            length is not None
+            and length <= FREE_BYTES
+            and "Transfer-Encoding" not in response.headers
+        ):
             return await response.content.read()
         body, held = bytearray(), False
         try:
@@ -112,7 +141,10 @@ class Transport(httpx2.AsyncBaseTransport):
                     response.close()
                     if cut:
                         return bytes(body[:limit])
-                    raise Fault("too_large", f"The answer is larger than {limit / 2**20:g} MB, the most that is read")
+                    raise Fault(
+                        "too_large",
+                        f"The answer is larger than {limit / 2**20:g} MB, the most that is read",
+                    )
                 if not held and len(body) > FREE_BYTES:
                     # A queue of ours is no fault of the server: the call's clock stands still meanwhile.
                     ends, began = clock.when() or 0.0, asyncio.get_running_loop().time()
@@ -161,7 +193,9 @@ def proxy_of(scheme: str, host: str) -> str | None:
     return None if own else getproxies().get(scheme)
 
 
-async def fetch(url: str, *, key: str | None = None, timeout: float = 5.0, inward: bool = True) -> bytes:
+async def fetch(
+    url: str, *, key: str | None = None, timeout: float = 5.0, inward: bool = True
+) -> bytes:
     """The body of a GET within ``timeout`` seconds in all. Raises Fault."""
     transport = Transport(timeout=timeout, secrets=(key,) if key else (), inward=inward)
     try:
@@ -186,14 +220,20 @@ def from_exception(error: BaseException, secrets: Iterable[str] = ()) -> Fault:
     if refusal := tls_refusal(error):
         return Fault("certificate", refusal, secrets)
     if isinstance(error, aiohttp.ClientConnectorError):
-        reason = (error.os_error.strerror or str(error.os_error)).partition(" (")[0]  # asyncio adds the address
+        reason = (error.os_error.strerror or str(error.os_error)).partition(" (")[
+            0
+        ]  # asyncio adds the address
         return Fault("connect", f"No connection to {error.host}:{error.port} ({reason})", secrets)
-    if isinstance(error, aiohttp.InvalidURL):  # 127.1 and other ways of writing an address that only sockets know
+    if isinstance(
+        error, aiohttp.InvalidURL
+    ):  # 127.1 and other ways of writing an address that only sockets know
         return Fault("not_found", f"This is no address that can be asked: {text}", secrets)
     if isinstance(error, TimeoutError):  # the connection's; a call's own clock is another
         return Fault("connect", f"No connection: {text}", secrets)
     if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
-        return Fault("reset", f"The server closed the connection before its answer ended: {text}", secrets)
+        return Fault(
+            "reset", f"The server closed the connection before its answer ended: {text}", secrets
+        )
     if isinstance(error, aiohttp.ClientResponseError):
         return Fault("bad_gateway", f"The server does not speak HTTP here: {text}", secrets)
     return Fault("reset", f"The connection broke: {text}", secrets)
@@ -207,7 +247,9 @@ def tls_refusal(error: BaseException) -> str:
     passing = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     if not isinstance(cause, ssl.SSLError) or isinstance(cause, passing):
         return ""
-    return f"No TLS at this https:// address: {(cause.reason or str(cause)).replace('_', ' ').lower()}"
+    return (
+        f"No TLS at this https:// address: {(cause.reason or str(cause)).replace('_', ' ').lower()}"
+    )
 
 
 def trust(ca_file: str | None) -> ssl.SSLContext | bool:

@@ -57,12 +57,22 @@ class VllmServer:
             raise LabError(reason)
         self.model, self._grace, self._was_ready = model.strip(), grace, False
         if not self.model or self.model.startswith("-") or "\0" in model:
-            raise LabError(f"“{shorten(model)}” is no model: give a name from the hub, as Qwen/Qwen3-8B, or a folder.")
+            raise LabError(
+                f"“{shorten(model)}” is no model: give a name from the hub, as Qwen/Qwen3-8B, or a folder."
+            )
         with socket.socket() as free:  # a port that nobody listens on just now
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.base_url = f"http://127.0.0.1:{port}/v1"
-        command = [shutil.which("vllm") or "vllm", "serve", self.model, "--host", "127.0.0.1", "--port", str(port)]
+        command = [
+            shutil.which("vllm") or "vllm",
+            "serve",
+            self.model,
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+        ]
         descriptor, name = tempfile.mkstemp(prefix="rubriclab-vllm-", suffix=".log")
         self.log_file = Path(name)
         with os.fdopen(descriptor, "wb") as log:

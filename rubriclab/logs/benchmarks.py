@@ -34,17 +34,23 @@ def _alpaca(record: Json, _: Source) -> Records:
         won = preference - 1.0 if switched else 2.0 - preference  # by what was shown first
         makers = [record["generator_1"], record["generator_2"]][:: -1 if switched else 1]
         cells = {
-            "judge": name_of(record.get("annotator")), "question_id": short_name(record["instruction"]),
-            "task": name_of(record.get("dataset")), "first": makers[0], "second": makers[1],
-            "choice": "C" if won == 0.5 else "A" if won > 0.5 else "B", "expected": f"{won:.12f}".rstrip("0").rstrip("."),
-        }  # fmt: skip
+            "judge": name_of(record.get("annotator")),
+            "question_id": short_name(record["instruction"]),
+            "task": name_of(record.get("dataset")),
+            "first": makers[0],
+            "second": makers[1],
+            "choice": "C" if won == 0.5 else "A" if won > 0.5 else "B",
+            "expected": f"{won:.12f}".rstrip("0").rstrip("."),
+        }
         yield Record("pairs", cells, reply=text_in(record.get("raw_completion")))
 
 
 def _judge_bench(record: Json, _: Source) -> Records:
     """JudgeBench (Tan et al. 2025): the first judgment saw A first, the second B; decisions are in the order shown."""
     judgments, label = record["judgments"], record.get("label")
-    names = {"A>B": ["correct", "incorrect"], "B>A": ["incorrect", "correct"]}.get(str(label), ["A", "B"])
+    names = {"A>B": ["correct", "incorrect"], "B>A": ["incorrect", "correct"]}.get(
+        str(label), ["A", "B"]
+    )
     for number, judgment in enumerate(judgments if isinstance(judgments, list) else [None]):
         call = under(judgment, "judgment")
         if call is None or number > 1:
@@ -53,11 +59,17 @@ def _judge_bench(record: Json, _: Source) -> Records:
         judge = [name_of(under(call, "judge_model")), name_of(record.get("judge_name"))]
         first, second = names[:: -1 if number else 1]
         cells = {
-            "judge": " ".join(filter(None, judge)), "question_id": name_of(record["pair_id"]), "first": first, "second": second,
-            "task": name_of(record.get("source")), "gold": "correct" if "correct" in names else "",
+            "judge": " ".join(filter(None, judge)),
+            "question_id": name_of(record["pair_id"]),
+            "first": first,
+            "second": second,
+            "task": name_of(record.get("source")),
+            "gold": "correct" if "correct" in names else "",
             "choice": {"A>B": "A", "B>A": "B", "A=B": "C"}.get(str(judgment.get("decision")), "N"),
-        }  # fmt: skip
-        yield Record("pairs", cells, messages_in(under(call, "prompt")), text_in(under(call, "response")))
+        }
+        yield Record(
+            "pairs", cells, messages_in(under(call, "prompt")), text_in(under(call, "response"))
+        )
 
 
 def _llmbar(record: Json, log: Source) -> Records:
@@ -91,10 +103,13 @@ def _mt_pairs(record: Json, _: Source) -> Records:
             yield FAILED
             continue
         cells = {
-            "judge": judge, "question_id": name_of(record["question_id"]), "first": name_of(record[first]),
-            "second": name_of(record[second]), "task": ", ".join(filter(None, [f"turn {record.get('turn', 1)}", template])),
+            "judge": judge,
+            "question_id": name_of(record["question_id"]),
+            "first": name_of(record[first]),
+            "second": name_of(record[second]),
+            "task": ", ".join(filter(None, [f"turn {record.get('turn', 1)}", template])),
             "choice": {first: "A", second: "B", "tie": "C"}.get(str(winner), "N"),
-        }  # fmt: skip
+        }
         yield Record("pairs", cells, messages_in(record.get(f"g{game}_user_prompt")), reply)
 
 
@@ -106,9 +121,14 @@ def _mt_singles(record: Json, _: Source) -> Records:
         return
     task = f"turn {record.get('turn', 1)}"
     cells = {
-        "judge": _judge(record)[0], "item_id": f"{question}: {task}: {maker}", "ordering": TEN, "task": task,
-        "score": score.replace("-1", ""), "block": question, "candidate": maker,
-    }  # fmt: skip
+        "judge": _judge(record)[0],
+        "item_id": f"{question}: {task}: {maker}",
+        "ordering": TEN,
+        "task": task,
+        "score": score.replace("-1", ""),
+        "block": question,
+        "candidate": maker,
+    }
     yield Record("scores", cells, messages_in(record["user_prompt"]), text_in(record["judgment"]))
 
 
@@ -124,7 +144,9 @@ def _judges(record: Json) -> Iterator[tuple[str, Any, Any]]:
 
 def _is_prometheus(log: Source) -> bool:
     first = next(log.records(), {}) if log.form == "json" else log.first
-    return ("Score Rubric" in str(first.get("instruction")) or "score_rubric" in first) and any(_judges(first))
+    return ("Score Rubric" in str(first.get("instruction")) or "score_rubric" in first) and any(
+        _judges(first)
+    )
 
 
 def _prometheus(record: Json, _: Source) -> Records:
@@ -135,17 +157,35 @@ def _prometheus(record: Json, _: Source) -> Records:
     listed = "\n".join(rubric) if isinstance(rubric, dict) else str(rubric)
     text = whole.rpartition("Score Rubric")[2] if prompt else listed
     scores = re.findall(r"^\W*score ?(\d{1,2})(?::|_desc)", text, re.I | re.M)
-    maker = next((name_of(record[key]) for key in ("response_source", "response_model_name") if key in record), "")
+    maker = next(
+        (
+            name_of(record[key])
+            for key in ("response_source", "response_model_name")
+            if key in record
+        ),
+        "",
+    )
     name = next((name_of(record[key]) for key in ("idx", "id") if key in record), "")
     item = {
-        "item_id": short_name(f"{name}: {maker}" if name else f"{whole} {record.get('input')} {record.get('response')}"),
-        "task": name_of(record.get("task", record.get("category"))), "block": name, "candidate": maker,
-        "ordering": " ".join(scores), "human": name_of(record.get("human_score")),
-    }  # fmt: skip
+        "item_id": short_name(
+            f"{name}: {maker}"
+            if name
+            else f"{whole} {record.get('input')} {record.get('response')}"
+        ),
+        "task": name_of(record.get("task", record.get("category"))),
+        "block": name,
+        "candidate": maker,
+        "ordering": " ".join(scores),
+        "human": name_of(record.get("human_score")),
+    }
     for judge, given, replies in _judges(record):
         for k, score in enumerate(given if isinstance(given, list) else [given]):
             if not scores or name_of(score) not in ("", *scores):
-                yield "its score is none of its rubric's" if scores else "its rubric has no scores that could be read"
+                yield (
+                    "its score is none of its rubric's"
+                    if scores
+                    else "its rubric has no scores that could be read"
+                )
                 continue
             reply = text_in(under(replies, k) if isinstance(replies, list) else replies)
             yield Record("scores", item | {"judge": judge, "score": name_of(score)}, prompt, reply)

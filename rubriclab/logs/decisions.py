@@ -23,11 +23,16 @@ def decisions_in(request: Any, response: Any, judge: str = "") -> Iterator[Recor
     ``state`` or ``input``; ``response``: has ``answers``. A missing model is ``judge``."""
     questions, answers = under(request, "questions"), under(response, "answers")
     if isinstance(questions, Mapping):
-        parts = [(str(name), question, under(answers, str(name))) for name, question in questions.items()]
+        parts = [
+            (str(name), question, under(answers, str(name))) for name, question in questions.items()
+        ]
     else:
         asked = questions if isinstance(questions, list) else []
         whole = isinstance(answers, list) and len(answers) == len(asked)
-        parts = [(name_of(under(part, "name")), part, answers[k] if whole else None) for k, part in enumerate(asked)]
+        parts = [
+            (name_of(under(part, "name")), part, answers[k] if whole else None)
+            for k, part in enumerate(asked)
+        ]
     if not parts:
         yield "it holds no questions"
     judged = under(request, "state") or under(request, "input")
@@ -61,7 +66,9 @@ def _judgment(
     shares: tuple[float, ...] = ()
     if under(answer, "type") != "refusal":
         try:
-            shares = option_shares(answer if isinstance(answer, Mapping) else {}, shown, score=kind == "score")
+            shares = option_shares(
+                answer if isinstance(answer, Mapping) else {}, shown, score=kind == "score"
+            )
         except LabError:
             return "its answer has no probability for each option"
     best = most_probable(shares, "|".join((state, name, *shown))) if shares else None
@@ -71,14 +78,19 @@ def _judgment(
     scores = shown if numbered else [str(k) for k in range(1, len(shown) + 1)]
     cells = {"item_id": about, "block": short_name(state), "ordering": " ".join(scores)}
     if best is not None:
-        expected = math.fsum(share * int(score) for share, score in zip(shares, scores, strict=True))
+        expected = math.fsum(
+            share * int(score) for share, score in zip(shares, scores, strict=True)
+        )
         cells |= {"score": scores[best], "expected": f"{expected:.9g}"}
     return "scores", cells
 
 
 def _options(question: Any) -> list[str]:
     """What the options are called, in the order shown."""
-    listed = next((under(question, key) for key in ("criteria", "choices", "levels") if under(question, key)), ())
+    listed = next(
+        (under(question, key) for key in ("criteria", "choices", "levels") if under(question, key)),
+        (),
+    )
     called = ([under(part, "value"), under(part, "label"), part] for part in listed)
     return [named(next((name for name in own if name is not None), None)) for own in called]
 
@@ -88,7 +100,11 @@ def promptfoo_decisions(result: Json, log: Source) -> Iterator[Record | str]:
     is its prompt."""
     provider = under(result, "provider", "id") or under(result, "provider")
     parts = under(_config(log), "providers")
-    own = next((part for part in parts if under(part, "id") == provider), None) if isinstance(parts, list) else None
+    own = (
+        next((part for part in parts if under(part, "id") == provider), None)
+        if isinstance(parts, list)
+        else None
+    )
     questions = under(result, "prompt", "config", "questions") or under(own, "config", "questions")
     response = under(result, "response", "raw") or under(result, "response", "output")
     response = decoded(response.encode()) if isinstance(response, str) else response

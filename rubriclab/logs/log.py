@@ -29,9 +29,24 @@ from rubriclab.model.data import MAX_OPTIONS
 from rubriclab.model.text import count, storable
 
 COLUMNS = (
-    "judge", "dataset", "item_id", "ordering", "score", "question_id", "task", "first", "second", "choice", "order",
-    "winner", "expected", "gold", "human", "block", "candidate",
-)  # fmt: skip
+    "judge",
+    "dataset",
+    "item_id",
+    "ordering",
+    "score",
+    "question_id",
+    "task",
+    "first",
+    "second",
+    "choice",
+    "order",
+    "winner",
+    "expected",
+    "gold",
+    "human",
+    "block",
+    "candidate",
+)
 """Columns of ``data/scores.py`` that a reader may fill."""
 SCHEMA = pa.schema([(name, pa.large_string()) for name in (*COLUMNS, "kind", "messages", "reply")])
 READERS = (*TOOLS, *BENCHMARKS, DECISIONS, EXCHANGES)
@@ -70,8 +85,12 @@ class Log:
 
     @property
     def note(self) -> str:
-        left = f" {count(self.left.total(), 'record is', 'records are')} none: {_listed(self.left)}."
-        return f"{self.format} log: {count(self.data.num_rows, 'judgment')}." + left * bool(self.left)
+        left = (
+            f" {count(self.left.total(), 'record is', 'records are')} none: {_listed(self.left)}."
+        )
+        return f"{self.format} log: {count(self.data.num_rows, 'judgment')}." + left * bool(
+            self.left
+        )
 
 
 def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None) -> Log | None:
@@ -100,12 +119,18 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
     left, kinds = Counter(about["left"]), Counter(about["kinds"])
     if not kinds:
         words = _listed(left) or "it has no records"
-        raise refusal(name, f" is a log of {about['format']}, but none of its records is a judgment: {words}.")
+        raise refusal(
+            name, f" is a log of {about['format']}, but none of its records is a judgment: {words}."
+        )
     taken = str(kind) if kind in kinds else kinds.most_common(1)[0][0]
     for other in {*kinds} - {taken}:
-        left[f"it is a judgment of {other}, and {taken} were taken (--kind {other} takes it)"] = kinds[other]
+        left[f"it is a judgment of {other}, and {taken} were taken (--kind {other} takes it)"] = (
+            kinds[other]
+        )
         data = data.filter(compute.equal(data.column("kind"), taken))
-    filled = {name for name in COLUMNS if compute.any(compute.not_equal(data.column(name), "")).as_py()}
+    filled = {
+        name for name in COLUMNS if compute.any(compute.not_equal(data.column(name), "")).as_py()
+    }
     kept = [name for name in COLUMNS if name in filled.union(REQUIRED[taken])]  # type: ignore[index]
     return Log(name, about["format"], taken, data.select([*kept, "messages", "reply"]), left)
 
@@ -148,7 +173,10 @@ def gather(
     with pa.OSFile(result, "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
 
         def flush() -> None:
-            cells = [pa.array([row.get(name, "") for row in rows], pa.large_string()) for name in SCHEMA.names]
+            cells = [
+                pa.array([row.get(name, "") for row in rows], pa.large_string())
+                for name in SCHEMA.names
+            ]
             writer.write_batch(pa.record_batch(cells, schema=SCHEMA))
             rows.clear()
 

@@ -75,7 +75,9 @@ class Source:
             self.form, self._whole = "table", read_here(self.path, name)
         else:
             self.form = ""
-        self.first: Json = self._whole if isinstance(self._whole, dict) else next(self.records(), {})
+        self.first: Json = (
+            self._whole if isinstance(self._whole, dict) else next(self.records(), {})
+        )
 
     def has(self, *fields: str) -> bool:
         """Has the first record all these fields?"""
@@ -91,7 +93,10 @@ class Source:
             parts = self._lines()
         elif self.form == "table":
             columns = [self._whole.column(name) for name in self._whole.columns]
-            parts = (dict(zip(self._whole.columns, row, strict=True)) for row in zip(*columns, strict=True))
+            parts = (
+                dict(zip(self._whole.columns, row, strict=True))
+                for row in zip(*columns, strict=True)
+            )
         for key in keys if self.form == "json" else ():
             inner = _cut(parts)
             parts = inner.get(key) if isinstance(inner, dict) else None
@@ -99,10 +104,18 @@ class Source:
         if isinstance(parts, dict):
             raws = [value for value in parts.values() if isinstance(value, msgspec.Raw)]
             single = not keys and any(bytes(memoryview(raw)[:1]) != b"{" for raw in raws)
-            parts = [{key: decoded(value) for key, value in parts.items()}] if single else parts.values()
+            parts = (
+                [{key: decoded(value) for key, value in parts.items()}]
+                if single
+                else parts.values()
+            )
         self.broken = 0
         for part in parts or ():
-            value = None if isinstance(part, msgspec.Raw) and len(memoryview(part)) > MAX_RECORD else decoded(part)
+            value = (
+                None
+                if isinstance(part, msgspec.Raw) and len(memoryview(part)) > MAX_RECORD
+                else decoded(part)
+            )
             if isinstance(value, dict):
                 yield value
             else:
@@ -151,13 +164,19 @@ def _member(book: zipfile.ZipFile, entry: zipfile.ZipInfo, file: Any) -> bytes:
     file.seek(entry.header_offset + 26)
     name, extra = struct.unpack("<HH", file.read(4).ljust(4, b"\0"))
     file.seek(name + extra, 1)
-    with pa.CompressedInputStream(pa.BufferReader(file.read(min(entry.compress_size, MAX_RECORD))), "zstd") as stream:
+    with pa.CompressedInputStream(
+        pa.BufferReader(file.read(min(entry.compress_size, MAX_RECORD))), "zstd"
+    ) as stream:
         return bytes(stream.read(MAX_RECORD + 1))
 
 
 def _cut(part: Any) -> Any:
     """A JSON list or object whose parts are not decoded yet; decoded parts where msgspec refuses it; None for none."""
-    for kind in (list[msgspec.Raw], dict[str, msgspec.Raw]) if isinstance(part, mmap.mmap | msgspec.Raw) else ():
+    for kind in (
+        (list[msgspec.Raw], dict[str, msgspec.Raw])
+        if isinstance(part, mmap.mmap | msgspec.Raw)
+        else ()
+    ):
         try:
             return msgspec.json.decode(part, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -192,10 +211,16 @@ def name_of(value: Any) -> str:
     """A field that may be missing as a short text in one line; a number as lists of scores write it, 4 for 4.0."""
     if isinstance(value, float):
         return f"{value:g}"
-    return " ".join((value if isinstance(value, str) else "" if value is None else json.dumps(value)).split())[:300]
+    return " ".join(
+        (value if isinstance(value, str) else "" if value is None else json.dumps(value)).split()
+    )[:300]
 
 
 def short_name(text: str) -> str:
     """A name for a text: its beginning, with a hash where it is long."""
     line = " ".join(text.split())
-    return line if len(line) <= 80 else f"{line[:60]}… {sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    return (
+        line
+        if len(line) <= 80
+        else f"{line[:60]}… {sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    )

@@ -16,10 +16,21 @@ from rubriclab.logs.source import MAX_RECORD, Json, Reader, Record, Source, deco
 
 Messages = tuple[Mapping[str, str], ...]
 Records = Iterator[Record | str]
-STEPS = re.compile(r"\A\s*prompt:[ \t]*\n(.*?)\s*(?:\n\s*(?:reply|response|output):[ \t]*\n(.*))?\Z", re.I | re.S)
+STEPS = re.compile(
+    r"\A\s*prompt:[ \t]*\n(.*?)\s*(?:\n\s*(?:reply|response|output):[ \t]*\n(.*))?\Z", re.I | re.S
+)
 """What a metric of one's own may write into DeepEval's verbose logs, which itself keeps no prompt of a judge."""
 PROMPTS = ("prompt", "messages", "judge_prompt", "user_prompt", "input")
-REPLIES = ("reply", "judge_reply", "completion", "generated_output", "judgment", "judgement", "output", "response")
+REPLIES = (
+    "reply",
+    "judge_reply",
+    "completion",
+    "generated_output",
+    "judgment",
+    "judgement",
+    "output",
+    "response",
+)
 JUDGES = ("judge", "judge_model", "evaluator", "model")
 JUDGED = {"ordering", "order", "order_shown", "shown", "first", "second", "winner"}
 
@@ -30,11 +41,21 @@ def messages_in(value: Any) -> Messages:
         inner = messages_in(_parsed(value)) if '"content"' in value[:20_000] else ()
         return inner or (({"role": "user", "content": value},) if value.strip() else ())
     if isinstance(value, Mapping):
-        if body := next((value[key] for key in ("messages", "prompt", "input") if value.get(key)), None):
+        if body := next(
+            (value[key] for key in ("messages", "prompt", "input") if value.get(key)), None
+        ):
             return messages_in(body)
         text = text_in(value.get("content"))
-        return ({"role": name_of(value.get("role")) or "user", "content": text},) if text.strip() else ()
-    return tuple(message for part in value for message in messages_in(part)) if isinstance(value, list) else ()
+        return (
+            ({"role": name_of(value.get("role")) or "user", "content": text},)
+            if text.strip()
+            else ()
+        )
+    return (
+        tuple(message for part in value for message in messages_in(part))
+        if isinstance(value, list)
+        else ()
+    )
 
 
 def text_in(value: Any) -> str:
@@ -45,9 +66,15 @@ def text_in(value: Any) -> str:
     if isinstance(value, Mapping):
         inner = value.get("choices")
         keys = ("message", "content", "text", "output_text", "output")
-        part = inner[0] if isinstance(inner, list) and inner else next(filter(None, map(value.get, keys)), None)
+        part = (
+            inner[0]
+            if isinstance(inner, list) and inner
+            else next(filter(None, map(value.get, keys)), None)
+        )
         return text_in(part)
-    return "\n".join(filter(None, map(text_in, value))) if isinstance(value, list) else name_of(value)
+    return (
+        "\n".join(filter(None, map(text_in, value))) if isinstance(value, list) else name_of(value)
+    )
 
 
 def _parsed(text: str) -> Any:
@@ -63,13 +90,21 @@ def _inspect(sample: Json, _: Source) -> Records:
         kept = under(score, "metadata")
         holders = [kept, *(kept.values() if isinstance(kept, Mapping) else ())]
         # A scorer of typed questions keeps both, there or in a part of its own.
-        if decided := next((part for part in holders if under(part, "questions") and under(part, "answers")), None):
+        if decided := next(
+            (part for part in holders if under(part, "questions") and under(part, "answers")), None
+        ):
             yield from decisions_in(decided, decided)
             continue
         match under(kept, "grading"):
             case [first, *more, answer]:
                 cells = {"judge": name_of(under(answer, "model"))}
-                yield Record("", cells, messages_in([first, *more]), text_in(answer), name_of(under(score, "value")))
+                yield Record(
+                    "",
+                    cells,
+                    messages_in([first, *more]),
+                    text_in(answer),
+                    name_of(under(score, "value")),
+                )
             case _:
                 yield "its scorer kept no prompt of a grader (metadata.grading)"
 
@@ -85,11 +120,19 @@ def _promptfoo(result: Json, log: Source) -> Records:
         parts += under(part, "componentResults") or []
         if prompt := under(part, "metadata", "renderedGradingPrompt"):
             asked += 1
-            judge = under(part, "assertion", "provider", "id") or under(part, "assertion", "provider")
+            judge = under(part, "assertion", "provider", "id") or under(
+                part, "assertion", "provider"
+            )
             # No reply is kept, but what promptfoo read in one.
             read = {key: part[key] for key in ("reason", "pass", "score") if key in part}
             reply = json.dumps(read, ensure_ascii=False)
-            yield Record("", {"judge": name_of(judge)}, messages_in(prompt), reply, name_of(part.get("score")))
+            yield Record(
+                "",
+                {"judge": name_of(judge)},
+                messages_in(prompt),
+                reply,
+                name_of(part.get("score")),
+            )
     if not asked:
         yield "its assertions keep no prompt of a judge"
 
@@ -99,7 +142,9 @@ def _lm_eval(sample: Json, _: Source) -> Records:
     calls = [*calls.values()] if isinstance(calls, Mapping) else calls
     prompt = under(calls, 0, "arg_0") or under(calls, 0, 0)
     prompt = prompt[0] if isinstance(prompt, list) and len(prompt) == 1 else prompt
-    replies = [text for text in (said if isinstance(said, list) else [said]) if isinstance(text, str)]
+    replies = [
+        text for text in (said if isinstance(said, list) else [said]) if isinstance(text, str)
+    ]
     if not prompt or not replies or len(calls) != 1:
         yield "a sample of likelihoods, in which no reply was written"
         return
@@ -114,7 +159,10 @@ def _deepeval(case: Json, _: Source) -> Records:
         if (steps := STEPS.match(logs) if isinstance(logs, str) else None) is None:
             yield "DeepEval keeps no prompt of this metric's judge"
             continue
-        cells = {"judge": name_of(metric.get("evaluationModel")), "task": name_of(metric.get("name"))}
+        cells = {
+            "judge": name_of(metric.get("evaluationModel")),
+            "task": name_of(metric.get("name")),
+        }
         reply = (steps[2] or text_in(metric.get("reason"))).strip()
         yield Record("", cells, messages_in(steps[1]), reply, name_of(metric.get("score")))
 
@@ -158,26 +206,41 @@ def _column(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 def _is_exchange(source: Source) -> bool:
     first = source.first if source.form in ("lines", "json", "table") else {}
     judged = any(_column(first, (name,)) for name in JUDGED)
-    return _column(first, PROMPTS) is not None and _column(first, REPLIES) is not None and not judged
+    return (
+        _column(first, PROMPTS) is not None and _column(first, REPLIES) is not None and not judged
+    )
 
 
 def _exchange(record: Json, _: Source) -> Records:
-    prompt, reply, judge = (record.get(_column(record, names) or "") for names in (PROMPTS, REPLIES, JUDGES))
+    prompt, reply, judge = (
+        record.get(_column(record, names) or "") for names in (PROMPTS, REPLIES, JUDGES)
+    )
     yield Record("", {"judge": name_of(judge)}, messages_in(prompt), text_in(reply))
 
 
 TOOLS = (
     Reader(
-        "inspect-ai", lambda log: log.has("eval", "samples") or log.has("_journal/start.json"), _inspect, ("samples",)
+        "inspect-ai",
+        lambda log: log.has("eval", "samples") or log.has("_journal/start.json"),
+        _inspect,
+        ("samples",),
     ),
-    Reader("promptfoo", lambda log: log.has("results", "config"), _promptfoo, ("results", "results")),
+    Reader(
+        "promptfoo", lambda log: log.has("results", "config"), _promptfoo, ("results", "results")
+    ),
     Reader("lm-eval", lambda log: log.has("doc_id", "arguments", "resps"), _lm_eval),
     Reader("DeepEval", lambda log: log.has("testCases"), _deepeval, ("testCases",)),
-    Reader("OpenAI batch", lambda log: log.has("custom_id", "response") or log.has("custom_id", "body"), _batch),
+    Reader(
+        "OpenAI batch",
+        lambda log: log.has("custom_id", "response") or log.has("custom_id", "body"),
+        _batch,
+    ),
 )
 DECISIONS = Reader(
     "typed questions",
-    lambda log: bool(under(log.first, "request", "questions") and under(log.first, "response", "answers")),
+    lambda log: bool(
+        under(log.first, "request", "questions") and under(log.first, "response", "answers")
+    ),
     lambda record, _: decisions_in(record.get("request"), record.get("response")),
 )
 """Lines of ``{"request": …, "response": …}`` as they went over the wire."""

@@ -57,7 +57,9 @@ class Criterion:
                     f"Criterion “{shorten(self.name)}” has the {what} “{twice[0]}” twice or empty; every option needs "
                     f"its own {what}."
                 )
-        object.__setattr__(self, "options", tuple(sorted(self.options, key=lambda option: option.score)))
+        object.__setattr__(
+            self, "options", tuple(sorted(self.options, key=lambda option: option.score))
+        )
 
     @property
     def scores(self) -> tuple[int, ...]:
@@ -101,7 +103,9 @@ class Rubric:
         if len(self.criteria) < 2:
             return None
         words = f" {_words(column)} "
-        named = [criterion.name for criterion in self.criteria if f" {_words(criterion.name)} " in words]
+        named = [
+            criterion.name for criterion in self.criteria if f" {_words(criterion.name)} " in words
+        ]
         if not named:
             return None
         longest = max(named, key=len)
@@ -113,7 +117,10 @@ class Rubric:
 
     def document(self) -> dict[str, Any]:
         """As JSON values: what ``[rubric]`` of a study file holds."""
-        criteria = [asdict(part) | {"options": [asdict(option) for option in part.options]} for part in self.criteria]
+        criteria = [
+            asdict(part) | {"options": [asdict(option) for option in part.options]}
+            for part in self.criteria
+        ]
         return {"name": self.name[:200], "criteria": criteria}
 
 
@@ -167,7 +174,9 @@ class DataSet:
 
     def __post_init__(self) -> None:
         if not self.items:
-            raise LabError(f"Data set “{shorten(self.name)}” has no items: it needs at least one row with an answer.")
+            raise LabError(
+                f"Data set “{shorten(self.name)}” has no items: it needs at least one row with an answer."
+            )
         seen: dict[tuple[str, str], str] = {}
         for item in self.items:
             if len(item.item_id) > MAX_ID:

@@ -5,7 +5,15 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from rubriclab.model.text import LabError, shorten
 
@@ -22,7 +30,9 @@ FOREIGN_KEYS = re.compile(
 ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 AN_ADDRESS = "http://HOST:PORT/v1 or https://…, without a key, a user or a query in it"
 """What is kept with the study; a refused one may hold a key, so no message repeats it."""
-SECRET_FIELD = re.compile(r'(?i)"((x-)?(api[-_]?key|authorization|(access|auth)[-_]token|password|secret))":')
+SECRET_FIELD = re.compile(
+    r'(?i)"((x-)?(api[-_]?key|authorization|(access|auth)[-_]token|password|secret))":'
+)
 
 RESERVED = frozenset({"model", "messages", "stream", "n", "state", "input", "questions"})
 """Fields of a request that ``extra`` may not replace: they would make another study of it."""
@@ -86,9 +96,13 @@ class JudgeSettings(Part):
     @classmethod
     def _further_fields(cls, value: dict[str, Any]) -> dict[str, Any]:
         if secret := SECRET_FIELD.search(json.dumps(value, default=str)):
-            raise ValueError(f"{secret[1]} would be kept with the study; name the key's variable in key_env instead")
+            raise ValueError(
+                f"{secret[1]} would be kept with the study; name the key's variable in key_env instead"
+            )
         if reserved := RESERVED & value.keys():
-            raise ValueError(f"{min(reserved)} is a field that the lab fills in itself; leave it out")
+            raise ValueError(
+                f"{min(reserved)} is a field that the lab fills in itself; leave it out"
+            )
         return value
 
     @field_validator("temperature", mode="before")
@@ -102,9 +116,13 @@ class JudgeSettings(Part):
         if not value:
             return None
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", value):
-            raise ValueError("expected the name of an environment variable, as MY_API_KEY, never the key itself")
+            raise ValueError(
+                "expected the name of an environment variable, as MY_API_KEY, never the key itself"
+            )
         if FOREIGN_KEYS.search(value.upper()):
-            raise ValueError(f"{value} is another service's secret; a judge's key needs a variable of its own")
+            raise ValueError(
+                f"{value} is another service's secret; a judge's key needs a variable of its own"
+            )
         return value
 
     @property
@@ -124,11 +142,22 @@ class JudgeSettings(Part):
     def identity(self) -> dict[str, Any]:
         """What decides an answer: part of a call's key. Pace, prices and timeouts are not."""
         kept = {
-            "kind", "model", "base_urls", "temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "extra", "options",
-        }  # fmt: skip
+            "kind",
+            "model",
+            "base_urls",
+            "temperature",
+            "max_tokens",
+            "top_p",
+            "seed",
+            "reasoning_effort",
+            "extra",
+            "options",
+        }
         body = self.model_dump(mode="json", include=kept)
         if self.kind == "python":  # how much memory its process may use decides no answer
-            body["options"] = {name: value for name, value in self.options.items() if name != "memory"}
+            body["options"] = {
+                name: value for name, value in self.options.items() if name != "memory"
+            }
         return body
 
 

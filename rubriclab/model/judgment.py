@@ -49,12 +49,18 @@ def step_of(scores: Sequence[float]) -> float:
 
 def level_text(level: Any) -> str:
     """A level of a factor, or what a row is about, as it is read: “0.5”, “letters”."""
-    return f"{level:g}" if isinstance(level, int | float) and not isinstance(level, bool) else str(level)
+    return (
+        f"{level:g}"
+        if isinstance(level, int | float) and not isinstance(level, bool)
+        else str(level)
+    )
 
 
 def variant_text(variant: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     """The factors of a variant that differ from the baseline's ``own``: “ids = letters”; empty where none does."""
-    return ", ".join(f"{key} = {level_text(level)}" for key, level in variant.items() if level != own.get(key))
+    return ", ".join(
+        f"{key} = {level_text(level)}" for key, level in variant.items() if level != own.get(key)
+    )
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,15 @@ class Condition:
     @property
     def setting(self) -> tuple[Any, ...]:
         """What conditions share that differ in their orders alone: each may be another's control."""
-        return self.judge, self.dataset, self.reorder, self.variant_key, self.scores, self.targets, self.positions
+        return (
+            self.judge,
+            self.dataset,
+            self.reorder,
+            self.variant_key,
+            self.scores,
+            self.targets,
+            self.positions,
+        )
 
     @property
     def chooses(self) -> bool:
@@ -183,10 +197,29 @@ class Judgment:
         return min(outcome.status for outcome in self.outcomes)
 
 
-ITEM_COLUMNS = ("item_id", "dataset", "criterion", "block", "prompt", "candidate", "task", "ratings")
+ITEM_COLUMNS = (
+    "item_id",
+    "dataset",
+    "criterion",
+    "block",
+    "prompt",
+    "candidate",
+    "task",
+    "ratings",
+)
 JUDGMENT_COLUMNS = (
-    "condition", "item", "ordering", "slot", "repeat", "call", "status", "score", "position", "expected", "mass",
-)  # fmt: skip
+    "condition",
+    "item",
+    "ordering",
+    "slot",
+    "repeat",
+    "call",
+    "status",
+    "score",
+    "position",
+    "expected",
+    "mass",
+)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from typing import Literal, TypeVar
 from rubriclab.model.text import LabError, count
 
 Shown = TypeVar("Shown", int, str)
-StrategyKind = Literal["balanced", "random", "fixed", "descending", "williams", "all", "min-bias", "custom"]
+StrategyKind = Literal[
+    "balanced", "random", "fixed", "descending", "williams", "all", "min-bias", "custom"
+]
 MAX_CALLS = 1_000
 RANDOM_CALLS = 10
 ALL_WITHOUT_ASKING = 4
@@ -29,7 +31,9 @@ def balanced(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
     Two options have two distinct orders.
     """
     lines = tuple(options), tuple(options)[::-1]
-    return list(dict.fromkeys(line[shift:] + line[:shift] for line in lines for shift in range(len(line))))
+    return list(
+        dict.fromkeys(line[shift:] + line[:shift] for line in lines for shift in range(len(line)))
+    )
 
 
 def williams(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
@@ -58,14 +62,26 @@ class StrategyAbout:
 
 STRATEGIES: dict[StrategyKind, StrategyAbout] = {
     "balanced": StrategyAbout(
-        "Balanced", "Every option at every position equally often: all rotations, forwards and backwards.", balanced
+        "Balanced",
+        "Every option at every position equally often: all rotations, forwards and backwards.",
+        balanced,
     ),
     "random": StrategyAbout("Random", "Orders drawn at random for each answer.", drawn=True),
-    "fixed": StrategyAbout("Fixed", "The default order again and again.", lambda options: [tuple(options)]),
-    "descending": StrategyAbout("Descending", "The default order reversed.", lambda options: [tuple(options)[::-1]]),
-    "williams": StrategyAbout("Williams", "Balanced for the position and for what stands just before.", williams),
-    "all": StrategyAbout("All", "Every possible order.", lambda options: [*itertools.permutations(options)]),
-    "min-bias": StrategyAbout("Least biased", "One order that an earlier run found to be least biased.", listed=True),
+    "fixed": StrategyAbout(
+        "Fixed", "The default order again and again.", lambda options: [tuple(options)]
+    ),
+    "descending": StrategyAbout(
+        "Descending", "The default order reversed.", lambda options: [tuple(options)[::-1]]
+    ),
+    "williams": StrategyAbout(
+        "Williams", "Balanced for the position and for what stands just before.", williams
+    ),
+    "all": StrategyAbout(
+        "All", "Every possible order.", lambda options: [*itertools.permutations(options)]
+    ),
+    "min-bias": StrategyAbout(
+        "Least biased", "One order that an earlier run found to be least biased.", listed=True
+    ),
     "custom": StrategyAbout("My own orders", "Orders that you write down.", listed=True),
 }
 
@@ -88,17 +104,29 @@ class Strategy:
     def drawn(self) -> bool:
         return STRATEGIES[self.kind].drawn
 
-    def asked(self, options: Sequence[Shown], *, seed: int = 0, item_id: str = "") -> list[tuple[Shown, ...]]:
+    def asked(
+        self, options: Sequence[Shown], *, seed: int = 0, item_id: str = ""
+    ) -> list[tuple[Shown, ...]]:
         """The order of every call of one item, in the design's own order.
 
         Raises LabError for a number of calls that the strategy cannot have, and for orders that are none.
         """
         about = STRATEGIES[self.kind]
         if self.calls is not None and not 1 <= self.calls <= MAX_CALLS:
-            raise LabError(f"[design] calls of “{self.name}” is {self.calls}; expected 1 to {MAX_CALLS:,}.")
-        if self.kind == "all" and len(options) > ALL_WITHOUT_ASKING and self.calls != math.factorial(len(options)):
+            raise LabError(
+                f"[design] calls of “{self.name}” is {self.calls}; expected 1 to {MAX_CALLS:,}."
+            )
+        if (
+            self.kind == "all"
+            and len(options) > ALL_WITHOUT_ASKING
+            and self.calls != math.factorial(len(options))
+        ):
             needed = math.factorial(len(options))
-            ask = f"Set calls = {needed} to ask for that, or choose" if needed <= MAX_CALLS else "Choose"
+            ask = (
+                f"Set calls = {needed} to ask for that, or choose"
+                if needed <= MAX_CALLS
+                else "Choose"
+            )
             raise LabError(
                 f"“All” shows {len(options)} options in {needed:,} orders an answer. {ask} balanced or random orders."
             )
@@ -121,7 +149,9 @@ class Strategy:
 
     def _listed(self, options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
         if not self.orders:
-            raise LabError(f"“{self.name}” lists no orders; give at least one, as orders = [[5, 4, 3, 2, 1]].")
+            raise LabError(
+                f"“{self.name}” lists no orders; give at least one, as orders = [[5, 4, 3, 2, 1]]."
+            )
         known = {str(option): option for option in options}
         out = []
         for order in self.orders:

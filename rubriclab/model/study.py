@@ -62,7 +62,14 @@ class RubricPart(Part):
 
 
 PublishedName = Literal[
-    "hanna", "summeval", "mt_bench", "mt_bench_turns", "vicuna", "topical_chat", "llmbar", "llm_rubric"
+    "hanna",
+    "summeval",
+    "mt_bench",
+    "mt_bench_turns",
+    "vicuna",
+    "topical_chat",
+    "llmbar",
+    "llm_rubric",
 ]
 
 
@@ -91,7 +98,9 @@ class DataPart(Part):
                 'give file = "answers.csv", sample = true for the answers that come with the lab, or published = "hanna"'
             )
         if self.files and self.published is None:
-            raise ValueError("files are the user's own copies of a published data set; name that, as published")
+            raise ValueError(
+                "files are the user's own copies of a published data set; name that, as published"
+            )
         return self
 
 
@@ -111,7 +120,9 @@ class StrategyPart(Part):
     @model_validator(mode="after")
     def _listed(self) -> Self:
         if self.orders and not STRATEGIES[self.kind].listed:
-            raise ValueError(f'{self.kind} makes its own orders; give orders with kind = "custom" or "min-bias"')
+            raise ValueError(
+                f'{self.kind} makes its own orders; give orders with kind = "custom" or "min-bias"'
+            )
         return self
 
 
@@ -135,16 +146,22 @@ class AnswerPart(Part):
     read: Literal["label", "last_label", "pattern", "json", "tag"] = "label"
     pattern: str = Field("", max_length=1_000)
     path: str = Field("", max_length=200, pattern=r"^[\w{}.-]*$")
-    labels: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = Field((), max_length=21)
+    labels: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = Field(
+        (), max_length=21
+    )
     ask: Literal["", "schema", "tool"] = ""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if not {"pattern": self.pattern, "json": self.path, "tag": self.path}.get(self.read, self.read):
+        if not {"pattern": self.pattern, "json": self.path, "tag": self.path}.get(
+            self.read, self.read
+        ):
             example = "pattern = 'Rating: (\\d)'" if self.read == "pattern" else 'path = "score"'
             raise ValueError(f'read = "{self.read}" needs {example}')
         if self.ask and self.read != "json":
-            raise ValueError(f'ask = "{self.ask}" holds a server to JSON; set read = "json" and its path')
+            raise ValueError(
+                f'ask = "{self.ask}" holds a server to JSON; set read = "json" and its path'
+            )
         return self
 
 
@@ -177,7 +194,9 @@ class PromptPart(Part):
     (first and last) of the list whose order changes; ``best``: which of its entries; ``columns``: those that it shows.
     """
 
-    files: tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...] = Field((), max_length=MOST_PROMPTS)
+    files: tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...] = Field(
+        (), max_length=MOST_PROMPTS
+    )
     templates: tuple[PromptFile, ...] = Field((), max_length=MOST_PROMPTS)
     pasted: str = Field("", max_length=1_000)
     row: int | None = Field(None, ge=1)
@@ -188,12 +207,23 @@ class PromptPart(Part):
     @model_validator(mode="after")
     def _source(self) -> Self:
         if [bool(self.files), bool(self.templates), bool(self.pasted)].count(True) != 1:
-            raise ValueError('give files = ["judge.toml"], or pasted = "prompt.txt" for a row of the data')
-        if not self.pasted and (self.row, self.lines, self.best, self.columns) != (None, None, "", None):
+            raise ValueError(
+                'give files = ["judge.toml"], or pasted = "prompt.txt" for a row of the data'
+            )
+        if not self.pasted and (self.row, self.lines, self.best, self.columns) != (
+            None,
+            None,
+            "",
+            None,
+        ):
             raise ValueError("row, lines, best and columns belong to pasted")
-        names = [prompt.name for prompt in self.templates] or [Path(name).stem for name in self.files]
+        names = [prompt.name for prompt in self.templates] or [
+            Path(name).stem for name in self.files
+        ]
         if len({look_alike(name) for name in names}) < len(names):
-            raise ValueError(f"two prompts are called alike ({shorten(', '.join(names), 100)}); name their files apart")
+            raise ValueError(
+                f"two prompts are called alike ({shorten(', '.join(names), 100)}); name their files apart"
+            )
         return self
 
 
@@ -209,12 +239,20 @@ class VaryPart(Part):
 
     crossed: bool = False
     ids: Annotated[tuple[IdStyle, ...], Levels] = ()
-    reference: Annotated[tuple[Annotated[int, Field(strict=True, ge=0, le=1_000)], ...], Levels] = ()
+    reference: Annotated[
+        tuple[Annotated[int, Field(strict=True, ge=0, le=1_000)], ...], Levels
+    ] = ()
     scale: Annotated[tuple[Annotated[int, Field(strict=True, ge=2, le=10)], ...], Levels] = ()
-    wording: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...], Levels] = ()
+    wording: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...], Levels
+    ] = ()
     prompt: Annotated[tuple[str, ...], Levels] = ()
-    temperature: Annotated[tuple[Annotated[float, Field(strict=True, ge=0, le=2)], ...], Levels] = ()
-    reasoning_effort: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=40)], ...], Levels] = ()
+    temperature: Annotated[
+        tuple[Annotated[float, Field(strict=True, ge=0, le=2)], ...], Levels
+    ] = ()
+    reasoning_effort: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=40)], ...], Levels
+    ] = ()
     packing: Annotated[tuple[Packing, ...], Levels] = ()
     extra: dict[str, Annotated[tuple[Level, ...], Levels]] = Field(default_factory=dict)
 
@@ -224,9 +262,19 @@ class VaryPart(Part):
         """``extra`` as one table, whether it is written ``"extra.a.b"``, ``extra.a.b`` or ``[design.vary.extra.a]``."""
         if not isinstance(value, dict):
             return value
-        kept = {name: levels for name, levels in value.items() if not str(name).startswith("extra.")}
-        dotted = {name.removeprefix("extra."): levels for name, levels in value.items() if name not in kept}
-        fields = flat(kept.get("extra", {}) | dotted) if isinstance(kept.get("extra", {}), dict) else kept["extra"]
+        kept = {
+            name: levels for name, levels in value.items() if not str(name).startswith("extra.")
+        }
+        dotted = {
+            name.removeprefix("extra."): levels
+            for name, levels in value.items()
+            if name not in kept
+        }
+        fields = (
+            flat(kept.get("extra", {}) | dotted)
+            if isinstance(kept.get("extra", {}), dict)
+            else kept["extra"]
+        )
         return kept | ({"extra": fields} if fields else {})
 
     @model_validator(mode="after")
@@ -240,14 +288,22 @@ class VaryPart(Part):
                 f"fewer levels{', or crossed = false' * self.crossed}"
             )
         for name, levels in factors.items():
-            seen = [look_alike(level) if isinstance(level, str) else repr(level) for level in levels]
+            seen = [
+                look_alike(level) if isinstance(level, str) else repr(level) for level in levels
+            ]
             if len(set(seen)) < len(seen):
-                raise ValueError(f"{name} has a level twice, or two that look alike: {shorten(str(list(levels)), 100)}")
+                raise ValueError(
+                    f"{name} has a level twice, or two that look alike: {shorten(str(list(levels)), 100)}"
+                )
             parts = name.split(".")[1:]
             if parts and parts[0] in RESERVED:
-                raise ValueError(f"{name} is a field that the lab fills in itself; vary another one")
+                raise ValueError(
+                    f"{name} is a field that the lab fills in itself; vary another one"
+                )
             if "" in parts or any(other.startswith(f"{name}.") for other in factors):
-                raise ValueError(f"{name} names no field of its own; expected as extra.min_p or extra.a.b, each once")
+                raise ValueError(
+                    f"{name} names no field of its own; expected as extra.min_p or extra.a.b, each once"
+                )
         return self
 
     @model_serializer(mode="wrap")
@@ -265,7 +321,11 @@ def flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Tables within tables as one with dotted names."""
     out: dict[str, Any] = {}
     for name, value in table.items():
-        out |= flat(value, f"{before}{name}.") if isinstance(value, dict) else {f"{before}{name}": value}
+        out |= (
+            flat(value, f"{before}{name}.")
+            if isinstance(value, dict)
+            else {f"{before}{name}": value}
+        )
     return out
 
 
@@ -280,7 +340,9 @@ class DesignPart(Part):
     """
 
     reorder: Reorder | tuple[Reorder, ...] = "options"
-    strategies: Annotated[tuple[StrategyPart, ...], AfterValidator(_named)] = (StrategyPart(kind="balanced"),)
+    strategies: Annotated[tuple[StrategyPart, ...], AfterValidator(_named)] = (
+        StrategyPart(kind="balanced"),
+    )
     repeats: int = Field(2, ge=1, le=100)
     repeats_on: float | None = Field(None, gt=0, le=1_000_000)
     answer: Literal["score", "feedback"] = "score"
@@ -296,7 +358,11 @@ class DesignPart(Part):
     def _axes(cls, value: Any) -> Any:
         axes = [value] if isinstance(value, str) else value
         known = get_args(Reorder)
-        if not isinstance(axes, list | tuple) or not axes or any(axis not in known for axis in axes):
+        if (
+            not isinstance(axes, list | tuple)
+            or not axes
+            or any(axis not in known for axis in axes)
+        ):
             raise ValueError(f"expected one of {', '.join(known)}, or a list of them")
         if len(set(axes)) < len(axes):
             raise ValueError("an axis stands twice; name each of them once")
@@ -306,7 +372,9 @@ class DesignPart(Part):
     @classmethod
     def _sample(cls, value: float | None) -> float | None:
         if value is not None and value >= 1 and value != int(value):
-            raise ValueError("expected a share below 1, or a whole number of questions of each task")
+            raise ValueError(
+                "expected a share below 1, or a whole number of questions of each task"
+            )
         return value
 
     @property
@@ -382,7 +450,9 @@ class Study(Part):
     design: DesignPart = DesignPart()
     reading: ReadingPart = ReadingPart()
     references: ReferencesPart = ReferencesPart()
-    judges: Annotated[tuple[JudgeSettings, ...], AfterValidator(_named)] = (JudgeSettings(name="smollm2-135m"),)
+    judges: Annotated[tuple[JudgeSettings, ...], AfterValidator(_named)] = (
+        JudgeSettings(name="smollm2-135m"),
+    )
     paper: tuple[PaperPart, ...] = ()
 
     @field_validator("data", "paper", mode="before")
@@ -398,32 +468,44 @@ class Study(Part):
         while waiting:
             path, part = waiting.pop()
             if isinstance(part, dict | list) and len(path) >= DEEPEST:
-                raise ValueError(f"{_where(path[:4])}… is more than {DEEPEST} tables deep; expected a flatter one")
+                raise ValueError(
+                    f"{_where(path[:4])}… is more than {DEEPEST} tables deep; expected a flatter one"
+                )
             if isinstance(part, dict | list):
                 inner = part.items() if isinstance(part, dict) else enumerate(part)
                 waiting += [([*path, str(key)], inside) for key, inside in inner]
             elif isinstance(part, float) and not math.isfinite(part):
                 raise ValueError(f"{_where(path)} is {part}; expected a finite number")
             elif isinstance(part, int) and part.bit_length() > 64:
-                raise ValueError(f"{_where(path)} is a number of {part.bit_length():,} bits; expected at most 64")
+                raise ValueError(
+                    f"{_where(path)} is a number of {part.bit_length():,} bits; expected at most 64"
+                )
         return value
 
     @model_validator(mode="after")
     def _wordings(self) -> Self:
         if self.design.vary.wording and any(part.rubric for part in self.data):
-            raise ValueError("wording names rubrics for all data; leave out the rubrics that single [[data]] have")
+            raise ValueError(
+                "wording names rubrics for all data; leave out the rubrics that single [[data]] have"
+            )
         return self
 
     def identity(self, data_id: str, rubric_id: str) -> str:
         """A hash over all that decides which calls are made."""
         design = self.design.model_dump(mode="json")
-        later = {name for name, field in DesignPart.model_fields.items() if name not in FIRST_FIELDS}
+        later = {
+            name for name, field in DesignPart.model_fields.items() if name not in FIRST_FIELDS
+        }
         unchanged = DesignPart().model_dump(mode="json")
         return digest(
             data_id,
             rubric_id,
             # What later versions added counts where it is used: older runs go on as the runs they are.
-            {name: value for name, value in design.items() if name not in later or value != unchanged[name]},
+            {
+                name: value
+                for name, value in design.items()
+                if name not in later or value != unchanged[name]
+            },
             [judge.identity() | {"name": judge.name} for judge in self.judges],
         )[:32]
 
@@ -438,14 +520,18 @@ def read_study(path: str | Path) -> Study:
     path = Path(path)
     try:
         known = path.stat()
-        fits = stat.S_ISREG(known.st_mode) and known.st_size <= MAX_STUDY  # a pipe is never waited for
+        fits = (
+            stat.S_ISREG(known.st_mode) and known.st_size <= MAX_STUDY
+        )  # a pipe is never waited for
         raw = path.read_text("utf-8") if fits else ""
     except (OSError, ValueError) as fault:  # ValueError: no UTF-8, or NUL in the name
         raise LabError(
             f"Could not read the study file “{shorten(str(path))}”: {getattr(fault, 'strerror', '') or shorten(str(fault), 100)}."
         ) from None
     if not fits:
-        raise LabError(f"“{shorten(path.name)}” is no study file: expected TOML of at most {MAX_STUDY:,} bytes.")
+        raise LabError(
+            f"“{shorten(path.name)}” is no study file: expected TOML of at most {MAX_STUDY:,} bytes."
+        )
     return study_from_toml(raw, path.name)
 
 
@@ -456,11 +542,18 @@ def study_from_toml(text: str, source: str = "study.toml") -> Study:
 
 def _from_toml(model: type[P], text: str, source: str, **default: Any) -> P:
     # Dots of texts are none of a key.
-    if any(re.sub(r'"(?:[^"\\]|\\.)*"', "", line).count(".") > MOST_DOTS for line in text.split("\n")):
-        raise LabError(f"{source} has a line with more than {MOST_DOTS:,} dots; expected keys of few parts. Split it.")
+    if any(
+        re.sub(r'"(?:[^"\\]|\\.)*"', "", line).count(".") > MOST_DOTS for line in text.split("\n")
+    ):
+        raise LabError(
+            f"{source} has a line with more than {MOST_DOTS:,} dots; expected keys of few parts. Split it."
+        )
     try:
         values = tomllib.loads(text)
-    except (ValueError, RecursionError) as fault:  # ValueError: no TOML, or a number of more than 4,300 digits
+    except (
+        ValueError,
+        RecursionError,
+    ) as fault:  # ValueError: no TOML, or a number of more than 4,300 digits
         raise LabError(f"{source} is no TOML: {shorten(str(fault), 200)}.") from None
     return validated(model, default | values, f"{source}: ")
 
@@ -483,8 +576,12 @@ def problems(fault: ValidationError) -> str:
             continue  # for want of the parts that were refused
         where = _where([str(part) for part in error["loc"]])
         message, given = error["msg"].removeprefix("Value error, "), error["input"]
-        message = re.sub("valid dictionary( or instance of .*)?", "table", message).replace("valid tuple", "list")
-        short = isinstance(given, str | float) or (isinstance(given, int) and given.bit_length() < 200)
+        message = re.sub("valid dictionary( or instance of .*)?", "table", message).replace(
+            "valid tuple", "list"
+        )
+        short = isinstance(given, str | float) or (
+            isinstance(given, int) and given.bit_length() < 200
+        )
         if error["type"] == "extra_forbidden":
             lines.append(f"{where} is not known; check the spelling or leave it out")
         elif short and "key" not in where:

@@ -6,7 +6,11 @@ import re
 import unicodedata
 from typing import Any
 
-FILLERS = {*"\u034f\u115f\u1160\u2800\u3164", *map(chr, range(0xFE00, 0xFE10)), *map(chr, range(0xE0100, 0xE01F0))}
+FILLERS = {
+    *"\u034f\u115f\u1160\u2800\u3164",
+    *map(chr, range(0xFE00, 0xFE10)),
+    *map(chr, range(0xE0100, 0xE01F0)),
+}
 """Letters and marks that show nothing: fillers, joiners, variation selectors."""
 
 LATIN = str.maketrans("авекмнорстухіјѕαβεζηικμνορτυχ", "abekmhopctyxijsabezhikmnoptyx")
@@ -41,27 +45,39 @@ def without_invisible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     unseen = ("Cf", "Cc")
-    return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) not in unseen and c not in FILLERS))
+    return "".join(
+        c
+        for c in text
+        if c in "\n\t" or (unicodedata.category(c) not in unseen and c not in FILLERS)
+    )
 
 
 def look_alike(text: str) -> str:
     """What two names that look the same have in common: NFKC, no case, alphabet, blanks or invisible signs."""
     if text.isascii() and text.isprintable():
         return "".join(text.lower().split())
-    return "".join(without_invisible(unicodedata.normalize("NFKC", text).casefold()).translate(LATIN).split())
+    return "".join(
+        without_invisible(unicodedata.normalize("NFKC", text).casefold()).translate(LATIN).split()
+    )
 
 
 def printable(text: str) -> str:
     """``text`` for a terminal: control and direction-changing signs escaped, line breaks and tabs kept."""
     return "".join(
-        c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp") else f"\\u{ord(c):04x}"
+        c
+        if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        else f"\\u{ord(c):04x}"
         for c in text
     )
 
 
 def file_name(title: str, ending: str) -> str:
     """A file name of at most 60 signs for any title: letters and digits of it, a hash, the ending (with its dot)."""
-    words = re.sub(r"[^a-z0-9]+", "-", unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower())
+    words = re.sub(
+        r"[^a-z0-9]+",
+        "-",
+        unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower(),
+    )
     return f"{words.strip('-')[:40].strip('-') or 'run'}-{digest(title)[:8]}{ending}"
 
 

@@ -50,7 +50,9 @@ class Asking:
             wait = max(self._next, self._rested) - time.monotonic()
             if wait <= 0 and self.active < int(self.limit):
                 self.active += 1
-                self._next = max(self._next, time.monotonic()) + 60.0 / (self.settings.rpm or math.inf)
+                self._next = max(self._next, time.monotonic()) + 60.0 / (
+                    self.settings.rpm or math.inf
+                )
                 return True
             self._freed.clear()
             with suppress(TimeoutError):
@@ -97,7 +99,11 @@ class Asking:
                 self.halt(str(fault))
                 return None
             reply = about_request(replies)
-            away = reply.kind == "connect" and time.monotonic() - self._answered < LONGEST_REST and self._answered > 0
+            away = (
+                reply.kind == "connect"
+                and time.monotonic() - self._answered < LONGEST_REST
+                and self._answered > 0
+            )
             attempt += not (away and bool(reply.error))
             self.adapt(reply)
             if reply.error and (reason := self._hopeless(reply, attempt)):
@@ -115,7 +121,9 @@ class Asking:
         if len(calls) == 1:
             return [await self.asker.ask(calls[0])]
         if not hasattr(self.asker, "ask_together"):
-            raise LabError('it is asked one call at a time from here. Set its option packing = "alone".')
+            raise LabError(
+                'it is asked one call at a time from here. Set its option packing = "alone".'
+            )
         return list(await self.asker.ask_together(calls))
 
     def adapt(self, reply: Reply) -> None:
@@ -158,7 +166,9 @@ class Asking:
         self._row.append((call.items, reply))
         number = len(self._row)
         alike = len({reply.kind for _, reply in self._row}) == 1
-        refused = number >= REFUSED_AT_FIRST and not self._answered and alike and not reply.retryable
+        refused = (
+            number >= REFUSED_AT_FIRST and not self._answered and alike and not reply.retryable
+        )
         several = reply.retryable or len({items for items, _ in self._row}) > 1
         if refused or (number >= FAILURES_IN_A_ROW and several):
             self.halt(

@@ -45,15 +45,21 @@ class Line(msgspec.Struct):
 
     @property
     def fine(self) -> bool:
-        return self.response is not None and self.response.status_code < 300 and self.error == ABSENT
+        return (
+            self.response is not None and self.response.status_code < 300 and self.error == ABSENT
+        )
 
     def reply(self, settings: JudgeSettings) -> Reply:
         """The answer. Raises the Fault in its place."""
         response = self.response or Response(503)
         if not self.fine:  # vLLM says what is wrong beside the response, OpenAI inside
             said = self.error if response.body == ABSENT else response.body
-            raise from_response(response.status_code if response.status_code >= 300 else 503, {}, bytes(said))
-        return read_completion(bytes(response.body), {}, is_meant=lambda name: is_meant(settings, name))
+            raise from_response(
+                response.status_code if response.status_code >= 300 else 503, {}, bytes(said)
+            )
+        return read_completion(
+            bytes(response.body), {}, is_meant=lambda name: is_meant(settings, name)
+        )
 
 
 LINE = msgspec.json.Decoder(Line)
@@ -76,8 +82,15 @@ class Answers:
     left: int = 0
 
     def sentence(self) -> str:
-        words = {"of them errors": self.failed, "known already": self.known, "doubled": self.doubled}
-        words |= {"of no call of this study": self.foreign, **{f"to ask again ({k})": n for k, n in self.again.items()}}
+        words = {
+            "of them errors": self.failed,
+            "known already": self.known,
+            "doubled": self.doubled,
+        }
+        words |= {
+            "of no call of this study": self.foreign,
+            **{f"to ask again ({k})": n for k, n in self.again.items()},
+        }
         words["left to ask"] = self.left
         parts = [
             count(self.kept, "answer") + " kept",
@@ -98,7 +111,9 @@ def write_batch(
     No key is written. Raises LabError for a folder that holds anything, and where nothing is left to ask.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise LabError(f"{folder} is not empty: requests of another time in it could be sent twice. Name a new folder.")
+        raise LabError(
+            f"{folder} is not empty: requests of another time in it could be sent twice. Name a new folder."
+        )
     known = next((info for info in store.runs() if info.identity == plan.identity), None)
     done = store.final_keys(known.id, retry_failed) if known else set()
     files: list[Path] = []
@@ -112,13 +127,21 @@ def write_batch(
             files.append(folder / f"{number:02}-{file_name(settings.name, '')}-{piece:05}.jsonl")
             size = written = 0
             with in_words(str(folder)), files[-1].with_suffix(".part").open("xb") as file:
-                while line is not None and written < PIECE_CALLS and size + len(line) <= max(PIECE_BYTES, len(line)):
+                while (
+                    line is not None
+                    and written < PIECE_CALLS
+                    and size + len(line) <= max(PIECE_BYTES, len(line))
+                ):
                     size, written, line = size + file.write(line), written + 1, next(lines, None)
             files[-1].with_suffix(".part").rename(files[-1])
             calls += written
     left_out = [judge.name for judge in plan.study.judges if judge.kind not in KINDS]
     if not files:
-        why = f"only judges of the kinds {' and '.join(KINDS)} can be asked by files" if left_out else "all is answered"
+        why = (
+            f"only judges of the kinds {' and '.join(KINDS)} can be asked by files"
+            if left_out
+            else "all is answered"
+        )
         raise LabError(f"There is nothing to write: {why}.")
     return files, calls, left_out
 
@@ -127,11 +150,18 @@ def _requests(plan: Plan, settings: JudgeSettings, done: set[str]) -> Iterator[b
     for call in plan.calls(settings.name):
         if call.key not in done:
             body = request_body(settings, call, limit_field=limit_field(settings.model))
-            request = {"custom_id": call.key, "method": "POST", "url": "/v1/chat/completions", "body": body}
+            request = {
+                "custom_id": call.key,
+                "method": "POST",
+                "url": "/v1/chat/completions",
+                "body": body,
+            }
             yield msgspec.json.encode(request) + b"\n"
 
 
-def read_batch(store: Store, plan: Plan, paths: Sequence[Path], *, retry_failed: bool = False) -> tuple[str, Answers]:
+def read_batch(
+    store: Store, plan: Plan, paths: Sequence[Path], *, retry_failed: bool = False
+) -> tuple[str, Answers]:
     """(the run's id, what became of each line) of answer and error files, in any order and as often as one likes.
 
     ``retry_failed``: a call without a score takes the new answer. Raises LabError, and keeps nothing, for what is no file
@@ -140,7 +170,9 @@ def read_batch(store: Store, plan: Plan, paths: Sequence[Path], *, retry_failed:
     made, judges, run = Answers(), {judge.name: judge for judge in plan.study.judges}, ""
     with ExitStack() as stack:
         files = [stack.enter_context(checked_file(path, MAX_ANSWERS).open("rb")) for path in paths]
-        where: dict[str, tuple[bool, int, int]] = {}  # by key: whether it is an answer, the file, the line's first byte
+        where: dict[
+            str, tuple[bool, int, int]
+        ] = {}  # by key: whether it is an answer, the file, the line's first byte
         for number, file in enumerate(files):
             for offset, line in _lines(file, made):
                 made.doubled += line.custom_id in where
@@ -153,7 +185,10 @@ def read_batch(store: Store, plan: Plan, paths: Sequence[Path], *, retry_failed:
             made.foreign -= 1
             if not run:  # only now: files of another study make no run
                 run = kept_run(store, plan)
-                done, writer = store.final_keys(run, retry_failed), stack.enter_context(store.writer(run))
+                done, writer = (
+                    store.final_keys(run, retry_failed),
+                    stack.enter_context(store.writer(run)),
+                )
             if call.key in done:
                 made.known += 1
                 continue
@@ -170,7 +205,9 @@ def read_batch(store: Store, plan: Plan, paths: Sequence[Path], *, retry_failed:
                 reply = fault.reply(0.0)
             made.kept += 1
             writer.add(Judgment(call, reply, plan.parse(call, reply)))
-            if made.kept % 10_000 == 0:  # what waits to be committed stays small, however large the files are
+            if (
+                made.kept % 10_000 == 0
+            ):  # what waits to be committed stays small, however large the files are
                 writer.flush()
     if not run:
         raise LabError(

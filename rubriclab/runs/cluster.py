@@ -33,17 +33,23 @@ class NodeJudge:
 
     async def ask(self, call: Call) -> Reply:
         settings, rubric, items = self._made
-        self._opening = self._opening or asyncio.ensure_future(open_judge(settings, rubric=rubric, items=items))
+        self._opening = self._opening or asyncio.ensure_future(
+            open_judge(settings, rubric=rubric, items=items)
+        )
         return await (await self._opening).ask(call)
 
 
 class ClusterJudge:
     """Asks each call on the node that has the fewest of them; nodes may come and go. One event loop's."""
 
-    def __init__(self, ray: Any, settings: JudgeSettings, rubric: Rubric | None, items: Sequence[Item]) -> None:
+    def __init__(
+        self, ray: Any, settings: JudgeSettings, rubric: Rubric | None, items: Sequence[Item]
+    ) -> None:
         self._ray, self._settings = ray, settings
         own = items if settings.kind == "python" else ()
-        self._made = ray.put((settings, rubric, own))  # once, however many nodes and items there are
+        self._made = ray.put(
+            (settings, rubric, own)
+        )  # once, however many nodes and items there are
         self._actors: dict[str, Any] = {}
         self._lost: dict[str, float] = {}
         self._asking: Counter[str] = Counter()
@@ -62,7 +68,9 @@ class ClusterJudge:
         except self._ray.exceptions.RayError as fault:
             self._actors.pop(node, None)
             self._lost[node] = time.monotonic()
-            words = f"Node {node[:8]} of the cluster was lost with the call ({type(fault).__name__})"
+            words = (
+                f"Node {node[:8]} of the cluster was lost with the call ({type(fault).__name__})"
+            )
             return Fault("reset", words).reply(time.perf_counter() - started)
         finally:
             self._asking[node] -= 1
@@ -76,19 +84,28 @@ class ClusterJudge:
             if self._actors:
                 return min(self._actors, key=lambda node: self._asking[node])
             if time.monotonic() > until:
-                raise LabError(f"The Ray cluster has had no processor for {WAIT_SECONDS:g} s. Start one; resume.")
+                raise LabError(
+                    f"The Ray cluster has had no processor for {WAIT_SECONDS:g} s. Start one; resume."
+                )
             await asyncio.sleep(0.2)
 
     def _look(self) -> None:
         """An actor on every node that is alive and has a processor; those of other nodes are forgotten."""
         strategies = importlib.import_module("ray.util.scheduling_strategies")
-        lost = {node for node, moment in self._lost.items() if time.monotonic() - moment < LOST_SECONDS}
-        alive = {n["NodeID"] for n in self._ray.nodes() if n["Alive"] and n["Resources"].get("CPU")} - lost
+        lost = {
+            node for node, moment in self._lost.items() if time.monotonic() - moment < LOST_SECONDS
+        }
+        alive = {
+            n["NodeID"] for n in self._ray.nodes() if n["Alive"] and n["Resources"].get("CPU")
+        } - lost
         self._actors = {node: actor for node, actor in self._actors.items() if node in alive}
         for node in alive - self._actors.keys():
             stays = strategies.NodeAffinitySchedulingStrategy(node, soft=False)
             made = self._ray.remote(NodeJudge).options(
-                num_cpus=0, max_concurrency=self._settings.concurrency, scheduling_strategy=stays, max_restarts=0
+                num_cpus=0,
+                max_concurrency=self._settings.concurrency,
+                scheduling_strategy=stays,
+                max_restarts=0,
             )
             self._actors[node] = made.remote(self._made)
 
@@ -106,12 +123,18 @@ def join_cluster(address: str) -> Any:
         raise LabError("Ray is not installed here: pip install 'rubriclab[ray]'.") from None
     host, _, port = address.rpartition(":")
     if address != "auto" and not (host and port.isdecimal() and "/" not in host):
-        raise LabError(f"--ray {address}: expected HOST:PORT of the cluster, or auto on one of its machines.")
+        raise LabError(
+            f"--ray {address}: expected HOST:PORT of the cluster, or auto on one of its machines."
+        )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         if host:  # Ray itself tries for minutes
             socket.create_connection((host, int(port)), 5.0).close()
-        ray.init(address=address, log_to_driver=False, configure_logging=False, ignore_reinit_error=True)
+        ray.init(
+            address=address, log_to_driver=False, configure_logging=False, ignore_reinit_error=True
+        )
     except Exception as fault:  # Ray's own, by version: ConnectionError, ValueError, RuntimeError
-        raise LabError(f"No Ray cluster answers at {address} ({fault}). Start one: ray start --head.") from None
+        raise LabError(
+            f"No Ray cluster answers at {address} ({fault}). Start one: ray start --head."
+        ) from None
     return ray

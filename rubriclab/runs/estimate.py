@@ -61,13 +61,19 @@ class Pilot(NamedTuple):
 def measured(findings: Findings, calls: pd.DataFrame) -> Pilot:
     """``calls``: the run's, with ``condition``, ``seconds`` and ``tokens_out``. The first condition that has a contrast counts."""
     scale = {"line": 1.0, "first_minus_last": 1.0, "first_advantage": 50.0}
-    rows = [row for row in findings.rows if row.measure in scale and row.estimate.units >= MIN_UNITS]
+    rows = [
+        row for row in findings.rows if row.measure in scale and row.estimate.units >= MIN_UNITS
+    ]
     spread = None
     if rows:
         spread = scale[rows[0].measure] * rows[0].estimate.error * math.sqrt(rows[0].estimate.units)
-    judge = calls["condition"].map([condition.judge for condition in findings.conditions].__getitem__)
+    judge = calls["condition"].map(
+        [condition.judge for condition in findings.conditions].__getitem__
+    )
     means: Any = calls.groupby(judge)[["seconds", "tokens_out"]].mean()
-    return Pilot(findings.judgments.table.name, spread, *(means[name].dropna().to_dict() for name in means))
+    return Pilot(
+        findings.judgments.table.name, spread, *(means[name].dropna().to_dict() for name in means)
+    )
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,11 @@ class Estimate(Power):
         """The estimate in lines of text."""
         lines = [f"{count(self.calls, 'call')}, about {duration(self.seconds)} ({self.rests_on})."]
         tokens = f"About {self.tokens_in:,} tokens in and {self.tokens_out:,} out, guessed from the signs"
-        lines.append(f"{tokens}: {self.price:,.2f} at your prices." if self.price is not None else f"{tokens}.")
+        lines.append(
+            f"{tokens}: {self.price:,.2f} at your prices."
+            if self.price is not None
+            else f"{tokens}."
+        )
         lines += [f"{name}: {count(calls, 'call')}." for name, calls in self.shares]
         return [*lines, self.sentence, *self.others]
 
@@ -126,7 +136,11 @@ def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None)
     for judge in plan.study.judges:
         priced = judge.price_input is not None or judge.price_output is not None
         for part in baselines:
-            calls, signs, answer = asked[judge.name, part.scope], _prompt_signs(plan, part, judge), _answer_tokens(part)
+            calls, signs, answer = (
+                asked[judge.name, part.scope],
+                _prompt_signs(plan, part, judge),
+                _answer_tokens(part),
+            )
             tokens_in += calls * signs / SIGNS_PER_TOKEN
             answer = seen.tokens_out.get(judge.name, answer) if seen else answer
             tokens_out += calls * answer
@@ -135,10 +149,16 @@ def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None)
     powers = [_power(plan, part, seen, effect) for part in baselines]
     sentences = [power.sentence for power in powers]
     if len(powers) > 1:
-        sentences = [f"{_name_of(plan, part)}: {said}" for part, said in zip(baselines, sentences, strict=True)]
+        sentences = [
+            f"{_name_of(plan, part)}: {said}"
+            for part, said in zip(baselines, sentences, strict=True)
+        ]
     by_part: Counter[str] = Counter()
     for code, calls in zip(plan.part_of, plan.planned, strict=True):
-        part, base = plan.parts[code], {name: levels[0] for name, levels in plan.study.design.vary.factors().items()}
+        part, base = (
+            plan.parts[code],
+            {name: levels[0] for name, levels in plan.study.design.vary.factors().items()},
+        )
         level = [variant_text(part.variant, base) or "baseline"] if base else []
         by_part[_name_of(plan, part, *level)] += calls
     return Estimate(
@@ -156,13 +176,19 @@ def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None)
 
 def _name_of(plan: Plan, part: PlanPart, *level: str) -> str:
     """A part by what tells it from the others: data set, axis and level."""
-    words = [part.dataset.name] * (len(plan.sources) > 1) + [part.axis] * (len(plan.study.design.axes) > 1)
+    words = [part.dataset.name] * (len(plan.sources) > 1) + [part.axis] * (
+        len(plan.study.design.axes) > 1
+    )
     return " · ".join([*words, *level])
 
 
 def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None) -> Power:
     """What the first judge's calls about a part can find."""
-    groups, limits, spread = _groups(plan, part), plan.study.reading.smallest, None if seen is None else seen.spread
+    groups, limits, spread = (
+        _groups(plan, part),
+        plan.study.reading.smallest,
+        None if seen is None else seen.spread,
+    )
     shapes = [shape for shape in part.by_shape if shape.positions > 1 and part.axis != "bare"]
     per_group = len(part.subjects) / groups
     find: Callable[[int], float | None]
@@ -172,17 +198,26 @@ def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None)
         shares = [units_needed(limits.share, 1 - 1 / shape.positions) for shape in shapes]
         needed = max(*shares, units_needed(limits.single, 1.0))
         smallest = find(groups)
-        size = f"a position that wins {smallest:.2g} percentage points more than its share" if smallest else ""
+        size = (
+            f"a position that wins {smallest:.2g} percentage points more than its share"
+            if smallest
+            else ""
+        )
     else:
         answers, asked = len(part.dataset.items), "answer"
         lines = {shape: _contrasts(part, plan.study.judges[0], shape) for shape in shapes}
 
         def find(number: int) -> float | None:
-            changes = [_smallest_change(shape, line, number, per_group, spread) for shape, line in lines.items()]
+            changes = [
+                _smallest_change(shape, line, number, per_group, spread)
+                for shape, line in lines.items()
+            ]
             return min((change for change in changes if change is not None), default=None)
 
         smallest = find(groups)
-        needed = max((_groups_for_no(shape, line, limits) for shape, line in lines.items()), default=0)
+        needed = max(
+            (_groups_for_no(shape, line, limits) for shape, line in lines.items()), default=0
+        )
         size = f"a change of the mean of {smallest:.2g} points or more" if smallest else ""
     more = MIN_UNITS - groups
     if part.axis == "bare":
@@ -202,8 +237,14 @@ def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None)
     for_effect = None
     if effect is not None and find(MOST_GROUPS) is not None:
         smallest_by = range(MIN_UNITS, MOST_GROUPS)
-        for_effect = MIN_UNITS + bisect_left(smallest_by, -effect, key=lambda number: -(find(number) or math.inf))
-        number = f"{for_effect:,} groups" if for_effect < MOST_GROUPS else f"more than {MOST_GROUPS:,} groups"
+        for_effect = MIN_UNITS + bisect_left(
+            smallest_by, -effect, key=lambda number: -(find(number) or math.inf)
+        )
+        number = (
+            f"{for_effect:,} groups"
+            if for_effect < MOST_GROUPS
+            else f"more than {MOST_GROUPS:,} groups"
+        )
         unit = "percentage points" if part.axis in CHOICES else "points"
         said += f" To find {effect:g} {unit} with a chance of {POWER:g} takes {number}."
     return Power(answers, groups, smallest, needed, said, for_effect)
@@ -222,7 +263,11 @@ def price_of_reply(judge: JudgeSettings, call: Call, reply: Reply, together: int
     """
     state, *more = (len(message["content"]) for message in call.messages)
     sent, written = (0.0, 0) if reply.error else (state / together + sum(more), len(reply.text))
-    return price_of(judge, reply.tokens_in or sent / SIGNS_PER_TOKEN, reply.tokens_out or written / SIGNS_PER_TOKEN)
+    return price_of(
+        judge,
+        reply.tokens_in or sent / SIGNS_PER_TOKEN,
+        reply.tokens_out or written / SIGNS_PER_TOKEN,
+    )
 
 
 def calls_per_second(judge: JudgeSettings, seen: Pilot | None, *, long_answer: bool) -> float:
@@ -234,20 +279,28 @@ def calls_per_second(judge: JudgeSettings, seen: Pilot | None, *, long_answer: b
     elif judge.kind in ("openai", "vllm", "decisions"):
         rate = judge.concurrency / (SERVED_SECONDS_LONG if long_answer else SERVED_SECONDS)
     else:
-        rate = EMBEDDED_RATE.get(judge.model, OTHER_EMBEDDED_RATE) / (LONG_ANSWER_SLOWDOWN if long_answer else 1.0)
+        rate = EMBEDDED_RATE.get(judge.model, OTHER_EMBEDDED_RATE) / (
+            LONG_ANSWER_SLOWDOWN if long_answer else 1.0
+        )
     return min(rate, judge.rpm / 60) if judge.rpm else rate
 
 
 def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings) -> float:
     """Mean signs that a call sends: the frame as in the first calls, around the texts of all items."""
     items = {code: plan.items[code] for code in part.of_item}
-    texts = {code: len(item.instruction) + len(item.response) + len(item.reference) for code, item in items.items()}
+    texts = {
+        code: len(item.instruction) + len(item.response) + len(item.reference)
+        for code, item in items.items()
+    }
     calls = list(islice(plan.calls(judge.name, part.scope), SAMPLED_CALLS))
-    sent = len(list(packs(calls))) / max(len(calls), 1)  # orders that share a request send the state once
+    sent = len(list(packs(calls))) / max(
+        len(calls), 1
+    )  # orders that share a request send the state once
     lengths = [[len(message["content"]) for message in call.messages] for call in calls]
     own = [sum(signs[1:]) if call.pack else 0 for call, signs in zip(calls, lengths, strict=True)]
     frames = [
-        sum(signs) - more - texts.get(call.items[0], 0) for call, signs, more in zip(calls, lengths, own, strict=True)
+        sum(signs) - more - texts.get(call.items[0], 0)
+        for call, signs, more in zip(calls, lengths, own, strict=True)
     ]
     mean = sum(frames) / max(len(frames), 1) + sum(texts.values()) / len(texts)
     return sum(own) / max(len(own), 1) + sent * mean
@@ -279,13 +332,21 @@ def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray
     Centred over the calls; all 0 where one order is shown.
     """
     subject = part.subjects[part.by_shape[shape][0]]
-    asked = [part.asked_as(strategy, judge, len(part.subjects)) for strategy in part.asked_of(judge, shape)]
+    asked = [
+        part.asked_as(strategy, judge, len(part.subjects))
+        for strategy in part.asked_of(judge, shape)
+    ]
     orders = [ordering.shown for strategy in asked for ordering in part.orders(subject, strategy)]
     if isinstance(subject.options[0], str):
-        where = np.array([[order.index(name) for order in orders] for name in subject.options], dtype=float)
+        where = np.array(
+            [[order.index(name) for order in orders] for name in subject.options], dtype=float
+        )
         lines = 1.0 - 2.0 * where / (shape.positions - 1)
     else:
-        scores, steps = np.array(orders, dtype=float), np.arange(shape.positions) - (shape.positions - 1) / 2
+        scores, steps = (
+            np.array(orders, dtype=float),
+            np.arange(shape.positions) - (shape.positions - 1) / 2,
+        )
         centred = scores - scores.mean(axis=1, keepdims=True)
         lines = (centred @ steps / np.sqrt((centred**2).sum(axis=1) * (steps**2).sum()))[None, :]
     return np.asarray(lines - lines.mean(axis=1, keepdims=True))
@@ -308,13 +369,21 @@ def _smallest_change(
     return _detected(spread, groups)
 
 
-def _smallest_share(part: PlanPart, groups: int, per_group: float, spread: float | None) -> float | None:
+def _smallest_share(
+    part: PlanPart, groups: int, per_group: float, spread: float | None
+) -> float | None:
     """As ``_smallest_change``, the share that a position gains, percentage points; assumed: DISCORDANT choices change."""
     first = part.subjects[0]
-    orders = {order.shown for strategy in part.asked(first.shape) for order in part.orders(first, strategy)}
+    orders = {
+        order.shown
+        for strategy in part.asked(first.shape)
+        for order in part.orders(first, strategy)
+    }
     if groups < MIN_UNITS or len(orders) < 2:
         return None
-    return _detected(100 * math.sqrt(DISCORDANT / 4 / per_group) if spread is None else spread, groups)
+    return _detected(
+        100 * math.sqrt(DISCORDANT / 4 / per_group) if spread is None else spread, groups
+    )
 
 
 def _detected(spread: float, groups: int) -> float:

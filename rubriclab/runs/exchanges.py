@@ -67,7 +67,11 @@ class Exchanges:
             size += len(text_of(record))
             if len(first) >= FIRST or size > FIRST_SIGNS:
                 break
-        prompts = {text for text in map(text_of, first) if 0 < len(text) <= MAX_TEXT and pair_in(text) is None}
+        prompts = {
+            text
+            for text in map(text_of, first)
+            if 0 < len(text) <= MAX_TEXT and pair_in(text) is None
+        }
         seen = Counter(entries for text in prompts for entries in {own for own, _ in _lists(text)})
         least = max(2.0, max(seen.values(), default=0) / 2)
         self._shared = {entries for entries, number in seen.items() if number >= least}
@@ -100,27 +104,40 @@ class Exchanges:
         # Named by their texts alone, so that the same two are the same in either order.
         names = {text: f"text {k}" for k, text in enumerate(sorted(texts, key=digest), 1)}
         cells = {
-            "question_id": self._item(fixed, *sorted(texts)), "choice": "N" if choice is None else "ABC"[choice],
-            "first": names[texts[0]], "second": names[texts[1]],
-        }  # fmt: skip
+            "question_id": self._item(fixed, *sorted(texts)),
+            "choice": "N" if choice is None else "ABC"[choice],
+            "first": names[texts[0]],
+            "second": names[texts[1]],
+        }
         return replace(record, kind="pairs", cells=record.cells | cells)
 
     def _scored(self, record: Record, prompt: str) -> Record | str:
         block = next((block for block in self._blocks if prompt.count(block) == 1), None)
         if block is None:
-            likely = [pair for pair in _lists(prompt) if not self._shared or pair[0] in self._shared]
+            likely = [
+                pair for pair in _lists(prompt) if not self._shared or pair[0] in self._shared
+            ]
             if len(likely) != 1:
                 several = "several lists of its prompt could be its scores'"
-                return several if likely else "its prompt lists no scores and no two answers whose order could matter"
+                return (
+                    several
+                    if likely
+                    else "its prompt lists no scores and no two answers whose order could matter"
+                )
             ((_, listed),) = likely
-            block, labels = prompt[slice(*listed.span)], tuple(label for label, _ in listed.entries(prompt))
+            block, labels = (
+                prompt[slice(*listed.span)],
+                tuple(label for label, _ in listed.entries(prompt)),
+            )
             if len(self._blocks) < MOST_LISTS and self._shared:
                 self._blocks[block] = labels
         labels = self._blocks.get(block) or labels
         fixed = prompt.replace(block, "\0", 1)
         score = _answer(record, fixed, labels)
         cells = {"ordering": " ".join(labels), "score": "" if score is None else labels[score]}
-        return replace(record, kind="scores", cells=record.cells | cells | {"item_id": self._item(fixed)})
+        return replace(
+            record, kind="scores", cells=record.cells | cells | {"item_id": self._item(fixed)}
+        )
 
 
 def text_of(record: Record | str) -> str:
@@ -142,18 +159,30 @@ def pair_in(prompt: str) -> Pair | None:
         start, middle, end = second + len(again), second, -1
         if head["mark"] == "<" or "Start" in head["mark"]:
             closing = [
-                text.replace("Start", "End") if "Start" in text else f"</{text[1:]}" for text in (head[0], again)
+                text.replace("Start", "End") if "Start" in text else f"</{text[1:]}"
+                for text in (head[0], again)
             ]
-            middle, end = prompt.find(closing[0].strip(), head.end(), second), prompt.find(closing[1].strip(), start)
+            middle, end = (
+                prompt.find(closing[0].strip(), head.end(), second),
+                prompt.find(closing[1].strip(), start),
+            )
         else:
             end = prompt.find("\n" + head["mark"].strip(), start) % (len(prompt) + 1)
         if middle >= 0 and end >= 0:
-            pairs.append(Pair((head.end(), middle), (start, end), (label.upper(), chr(ord(label) + 1).upper())))
+            pairs.append(
+                Pair(
+                    (head.end(), middle), (start, end), (label.upper(), chr(ord(label) + 1).upper())
+                )
+            )
     if not pairs:
         return None
     inner = min(pairs, key=lambda pair: pair.first[1] - pair.first[0])
     # Marks within marks are one pair.
-    around = [spans for pair in pairs for spans in ((pair.first, inner.first), (pair.second, inner.second))]
+    around = [
+        spans
+        for pair in pairs
+        for spans in ((pair.first, inner.first), (pair.second, inner.second))
+    ]
     return inner if all(a[0] <= b[0] and b[1] <= a[1] for a, b in around) else None
 
 
@@ -166,7 +195,9 @@ def _answer(
     record: Record, fixed: str, labels: Sequence[str], *, chooses: bool = False, tie: bool = False
 ) -> int | None:
     """The index of the label that the tool read, else that the reply gives in the form that the prompt asks for."""
-    if record.verdict in labels and not (chooses and record.verdict.isdigit()):  # a pass is 1, and no candidate
+    if record.verdict in labels and not (
+        chooses and record.verdict.isdigit()
+    ):  # a pass is 1, and no candidate
         return list(labels).index(record.verdict)
     axis: Literal["pairs", "options"] = "pairs" if chooses else "options"
     asked = AnswerPart.model_validate(asked_answer(fixed, labels if chooses else (), axis))

@@ -15,7 +15,15 @@ from rubriclab.model.data import MAX_OPTIONS, DataSet, Item
 from rubriclab.model.study import AnswerPart, DataPart, MessagePart, Study
 from rubriclab.model.text import LabError, count, file_name, look_alike, shorten
 from rubriclab.runs.exchanges import pair_in
-from rubriclab.study.from_text import Listed, Slot, Span, asked_answer, candidate_labels, score_lists, template_text
+from rubriclab.study.from_text import (
+    Listed,
+    Slot,
+    Span,
+    asked_answer,
+    candidate_labels,
+    score_lists,
+    template_text,
+)
 from rubriclab.study.own_answers import read_answer
 from rubriclab.study.prompts import Messages, natural_order
 
@@ -53,13 +61,19 @@ class _Parts:
     def spots(self) -> tuple[Any, ...]:
         """What a list shares with those of other prompts: what stands before or behind it, its own words."""
         before, after = self.around[0][-NEAR:], self.around[1][:NEAR]
-        return (self.layout, 0, before), (self.layout, 1, after), (self.layout, 2, frozenset(self.shown))
+        return (
+            (self.layout, 0, before),
+            (self.layout, 1, after),
+            (self.layout, 2, frozenset(self.shown)),
+        )
 
 
 Rows = list[tuple[_Parts, Logged]]
 
 
-def from_log(name: str, logged: Sequence[Logged], keep: Callable[[DataPart, DataSet], None], *, pairs: bool) -> Study:
+def from_log(
+    name: str, logged: Sequence[Logged], keep: Callable[[DataPart, DataSet], None], *, pairs: bool
+) -> Study:
     """The study of a log's prompts; ``keep`` gets the items of its data sets, one a list, the first with a note on all of them.
 
     ``pairs``: two answers are compared, else a score is chosen from a list. Raises LabError where no prompt can be asked
@@ -74,24 +88,36 @@ def from_log(name: str, logged: Sequence[Logged], keep: Callable[[DataPart, Data
     left[f"a list beyond the {MOST_LISTS} commonest"] += sum(map(len, groups[MOST_LISTS:]))
     counted = "; ".join(f"{records:,} × {reason}" for reason, records in left.items() if records)
     if not rows:
-        raise LabError(f"The prompts of “{stem}” cannot be asked in other orders. Left out: {counted}.")
+        raise LabError(
+            f"The prompts of “{stem}” cannot be asked in other orders. Left out: {counted}."
+        )
     groups, first = groups[:MOST_LISTS], groups[0][0][0]
     items = [_items(group, pairs) for group in groups]
     answer, read, tried = _answer(rows, pairs)
     asked = count(sum(map(len, items)) // (2 if pairs else 1), "prompt")
     note = f"{stem}: {asked}, the same sign for sign but for the order."
     if not pairs:
-        lines = " · ".join(shorten(f"{label} {text}", 40) for label, text in first.shown).rstrip(".")
-        others = f", and {count(len(groups) - 1, 'other list')} laid out alike" if len(groups) > 1 else ""
+        lines = " · ".join(shorten(f"{label} {text}", 40) for label, text in first.shown).rstrip(
+            "."
+        )
+        others = (
+            f", and {count(len(groups) - 1, 'other list')} laid out alike"
+            if len(groups) > 1
+            else ""
+        )
         note += f" We found this list; its order will change: {lines}{others}."
     if tried:
         note += f" {read:,} of {count(tried, 'reply', 'replies')} of the log can be read in the form that they ask for."
     note += f" Left out: {counted}." * bool(counted)
     if tried and not read:
-        raise LabError(f"{note} A run would have no score: does the log leave out the message that asks for the form?")
+        raise LabError(
+            f"{note} A run would have no score: does the log leave out the message that asks for the form?"
+        )
     roles, listed, listing = first.layout
     texts = [f"{{{{ item.message_{k} }}}}" for k in range(len(roles))]
-    texts[listed] = f"{{{{ item.before }}}}{listing}{{{{ item.after }}}}"  # no sign beside the list can change
+    texts[listed] = (
+        f"{{{{ item.before }}}}{listing}{{{{ item.after }}}}"  # no sign beside the list can change
+    )
     messages = [{"role": role, "text": text} for role, text in zip(roles, texts, strict=True)]
     template: dict[str, Any] = {"name": "as logged", "messages": messages, "answer": answer}
     if not pairs:
@@ -99,15 +125,22 @@ def from_log(name: str, logged: Sequence[Logged], keep: Callable[[DataPart, Data
     names = [stem if len(groups) == 1 else f"{stem}, list {k}" for k in range(1, len(groups) + 1)]
     rubrics = [None if pairs else _rubric(group[0][0]) for group in groups]
     columns = COLUMNS | ({"prompt": "prompt"} if pairs else {})
-    study = Study.model_validate({
-        "name": f"{stem}, other orders",
-        "data": [
-            {"file": file_name(title, ".csv"), "name": title, "rubric": rubric, "columns": columns}
-            for title, rubric in zip(names, rubrics, strict=True)
-        ],
-        "prompt": {"templates": [template]},
-        "design": {"reorder": "pairs" if pairs else "options", "tie": len(answer.labels) > 2},
-    })  # fmt: skip
+    study = Study.model_validate(
+        {
+            "name": f"{stem}, other orders",
+            "data": [
+                {
+                    "file": file_name(title, ".csv"),
+                    "name": title,
+                    "rubric": rubric,
+                    "columns": columns,
+                }
+                for title, rubric in zip(names, rubrics, strict=True)
+            ],
+            "prompt": {"templates": [template]},
+            "design": {"reorder": "pairs" if pairs else "options", "tie": len(answer.labels) > 2},
+        }
+    )
     for part, chosen in zip(study.data, items, strict=True):
         keep(part, DataSet(part.name, tuple(chosen), stem, note if part is study.data[0] else ""))
     if len(groups) > 1:
@@ -121,7 +154,11 @@ def _taken_apart(logged: Sequence[Logged], pairs: bool) -> tuple[Rows, Counter[s
     """(calls whose prompts one template gives, taken apart; why others are left out, counted in calls)."""
     whole = {json.dumps(row.prompt): row.prompt for row in logged}
     choices = {text: list(_choices(prompt, pairs)) for text, prompt in whole.items()}
-    spots = Counter(spot for parts in choices.values() for spot in {spot for part in parts for spot in part.spots})
+    spots = Counter(
+        spot
+        for parts in choices.values()
+        for spot in {spot for part in parts for spot in part.spots}
+    )
     chosen: dict[str, _Parts | str] = {}
     for text, prompt in whole.items():
         counts = [[spots[spot] for spot in part.spots] for part in choices[text]]
@@ -132,14 +169,18 @@ def _taken_apart(logged: Sequence[Logged], pairs: bool) -> tuple[Rows, Counter[s
         elif not all(message["role"] in ROLES for message in prompt):
             chosen[text] = f"a message of another role than {', '.join(ROLES)}"
         elif not shared:
-            chosen[text] = "no two answers in marks of their own" if pairs else "no list of numbered scores"
+            chosen[text] = (
+                "no two answers in marks of their own" if pairs else "no list of numbered scores"
+            )
         elif shared.count(most) > 1:
             chosen[text] = "several lists that may be the scores"
         elif most[0] < 2 and len(whole) > 1:
             chosen[text] = "a list that no other prompt has at that spot"
         else:
             chosen[text] = choices[text][shared.index(most)]
-    layouts = Counter(parts.layout for parts in chosen.values() if isinstance(parts, _Parts)).most_common(1)
+    layouts = Counter(
+        parts.layout for parts in chosen.values() if isinstance(parts, _Parts)
+    ).most_common(1)
     rows, left = [], Counter[str]()
     for row in logged:
         parts = chosen[json.dumps(row.prompt)]
@@ -159,20 +200,34 @@ def _choices(prompt: Messages, pairs: bool) -> Iterator[_Parts]:
             start, end = min(*labels, *texts)[0], max(stop for _, stop in (*labels, *texts))
             around = (content[:start], content[end:], *contents[:number], *contents[number + 1 :])
             named = "responses[{}].text" if pairs else "options[{}].description"
-            slots: list[Slot] = [(*text, named.format(k)) for k, text in enumerate(texts) if text[0] < text[1]]
-            slots += [(*label, f"options[{k}].label") for k, label in enumerate(labels) if not pairs]
-            listing = template_text(content[start:end], [(a - start, b - start, code) for a, b, code in slots])
+            slots: list[Slot] = [
+                (*text, named.format(k)) for k, text in enumerate(texts) if text[0] < text[1]
+            ]
+            slots += [
+                (*label, f"options[{k}].label") for k, label in enumerate(labels) if not pairs
+            ]
+            listing = template_text(
+                content[start:end], [(a - start, b - start, code) for a, b, code in slots]
+            )
             shown = [[content[slice(*span)] for span in spans] for spans in (labels, texts)]
             try:
-                own = candidate_labels(content, "\n".join(around), slots) if pairs else natural_order(tuple(shown[0]))
+                own = (
+                    candidate_labels(content, "\n".join(around), slots)
+                    if pairs
+                    else natural_order(tuple(shown[0]))
+                )
             except LabError:
                 continue  # nothing says what stands for each answer
-            yield _Parts((tuple(roles), number, listing), around, tuple(zip(*shown, strict=True)), own)
+            yield _Parts(
+                (tuple(roles), number, listing), around, tuple(zip(*shown, strict=True)), own
+            )
 
 
 def _even(listed: Listed) -> bool:
     """Has every entry of a list a text, or none, and is it no longer than a rubric may be?"""
-    return len({start < end for start, end in listed.texts}) == 1 and len(listed.labels) <= MAX_OPTIONS
+    return (
+        len({start < end for start, end in listed.texts}) == 1 and len(listed.labels) <= MAX_OPTIONS
+    )
 
 
 def _answers(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:
@@ -182,11 +237,15 @@ def _answers(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:
         return
     spans, names = [], []
     for (start, end), label in zip(pair[:2], pair.labels, strict=True):
-        names += re.findall(rf"\w+?[\s_(-]*{label}(?![a-z])", content[max(start - NEAR_MARK, 0) : start], re.I)[-1:]
+        names += re.findall(
+            rf"\w+?[\s_(-]*{label}(?![a-z])", content[max(start - NEAR_MARK, 0) : start], re.I
+        )[-1:]
         text = content[start:end]
         spans.append((start + len(text) - len(text.lstrip()), start + len(text.rstrip())))
     texts = {content[slice(*span)] for span in spans}
-    leaks = any(re.search(rf"\b{re.escape(name)}\b", text, re.I) for name in names for text in texts)
+    leaks = any(
+        re.search(rf"\b{re.escape(name)}\b", text, re.I) for name in names for text in texts
+    )
     if len(texts) == 2 and all(texts) and not leaks:
         yield spans, spans
 
@@ -199,11 +258,19 @@ def _answer(rows: Rows, pairs: bool) -> tuple[AnswerPart, int, int]:
     """
     own = Counter(parts.labels for parts, _ in rows).most_common(1)[0][0] if pairs else ()
     fixed = ["\n".join((*parts.around[2:], *parts.around[:2])) for parts, _ in rows[:TRIED_FORMS]]
-    asked = Counter(json.dumps(asked_answer(text, own, "pairs" if pairs else "options")) for text in fixed)
+    asked = Counter(
+        json.dumps(asked_answer(text, own, "pairs" if pairs else "options")) for text in fixed
+    )
     replies = [(row.reply, own or parts.labels) for parts, row in rows if row.reply]
     best, most = AnswerPart(), -1
-    for rule in (AnswerPart.model_validate_json(asked.most_common(1)[0][0]), AnswerPart(labels=own)):
-        read = [read_answer(reply, rule, labels, chooses=pairs, tie=len(own) > 2) for reply, labels in replies]
+    for rule in (
+        AnswerPart.model_validate_json(asked.most_common(1)[0][0]),
+        AnswerPart(labels=own),
+    ):
+        read = [
+            read_answer(reply, rule, labels, chooses=pairs, tie=len(own) > 2)
+            for reply, labels in replies
+        ]
         if len(read) - read.count(None) > most:
             best, most = rule, len(read) - read.count(None)
     return best, most, len(replies)
@@ -211,7 +278,10 @@ def _answer(rows: Rows, pairs: bool) -> tuple[AnswerPart, int, int]:
 
 def _rubric(parts: _Parts) -> dict[str, Any]:
     rows = [(int(label), text, label) for label, text in parts.shown]
-    options = [{"score": n, "description": text, "label": label * (label != str(n))} for n, text, label in rows]
+    options = [
+        {"score": n, "description": text, "label": label * (label != str(n))}
+        for n, text, label in rows
+    ]
     return {"name": "Of the log", "criteria": [{"name": "Score", "options": options}]}
 
 
@@ -231,9 +301,24 @@ def _items(group: Rows, pairs: bool) -> list[Item]:
         others = (f"message_{k}" for k in range(len(parts.layout[0])) if k != parts.layout[1])
         columns = dict(zip(("before", "after", *others), parts.around, strict=True))
         if pairs:
-            who = [str(about.get(role) or f"answer {k}") for k, role in enumerate(("first", "second"), 1)]
+            who = [
+                str(about.get(role) or f"answer {k}")
+                for k, role in enumerate(("first", "second"), 1)
+            ]
             for candidate, (text, _) in zip(who, parts.shown, strict=True):
-                items.append(Item(f"{name}: {candidate}", text, prompt=name, candidate=candidate, columns=columns))
+                items.append(
+                    Item(
+                        f"{name}: {candidate}",
+                        text,
+                        prompt=name,
+                        candidate=candidate,
+                        columns=columns,
+                    )
+                )
         else:
-            items.append(Item(name, "".join(parts.around), ratings=about.get("ratings") or {}, columns=columns))
+            items.append(
+                Item(
+                    name, "".join(parts.around), ratings=about.get("ratings") or {}, columns=columns
+                )
+            )
     return items

@@ -19,7 +19,15 @@ from rubriclab.judges.weights import with_weights
 from rubriclab.logs.log import read_log
 from rubriclab.model.data import Comparison, Criterion, DataSet, Item, Option, Rubric
 from rubriclab.model.judge import read_options
-from rubriclab.model.study import DataPart, PromptPart, RubricPart, Study, read_prompt, read_study, validated
+from rubriclab.model.study import (
+    DataPart,
+    PromptPart,
+    RubricPart,
+    Study,
+    read_prompt,
+    read_study,
+    validated,
+)
 from rubriclab.model.text import LabError, look_alike, shorten
 from rubriclab.runs.from_log import Logged, from_log
 from rubriclab.store.read import Reader
@@ -67,7 +75,9 @@ class Folder:
         try:
             return path.read_bytes().decode("utf-8")
         except UnicodeDecodeError:
-            raise LabError(f"“{shorten(path.name)}” is no UTF-8 text: save the prompt as UTF-8.") from None
+            raise LabError(
+                f"“{shorten(path.name)}” is no UTF-8 text: save the prompt as UTF-8."
+            ) from None
 
     def published(self, part: DataPart) -> tuple[DataSet, Rubric]:
         """The items and the rubric of ``published``, read once for both.
@@ -77,13 +87,20 @@ class Folder:
         gold = tuple(as_list(part.columns.get("human")))
         key = (part.published, part.files, gold, self.version)
         if self._last is None or self._last[0] != key:
-            self._last = key, published(str(part.published), tuple(map(self.table, part.files)), gold)
+            self._last = (
+                key,
+                published(str(part.published), tuple(map(self.table, part.files)), gold),
+            )
         return self._last[1]
 
 
 def _origin(part: DataPart) -> str:
     """Where the items of a data set come from, whatever is drawn of them."""
-    return "" if part.sample else part.model_dump_json(include={"file", "published", "files", "columns"})
+    return (
+        ""
+        if part.sample
+        else part.model_dump_json(include={"file", "published", "files", "columns"})
+    )
 
 
 def plan_of_file(path: str | Path, **options: Any) -> Plan:
@@ -114,16 +131,25 @@ def read_sources(
         # The sample's answers judged by the small embedded model, options in every balanced order.
         name = "Sample" if items is None else f"Sample, {items} answers"
         study, folder = Study(name=name, data=(DataPart(sample=True),)), Path.cwd()
-    elif Path(path).suffix not in ("", ".toml") and Path(path).is_file() and (log := read_log(Path(path))):
+    elif (
+        Path(path).suffix not in ("", ".toml")
+        and Path(path).is_file()
+        and (log := read_log(Path(path)))
+    ):
         rows: list[Any] = log.frame.to_dict("records")
-        logged = [Logged(messages_of(row["messages"]) if row["messages"] else (), row["reply"], row) for row in rows]
+        logged = [
+            Logged(messages_of(row["messages"]) if row["messages"] else (), row["reply"], row)
+            for row in rows
+        ]
         study = from_log(log.name, logged, files.keep, pairs=log.kind == "pairs")
     else:
         study = read_study(presets().get(str(path), Path(path)))
     if judged_by:
         asked = [judge_named(name, key_env) for name in judged_by]
         if len({look_alike(judge.name) for judge in asked}) < len(asked):
-            raise LabError("--judge names one model twice. Name judges of two servers in a study file.")
+            raise LabError(
+                "--judge names one model twice. Name judges of two servers in a study file."
+            )
         study = study.model_copy(update={"judges": tuple(asked)})
     unknown = set(drop) - {judge.name for judge in study.judges}
     if unknown:
@@ -139,7 +165,9 @@ def read_sources(
     if own and "judges" not in study.model_fields_set:
         judges = ()  # the default one was never asked for
     named = [
-        with_code(j, folder, trust=trust) if j.kind == "python" and j.name not in own else with_weights(j)
+        with_code(j, folder, trust=trust)
+        if j.kind == "python" and j.name not in own
+        else with_weights(j)
         for j in judges
     ]
     judges = tuple(own.pop(judge.name, judge) for judge in named) + tuple(own.values())
@@ -173,7 +201,9 @@ def with_prompts(study: Study, files: Folder) -> Study:
         prompts = (pasted.prompt,)
         if pasted.rubric is not None:
             changes["rubric"] = RubricPart(**pasted.rubric.document())
-    return study.model_copy(update=changes | {"prompt": validated(PromptPart, {"templates": prompts})})
+    return study.model_copy(
+        update=changes | {"prompt": validated(PromptPart, {"templates": prompts})}
+    )
 
 
 def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
@@ -198,18 +228,24 @@ def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
             for each in made
             if isinstance(each, Comparison) and shown & {answer.item_id for answer in each.answers}
         ]
-        rows = [each for each in near if all(locate(text, answer.response) for answer in each.answers)]
+        rows = [
+            each for each in near if all(locate(text, answer.response) for answer in each.answers)
+        ]
     elif not part.row:
         # Answers may be alike: the rows of which the most texts stand here, and of rows that are alike in these the first.
         standing = dict[frozenset[str], Item]()
         for item in rows:
             parts = {item.instruction, item.reference, *item.columns.values()}
-            standing.setdefault(frozenset(part for part in parts if part and locate(text, part)), item)
+            standing.setdefault(
+                frozenset(part for part in parts if part and locate(text, part)), item
+            )
         most = max(map(len, standing), default=0)
         rows = [item for parts, item in standing.items() if len(parts) == most]
     if len(rows) != 1:
         which = f"{len(rows)} rows of the data stand" if rows else "No row of the data stands"
-        raise LabError(f"{which} in this prompt. Set row in [prompt] to the one that it was sent for.")
+        raise LabError(
+            f"{which} in this prompt. Set row in [prompt] to the one that it was sent for."
+        )
     return from_text(text, rows[0], axis, rubric, part)
 
 
@@ -222,13 +258,21 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
         dataset = sample(drafts=not SEVERAL.isdisjoint(study.design.axes))
     elif part.published:
         dataset = files.published(part)[0]
-        known = [item for item in dataset.items if item.criterion in (None, *(c.name for c in rubric.criteria))]
+        known = [
+            item
+            for item in dataset.items
+            if item.criterion in (None, *(c.name for c in rubric.criteria))
+        ]
         dataset = replace(dataset, items=tuple(known) or dataset.items)
     else:
         table = one_answer_a_row(files.table(part.file), part.columns)
         guess, shown = guess_columns(table, rubric), study.prompt is not None
         columns = guess.columns | part.columns
-        unused = f"{guess.reasons['human']}." if "human" in guess.reasons and "human" not in columns else ""
+        unused = (
+            f"{guess.reasons['human']}."
+            if "human" in guess.reasons and "human" not in columns
+            else ""
+        )
         dataset = items_of(table, columns, name=PurePath(part.file).stem, further=shown)
         dataset = replace(dataset, note=" ".join(filter(None, [table.note, unused])))
     if part.name:
@@ -237,7 +281,9 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
         chosen = tuple(item for item in dataset.items if item.candidate in part.candidates)
         missing = {*part.candidates} - {item.candidate for item in chosen}
         if missing:
-            raise LabError(f"“{dataset.name}” has no candidate “{shorten(sorted(missing)[0])}”. Check the spelling.")
+            raise LabError(
+                f"“{dataset.name}” has no candidate “{shorten(sorted(missing)[0])}”. Check the spelling."
+            )
         dataset = replace(dataset, items=chosen)
     return dataset if part.take is None else drawn_items(dataset, part.take, part.seed)
 
@@ -249,7 +295,12 @@ def study_of_import(store: Reader, id: str, files: Folder) -> Study:
     logged = []
     for row in store.judgments(id, limit=None).to_dict("records"):
         first, _, second = row["ordering"].partition("|")
-        about = {"item_id": row["item_id"], "first": first, "second": second, "ratings": rated.get(row["item"])}
+        about = {
+            "item_id": row["item_id"],
+            "first": first,
+            "second": second,
+            "ratings": rated.get(row["item"]),
+        }
         logged.append(Logged(messages_of(prompts[row["call"]] or ""), row["reply"] or "", about))
     return from_log(info.name, logged, files.keep, pairs=info.reorder == "pairs")
 
@@ -294,7 +345,9 @@ def rubric_of_part(study: Study, number: int, files: Folder) -> Rubric:
 
 def wordings_of(study: Study, files: Folder) -> dict[str, Rubric]:
     """The rubrics that the factor ``wording`` names: those under ``[rubrics]``, else files."""
-    named = {name: study.rubrics.get(name) or RubricPart(file=name) for name in study.design.vary.wording}
+    named = {
+        name: study.rubrics.get(name) or RubricPart(file=name) for name in study.design.vary.wording
+    }
     return {name: _written(part, name, files) for name, part in named.items()}
 
 

@@ -55,7 +55,9 @@ class RunManager:
         planned = plan_of_run(self.store, id)
         handed = any(dataset.origin.startswith("imported") for dataset, _ in planned.sources)
         judges = [
-            with_code(judge, code_folder() or "", trust=not handed) if judge.kind == "python" else judge
+            with_code(judge, code_folder() or "", trust=not handed)
+            if judge.kind == "python"
+            else judge
             for judge in planned.study.judges
         ]
         study = planned.study.model_copy(update={"judges": tuple(judges)})
@@ -87,7 +89,9 @@ def plan_of_run(store: Store, id: str) -> Plan:
     info = store.run(id)
     body = store.study(info.id)
     if not info.dataset or not body.get("judges"):
-        raise LabError(f"“{shorten(info.name)}” was imported: there are no calls to ask. Set up a run instead.")
+        raise LabError(
+            f"“{shorten(info.name)}” was imported: there are no calls to ask. Set up a run instead."
+        )
     study = validated(Study, body, f"The study of “{shorten(info.name)}” cannot be planned again: ")
     rubrics = [rubric_of_part(study, number, Folder()) for number in range(len(study.data))]
     first, *more = zip(map(store.dataset, info.dataset.split()), rubrics, strict=True)

@@ -63,7 +63,13 @@ class Wanted:
 
     @property
     def ended(self) -> str:
-        return "accepted" if self.text is not None else "failed" if len(self.tried) >= self.tries else "open"
+        return (
+            "accepted"
+            if self.text is not None
+            else "failed"
+            if len(self.tried) >= self.tries
+            else "open"
+        )
 
 
 class ReferenceJob(Session[JobSnapshot]):
@@ -75,7 +81,13 @@ class ReferenceJob(Session[JobSnapshot]):
     """
 
     def __init__(
-        self, store: Store, study: Study, dataset: DataSet, rubric: Rubric, *, secrets: Mapping[str, str] | None = None
+        self,
+        store: Store,
+        study: Study,
+        dataset: DataSet,
+        rubric: Rubric,
+        *,
+        secrets: Mapping[str, str] | None = None,
     ) -> None:
         self.how = study.references
         named = {judge.name: judge for judge in study.judges}
@@ -91,9 +103,13 @@ class ReferenceJob(Session[JobSnapshot]):
         items, *_ = rated_items(dataset, rubric)
         self.dataset = DataSet(f"{dataset.name} + references", items, dataset.origin)
         self.id = digest(
-            dataset.id, rubric.id, [judge.identity() for judge in self.judges], self.how.alternate, WRITE_TEMPLATE,
+            dataset.id,
+            rubric.id,
+            [judge.identity() for judge in self.judges],
+            self.how.alternate,
+            WRITE_TEMPLATE,
             REVIEW_TEMPLATE,
-        )[:32]  # fmt: skip
+        )[:32]
         self.wanted = list(self._all_wanted())
         if not self.wanted:
             raise LabError(
@@ -110,7 +126,9 @@ class ReferenceJob(Session[JobSnapshot]):
         scores = self.rubric.criterion(item.criterion).scores
         has = {score for score in scores if item.columns.get(f"reference_{score}", "").strip()}
         has |= {scores[-1]} if item.reference.strip() else set()
-        return [score for score in scores if score in (self.how.scores or scores) and score not in has]
+        return [
+            score for score in scores if score in (self.how.scores or scores) and score not in has
+        ]
 
     def _all_wanted(self) -> Iterator[Wanted]:
         tried: dict[tuple[str, int], list[Attempt]] = {}
@@ -121,7 +139,10 @@ class ReferenceJob(Session[JobSnapshot]):
         for item in self.dataset.items:
             if item.instruction.strip():
                 key = task_id(item)
-                tasks.setdefault(key, Task(len(tasks), key, item.instruction, self.rubric.criterion(item.criterion)))
+                tasks.setdefault(
+                    key,
+                    Task(len(tasks), key, item.instruction, self.rubric.criterion(item.criterion)),
+                )
                 missing |= {(key, score): None for score in self._missing(item)}
         for key, score in missing:
             yield Wanted(tasks[key], score, self.how.tries, tried.get((key, score), []))
@@ -130,9 +151,20 @@ class ReferenceJob(Session[JobSnapshot]):
 
     def snapshot(self) -> JobSnapshot:
         ended = Counter(wanted.ended for wanted in self.wanted)
-        done, attempts = ended["accepted"] + ended["failed"], sum(len(wanted.tried) for wanted in self.wanted)
+        done, attempts = (
+            ended["accepted"] + ended["failed"],
+            sum(len(wanted.tried) for wanted in self.wanted),
+        )
         return JobSnapshot(
-            len(self.wanted), done, ended["failed"], self._state, self._reason, "", None, ended["accepted"], attempts
+            len(self.wanted),
+            done,
+            ended["failed"],
+            self._state,
+            self._reason,
+            "",
+            None,
+            ended["accepted"],
+            attempts,
         )
 
     def result(self) -> DataSet:
@@ -141,7 +173,9 @@ class ReferenceJob(Session[JobSnapshot]):
         items = []
         for item in self.dataset.items:
             written = {score: texts.get((task_id(item), score)) for score in self._missing(item)}
-            passed = {f"reference_{score}": text for score, text in written.items() if text is not None}
+            passed = {
+                f"reference_{score}": text for score, text in written.items() if text is not None
+            }
             items.append(replace(item, columns={**item.columns, **passed}))
         return replace(self.dataset, items=tuple(items))
 
@@ -150,12 +184,21 @@ class ReferenceJob(Session[JobSnapshot]):
         now = self.snapshot()
         by_score: dict[int, Counter[str]] = {}
         for wanted in self.wanted:
-            by_score.setdefault(wanted.score, Counter(accepted=0, failed=0, open=0))[wanted.ended] += 1
+            by_score.setdefault(wanted.score, Counter(accepted=0, failed=0, open=0))[
+                wanted.ended
+            ] += 1
         return {
-            "job": self.id, "state": now.state, "reason": now.reason, "wanted": now.planned, "accepted": now.accepted,
-            "failed": now.failed, "attempts": now.attempts, "tries": self.how.tries,
-            "by_score": {str(score): dict(ended) for score, ended in sorted(by_score.items())}, "notes": list(self._notes()),
-        }  # fmt: skip
+            "job": self.id,
+            "state": now.state,
+            "reason": now.reason,
+            "wanted": now.planned,
+            "accepted": now.accepted,
+            "failed": now.failed,
+            "attempts": now.attempts,
+            "tries": self.how.tries,
+            "by_score": {str(score): dict(ended) for score, ended in sorted(by_score.items())},
+            "notes": list(self._notes()),
+        }
 
     def _notes(self) -> Iterator[str]:
         if failed := self.snapshot().failed:
@@ -194,10 +237,14 @@ class ReferenceJob(Session[JobSnapshot]):
         """Write once, review once and keep it; False where the job stopped before it was through."""
         task, number = wanted.task, len(wanted.tried) + 1
         writer, reviewer = (self._askings[judge.name] for judge in self.judges)
-        if self.how.alternate and (task.number + number) % 2 == 0:  # each begins with every second instruction
+        if (
+            self.how.alternate and (task.number + number) % 2 == 0
+        ):  # each begins with every second instruction
             writer, reviewer = reviewer, writer
         tried = Attempt(task.id, wanted.score, number, writer.settings.name, reviewer.settings.name)
-        call = write_call(writer.settings, task, wanted.score, [attempt.verdict for attempt in wanted.tried])
+        call = write_call(
+            writer.settings, task, wanted.score, [attempt.verdict for attempt in wanted.tried]
+        )
         written = await self._reply(writer, call)
         if written is None:
             return False
@@ -219,7 +266,9 @@ class ReferenceJob(Session[JobSnapshot]):
             ended, why = "rejected", f"{reviewer.settings.name} gave it {verdict}"
         elif written.finish == "length":
             ended, why = "rejected", "the answer was cut off"
-        tried = replace(tried, status=ended, verdict=verdict, text=text, review=review.text, reason=why)
+        tried = replace(
+            tried, status=ended, verdict=verdict, text=text, review=review.text, reason=why
+        )
         return await self._keep(wanted, tried)
 
     async def _reply(self, asking: Asking, call: Call) -> Reply | None:
@@ -246,11 +295,21 @@ def task_id(item: Item) -> str:
 
 def items_csv(dataset: DataSet) -> bytes:
     """The items as a file that can be the data of a study: fields that none has left out, raters as ``human_1`` ..."""
-    raters = {name: k for k, name in enumerate(sorted({rater for item in dataset.items for rater in item.ratings}), 1)}
+    raters = {
+        name: k
+        for k, name in enumerate(
+            sorted({rater for item in dataset.items for rater in item.ratings}), 1
+        )
+    }
     rows = []
     for item in dataset.items:
         row = {name: value for name, value in asdict(item).items() if not isinstance(value, dict)}
         row |= {f"human_{raters[rater]}": score for rater, score in item.ratings.items()}
         rows.append(row | dict(sorted(item.columns.items())))
-    frame, kept = pd.DataFrame(rows).replace("", None), {name for item in dataset.items for name in item.columns}
-    return csv_text(frame[[name for name in frame if name in kept or frame[name].notna().any()]]).encode()
+    frame, kept = (
+        pd.DataFrame(rows).replace("", None),
+        {name for item in dataset.items for name in item.columns},
+    )
+    return csv_text(
+        frame[[name for name in frame if name in kept or frame[name].notna().any()]]
+    ).encode()

@@ -81,9 +81,15 @@ class Run(Session[RunSnapshot]):
     ) -> None:
         for name, limit in {"calls": max_calls, "money": max_money}.items():
             if limit is not None and not limit > 0:  # NaN would be no limit at all
-                raise LabError(f"The limit of {name} is {limit}; expected more than 0. Leave it out for none.")
-        if max_money is not None and not any(judge.price_input or judge.price_output for judge in plan.study.judges):
-            raise LabError("No judge has a price, so no limit of money would hold: give price_input and price_output.")
+                raise LabError(
+                    f"The limit of {name} is {limit}; expected more than 0. Leave it out for none."
+                )
+        if max_money is not None and not any(
+            judge.price_input or judge.price_output for judge in plan.study.judges
+        ):
+            raise LabError(
+                "No judge has a price, so no limit of money would hold: give price_input and price_output."
+            )
         kept = next((info for info in store.runs() if info.identity == plan.identity), None)
         if retry_failed or kept is None or kept.done < kept.planned:
             check_judges(plan, secrets, functions)  # a run that is over needs no judge
@@ -113,7 +119,9 @@ class Run(Session[RunSnapshot]):
         return super().start()
 
     def snapshot(self) -> RunSnapshot:
-        recent = [moment for moment in tuple(self._finished) if moment > time.monotonic() - RATE_SECONDS]
+        recent = [
+            moment for moment in tuple(self._finished) if moment > time.monotonic() - RATE_SECONDS
+        ]
         rate = (len(recent) - 1) / max(recent[-1] - recent[0], 1e-3) if len(recent) > 1 else 0.0
         left = max(0, len(self.plan) - self._done)
         return RunSnapshot(
@@ -189,7 +197,10 @@ class Run(Session[RunSnapshot]):
             return "paused", f"{reasons} The other judges went on." if others else reasons
         if self._done <= self._failed:
             last = f" The last error: {self._last_error}." if self._last_error else ""
-            return "failed", f"0 of {self._done:,} replies could be parsed.{last} Look at the replies under Judgments."
+            return (
+                "failed",
+                f"0 of {self._done:,} replies could be parsed.{last} Look at the replies under Judgments.",
+            )
         return "finished", " ".join(self._servers_down)
 
     async def _take_over(self, writer: RunWriter, store: Reader, id: str) -> None:
@@ -200,7 +211,11 @@ class Run(Session[RunSnapshot]):
             asked = {call.key: call for call in batch if call.key not in done}
             with suppress(LabError):
                 for key, (reply, outcomes) in store.answers(id, [*asked]).items():
-                    said = reply.note if "answered in run" in reply.note else f"{reply.note}; answered in run {id}"
+                    said = (
+                        reply.note
+                        if "answered in run" in reply.note
+                        else f"{reply.note}; answered in run {id}"
+                    )
                     reply, items = replace(reply, note=said.removeprefix("; ")), asked[key].items
                     own = tuple(replace(outcome, item=items[outcome.slot]) for outcome in outcomes)
                     writer.add(Judgment(asked[key], reply, own))
@@ -228,7 +243,9 @@ class Run(Session[RunSnapshot]):
                         asking.leave()
                         break
                     if self._max_calls is not None:
-                        calls = calls[: self._max_calls - self._asked.total() - self._in_flight.total()]
+                        calls = calls[
+                            : self._max_calls - self._asked.total() - self._in_flight.total()
+                        ]
                     self._in_flight[settings.name] += len(calls)
                     self._track(group.create_task(self._ask(asking, calls)))
                     calls = await next_request(requests)
@@ -245,9 +262,13 @@ class Run(Session[RunSnapshot]):
             if self._ray is not None:
                 return ClusterJudge(self._ray, settings, self.plan.rubric, self.plan.items)
             return await open_judge(
-                settings, secrets=self._secrets, progress=partial(self._fetched, settings.name), rubric=self.plan.rubric, items=self.plan.items,
+                settings,
+                secrets=self._secrets,
+                progress=partial(self._fetched, settings.name),
+                rubric=self.plan.rubric,
+                items=self.plan.items,
                 function=self._functions.get(settings.name),
-            )  # fmt: skip
+            )
         except LabError as fault:
             self._waiting[settings.name] = f"{settings.name}: {fault}"
             return None
@@ -263,10 +284,17 @@ class Run(Session[RunSnapshot]):
         if replies is None or self._writer is None:
             return
         for call, reply in zip(calls, replies, strict=True):
-            self._keep(asking.settings, Judgment(call, reply, self.plan.parse(call, reply)), len(calls), self._writer)
+            self._keep(
+                asking.settings,
+                Judgment(call, reply, self.plan.parse(call, reply)),
+                len(calls),
+                self._writer,
+            )
         asking.watch(calls[0], about_request(replies))
 
-    def _keep(self, settings: JudgeSettings, judgment: Judgment, together: int, writer: RunWriter) -> None:
+    def _keep(
+        self, settings: JudgeSettings, judgment: Judgment, together: int, writer: RunWriter
+    ) -> None:
         """``together``: how many calls shared the request."""
         reply = judgment.reply
         self._asked[settings.name] += 1
@@ -290,7 +318,10 @@ class Run(Session[RunSnapshot]):
             return True
         if self._max_money is not None:
             spent = sum(self._money.values())
-            going = [paid / max(self._asked[name], 1) * self._in_flight[name] for name, paid in self._money.items()]
+            going = [
+                paid / max(self._asked[name], 1) * self._in_flight[name]
+                for name, paid in self._money.items()
+            ]
             if spent + sum(going) >= self._max_money:
                 self.pause(f"the limit of {self._max_money:g} is reached ({spent:.4g} spent)")
                 return True
@@ -307,7 +338,9 @@ async def next_request(requests: Iterator[list[Call]]) -> list[Call] | None:
     return None
 
 
-def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None, functions: Functions | None = None) -> None:
+def check_judges(
+    plan: Plan, secrets: Mapping[str, str] | None = None, functions: Functions | None = None
+) -> None:
     """Raises LabError where none of a plan's judges can be opened, as far as that shows without loading a model.
 
     Where only some cannot, the run asks the others and says what these wait for.
@@ -319,12 +352,16 @@ def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None, functions
             check_options(settings)
         else:
             function = (functions or {}).get(settings.name)
-            await (await open_judge(settings, secrets=secrets, rubric=plan.rubric, function=function)).close()
+            await (
+                await open_judge(settings, secrets=secrets, rubric=plan.rubric, function=function)
+            ).close()
 
     faults = []
     for settings in plan.study.judges:
         try:
-            in_thread(partial(opened, settings))  # the caller may stand in an event loop (a notebook)
+            in_thread(
+                partial(opened, settings)
+            )  # the caller may stand in an event loop (a notebook)
             return
         except LabError as fault:
             faults.append(fault)

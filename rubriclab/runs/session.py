@@ -134,4 +134,8 @@ def _in_words(fault: Any) -> str:
     """The first real fault inside groups of them."""
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
-    return str(fault) if isinstance(fault, LabError) else f"The lab failed: {type(fault).__name__}: {fault}"
+    return (
+        str(fault)
+        if isinstance(fault, LabError)
+        else f"The lab failed: {type(fault).__name__}: {fault}"
+    )

@@ -15,7 +15,14 @@ import pandas as pd
 from rubriclab.judges.kinds import open_judge
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import JUDGMENT_COLUMNS, Call, Judgment, JudgmentTable, Reorder, Status
+from rubriclab.model.judgment import (
+    JUDGMENT_COLUMNS,
+    Call,
+    Judgment,
+    JudgmentTable,
+    Reorder,
+    Status,
+)
 from rubriclab.model.study import DataPart, DesignPart, Study
 from rubriclab.runs.asking import Asking
 from rubriclab.runs.session import Session, Snapshot
@@ -25,10 +32,17 @@ from rubriclab.study.plan import Plan, plan
 NAME = "Try it"
 
 
-def plan_of_text(reorder: Reorder, answers: Sequence[Item], rubric: Rubric, judge: JudgeSettings) -> Plan:
+def plan_of_text(
+    reorder: Reorder, answers: Sequence[Item], rubric: Rubric, judge: JudgeSettings
+) -> Plan:
     """The plan of one answer (of two to compare) in every balanced order, each twice. Raises LabError."""
     data = DataSet(NAME, tuple(answers), NAME)
-    study = Study(name=NAME, data=(DataPart(sample=True),), design=DesignPart(reorder=reorder), judges=(judge,))
+    study = Study(
+        name=NAME,
+        data=(DataPart(sample=True),),
+        design=DesignPart(reorder=reorder),
+        judges=(judge,),
+    )
     return plan(study, data, rubric)
 
 
@@ -37,16 +51,24 @@ def trial_calls(planned: Plan) -> tuple[Call, ...]:
     part = planned.parts[0]
     default: tuple[Any, ...] = tuple(part.subjects[0].options)
     calls = {(call.ordering.shown, call.repeat): call for call in planned.calls()}
-    others = dict.fromkeys(ordering.shown for ordering in part.orders(part.subjects[0], part.strategies[0]))
+    others = dict.fromkeys(
+        ordering.shown for ordering in part.orders(part.subjects[0], part.strategies[0])
+    )
     first = [(default, 0), (default[::-1], 0), (default, 1)]
-    return tuple(calls[wanted] for wanted in dict.fromkeys([*first, *((shown, 0) for shown in others)]))
+    return tuple(
+        calls[wanted] for wanted in dict.fromkeys([*first, *((shown, 0) for shown in others)])
+    )
 
 
 def recorded(planned: Plan, store: Reader) -> list[Judgment]:
     """What a trial's calls were answered in the runs of a store, word for word the same calls of the same judge."""
     calls = {call.key: call for call in trial_calls(planned)}
-    known = [answer for info in store.runs() for answer in store.answers(info.id, list(calls)).items()]
-    return [Judgment(calls[key], reply, planned.parse(calls[key], reply)) for key, (reply, _) in known]
+    known = [
+        answer for info in store.runs() for answer in store.answers(info.id, list(calls)).items()
+    ]
+    return [
+        Judgment(calls[key], reply, planned.parse(calls[key], reply)) for key, (reply, _) in known
+    ]
 
 
 def trial_table(planned: Plan, judgments: Iterable[Judgment]) -> JudgmentTable:
@@ -55,15 +77,30 @@ def trial_table(planned: Plan, judgments: Iterable[Judgment]) -> JudgmentTable:
     orderings = tuple(dict.fromkeys(call.ordering for call in trial_calls(planned)))
     rows = [
         (
-            made.call.condition, outcome.item, orderings.index(made.call.ordering), outcome.slot, made.call.repeat,
-            number[made.call.key], outcome.status, outcome.score, outcome.position or 0, outcome.expected, outcome.mass,
+            made.call.condition,
+            outcome.item,
+            orderings.index(made.call.ordering),
+            outcome.slot,
+            made.call.repeat,
+            number[made.call.key],
+            outcome.status,
+            outcome.score,
+            outcome.position or 0,
+            outcome.expected,
+            outcome.mass,
         )
         for made in judgments
         for outcome in made.outcomes
-    ]  # fmt: skip
-    frame = pd.DataFrame(rows, columns=[*JUDGMENT_COLUMNS]).sort_values(["condition", "call", "slot"])
-    frame = frame.astype(dict.fromkeys(("score", "expected", "mass"), np.float64)).reset_index(drop=True)
-    return JudgmentTable(NAME, NAME, planned.conditions, planned.items_frame(), orderings, frame, state="running")
+    ]
+    frame = pd.DataFrame(rows, columns=[*JUDGMENT_COLUMNS]).sort_values(
+        ["condition", "call", "slot"]
+    )
+    frame = frame.astype(dict.fromkeys(("score", "expected", "mass"), np.float64)).reset_index(
+        drop=True
+    )
+    return JudgmentTable(
+        NAME, NAME, planned.conditions, planned.items_frame(), orderings, frame, state="running"
+    )
 
 
 class Trial(Session[Snapshot]):
@@ -77,13 +114,17 @@ class Trial(Session[Snapshot]):
     def snapshot(self) -> Snapshot:
         made = tuple(self.judgments.values())
         failed = sum(judgment.status != Status.OK for judgment in made)
-        return Snapshot(len(self.calls), len(made), failed, self._state, self._reason, self._stage, None)
+        return Snapshot(
+            len(self.calls), len(made), failed, self._state, self._reason, self._stage, None
+        )
 
     async def _work(self) -> tuple[str, str]:
         (settings,) = self.plan.study.judges
         self._stage = f"opening {settings.name}"
         fetched = partial(self._fetched, settings.name)
-        asker = await open_judge(settings, progress=fetched, rubric=self.plan.rubric, items=self.plan.items)
+        asker = await open_judge(
+            settings, progress=fetched, rubric=self.plan.rubric, items=self.plan.items
+        )
         asking = self._askings[settings.name] = Asking(settings, asker)
         self._stage = ""
         try:

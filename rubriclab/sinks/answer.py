@@ -11,13 +11,26 @@ from typing import Any
 from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.text import count, shorten
-from rubriclab.sinks.facts import AXES, EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, facts_to_say, words_of
+from rubriclab.sinks.facts import (
+    AXES,
+    EFFECT,
+    EQUIVALENT,
+    PEOPLE,
+    UNDECIDED,
+    Facts,
+    facts_to_say,
+    words_of,
+)
 from rubriclab.sinks.text import NBSP, SENTENCES, caution_text, ends, number, say
 
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
 TITLES: dict[str, dict[str, str]] = {kind: SENTENCES[kind]["titles"] for kind in (*AXES, "variant")}
 """Of each axis, and of a variant held against the default: the questions that exist there."""
-SAID_BY_QUESTIONS = {"few_units": "too_few_units", "few_moved": "too_few_units", "single_order": "no_orders"}
+SAID_BY_QUESTIONS = {
+    "few_units": "too_few_units",
+    "few_moved": "too_few_units",
+    "single_order": "no_orders",
+}
 """Cautions that say again what a question gives as its reason: kind -> reason."""
 
 
@@ -58,7 +71,9 @@ class Answer:
         head = f"[{shorten(self.about, 120)}] {head}" if self.about else head
         out = [self.early] if self.early else []
         out += [head + (" (simulated judge)" if self.simulated else ""), self.line]
-        titles = [asked.title + ("" if asked.title.endswith("?") else ":") for asked in self.questions]
+        titles = [
+            asked.title + ("" if asked.title.endswith("?") else ":") for asked in self.questions
+        ]
         named = zip(titles, self.questions, strict=True)
         out += [f"  {asked.badge:<9}  {title} {asked.sentence}" for title, asked in named]
         out += [self.note] if self.note else []
@@ -90,7 +105,15 @@ def judged(findings: Findings, facts: Facts) -> Answer:
 def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
     """The answer of one judge in the sentences of its axis."""
     judge = shorten(facts.judge, 100)
-    seen = Answer(judge, facts.condition, "", "", cautions=cautions, simulated=facts.simulated, about=facts.about)
+    seen = Answer(
+        judge,
+        facts.condition,
+        "",
+        "",
+        cautions=cautions,
+        simulated=facts.simulated,
+        about=facts.about,
+    )
     if not facts.calls:
         line = f"0 of {count(facts.asked, 'reply', 'replies')} could be parsed. The replies stand in Judgments."
         return replace(seen, headline=_say(facts, "nothing"), line=line)
@@ -102,7 +125,13 @@ def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
         return replace(_described(facts, seen, " so far"), early=early)
     asked = {key: facts.questions[key] for key in TITLES[facts.kind] if key in facts.questions}
     questions = tuple(_question(facts, key, row) for key, row in asked.items())
-    answer = replace(seen, headline=_headline(facts), questions=questions, note=_note(facts), advice=_advice(facts))
+    answer = replace(
+        seen,
+        headline=_headline(facts),
+        questions=questions,
+        note=_note(facts),
+        advice=_advice(facts),
+    )
     return answer if answer.headline else _described(facts, answer)
 
 
@@ -111,10 +140,17 @@ def _say(facts: Facts, key: str, position: int | None = None, /, **fields: Any) 
     position = facts.top if position is None else position
     listed = _listed(facts, position)
     own = {
-        "judge": shorten(facts.judge, 100), "calls": count(facts.calls, "call"), "items": count(facts.items, "answer"),
-        "units": facts.units, "needed": MIN_UNITS, "form": shorten(facts.variant), "default": shorten(facts.default),
-        "position": position + 1, "listed": listed, "Listed": listed.capitalize(),
-    }  # fmt: skip
+        "judge": shorten(facts.judge, 100),
+        "calls": count(facts.calls, "call"),
+        "items": count(facts.items, "answer"),
+        "units": facts.units,
+        "needed": MIN_UNITS,
+        "form": shorten(facts.variant),
+        "default": shorten(facts.default),
+        "position": position + 1,
+        "listed": listed,
+        "Listed": listed.capitalize(),
+    }
     return say(key, words_of(facts), **(own | fields))
 
 
@@ -144,7 +180,9 @@ def _line(facts: Facts) -> tuple[str, str]:
     if facts.variant or not facts.leans:
         return _say(facts, "line_calls"), ""
     if facts.in_points:
-        strong = f"{number(min(facts.leans), '+.2f')} to {number(max(facts.leans), '+.2f')}{NBSP}points"
+        strong = (
+            f"{number(min(facts.leans), '+.2f')} to {number(max(facts.leans), '+.2f')}{NBSP}points"
+        )
         return _say(facts, "line", share=strong), strong
     if facts.is_(EQUIVALENT, "positions"):
         strong, each = _range(facts.shares), _range(facts.expected)
@@ -153,7 +191,13 @@ def _line(facts: Facts) -> tuple[str, str]:
     named = facts.named if facts.is_(EFFECT, "positions") else None
     position = facts.top if named is None else named
     strong, even = number(facts.shares[position], ".0%"), number(facts.expected[position], ".0%")
-    rest = "uneven" if not math.isfinite(facts.expected[position]) else "even" if named is None else "without"
+    rest = (
+        "uneven"
+        if not math.isfinite(facts.expected[position])
+        else "even"
+        if named is None
+        else "without"
+    )
     shown = f"position {position + 1}" if facts.reorder == "options" else _listed(facts, position)
     return _say(facts, "line", share=strong, shown=shown, rest=_say(facts, rest, even=even)), strong
 
@@ -190,12 +234,20 @@ def _numbers(facts: Facts, question: str) -> dict[str, str]:
     upper = number(high, form, limits) if math.isfinite(high) else ""
     if inside and row.counts.get("above_zero") and not low:
         inside = f"above 0, at most {upper}"
-    value, smallest = number(row.value * factor, form), number(limits[1], ".2f" if unit == "points" else ".3g")
+    value, smallest = (
+        number(row.value * factor, form),
+        number(limits[1], ".2f" if unit == "points" else ".3g"),
+    )
     limit = smallest if question == "single" else f"{smallest}{NBSP}{unit}"
     return {
-        "value": value, "size": f"{value}{NBSP}{unit}", "inside": inside, "upper": upper,
-        "most": upper and f"{upper}{NBSP}{unit}", "smallest": smallest, "limit": limit,
-    }  # fmt: skip
+        "value": value,
+        "size": f"{value}{NBSP}{unit}",
+        "inside": inside,
+        "upper": upper,
+        "most": upper and f"{upper}{NBSP}{unit}",
+        "smallest": smallest,
+        "limit": limit,
+    }
 
 
 # ---------------------------------------------------------------- the headline
@@ -248,7 +300,11 @@ def _question(facts: Facts, question: str, row: Row) -> Question:
         sentence = _undecided(facts, question, numbers)
     else:
         known = f"; typical change of one score: {number(facts.typical)}{NBSP}points"
-        scale = {"first": f"{facts.scores[0]:g}", "last": f"{facts.scores[-1]:g}"} if facts.scores else {}
+        scale = (
+            {"first": f"{facts.scores[0]:g}", "last": f"{facts.scores[-1]:g}"}
+            if facts.scores
+            else {}
+        )
         fields = scale | {
             "noise": "beyond noise" if facts.repeated else "noise included",
             "seen": "" if row.value < row.interval[0] else f"{numbers['value']}, ",
@@ -256,7 +312,9 @@ def _question(facts: Facts, question: str, row: Row) -> Question:
             "Noun": _say(facts, "noun").capitalize(),
             "typical": known if math.isfinite(facts.typical) else "",
         }
-        sentence = _say(facts, f"{question}_{_decided(facts, question, row)}", facts.named, **numbers, **fields)
+        sentence = _say(
+            facts, f"{question}_{_decided(facts, question, row)}", facts.named, **numbers, **fields
+        )
     return Question(BADGES[row.verdict], TITLES[facts.kind][question], sentence, row.verdict)
 
 
@@ -271,7 +329,9 @@ def _decided(facts: Facts, question: str, row: Row) -> str:
     if question == "mean":
         by_turn = facts.by_turn and facts.kind == "options"
         moved = facts.shift if facts.variant else facts.turn if facts.by_turn else facts.line
-        return ("turn_" if by_turn else "") + _way(moved, "up", "down", "away" if facts.variant else "down")
+        return ("turn_" if by_turn else "") + _way(
+            moved, "up", "down", "away" if facts.variant else "down"
+        )
     if not math.isfinite(row.interval[1]):
         return "uncounted"
     return "noise" if not facts.repeated else "few" if row.value < 0.005 else "effect"
@@ -297,14 +357,21 @@ def _advice(facts: Facts) -> str:
     """What to do: the first rule that holds; empty where nothing was asked."""
     single = facts.questions.get("single")
     low, smallest = (single.interval[0], single.smallest) if single else (math.nan, math.nan)
-    small = facts.is_(EFFECT, "positions") and facts.is_(EQUIVALENT, "mean", "single") and not facts.gap_matters
+    small = (
+        facts.is_(EFFECT, "positions")
+        and facts.is_(EQUIVALENT, "mean", "single")
+        and not facts.gap_matters
+    )
     effect = any(row.verdict == EFFECT for row in facts.questions.values())
     rules = {
         "": not facts.questions,
         "several_orders": facts.is_(EFFECT, "single") and facts.repeated and low >= smallest,
-        "small": small and facts.reorder == "options",  # positions of criteria are about scores themselves
+        "small": small
+        and facts.reorder == "options",  # positions of criteria are about scores themselves
         "average": effect or facts.gap_matters,
-        "wordings": single is not None and facts.is_(UNDECIDED, "single") and single.estimate.why == "any_prompt",
+        "wordings": single is not None
+        and facts.is_(UNDECIDED, "single")
+        and single.estimate.why == "any_prompt",
         "enough": facts.is_(EQUIVALENT, *facts.questions),
         "parse": facts.because("unparsed_by_order"),
         "ask_orders": facts.because("no_orders", "no_two_orders"),
@@ -313,12 +380,16 @@ def _advice(facts: Facts) -> str:
     }
     key = next((key for key, holds in rules.items() if holds), "about")
     if key == "add":
-        more = count(MIN_UNITS - facts.units, "more instruction" if facts.unit == "prompt" else "more item")
+        more = count(
+            MIN_UNITS - facts.units, "more instruction" if facts.unit == "prompt" else "more item"
+        )
         return _say(facts, key, more=more)
     if key != "about":
         return _say(facts, key) if key else ""
     still_open = [row.counts for row in facts.questions.values() if row.verdict == UNDECIDED]
-    growth = [counts["more_units"] / counts["units"] for counts in still_open if counts.get("more_units")]
+    growth = [
+        counts["more_units"] / counts["units"] for counts in still_open if counts.get("more_units")
+    ]
     if not growth or len(growth) < len(still_open):
         return _say(facts, "more")
     return _say(facts, key, needed=f"{_rounded((1 + max(growth)) * facts.items):,}")

@@ -45,15 +45,31 @@ def answerable(table: JudgmentTable) -> tuple[str, list[Answerable]]:
     raters = {rater for ratings in table.items["ratings"] for rater in ratings} - {INTENDED}
     known = "accuracy against the known winner" if raters == {"gold"} else "agreement with people"
     questions = (
-        ("which side is favoured" if pairs else "which positions are favoured", favoured, single, ""),
-        ("consistency" if about.chooses else "whether single scores change with the order", moved, single, ""),
+        (
+            "which side is favoured" if pairs else "which positions are favoured",
+            favoured,
+            single,
+            "",
+        ),
+        (
+            "consistency" if about.chooses else "whether single scores change with the order",
+            moved,
+            single,
+            "",
+        ),
         ("the judge's own noise", again, cases, ", of the same orders again,"),
         (known, bool(raters), None, ""),
     )
     asked = []
     for question, answered, lacking, which in questions:
-        lacks = "it has no people's ratings" if lacking is None else f"{count(lacking, 'more call')}{which} would tell"
-        asked.append(Answerable(question, answered, "" if answered else lacks, None if answered else lacking))
+        lacks = (
+            "it has no people's ratings"
+            if lacking is None
+            else f"{count(lacking, 'more call')}{which} would tell"
+        )
+        asked.append(
+            Answerable(question, answered, "" if answered else lacks, None if answered else lacking)
+        )
     items = np.unique(rows["item"])
     if noun == "answer":  # under several criteria it is one
         items = table.items["item_id"].iloc[items].unique()

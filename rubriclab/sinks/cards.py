@@ -40,13 +40,20 @@ def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
     descriptions = descriptions or {}
     if arm.condition.chooses:
         return _chosen(arm, rows[0])
-    names = [arm.names[code] for code in arm.shown[arm.order[rows[0]]]] if arm.condition.reorder != "bare" else []
+    names = (
+        [arm.names[code] for code in arm.shown[arm.order[rows[0]]]]
+        if arm.condition.reorder != "bare"
+        else []
+    )
     title = title_of(arm.condition.reorder, names) if names else "Scored without a list"
     if arm.condition.joint or arm.condition.reorder == "responses":
         return _scored_together(arm, rows, title)
     row = rows[0]
     chosen = int(arm.position[row]) + 1 if arm.ok[row] else 0
-    lines = tuple(Line(p, f"{name:g}", descriptions.get(name, ""), p == chosen) for p, name in enumerate(names, 1))
+    lines = tuple(
+        Line(p, f"{name:g}", descriptions.get(name, ""), p == chosen)
+        for p, name in enumerate(names, 1)
+    )
     if not chosen:
         return Card(int(call), title, lines, "", "No score")
     foot = f"position {chosen}" if names else ""
@@ -60,7 +67,9 @@ def title_of(reorder: str, shown: Sequence[Any]) -> str:
     return f"Listed {order_title(shown)}"
 
 
-def blank_card(reorder: str, shown: Sequence[Any], descriptions: Mapping[Any, str], score: str) -> Card:
+def blank_card(
+    reorder: str, shown: Sequence[Any], descriptions: Mapping[Any, str], score: str
+) -> Card:
     """The card of a call that is not answered; ``score``: what stands for it."""
     lines = tuple(Line(p, str(name), descriptions.get(name, "")) for p, name in enumerate(shown, 1))
     return Card(-1, title_of(reorder, shown), lines, "", score)
@@ -87,14 +96,21 @@ def change_of(arm: Arm, before: int, after: int) -> tuple[str, bool] | None:
 def _scored_together(arm: Arm, rows: np.ndarray[Any, Any], title: str) -> Card:
     """A call that scored several: each criterion, or each answer by its id, with its score."""
     shown = [arm.names[code] for code in arm.shown[arm.order[rows[0]]]]
-    scores = {arm.names[arm.target[arm.item[row]]]: float(arm.value[row]) for row in rows if arm.ok[row]}
+    scores = {
+        arm.names[arm.target[arm.item[row]]]: float(arm.value[row]) for row in rows if arm.ok[row]
+    }
     labels = {name: str(name) for name in shown}
     if arm.condition.reorder == "responses":
         ids = arm.run.items["item_id"].iloc[arm.item_code[arm.item[rows]]].astype(str)
-        labels |= {arm.names[arm.target[arm.item[row]]]: name for row, name in zip(rows, ids, strict=True)}
+        labels |= {
+            arm.names[arm.target[arm.item[row]]]: name for row, name in zip(rows, ids, strict=True)
+        }
         title = f"{len(shown)} answers in one call" if len(shown) > 1 else "One answer a call"
     given = [f"{scores[name]:g}" if name in scores else "no score" for name in shown]
-    lines = tuple(Line(p, labels[name], score) for p, (name, score) in enumerate(zip(shown, given, strict=True), 1))
+    lines = tuple(
+        Line(p, labels[name], score)
+        for p, (name, score) in enumerate(zip(shown, given, strict=True), 1)
+    )
     mean = f"Mean {number(float(np.mean(list(scores.values()))), '.2f')}" if scores else "No score"
     return Card(int(arm.call[rows[0]]), title, lines, f"{len(scores)} of {len(shown)} scored", mean)
 
@@ -103,7 +119,9 @@ def _chosen(arm: Arm, row: int) -> Card:
     """A call that chose between candidates, each by its name; the winner is tinted."""
     candidates = arm.run.items["candidate"].iloc[arm.item_code[arm.item[row]]]
     names = candidates.split("|") if isinstance(candidates, str) else []
-    shown = [names[code] if code < len(names) else str(code + 1) for code in arm.shown[arm.order[row]]]
+    shown = [
+        names[code] if code < len(names) else str(code + 1) for code in arm.shown[arm.order[row]]
+    ]
     won = int(arm.position[row]) + 1 if arm.ok[row] else -1
     lines = tuple(Line(p, name, "", p == won) for p, name in enumerate(shown, 1))
     title = title_of(arm.condition.reorder, shown)
@@ -122,7 +140,9 @@ def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
     reverse = [row for row in beside if (arm.shown[arm.order[row]] == backwards).all()]
     other = reverse[0] if reverse else beside[0] if len(beside) else None
     calls = [call] if other is None else [call, arm.call[other]]
-    return tuple(card for chosen in calls if (card := card_of(arm, chosen, descriptions)) is not None)
+    return tuple(
+        card for chosen in calls if (card := card_of(arm, chosen, descriptions)) is not None
+    )
 
 
 def example_of(arm: Arm, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:

@@ -30,18 +30,28 @@ def pair_names(pair: Pair, runs: tuple[str, str] = ("", "")) -> tuple[str, str]:
     asked = [arm.condition for arm in pair.arms]
     first, second = (condition_name(condition, asked) for condition in asked)
     if first == second:
-        first, second = (f"{name} ({shorten(run, 40)})" for name, run in zip((first, second), runs, strict=True))
+        first, second = (
+            f"{name} ({shorten(run, 40)})" for name, run in zip((first, second), runs, strict=True)
+        )
     return first, second
 
 
 def compare_answer(pair: Pair, names: tuple[str, str], rows: Sequence[Row]) -> Answer:
     """The answer about two conditions called ``names``; ``rows``: their ``differences``."""
-    fields, words = dict(zip("ab", names, strict=True)), {row.counts["question"]: row.verdict for row in rows}
-    effects = [question for question in ("single", "positions", "mean") if words.get(question) == EFFECT]
+    fields, words = (
+        dict(zip("ab", names, strict=True)),
+        {row.counts["question"]: row.verdict for row in rows},
+    )
+    effects = [
+        question for question in ("single", "positions", "mean") if words.get(question) == EFFECT
+    ]
     line, key = say("line", WORDS, texts=count(pair.texts, "answer")), "undecided"
     if pair.why or "" in words.values():
         whys = [pair.why, *(row.why for row in rows if not row.verdict)]
-        key, line = "sizes" if pair.why else "early", say(f"line_{next(filter(None, whys))}", WORDS, line=line)
+        key, line = (
+            "sizes" if pair.why else "early",
+            say(f"line_{next(filter(None, whys))}", WORDS, line=line),
+        )
     elif effects:
         row = next(row for row in rows if row.counts["question"] == effects[0])
         way, fields["position"] = "more" if row.value > 0 else "fewer", str(row.of.get("position"))
@@ -52,7 +62,9 @@ def compare_answer(pair: Pair, names: tuple[str, str], rows: Sequence[Row]) -> A
     questions = tuple(_question(pair, row, fields) for row in rows)
     simulated = any(arm.condition.simulated for arm in pair.arms)
     headline = say(key, WORDS, **fields)
-    return Answer(names[0], pair.arms[0].code, headline, line, questions=questions, simulated=simulated)
+    return Answer(
+        names[0], pair.arms[0].code, headline, line, questions=questions, simulated=simulated
+    )
 
 
 def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
@@ -60,17 +72,28 @@ def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
     unit, form, factor = ("points", ".2f", 1.0) if points else ("percentage points", ".0f", 100.0)
     limits = (0.0, row.smallest * factor, -row.smallest * factor)
     low, high = (end * factor for end in row.interval)
-    limit, most = (f"{number(size * factor, form, limits)}{NBSP}{unit}" for size in (row.smallest, row.counts["most"]))
+    limit, most = (
+        f"{number(size * factor, form, limits)}{NBSP}{unit}"
+        for size in (row.smallest, row.counts["most"])
+    )
     x, y = (number(row.counts[side], row.about.form) + f"{NBSP}points" * points for side in "ab")
     several = row.counts["question"] == "positions" and row.counts["parts"] > 1
     fields = names | {
-        "x": x, "y": y, "way": "more" if row.value > 0 else "less", "why": reason(row), "limit": limit, "most": most,
+        "x": x,
+        "y": y,
+        "way": "more" if row.value > 0 else "less",
+        "why": reason(row),
+        "limit": limit,
+        "most": most,
         "groups": count(row.estimate.units, "group"),
-        "inside": ends(low, high, form, limits=limits), "size": f"{number(abs(row.value) * factor, form)}{NBSP}{unit}",
-        "position": str(row.of.get("position", "")), "target": shorten(str(row.of.get("target", ""))),
-        "first": f"{scores[0]:g}" if scores else "", "last": f"{scores[-1]:g}" if scores else "",
+        "inside": ends(low, high, form, limits=limits),
+        "size": f"{number(abs(row.value) * factor, form)}{NBSP}{unit}",
+        "position": str(row.of.get("position", "")),
+        "target": shorten(str(row.of.get("target", ""))),
+        "first": f"{scores[0]:g}" if scores else "",
+        "last": f"{scores[-1]:g}" if scores else "",
         "none": say("none_of_several", WORDS) if several else "",
-    }  # fmt: skip
+    }
     key = "why" if row.why and row.verdict == UNDECIDED else row.verdict
     forward = row.counts["question"] == "mean" and pair.arms[0].condition.reorder != "options"
     title = say("title_listed" if forward else f"title_{row.measure}", WORDS, **fields)
@@ -86,7 +109,10 @@ def shares_beside(pair: Pair, names: tuple[str, str]) -> Picture | None:
         drawn = share_bars(findings, facts_of(findings, arm.code), arm.code) if chosen else None
         for point in drawn.points if drawn is not None else ():
             points[name, point.label] = replace(point, decided=False, hover=(name, *point.hover))
-    said = "; ".join(f"{name} {', '.join(p.text for (own, _), p in points.items() if own == name)}" for name in names)
+    said = "; ".join(
+        f"{name} {', '.join(p.text for (own, _), p in points.items() if own == name)}"
+        for name in names
+    )
     alt = f"Bar chart of how often each position was chosen: {said}."
     return picture("bars", points, alt, axes=("Position in the list", ""))
 
@@ -99,8 +125,19 @@ def difference_forest(rows: Sequence[Row], names: tuple[str, str]) -> Picture | 
     axis = f"{unit}, {shorten(names[0], 16)} {MINUS} {shorten(names[1], 16)}"
     points = []
     for row in kept:
-        label, text = say(f"label_{row.counts['question']}", WORDS), number(row.value, row.about.form)
-        points.append(mark(row, label, f"{label}: {text}", axis, ends(*row.interval, row.about.form) or reason(row)))
+        label, text = (
+            say(f"label_{row.counts['question']}", WORDS),
+            number(row.value, row.about.form),
+        )
+        points.append(
+            mark(
+                row,
+                label,
+                f"{label}: {text}",
+                axis,
+                ends(*row.interval, row.about.form) or reason(row),
+            )
+        )
     without = not kept or any(undecided_within(row, row.verdict, row.smallest) for row in kept)
     return forest_of(points, axis, math.nan if without else kept[0].smallest)
 
@@ -110,9 +147,18 @@ def sizes_table(subjects: Sequence[tuple[str, Findings, int]]) -> pd.DataFrame:
     lines = []
     for name, findings, code in subjects:
         line = {"Name": name, "Answers": f"{findings.judgments.arms[code].answers:,}"}
-        rows = [row for row in findings.select(condition=code) if "against" not in row.of and math.isfinite(row.value)]
+        rows = [
+            row
+            for row in findings.select(condition=code)
+            if "against" not in row.of and math.isfinite(row.value)
+        ]
         for column, measures in COLUMNS.items():
-            mine = next(filter(None, ([row for row in rows if row.measure == measure] for measure in measures)), [])
+            mine = next(
+                filter(
+                    None, ([row for row in rows if row.measure == measure] for measure in measures)
+                ),
+                [],
+            )
             top = max(mine, key=lambda row: (not row.of, abs(row.value)), default=None)
             about = f"{next(iter(top.of.values()))}: " if top is not None and top.of else ""
             line[column] = about + row_text(top) if top is not None else "–"

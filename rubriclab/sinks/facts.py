@@ -16,7 +16,10 @@ from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.judgment import Condition, level_text, variant_text
 from rubriclab.sinks.text import SENTENCES, order_title
 
-AXES = {kind: SENTENCES[kind]["name"] for kind in ("options", "criteria", "responses", "pairs", "lists", "bare")}
+AXES = {
+    kind: SENTENCES[kind]["name"]
+    for kind in ("options", "criteria", "responses", "pairs", "lists", "bare")
+}
 """What a call lists, as it is read."""
 IN_POINTS = ("criteria", "responses")
 """Axes whose leans are points; those of the others are shares."""
@@ -101,7 +104,9 @@ class Facts:
     @property
     def lead(self) -> int | None:
         """The position that may be named: the largest whose band leaves out 0."""
-        return _first_largest({p: abs(lean) for p, lean in enumerate(self.leans) if self.decided[p]})
+        return _first_largest(
+            {p: abs(lean) for p, lean in enumerate(self.leans) if self.decided[p]}
+        )
 
     @property
     def named(self) -> int | None:
@@ -112,7 +117,11 @@ class Facts:
     def by_turn(self) -> bool:
         """Is the contrast to be told that of lists running upwards, wherever they begin, and not of the two ends?"""
         named = self.questions["mean"].counts.get("named") if "mean" in self.questions else None
-        return named == "turn" if named else not math.isfinite(self.line) or abs(self.turn) > abs(self.line)
+        return (
+            named == "turn"
+            if named
+            else not math.isfinite(self.line) or abs(self.turn) > abs(self.line)
+        )
 
     @property
     def gap_matters(self) -> bool:
@@ -130,12 +139,17 @@ class Facts:
 
     def is_(self, word: str, *questions: str) -> bool:
         """Do all these questions have this answer?"""
-        return all(question in self.questions and self.questions[question].verdict == word for question in questions)
+        return all(
+            question in self.questions and self.questions[question].verdict == word
+            for question in questions
+        )
 
 
 def words_of(facts: Facts) -> tuple[str, ...]:
     """The tables of sentences that speak of these facts, the most special last."""
-    family = {**dict.fromkeys(IN_POINTS, "points"), **dict.fromkeys(CHOICES, "choices")}.get(facts.reorder, "every")
+    family = {**dict.fromkeys(IN_POINTS, "points"), **dict.fromkeys(CHOICES, "choices")}.get(
+        facts.reorder, "every"
+    )
     return "every", family, facts.reorder, facts.kind
 
 
@@ -152,7 +166,9 @@ def settings(conditions: Sequence[Condition], judge: str, dataset: str) -> dict[
     scale, how many a call lists.
     """
     codes = [
-        code for code in _settings(conditions) if (conditions[code].judge, conditions[code].dataset) == (judge, dataset)
+        code
+        for code in _settings(conditions)
+        if (conditions[code].judge, conditions[code].dataset) == (judge, dataset)
     ]
     every = [conditions[code] for code in codes]
     own = every[0].variant if every else {}
@@ -193,7 +209,11 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
     arms = [findings.judgments.arms[code] for code in codes]
     rows = [row for row in findings.rows if row.condition in codes]
     verdicts = {row.measure: row for row in rows if row.topic == "verdict" and not row.of}
-    chosen = verdicts["gate"].condition if "gate" in verdicts else max(arms, key=lambda arm: len(arm.shown)).code
+    chosen = (
+        verdicts["gate"].condition
+        if "gate" in verdicts
+        else max(arms, key=lambda arm: len(arm.shown)).code
+    )
     counts = {key: verdicts[name].counts for key, name in MEASURE_OF.items() if name in verdicts}
     positions, contrasts = counts.get("positions", {}), counts.get("mean", {}).get("contrasts", {})
     arm, table = findings.judgments.arms[chosen], findings.judgments.table
@@ -230,10 +250,16 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
 
 def _judged(rows: Mapping[str, Row]) -> dict[str, Any]:
     """The fields of facts that verdict rows (by measure) fill: gate, questions, and what is known of noise."""
-    counts: Mapping[str, Any] = rows[MEASURE_OF["single"]].counts if MEASURE_OF["single"] in rows else {}
+    counts: Mapping[str, Any] = (
+        rows[MEASURE_OF["single"]].counts if MEASURE_OF["single"] in rows else {}
+    )
     return {
         "gate": rows["gate"].p if "gate" in rows else math.nan,
-        "questions": {key: rows[name] for key, name in MEASURE_OF.items() if name in rows and rows[name].verdict},
+        "questions": {
+            key: rows[name]
+            for key, name in MEASURE_OF.items()
+            if name in rows and rows[name].verdict
+        },
         "flips": float(counts.get("flips", math.nan)),
         "noise": float(counts.get("own_noise", math.nan)),
         "repeated": counts.get("noise") == "all",
@@ -244,8 +270,12 @@ def _about(conditions: Sequence[Condition], code: int) -> str:
     """Data set and setting of a condition, as far as the run has several."""
     own = conditions[code]
     named = settings(conditions, own.judge, own.dataset)
-    setting = next(name for name, first in named.items() if conditions[first].setting == own.setting)
-    parts = [own.dataset] * (len({asked.dataset for asked in conditions}) > 1) + [setting] * (len(named) > 1)
+    setting = next(
+        name for name, first in named.items() if conditions[first].setting == own.setting
+    )
+    parts = [own.dataset] * (len({asked.dataset for asked in conditions}) > 1) + [setting] * (
+        len(named) > 1
+    )
     return " · ".join(parts)
 
 
@@ -264,14 +294,20 @@ def facts_by_name(findings: Findings, judge: str, dataset: str) -> dict[str, Fac
     named = settings(findings.conditions, judge, dataset)
     forms = variants_of(findings, next(iter(named.values())))
     orders = {name: facts_of(findings, code) for name, code in named.items()}
-    kept = {name: facts for name, facts in orders.items() if not (forms and facts.because("no_orders"))}
+    kept = {
+        name: facts for name, facts in orders.items() if not (forms and facts.because("no_orders"))
+    }
     return kept | {f"{facts.variant} against {facts.default}": facts for facts in forms}
 
 
 def variants_of(findings: Findings, condition: int) -> list[Facts]:
     """What may be said of each variant of a condition's judge and data set, held against the default."""
     own, arms = findings.conditions[condition], findings.judgments.arms
-    mine = [arm for arm in arms if (arm.condition.judge, arm.condition.dataset) == (own.judge, own.dataset)]
+    mine = [
+        arm
+        for arm in arms
+        if (arm.condition.judge, arm.condition.dataset) == (own.judge, own.dataset)
+    ]
     return [_variant(findings, form) for form in forms(mine) if not form.strategy]
 
 
@@ -282,7 +318,11 @@ def _variant(findings: Findings, form: Form) -> Facts:
     rows = {row.measure: row for row in verdicts if row.condition in default_of}
     code = next(iter(rows.values())).condition
     default, factor = default_of[code].condition, form.name.partition(" = ")[0]
-    against = f"{factor} = {level_text(default.variant[factor])}" if factor in default.variant else default.strategy
+    against = (
+        f"{factor} = {level_text(default.variant[factor])}"
+        if factor in default.variant
+        else default.strategy
+    )
     dataset = [default.dataset] * (len({asked.dataset for asked in findings.conditions}) > 1)
     shifts = findings.select("variant_shift", condition=code, variant=form.name)
     return replace(
@@ -303,7 +343,11 @@ def _variant(findings: Findings, form: Form) -> Facts:
 def calls_in(call: np.ndarray[Any, Any]) -> int:
     """How many calls a column of call numbers (rows,) holds; one pass where it is sorted, as a run's is."""
     steps = np.diff(call)
-    return int(np.count_nonzero(steps) + min(len(call), 1)) if bool((steps >= 0).all()) else len(np.unique(call))
+    return (
+        int(np.count_nonzero(steps) + min(len(call), 1))
+        if bool((steps >= 0).all())
+        else len(np.unique(call))
+    )
 
 
 def _shares(
@@ -315,14 +359,20 @@ def _shares(
     every position: a share is then also that of its score.
     """
     n = arm.positions
-    shares, expected, leans = (tuple(map(float, counts.get(key, ()))) for key in ("shares", "expected", "leans"))
+    shares, expected, leans = (
+        tuple(map(float, counts.get(key, ()))) for key in ("shares", "expected", "leans")
+    )
     if arm.condition.reorder in IN_POINTS:
         shifts = [row for row in rows if row.measure == "position_shift" and np.isfinite(row.value)]
-        by_position = [[row.value for row in shifts if row.of["position"] == p + 1] for p in range(n)]
+        by_position = [
+            [row.value for row in shifts if row.of["position"] == p + 1] for p in range(n)
+        ]
         if not leans and all(by_position):
             leans = tuple(float(np.mean(values)) for values in by_position)
         return leans, (0.0,) * len(leans), leans
-    own = [row.value for row in rows if row.measure == "position_share" and row.condition == arm.code]
+    own = [
+        row.value for row in rows if row.measure == "position_share" and row.condition == arm.code
+    ]
     shares = tuple(own) or shares
     if len(leans) != len(shares):
         leans = tuple(share - 1 / n for share in shares)

@@ -12,7 +12,16 @@ from rubriclab.core.verdict import Answer
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import printable
 from rubriclab.sinks.table import as_json
-from rubriclab.sinks.text import condition_name, inside, lowered, measure_of, name, number, say, value_text
+from rubriclab.sinks.text import (
+    condition_name,
+    inside,
+    lowered,
+    measure_of,
+    name,
+    number,
+    say,
+    value_text,
+)
 from rubriclab.sinks.text import ends as interval_text
 
 WORDS = ("gate",)
@@ -39,22 +48,30 @@ def checked_document(checked: Sequence[Checked]) -> list[dict[str, Any]]:
     """Each limit and row as JSON values."""
     return [
         {
-            "limit": str(part.limit), "word": part.word, "why": part.why or None,
-            "condition": part.row.condition if part.row else None, "of": dict(part.row.of) if part.row else {},
+            "limit": str(part.limit),
+            "word": part.word,
+            "why": part.why or None,
+            "condition": part.row.condition if part.row else None,
+            "of": dict(part.row.of) if part.row else {},
             "value": as_json(part.row.value) if part.row else None,
             "low": as_json(part.row.interval[0]) if part.row else None,
             "high": as_json(part.row.interval[1]) if part.row else None,
         }
         for part in checked
-    ]  # fmt: skip
+    ]
 
 
 def drift_lines(condition: Condition, drift: Drift) -> list[str]:
     """Whether one judge changed in one setting, then its level, order effect and noise."""
-    lines = [f"{say(drift.word, WORDS)}: {condition_name(condition)}, {drift.units} independent units in both runs."]
+    lines = [
+        f"{say(drift.word, WORDS)}: {condition_name(condition)}, {drift.units} independent units in both runs."
+    ]
     if drift.identical:
         return [*lines, f"  {say('identical', WORDS)}"]
-    return lines + [f"  {_change_line(condition, question, change)}" for question, change in drift.questions.items()]
+    return lines + [
+        f"  {_change_line(condition, question, change)}"
+        for question, change in drift.questions.items()
+    ]
 
 
 def _change_line(condition: Condition, question: str, change: Answer) -> str:
@@ -62,11 +79,18 @@ def _change_line(condition: Condition, question: str, change: Answer) -> str:
     form, unit = (".2f", " points") if points else (".0f", " percentage points")
     scale = 1.0 if points else 100.0
     key = "order_points_said" if question == "order" and points else f"{question}_said"
-    known = interval_text(scale * change.low, scale * change.high, "+" + form) or lowered(REASONS.get(change.why, ""))
+    known = interval_text(scale * change.low, scale * change.high, "+" + form) or lowered(
+        REASONS.get(change.why, "")
+    )
     said = say(
-        key, WORDS, size=number(abs(scale * change.value), form) + unit, inside=known, position=str(change.more.get("position", "")),
-        way="higher" if change.value > 0 else "lower", more="more" if change.value > 0 else "less",
-    )  # fmt: skip
+        key,
+        WORDS,
+        size=number(abs(scale * change.value), form) + unit,
+        inside=known,
+        position=str(change.more.get("position", "")),
+        way="higher" if change.value > 0 else "lower",
+        more="more" if change.value > 0 else "less",
+    )
     if not math.isfinite(change.value):
         said = REASONS.get(change.why, "")
     return f"{say(change.verdict, WORDS)}: {say(question, WORDS)}: {said}"
@@ -79,35 +103,57 @@ def drift_document(condition: Condition, drift: Drift) -> dict[str, Any]:
         for question, change in drift.questions.items()
     }
     about = {"judge": condition.judge, "dataset": condition.dataset, "reorder": condition.reorder}
-    outcome = {"word": drift.word, "identical": drift.identical, "units": drift.units, "p": drift.gate.p}
+    outcome = {
+        "word": drift.word,
+        "identical": drift.identical,
+        "units": drift.units,
+        "p": drift.gate.p,
+    }
     return {**about, **outcome, "questions": questions}
 
 
 def derived_line(limit: Limit, row: Row) -> str:
     """A limit as the command takes it, and why it is this one."""
-    numbers = {"size": value_text(row), "inside": inside(row), "limit": number(limit.high, row.about.form)}
+    numbers = {
+        "size": value_text(row),
+        "inside": inside(row),
+        "limit": number(limit.high, row.about.form),
+    }
     enough = limit.high <= row.smallest * 1.1
-    return f"--limit {limit}  # {say('derived_smallest' if enough else 'derived', WORDS, **numbers)}"
+    return (
+        f"--limit {limit}  # {say('derived_smallest' if enough else 'derived', WORDS, **numbers)}"
+    )
 
 
 def junit(name: str, cases: Sequence[tuple[str, Word, str]]) -> bytes:
     """JUnit's XML of (case, word, line): what fails is a failure, what cannot be told an error, so that neither is green."""
     counted = {kind: sum(word == kind for _, word, _ in cases) for kind in ("fails", "unknown")}
     suite = ElementTree.Element(
-        "testsuite", name=printable(name), tests=str(len(cases)), failures=str(counted["fails"]),
+        "testsuite",
+        name=printable(name),
+        tests=str(len(cases)),
+        failures=str(counted["fails"]),
         errors=str(counted["unknown"]),
-    )  # fmt: skip
+    )
     for case, word, line in cases:
-        made = ElementTree.SubElement(suite, "testcase", classname="rubriclab", name=printable(case))
+        made = ElementTree.SubElement(
+            suite, "testcase", classname="rubriclab", name=printable(case)
+        )
         if word != "passes":
-            ElementTree.SubElement(made, "failure" if word == "fails" else "error", message=printable(line))
+            ElementTree.SubElement(
+                made, "failure" if word == "fails" else "error", message=printable(line)
+            )
     return bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
 
 
 def case_name(checked: Checked, findings: Findings) -> str:
     """A limit, and whose row it is held against."""
     row, conditions = checked.row, findings.conditions
-    return f"{checked.limit} {condition_name(conditions[row.condition], conditions)}" if row else str(checked.limit)
+    return (
+        f"{checked.limit} {condition_name(conditions[row.condition], conditions)}"
+        if row
+        else str(checked.limit)
+    )
 
 
 def overall(words: Sequence[Word]) -> str:

@@ -12,7 +12,16 @@ from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.model.text import count, shorten
 from rubriclab.sinks.answer import BADGES, Answer, Question
-from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, UNDECIDED, Facts, every_facts, variants_of, words_of
+from rubriclab.sinks.facts import (
+    CHOICES,
+    EFFECT,
+    EQUIVALENT,
+    UNDECIDED,
+    Facts,
+    every_facts,
+    variants_of,
+    words_of,
+)
 from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.pictures import forest_of, generic, mark, smallest_mean
 from rubriclab.sinks.text import ci, inside, lowered, number, reason, row_numbers, say
@@ -50,7 +59,11 @@ def has_help(findings: Findings, facts: Facts) -> bool:
 
 def helps_answers(findings: Findings) -> list[Answer]:
     """Of every judge, data set and setting whose calls can be put together."""
-    return [helps_answer(findings, facts) for facts in every_facts(findings) if has_help(findings, facts)]
+    return [
+        helps_answer(findings, facts)
+        for facts in every_facts(findings)
+        if has_help(findings, facts)
+    ]
 
 
 def helps_answer(findings: Findings, facts: Facts) -> Answer:
@@ -58,7 +71,9 @@ def helps_answer(findings: Findings, facts: Facts) -> Answer:
     chooses = facts.reorder in CHOICES
     headline, line = (_winners if chooses else _calls)(findings, facts)
     judge = shorten(facts.judge, 100)
-    answer = Answer(judge, facts.condition, headline, line, about=facts.about, simulated=facts.simulated)
+    answer = Answer(
+        judge, facts.condition, headline, line, about=facts.about, simulated=facts.simulated
+    )
     if not facts.finished:
         return replace(answer, headline=say("early", WORDS))
     if chooses:
@@ -70,7 +85,9 @@ def helps_answer(findings: Findings, facts: Facts) -> Answer:
 
 def _calls(findings: Findings, facts: Facts) -> tuple[str, str]:
     """(headline, line below it) about the number of calls."""
-    needed, single = (row_of(findings, facts, "calls_needed", protocol) for protocol in ("", ONE_ORDER))
+    needed, single = (
+        row_of(findings, facts, "calls_needed", protocol) for protocol in ("", ONE_ORDER)
+    )
     if needed is None or not math.isfinite(needed.value):
         if needed is not None and needed.why == "not_reached":
             return say("not_reached", WORDS, most=MOST_CALLS), say("not_reached_line", WORDS)
@@ -90,7 +107,9 @@ def _calls(findings: Findings, facts: Facts) -> tuple[str, str]:
         headline = "average" if again <= calls else "orders"
         more = "never" if never else "again" if math.isfinite(again) else "nothing"
     fields = {"calls": count(calls, "call"), "most": str(MOST_CALLS), "again": f"{again:.0f}"}
-    return say(headline, WORDS, **fields), say("line", WORDS, inside=bracketed) + say(f"line_{more}", WORDS, **fields)
+    return say(headline, WORDS, **fields), say("line", WORDS, inside=bracketed) + say(
+        f"line_{more}", WORDS, **fields
+    )
 
 
 def _winners(findings: Findings, facts: Facts) -> tuple[str, str]:
@@ -101,7 +120,9 @@ def _winners(findings: Findings, facts: Facts) -> tuple[str, str]:
         return say("orders_not_known", words), reason(stands)
     enough = facts.is_(EQUIVALENT, *facts.questions)
     headline = "ask_orders" if facts.gate_open else "order_enough" if enough else "orders_not_known"
-    line = say("stands", words, orders=orders, share=number(stands.value, ".0%"), inside=inside(stands))
+    line = say(
+        "stands", words, orders=orders, share=number(stands.value, ".0%"), inside=inside(stands)
+    )
     right = row_of(findings, facts, "protocol_accuracy", STANDS)
     if right is not None and math.isfinite(right.value):
         line += say("stands_right", words, share=number(right.value, ".0%"), inside=inside(right))
@@ -111,7 +132,9 @@ def _winners(findings: Findings, facts: Facts) -> tuple[str, str]:
 def _majority(findings: Findings, facts: Facts) -> Question | None:
     """As ``_remedy``, of how often the commonest winner is the gold one; None where no winner is named."""
     gain = row_of(findings, facts, "gain_accuracy", MAJORITY)
-    made, default = (row_of(findings, facts, "protocol_accuracy", protocol) for protocol in (MAJORITY, DEFAULT))
+    made, default = (
+        row_of(findings, facts, "protocol_accuracy", protocol) for protocol in (MAJORITY, DEFAULT)
+    )
     if gain is None or made is None or default is None:
         return None
     (low, high), smallest = gain.interval, 100 * findings.reading.smallest.share
@@ -124,7 +147,12 @@ def _majority(findings: Findings, facts: Facts) -> Question | None:
         "limit": f"{smallest:g}",
         "open": "" if facts.gate_open else say("order_open", WORDS),
     }
-    return Question(HELPS[word], "The commonest winner over all orders", say(f"gold_{word}", WORDS, **fields), word)
+    return Question(
+        HELPS[word],
+        "The commonest winner over all orders",
+        say(f"gold_{word}", WORDS, **fields),
+        word,
+    )
 
 
 def _remedy(findings: Findings, facts: Facts, protocol: str) -> Question | None:
@@ -155,12 +183,16 @@ def _remedy(findings: Findings, facts: Facts, protocol: str) -> Question | None:
         word = key = EQUIVALENT
     elif low > 0 and behind:
         word, key = EFFECT, "rises" if by_r else "nearer"
-    return Question(HELPS[word], REMEDIES[protocol], say(key, WORDS, **fields) if key else reason(row), word)
+    return Question(
+        HELPS[word], REMEDIES[protocol], say(key, WORDS, **fields) if key else reason(row), word
+    )
 
 
 def _forms_matter(findings: Findings, facts: Facts) -> bool:
     """Does any form change scores, by its gate (Bonferroni over forms)?"""
-    gates = [form.gate for form in variants_of(findings, facts.condition) if math.isfinite(form.gate)]
+    gates = [
+        form.gate for form in variants_of(findings, facts.condition) if math.isfinite(form.gate)
+    ]
     return bool(gates) and min(gates) * len(gates) <= ALPHA
 
 
@@ -173,8 +205,14 @@ def protocol_forest(findings: Findings, facts: Facts) -> Picture | None:
 def calls_curve(findings: Findings, facts: Facts) -> Picture | None:
     """Dependability against calls an item, in different orders and in one; dotted: 0.9."""
     row = row_of(findings, facts, "calls_needed")
-    drawn = None if row is None else generic(TOPICS["reliability"].charts[0], findings, row.condition)
+    drawn = (
+        None if row is None else generic(TOPICS["reliability"].charts[0], findings, row.condition)
+    )
     if drawn is None or drawn.kind != "curves":
         return None
-    curves = tuple(replace(curve, name=f"in {curve.name or 'different orders'}") for curve in drawn.series)
-    return replace(drawn, series=curves, axes=("Calls per item", "Dependability of the mean"), target=0.9)
+    curves = tuple(
+        replace(curve, name=f"in {curve.name or 'different orders'}") for curve in drawn.series
+    )
+    return replace(
+        drawn, series=curves, axes=("Calls per item", "Dependability of the mean"), target=0.9
+    )

@@ -29,15 +29,39 @@ class Palette:
 
 
 LIGHT = Palette(
-    text="#141A22", muted="#586373", ground="#FFFFFF", surface="#F4F6F9", border="#DBE0E7", effect="#C24E0C",
-    neutral="#7C9FD3", band="#DCEFE4", low="#B5CCEA", middle="#F7F8FA", high="#C24E0C", reference="#7A8696",
-    grid="#E7EBF0", rising="#3F74C4", lines=("#1D5FBF", "#B27B00", "#1B7A48", "#8A3FA0", "#586373", "#C24E0C"),
-)  # fmt: skip
+    text="#141A22",
+    muted="#586373",
+    ground="#FFFFFF",
+    surface="#F4F6F9",
+    border="#DBE0E7",
+    effect="#C24E0C",
+    neutral="#7C9FD3",
+    band="#DCEFE4",
+    low="#B5CCEA",
+    middle="#F7F8FA",
+    high="#C24E0C",
+    reference="#7A8696",
+    grid="#E7EBF0",
+    rising="#3F74C4",
+    lines=("#1D5FBF", "#B27B00", "#1B7A48", "#8A3FA0", "#586373", "#C24E0C"),
+)
 DARK = Palette(
-    text="#E8ECF1", muted="#A3AFBD", ground="#10151B", surface="#19212B", border="#303B48", effect="#F08A4B",
-    neutral="#4C74A8", band="#17322A", low="#2C4B70", middle="#1C252F", high="#BE531C", reference="#8D99A8",
-    grid="#29323D", rising="#6FA3E6", lines=("#82B7F8", "#D9A93A", "#55C08A", "#CE8FE0", "#A3AFBD", "#F08A4B"),
-)  # fmt: skip
+    text="#E8ECF1",
+    muted="#A3AFBD",
+    ground="#10151B",
+    surface="#19212B",
+    border="#303B48",
+    effect="#F08A4B",
+    neutral="#4C74A8",
+    band="#17322A",
+    low="#2C4B70",
+    middle="#1C252F",
+    high="#BE531C",
+    reference="#8D99A8",
+    grid="#29323D",
+    rising="#6FA3E6",
+    lines=("#82B7F8", "#D9A93A", "#55C08A", "#CE8FE0", "#A3AFBD", "#F08A4B"),
+)
 
 
 @dataclass(frozen=True)
@@ -118,7 +142,10 @@ class Picture:
     def coordinates(self) -> dict[str, float]:
         """Where each level stands: at its number where it is a curve's and all are numbers, else evenly spaced."""
         try:
-            return {level: float(level if self.kind == "curves" else k) for k, level in enumerate(self.levels)}
+            return {
+                level: float(level if self.kind == "curves" else k)
+                for k, level in enumerate(self.levels)
+            }
         except ValueError:
             return {level: float(k) for k, level in enumerate(self.levels)}
 
@@ -131,7 +158,9 @@ class Picture:
         return max(-1.0, min(1.0, away / most)) if most > 0 else 0.0
 
 
-def picture(kind: str, points: Mapping[tuple[Any, Any], Point], alt: str, **more: Any) -> Picture | None:
+def picture(
+    kind: str, points: Mapping[tuple[Any, Any], Point], alt: str, **more: Any
+) -> Picture | None:
     """A picture of marks by (series, level), both in the order in which they first stand; None where no mark has a number.
 
     A level is called as its marks are labelled.

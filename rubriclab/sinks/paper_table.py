@@ -74,28 +74,51 @@ class PaperTable:
                 rest = (*row.interval, row.level, row.p) if row else (math.nan,) * 4
                 if cell:
                     body.append([*key, column, cell.value, *rest, cell.marks, reason(row)])
-        return pd.DataFrame(body, columns=[*self.heads, "column", "value", "low", "high", "level", "p", "marks", "why"])
+        return pd.DataFrame(
+            body,
+            columns=[*self.heads, "column", "value", "low", "high", "level", "p", "marks", "why"],
+        )
 
     def document(self) -> dict[str, Any]:
         """As JSON: title, heads, legend and every cell; what is not known is null."""
         cells = [as_json(record) for record in self.numbers().to_dict("records")]
-        return {"title": self.title, "heads": list(self.heads), "cells": cells, "legend": list(self.legend)}
+        return {
+            "title": self.title,
+            "heads": list(self.heads),
+            "cells": cells,
+            "legend": list(self.legend),
+        }
 
     def text(self) -> str:
         """For a terminal: title, aligned columns, legend."""
-        return printable("\n".join([self.title, self.frame().to_string(index=False), *self.legend]) + "\n")
+        return printable(
+            "\n".join([self.title, self.frame().to_string(index=False), *self.legend]) + "\n"
+        )
 
     def latex(self) -> str:
         """A tabular (booktabs) with its title and legend as comments."""
         table = latex_table(self.frame())
-        for sign, written in {OPEN: r"$^{\circ}$", SMALL: r"$^{\approx}$", VOID: r"$^{\dagger}$"}.items():
+        for sign, written in {
+            OPEN: r"$^{\circ}$",
+            SMALL: r"$^{\approx}$",
+            VOID: r"$^{\dagger}$",
+        }.items():
             table = table.replace(sign, written)
-        return "".join(f"% {shorten(printable(line), 300)}\n" for line in (self.title, *self.legend)) + table
+        return (
+            "".join(f"% {shorten(printable(line), 300)}\n" for line in (self.title, *self.legend))
+            + table
+        )
 
     def markdown(self) -> str:
         """A table of Markdown between its title and legend."""
-        rows = [[*self.heads, *self.columns], ["---"] * (len(self.heads) + len(self.columns)), *self.frame().to_numpy()]
-        cells = [[re.sub(r"([\\|<*_`])", r"\\\1", on_a_line(str(cell))) for cell in row] for row in rows]
+        rows = [
+            [*self.heads, *self.columns],
+            ["---"] * (len(self.heads) + len(self.columns)),
+            *self.frame().to_numpy(),
+        ]
+        cells = [
+            [re.sub(r"([\\|<*_`])", r"\\\1", on_a_line(str(cell))) for cell in row] for row in rows
+        ]
         lines = [f"| {' | '.join(row)} |" for row in cells]
         return "\n".join([f"**{self.title}**", "", *lines, "", *self.legend]) + "\n"
 
@@ -124,7 +147,10 @@ def paper_table(
     for text in asked:
         rows = _rows(findings, text, across)
         name, _, part = text.partition(":")
-        titles.append(MEASURES[name].name + (f" ({part.replace('=', ' ').replace(',', ', ')})" if part else ""))
+        titles.append(
+            MEASURES[name].name
+            + (f" ({part.replace('=', ' ').replace(',', ', ')})" if part else "")
+        )
         mine, cells = grid.part(rows)
         for key in dict.fromkeys([*lines, *cells]):
             lines[key] = lines.get(key, [None] * len(columns)) + cells.get(key, [None] * len(mine))
@@ -144,30 +170,40 @@ def paper_table(
     legend += [f"{PAPER}: {paper.table}. {paper.note}".strip() for paper in same]
     if any(cell and " to " in cell.text for _, cells in body for cell in cells):
         legend.append(f"In brackets: 95{NBSP}% CI, unless another level stands there.")
-    legend += dict.fromkeys(sign for text in asked if (sign := MEASURES[text.partition(":")[0]].sign))
+    legend += dict.fromkeys(
+        sign for text in asked if (sign := MEASURES[text.partition(":")[0]].sign)
+    )
     if MEAN in [*columns, *(key[0] for key, _ in body)]:
         legend.append("Means are unweighted.")
     heads = [0, *(k for k in range(1, len(FIELDS)) if len({key[k] for key in lines}) > 1)]
     kept = tuple((tuple(key[k] for k in heads), cells) for key, cells in body)
-    return PaperTable("; ".join(titles), tuple(FIELDS[k] for k in heads), tuple(columns), kept, tuple(legend))
+    return PaperTable(
+        "; ".join(titles), tuple(FIELDS[k] for k in heads), tuple(columns), kept, tuple(legend)
+    )
 
 
 def axes_of(findings: Findings) -> list[str]:
     """What columns can be made of in this run: dataset, strategy, factors, and parts of what rows are about."""
     factors = dict.fromkeys(key for condition in findings.conditions for key in condition.variant)
-    parts = dict.fromkeys(key for row in findings.rows for key in row.of if key not in ("order", "against"))
+    parts = dict.fromkeys(
+        key for row in findings.rows for key in row.of if key not in ("order", "against")
+    )
     return list(dict.fromkeys(["dataset", "strategy", *factors, *parts]))
 
 
 def _rest(row: Row, *named: str) -> str:
     """What a row is about beside the parts that are named: “score=5,position=1”."""
-    return ",".join(f"{name}={level_text(value)}" for name, value in row.of.items() if name not in named)
+    return ",".join(
+        f"{name}={level_text(value)}" for name, value in row.of.items() if name not in named
+    )
 
 
 def _by_columns(findings: Findings, rows: Sequence[Row], across: str) -> tuple[str, ...]:
     """What of the rows their columns say: ``across``; the variant, where columns are a factor and all rows have one."""
     of_factor = any(across in findings.conditions[row.condition].variant for row in rows)
-    return (across, "variant") if of_factor and all("variant" in row.of for row in rows) else (across,)
+    return (
+        (across, "variant") if of_factor and all("variant" in row.of for row in rows) else (across,)
+    )
 
 
 def numbers_of(findings: Findings, measure: str, across: str) -> list[str]:
@@ -191,12 +227,18 @@ def _rows(findings: Findings, text: str, across: str) -> list[Row]:
         if value
     )
     named = {str(name).strip(): value.strip() for name, value in pairs}
-    rows = [row for row in rows if all(level_text(row.of.get(name, "")) == value for name, value in named.items())]
+    rows = [
+        row
+        for row in rows
+        if all(level_text(row.of.get(name, "")) == value for name, value in named.items())
+    ]
     named_too = (*_by_columns(findings, rows, across), *named)
     rests = {_rest(row, *named_too) for row in rows}
     if "" not in rests and len(rests) != 1:
         parts = "; ".join(numbers_of(findings, measure, across)[:12]) or "no others"
-        raise LabError(f"Say which number of {measure} is meant, as {measure}:NAME=VALUE; there are {parts}.")
+        raise LabError(
+            f"Say which number of {measure} is meant, as {measure}:NAME=VALUE; there are {parts}."
+        )
     rows = [row for row in rows if "" not in rests or not _rest(row, *named_too)]
     return [row for row in rows if across in row.of] or rows
 
@@ -209,7 +251,9 @@ class _Grid:
         self.conditions, gates = findings.conditions, findings.select("gate")
         self.chosen = {row.condition for row in gates if not row.of}
         self.baseline = {(asked.judge, asked.dataset): asked for asked in reversed(self.conditions)}
-        self.verdicts = {(self._about(row), row.measure): row for row in findings.rows if row.topic == "verdict"}
+        self.verdicts = {
+            (self._about(row), row.measure): row for row in findings.rows if row.topic == "verdict"
+        }
         limits = [row for row in findings.rows if row.measure in LIMITS and not row.of]
         self.limits = {(row.condition, row.measure): row.value for row in limits}
 
@@ -224,7 +268,9 @@ class _Grid:
         grid = {key: line for key, line in grid.items() if line}
         if not grid:
             expected = ", ".join(axes_of(self.findings))
-            raise LabError(f"No columns can be made of “{shorten(self.across)}”; expected one of {expected}.")
+            raise LabError(
+                f"No columns can be made of “{shorten(self.across)}”; expected one of {expected}."
+            )
         of_factor = any(self.across in condition.variant for condition in self.conditions)
         if of_factor and any(key[-1] == DEFAULT for key in grid):
             # Where factors are varied one at a time, the lines of another factor stand in a single column: left out.
@@ -236,10 +282,18 @@ class _Grid:
         more: list[Summary] = []
         if self.across in AVERAGED and len(levels) > 1 and any(map(_mean, cells.values())):
             more += [(MEAN, _mean), ("Largest", _largest)][: 1 + (self.across != "dataset")]
-        tested = any(cell.row and math.isfinite(cell.row.p) for line in grid.values() for cell in line.values())
-        more += [(f"p{NBSP}<{NBSP}0.05", _rejected)] * (self.across in ("target", "task") and tested)
+        tested = any(
+            cell.row and math.isfinite(cell.row.p)
+            for line in grid.values()
+            for cell in line.values()
+        )
+        more += [(f"p{NBSP}<{NBSP}0.05", _rejected)] * (
+            self.across in ("target", "task") and tested
+        )
         columns = [*levels, *(name for name, _ in more)]
-        return columns, {key: [*line, *(summary(line) for _, summary in more)] for key, line in cells.items()}
+        return columns, {
+            key: [*line, *(summary(line) for _, summary in more)] for key, line in cells.items()
+        }
 
     def _column(self, row: Row) -> str | None:
         condition = self.conditions[row.condition]
@@ -248,7 +302,9 @@ class _Grid:
             return row.about.codes.get(level, level)
         if self.across in ("dataset", "strategy"):
             return str(getattr(condition, self.across))
-        return level_text(condition.variant[self.across]) if self.across in condition.variant else None
+        return (
+            level_text(condition.variant[self.across]) if self.across in condition.variant else None
+        )
 
     def _line(self, row: Row) -> Key:
         """A name for each of FIELDS, empty where it makes no line."""
@@ -260,7 +316,10 @@ class _Grid:
             condition.strategy if self.by_strategy and across != "strategy" else "",
             condition.reorder,
             "" if across in condition.variant else str(condition.positions),
-            variant_text({key: value for key, value in condition.variant.items() if key != across}, own) or DEFAULT,
+            variant_text(
+                {key: value for key, value in condition.variant.items() if key != across}, own
+            )
+            or DEFAULT,
         )
 
     def _about(self, row: Row) -> tuple[Any, ...]:
@@ -272,7 +331,13 @@ class _Grid:
         if row.about.question:
             gate = self.verdicts.get((self._about(row), "gate"))
             about = self.verdicts.get((self._about(row), MEASURE_OF.get(row.about.question, "")))
-            word = about.verdict if about and about.verdict else "" if gate and gate.p <= ALPHA else "undecided"
+            word = (
+                about.verdict
+                if about and about.verdict
+                else ""
+                if gate and gate.p <= ALPHA
+                else "undecided"
+            )
         error, stability = (self.limits.get((row.condition, name), math.nan) for name in LIMITS)
         void = row.measure not in LIMITS and (error > MOST_ERROR or stability < LEAST_STABILITY)
         return {"undecided": OPEN, "equivalent": SMALL}.get(word, "") + VOID * void
@@ -280,7 +345,9 @@ class _Grid:
     def _cell(self, row: Row) -> Cell:
         """A row as it is printed: number, marks, interval, p; a dash where there is no number."""
         form, marks = _form(measure_of(row, self.conditions)), self._marks(row)
-        text = (number(row.value, form) if math.isfinite(row.value) else "" if row.test else "–") + marks
+        text = (
+            number(row.value, form) if math.isfinite(row.value) else "" if row.test else "–"
+        ) + marks
         level, _, inside = ends(*row.interval, form, row.level).partition(" CI ")
         if inside:
             text += f" ({inside})" if math.isclose(row.level, 0.95) else f" ({inside}; {level} CI)"
@@ -298,15 +365,25 @@ Summary = tuple[str, Callable[[Sequence[Cell | None]], Cell | None]]
 
 def _mean(cells: Sequence[Cell | None]) -> Cell | None:
     """The unweighted mean of numbers that all are there, not void, and no statistics of tests; else None."""
-    kept = [cell for cell in cells if cell and math.isfinite(cell.value) and cell.form and VOID not in cell.marks]
+    kept = [
+        cell
+        for cell in cells
+        if cell and math.isfinite(cell.value) and cell.form and VOID not in cell.marks
+    ]
     value = sum(cell.value for cell in kept) / max(1, len(kept))
-    return Cell(number(value, kept[0].form), value, kept[0].form) if kept and len(kept) == len(cells) else None
+    return (
+        Cell(number(value, kept[0].form), value, kept[0].form)
+        if kept and len(kept) == len(cells)
+        else None
+    )
 
 
 def _largest(cells: Sequence[Cell | None]) -> Cell | None:
     """The number furthest from 0, where there is a mean of them."""
     values = [cell.value for cell in cells if cell]
-    return _mean([replace(cell, value=max(values, key=abs), row=None) if cell else None for cell in cells])
+    return _mean(
+        [replace(cell, value=max(values, key=abs), row=None) if cell else None for cell in cells]
+    )
 
 
 def _rejected(cells: Sequence[Cell | None]) -> Cell:
@@ -315,7 +392,9 @@ def _rejected(cells: Sequence[Cell | None]) -> Cell:
     return Cell(f"{sum(p < ALPHA for p in known)} of {len(known)}")
 
 
-def _with_means(lines: Mapping[Key, list[Cell | None]], printed: Mapping[str, tuple[Cell | None, ...]]) -> list[Line]:
+def _with_means(
+    lines: Mapping[Key, list[Cell | None]], printed: Mapping[str, tuple[Cell | None, ...]]
+) -> list[Line]:
     """Lines with a paper's below that of the same judge (else below all), then the mean over judges of each kind of line."""
     body, left, kinds = list[Line](), dict(printed), dict[Key, list[list[Cell | None]]]()
     for key, cells in lines.items():

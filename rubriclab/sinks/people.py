@@ -53,14 +53,20 @@ def people_answer(findings: Findings, facts: Facts) -> Answer:
     cautions = [
         caution_text(caution)
         for caution in findings.cautions
-        if caution.condition == facts.condition and caution.topic in PEOPLE and caution.kind not in SAID
+        if caution.condition == facts.condition
+        and caution.topic in PEOPLE
+        and caution.kind not in SAID
     ]
     intended = intended_levels(findings, facts.condition)
     whom, chooses = "_intended" if intended else "", facts.reorder in CHOICES
     line, strong = (_line_of_winners if chooses else _line)(findings, facts, whom)
-    answer = Answer(judge, facts.condition, "", line, strong, about=facts.about, simulated=facts.simulated)
+    answer = Answer(
+        judge, facts.condition, "", line, strong, about=facts.about, simulated=facts.simulated
+    )
     if intended or chooses:
-        return replace(answer, headline=say("intended" if intended else "winners", WORDS, judge=judge))
+        return replace(
+            answer, headline=say("intended" if intended else "winners", WORDS, judge=judge)
+        )
     answer = replace(answer, cautions=tuple(dict.fromkeys(cautions)))
     if not facts.finished:
         return replace(answer, headline=say("early", WORDS, judge=judge))
@@ -70,8 +76,14 @@ def people_answer(findings: Findings, facts: Facts) -> Answer:
         key = "more" if gap.value > 0 else "fewer"
     elif gap is not None and gap.interval[0] > -smallest:
         key = "at_least" if key == UNDECIDED else key
-    questions = _beyond_chance(findings, facts), _stricter(findings, facts), _replace(findings, facts)
-    return replace(answer, headline=say(key, WORDS, judge=judge, smallest=f"{smallest:g}"), questions=questions)
+    questions = (
+        _beyond_chance(findings, facts),
+        _stricter(findings, facts),
+        _replace(findings, facts),
+    )
+    return replace(
+        answer, headline=say(key, WORDS, judge=judge, smallest=f"{smallest:g}"), questions=questions
+    )
 
 
 def _row(findings: Findings, facts: Facts, measure: str, **of: str) -> Row | None:
@@ -102,7 +114,9 @@ def _line(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
 
 def _line_of_winners(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
     """(line below the headline, its bold part) of pairs and lists."""
-    right, every = (_row(findings, facts, measure) for measure in ("accuracy", "accuracy_all_orders"))
+    right, every = (
+        _row(findings, facts, measure) for measure in ("accuracy", "accuracy_all_orders")
+    )
     if right is None or not math.isfinite(right.value):
         return reason(right), ""
     strong = number(right.value, ".0%")
@@ -110,11 +124,19 @@ def _line_of_winners(findings: Findings, facts: Facts, whom: str) -> tuple[str, 
         say("where", WORDS, share=number(row.value, ".0%"), position=str(row.of["position"]))
         for row in findings.select("gold_accuracy", condition=facts.condition)
     ]
-    always = say("every_order", WORDS, share=number(every.value, ".0%")) if every is not None else ""
+    always = (
+        say("every_order", WORDS, share=number(every.value, ".0%")) if every is not None else ""
+    )
     calls = count(int(right.counts["n"]), "call")
     where = ", ".join(shares)
     line = say(
-        f"line_winners{whom}", WORDS, strong=strong, calls=calls, inside=inside(right), where=where, always=always
+        f"line_winners{whom}",
+        WORDS,
+        strong=strong,
+        calls=calls,
+        inside=inside(right),
+        where=where,
+        always=always,
     )
     return line, strong
 
@@ -128,20 +150,40 @@ def _asked(question: str, word: str, key: str = "", sentence: str = "", **fields
 
 
 def _beyond_chance(findings: Findings, facts: Facts) -> Question:
-    kappa, people = (_row(findings, facts, "kappa_quadratic", side=side) for side in ("single", "people"))
+    kappa, people = (
+        _row(findings, facts, "kappa_quadratic", side=side) for side in ("single", "people")
+    )
     if kappa is None or not math.isfinite(kappa.value):
         return _asked("chance", UNDECIDED, sentence=reason(kappa))
     (low, high), smallest = kappa.interval, findings.reading.smallest.r
     word = EFFECT if low > 0 else EQUIVALENT if high < smallest else UNDECIDED
     among = people is not None and math.isfinite(people.value)
     gap = _row(findings, facts, "kappa_difference")
-    apart = say("gap", WORDS, value=number(gap.value, "+.2f"), inside=inside(gap)) if gap and inside(gap) else ""
-    beside = say("among", WORDS, people=number(people.value), gap=apart) if among and people is not None else ""
-    return _asked("chance", word, "said", kappa=number(kappa.value), beside=beside, **row_numbers(kappa, smallest))
+    apart = (
+        say("gap", WORDS, value=number(gap.value, "+.2f"), inside=inside(gap))
+        if gap and inside(gap)
+        else ""
+    )
+    beside = (
+        say("among", WORDS, people=number(people.value), gap=apart)
+        if among and people is not None
+        else ""
+    )
+    return _asked(
+        "chance",
+        word,
+        "said",
+        kappa=number(kappa.value),
+        beside=beside,
+        **row_numbers(kappa, smallest),
+    )
 
 
 def _stricter(findings: Findings, facts: Facts) -> Question:
-    row, smallest = _row(findings, facts, "mean_difference"), smallest_mean(findings, facts.condition)
+    row, smallest = (
+        _row(findings, facts, "mean_difference"),
+        smallest_mean(findings, facts.condition),
+    )
     if row is None or not math.isfinite(row.value):
         return _asked("stricter", UNDECIDED, sentence=reason(row))
     word, way = _decided(row, smallest), "higher" if row.value > 0 else "lower"
@@ -150,14 +192,21 @@ def _stricter(findings: Findings, facts: Facts) -> Question:
 
 def _replace(findings: Findings, facts: Facts) -> Question:
     """No only where the judge surely is as near as a rater on fewer than half of the answers."""
-    rate, near = (_row(findings, facts, measure, protocol=SINGLE) for measure in ("alt_winning_rate", "alt_advantage"))
+    rate, near = (
+        _row(findings, facts, measure, protocol=SINGLE)
+        for measure in ("alt_winning_rate", "alt_advantage")
+    )
     if rate is None or near is None or not math.isfinite(rate.value):
         return _asked("replace", UNDECIDED, "needs")
     raters = int(rate.counts["n"])
     fields = {"wins": str(round(rate.value * raters)), "raters": count(raters, "rater")}
-    if any(c.kind == "constant_passes" and c.condition == facts.condition for c in findings.cautions):
+    if any(
+        c.kind == "constant_passes" and c.condition == facts.condition for c in findings.cautions
+    ):
         return _asked("replace", UNDECIDED, "constant", **fields)
-    word = EFFECT if rate.value >= PASSES else EQUIVALENT if near.interval[1] < PASSES else UNDECIDED
+    word = (
+        EFFECT if rate.value >= PASSES else EQUIVALENT if near.interval[1] < PASSES else UNDECIDED
+    )
     return _asked("replace", word, "said", **fields)
 
 
@@ -167,9 +216,16 @@ def reach_forest(findings: Findings, facts: Facts) -> Picture | None:
     Of pairs and lists: how often the named winner is chosen, by its position, and in every order.
     """
     if facts.reorder in CHOICES:
-        rows = [row for measure in WINNERS for row in findings.select(measure, condition=facts.condition)]
+        rows = [
+            row
+            for measure in WINNERS
+            for row in findings.select(measure, condition=facts.condition)
+        ]
         shown = [
-            mark(row, f"at position {row.of['position']}" if "position" in row.of else WHERE[row.measure])
+            mark(
+                row,
+                f"at position {row.of['position']}" if "position" in row.of else WHERE[row.measure],
+            )
             for row in rows
             if "order" not in row.of
         ]
@@ -181,9 +237,13 @@ def reach_forest(findings: Findings, facts: Facts) -> Picture | None:
             strategy, arm = shorten(condition.strategy, 24), findings.judgments.arms[code]
             calls = round(len(arm.call) / max(arm.items, 1))
             single = next(iter(findings.select("budget_pearson", condition=code, calls=1)), None)
-            every = next((row for row in findings.select("pearson", condition=code) if not row.of), None)
+            every = next(
+                (row for row in findings.select("pearson", condition=code) if not row.of), None
+            )
             labelled.append((f"{strategy}, 1 call", single))
             labelled.append((f"{strategy}, {count(calls, 'call')}", every if calls > 1 else None))
     labelled.append(("one person", _row(findings, facts, "people_pearson")))
     whom = "the intended levels" if intended_levels(findings, facts.condition) else "people's mean"
-    return forest_of([mark(row, label) for label, row in labelled if row is not None], f"Pearson's r with {whom}")
+    return forest_of(
+        [mark(row, label) for label, row in labelled if row is not None], f"Pearson's r with {whom}"
+    )

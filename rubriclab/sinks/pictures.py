@@ -58,21 +58,32 @@ def picture_of(findings: Findings, measure: str, condition: int) -> Picture | No
     if measure == "position_share" and not findings.conditions[condition].chooses:
         return share_bars(findings, facts_of(findings, condition), condition)
     if measure in ("position_given_score", "position_shift"):
-        return (score_cells if measure == "position_given_score" else target_cells)(findings, condition)
-    declared = [chart for topic in TOPICS.values() for chart in topic.charts if chart.measure == measure]
+        return (score_cells if measure == "position_given_score" else target_cells)(
+            findings, condition
+        )
+    declared = [
+        chart for topic in TOPICS.values() for chart in topic.charts if chart.measure == measure
+    ]
     return generic(declared[0] if declared else Chart("forest", measure), findings, condition)
 
 
 def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
     """What a topic declares: any measure as bars, cells, curves (a line for each ``across``) or a forest, without a word of its own."""
-    rows = [row for row in findings.select(chart.measure, condition=condition) if math.isfinite(row.value)]
+    rows = [
+        row
+        for row in findings.select(chart.measure, condition=condition)
+        if math.isfinite(row.value)
+    ]
     if not rows:
         return None
     about = rows[0].about
     axis = about.unit if about.unit in ("points", "percentage points") else about.name
     if chart.kind == "forest" or not chart.by:
         return row_forest(rows, axis)
-    points = {(row.of.get(chart.across), row.of[chart.by]): mark(row, str(row.of[chart.by])) for row in rows}
+    points = {
+        (row.of.get(chart.across), row.of[chart.by]): mark(row, str(row.of[chart.by]))
+        for row in rows
+    }
     by, alt = chart.by.capitalize(), f"{about.name}: {_said(points.values())}."
     if chart.kind == "bars":
         return picture("bars", points, alt, axes=(by, ""))
@@ -87,7 +98,9 @@ def mark(row: Row, label: str, *hover: str, **more: Any) -> Point:
     """A row as a mark: its number (a dash where there is none) and interval; ``hover``: its lines, else the measure's words."""
     text = number(row.value, row.about.form) if math.isfinite(row.value) else "–"
     lines = hover or (name(row), value_text(row), inside(row))
-    return Point(label, row.value, text, *row.interval, of=row.of, hover=tuple(filter(None, lines)), **more)
+    return Point(
+        label, row.value, text, *row.interval, of=row.of, hover=tuple(filter(None, lines)), **more
+    )
 
 
 def _said(points: Iterable[Point]) -> str:
@@ -108,12 +121,18 @@ def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -
         rows = findings.select("position_share", condition=facts.condition if own else condition)
         points = [
             mark(
-                row, str(p + 1), f"Position {p + 1}: {number(row.value, '.0%')} of calls", inside(row),
-                f"without position bias: {number(facts.expected[p], '.0%')}" if own and math.isfinite(facts.expected[p]) else "",
-                expected=facts.expected[p] if own else math.nan, decided=own and facts.decided[p],
+                row,
+                str(p + 1),
+                f"Position {p + 1}: {number(row.value, '.0%')} of calls",
+                inside(row),
+                f"without position bias: {number(facts.expected[p], '.0%')}"
+                if own and math.isfinite(facts.expected[p])
+                else "",
+                expected=facts.expected[p] if own else math.nan,
+                decided=own and facts.decided[p],
             )
             for p, row in enumerate(rows)
-        ]  # fmt: skip
+        ]
     even = {number(point.expected, ".0%") for point in points if math.isfinite(point.expected)}
     reference = f"no bias: {even.pop()}" if len(even) == 1 else ""
     shares = ", ".join(number(100 * point.value, ".0f") for point in points)
@@ -123,23 +142,47 @@ def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -
     if facts.reorder in CHOICES:
         what, axis = "how often the answer at each position won", "Position"
     alt = f"Bar chart of {what}: {shares} per cent, {intervals}.{dotted}"
-    return picture("bars", {("", point.label): point for point in points}, alt, axes=(axis, ""), reference=reference)
+    return picture(
+        "bars",
+        {("", point.label): point for point in points},
+        alt,
+        axes=(axis, ""),
+        reference=reference,
+    )
 
 
-def _by_position(findings: Findings, facts: Facts, values: Sequence[float], form: str) -> list[Point]:
+def _by_position(
+    findings: Findings, facts: Facts, values: Sequence[float], form: str
+) -> list[Point]:
     """A mark a position, with the intervals of the verdict about positions; ``values`` - their leans are the middle.
 
     Intervals of shares end at 0 and 1.
     """
     least, most = (0.0, 1.0) if form.endswith("%") else (-math.inf, math.inf)
-    rows = [row for row in findings.select("favours_positions", condition=facts.condition) if not row.of]
-    intervals = (rows[0].counts.get("intervals") if rows else None) or [(math.nan, math.nan)] * len(values)
+    rows = [
+        row for row in findings.select("favours_positions", condition=facts.condition) if not row.of
+    ]
+    intervals = (rows[0].counts.get("intervals") if rows else None) or [(math.nan, math.nan)] * len(
+        values
+    )
     points = []
     for p, (value, lean) in enumerate(zip(values, facts.leans, strict=True)):
         middle, text = value - lean, number(value, form)
         low, high = (float(np.clip(end + middle, least, most)) for end in intervals[p])
         hover = (f"Position {p + 1}: {text}", ends(low, high, form) or "no interval")
-        points.append(Point(str(p + 1), value, text, low, high, middle, facts.decided[p], {"position": p + 1}, hover))
+        points.append(
+            Point(
+                str(p + 1),
+                value,
+                text,
+                low,
+                high,
+                middle,
+                facts.decided[p],
+                {"position": p + 1},
+                hover,
+            )
+        )
     return points
 
 
@@ -166,9 +209,13 @@ def winner_stacks(arm: Arm) -> Picture | None:
         for k, part in enumerate(names):
             share = float((kind[mine] == k).mean())
             text = number(share, ".0%")
-            points[label, part] = Point(part, share, text, hover=(f"{label}: {part}", f"{text} {compared}"))
+            points[label, part] = Point(
+                part, share, text, hover=(f"{label}: {part}", f"{text} {compared}")
+            )
     said = ", ".join(f"{part} {points['all', part].text}" for part in names)
-    alt = f"Stacked bars of {count(int(known.sum()), 'comparison')} asked in several orders: {said}."
+    alt = (
+        f"Stacked bars of {count(int(known.sum()), 'comparison')} asked in several orders: {said}."
+    )
     return picture("stacks", points, alt)
 
 
@@ -181,7 +228,9 @@ def winner_classes(arm: Arm) -> np.ndarray[Any, Any]:
     item, winner, position = arm.item[row], arm.score[row], arm.position[row]
 
     def always(winning: int) -> np.ndarray[Any, Any]:
-        return np.asarray(np.bincount(item, (position != winning) & (position != TIE), arm.items) == 0)
+        return np.asarray(
+            np.bincount(item, (position != winning) & (position != TIE), arm.items) == 0
+        )
 
     lowest, highest = np.full(arm.items, arm.positions), np.full(arm.items, -1)
     np.minimum.at(lowest, item, winner)
@@ -192,7 +241,10 @@ def winner_classes(arm: Arm) -> np.ndarray[Any, Any]:
 
 # ---------------------------------------------------------------- cells
 def _cells(
-    points: Mapping[tuple[Any, Any], Point], axes: tuple[str, str], alt: str, least: float | None = None
+    points: Mapping[tuple[Any, Any], Point],
+    axes: tuple[str, str],
+    alt: str,
+    least: float | None = None,
 ) -> Picture | None:
     """Cells by (line, column); ``alt`` has a gap for the largest. Full colour at ``least``, or at the largest where that is
     further; where there is no ``least`` the cells are shares."""
@@ -214,9 +266,17 @@ def score_cells(findings: Findings, condition: int) -> Picture | None:
     for row in findings.select("position_given_score", condition=condition):
         score, position, given = row.of["score"], row.of["position"], row.counts["n"]
         share = (
-            f"{number(row.value, '.0%')} of the {count(given, 'call')} that gave {score:g}" if given else "never given"
+            f"{number(row.value, '.0%')} of the {count(given, 'call')} that gave {score:g}"
+            if given
+            else "never given"
         )
-        hover = f"Score {score:g} at position {position}", share, inside(row), f"even: {no_bias}", CLICK
+        hover = (
+            f"Score {score:g} at position {position}",
+            share,
+            inside(row),
+            f"even: {no_bias}",
+            CLICK,
+        )
         points[f"{score:g}", position] = mark(row, str(position), *hover, expected=even)
     alt = f"Heatmap, score by position: {{largest}}; without position bias every cell would be {no_bias}."
     return _cells(points, ("Position in the list", "Score chosen"), alt)
@@ -225,11 +285,15 @@ def score_cells(findings: Findings, condition: int) -> Picture | None:
 def target_cells(findings: Findings, condition: int) -> Picture | None:
     """Criterion x position: the mean score at a position less the criterion's own mean, points."""
     points = {}
-    rows = [row for row in findings.select("position_shift", condition=condition) if "target" in row.of]
+    rows = [
+        row for row in findings.select("position_shift", condition=condition) if "target" in row.of
+    ]
     targets = list(dict.fromkeys(row.of["target"] for row in rows))
     for row in sorted(rows, key=lambda row: (-targets.index(row.of["target"]), row.of["position"])):
         target, position = row.of["target"], row.of["position"]
-        simultaneous = "simultaneous " if row.level > 0.95 and np.isfinite(row.interval).all() else ""
+        simultaneous = (
+            "simultaneous " if row.level > 0.95 and np.isfinite(row.interval).all() else ""
+        )
         away = f"{number(row.value, '+.2f')}{NBSP}points from its own mean"
         hover = f"{target} at position {position}", away, simultaneous + inside(row), CLICK
         points[target, position] = mark(row, str(position), *hover, expected=0.0)
@@ -262,13 +326,22 @@ def score_slopes(findings: Findings, facts: Facts, condition: int | None = None)
     if not rows:
         return None
     upwards = list(arm.names)
-    labels = ("downwards", "upwards") if by_turn else (order_title(upwards[::-1]), order_title(upwards))
+    labels = (
+        ("downwards", "upwards") if by_turn else (order_title(upwards[::-1]), order_title(upwards))
+    )
     first = np.unique(arm.text, return_index=True)[1]
     ends_of = _lines_of_items(arm, turn(arm.shown) if by_turn else line(arm.shown))
-    drawn, asked = _slopes(findings, rows[0], labels, arm.item_code[first], *ends_of), facts.questions.get("mean")
+    drawn, asked = (
+        _slopes(findings, rows[0], labels, arm.item_code[first], *ends_of),
+        facts.questions.get("mean"),
+    )
     if drawn is None or asked is None or code != facts.condition:
         return drawn
-    return replace(drawn, smallest=math.nan) if undecided_within(rows[0], asked.verdict, drawn.smallest) else drawn
+    return (
+        replace(drawn, smallest=math.nan)
+        if undecided_within(rows[0], asked.verdict, drawn.smallest)
+        else drawn
+    )
 
 
 def variant_slopes(findings: Findings, facts: Facts) -> Picture | None:
@@ -278,11 +351,18 @@ def variant_slopes(findings: Findings, facts: Facts) -> Picture | None:
         return None
     arms = (findings.judgments.arms[code] for code in (facts.default_condition, facts.condition))
     before, after = (arm.of_run(means(arm)) for arm in arms)
-    return _slopes(findings, rows[0], (facts.default, facts.variant), np.arange(len(before)), before, after)
+    return _slopes(
+        findings, rows[0], (facts.default, facts.variant), np.arange(len(before)), before, after
+    )
 
 
 def _slopes(
-    findings: Findings, row: Row, labels: tuple[str, str], items: np.ndarray, left: np.ndarray, right: np.ndarray
+    findings: Findings,
+    row: Row,
+    labels: tuple[str, str],
+    items: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
 ) -> Picture | None:
     """Lines of the run's ``items`` between two ends, (items,) each, NaN without one; ``row``: their mean difference."""
     known = np.flatnonzero(np.isfinite(left) & np.isfinite(right))
@@ -299,11 +379,16 @@ def _slopes(
     between = f"{count(len(known), 'answer')} between two orders, {labels[0]} and {labels[1]}"
     scores = findings.judgments.arms[row.condition].scores
     return Picture(
-        "slopes", lines, f"Slope chart of {between}: the mean difference is {text} points ({inside(row)}).",
-        levels=labels, smallest=smallest_mean(findings, row.condition), scale=(float(scores[0]), float(scores[-1])),
-        mean=(middle - row.value / 2, middle + row.value / 2), left_out=len(known) - len(lines),
+        "slopes",
+        lines,
+        f"Slope chart of {between}: the mean difference is {text} points ({inside(row)}).",
+        levels=labels,
+        smallest=smallest_mean(findings, row.condition),
+        scale=(float(scores[0]), float(scores[-1])),
+        mean=(middle - row.value / 2, middle + row.value / 2),
+        left_out=len(known) - len(lines),
         difference=mark(row, "difference", f"Mean difference {text}{NBSP}points", inside(row)),
-    )  # fmt: skip
+    )
 
 
 def _lines_of_items(arm: Arm, towards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -333,30 +418,42 @@ def text_orders(arm: Arm) -> Picture | None:
     ``arm``: of a single text. None where a call has no single score, and below two orders.
     """
     points: dict[tuple[Any, Any], Point] = {}
-    for row in np.flatnonzero(arm.ok & (arm.repeat == 0)) if arm.condition.reorder == "options" else ():
+    for row in (
+        np.flatnonzero(arm.ok & (arm.repeat == 0)) if arm.condition.reorder == "options" else ()
+    ):
         order, score = arm.order_label(arm.order[row]), number(arm.value[row], ".3g")
         position = int(arm.position[row]) + 1
         hover = f"Listed {order}", f"score {score}", f"position {position}"
-        points["", order] = Point(order, float(arm.value[row]), score, decided=position == 1, hover=hover)
+        points["", order] = Point(
+            order, float(arm.value[row]), score, decided=position == 1, hover=hover
+        )
     if len(points) < 2:
         return None
     alt = f"Scores of one answer in {len(points)} orders of the list: {_said(points.values())}."
-    return picture("dots", points, alt, axes=("", "Score"), scale=(float(arm.scores[0]), float(arm.scores[-1])))
+    return picture(
+        "dots", points, alt, axes=("", "Score"), scale=(float(arm.scores[0]), float(arm.scores[-1]))
+    )
 
 
 # ---------------------------------------------------------------- intervals and curves
-def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan, by: str = "") -> Picture | None:
+def row_forest(
+    rows: Sequence[Row], axis: str, smallest: float = math.nan, by: str = ""
+) -> Picture | None:
     """Rows with their intervals under each other; coloured nowhere, for such rows carry no verdict.
 
     ``by``: the part of ``of`` that names a row where all else is the same.
     """
-    return forest_of([mark(row, str(row.of[by]) if by else name(row)) for row in rows], axis, smallest)
+    return forest_of(
+        [mark(row, str(row.of[by]) if by else name(row)) for row in rows], axis, smallest
+    )
 
 
 def forest_of(points: Iterable[Point], axis: str, smallest: float = math.nan) -> Picture | None:
     """The marks that have a number, under each other."""
     known = [point for point in points if math.isfinite(point.value)]
-    said = "; ".join(f"{point.label} {point.text} ({point.hover[2]})" for point in known[:MOST_SAID])
+    said = "; ".join(
+        f"{point.label} {point.text} ({point.hover[2]})" for point in known[:MOST_SAID]
+    )
     marks = {("", k): point for k, point in enumerate(known)}
     return picture("forest", marks, f"Intervals: {said}.", axes=(axis, ""), smallest=smallest)
 
@@ -397,15 +494,30 @@ def level_curves(findings: Findings, measure: str, factor: str, dataset: str) ->
     points = {}
     for column, level in enumerate(table.columns):
         for key, cells in table.lines:
-            cell, variant = cells[column], dict(zip(table.heads, key, strict=True)).get("Variant", DEFAULT)
-            if cell is None or cell.row is None or not math.isfinite(cell.value) or variant != DEFAULT:
+            cell, variant = (
+                cells[column],
+                dict(zip(table.heads, key, strict=True)).get("Variant", DEFAULT),
+            )
+            if (
+                cell is None
+                or cell.row is None
+                or not math.isfinite(cell.value)
+                or variant != DEFAULT
+            ):
                 continue
             asked = findings.conditions[cell.row.condition]
             if asked.dataset == dataset:
                 title = f"{asked.judge} at {factor.replace('_', ' ')} {level}"
-                points[asked.judge, level] = mark(cell.row, level, title, value_text(cell.row), inside(cell.row))
+                points[asked.judge, level] = mark(
+                    cell.row, level, title, value_text(cell.row), inside(cell.row)
+                )
     if len({level for _, level in points}) < 2:
         return None
     about = MEASURES[measure]
-    axes = factor.replace("_", " ").capitalize(), about.unit if about.unit in ("points", "percentage points") else ""
-    return picture("curves", points, f"{about.name} against {factor}: {_said(points.values())}.", axes=axes)
+    axes = (
+        factor.replace("_", " ").capitalize(),
+        about.unit if about.unit in ("points", "percentage points") else "",
+    )
+    return picture(
+        "curves", points, f"{about.name} against {factor}: {_said(points.values())}.", axes=axes
+    )

@@ -25,8 +25,16 @@ from rubriclab.sinks.text import number, say
 HERE = Path(__file__).parent
 INCLUDE = ("answer", "charts", "example", "method", "numbers")
 MOST_SIGNS = 2_000
-ENVIRONMENT = jinja2.Environment(autoescape=True, loader=jinja2.FileSystemLoader(HERE), trim_blocks=True)
-ENVIRONMENT.globals |= {"colours": LIGHT, "shade": shade, "ink": ink, "number": number, "shorten": shorten}
+ENVIRONMENT = jinja2.Environment(
+    autoescape=True, loader=jinja2.FileSystemLoader(HERE), trim_blocks=True
+)
+ENVIRONMENT.globals |= {
+    "colours": LIGHT,
+    "shade": shade,
+    "ink": ink,
+    "number": number,
+    "shorten": shorten,
+}
 
 
 def report_html(
@@ -45,10 +53,14 @@ def report_html(
     """
     unknown = set(include) - set(INCLUDE)
     if unknown:
-        raise LabError(f"A report has no part “{shorten(min(unknown))}”; expected some of {', '.join(INCLUDE)}.")
+        raise LabError(
+            f"A report has no part “{shorten(min(unknown))}”; expected some of {', '.join(INCLUDE)}."
+        )
     every = facts_to_say(findings)
     raters = {str(rater) for given in findings.judgments.items["ratings"] for rater in given or {}}
-    parts = [_part(findings, facts, descriptions or {}, text_of if texts else None) for facts in every]
+    parts = [
+        _part(findings, facts, descriptions or {}, text_of if texts else None) for facts in every
+    ]
     for part in [part for part in parts if part["cards"]][1:]:
         part["cards"] = ()  # one example is enough
     return ENVIRONMENT.get_template("report.html.jinja").render(
@@ -83,18 +95,24 @@ def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
     """The method in five lines, and what was left out or changed when the run was planned or read."""
     facts, small = every[0], findings.reading.smallest
     sizes = {
-        "mean": number(smallest_mean(findings, facts.condition)), "share": f"{100 * small.share:.3g}",
-        "single": f"{100 * small.single:.3g}", "units": count(facts.units, facts.unit),
-    }  # fmt: skip
+        "mean": number(smallest_mean(findings, facts.condition)),
+        "share": f"{100 * small.share:.3g}",
+        "single": f"{100 * small.single:.3g}",
+        "units": count(facts.units, facts.unit),
+    }
     lines = ("design", "test", "intervals", "no", "data")
     noted = findings.judgments.table.made_with.get("note")
-    return [say(f"method_{line}", words_of(facts), **sizes) for line in lines] + [str(noted)] * bool(noted)
+    return [say(f"method_{line}", words_of(facts), **sizes) for line in lines] + [
+        str(noted)
+    ] * bool(noted)
 
 
 def drawings_of(findings: Findings, facts: Facts) -> list[tuple[str, Picture]]:
     """(title, picture) of one judge, as far as they can be drawn."""
     drawn: dict[str, Picture | None] = {
-        "Criterion by position, points from the criterion's own mean": target_cells(findings, facts.condition),
+        "Criterion by position, points from the criterion's own mean": target_cells(
+            findings, facts.condition
+        ),
         "How often each position was chosen": share_bars(findings, facts),
         "Score by position": score_cells(findings, facts.condition),
     }
@@ -105,11 +123,18 @@ def svg_of(picture: Picture) -> str:
     """Bars or cells as a file of their own."""
     pictures: Any = ENVIRONMENT.get_template("pictures.svg.jinja").module
     svg = str((pictures.bars if picture.kind == "bars" else pictures.cells)(picture)).strip()
-    return svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" ', 1)
+    return svg.replace(
+        "<svg ",
+        '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" ',
+        1,
+    )
 
 
 def _part(
-    findings: Findings, facts: Facts, descriptions: Mapping[Any, str], text_of: Callable[[int], str] | None
+    findings: Findings,
+    facts: Facts,
+    descriptions: Mapping[Any, str],
+    text_of: Callable[[int], str] | None,
 ) -> dict[str, Any]:
     """What the template shows of one judge."""
     arm, drawings = findings.judgments.arms[facts.condition], drawings_of(findings, facts)
@@ -122,4 +147,11 @@ def _part(
         beside.append(helps_answer(findings, facts))
     cards = example_of(arm, descriptions)
     text = text_of(cards[0].call)[:MOST_SIGNS] if text_of and cards else ""
-    return {"answer": answer, "line": line, "beside": beside, "drawings": drawings, "cards": cards, "text": text}
+    return {
+        "answer": answer,
+        "line": line,
+        "beside": beside,
+        "drawings": drawings,
+        "cards": cards,
+        "text": text,
+    }

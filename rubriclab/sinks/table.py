@@ -15,7 +15,17 @@ from rubriclab.model.text import printable
 from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
 
-FACETS = ("position", "score", "target", "candidate", "task", "order", "calls", "protocol", "against")
+FACETS = (
+    "position",
+    "score",
+    "target",
+    "candidate",
+    "task",
+    "order",
+    "calls",
+    "protocol",
+    "against",
+)
 ASKED = ("judge", "dataset", "strategy", "variant", "reorder", "positions", "scores")
 FORMAT = 2
 
@@ -70,7 +80,9 @@ def frame(findings: Findings) -> pd.DataFrame:
 def frame_of_rows(rows: Sequence[Row], conditions: Sequence[Condition] = ()) -> pd.DataFrame:
     """As ``frame``, of any rows; judge, data set and strategy stand beside them where ``conditions`` are given."""
     if not rows:
-        return pd.DataFrame(columns=["topic", "measure", "condition", "value", "low", "high", "level"])
+        return pd.DataFrame(
+            columns=["topic", "measure", "condition", "value", "low", "high", "level"]
+        )
     records = []
     for row in rows:
         entry = row_document(row)
@@ -80,7 +92,11 @@ def frame_of_rows(rows: Sequence[Row], conditions: Sequence[Condition] = ()) -> 
             asked = conditions[row.condition]
             head |= {"judge": asked.judge, "dataset": asked.dataset, "strategy": asked.strategy}
             head |= {f"variant_{key}": value for key, value in asked.variant.items()}
-        kept = {f"count_{key}": value for key, value in counts.items() if not isinstance(value, list | dict)}
+        kept = {
+            f"count_{key}": value
+            for key, value in counts.items()
+            if not isinstance(value, list | dict)
+        }
         records.append(head | dict.fromkeys(FACETS) | of | entry | kept)
     table = pd.DataFrame(records)
     return table.drop(columns=[key for key in FACETS if table[key].isna().all()])
@@ -89,29 +105,50 @@ def frame_of_rows(rows: Sequence[Row], conditions: Sequence[Condition] = ()) -> 
 def judgments_frame(table: JudgmentTable, judged: pd.DataFrame) -> pd.DataFrame:
     """Judgments in words with what their import wants beside them: condition, groups, factors as JSON, and people's ratings
     (``human_1``, ..., a rater each by name; of pairs and lists whom each prefers), sorted by condition."""
-    asked = [{name: getattr(about, name) for name in ("judge", "dataset", "strategy")} for about in table.conditions]
+    asked = [
+        {name: getattr(about, name) for name in ("judge", "dataset", "strategy")}
+        for about in table.conditions
+    ]
     varied = any(about.variant for about in table.conditions)
-    factors = [{"variant": json.dumps(dict(about.variant))} if varied else {} for about in table.conditions]
-    names = [name for name in ("block", "prompt", "candidate", "task") if table.items[name].notna().any()]
+    factors = [
+        {"variant": json.dumps(dict(about.variant))} if varied else {} for about in table.conditions
+    ]
+    names = [
+        name for name in ("block", "prompt", "candidate", "task") if table.items[name].notna().any()
+    ]
     about = pd.DataFrame([who | own for who, own in zip(asked, factors, strict=True)])
     made = judged.join(about, on="condition").join(table.items[names], on="item")
     made = made.sort_values("condition", kind="stable", ignore_index=True)
     chooses = any(about.chooses for about in table.conditions)
     if chooses:
         shown = [order.split("|") for order in made["ordering"]]
-        said = [-1 if status != "ok" else stood for status, stood in zip(made["status"], made["position"], strict=True)]
-        winner = ["" if won < 0 else (["tie", *line])[won] for line, won in zip(shown, said, strict=True)]
+        said = [
+            -1 if status != "ok" else stood
+            for status, stood in zip(made["status"], made["position"], strict=True)
+        ]
+        winner = [
+            "" if won < 0 else (["tie", *line])[won] for line, won in zip(shown, said, strict=True)
+        ]
         made = made.assign(question_id=made["prompt"], winner=winner)
         if table.conditions[0].reorder == "pairs":
             choice = ["NCAB"[won + 1] for won in said]
-            made = made.assign(first=[line[0] for line in shown], second=[line[1] for line in shown], choice=choice)
+            made = made.assign(
+                first=[line[0] for line in shown], second=[line[1] for line in shown], choice=choice
+            )
     raters = sorted({rater for ratings in table.items["ratings"] for rater in ratings or {}})
     for number, rater in enumerate(raters, 1):
         given = [(ratings or {}).get(rater) for ratings in table.items["ratings"]]
         if chooses:
-            sets = [["tie", *(candidate or "").split("|")] for candidate in table.items["candidate"]]
-            given = [None if rank is None else own[int(rank)] for rank, own in zip(given, sets, strict=True)]
-        made[rater if rater in ("gold", INTENDED) else f"human_{number}"] = [given[item] for item in made["item"]]
+            sets = [
+                ["tie", *(candidate or "").split("|")] for candidate in table.items["candidate"]
+            ]
+            given = [
+                None if rank is None else own[int(rank)]
+                for rank, own in zip(given, sets, strict=True)
+            ]
+        made[rater if rater in ("gold", INTENDED) else f"human_{number}"] = [
+            given[item] for item in made["item"]
+        ]
     return made
 
 
@@ -157,7 +194,11 @@ def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
     """Rows as they are read: condition, measure, number with its interval as text."""
     conditions = findings.conditions
     said = [
-        (condition_name(conditions[row.condition], conditions), name(row, conditions), row_text(row, conditions))
+        (
+            condition_name(conditions[row.condition], conditions),
+            name(row, conditions),
+            row_text(row, conditions),
+        )
         for row in (findings.rows if rows is None else rows)
     ]
     return pd.DataFrame(said, columns=["Condition", "Measure", "Estimate"])
@@ -171,9 +212,13 @@ def picture_frame(picture: Picture) -> pd.DataFrame:
     below, beside = picture.axes
     rows = [(name, p.label, p.value, p.low, p.high, p.expected, p.text) for name, p in marks]
     columns = [beside or "Line", below if below and picture.kind != "forest" else "Level"]
-    frame = pd.DataFrame(rows, columns=[*columns, "Value", "Low", "High", "No effect", "As written"])
+    frame = pd.DataFrame(
+        rows, columns=[*columns, "Value", "Low", "High", "No effect", "As written"]
+    )
     return frame.drop(
-        columns=[name for name in frame if frame[name].isna().all() or not frame[name].astype(bool).any()]
+        columns=[
+            name for name in frame if frame[name].isna().all() or not frame[name].astype(bool).any()
+        ]
     )
 
 
@@ -184,5 +229,7 @@ def on_a_line(text: str) -> str:
 
 def latex_table(table: pd.DataFrame) -> str:
     """Any frame as a tabular (booktabs), every sign of its names and cells escaped."""
-    table = table.map(lambda cell: on_a_line(cell) if isinstance(cell, str) else cell).rename(columns=on_a_line)
+    table = table.map(lambda cell: on_a_line(cell) if isinstance(cell, str) else cell).rename(
+        columns=on_a_line
+    )
     return table.to_latex(index=False, escape=True).replace(MINUS, "$-$").replace(NBSP, "~")

@@ -22,7 +22,9 @@ def findings_text(findings: Findings, topic: str = "") -> str:
     rows = findings.of_topic(topic) if topic else []
     if topic and not rows:
         known = ", ".join(dict.fromkeys(row.topic for row in findings.rows))
-        raise LabError(f"This run has no topic “{shorten(topic)}”. It has {known}; “all” is every one.")
+        raise LabError(
+            f"This run has no topic “{shorten(topic)}”. It has {known}; “all” is every one."
+        )
     kinds = dict.fromkeys((row.topic, row.condition) for row in rows)
     for kind in kinds:
         head = f"{readable(kind[0])} · {condition_name(conditions[kind[1]], conditions)}"
@@ -33,4 +35,6 @@ def findings_text(findings: Findings, topic: str = "") -> str:
 
 def rows_text(rows: Iterable[Row], conditions: Sequence[Condition] = ()) -> str:
     """One line a row, for a terminal: its name, its number, its interval."""
-    return printable("\n".join(f"  {name(row, conditions)}: {row_text(row, conditions)}" for row in rows))
+    return printable(
+        "\n".join(f"  {name(row, conditions)}: {row_text(row, conditions)}" for row in rows)
+    )

@@ -17,7 +17,9 @@ from rubriclab.model.text import counted, shorten
 MINUS, NBSP = "\u2212", "\u00a0"
 UNKNOWN = "unknown"
 MOST_SHOWN = 40
-SENTENCES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "sentences.toml").read_text("utf-8"))
+SENTENCES: dict[str, dict[str, Any]] = tomllib.loads(
+    (Path(__file__).parent / "sentences.toml").read_text("utf-8")
+)
 """Tables of sentences by their keys; see the file."""
 
 
@@ -35,7 +37,10 @@ def number(value: float, form: str = ".2f", limits: Iterable[float] = ()) -> str
     exact = round(value, 12)
     for more in range(4):
         rounded = round(exact * scale, decimals + more)
-        if all((exact > x) == (rounded > x * scale) and (exact < x) == (rounded < x * scale) for x in limits):
+        if all(
+            (exact > x) == (rounded > x * scale) and (exact < x) == (rounded < x * scale)
+            for x in limits
+        ):
             break
     text = format(value, f"{before}.{decimals + more}{kind}")
     if not text.strip("+-%").strip("0.,"):
@@ -48,7 +53,9 @@ def ci(level: float = 0.95) -> str:
     return f"{100 * level:.4g}{NBSP}% CI"
 
 
-def ends(low: float, high: float, form: str = ".2f", level: float = 0.95, limits: Iterable[float] = ()) -> str:
+def ends(
+    low: float, high: float, form: str = ".2f", level: float = 0.95, limits: Iterable[float] = ()
+) -> str:
     """“95 % CI 0.19 to 0.49”, with the level that it is at; empty where there is none."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
@@ -69,8 +76,12 @@ class _Fields(dict[str, Any]):
 def say(key: str, tables: Iterable[str], **fields: Any) -> str:
     """The sentence ``key`` of the last of these tables that has it, with its fields and other words filled in."""
     given = _Fields(fields)
-    given.words = {name: words for table in tables for name, words in SENTENCES.get(table, {}).items()}
-    return re.sub(r"(?<=\d) (?=(?:%|points\b|percentage points\b))", NBSP, given.words[key].format_map(given))
+    given.words = {
+        name: words for table in tables for name, words in SENTENCES.get(table, {}).items()
+    }
+    return re.sub(
+        r"(?<=\d) (?=(?:%|points\b|percentage points\b))", NBSP, given.words[key].format_map(given)
+    )
 
 
 def caution_text(caution: Caution) -> str:
@@ -80,7 +91,12 @@ def caution_text(caution: Caution) -> str:
 
 def readable(key: str) -> str:
     """A key of rows, axes or topics as it is read: “Data set”, “Temperature”, “What goes along”."""
-    named = {"dataset": "Data set", "strategy": "Ordering strategy", "target": "Criterion", "ids": "Score labels"}
+    named = {
+        "dataset": "Data set",
+        "strategy": "Ordering strategy",
+        "target": "Criterion",
+        "ids": "Score labels",
+    }
     return named.get(key) or key.replace("_", " ").capitalize()
 
 
@@ -88,7 +104,13 @@ def p_value(p: float | None) -> str:
     """“p = 0.031”, “p < 0.001”; empty where there is none."""
     if p is None or not math.isfinite(p):
         return ""
-    return f"p{NBSP}<{NBSP}0.001" if p < 0.001 else f"p{NBSP}={NBSP}{p:.3f}" if p < 0.1 else f"p{NBSP}={NBSP}{p:.2f}"
+    return (
+        f"p{NBSP}<{NBSP}0.001"
+        if p < 0.001
+        else f"p{NBSP}={NBSP}{p:.3f}"
+        if p < 0.1
+        else f"p{NBSP}={NBSP}{p:.2f}"
+    )
 
 
 def order_title(shown: Sequence[Any]) -> str:
@@ -105,7 +127,9 @@ def measure_of(row: Row, conditions: Sequence[Condition] = ()) -> Measure:
     if asked and asked.joint and "points" in about.names:
         return replace(about, name=about.names["points"], form=".2f", unit="points")
     return (
-        replace(about, name=about.names["chooses"]) if asked and asked.chooses and "chooses" in about.names else about
+        replace(about, name=about.names["chooses"])
+        if asked and asked.chooses and "chooses" in about.names
+        else about
     )
 
 
@@ -113,7 +137,11 @@ def name(row: Row, conditions: Sequence[Condition] = ()) -> str:
     """What the row is about: its label, and whatever of it the label leaves out."""
     about = measure_of(row, conditions)
     label = about.label or about.name
-    more = [f"{key} {shorten(str(value), MOST_SHOWN)}" for key, value in row.of.items() if f"{{{key}}}" not in label]
+    more = [
+        f"{key} {shorten(str(value), MOST_SHOWN)}"
+        for key, value in row.of.items()
+        if f"{{{key}}}" not in label
+    ]
     return (row.label if about.label else label) + (f" ({', '.join(more)})" if more else "")
 
 
@@ -145,7 +173,11 @@ def value_text(row: Row, about: Measure | None = None) -> str:
     """A row's number with its unit: “0.62 points”, “61 %” (shares carry their % in the format)."""
     about = about or row.about
     text = number(row.value, about.form)
-    return f"{text}{NBSP}{about.unit}" if about.unit in ("points", "percentage points") and text != UNKNOWN else text
+    return (
+        f"{text}{NBSP}{about.unit}"
+        if about.unit in ("points", "percentage points") and text != UNKNOWN
+        else text
+    )
 
 
 def row_text(row: Row, conditions: Sequence[Condition] = ()) -> str:
@@ -161,7 +193,11 @@ def row_text(row: Row, conditions: Sequence[Condition] = ()) -> str:
     in_brackets = inside(row, about)
     if row.value < row.interval[0]:
         in_brackets += "; below 0 only by chance"
-    return value_text(row, about) + (f" ({in_brackets})" if in_brackets else "") + (f", {tested}" if tested else "")
+    return (
+        value_text(row, about)
+        + (f" ({in_brackets})" if in_brackets else "")
+        + (f", {tested}" if tested else "")
+    )
 
 
 def condition_name(condition: Condition, beside: Iterable[Condition] = ()) -> str:

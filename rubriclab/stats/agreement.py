@@ -15,8 +15,15 @@ import numpy as np
 from rubriclab.stats.resample import Floats, Ints, sum_by
 
 COEFFICIENTS = (
-    "kappa", "kappa_linear", "kappa_quadratic", "ac1", "ac2", "alpha_nominal", "alpha_ordinal", "alpha_interval",
-)  # fmt: skip
+    "kappa",
+    "kappa_linear",
+    "kappa_quadratic",
+    "ac1",
+    "ac2",
+    "alpha_nominal",
+    "alpha_ordinal",
+    "alpha_interval",
+)
 """In the order of what ``coefficients`` returns."""
 LIMIT = 1.959964
 """Standard deviations on either side of the mean difference between which 95 % of normal ones lie."""
@@ -48,7 +55,9 @@ class PairTable:
         return np.asarray((self.pairs * near).sum(axis=(1, 2)))
 
 
-def across(first: Floats, other: Floats, values: Floats, step: float, unit: Ints, units: int) -> PairTable:
+def across(
+    first: Floats, other: Floats, values: Floats, step: float, unit: Ints, units: int
+) -> PairTable:
     """Pairs across two sides, as a judge's calls and the ratings.
 
     ``first``, ``other``: (items, k), how often each category was given on a side; all pairs of an item weigh alike. An
@@ -59,7 +68,9 @@ def across(first: Floats, other: Floats, values: Floats, step: float, unit: Ints
     return PairTable(values, step, pairs, pairs + pairs.transpose(0, 2, 1))
 
 
-def within(counts: Floats, values: Floats, step: float, group: Ints, unit: Ints, units: int) -> PairTable:
+def within(
+    counts: Floats, values: Floats, step: float, group: Ints, unit: Ints, units: int
+) -> PairTable:
     """Pairs of two different members of a panel, in both directions; each member gave one value.
 
     ``counts``: (groups, k), the values of a group (an item; an item in one order); ``group``: (groups,) the item of
@@ -70,7 +81,9 @@ def within(counts: Floats, values: Floats, step: float, group: Ints, unit: Ints,
     given = sum_by(group, size * (size > 1), len(unit))
     among = sum_by(group, among, len(unit))
     share = _over(among, among.sum(axis=(1, 2)))
-    return PairTable(values, step, sum_by(unit, share, units), sum_by(unit, share * given[:, None, None], units))
+    return PairTable(
+        values, step, sum_by(unit, share, units), sum_by(unit, share * given[:, None, None], units)
+    )
 
 
 def coefficients(pairs: Floats, both: Floats, values: Floats) -> Floats:
@@ -147,7 +160,9 @@ def _over(parts: Floats, total: Floats) -> Floats:
 def intraclass_sums(rows: Floats, unit: Ints, units: int) -> Floats:
     """(units, 3 + k): what ``intraclass`` takes, of a complete table (targets, k members), ``unit`` of each target."""
     x = rows - rows.mean()
-    return sum_by(unit, np.column_stack([np.ones(len(x)), (x * x).sum(axis=1), x.sum(axis=1) ** 2, x]), units)
+    return sum_by(
+        unit, np.column_stack([np.ones(len(x)), (x * x).sum(axis=1), x.sum(axis=1) ** 2, x]), units
+    )
 
 
 def intraclass(total: Floats, k: int) -> Floats:
@@ -174,7 +189,11 @@ def intraclass(total: Floats, k: int) -> Floats:
 
 def difference_sums(mean: Floats, square: Floats | None, unit: Ints, units: int) -> Floats:
     """(units, 3): what ``limits`` takes, of the items' mean differences and mean squared ones (None: theirs), (items,)."""
-    return sum_by(unit, np.column_stack([np.ones(len(mean)), mean, mean**2 if square is None else square]), units)
+    return sum_by(
+        unit,
+        np.column_stack([np.ones(len(mean)), mean, mean**2 if square is None else square]),
+        units,
+    )
 
 
 def limits(total: Floats, *, centred: bool) -> Floats:
@@ -186,4 +205,6 @@ def limits(total: Floats, *, centred: bool) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = x / n
         half = LIMIT * np.sqrt(np.maximum(xx - x * mean, 0.0) / (n if centred else n - 1.0))
-        return np.stack([mean - half, mean + half], axis=-1) + np.where(n > 1, 0.0, np.nan)[..., None]
+        return (
+            np.stack([mean - half, mean + half], axis=-1) + np.where(n > 1, 0.0, np.nan)[..., None]
+        )

@@ -52,11 +52,15 @@ def wins(values: Floats, ratings: Floats, rater: int) -> Wins:
     others, own = np.delete(ratings, rater, axis=1), ratings[:, rater : rater + 1]
     given = np.isfinite(others)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(given, others, 0.0).sum(axis=1, keepdims=True) / given.sum(axis=1, keepdims=True)
+        mean = np.where(given, others, 0.0).sum(axis=1, keepdims=True) / given.sum(
+            axis=1, keepdims=True
+        )
     # The mean square distance but for what judge and annotator have in common.
     judge, human = (x**2 - 2.0 * x * mean for x in (values, own))
     known = np.isfinite(judge) & np.isfinite(human)
-    return np.where(known, judge <= human + _TINY, np.nan), np.where(known, human <= judge + _TINY, np.nan)
+    return np.where(known, judge <= human + _TINY, np.nan), np.where(
+        known, human <= judge + _TINY, np.nan
+    )
 
 
 def against(won: Wins, unit: Ints, epsilon: float) -> Against:
@@ -76,10 +80,18 @@ def against(won: Wins, unit: Ints, epsilon: float) -> Against:
     if units < FEWEST_UNITS:
         means = (float(judge.mean()), float(human.mean())) if n else (np.nan, np.nan)
         return Against(n, units, *means, np.nan, np.nan)
-    items, lost, gained = (sum_by(code, part, units) for part in (np.ones(n), 1.0 - judge, 1.0 - human))
+    items, lost, gained = (
+        sum_by(code, part, units) for part in (np.ones(n), 1.0 - judge, 1.0 - human)
+    )
     worth, degrees = _effective(items, lost, gained)
-    p = float(special.stdtr(degrees, _tango(lost.sum() * worth / n, gained.sum() * worth / n, worth, epsilon)))
-    return Against(n, units, float(judge.mean()), float(human.mean()), p, _paper(human - judge, epsilon))
+    p = float(
+        special.stdtr(
+            degrees, _tango(lost.sum() * worth / n, gained.sum() * worth / n, worth, epsilon)
+        )
+    )
+    return Against(
+        n, units, float(judge.mean()), float(human.mean()), p, _paper(human - judge, epsilon)
+    )
 
 
 def _effective(items: Floats, lost: Floats, gained: Floats) -> tuple[float, float]:
@@ -95,7 +107,9 @@ def _effective(items: Floats, lost: Floats, gained: Floats) -> tuple[float, floa
     if not between > _TINY**2:
         return float(units), units - 1.0
     alone = (float((lost + gained).sum()) / n - mean**2) / (n - 1.0)
-    return min(MOST_WORTH * n, n * alone / between), degrees_of_freedom(residual) if n > units else units - 1.0
+    return min(MOST_WORTH * n, n * alone / between), degrees_of_freedom(
+        residual
+    ) if n > units else units - 1.0
 
 
 def _tango(lost: float, gained: float, n: float, delta: float) -> float:

@@ -27,7 +27,9 @@ def layout(shown: Ints, labels: Ints | None = None) -> Levels:
     position = np.argsort(shown, axis=1)
     before = np.concatenate([np.full((len(shown), 1), -1), shown[:, :-1]], axis=1)
     made = {"position": position, "neighbour": np.take_along_axis(before, position, axis=1)}
-    return made if labels is None else made | {"label": np.take_along_axis(labels, position, axis=1)}
+    return (
+        made if labels is None else made | {"label": np.take_along_axis(labels, position, axis=1)}
+    )
 
 
 class Effect(NamedTuple):
@@ -103,7 +105,9 @@ def _pairs(item: Ints, answer: Ints) -> tuple[Ints, Ints, Floats]:
     same two orders for all items odds are others, wherever the model is not the truth). Names do not reach the draws.
     """
     rng, calls = np.random.default_rng(0), np.bincount(item)
-    content = by_content(sum_by(item, rng.random(int(answer.max(initial=-1)) + 1)[answer], len(calls)))
+    content = by_content(
+        sum_by(item, rng.random(int(answer.max(initial=-1)) + 1)[answer], len(calls))
+    )
     drawn = np.empty(len(calls), dtype=np.int64)
     drawn[content] = rng.integers(0, 1 << 31, len(calls))
     row = np.argsort(item * (answer.max(initial=0) + 1) + answer, kind="stable")
@@ -130,7 +134,9 @@ def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:
     orders = int(order.max()) + 1
     pair = distinct(np.minimum(order[a], order[b]) * orders + np.maximum(order[a], order[b]))[0]
     pair = pair[pair // orders != pair % orders]
-    pair = pair[:: max(1, len(pair) // 4_000)]  # thinned evenly: thousands of pairs span what all of them do
+    pair = pair[
+        :: max(1, len(pair) // 4_000)
+    ]  # thinned evenly: thousands of pairs span what all of them do
     own = np.eye(levels["position"].shape[1]) * (levels["position"] == 0)[:, :, None]
 
     def rank(columns: list[Floats]) -> int:
@@ -145,14 +151,18 @@ def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:
 
     kept = [effect for effect in levels if levels[effect].max(initial=0) > 0]
     for effect in [effect for effect in ("neighbour", "label") if effect in kept]:
-        others = [_coded(levels[other]) for other in kept if other != effect] + [own] * (effect == "neighbour")
+        others = [_coded(levels[other]) for other in kept if other != effect] + [own] * (
+            effect == "neighbour"
+        )
         if rank([*others, _coded(levels[effect])]) - rank(others) < int(levels[effect].max()):
             kept.remove(effect)
     position = [_coded(levels["position"])]
     return kept if rank(position) == own.shape[1] - 1 else []
 
 
-def _pulled(score: Floats, curve: Floats, z: Floats, kind: Ints, worth: Floats, unit: Ints) -> Floats:
+def _pulled(
+    score: Floats, curve: Floats, z: Floats, kind: Ints, worth: Floats, unit: Ints
+) -> Floats:
     """(units, width): influence of each unit on theta, about theta without it; NaN where that would not be finite.
 
     By the inverse of ``curve`` less the unit's own part (Mancl and DeRouen 2001, A Covariance Estimator for GEE with Improved
@@ -188,7 +198,9 @@ def _maximised(z: Floats, weight: Floats) -> tuple[Floats, Floats] | None:
         if np.abs(gradient).max() < 1e-9 * weight.sum():
             return theta, curve
         step, size = np.linalg.solve(curve, gradient), 1.0
-        while (new := float(-np.logaddexp(0.0, -(z @ (theta + size * step))) @ weight)) < value and size > 1e-6:
+        while (
+            new := float(-np.logaddexp(0.0, -(z @ (theta + size * step))) @ weight)
+        ) < value and size > 1e-6:
             size /= 2
         theta, value = theta + size * step, new
     return None

@@ -53,7 +53,13 @@ def classify(position: Ints) -> Series:
     kind[p * first < decided] = RECENCY
     kind[same] = CONSISTENT
     kind[~parsed] = LOST
-    return Series(kind, np.where(same, candidate[:, 0], -1), first, decided, (position < NO_WINNER).sum(axis=1))
+    return Series(
+        kind,
+        np.where(same, candidate[:, 0], -1),
+        first,
+        decided,
+        (position < NO_WINNER).sum(axis=1),
+    )
 
 
 def nets(series: Series, p: int) -> Ints:
@@ -89,7 +95,9 @@ def sign_flip_p(net: Ints) -> float:
     spread = float(np.sqrt(np.square(sizes.astype(np.float64)).sum()))
     if len(sizes) >= 100 and sizes.max() < 0.2 * spread:
         return float(2 * special.ndtr(-reached / spread))
-    signs = np.random.default_rng(0).integers(0, 2, (_PATTERNS // 1_000, 1_000, len(sizes)), dtype=np.int8)
+    signs = np.random.default_rng(0).integers(
+        0, 2, (_PATTERNS // 1_000, 1_000, len(sizes)), dtype=np.int8
+    )
     hits = sum(int((np.abs((part * 2 - 1) @ sizes) >= reached).sum()) for part in signs)
     return (hits + 1) / (_PATTERNS + 1)
 
@@ -159,7 +167,9 @@ STUDIES, CELLS_DRAWN = 500, 5_000_000
 """Studies in which consistency is dealt anew; fewer, at least 50, of more than 10,000 cells."""
 
 
-def parabolas(consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points) -> tuple[Parabola, Parabola]:
+def parabolas(
+    consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points
+) -> tuple[Parabola, Parabola]:
     """PC, and PF, against the overall win rate, each held against cells whose consistency was dealt anew.
 
     ``consistent``, ``parsed``, ``pf`` (cells,): series, and PF; ``won`` (cells, p): consistent wins of each candidate and
@@ -174,13 +184,22 @@ def parabolas(consistent: Floats, parsed: Floats, won: Floats, pf: Floats, point
     fits = []
     for y, null in ((pc[points.cell], drawn_pc), (pf[points.cell], drawn_pf)):
         level, slope, curvature = _quadratic(x[None] - 1 / p, y[None])[0]
-        made = Parabola(float(level), float(slope), float(curvature), int((np.isfinite(x) & np.isfinite(y)).sum()))
+        made = Parabola(
+            float(level),
+            float(slope),
+            float(curvature),
+            int((np.isfinite(x) & np.isfinite(y)).sum()),
+        )
         known = _quadratic(drawn - 1 / p, null)[:, 2]
         known = known[np.isfinite(known)]
         if np.isfinite(curvature) and len(known) >= 20:
             low, high = np.quantile(known, [0.025, 0.975])
             tail = min((known >= curvature).sum(), (known <= curvature).sum())
-            made = made._replace(low=float(low), high=float(high), p=min(1.0, 2.0 * (tail + 1.0) / (len(known) + 1.0)))
+            made = made._replace(
+                low=float(low),
+                high=float(high),
+                p=min(1.0, 2.0 * (tail + 1.0) / (len(known) + 1.0)),
+            )
         fits.append(made)
     return fits[0], fits[1]
 

@@ -10,7 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from rubriclab.stats.resample import DIRECT_LIMIT, GROUPS, Floats, Ints, by_content, crossed, distinct, sum_by, t_ends
+from rubriclab.stats.resample import (
+    DIRECT_LIMIT,
+    GROUPS,
+    Floats,
+    Ints,
+    by_content,
+    crossed,
+    distinct,
+    sum_by,
+    t_ends,
+)
 
 PARTS = ("item", "order", "item x order", "noise")
 SHARED = 5.0
@@ -85,19 +95,25 @@ def _ends(values: Floats, shown: Floats, level: float) -> tuple[Floats, Floats]:
     pseudo = units * whole - (units - 1) * values[1:]
     error = np.sqrt(np.square(pseudo - whole).sum(axis=0) / (units * max(units - 1, 1)))
     made = [np.empty(len(whole)), np.empty(len(whole))]
-    for k, (residual, share) in enumerate(zip((pseudo - pseudo.mean(axis=0)).T, whole, strict=True)):
+    for k, (residual, share) in enumerate(
+        zip((pseudo - pseudo.mean(axis=0)).T, whole, strict=True)
+    ):
         t = t_ends(residual, level, lengthened=False)[0]
         for side, (sign, edge) in enumerate(((-1, 1 - share), (1, share))):
             plain = share + sign * t * error[k]
             if 0 < share < 1 and error[k] < ON_LOG_ODDS * edge:  # a share of all has no odds
-                far = special.expit(special.logit(share) + sign * t * error[k] / (share * (1 - share)))
+                far = special.expit(
+                    special.logit(share) + sign * t * error[k] / (share * (1 - share))
+                )
             else:
                 far = share + sign * t_ends(residual, level)[side] * error[k]
             made[side][k] = sign * max(sign * plain, sign * far)
     return np.minimum(made[0].clip(0, 1), shown), np.maximum(made[1].clip(0, 1), shown)
 
 
-def components(item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints) -> Components | None:
+def components(
+    item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints
+) -> Components | None:
     """``item``, ``order``, ``score``: (calls,); ``unit``, ``stratum`` (its criterion, within which scores are compared):
     (items,). None where no two items can be compared, or no item has two scores."""
     orders = int(order.max(initial=-1)) + 1
@@ -110,13 +126,21 @@ def components(item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints
     centre = float(mean.mean())  # keeps the sums of squares from cancelling
     mean, square = mean - centre, square - 2 * centre * mean + centre**2
     unit, units = _grouped(unit, np.stack([np.ones(len(mean)), mean, square]).T, item)
-    parts, own, items = np.stack([np.ones(len(mean)), square, mean, mean**2]).T, unit[item], len(unit)
+    parts, own, items = (
+        np.stack([np.ones(len(mean)), square, mean, mean**2]).T,
+        unit[item],
+        len(unit),
+    )
     several, sums = len(distinct(order)[0]) > 1, sum_by(item, parts, items)
     per_item = sum_by(unit, _pairs(sums), units)
     again = count > 1.5  # each cell for once, as in the other pairs: noise may be an order's own
-    noise = np.where(again, np.maximum(count * (square - mean**2), 0.0) / np.maximum(count - 1, 1), 0.0)
+    noise = np.where(
+        again, np.maximum(count * (square - mean**2), 0.0) / np.maximum(count - 1, 1), 0.0
+    )
     repeats = sum_by(own, np.stack([noise, again]).T, units)
-    together = np.stack([_left_out(per_item), _left_out(repeats), _apart(sums, unit, units, stratum)], axis=1)
+    together = np.stack(
+        [_left_out(per_item), _left_out(repeats), _apart(sums, unit, units, stratum)], axis=1
+    )
     shown = np.bincount(order)
     nested = (shown * (shown - 1.0)).sum() < SHARED * len(present)
     if several and not nested:
@@ -135,7 +159,12 @@ def components(item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints
         made = [between - within, nothing, within - np.nan_to_num(noise), noise]
     else:
         same = apart[:, 3]
-        made = [between - within, between - same, within + same - between - np.nan_to_num(noise), noise]
+        made = [
+            between - within,
+            between - same,
+            within + same - between - np.nan_to_num(noise),
+            noise,
+        ]
     variances = np.stack(made, axis=1)
     return Components(variances, int((count - 1).sum())) if np.isfinite(variances[0, 0]) else None
 
@@ -152,13 +181,17 @@ def _grouped(unit: Ints, parts: Floats, item: Ints) -> tuple[Ints, int]:
 def _pairs(sums: Floats) -> Floats:
     """(..., 2) from sums (..., 4) of 1, square, mean, mean^2: half the squared differences of all pairs, and the pairs."""
     count, square, mean, squared = np.moveaxis(sums, -1, 0)
-    return np.stack([((count - 1) * square - (mean**2 - squared)) / 2, count * (count - 1) / 2], axis=-1)
+    return np.stack(
+        [((count - 1) * square - (mean**2 - squared)) / 2, count * (count - 1) / 2], axis=-1
+    )
 
 
 def _apart(parts: Floats, unit: Ints, units: int, group: Ints) -> Floats:
     """(1 + units, 2): pairs of cells within each group, in all and without each unit."""
     present, group = distinct(group)
-    sums = np.stack([crossed(unit, units, group, len(present), weights=column) for column in parts.T], axis=-1)
+    sums = np.stack(
+        [crossed(unit, units, group, len(present), weights=column) for column in parts.T], axis=-1
+    )
     whole = sums.sum(axis=0)
     return np.concatenate([_pairs(whole).sum(axis=0)[None], _pairs(whole - sums).sum(axis=1)])
 

@@ -60,7 +60,10 @@ def spearman(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
     """
     n = len(x)
     level = [np.unique(side, return_inverse=True)[1] for side in (x, y)]
-    f, g = ((np.bincount(side).cumsum()[side] - np.bincount(side)[side] / 2.0) / max(n, 1) for side in level)
+    f, g = (
+        (np.bincount(side).cumsum()[side] - np.bincount(side)[side] / 2.0) / max(n, 1)
+        for side in level
+    )
     mean = np.array([(f * g).mean(), (f * f).mean(), (g * g).mean()]) if n else np.zeros(3)
     parts = (
         f * g + _mean_above(level[0], g) + _mean_above(level[1], f),
@@ -100,9 +103,13 @@ def kendall(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
     Without each unit to first order: an item's part in the pairs counts twice, for it and for the other one.
     """
     sides = [np.unique(side, return_inverse=True)[1].astype(np.int64) for side in (x, y)]
-    untied = [(len(side) - np.bincount(side, minlength=1)[side]).astype(np.float64) for side in sides]
+    untied = [
+        (len(side) - np.bincount(side, minlength=1)[side]).astype(np.float64) for side in sides
+    ]
     a, b = sides
-    concordant = _below(a, b) + _below(-a, -b) - _below(a, -b) - _below(-a, b)  # less the discordant ones
+    concordant = (
+        _below(a, b) + _below(-a, -b) - _below(a, -b) - _below(-a, b)
+    )  # less the discordant ones
     signed = np.column_stack([concordant, *untied]) / max(len(x), 1)
     mean = signed.mean(axis=0) if len(x) else np.zeros(3)
     return LeftOut(float(_tau(mean)), _tau(mean + 2.0 * _without(signed, unit, units)))
@@ -165,7 +172,9 @@ class Budget(NamedTuple):
     subsets: int
 
 
-def budget(tables: Floats, human: Floats, unit: Ints, units: int, calls: list[int]) -> Iterator[Budget]:
+def budget(
+    tables: Floats, human: Floats, unit: Ints, units: int, calls: list[int]
+) -> Iterator[Budget]:
     """Mean r over all subsets of so many calls (Xu et al. v2, Figure 9).
 
     ``tables``: (rounds, items, K) scores, NaN where there is none; subsets are taken within each round. An item has the
@@ -194,8 +203,17 @@ def budget(tables: Floats, human: Floats, unit: Ints, units: int, calls: list[in
                 values.append(r[fine])
                 without += r_of(total[fine, None] - sums[fine]).sum(axis=0)
         r = np.concatenate(values)
-        value, ends = (float(r.mean()), np.quantile(r, [0.025, 0.975])) if r.size else (np.nan, (np.nan, np.nan))
-        yield Budget(k, LeftOut(value, without / max(r.size, 1)), (float(ends[0]), float(ends[1])), int(r.size))
+        value, ends = (
+            (float(r.mean()), np.quantile(r, [0.025, 0.975]))
+            if r.size
+            else (np.nan, (np.nan, np.nan))
+        )
+        yield Budget(
+            k,
+            LeftOut(value, without / max(r.size, 1)),
+            (float(ends[0]), float(ends[1])),
+            int(r.size),
+        )
 
 
 def subsets(columns: int, k: int, limit: int, rng: np.random.Generator) -> Floats:

@@ -23,10 +23,15 @@ def position_prior(shown: Ints, item: Ints, order: Ints, chances: Floats) -> Flo
 
     def within(values: Floats) -> Floats:
         centred = values - values.mean(axis=1, keepdims=True)
-        return np.asarray(centred - (sum_by(item, centred, items) / np.maximum(np.bincount(item), 1)[:, None])[item])
+        return np.asarray(
+            centred
+            - (sum_by(item, centred, items) / np.maximum(np.bincount(item), 1)[:, None])[item]
+        )
 
     position = np.argsort(shown, axis=1)[order]
-    flat = np.stack([within((position == p).astype(np.float64)) for p in range(n)], axis=2).reshape(-1, n)
+    flat = np.stack([within((position == p).astype(np.float64)) for p in range(n)], axis=2).reshape(
+        -1, n
+    )
     if not len(flat) or np.abs(flat).max() < 1e-9:
         return None
     logs = within(np.log(np.clip(chances, _FLOOR, None))).ravel()
@@ -86,12 +91,18 @@ class Grid:
 
     def average_distance(self, calls: int) -> Floats:
         """(items,): that of the mean of calls in so many columns, drawn without replacement."""
-        spread = np.nansum((self.mean - self.centre[:, None]) ** 2, axis=1) / np.maximum(self.m - 1, 1)
+        spread = np.nansum((self.mean - self.centre[:, None]) ** 2, axis=1) / np.maximum(
+            self.m - 1, 1
+        )
         noise = row_means(np.where(self.count > 0, self.noise, np.nan))
-        return np.asarray((spread - row_means(self.error)) * (1 / calls - 1 / self.m) + noise / calls)
+        return np.asarray(
+            (spread - row_means(self.error)) * (1 / calls - 1 / self.m) + noise / calls
+        )
 
 
-def grid_of(item: Ints, items: int, column: Ints, columns: int, value: Floats, default: int) -> Grid:
+def grid_of(
+    item: Ints, items: int, column: Ints, columns: int, value: Floats, default: int
+) -> Grid:
     """From calls; the noise of cells asked once is the mean over the cells of their item that were asked twice."""
     cells = item, items, column, columns
     count = crossed(*cells)

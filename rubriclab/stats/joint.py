@@ -44,7 +44,14 @@ class Carryover(NamedTuple):
 
 
 def carryover(
-    text: Ints, criterion: Ints, position: Ints, before: Ints, score: Floats, *, texts: int, criteria: int
+    text: Ints,
+    criterion: Ints,
+    position: Ints,
+    before: Ints,
+    score: Floats,
+    *,
+    texts: int,
+    criteria: int,
 ) -> Carryover | None:
     """Effect of the criterion scored just before, all successors pooled; None where the orders cannot tell it.
 
@@ -61,7 +68,9 @@ def carryover(
     positions = int(position.max()) + 1
     for by_criterion in (True, False):
         slot = criterion * positions + position if by_criterion else position
-        fitted = _predecessors(text * criteria + criterion, slot, before, score, texts * criteria, criteria)
+        fitted = _predecessors(
+            text * criteria + criterion, slot, before, score, texts * criteria, criteria
+        )
         if fitted is not None:
             effect, inverse, pull = fitted
             centre = np.eye(criteria) - 1.0 / criteria
@@ -100,7 +109,9 @@ def _predecessors(
         return None
     inverse = np.linalg.pinv(normal, rcond=_TINY, hermitian=True)
     effect = inverse @ right
-    fitted = (of_slots @ (b[:slots] - a[:slots, slots:] @ effect))[slot] + np.append(effect, 0.0)[before]
+    fitted = (of_slots @ (b[:slots] - a[:slots, slots:] @ effect))[slot] + np.append(effect, 0.0)[
+        before
+    ]
     mean = np.bincount(unit, weights=fitted, minlength=units) / rows
     error = sums(centred - (fitted - mean[unit]))
     return np.asarray(effect), np.asarray(inverse), error[:, slots:] - error[:, :slots] @ onto.T

@@ -6,7 +6,12 @@ from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
 
 
 def differences(
-    item: Ints, order: Ints, score: Ints, scores: Floats | int, n_items: int, request: Ints | None = None
+    item: Ints,
+    order: Ints,
+    score: Ints,
+    scores: Floats | int,
+    n_items: int,
+    request: Ints | None = None,
 ) -> tuple[Floats, Floats]:
     """(in different orders, in one and the same order): mean absolute difference of two calls of an item, (items,), in points.
 
@@ -26,8 +31,14 @@ def differences(
     same = sum_by(cell // orders, _pairs(within, score[again], scores, len(cell)), n_items)
     other = every - same
     if request is not None:
-        cell, together = np.unique(item * (request.max(initial=0) + 1) + request, return_inverse=True)
-        shared = sum_by(cell // (request.max(initial=0) + 1), _pairs(together, score, scores, len(cell)), n_items)
+        cell, together = np.unique(
+            item * (request.max(initial=0) + 1) + request, return_inverse=True
+        )
+        shared = sum_by(
+            cell // (request.max(initial=0) + 1),
+            _pairs(together, score, scores, len(cell)),
+            n_items,
+        )
         other = np.where(other[:, 1:] > shared[:, 1:], other - shared, other)
     with np.errstate(invalid="ignore", divide="ignore"):
         return other[:, 0] / other[:, 1], same[:, 0] / same[:, 1]

@@ -82,7 +82,9 @@ def v_interval(share: Floats, resampled: Floats, level: float = 0.95) -> tuple[f
     direction = deviation / length if length >= FLAT else np.eye(n)[0] - 1.0 / n
     along = error @ (direction / np.linalg.norm(direction))
     square = np.sum(error**2, axis=1)
-    low, high = _accepted(along, along**2 - square + length**2, float(np.sqrt(square.mean())), round(1 - level, 12))
+    low, high = _accepted(
+        along, along**2 - square + length**2, float(np.sqrt(square.mean())), round(1 - level, 12)
+    )
     return float(min(1.0, scale * low)), float(min(1.0, scale * high))
 
 
@@ -106,7 +108,10 @@ def _accepted(along: Floats, inside: Floats, spread: float, alpha: float) -> tup
         still = len(until) - np.searchsorted(until, t - slack, side=second)  # type: ignore[call-overload]
         return np.asarray((always + past + still) / len(along))
 
-    kept = t[(reached(FLAT, "right", "left") > rare) & (1.0 - reached(-FLAT, "left", "right") > alpha - rare)]
+    kept = t[
+        (reached(FLAT, "right", "left") > rare)
+        & (1.0 - reached(-FLAT, "left", "right") > alpha - rare)
+    ]
     return (float(kept[0]), float(kept[-1])) if kept.size else (0.0, 0.0)
 
 

@@ -33,7 +33,11 @@ class Part(NamedTuple):
 
 def estimate(human: Floats, judge: Floats, others: Floats, weight: float) -> float:
     """The prediction-powered mean at a given weight; ``others``: the judge on items not rated."""
-    return float(weight * others.mean() + (human - weight * judge).mean()) if len(others) else float(human.mean())
+    return (
+        float(weight * others.mean() + (human - weight * judge).mean())
+        if len(others)
+        else float(human.mean())
+    )
 
 
 def tuned_weight(human: Floats, judge: Floats, others: Floats) -> float:
@@ -46,7 +50,9 @@ def tuned_weight(human: Floats, judge: Floats, others: Floats) -> float:
     return float(np.clip(together / ((1.0 + n / rest) * spread), 0.0, 1.0))
 
 
-def corrected_mean(human: Floats, judge: Floats, unit: Ints, units: int) -> tuple[dict[str, Part], float]:
+def corrected_mean(
+    human: Floats, judge: Floats, unit: Ints, units: int
+) -> tuple[dict[str, Part], float]:
     """Means of all items and the judge's weight; ``human`` (items,) NaN where not rated, some are; ``judge`` (items,).
 
     ``judge``: of its scores; ``rated``: of the ratings alone; ``corrected``: of both; ``bias``: judge - corrected. What
@@ -60,7 +66,11 @@ def corrected_mean(human: Floats, judge: Floats, unit: Ints, units: int) -> tupl
     y, own, rest = human[rated], judge[rated], judge[~rated]
     weight = tuned_weight(y, own, rest)
     alone, both, every = np.zeros(len(human)), np.zeros(len(human)), influence(judge)
-    alone[rated], both[rated], both[~rated] = influence(y), influence(y - weight * own), weight * influence(rest)
+    alone[rated], both[rated], both[~rated] = (
+        influence(y),
+        influence(y - weight * own),
+        weight * influence(rest),
+    )
     value, learnt = estimate(y, own, rest, weight), 2 if weight > 0 else 1
     parts = {
         "judge": (float(judge.mean()), every, 1),
@@ -68,18 +78,24 @@ def corrected_mean(human: Floats, judge: Floats, unit: Ints, units: int) -> tupl
         "corrected": (value, both, learnt),
         "bias": (float(judge.mean()) - value, every - both, learnt),
     }
-    return {key: Part(mean, sum_by(unit, added, units), n) for key, (mean, added, n) in parts.items()}, weight
+    return {
+        key: Part(mean, sum_by(unit, added, units), n) for key, (mean, added, n) in parts.items()
+    }, weight
 
 
 def unlike(human: Floats, judge: Floats, unit: Ints, units: int) -> tuple[float, float]:
     """(mean judge score of rated - unrated items, its two-sided p by units); NaN without FEWEST_RATED of both."""
     rated = np.isfinite(human)
-    groups = min(int((np.bincount(unit[part], minlength=units) > 0).sum()) for part in (rated, ~rated))
+    groups = min(
+        int((np.bincount(unit[part], minlength=units) > 0).sum()) for part in (rated, ~rated)
+    )
     if groups < FEWEST_RATED:
         return float("nan"), float("nan")
     gap = float(judge[rated].mean() - judge[~rated].mean())
     influence = np.where(
-        rated, (judge - judge[rated].mean()) / rated.sum(), (judge[~rated].mean() - judge) / (~rated).sum()
+        rated,
+        (judge - judge[rated].mean()) / rated.sum(),
+        (judge[~rated].mean() - judge) / (~rated).sum(),
     )
     error = float(np.sqrt((sum_by(unit, influence, units) ** 2).sum() * groups / (groups - 1)))
     if error <= _TINY:

@@ -31,7 +31,9 @@ def by_content(parts: Floats) -> Ints:
     mark = np.zeros(len(parts), dtype=np.uint64)
     width = int(np.prod(parts.shape[1:], dtype=np.int64))
     weights = np.random.default_rng(1).integers(0, 2**63, width, dtype=np.uint64)
-    for column, weight in zip(parts.reshape(len(parts), len(weights)).T, weights | np.uint64(1), strict=True):
+    for column, weight in zip(
+        parts.reshape(len(parts), len(weights)).T, weights | np.uint64(1), strict=True
+    ):
         mark += np.rint(column * 1_234_567.891).astype(np.int64).view(np.uint64) * weight
     return np.argsort(mark, kind="stable")
 
@@ -48,7 +50,12 @@ def bootstrap_sums(unit_sums: Floats, n_boot: int) -> Floats:
         (sums,) = in_groups([sums], GROUPS, rng)
     units = len(sums)
     draws = rng.integers(0, units, size=(n_boot, units)) + np.arange(n_boot)[:, None] * units
-    return np.bincount(draws.ravel(), minlength=n_boot * units).reshape(n_boot, units).astype(np.float64) @ sums
+    return (
+        np.bincount(draws.ravel(), minlength=n_boot * units)
+        .reshape(n_boot, units)
+        .astype(np.float64)
+        @ sums
+    )
 
 
 def stretch(units: int, level: float) -> float:
@@ -97,7 +104,13 @@ def hall(influence: Floats, t: float) -> tuple[float, float]:
     n, square = len(influence), float((influence**2).mean()) if len(influence) else 0.0
     if square <= 0.0 or n < 3:
         return t, t
-    a = float((influence * np.square(influence)).mean()) / square**1.5 * np.sqrt(n * (n - 1.0)) / (n - 2.0) / np.sqrt(n)
+    a = (
+        float((influence * np.square(influence)).mean())
+        / square**1.5
+        * np.sqrt(n * (n - 1.0))
+        / (n - 2.0)
+        / np.sqrt(n)
+    )
     if abs(a) < 1e-6:
         return t, t
     low, high = (float(3.0 / a * (np.cbrt(1.0 + a * (x - a / 6.0)) - 1.0)) for x in (-t, t))
@@ -163,4 +176,8 @@ def crossed(*codes_and_sizes: Ints | int, weights: Floats | None = None) -> Floa
     flat = np.asarray(codes[0], dtype=np.int64)
     for code, size in zip(codes[1:], sizes[1:], strict=True):
         flat = flat * size + code
-    return np.bincount(flat, weights, int(np.prod(sizes))).reshape(sizes).T.astype(np.float64, copy=False)
+    return (
+        np.bincount(flat, weights, int(np.prod(sizes)))
+        .reshape(sizes)
+        .T.astype(np.float64, copy=False)
+    )

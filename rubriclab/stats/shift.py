@@ -4,6 +4,7 @@ Arrays in, numbers out, in points. Orders are assigned by the design, so what is
 What comes from the units' own sums holds whatever goes on within a unit (Liang and Zeger 1986).
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from rubriclab.stats.proportions import NO_INTERVAL
-from rubriclab.stats.resample import Bools, Floats, Ints, by_content, crossed, distinct, in_groups, stretch, sum_by
+from rubriclab.stats.resample import (
+    Bools,
+    Floats,
+    Ints,
+    by_content,
+    crossed,
+    distinct,
+    in_groups,
+    stretch,
+    sum_by,
+)
 
 MIN_UNITS = 8
 SPLITS, DRAWS, GROUPS = 6, 1_000, 200
@@ -31,7 +42,9 @@ class OrderCells(NamedTuple):
 def order_cells(text: Ints, order: Ints, value: Floats, orders: int) -> OrderCells:
     """The cells of calls (calls,); ``orders``: how many there are."""
     present, cell = distinct(text * orders + order)
-    return OrderCells(present // orders, present % orders, np.bincount(cell, value) / np.bincount(cell))
+    return OrderCells(
+        present // orders, present % orders, np.bincount(cell, value) / np.bincount(cell)
+    )
 
 
 class Contrast(NamedTuple):
@@ -56,13 +69,17 @@ def within_texts(cells: OrderCells, direction: Floats, texts: int, span: float) 
     held = bottom > _FLAT
     if not held.any():
         return None
-    top = np.where(held, np.bincount(cells.text, c * (cells.mean - cells.mean.mean()), texts) * share, 0.0)
+    top = np.where(
+        held, np.bincount(cells.text, c * (cells.mean - cells.mean.mean()), texts) * share, 0.0
+    )
     width = np.bincount(cells.text, np.abs(c), texts) * share
     reach = max(span, span * float((width[held] / bottom[held]).max()) / 2)
     return Contrast(top, np.where(held, bottom, 0.0), reach)
 
 
-def over_texts(cells: OrderCells, direction: Floats, span: float) -> tuple[float, Floats, float] | None:
+def over_texts(
+    cells: OrderCells, direction: Floats, span: float
+) -> tuple[float, Floats, float] | None:
     """Where each text has one drawn order: (end-to-end slope, influence of each cell, reach).
 
     Twice the least-squares slope of the score on ``direction``, with HC3 influence (MacKinnon and White 1985: residuals
@@ -135,7 +152,10 @@ class Extremes:
         error = self.top - (self.bottom * whole if self.bottom.ndim == 2 else self.bottom @ whole)
         wider = stretch(len(self.top), level)
         return np.stack(
-            [wider * _solved((self.signs * f) @ error, np.tensordot(f, self.bottom, axes=1)) for f in self.folds]
+            [
+                wider * _solved((self.signs * f) @ error, np.tensordot(f, self.bottom, axes=1))
+                for f in self.folds
+            ]
         )
 
 
@@ -155,7 +175,9 @@ def extremes(
     rng = np.random.default_rng(0)
     alone, between = judged_alone(item, order, len(unit))
     if modelled:
-        top, bottom = _by_position(item, order, value, unit, n_units, scores[shown], alone, between, rng)
+        top, bottom = _by_position(
+            item, order, value, unit, n_units, scores[shown], alone, between, rng
+        )
         compare = _ends_of_positions(scores)
     else:
         column = np.full(len(shown), -1)
@@ -166,7 +188,10 @@ def extremes(
             alone, between = judged_alone(item, order, len(unit))
         y = centred(item, value[:, None], alone, between)[:, 0]
         cells = unit[item], n_units, column[order], len(often)
-        parts = [crossed(*cells, weights=y), crossed(*cells)]  # (units, orders): item-centred scores, and calls
+        parts = [
+            crossed(*cells, weights=y),
+            crossed(*cells),
+        ]  # (units, orders): item-centred scores, and calls
         ranked = by_content(np.hstack(parts))
         top, bottom = in_groups([part[ranked] for part in parts], GROUPS, rng)
         compare = ends
@@ -216,9 +241,16 @@ def centred(item: Ints, values: Floats, alone: Bools, between: bool) -> Floats:
 
 
 def _by_position(
-    item: Ints, order: Ints, value: Floats, unit: Ints, n_units: int, shows: Floats, alone: Bools, between: bool,
+    item: Ints,
+    order: Ints,
+    value: Floats,
+    unit: Ints,
+    n_units: int,
+    shows: Floats,
+    alone: Bools,
+    between: bool,
     rng: np.random.Generator,
-) -> tuple[Floats, Floats]:  # fmt: skip
+) -> tuple[Floats, Floats]:
     """Normal equations of the score on the points shown at all positions, (groups, n) and (groups, n, n)."""
     x = centred(item, shows[order], alone, between)
     y = centred(item, value[:, None], alone, between)
@@ -228,14 +260,16 @@ def _by_position(
     groups = min(n_units, GROUPS)
     if n_units > GROUPS:
         starts = np.arange(GROUPS) * n_units // GROUPS
-        group[ranked[rng.permutation(n_units)]] = np.searchsorted(starts, np.arange(n_units), side="right") - 1
+        group[ranked[rng.permutation(n_units)]] = (
+            np.searchsorted(starts, np.arange(n_units), side="right") - 1
+        )
     else:
         group[ranked] = np.arange(n_units)
     of_call = group[of_call]
     together = np.argsort(of_call, kind="stable")
     x, y = x[together], y[together]
     cuts = np.searchsorted(of_call[together], np.arange(groups + 1))
-    parts = [(x[a:b].T @ y[a:b, 0], x[a:b].T @ x[a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]  # noqa: RUF007
+    parts = [(x[a:b].T @ y[a:b, 0], x[a:b].T @ x[a:b]) for a, b in itertools.pairwise(cuts)]
     return np.stack([top for top, _ in parts]), np.stack([bottom for _, bottom in parts])
 
 
@@ -261,7 +295,9 @@ def _ends_of_positions(scores: Floats) -> Callable[[Floats, Floats], Floats]:
     return compare
 
 
-def _inverted(observed: float, drawn: Callable[[float], Floats], alpha: float) -> tuple[float, float]:
+def _inverted(
+    observed: float, drawn: Callable[[float], Floats], alpha: float
+) -> tuple[float, float]:
     """The t >= 0 under which ``observed`` is neither too great nor too small, by bisection.
 
     No t is below 0, so an ``observed`` there is luck and no sign of a small t: nothing is then too small that would not

@@ -40,12 +40,18 @@ def stepwise(y: Floats, variables: Mapping[str, Floats | Ints]) -> Stepwise:
     """
     kept = np.isfinite(y) & np.all([np.isfinite(values) for values in variables.values()], axis=0)
     y = y[kept]
-    blocks = {name: block for name, values in variables.items() if (block := _columns(values[kept])).shape[1]}
+    blocks = {
+        name: block
+        for name, values in variables.items()
+        if (block := _columns(values[kept])).shape[1]
+    }
     parameters = 1 + sum(block.shape[1] for block in blocks.values())
     if not blocks or len(y) < parameters + 2 or np.ptp(y) == 0:
         return Stepwise(len(y), None, {}, ())
     names, current = list(blocks), _fit(y, list(blocks.values()))
-    while True:  # AIC falls, or a variable that others imply leaves at equal AIC: no set comes twice
+    while (
+        True
+    ):  # AIC falls, or a variable that others imply leaves at equal AIC: no set comes twice
         moves = []
         for name in blocks:
             after = [other for other in blocks if (other in names) != (other == name)]
@@ -65,7 +71,9 @@ def _columns(values: Floats | Ints) -> Floats:
         return np.asarray((code[:, None] == np.arange(1, len(levels))).astype(np.float64))
     spread = float(values.std()) if len(values) else 0.0
     # Lengths in the thousands beside shares would spoil the rank.
-    return ((values - values.mean()) / spread)[:, None] if spread > 0 else np.zeros((len(values), 0))
+    return (
+        ((values - values.mean()) / spread)[:, None] if spread > 0 else np.zeros((len(values), 0))
+    )
 
 
 def _fit(y: Floats, blocks: list[Floats]) -> Model:

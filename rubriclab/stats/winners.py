@@ -25,8 +25,12 @@ def tau_b(a: Floats, b: Floats) -> Floats:
     a, b = (np.where(known, np.round(side, SAME), np.nan) for side in (a, b))
     sums = np.zeros((3, len(a)))
     for i in range(a.shape[1] - 1):
-        own, other = (np.nan_to_num(np.sign(side[:, i + 1 :] - side[:, i : i + 1])) for side in (a, b))
-        sums += np.stack([(own * other).sum(axis=1), np.abs(own).sum(axis=1), np.abs(other).sum(axis=1)])
+        own, other = (
+            np.nan_to_num(np.sign(side[:, i + 1 :] - side[:, i : i + 1])) for side in (a, b)
+        )
+        sums += np.stack(
+            [(own * other).sum(axis=1), np.abs(own).sum(axis=1), np.abs(other).sum(axis=1)]
+        )
     untied = sums[1] * sums[2]
     return np.asarray(np.where(untied > 0, sums[0] / np.sqrt(np.maximum(untied, 1.0)), np.nan))
 
@@ -96,7 +100,9 @@ def winner_changes(a: Side, b: Side) -> Changes:
         a, b = (Side(side.score[kept], side.order[kept]) for side in (a, b))
     pooled = np.concatenate([a.score, b.score], axis=2)
     counts = np.zeros((4, prompts))
-    draws = [_equal_sets(a, b, rng) for _ in range(DRAWS if pooled.size <= FEW_CALLS else DRAWS // 4)]
+    draws = [
+        _equal_sets(a, b, rng) for _ in range(DRAWS if pooled.size <= FEW_CALLS else DRAWS // 4)
+    ]
     for sets in draws:
         counts[:, kept] += _changes(pooled, sets) / len(draws)
     if not counts[3].any():
@@ -109,7 +115,9 @@ def winner_changes(a: Side, b: Side) -> Changes:
     for _ in range(PERMUTATIONS):
         ranked = np.argsort(np.where(unknown, 2.0, rng.random(pooled.shape)), axis=2)
         np.put_along_axis(dealt, front, np.take_along_axis(pooled, ranked, axis=2), axis=2)
-        as_great += _excess(np.sum([_changes(dealt, sets) for sets in several], axis=0)) >= seen - 1e-12
+        as_great += (
+            _excess(np.sum([_changes(dealt, sets) for sets in several], axis=0)) >= seen - 1e-12
+        )
     return Changes(counts[0], counts[1], counts[2], counts[3], (1 + as_great) / (1 + PERMUTATIONS))
 
 
@@ -125,9 +133,13 @@ def _equal_sets(a: Side, b: Side, rng: np.random.Generator) -> Sets:
     made: Sets = [[], []]
     for k, sets in enumerate(sides):
         for chosen in sets:
-            rank = np.argsort(np.argsort(np.where(chosen, rng.random(chosen.shape), 2.0), axis=2), axis=2)
+            rank = np.argsort(
+                np.argsort(np.where(chosen, rng.random(chosen.shape), 2.0), axis=2), axis=2
+            )
             weight = np.where(number > 0, (rank < number) / np.maximum(number, 1), np.nan)
-            made[k].append(np.concatenate([weight, empty[1]] if k == 0 else [empty[0], weight], axis=2))
+            made[k].append(
+                np.concatenate([weight, empty[1]] if k == 0 else [empty[0], weight], axis=2)
+            )
     return made
 
 
@@ -137,7 +149,9 @@ def _changes(scores: Floats, sets: Sets) -> Floats:
     means = [[(weight * filled).sum(axis=2) for weight in of] for of in sets]
     again = [_one_winner(*of) for of in means if len(of) == 2]
     nothing = np.zeros((2, len(scores)))
-    return np.concatenate([_one_winner(means[0][0], means[1][0]), np.mean(again, axis=0) if again else nothing])
+    return np.concatenate(
+        [_one_winner(means[0][0], means[1][0]), np.mean(again, axis=0) if again else nothing]
+    )
 
 
 def _one_winner(a: Floats, b: Floats) -> Floats:

@@ -26,7 +26,14 @@ import pyarrow.parquet as parquet
 
 from rubriclab.data.limits import MAX_RATING, MAX_UNPACKED, MB, checked_file
 from rubriclab.data.tables import json_value, parquet_table
-from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Status
+from rubriclab.model.judgment import (
+    ITEM_COLUMNS,
+    JUDGMENT_COLUMNS,
+    Condition,
+    JudgmentTable,
+    Ordering,
+    Status,
+)
 from rubriclab.model.study import ReadingPart, validated
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.read import CALL_COLUMNS, TEXTS, WHOLE, condition_of, with_none
@@ -40,12 +47,20 @@ PlannedCalls = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 CALL_TEXTS = ("key", "text", "finish", "error", "kind", "model", "sent", "prompt", "note")
 # What each column may hold; anything else would falsify a result or not fit into the store.
 RANGES: dict[str, tuple[float, float]] = {
-    "call": (0, 2**31 - 1), "slot": (0, 32_767), "repeat": (0, 32_767), "status": (0, len(Status) - 1),
-    "position": (0, MAX_POSITIONS), "score": (-MAX_SCORE, MAX_SCORE), "expected": (-MAX_SCORE, MAX_SCORE), "mass": (-1e-6, 1.001),
-}  # fmt: skip
+    "call": (0, 2**31 - 1),
+    "slot": (0, 32_767),
+    "repeat": (0, 32_767),
+    "status": (0, len(Status) - 1),
+    "position": (0, MAX_POSITIONS),
+    "score": (-MAX_SCORE, MAX_SCORE),
+    "expected": (-MAX_SCORE, MAX_SCORE),
+    "mass": (-1e-6, 1.001),
+}
 
 
-def bundle_bytes(table: JudgmentTable, store: Store | None = None, run: str | None = None, rows_csv: str = "") -> bytes:
+def bundle_bytes(
+    table: JudgmentTable, store: Store | None = None, run: str | None = None, rows_csv: str = ""
+) -> bytes:
     """The zip of a table of judgments; with its store also texts, replies and the study."""
     items, study = table.items, {"name": table.name}
     calls = table.rows.drop_duplicates("call")[["call", "condition", "status"]]
@@ -55,16 +70,24 @@ def bundle_bytes(table: JudgmentTable, store: Store | None = None, run: str | No
         kept = store.calls(run)
         calls = kept if len(kept) else calls
     head = {
-        "format": FORMAT, "id": table.run, "name": table.name, "state": table.state, "study": study,
+        "format": FORMAT,
+        "id": table.run,
+        "name": table.name,
+        "state": table.state,
+        "study": study,
         "conditions": [asdict(condition) for condition in table.conditions],
         "orderings": [asdict(ordering) for ordering in table.orderings],
-        "planned": list(table.planned), "reading": dict(table.reading), "made_with": dict(table.made_with),
-    }  # fmt: skip
+        "planned": list(table.planned),
+        "reading": dict(table.reading),
+        "made_with": dict(table.made_with),
+    }
     rows = table.rows
     if table.probabilities is not None:
         width = table.probabilities.shape[1]
         names = [f"p{k + 1}" for k in range(width)]
-        rows = pd.concat([rows, pd.DataFrame(table.probabilities, columns=names, dtype=np.float32)], axis=1)
+        rows = pd.concat(
+            [rows, pd.DataFrame(table.probabilities, columns=names, dtype=np.float32)], axis=1
+        )
     ratings = [json.dumps(given, ensure_ascii=False) for given in items["ratings"]]
     parts: dict[str, bytes] = {
         "study.json": json.dumps(head, ensure_ascii=False, indent=1, default=str).encode(),
@@ -72,7 +95,9 @@ def bundle_bytes(table: JudgmentTable, store: Store | None = None, run: str | No
         "judgments.parquet": _parquet(rows),
         "calls.parquet": _parquet(calls),
         "rows.csv": rows_csv.encode(),
-        "made_with.json": json.dumps(dict(table.made_with), ensure_ascii=False, default=str).encode(),
+        "made_with.json": json.dumps(
+            dict(table.made_with), ensure_ascii=False, default=str
+        ).encode(),
     }
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -105,10 +130,15 @@ def read_parts(path: str | Path) -> tuple[JudgmentTable, pd.DataFrame, dict[str,
     path = checked_file(path)
     name = shorten(path.name)
     try:
-        with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(prefix="rubriclab-") as folder:
+        with (
+            zipfile.ZipFile(path) as archive,
+            tempfile.TemporaryDirectory(prefix="rubriclab-") as folder,
+        ):
             _refuse_members(name, archive)
             study = f"{name}, study.json"
-            head = json_value(_content(name, archive, "study.json", MAX_JSON).decode("utf-8-sig"), study)
+            head = json_value(
+                _content(name, archive, "study.json", MAX_JSON).decode("utf-8-sig"), study
+            )
             if not isinstance(head, dict) or head.get("format") != FORMAT:
                 made = shorten(str(head.get("format"))) if isinstance(head, dict) else "none"
                 raise LabError(
@@ -119,18 +149,35 @@ def read_parts(path: str | Path) -> tuple[JudgmentTable, pd.DataFrame, dict[str,
             for part in ("items", "judgments", "calls"):
                 file = Path(folder, f"{part}.parquet")
                 file.write_bytes(_content(name, archive, file.name, MAX_UNPACKED))
-                parts.append(Part(f"{name}, {file.name}", parquet_table(file, f"{name}, {file.name}").to_pandas()))
+                parts.append(
+                    Part(
+                        f"{name}, {file.name}",
+                        parquet_table(file, f"{name}, {file.name}").to_pandas(),
+                    )
+                )
                 file.unlink()
         items, judgments, calls = parts
         table = _table(_storable(head), items, judgments, study)
         return table, _calls(calls, table), dict(head.get("study") or {})
     except LabError:
         raise
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, RuntimeError, UnicodeError) as fault:
-        raise LabError(f"{name} is not a whole bundle of a run: {shorten(str(fault), 200)}. Export it again.") from None
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        OSError,
+        EOFError,
+        RuntimeError,
+        UnicodeError,
+    ) as fault:
+        raise LabError(
+            f"{name} is not a whole bundle of a run: {shorten(str(fault), 200)}. Export it again."
+        ) from None
     except (TypeError, AttributeError, KeyError, ValueError, OverflowError) as fault:
         why = shorten(f"{type(fault).__name__}: {fault}", 160)
-        raise LabError(f"{name}: a part of another form than a run's ({why}). Export the run again.") from None
+        raise LabError(
+            f"{name}: a part of another form than a run's ({why}). Export the run again."
+        ) from None
 
 
 def _refuse_members(name: str, archive: zipfile.ZipFile) -> None:
@@ -139,9 +186,13 @@ def _refuse_members(name: str, archive: zipfile.ZipFile) -> None:
         part = member.filename
         if part in seen or "/" in part or "\\" in part or part.startswith(".") or ":" in part:
             why = "stands twice" if part in seen else "leads out of the file"
-            raise LabError(f"{name} is refused: “{shorten(part)}” in it {why}. Export the run again.")
+            raise LabError(
+                f"{name} is refused: “{shorten(part)}” in it {why}. Export the run again."
+            )
         if stat.S_ISLNK(member.external_attr >> 16):
-            raise LabError(f"{name} is refused: “{shorten(part)}” in it is a link. Export the run again.")
+            raise LabError(
+                f"{name} is refused: “{shorten(part)}” in it is a link. Export the run again."
+            )
         seen.add(part)
 
 
@@ -178,7 +229,9 @@ class Part:
         if where.size:
             value = shorten(str(self.frame[column].iloc[int(where[0])]))
             more = f", and {where.size - 1:,} more rows" if where.size > 1 else ""
-            raise LabError(f"{self.name}, row {where[0] + 1:,}, column {column}: {value} is not {expected}{more}.")
+            raise LabError(
+                f"{self.name}, row {where[0] + 1:,}, column {column}: {value} is not {expected}{more}."
+            )
 
     def numbers(self, column: str, low: float, high: float) -> np.ndarray:
         """A column as numbers within its limits: whole ones, or fractions with NaN for what is missing."""
@@ -187,18 +240,27 @@ class Part:
         whole, missing = column in WHOLE, np.isnan(values)
         bad = np.where(missing, given.notna().to_numpy() | whole, (values < low) | (values > high))
         bad |= whole & ~missing & (values != np.floor(values))
-        self.refuse(column, bad, f"{'a whole number' if whole else 'a number'} from {low:,.10g} to {high:,.10g}")
+        self.refuse(
+            column,
+            bad,
+            f"{'a whole number' if whole else 'a number'} from {low:,.10g} to {high:,.10g}",
+        )
         return values.astype(np.int64) if whole else values
 
     def require(self, columns: Sequence[str]) -> None:
         missing = [column for column in columns if column not in self.frame]
         if missing:
-            raise LabError(f"{self.name} lacks the columns {', '.join(missing[:6])}. Export the run again.")
+            raise LabError(
+                f"{self.name} lacks the columns {', '.join(missing[:6])}. Export the run again."
+            )
 
 
 def _table(head: Mapping[str, Any], items: Part, judgments: Part, name: str) -> JudgmentTable:
     conditions = tuple(_condition(body, name) for body in head["conditions"])
-    orderings = tuple(Ordering(tuple(part["shown"]), tuple(map(str, part["labels"]))) for part in head["orderings"])
+    orderings = tuple(
+        Ordering(tuple(part["shown"]), tuple(map(str, part["labels"])))
+        for part in head["orderings"]
+    )
     for ordering in orderings:
         known = all(isinstance(part, str | int | float) for part in ordering.shown)
         if not known or len(ordering.shown) > MAX_POSITIONS:
@@ -210,7 +272,11 @@ def _table(head: Mapping[str, Any], items: Part, judgments: Part, name: str) -> 
         )
     rows, probabilities = _judgments(judgments, conditions, orderings, items)
     state, key, title = str(head.get("state")), str(head["id"]), str(head["name"])[:200]
-    if state in ("running", "planned") or state not in STATES or (state == "finished" and sum(planned) > len(rows)):
+    if (
+        state in ("running", "planned")
+        or state not in STATES
+        or (state == "finished" and sum(planned) > len(rows))
+    ):
         state = "interrupted"
     return JudgmentTable(
         run=key if re.fullmatch(r"[\w.-]{1,64}", key) else digest(key)[:12],
@@ -234,10 +300,14 @@ def _condition(body: Any, name: str) -> Condition:
     msgspec.convert(body, Condition)
     condition = condition_of(body)
     judge = shorten(condition.judge)
-    if len(condition.scores) > MAX_POSITIONS or any(abs(score) > MAX_SCORE for score in condition.scores):
+    if len(condition.scores) > MAX_POSITIONS or any(
+        abs(score) > MAX_SCORE for score in condition.scores
+    ):
         raise LabError(f"{name}: the scale of “{judge}” is not of numbers from -1e6 to 1e6.")
     if any(b <= a for a, b in pairwise(condition.scores)):
-        raise LabError(f"{name}: the scale of “{judge}” does not ascend: {shorten(str(condition.scores))}.")
+        raise LabError(
+            f"{name}: the scale of “{judge}” does not ascend: {shorten(str(condition.scores))}."
+        )
     if not (condition.chooses or condition.scores):
         raise LabError(f"{name}: “{judge}” has no scores to choose from.")
     least = 2 if condition.chooses else int(condition.reorder == "responses")
@@ -255,38 +325,80 @@ def _judgments(
     part.require(JUDGMENT_COLUMNS)
     items.require(ITEM_COLUMNS)
     if part.frame.empty:
-        raise LabError(f"{part.name} has no judgments: nothing was asked yet. Export the run once it has answers.")
+        raise LabError(
+            f"{part.name} has no judgments: nothing was asked yet. Export the run once it has answers."
+        )
     known = {"condition": len(conditions), "item": len(items.frame), "ordering": len(orderings)}
     limits = RANGES | {column: (0, entries - 1) for column, entries in known.items()}
-    frame = pd.DataFrame({column: part.numbers(column, *limits[column]) for column in JUDGMENT_COLUMNS})
+    frame = pd.DataFrame(
+        {column: part.numbers(column, *limits[column]) for column in JUDGMENT_COLUMNS}
+    )
     lengths = np.array([len(ordering.shown) for ordering in orderings])
-    part.refuse("position", frame["position"] > lengths[frame["ordering"]], "a position in the list shown")
-    part.refuse("score", (frame["status"] > 0) & frame["score"].notna(), "missing, as its status says")
+    part.refuse(
+        "position", frame["position"] > lengths[frame["ordering"]], "a position in the list shown"
+    )
+    part.refuse(
+        "score", (frame["status"] > 0) & frame["score"].notna(), "missing, as its status says"
+    )
     reorder = np.array([condition.reorder for condition in conditions])[frame["condition"]]
     positions = np.array([condition.positions for condition in conditions])[frame["condition"]]
-    part.refuse("slot", (reorder == "responses") & (frame["slot"] >= positions), "one of the call's answers")
+    part.refuse(
+        "slot", (reorder == "responses") & (frame["slot"] >= positions), "one of the call's answers"
+    )
     unnamed = items.frame["criterion"].isna().to_numpy()[frame["item"]]
     part.refuse("item", (reorder == "criteria") & unnamed, "an item under a criterion")
     part.refuse("call", frame.duplicated(["call", "item"]), "a call that stands once for each item")
     first = frame.groupby("call", sort=False)["condition"].transform("min")
     part.refuse("call", first != frame["condition"], "a call of one condition")
     once = ["condition", "item", "ordering", "slot", "repeat"]
-    part.refuse("repeat", (reorder != "responses") & frame.duplicated(once), "one that item and order have once")
-    ends = np.array([(condition.scores[:1] + condition.scores[-1:]) or (-np.inf, np.inf) for condition in conditions])
+    part.refuse(
+        "repeat",
+        (reorder != "responses") & frame.duplicated(once),
+        "one that item and order have once",
+    )
+    ends = np.array(
+        [
+            (condition.scores[:1] + condition.scores[-1:]) or (-np.inf, np.inf)
+            for condition in conditions
+        ]
+    )
     least, most = ends[frame["condition"]].T
-    part.refuse("expected", (frame["expected"] < least - 1e-3) | (frame["expected"] > most + 1e-3), "within its scale")
-    scales = {(code, score) for code, condition in enumerate(conditions) for score in condition.scores}
+    part.refuse(
+        "expected",
+        (frame["expected"] < least - 1e-3) | (frame["expected"] > most + 1e-3),
+        "within its scale",
+    )
+    scales = {
+        (code, score) for code, condition in enumerate(conditions) for score in condition.scores
+    }
     scored = frame.loc[np.isfinite(least) & frame["score"].notna(), ["condition", "score"]]
     foreign = scored.index[~pd.MultiIndex.from_frame(scored).isin(scales or [(0, 0)])]
     part.refuse("score", frame.index.isin(foreign), "a score of its condition")
-    shown = pd.Series([entry for ordering in orderings for entry in ordering.shown] + [None], dtype=object)
-    entries = (np.cumsum(lengths) - lengths)[frame["ordering"]] + np.maximum(frame["position"] - 1, 0)
-    other = (pd.to_numeric(shown, errors="coerce").to_numpy()[entries] != frame["score"]) | (frame["position"] < 1)
-    part.refuse("score", (reorder == "options") & (frame["status"] == 0) & other, "what stood at its position")
-    names = [name for name in map(str, part.frame.columns) if name[:1] == "p" and name[1:].isdigit()][:MAX_POSITIONS]
-    shares = [part.numbers(name, *RANGES["mass"]) for name in sorted(names, key=lambda name: int(name[1:]))]
+    shown = pd.Series(
+        [entry for ordering in orderings for entry in ordering.shown] + [None], dtype=object
+    )
+    entries = (np.cumsum(lengths) - lengths)[frame["ordering"]] + np.maximum(
+        frame["position"] - 1, 0
+    )
+    other = (pd.to_numeric(shown, errors="coerce").to_numpy()[entries] != frame["score"]) | (
+        frame["position"] < 1
+    )
+    part.refuse(
+        "score",
+        (reorder == "options") & (frame["status"] == 0) & other,
+        "what stood at its position",
+    )
+    names = [
+        name for name in map(str, part.frame.columns) if name[:1] == "p" and name[1:].isdigit()
+    ][:MAX_POSITIONS]
+    shares = [
+        part.numbers(name, *RANGES["mass"])
+        for name in sorted(names, key=lambda name: int(name[1:]))
+    ]
     order = np.lexsort((frame["slot"], frame["call"], frame["condition"]))
-    return frame.iloc[order].reset_index(drop=True), np.column_stack(shares)[order] if shares else None
+    return frame.iloc[order].reset_index(drop=True), np.column_stack(shares)[
+        order
+    ] if shares else None
 
 
 def _items(part: Part) -> pd.DataFrame:
@@ -297,15 +409,22 @@ def _items(part: Part) -> pd.DataFrame:
         if (
             not isinstance(given, dict)
             or len(given) > MAX_POSITIONS
-            or not all(isinstance(score, int | float) and abs(score) <= MAX_RATING for score in given.values())
+            or not all(
+                isinstance(score, int | float) and abs(score) <= MAX_RATING
+                for score in given.values()
+            )
         ):
-            raise LabError(f"{part.name}, row {number + 1:,}: “{shorten(str(text))}” are no ratings of people.")
+            raise LabError(
+                f"{part.name}, row {number + 1:,}: “{shorten(str(text))}” are no ratings of people."
+            )
         people.append({rater: float(score) for rater, score in given.items()})
     part.refuse("item_id", frame["item_id"].isna(), "a text")
     columns = [column for column in (*ITEM_COLUMNS, "unit_text", *TEXTS) if column in frame]
     for column in set(columns) - {"ratings"}:
         part.refuse(column, [not isinstance(cell, str | None) for cell in frame[column]], "a text")
-    part.refuse("item_id", frame.duplicated(["dataset", "criterion", "item_id"]), "an id that stands once")
+    part.refuse(
+        "item_id", frame.duplicated(["dataset", "criterion", "item_id"]), "an id that stands once"
+    )
     frame = frame[columns].assign(ratings=pd.Series(people, dtype=object))
     return frame if "unit_text" in frame else frame.assign(unit_text=frame["item_id"])
 
@@ -320,15 +439,25 @@ def _calls(part: Part, table: JudgmentTable) -> pd.DataFrame:
     about = table.rows.groupby("call")[["condition", "status"]].min()
     part.refuse("call", ~known["call"].isin(about.index), "a call that the judgments know")
     if len(known) < len(about):
-        raise LabError(f"{part.name} has {len(known):,} of {len(about):,} calls. Export the run again.")
+        raise LabError(
+            f"{part.name} has {len(known):,} of {len(about):,} calls. Export the run again."
+        )
     for column in ("condition", "status"):
-        part.refuse(column, known[column].to_numpy() != about[column].loc[known["call"]].to_numpy(), "its judgments'")
+        part.refuse(
+            column,
+            known[column].to_numpy() != about[column].loc[known["call"]].to_numpy(),
+            "its judgments'",
+        )
     for column in set(map(str, known.columns)) - {"call", "condition", "status", "asked"}:
         if column in CALL_TEXTS:
-            known[column] = [storable(cell) if isinstance(cell, str) else None for cell in known[column]]
+            known[column] = [
+                storable(cell) if isinstance(cell, str) else None for cell in known[column]
+            ]
         else:
             numbers = pd.to_numeric(known[column], errors="coerce")
-            known[column] = numbers.where(numbers.between(0, 32_767 if column == "attempt" else 2**31 - 1))
+            known[column] = numbers.where(
+                numbers.between(0, 32_767 if column == "attempt" else 2**31 - 1)
+            )
     if "asked" in known:
         known["asked"] = pd.to_datetime(known["asked"], errors="coerce").astype("datetime64[us]")
     if "text" in known:
@@ -337,10 +466,16 @@ def _calls(part: Part, table: JudgmentTable) -> pd.DataFrame:
 
 
 def _refuse_other_replies(calls: pd.DataFrame, table: JudgmentTable, name: str) -> None:
-    options = [code for code, condition in enumerate(table.conditions) if condition.reorder == "options"]
+    options = [
+        code for code, condition in enumerate(table.conditions) if condition.reorder == "options"
+    ]
     rows = table.rows[table.rows["condition"].isin(options) & (table.rows["status"] == 0)]
-    replies = rows.merge(calls[["call", "text"]], on="call")[["call", "ordering", "position", "score", "text"]]
-    replies = replies[replies["text"].notna()].drop_duplicates(["ordering", "position", "score", "text"])
+    replies = rows.merge(calls[["call", "text"]], on="call")[
+        ["call", "ordering", "position", "score", "text"]
+    ]
+    replies = replies[replies["text"].notna()].drop_duplicates(
+        ["ordering", "position", "score", "text"]
+    )
     for call, code, position, score, text in replies.itertuples(index=False):
         ordering = table.orderings[code]
         labels = list(ordering.labels or map(str, ordering.shown))

@@ -72,9 +72,13 @@ class Database:
 
     def __init__(self, path: str, read_only: bool) -> None:
         self.path = path
-        self.unsaved: dict[int, Any] = {}  # what a writer could not commit, by run: its next writer takes it up
+        self.unsaved: dict[
+            int, Any
+        ] = {}  # what a writer could not commit, by run: its next writer takes it up
         self.writes = 0  # what was read before another one may be out of date
-        self.unsaved_states: dict[str, tuple[str, str]] = {}  # (state, reason) of runs that could not be written
+        self.unsaved_states: dict[
+            str, tuple[str, str]
+        ] = {}  # (state, reason) of runs that could not be written
         self.writing: set[int] = set()  # runs that have a writer
         self.users = 0
         self._lock = threading.RLock()
@@ -108,15 +112,21 @@ class Database:
         self.path, self._db, self._identity = path, opened, _identity(path)
 
     def _check_version(self, db: duckdb.DuckDBPyConnection, path: str) -> None:
-        if db.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall() == [(None,)]:
+        if db.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall() == [
+            (None,)
+        ]:
             # DuckDB shows tables of such a file, and what is written there is gone at its close.
             raise LabError(f"{path} is data, not a store. Choose another file.")
-        tables = {name for (name,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        tables = {
+            name for (name,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        }
         if not tables and not self.read_only:
             _create(db)  # new, or killed between making the file and its first commit
             return
         if "lab" not in tables:
-            raise LabError(f"{path} is a DuckDB file of another program, not a store. Choose another file.")
+            raise LabError(
+                f"{path} is a DuckDB file of another program, not a store. Choose another file."
+            )
         version = int(db.execute("SELECT max(version) FROM lab").fetchall()[0][0] or 0)
         if version > SCHEMA:
             raise LabError(
@@ -147,7 +157,9 @@ class Database:
             except BaseException as fault:
                 with suppress(duckdb.Error):
                     cursor.rollback()
-                if "has been invalidated" in str(fault):  # by the disk; what was committed is in the file
+                if "has been invalidated" in str(
+                    fault
+                ):  # by the disk; what was committed is in the file
                     _close(self._db)
                     self._open(self.path)
                 raise
@@ -170,7 +182,9 @@ class Database:
             rescued = Path(f"{lost.removesuffix('.duckdb')}.rescued-{now():%Y%m%d-%H%M%S}.duckdb")
             self.backup(rescued)
             with self._db.cursor() as last:
-                last.execute("PRAGMA disable_checkpoint_on_shutdown")  # the name is another file's now
+                last.execute(
+                    "PRAGMA disable_checkpoint_on_shutdown"
+                )  # the name is another file's now
             _close(self._db)
             self._open(str(rescued))
             raise LabError(
@@ -205,7 +219,9 @@ class Database:
         """A whole copy as of now, while runs go on; written aside and renamed. Raises LabError for a name in use."""
         target = Path(path).expanduser()
         if target.exists():
-            raise LabError(f"{target} exists already, and nothing is overwritten. Choose another name.")
+            raise LabError(
+                f"{target} exists already, and nothing is overwritten. Choose another name."
+            )
         aside = target.with_name(f"{target.name}.part")
         with in_words(str(target)), self._db.cursor() as source:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -213,10 +229,14 @@ class Database:
             try:
                 source.begin()  # one moment, whatever is committed meanwhile
                 with _connect(str(aside)) as copy:
-                    for table, made in source.execute("SELECT table_name, sql FROM duckdb_tables()").fetchall():
+                    for table, made in source.execute(
+                        "SELECT table_name, sql FROM duckdb_tables()"
+                    ).fetchall():
                         copy.execute(made)  # also tables and columns that an earlier lab had
                         name = '"' + table.replace('"', '""') + '"'
-                        copy.register("part", source.sql(f"SELECT * FROM {name}").to_arrow_reader(20_000))
+                        copy.register(
+                            "part", source.sql(f"SELECT * FROM {name}").to_arrow_reader(20_000)
+                        )
                         copy.execute(f"INSERT INTO {name} BY NAME SELECT * FROM part")
                 aside.rename(target)
             finally:
@@ -286,10 +306,14 @@ def open_database(path: str | Path, *, read_only: bool = False) -> Database:
     text = str(path)
     if text != MEMORY:
         if not text.strip() or "\0" in text or re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text):
-            raise LabError(f"“{shorten(text)}” cannot be a store: name a .duckdb file on this computer.")
+            raise LabError(
+                f"“{shorten(text)}” cannot be a store: name a .duckdb file on this computer."
+            )
         text = str(Path(text).expanduser().absolute())
         if Path(text).exists() and not Path(text).is_file():
-            raise LabError(f"{text} is a folder or a device, not a store. Name a file, as {text}/lab.duckdb.")
+            raise LabError(
+                f"{text} is a folder or a device, not a store. Name a file, as {text}/lab.duckdb."
+            )
     with _opening:
         database = _opened.get(text) or Database(text, read_only)
         if text != MEMORY:
@@ -299,7 +323,10 @@ def open_database(path: str | Path, *, read_only: bool = False) -> Database:
 
 
 def insert(
-    cursor: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, Any] | pa.Table, select: str = "*"
+    cursor: duckdb.DuckDBPyConnection,
+    table: str,
+    columns: Mapping[str, Any] | pa.Table,
+    select: str = "*",
 ) -> None:
     """Rows given by columns into a table, through Arrow: 500 rows take some milliseconds, never ``executemany``."""
     cursor.register("batch", columns if isinstance(columns, pa.Table) else pa.table(dict(columns)))
@@ -345,7 +372,11 @@ def in_words(path: str) -> Iterator[None]:
         raise
     except (duckdb.Error, OSError) as fault:
         text = f"{type(fault).__name__}: {fault}"
-        words = next(words for form, words in FAULTS.items() if re.search(form, text, re.IGNORECASE | re.DOTALL))
+        words = next(
+            words
+            for form, words in FAULTS.items()
+            if re.search(form, text, re.IGNORECASE | re.DOTALL)
+        )
         holder = re.search(r"\(PID (\d+)\)", text)
         said = words.format(
             path=path,
@@ -374,7 +405,11 @@ def _create(db: duckdb.DuckDBPyConnection) -> None:
 
 def _never_made(path: str) -> bool:
     """Whether a file is what is left where the disk was full, or the lab was killed, before its first headers were whole."""
-    small = Path(path).is_file() and Path(path).stat().st_size < HEADERS and not Path(f"{path}.wal").exists()
+    small = (
+        Path(path).is_file()
+        and Path(path).stat().st_size < HEADERS
+        and not Path(f"{path}.wal").exists()
+    )
     return small and bool(re.fullmatch(b"(.{8}DUCK.*)?", Path(path).read_bytes(), re.DOTALL))
 
 

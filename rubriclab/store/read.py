@@ -27,10 +27,37 @@ from rubriclab.model.text import LabError, shorten
 from rubriclab.store.database import Database, in_words
 
 CALL_COLUMNS = (
-    "call", "key", "condition", "status", "attempt", "text", "finish", "error", "kind", "tokens_in", "tokens_out",
-    "cached", "seconds", "model", "asked", "sent", "prompt", "note",
-)  # fmt: skip
-REPLY = ("text", "finish", "kind", "tokens_in", "tokens_out", "cached", "seconds", "model", "attempt", "note")
+    "call",
+    "key",
+    "condition",
+    "status",
+    "attempt",
+    "text",
+    "finish",
+    "error",
+    "kind",
+    "tokens_in",
+    "tokens_out",
+    "cached",
+    "seconds",
+    "model",
+    "asked",
+    "sent",
+    "prompt",
+    "note",
+)
+REPLY = (
+    "text",
+    "finish",
+    "kind",
+    "tokens_in",
+    "tokens_out",
+    "cached",
+    "seconds",
+    "model",
+    "attempt",
+    "note",
+)
 FRACTIONS = ("score", "expected", "mass")
 WHOLE = tuple(name for name in JUDGMENT_COLUMNS if name not in FRACTIONS)
 TEXTS = ("response", "instruction", "reference")
@@ -128,7 +155,17 @@ class Reader:
             judges = tuple(dict.fromkeys(body["judge"] for body in asked))
             reorder = asked[0]["reorder"] if asked else "options"
             simulated = any(body["simulated"] for body in asked)
-            values: tuple[Any, ...] = (number, id, name, state, reason, *rest, judges, reorder, simulated)
+            values: tuple[Any, ...] = (
+                number,
+                id,
+                name,
+                state,
+                reason,
+                *rest,
+                judges,
+                reorder,
+                simulated,
+            )
             made.append(RunInfo(*values))
         return made
 
@@ -153,8 +190,12 @@ class Reader:
             raise LabError(f"{self.path} has no runs, so none is called “{shorten(wanted)}”.")
         names = {name: run for run in reversed(runs) for name in (run.id, run.name)}
         near = difflib.get_close_matches(wanted, names, 3, 0.5) or [run.name for run in runs[:3]]
-        known = ", ".join(f"“{shorten(names[name].name, 40)}” ({names[name].id})" for name in dict.fromkeys(near))
-        raise LabError(f"The store has no run “{shorten(wanted)}”. Near it: {known}. “rubriclab runs” lists all.")
+        known = ", ".join(
+            f"“{shorten(names[name].name, 40)}” ({names[name].id})" for name in dict.fromkeys(near)
+        )
+        raise LabError(
+            f"The store has no run “{shorten(wanted)}”. Near it: {known}. “rubriclab runs” lists all."
+        )
 
     def study(self, id: str) -> dict[str, Any]:
         """The study of a run as it was kept."""
@@ -181,23 +222,33 @@ class Reader:
         ).to_pylist()
         outcomes: dict[int, list[Outcome]] = {}
         for row in rows:
-            row |= {"status": Status(row["status"]), "p": None if row["p"] is None else tuple(row["p"])}
+            row |= {
+                "status": Status(row["status"]),
+                "p": None if row["p"] is None else tuple(row["p"]),
+            }
             outcomes.setdefault(row.pop("call"), []).append(Outcome(**row))
-        return {call["key"]: (Reply(**{name: call[name] for name in names}), outcomes[call["call"]]) for call in calls}
+        return {
+            call["key"]: (Reply(**{name: call[name] for name in names}), outcomes[call["call"]])
+            for call in calls
+        }
 
     def made_with(self, id: str) -> dict[str, Any]:
         """The versions that a run was made with, and what else is known of its making."""
         return self._kept("made_with", id)
 
     def _kept(self, column: str, id: str) -> dict[str, Any]:
-        ((body,),) = self._db.rows(f"SELECT {column} FROM runs WHERE run = ?", [self.run(id).number])
+        ((body,),) = self._db.rows(
+            f"SELECT {column} FROM runs WHERE run = ?", [self.run(id).number]
+        )
         kept: dict[str, Any] = json.loads(body)
         return kept
 
     def imported(self, id: str) -> bool:
         """Whether a run came as a file: its data, or no data but judgments."""
         keys = self.run(id).dataset.split()
-        origins = self._db.rows("SELECT origin FROM datasets WHERE dataset IN (SELECT unnest(?))", [keys])
+        origins = self._db.rows(
+            "SELECT origin FROM datasets WHERE dataset IN (SELECT unnest(?))", [keys]
+        )
         return not origins or any(origin.startswith("imported") for (origin,) in origins)
 
     # ---- as columns
@@ -206,18 +257,27 @@ class Reader:
         """All judgments of final calls, sorted by condition and call. Callers cache it by ``revision``."""
         run = self.run(id)
         number = [run.number]
-        study, made_with = self._db.rows("SELECT study, made_with FROM runs WHERE run = ?", number)[0]
-        conditions = self._db.rows("SELECT body, planned FROM conditions WHERE run = ? ORDER BY condition", number)
+        study, made_with = self._db.rows("SELECT study, made_with FROM runs WHERE run = ?", number)[
+            0
+        ]
+        conditions = self._db.rows(
+            "SELECT body, planned FROM conditions WHERE run = ? ORDER BY condition", number
+        )
         asked = tuple(condition_of(json.loads(body)) for body, _ in conditions)
         rows, probabilities = self._judged(run.number)
         # After the judgments: a run that is being asked adds orderings, each with its judgments.
-        orderings = self._db.rows("SELECT shown, labels FROM orderings WHERE run = ? ORDER BY ordering", number)
+        orderings = self._db.rows(
+            "SELECT shown, labels FROM orderings WHERE run = ? ORDER BY ordering", number
+        )
         return JudgmentTable(
             run=run.id,
             name=run.name,
             conditions=asked,
             items=self._items(run.number, lengths=any(condition.chooses for condition in asked)),
-            orderings=tuple(Ordering(tuple(json.loads(order)), tuple(json.loads(names))) for order, names in orderings),
+            orderings=tuple(
+                Ordering(tuple(json.loads(order)), tuple(json.loads(names)))
+                for order, names in orderings
+            ),
             rows=rows,
             planned=tuple(planned for _, planned in conditions),
             probabilities=probabilities,
@@ -230,12 +290,19 @@ class Reader:
         """(JUDGMENT_COLUMNS, probabilities (rows, longest list) with NaN where one is missing or shorter, or None)."""
         again = self._db.rows("SELECT 1 FROM calls WHERE run = ? AND NOT final LIMIT 1", [run])
         source = f"judgments j WHERE run = ?{f' AND {FINAL}' if again else ''}"
-        longest = self._db.rows("SELECT coalesce(max(len(p)), 0) FROM judgments WHERE run = ?", [run])[0][0]
+        longest = self._db.rows(
+            "SELECT coalesce(max(len(p)), 0) FROM judgments WHERE run = ?", [run]
+        )[0][0]
         p = f", list_resize(coalesce(p, []), {longest}, 'nan'::REAL) AS p" if longest else ""
         columns = self._db.arrow(
-            f"SELECT {', '.join(JUDGMENT_COLUMNS)}{p} FROM {source} ORDER BY condition, call, slot, rowid", [run]
+            f"SELECT {', '.join(JUDGMENT_COLUMNS)}{p} FROM {source} ORDER BY condition, call, slot, rowid",
+            [run],
         )
-        rows = columns.select(JUDGMENT_COLUMNS).to_pandas().astype(dict.fromkeys(FRACTIONS, np.float64))
+        rows = (
+            columns.select(JUDGMENT_COLUMNS)
+            .to_pandas()
+            .astype(dict.fromkeys(FRACTIONS, np.float64))
+        )
         if not longest:
             return rows, None
         flat = columns.column("p").combine_chunks().flatten().to_numpy(zero_copy_only=False)
@@ -245,7 +312,9 @@ class Reader:
         """``lengths``: with those of a comparison's question and answers, where their texts are kept."""
         columns, source = ", ".join((*ITEM_COLUMNS, "unit_text")), "run_items WHERE run = ?"
         if lengths:
-            columns += "".join(f", length(texts->>'$.{text}') AS {name}" for text, name in LENGTHS.items())
+            columns += "".join(
+                f", length(texts->>'$.{text}') AS {name}" for text, name in LENGTHS.items()
+            )
             source = ITEMS
         frame = with_none(self._db.frame(f"SELECT {columns} FROM {source} ORDER BY item", [run]))
         ratings = [json.loads(text) for text in frame["ratings"]]
@@ -254,7 +323,9 @@ class Reader:
     def texts(self, id: str) -> pd.DataFrame:
         """TEXTS of a run's items, one row an item, empty where none is kept."""
         columns = ", ".join(f"coalesce(texts->>'$.{name}', '') AS {name}" for name in TEXTS)
-        return self._db.frame(f"SELECT {columns} FROM {ITEMS} ORDER BY item", [self.run(id).number]).astype(object)
+        return self._db.frame(
+            f"SELECT {columns} FROM {ITEMS} ORDER BY item", [self.run(id).number]
+        ).astype(object)
 
     def calls(self, id: str) -> pd.DataFrame:
         """CALL_COLUMNS of the final calls in the order of their numbers."""
@@ -306,10 +377,14 @@ class Reader:
             filters["j.status <> ?"] = 0
         elif status is not None:
             if status.lower() not in STATUSES:
-                raise LabError(f"“{shorten(status)}” is no status; expected one of {', '.join(STATUSES)}, failed.")
+                raise LabError(
+                    f"“{shorten(status)}” is no status; expected one of {', '.join(STATUSES)}, failed."
+                )
             filters["j.status = ?"] = STATUSES.index(status.lower())
         if text:
-            filters["contains(lower(concat_ws(chr(10), i.item_id, c.text, i.texts ->> 'response')), lower(?))"] = text
+            filters[
+                "contains(lower(concat_ws(chr(10), i.item_id, c.text, i.texts ->> 'response')), lower(?))"
+            ] = text
         asked = {test: value for test, value in filters.items() if value is not None}
         frame = self._db.frame(
             f"""
@@ -337,7 +412,9 @@ class Reader:
         with in_words(str(path)), self._db.cursor() as cursor:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                rows = cursor.sql(JUDGED, params=[STATUSES, self.run(id).number]).to_arrow_reader(ROW_GROUP)
+                rows = cursor.sql(JUDGED, params=[STATUSES, self.run(id).number]).to_arrow_reader(
+                    ROW_GROUP
+                )
                 with parquet.ParquetWriter(aside, rows.schema, compression="zstd") as file:
                     for batch in rows:
                         file.write_batch(batch)
@@ -379,7 +456,9 @@ class Reader:
     def conditions(self) -> dict[str, list[Condition]]:
         """The conditions of every run, by its id, in their order."""
         asked: dict[str, list[Condition]] = {}
-        for id, body in self._db.rows("SELECT id, body FROM conditions JOIN runs USING (run) ORDER BY run, condition"):
+        for id, body in self._db.rows(
+            "SELECT id, body FROM conditions JOIN runs USING (run) ORDER BY run, condition"
+        ):
             asked.setdefault(id, []).append(condition_of(json.loads(body)))
         return asked
 

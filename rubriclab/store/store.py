@@ -104,8 +104,13 @@ class Store(Reader):
         items = dataset.items
         key = digest(dataset.id, [dict(item.ratings) for item in items])[:32]
         if not self._db.rows("SELECT 1 FROM datasets WHERE dataset = ?", [key]):
-            names = pd.DataFrame({name: [getattr(item, name) for item in items] for name in NAMES}, dtype=object)
-            texts = [{name: getattr(item, name) for name in BODY if getattr(item, name)} for item in items]
+            names = pd.DataFrame(
+                {name: [getattr(item, name) for item in items] for name in NAMES}, dtype=object
+            )
+            texts = [
+                {name: getattr(item, name) for name in BODY if getattr(item, name)}
+                for item in items
+            ]
             with self._db.transaction() as cursor:
                 _insert_dataset(cursor, key, dataset.name, dataset.origin, names, texts)
         return key
@@ -115,7 +120,9 @@ class Store(Reader):
         head = self._db.rows("SELECT name, origin FROM datasets WHERE dataset = ?", [key])
         if not head:
             raise LabError(f"The store has no data set “{shorten(key)}”. Upload it again.")
-        rows = self._db.rows(f"SELECT {', '.join(NAMES)}, texts FROM items WHERE dataset = ? ORDER BY item", [key])
+        rows = self._db.rows(
+            f"SELECT {', '.join(NAMES)}, texts FROM items WHERE dataset = ? ORDER BY item", [key]
+        )
         items = [
             Item(**dict(zip(NAMES, names, strict=True)), **({"response": ""} | json.loads(texts)))
             for *names, texts in rows
@@ -126,12 +133,16 @@ class Store(Reader):
 
     def reference_attempts(self, job: str) -> list[Attempt]:
         """What a job has tried so far, in the order of trying."""
-        rows = self._db.rows(f"SELECT {ATTEMPT} FROM reference_attempts WHERE job = ? ORDER BY asked, attempt", [job])
+        rows = self._db.rows(
+            f"SELECT {ATTEMPT} FROM reference_attempts WHERE job = ? ORDER BY asked, attempt", [job]
+        )
         return [Attempt(*row) for row in rows]
 
     def keep_attempt(self, job: str, attempt: Attempt) -> None:
         """Commit one attempt at a reference answer. Raises LabError where it cannot be kept."""
-        values = [storable(value) if isinstance(value, str) else value for value in astuple(attempt)]
+        values = [
+            storable(value) if isinstance(value, str) else value for value in astuple(attempt)
+        ]
         marks = ", ".join("?" * (len(values) + 2))
         sql = f"INSERT INTO reference_attempts (job, {ATTEMPT}, asked) VALUES ({marks})"
         with self._db.transaction() as cursor:
@@ -169,13 +180,27 @@ class Store(Reader):
                 "INSERT INTO runs (run, id, name, identity, dataset, study, made_with, state, reason, planned, revision, "
                 "created, changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)",
                 [
-                    number, key, self._free_name(cursor, name), identity, dataset_id, _json(study),
-                    _json(made_with or {}), state, "", int(sum(planned)), now(), now(),
+                    number,
+                    key,
+                    self._free_name(cursor, name),
+                    identity,
+                    dataset_id,
+                    _json(study),
+                    _json(made_with or {}),
+                    state,
+                    "",
+                    int(sum(planned)),
+                    now(),
+                    now(),
                 ],
-            )  # fmt: skip
+            )
             bodies = [_json(asdict(condition)) for condition in conditions]
             numbered = {"run": [number] * len(bodies), "condition": list(range(len(bodies)))}
-            insert(cursor, "conditions", numbered | {"body": bodies, "planned": [int(calls) for calls in planned]})
+            insert(
+                cursor,
+                "conditions",
+                numbered | {"body": bodies, "planned": [int(calls) for calls in planned]},
+            )
             columns = _text_columns(items, (*ITEM_COLUMNS[:-1], "unit_text"))
             columns |= {
                 "run": np.full(len(items), number),
@@ -190,7 +215,10 @@ class Store(Reader):
 
     def _free_name(self, cursor: duckdb.DuckDBPyConnection, name: str, but: int = -1) -> str:
         wanted = " ".join(storable(name).split())[:200] or "Run"
-        taken = {row[0] for row in cursor.execute("SELECT name FROM runs WHERE run <> ?", [but]).fetchall()}
+        taken = {
+            row[0]
+            for row in cursor.execute("SELECT name FROM runs WHERE run <> ?", [but]).fetchall()
+        }
         free, k = wanted, 1
         while free in taken:
             k += 1
@@ -203,7 +231,9 @@ class Store(Reader):
         Raises LabError where it cannot be kept (a full disk); it is then said as long as this process lives.
         """
         if state not in STATES:
-            raise LabError(f"“{shorten(state)}” is no state of a run; expected one of {', '.join(STATES)}.")
+            raise LabError(
+                f"“{shorten(state)}” is no state of a run; expected one of {', '.join(STATES)}."
+            )
         self._db.unsaved_states[id] = state, reason
         with self._db.transaction() as cursor:
             cursor.execute(
@@ -221,7 +251,10 @@ class Store(Reader):
         info = self.run(id)
         with self._db.transaction() as cursor:
             free = self._free_name(cursor, name, info.number)
-            cursor.execute("UPDATE runs SET name = ?, revision = revision + 1 WHERE run = ?", [free, info.number])
+            cursor.execute(
+                "UPDATE runs SET name = ?, revision = revision + 1 WHERE run = ?",
+                [free, info.number],
+            )
         return free
 
     def delete(self, id: str) -> None:
@@ -244,7 +277,9 @@ class Store(Reader):
         One that stands is not replaced. Raises LabError where the run is gone or nothing can be kept.
         """
         with self._db.transaction() as cursor:
-            rows = cursor.execute(f"SELECT run, ratings {RATED} AND item = ?", [id, item]).fetchall()
+            rows = cursor.execute(
+                f"SELECT run, ratings {RATED} AND item = ?", [id, item]
+            ).fetchall()
             if not rows:
                 raise LabError("This run was deleted, and its ratings with it.")
             ((number, text),) = rows
@@ -296,12 +331,18 @@ class Store(Reader):
         ``calls``: what is known of its calls, as ``calls`` gives it, where the table itself does not say. Texts in ``table.items`` (response, instruction,
         reference) are kept as its data set.
         """
-        hashed = int(pd.util.hash_pandas_object(table.rows, index=False).to_numpy().sum(dtype=np.uint64))
+        hashed = int(
+            pd.util.hash_pandas_object(table.rows, index=False).to_numpy().sum(dtype=np.uint64)
+        )
         identity = digest(
-            "table", hashed, len(table.rows), [asdict(condition) for condition in table.conditions],
+            "table",
+            hashed,
+            len(table.rows),
+            [asdict(condition) for condition in table.conditions],
             [list(map(str, table.items[name])) for name in ITEM_COLUMNS[:-1]],
-            [dict(given or {}) for given in table.items["ratings"]], [ordering.shown for ordering in table.orderings],
-        )[:32]  # fmt: skip
+            [dict(given or {}) for given in table.items["ratings"]],
+            [ordering.shown for ordering in table.orderings],
+        )[:32]
         study, calls = dict(study or {"name": table.name}), table.calls if calls is None else calls
         study["reading"] = dict(table.reading) or study.get("reading", {})
         with self._db.transaction() as cursor:
@@ -310,16 +351,29 @@ class Store(Reader):
                 return str(known[0][0])
             asked = table.rows.drop_duplicates(["condition", "call"])["condition"].to_numpy()
             with_texts = "response" in table.items
-            items = table.items.assign(source=range(len(table.items))) if with_texts else table.items
+            items = (
+                table.items.assign(source=range(len(table.items))) if with_texts else table.items
+            )
             key = self.create_run(
-                name=table.name, study=study, identity=identity, conditions=table.conditions, items=items,
-                planned=table.planned or np.bincount(asked, minlength=len(table.conditions)), dataset_id=identity if with_texts else "",
-                made_with=table.made_with, state=table.state, id=table.run,
-            )  # fmt: skip
+                name=table.name,
+                study=study,
+                identity=identity,
+                conditions=table.conditions,
+                items=items,
+                planned=table.planned or np.bincount(asked, minlength=len(table.conditions)),
+                dataset_id=identity if with_texts else "",
+                made_with=table.made_with,
+                state=table.state,
+                id=table.run,
+            )
             if with_texts:
                 kept = [name for name in TEXTS if name in table.items]
                 texts = [
-                    {name: text for name, text in zip(kept, row, strict=True) if isinstance(text, str)}
+                    {
+                        name: text
+                        for name, text in zip(kept, row, strict=True)
+                        if isinstance(text, str)
+                    }
                     for row in table.items[kept].itertuples(index=False)
                 ]
                 _insert_dataset(cursor, identity, table.name, origin, table.items, texts)
@@ -331,32 +385,57 @@ class Store(Reader):
             else:
                 flat = np.ascontiguousarray(table.probabilities, dtype=np.float32).ravel()
                 lists = pa.FixedSizeListArray.from_arrays(flat, table.probabilities.shape[1])
-                insert(cursor, "judgments", rows.append_column("p", lists), f"{number} AS run, * REPLACE ({LISTS})")
+                insert(
+                    cursor,
+                    "judgments",
+                    rows.append_column("p", lists),
+                    f"{number} AS run, * REPLACE ({LISTS})",
+                )
             if calls is not None and len(calls):
-                insert(cursor, "calls", _arrow(calls, CALL_COLUMNS), f"{number} AS run, true AS final, *")
+                insert(
+                    cursor,
+                    "calls",
+                    _arrow(calls, CALL_COLUMNS),
+                    f"{number} AS run, true AS final, *",
+                )
         self.checkpoint()
         return key
 
 
 def _insert_dataset(
-    cursor: duckdb.DuckDBPyConnection, key: str, name: str, origin: str, names: pd.DataFrame, texts: Sequence[Any]
+    cursor: duckdb.DuckDBPyConnection,
+    key: str,
+    name: str,
+    origin: str,
+    names: pd.DataFrame,
+    texts: Sequence[Any],
 ) -> None:
     """A data set and its items: ``names`` has the columns NAMES, ``texts`` what stands in each item."""
     head = [key, storable(name), storable(origin), now()]
-    cursor.execute("INSERT INTO datasets (dataset, name, origin, created) VALUES (?, ?, ?, ?)", head)
+    cursor.execute(
+        "INSERT INTO datasets (dataset, name, origin, created) VALUES (?, ?, ?, ?)", head
+    )
     columns = _text_columns(names, NAMES)
-    columns |= {"dataset": [key] * len(names), "item": list(range(len(names))), "texts": [_json(t) for t in texts]}
+    columns |= {
+        "dataset": [key] * len(names),
+        "item": list(range(len(names))),
+        "texts": [_json(t) for t in texts],
+    }
     insert(cursor, "items", columns)
 
 
 def _arrow(frame: pd.DataFrame, names: Sequence[str]) -> pa.Table:
     """The columns of a frame that have one of these names; NaN as missing."""
-    return pa.Table.from_pandas(frame[[name for name in names if name in frame]], preserve_index=False)
+    return pa.Table.from_pandas(
+        frame[[name for name in names if name in frame]], preserve_index=False
+    )
 
 
 def _text_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     return {
-        name: pa.array([storable(cell) if isinstance(cell, str) else None for cell in frame[name]], pa.string())
+        name: pa.array(
+            [storable(cell) if isinstance(cell, str) else None for cell in frame[name]], pa.string()
+        )
         if frame[name].notna().any()
         else pa.nulls(len(frame), pa.string())
         for name in names

@@ -24,7 +24,9 @@ CALLS = pa.schema(
     | {"final": pa.bool_(), "seconds": pa.float64(), "asked": pa.timestamp("us")}
 )
 JUDGMENTS = pa.schema(
-    dict.fromkeys(("run", *WHOLE), pa.int64()) | dict.fromkeys(FRACTIONS, pa.float64()) | {"p": pa.list_(pa.float64())}
+    dict.fromkeys(("run", *WHOLE), pa.int64())
+    | dict.fromkeys(FRACTIONS, pa.float64())
+    | {"p": pa.list_(pa.float64())}
 )
 
 
@@ -38,17 +40,23 @@ class RunWriter:
 
     def __init__(self, database: Database, run: int) -> None:
         if run in database.writing:
-            raise LabError("This run is being asked already. Pause it there before you go on with it here.")
+            raise LabError(
+                "This run is being asked already. Pause it there before you go on with it here."
+            )
         self._db, self._run = database, run
         self._lock = threading.Condition()
         self._fault: LabError | None = None
         self._hurry = self._closed = self._committing = False
-        kept = database.rows("SELECT shown, labels FROM orderings WHERE run = ? ORDER BY ordering", [run])
+        kept = database.rows(
+            "SELECT shown, labels FROM orderings WHERE run = ? ORDER BY ordering", [run]
+        )
         self._orderings = {
             Ordering(tuple(json.loads(shown)), tuple(json.loads(labels))): code
             for code, (shown, labels) in enumerate(kept)
         }
-        ((self._next_call,),) = database.rows("SELECT coalesce(max(call), -1) + 1 FROM calls WHERE run = ?", [run])
+        ((self._next_call,),) = database.rows(
+            "SELECT coalesce(max(call), -1) + 1 FROM calls WHERE run = ?", [run]
+        )
         # The first 64 bits of each key: a call answered again makes the answer before it no longer final.
         keys = database.rows("SELECT key FROM calls WHERE run = ? AND final", [run])
         self._known = {int(key[:16], 16) for (key,) in keys}
@@ -105,7 +113,8 @@ class RunWriter:
                 if self._closed:
                     return
                 self._lock.wait_for(
-                    lambda: self._hurry or self._closed or len(self._pending) >= COMMIT_ANSWERS, COMMIT_SECONDS
+                    lambda: self._hurry or self._closed or len(self._pending) >= COMMIT_ANSWERS,
+                    COMMIT_SECONDS,
                 )
                 batch, self._pending, self._committing = self._pending, [], True
             fault: LabError | None = None
@@ -114,7 +123,9 @@ class RunWriter:
             except LabError as error:
                 fault = error
             except Exception as error:  # whoever waits must hear of it
-                fault = LabError(f"The store did not take {len(batch)} judgments: {error}. The run has paused.")
+                fault = LabError(
+                    f"The store did not take {len(batch)} judgments: {error}. The run has paused."
+                )
             with self._lock:
                 self._committing = False
                 if fault is not None:
@@ -123,7 +134,9 @@ class RunWriter:
 
     def _commit(self, batch: Sequence[Judgment]) -> None:
         orderings, moment = dict(self._orderings), now()
-        last = {judgment.call.key: k for k, judgment in enumerate(batch)}  # answers of one key: the last is final
+        last = {
+            judgment.call.key: k for k, judgment in enumerate(batch)
+        }  # answers of one key: the last is final
         again = [key for key in last if int(key[:16], 16) in self._known]
         calls: list[dict[str, Any]] = []
         judgments: list[dict[str, Any]] = []
@@ -143,10 +156,15 @@ class RunWriter:
                     "sent": digest([dict(message) for message in call.messages]),
                 }
             )
-            row |= {"ordering": orderings.setdefault(call.ordering, len(orderings)), "repeat": call.repeat}
+            row |= {
+                "ordering": orderings.setdefault(call.ordering, len(orderings)),
+                "repeat": call.repeat,
+            }
             for outcome in judgment.outcomes:
                 got = {name: getattr(outcome, name) for name in ("item", "slot", *FRACTIONS, "p")}
-                judgments.append(row | got | {"status": int(outcome.status), "position": outcome.position or 0})
+                judgments.append(
+                    row | got | {"status": int(outcome.status), "position": outcome.position or 0}
+                )
         with self._db.transaction() as cursor:
             if again:
                 cursor.execute(
@@ -157,7 +175,10 @@ class RunWriter:
                 insert(cursor, "orderings", orderings_columns(self._run, len(self._orderings), new))
             insert(cursor, "calls", pa.Table.from_pylist(calls, CALLS))
             insert(cursor, "judgments", pa.Table.from_pylist(judgments, JUDGMENTS))
-            cursor.execute("UPDATE runs SET revision = revision + 1, changed = ? WHERE run = ?", [moment, self._run])
+            cursor.execute(
+                "UPDATE runs SET revision = revision + 1, changed = ? WHERE run = ?",
+                [moment, self._run],
+            )
         self._orderings = orderings
         self._next_call += len(batch)
         self._known.update(int(key[:16], 16) for key in last)

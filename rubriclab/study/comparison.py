@@ -29,7 +29,9 @@ def letters(candidates: int, *, tie: bool) -> tuple[str, ...]:
     return tuple(chr(ord("A") + k) for k in range(candidates + tie))
 
 
-def comparison_prompt(comparison: Comparison, ordering: Ordering, *, tie: bool, family: Family) -> Messages:
+def comparison_prompt(
+    comparison: Comparison, ordering: Ordering, *, tie: bool, family: Family
+) -> Messages:
     """The messages that ask for the best of the candidates in the order shown; their names are never shown."""
     labels = ordering.labels
     best, several = ("better", "two") if len(labels) == 2 else ("best", str(len(labels)))
@@ -37,26 +39,38 @@ def comparison_prompt(comparison: Comparison, ordering: Ordering, *, tie: bool, 
     offered = ", ".join(filter(None, [*labels, tied]))
     if family == "devbench":
         task = comparison.task
-        criteria = f"how well the response does on “{task}”" if task else "how well the response does what was asked"
+        criteria = (
+            f"how well the response does on “{task}”"
+            if task
+            else "how well the response does what was asked"
+        )
         options = [f"- {label}. Response {label} is the {best} one." for label in labels]
         options += [f"- {tied}. No response is clearly ahead (a tie)."] if tied else []
         text = WORDING["devbench"].format(
-            several=several, criteria=criteria, answers=marked_answers(comparison, ordering, noun="RESPONSE"),
-            options="\n".join(options), labels=offered, ending=ENDING,
-        )  # fmt: skip
+            several=several,
+            criteria=criteria,
+            answers=marked_answers(comparison, ordering, noun="RESPONSE"),
+            options="\n".join(options),
+            labels=offered,
+            ending=ENDING,
+        )
         return user([text])
     if family == "mtbench":
         verdicts = [f'"[[{label}]]" if assistant {label} is {best}' for label in labels]
         verdicts += [f'"[[{tied}]]" if no assistant is clearly ahead (a tie)'] if tied else []
         focus = WORDING["mtbench_focus"] if len(_turns(comparison, "instruction")) > 1 else ""
         aim = WORDING["mtbench_aim_reference" if comparison.reference else "mtbench_aim"]
-        system = WORDING["mtbench"].format(several=several, aim=aim, focus=focus, verdicts="; ".join(verdicts))
+        system = WORDING["mtbench"].format(
+            several=several, aim=aim, focus=focus, verdicts="; ".join(verdicts)
+        )
         ending = ENDING
     else:
         words = f" Answer {tied} if no assistant is clearly ahead." if tied else ""
         system = WORDING["brief"].format(best=best, tied=words, labels=offered)
         ending = f"Which assistant is {best}? {BRIEF_ENDING}"
-    return {"role": "system", "content": system}, *user([marked_answers(comparison, ordering), ending])
+    return {"role": "system", "content": system}, *user(
+        [marked_answers(comparison, ordering), ending]
+    )
 
 
 def _turns(item: Item, part: str) -> list[str]:
@@ -75,7 +89,9 @@ def marked_answers(comparison: Comparison, ordering: Ordering, *, noun: str = "A
         blocks.append(f"{START} REFERENCE ANSWERS>>>\n{lines}\n{END} REFERENCE ANSWERS>>>")
     by_name = {answer.candidate: answer for answer in comparison.answers}
     for shown, label in zip(ordering.shown, ordering.labels, strict=True):
-        lines = _dialogue(turns, _turns(by_name[str(shown)], "response"), f"{noun.capitalize()} {label}")
+        lines = _dialogue(
+            turns, _turns(by_name[str(shown)], "response"), f"{noun.capitalize()} {label}"
+        )
         blocks.append(f"{START} {noun} {label}>>>\n{lines}\n{END} {noun} {label}>>>")
     return "\n\n".join(blocks)
 
@@ -93,7 +109,9 @@ def _dialogue(turns: Sequence[str], answers: Sequence[str], speaker: str) -> str
 # ---------------------------------------------------------------- verdicts
 
 _NOUN = r"(?:assistant|response|answer|candidate|option|model)"
-_ANNOUNCED = re.compile(r"\b(?:final|verdict|conclu\w+|therefore|overall|choice|decision|in\s+summary)\b", re.I)
+_ANNOUNCED = re.compile(
+    r"\b(?:final|verdict|conclu\w+|therefore|overall|choice|decision|in\s+summary)\b", re.I
+)
 _BRACKETED = re.compile(rf"\[\[\s*(?:{_NOUN}\s+)?([^\[\]\n]{{1,12}}?)\s*\]\]", re.IGNORECASE)
 
 
@@ -127,11 +145,17 @@ def parse_verdict(text: str, labels: Sequence[str], *, tie: bool, brief: bool) -
     if lines[-1] in alone or (brief and lines[0] in alone):
         return alone.pop() if len(alone) == 1 else None
     # "A. Because", "B: it is": as written, so that an English "a" is none.
-    opening = re.match(rf"[\[(\"']*({token})[\])\"']*{single}\s*(?:[.:;,)\-–—]|\n)", body) if brief else None
+    opening = (
+        re.match(rf"[\[(\"']*({token})[\])\"']*{single}\s*(?:[.:;,)\-–—]|\n)", body)
+        if brief
+        else None
+    )
     return opening[1] if opening else None
 
 
-def _verdicts(pattern: re.Pattern[str], body: str, labels: Sequence[str], tie: bool) -> list[tuple[str | None, bool]]:
+def _verdicts(
+    pattern: re.Pattern[str], body: str, labels: Sequence[str], tie: bool
+) -> list[tuple[str | None, bool]]:
     """(letter, or None for one that was not offered; whether its line announces it) of every match."""
     out = []
     for line in body.splitlines():

@@ -49,7 +49,9 @@ def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own:
                 raise LabError(f"{typed}, so {words} is nothing to it. {cure}")
 
 
-def asked_of(judge: JudgeSettings, axis: Reorder, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
+def asked_of(
+    judge: JudgeSettings, axis: Reorder, shape: Shape, strategies: Sequence[Strategy]
+) -> list[Strategy]:
     """The strategies as a judge can be asked them: a score question lists levels up or down, whatever the study's orders."""
     options = decision_options(judge)
     if options is None or options.question == "choice" or axis != "options":
@@ -57,14 +59,20 @@ def asked_of(judge: JudgeSettings, axis: Reorder, shape: Shape, strategies: Sequ
     up, down = shape.scores, shape.scores[::-1]
     if all({*part.asked(up)} <= {up, down} for part in strategies):
         return list(strategies)
-    return [Strategy("custom", UP_AND_DOWN, max(part.repeats for part in strategies), None, (up, down))]
+    return [
+        Strategy("custom", UP_AND_DOWN, max(part.repeats for part in strategies), None, (up, down))
+    ]
 
 
 def packing_of(judge: JudgeSettings, axis: Reorder) -> str:
     """How a call goes out with others: ``packed``, ``reversed``, or empty where it goes alone. Only the orders of a rubric's
     options are about one and the same state."""
     options = decision_options(judge)
-    return "" if options is None or axis != "options" or options.packing == "alone" else options.packing
+    return (
+        ""
+        if options is None or axis != "options" or options.packing == "alone"
+        else options.packing
+    )
 
 
 def packs(calls: Iterable[Call], done: Container[str] = ()) -> Iterator[list[Call]]:
@@ -80,13 +88,21 @@ def packs(calls: Iterable[Call], done: Container[str] = ()) -> Iterator[list[Cal
             requests.setdefault(together if call.pack else call.key, []).append(call)
         for pack in requests.values():
             if len(pack) > 1:
-                pack.sort(key=lambda call: digest([*call.messages]), reverse=pack[0].pack == "reversed")
+                pack.sort(
+                    key=lambda call: digest([*call.messages]), reverse=pack[0].pack == "reversed"
+                )
             for start in range(0, len(pack), MOST_QUESTIONS):
-                yield [call for call in pack[start : start + MOST_QUESTIONS] if call.key not in done]
+                yield [
+                    call for call in pack[start : start + MOST_QUESTIONS] if call.key not in done
+                ]
 
 
 def decision_prompt(
-    axis: Reorder, subject: Subject, ordering: Ordering, design: DesignPart, options: DecisionOptions
+    axis: Reorder,
+    subject: Subject,
+    ordering: Ordering,
+    design: DesignPart,
+    options: DecisionOptions,
 ) -> Prompt:
     """The state and the questions of one call."""
     if axis in ("pairs", "lists"):
@@ -94,14 +110,20 @@ def decision_prompt(
     if axis == "criteria":
         check_criteria(subject.criteria)
         by_name = {criterion.name: criterion for criterion in subject.criteria}
-        questions = [_numbered(by_name[str(name)], "the response", options) for name in ordering.shown]
+        questions = [
+            _numbered(by_name[str(name)], "the response", options) for name in ordering.shown
+        ]
         return _sent(_state(subject), questions, "decision-criteria.v1")
     (criterion,) = subject.criteria
     if axis == "responses":
         by_id = {item.item_id: item for item in subject.answers}
         state = several_answered([by_id[str(name)] for name in ordering.shown])
         if len(ordering.shown) == 1:
-            return _sent(_state(subject), [_numbered(criterion, "the response", options)], "decision-alone.v1")
+            return _sent(
+                _state(subject),
+                [_numbered(criterion, "the response", options)],
+                "decision-alone.v1",
+            )
         questions = [_numbered(criterion, label, options) for label in ordering.labels]
         return _sent(state, questions, "decision-batch.v1")
     label_of = dict(zip(ordering.shown, ordering.labels, strict=True))
@@ -112,7 +134,9 @@ def decision_prompt(
 
 def _sent(state: Sequence[str], questions: Sequence[dict[str, Any]], template: str) -> Prompt:
     """Questions as JSON that anybody can read and that does not change with the version of a library."""
-    written = [json.dumps(question, ensure_ascii=False, separators=(", ", ": ")) for question in questions]
+    written = [
+        json.dumps(question, ensure_ascii=False, separators=(", ", ": ")) for question in questions
+    ]
     asked = ({"role": "question", "content": text} for text in written)
     return Prompt(({"role": "state", "content": "\n\n".join(state)}, *asked), template, brief=True)
 
@@ -120,7 +144,10 @@ def _sent(state: Sequence[str], questions: Sequence[dict[str, Any]], template: s
 def _state(subject: Subject, best: str = "") -> list[str]:
     item = subject.text
     best = best or str(subject.shape.scores[-1])
-    return [*answered(item), *([f"###Reference Answer (Score {best}):\n{item.reference}"] if item.reference else [])]
+    return [
+        *answered(item),
+        *([f"###Reference Answer (Score {best}):\n{item.reference}"] if item.reference else []),
+    ]
 
 
 def _question(criterion: Criterion, what: str, ordering: Ordering, type: str) -> dict[str, Any]:
@@ -129,13 +156,20 @@ def _question(criterion: Criterion, what: str, ordering: Ordering, type: str) ->
         {"value": label, "description": about[int(score)]}
         for score, label in zip(ordering.shown, ordering.labels, strict=True)
     ]
-    instructions = f"Assess the quality of {what} strictly based on this criterion: {heading_of(criterion)}"
+    instructions = (
+        f"Assess the quality of {what} strictly based on this criterion: {heading_of(criterion)}"
+    )
     return {"type": type, "instructions": instructions, "options": options}
 
 
 def _numbered(criterion: Criterion, what: str, options: DecisionOptions) -> dict[str, Any]:
     """The scores of a criterion from the lowest to the highest, as numbers: what is reordered is something else."""
-    return _question(criterion, what, Ordering(criterion.scores, tuple(map(str, criterion.scores))), options.question)
+    return _question(
+        criterion,
+        what,
+        Ordering(criterion.scores, tuple(map(str, criterion.scores))),
+        options.question,
+    )
 
 
 def _comparison(subject: Subject, ordering: Ordering, *, tie: bool) -> Prompt:

@@ -29,7 +29,9 @@ MOST_SPANS = 100
 
 # ---------------------------------------------------------------- where a text stands, and a template around it
 
-_MARKS = re.compile(r"^[ \t]*(?:(?:[-*+•–>|#]+|\(?(?:\d{1,3}|[A-Za-z]|[ivxlcdm]{2,5})[.):])[ \t]+)+", re.M)
+_MARKS = re.compile(
+    r"^[ \t]*(?:(?:[-*+•–>|#]+|\(?(?:\d{1,3}|[A-Za-z]|[ivxlcdm]{2,5})[.):])[ \t]+)+", re.M
+)
 """What begins a line of a list: a bullet, a number, a letter."""
 
 
@@ -58,7 +60,10 @@ def _exact(text: str, part: str) -> list[Span]:
     start = text.find(part) if part else -1
     while start >= 0 and len(spans) < MOST_SPANS:
         end = start + len(part)
-        cut = any(text[max(edge - 1, 0) : edge].isalnum() and text[edge : edge + 1].isalnum() for edge in (start, end))
+        cut = any(
+            text[max(edge - 1, 0) : edge].isalnum() and text[edge : edge + 1].isalnum()
+            for edge in (start, end)
+        )
         spans += [] if cut else [(start, end)]
         start = text.find(part, end)
     return spans
@@ -156,7 +161,10 @@ _SCORED = re.compile(
     r"\b(?:options?|choices?|choos\w+|select\w*|scor\w*|rat(?:e|ing)s?|scales?|grad(?:e|ing)\w*|rubrics?|points?|levels?|labels?|verdict)\b",
     re.I,
 )
-_STEPS = re.compile(r"\b(?:steps?|instructions?|tasks?|rules?|guidelines?|formats?|examples?|notes?|process)\b", re.I)
+_STEPS = re.compile(
+    r"\b(?:steps?|instructions?|tasks?|rules?|guidelines?|formats?|examples?|notes?|process)\b",
+    re.I,
+)
 _COMMANDS = re.compile(
     r"\W*(?:first|then|next|read|assess|compare|identify|assign|check|evaluate|write|provide|determine|rate|consider|think"
     r"|avoid|do|don't|please|output|begin|list|for each|after|you|use|return|give|make|be|never|always|the output)\b",
@@ -164,7 +172,9 @@ _COMMANDS = re.compile(
 )
 
 
-def lists_in(prompt: str, skip: Sequence[Span] = (), lines: tuple[int, int] | None = None) -> list[Listed]:
+def lists_in(
+    prompt: str, skip: Sequence[Span] = (), lines: tuple[int, int] | None = None
+) -> list[Listed]:
     """The lists in a prompt, those first for which most speaks; ``skip``: texts whose lists are their own.
 
     Numbered, lettered, bulleted or in a table, XML or JSON, one entry a line or several; numbered ones also within a line.
@@ -174,17 +184,31 @@ def lists_in(prompt: str, skip: Sequence[Span] = (), lines: tuple[int, int] | No
     edges = [0, *(mark.end() for mark in re.finditer("\n", plain)), len(plain) + 1]
     first, last = (1, len(edges) - 1) if lines is None else lines
     if not 1 <= first <= last < len(edges):
-        raise LabError(f"The prompt has {len(edges) - 1} lines; lines {first} to {last} are not in it.")
+        raise LabError(
+            f"The prompt has {len(edges) - 1} lines; lines {first} to {last} are not in it."
+        )
     window = (edges[first - 1], min(edges[last], len(plain)))
-    runs = [(kind, run, False) for kind, pattern in _HEADS.items() for run in _runs(pattern.finditer(plain, *window))]
+    runs = [
+        (kind, run, False)
+        for kind, pattern in _HEADS.items()
+        for run in _runs(pattern.finditer(plain, *window))
+    ]
     for line in range(first - 1, last):
         heads = list(_INLINE.finditer(plain, edges[line], edges[line + 1] - 1))
         steps = {int(b["label"]) - int(a["label"]) for a, b in pairwise(heads)}
-        if steps in ({1}, {-1}) or (len(heads) > 1 and 0 not in steps and all(head["pre"] for head in heads)):
+        if steps in ({1}, {-1}) or (
+            len(heads) > 1 and 0 not in steps and all(head["pre"] for head in heads)
+        ):
             runs.append(("number", heads, True))
     made: dict[Span, Listed] = {}
     for kind, heads, inline in runs:
-        end = window[1] if lines else plain.find("\n", heads[-1].end()) % (len(plain) + 1) if inline else None
+        end = (
+            window[1]
+            if lines
+            else plain.find("\n", heads[-1].end()) % (len(plain) + 1)
+            if inline
+            else None
+        )
         listed = _taken_apart(plain, kind, heads, end, inline=inline)
         if listed is not None:
             made.setdefault(listed.span, listed)
@@ -202,7 +226,11 @@ def _runs(heads: Iterable[re.Match[str]]) -> list[list[re.Match[str]]]:
     for head in heads:
         last = runs[-1] if runs else []
         near = last and head.string.count("\n\n", last[-1].end(), head.start()) <= 3
-        if near and _shape(head) == _shape(last[0]) and head["label"] not in [known["label"] for known in last]:
+        if (
+            near
+            and _shape(head) == _shape(last[0])
+            and head["label"] not in [known["label"] for known in last]
+        ):
             last.append(head)
         else:
             runs.append([head])
@@ -244,10 +272,17 @@ def _taken_apart(
     texts = [body[middle : max(middle, _TAIL.search(body).start())] for body in bodies]  # type: ignore[union-attr]
     if shared[:middle].rstrip().endswith("(") and all(body.endswith(")") for body in texts):
         texts = [body[:-1] for body in texts]
-    if any(body.count(opened) != body.count(closed) for body in texts for opened, closed in ("()", "[]", "{}")):
+    if any(
+        body.count(opened) != body.count(closed)
+        for body in texts
+        for opened, closed in ("()", "[]", "{}")
+    ):
         return None
     labels = tuple(head.span("label") for head in heads)
-    spans = tuple((start + middle, start + middle + len(body)) for start, body in zip(starts, texts, strict=True))
+    spans = tuple(
+        (start + middle, start + middle + len(body))
+        for start, body in zip(starts, texts, strict=True)
+    )
     pairs = zip(spans, labels, strict=True)
     spans = tuple(span if span[0] < span[1] else (label[1], label[1]) for span, label in pairs)
     listed = Listed(kind, labels, spans)
@@ -256,12 +291,16 @@ def _taken_apart(
 
 def _points(text: str, listed: Listed, heads: Sequence[re.Match[str]], texts: Sequence[str]) -> int:
     """How much speaks for a list of scores: what its labels are called, the lines around it, how its texts begin."""
-    above = re.findall(r"^.*\w.*$", text[max(0, heads[0].start() - 1_000) : heads[0].start()], re.M)[-1:]
+    above = re.findall(
+        r"^.*\w.*$", text[max(0, heads[0].start() - 1_000) : heads[0].start()], re.M
+    )[-1:]
     below = re.findall(r"^.*\w.*$", text[listed.span[1] :][:1_000], re.M)[:1]
     pre = heads[0]["pre"]
     named = _SCORED.search(pre + text[heads[0].end("label") :][:8]) is not None
     points = (listed.kind == "number") + 3 * named + 2 * any(map(_SCORED.search, above + below))
-    above = above * (not _SCORED.search(pre))  # “Score 1:” is no step, whatever its criterion speaks of
+    above = above * (
+        not _SCORED.search(pre)
+    )  # “Score 1:” is no step, whatever its criterion speaks of
     commands = sum(_COMMANDS.match(body.strip("*_ :\"'")) is not None for body in texts)
     return points - 3 * any(map(_STEPS.search, [pre, *above])) - 3 * (2 * commands > len(texts))
 
@@ -292,7 +331,9 @@ _FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
 OTHER_ROW = "Choose the row that it was sent for, one with long texts"
 
 
-def from_text(text: str, item: Item, axis: Reorder, rubric: Rubric | None, part: PromptPart) -> Pasted:
+def from_text(
+    text: str, item: Item, axis: Reorder, rubric: Rubric | None, part: PromptPart
+) -> Pasted:
     """The template of a prompt as it was sent for ``item`` (a Comparison for pairs and lists), plain or as JSON messages.
 
     ``rubric``: where it is known, its list is looked for; else the prompt's own list is taken, where one alone may be it.
@@ -301,7 +342,9 @@ def from_text(text: str, item: Item, axis: Reorder, rubric: Rubric | None, part:
     messages = [(message["role"], message["content"]) for message in messages_of(text)]
     whole = "\n".join(content for _, content in messages)
     if len(whole) > MAX_TEXT:
-        raise LabError(f"The prompt has {len(whole):,} signs; at most {MAX_TEXT:,} are read. Take shorter texts.")
+        raise LabError(
+            f"The prompt has {len(whole):,} signs; at most {MAX_TEXT:,} are read. Take shorter texts."
+        )
     names: dict[str, Any] = {"item": dict(item.columns)}
     slots = _item_slots(whole, item, part.columns, names)
     skip, lines, order = [slot[:2] for slot in slots], None, list[int | str]()
@@ -319,7 +362,10 @@ def from_text(text: str, item: Item, axis: Reorder, rubric: Rubric | None, part:
             slots += [(*text_span, f"{axis}[{k}].description")] if about else []
         if axis == "criteria" and rubric is not None:
             order, about_of = list(shown), dict(zip(shown, texts, strict=True))
-            criteria = (replace(criterion, description=about_of[criterion.name]) for criterion in rubric.criteria)
+            criteria = (
+                replace(criterion, description=about_of[criterion.name])
+                for criterion in rubric.criteria
+            )
             rubric = Rubric(rubric.name, tuple(criteria))
         lines = listed.lines(whole)
         skip.append(listed.span)
@@ -333,10 +379,18 @@ def from_text(text: str, item: Item, axis: Reorder, rubric: Rubric | None, part:
         inside = [(a - start, b - start, code) for a, b, code in slots if start <= a and b <= end]
         made.append({"role": role, "text": template_text(content, inside)})
         start = end + 1
-    values = {"name": Path(part.pasted).stem[:200], "messages": made, "answer": asked_answer(fixed, labels, axis)}
+    values = {
+        "name": Path(part.pasted).stem[:200],
+        "messages": made,
+        "answer": asked_answer(fixed, labels, axis),
+    }
     prompt = PromptFile.model_validate(values | {"order": order, "item": item.item_id})
-    if [message["content"] for message in render(prompt, [names])[0]] != [content for _, content in messages]:
-        raise LabError(f"The template does not give this prompt back sign for sign, so it is not used. {OTHER_ROW}.")
+    if [message["content"] for message in render(prompt, [names])[0]] != [
+        content for _, content in messages
+    ]:
+        raise LabError(
+            f"The template does not give this prompt back sign for sign, so it is not used. {OTHER_ROW}."
+        )
     return Pasted(prompt, None if isinstance(item, Comparison) else rubric, lines)
 
 
@@ -345,7 +399,9 @@ def messages_of(text: str) -> Messages:
     try:
         value = json.loads(text)
         parts = value["messages"] if isinstance(value, dict) else value
-        messages = [{"role": str(part.get("role", "user")), "content": part["content"]} for part in parts]
+        messages = [
+            {"role": str(part.get("role", "user")), "content": part["content"]} for part in parts
+        ]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         messages = []
     whole = bool(messages) and all(isinstance(message["content"], str) for message in messages)
@@ -358,43 +414,68 @@ def _blanked(text: str, spans: Sequence[Span], sign: str = " ") -> str:
     return text
 
 
-def _item_slots(whole: str, item: Item, columns: Sequence[str] | None, names: dict[str, Any]) -> list[Slot]:
+def _item_slots(
+    whole: str, item: Item, columns: Sequence[str] | None, names: dict[str, Any]
+) -> list[Slot]:
     """A slot for each text of the item that the prompt shows; ``names`` gets what they name. Raises LabError."""
-    names |= {"instruction": item.instruction, "reference": item.reference, "response": item.response}
+    names |= {
+        "instruction": item.instruction,
+        "reference": item.reference,
+        "response": item.response,
+    }
     texts = {key: names[key] for key in ("instruction", "reference", "response")}
     if isinstance(item, Comparison):
         first = {answer.response: locate(whole, answer.response)[:1] for answer in item.answers}
         del texts["response"]
         names["responses"] = [{"text": text} for text in sorted(first, key=first.__getitem__)]
-        texts |= {f"responses[{k}].text": response["text"] for k, response in enumerate(names["responses"])}
+        texts |= {
+            f"responses[{k}].text": response["text"]
+            for k, response in enumerate(names["responses"])
+        }
     if missing := sorted({*(columns or ())} - item.columns.keys()):
         known = ", ".join(item.columns) or "none"
-        raise LabError(f"[prompt] columns: the data have no column “{shorten(missing[0])}”; they have {known}.")
+        raise LabError(
+            f"[prompt] columns: the data have no column “{shorten(missing[0])}”; they have {known}."
+        )
     asked = item.columns if columns is None else columns
     texts |= {f"item[{json.dumps(column)}]": item.columns[column] for column in asked}
     slots: list[Slot] = []
     for key, value in sorted(texts.items(), key=lambda pair: -len(pair[1])):
         column, bare = key.startswith("item["), value.strip()
         needed = key.startswith("respons") or (column and columns is not None)
-        if not bare or (column and not needed and (len(bare) < 3 or re.fullmatch(r"[\d\s.,%+-]*", bare))):
+        if not bare or (
+            column and not needed and (len(bare) < 3 or re.fullmatch(r"[\d\s.,%+-]*", bare))
+        ):
             continue
         hits: list[Slot] = []
         for code, change in _FORMS:
             spans = [] if hits else _exact(whole, change(value))
-            hits += [(*span, key + code) for span in spans if not any(a < span[1] and span[0] < b for a, b, _ in slots)]
+            hits += [
+                (*span, key + code)
+                for span in spans
+                if not any(a < span[1] and span[0] < b for a, b, _ in slots)
+            ]
         if needed and not hits:
             near = locate(whole, value)
             why = f"stands at {line_of(whole, near[0][0])} with other blanks" if near else ""
-            raise LabError(f"{key} (“{shorten(value)}”) {why or 'does not stand in this prompt'}. {OTHER_ROW}.")
+            raise LabError(
+                f"{key} (“{shorten(value)}”) {why or 'does not stand in this prompt'}. {OTHER_ROW}."
+            )
         if hits and len(bare) < SHORT and (len(hits) > 1 or (column and not needed)):
             lines = ", ".join(line_of(whole, hit[0]) for hit in hits[:3])
-            cure = "Set columns in [prompt] to those that it shows, [] for none" if column else OTHER_ROW
+            cure = (
+                "Set columns in [prompt] to those that it shows, [] for none"
+                if column
+                else OTHER_ROW
+            )
             raise LabError(f"{key} (“{bare}”) stands at {lines}, perhaps by chance. {cure}.")
         slots += hits
     return slots
 
 
-def _list_of(whole: str, skip: Sequence[Span], axis: Reorder, rubric: Rubric | None, part: PromptPart) -> Listed:
+def _list_of(
+    whole: str, skip: Sequence[Span], axis: Reorder, rubric: Rubric | None, part: PromptPart
+) -> Listed:
     """The list of a rubric's options (or criteria), word for word; without a rubric the one that scores are chosen from,
     where only one may be it or the user names its lines. Raises LabError."""
     window = (part.lines[0], part.lines[-1]) if part.lines else None
@@ -402,7 +483,9 @@ def _list_of(whole: str, skip: Sequence[Span], axis: Reorder, rubric: Rubric | N
     words = ", ".join("{} to {}".format(*listed.lines(whole)) for listed in known[:4]) or "none"
     if rubric is not None:
         if axis == "options" and len(rubric.criteria) > 1:
-            raise LabError("A pasted prompt scores one criterion: give [rubric] that one alone, or reorder criteria.")
+            raise LabError(
+                "A pasted prompt scores one criterion: give [rubric] that one alone, or reorder criteria."
+            )
         pairs = [(option.shown_label, option.description) for option in rubric.criteria[0].options]
         if axis == "criteria":
             pairs = [(criterion.name, criterion.description) for criterion in rubric.criteria]
@@ -415,7 +498,9 @@ def _list_of(whole: str, skip: Sequence[Span], axis: Reorder, rubric: Rubric | N
             "Change the rubric's words to the prompt's, or leave [rubric] out to take the prompt's own list of scores."
         )
     if axis == "criteria":
-        raise LabError("A pasted prompt that lists criteria needs their [rubric], whose scores it does not hold.")
+        raise LabError(
+            "A pasted prompt that lists criteria needs their [rubric], whose scores it does not hold."
+        )
     likely = [listed for listed in known if window or listed.points >= 2]
     if not likely:
         raise LabError(
@@ -424,7 +509,9 @@ def _list_of(whole: str, skip: Sequence[Span], axis: Reorder, rubric: Rubric | N
         )
     labels = [[whole[slice(*span)] for span in listed.labels] for listed in known]
     if not window and (len(likely) > 1 or labels.count(labels[0]) > 1):
-        raise LabError(f"Several lists may be the scores: lines {words}. Set lines = [first, last] in [prompt] to one.")
+        raise LabError(
+            f"Several lists may be the scores: lines {words}. Set lines = [first, last] in [prompt] to one."
+        )
     return likely[0]
 
 
@@ -432,16 +519,27 @@ def _rubric_of(
     listed: Listed, labels: Sequence[str], texts: Sequence[str], rubric: Rubric | None, best: str
 ) -> tuple[Rubric, list[int | str]]:
     """(the rubric as the prompt has it, the scores in its order). Raises LabError where scores cannot be told."""
-    score_of = {option.shown_label: option.score for option in rubric.criteria[0].options} if rubric else {}
+    score_of = (
+        {option.shown_label: option.score for option in rubric.criteria[0].options}
+        if rubric
+        else {}
+    )
     if not rubric and listed.kind == "number":
         score_of = {label: int(label) for label in labels}
     elif not rubric and best:
-        score_of = {label: rank for rank, label in enumerate(labels if best == "last" else labels[::-1], 1)}
+        score_of = {
+            label: rank for rank, label in enumerate(labels if best == "last" else labels[::-1], 1)
+        }
     elif not rubric:
         shown = ", ".join(map(shorten, labels))
-        raise LabError(f'Which of {shown} is best? Set best = "first" or "last" in [prompt], as the prompt lists them.')
+        raise LabError(
+            f'Which of {shown} is best? Set best = "first" or "last" in [prompt], as the prompt lists them.'
+        )
     rows = zip(labels, texts, strict=True)
-    options = tuple(Option(score_of[label], text, label * (label != str(score_of[label]))) for label, text in rows)
+    options = tuple(
+        Option(score_of[label], text, label * (label != str(score_of[label])))
+        for label, text in rows
+    )
     about = rubric.criteria[0] if rubric else Criterion("Score", options)
     made = Rubric(rubric.name if rubric else "Of the prompt", (replace(about, options=options),))
     return made, [score_of[label] for label in labels]
@@ -451,19 +549,29 @@ def candidate_labels(whole: str, fixed: str, slots: Sequence[Slot]) -> tuple[str
     """What stands for each candidate in a prompt (A, B; 1, 2; m, M), last for a tie that it offers. Raises LabError."""
     starts = [start for start, _, code in sorted(slots) if code.startswith("responses[")]
     sign = re.compile(r"(?<![\w'])([A-Za-z]|\d)(?![\w.])")
-    labels = [last for start in starts for last in sign.findall(whole[max(0, start - 80) : start])[-1:]]
+    labels = [
+        last for start in starts for last in sign.findall(whole[max(0, start - 80) : start])[-1:]
+    ]
     following = [chr(ord(labels[0]) + k) for k in range(len(starts))] if labels else []
     twins = len({*labels}) == len(starts) and len({label.lower() for label in labels}) == 1
     if len(labels) != len(starts) or not (labels == following or twins):
         cure = "Write it as a prompt file, with labels in [answer]"
-        raise LabError(f"It cannot be told what stands for each answer in this prompt (A and B, 1 and 2). {cure}.")
+        raise LabError(
+            f"It cannot be told what stands for each answer in this prompt (A and B, 1 and 2). {cure}."
+        )
     return (*labels, *tie_label(fixed, labels[-1]))
 
 
 def tie_label(fixed: str, last: str) -> tuple[str, ...]:
     """What stands for a tie where a prompt offers one: the sign after the ``last`` candidate's in brackets, or the word."""
     after = chr(ord(last) + 1)
-    return (after,) if f"[[{after}]]" in fixed else ("tie",) if re.search(r"\btie\b", fixed, re.I) else ()
+    return (
+        (after,)
+        if f"[[{after}]]" in fixed
+        else ("tie",)
+        if re.search(r"\btie\b", fixed, re.I)
+        else ()
+    )
 
 
 _SCALE = re.compile(
@@ -472,7 +580,8 @@ _SCALE = re.compile(
     re.I,
 )
 _EITHER = re.compile(
-    r"[\"'“`(]([\w -]{1,20})[\"'”`)](?: for [\w ]{1,30})?[\s,]*(?:or|/|and)[\s,]*[\"'“`(]([\w -]{1,20})[\"'”`)]", re.I
+    r"[\"'“`(]([\w -]{1,20})[\"'”`)](?: for [\w ]{1,30})?[\s,]*(?:or|/|and)[\s,]*[\"'“`(]([\w -]{1,20})[\"'”`)]",
+    re.I,
 )
 
 
@@ -484,7 +593,10 @@ def _scale(fixed: str, best: str) -> Rubric:
     if widest in ranges:  # others lie within it: a score between 2 and 3
         options = [Option(score) for score in range(widest[0], widest[1] + 1)]
     elif not ranges and len(words) == 1 and best:
-        options = [Option(2 if (best == "first") == (k == 0) else 1, "", label) for k, label in enumerate(words[0])]
+        options = [
+            Option(2 if (best == "first") == (k == 0) else 1, "", label)
+            for k, label in enumerate(words[0])
+        ]
     else:
         seen = [f"{low} to {high}" for low, high in ranges] + [" or ".join(pair) for pair in words]
         cure = (
@@ -492,14 +604,25 @@ def _scale(fixed: str, best: str) -> Rubric:
             if len(seen) == len(words) == 1
             else "Give its scores as [rubric]"
         )
-        raise LabError(f"The scale of this prompt cannot be told (it names {', '.join(seen) or 'none'}). {cure}.")
+        raise LabError(
+            f"The scale of this prompt cannot be told (it names {', '.join(seen) or 'none'}). {cure}."
+        )
     return Rubric("Of the prompt", (Criterion("Score", tuple(options)),))
 
 
 _KEYS = "score|rating|verdict|grade|label|evaluation|result|choice|winner|better|preference|answer"
 _ASKED: tuple[tuple[str, dict[str, str]], ...] = (
-    (r"\[\[[^\[\]\n]{1,40}\]\]", {"read": "pattern", "pattern": r"\[\[\s*(?:[a-z]+\s*:?\s+)?([^\[\]]{1,30}?)\s*\]\]"}),
-    (r"\[RESULT\]", {"read": "pattern", "pattern": r"\[RESULT\][\s(:*]*(?:(?:score|response)\s*)?([\w+-]{1,20})"}),
+    (
+        r"\[\[[^\[\]\n]{1,40}\]\]",
+        {"read": "pattern", "pattern": r"\[\[\s*(?:[a-z]+\s*:?\s+)?([^\[\]]{1,30}?)\s*\]\]"},
+    ),
+    (
+        r"\[RESULT\]",
+        {
+            "read": "pattern",
+            "pattern": r"\[RESULT\][\s(:*]*(?:(?:score|response)\s*)?([\w+-]{1,20})",
+        },
+    ),
     (rf"[{{,]\s*[\"'](?P<path>\w*(?:{_KEYS})\w*)[\"']\s*:", {"read": "json"}),
     (rf"<(?P<path>\w*(?:{_KEYS})\w*)>[^<>\n]{{0,200}}</(?P=path)>", {"read": "tag"}),
 )
@@ -511,10 +634,18 @@ def asked_answer(fixed: str, labels: Sequence[str], axis: Reorder) -> dict[str, 
 
     ``fixed``: the prompt without the item's words and its list; ``labels``: of candidates.
     """
-    matches = [(match, rule) for pattern, rule in _ASKED for match in re.finditer(pattern, fixed, re.I)]
+    matches = [
+        (match, rule) for pattern, rule in _ASKED for match in re.finditer(pattern, fixed, re.I)
+    ]
     if matches and axis != "criteria":
         match, rule = max(matches, key=lambda pair: pair[0].start())
         return {**rule, **match.groupdict(), "labels": labels}
     twins = len({label.casefold() for label in labels}) < len(labels)  # m or M
-    ending = re.search(r"^\W*(\w+)[^:\n]{0,20}:\s*\Z", fixed, re.M)  # a form to fill in, which replies repeat
-    return {"read": "last_label" if twins else "label", "path": ending[1] if ending else "", "labels": labels}
+    ending = re.search(
+        r"^\W*(\w+)[^:\n]{0,20}:\s*\Z", fixed, re.M
+    )  # a form to fill in, which replies repeat
+    return {
+        "read": "last_label" if twins else "label",
+        "path": ending[1] if ending else "",
+        "labels": labels,
+    }

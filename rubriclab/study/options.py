@@ -41,9 +41,14 @@ def variants(vary: VaryPart, axis: Reorder) -> list[dict[str, Any]]:
     factors = vary.factors()
     base = {name: levels[0] for name, levels in factors.items()}
     if vary.crossed:
-        rows = [dict(zip(factors, row, strict=True)) for row in itertools.product(*factors.values())]
+        rows = [
+            dict(zip(factors, row, strict=True)) for row in itertools.product(*factors.values())
+        ]
     else:
-        rows = [base, *(base | {name: level} for name, levels in factors.items() for level in levels[1:])]
+        rows = [
+            base,
+            *(base | {name: level} for name, levels in factors.items() for level in levels[1:]),
+        ]
     idle = [name for name in factors if axis not in FACTORS.get(name, (axis,))]
     return [row for row in rows if all(row[name] == base[name] for name in idle)]
 
@@ -54,7 +59,9 @@ def check_factors(vary: VaryPart, axes: Sequence[Reorder], judges: Sequence[Judg
         allowed = FACTORS.get(name, axes)
         if not set(allowed) & set(axes):
             words = f"it is for reorder = {', '.join(allowed)}. Leave it out, or add such an axis."
-            raise LabError(f"[design.vary] {name} changes nothing where {' and '.join(axes)} are reordered; {words}")
+            raise LabError(
+                f"[design.vary] {name} changes nothing where {' and '.join(axes)} are reordered; {words}"
+            )
         extra = name.startswith("extra.")
         deaf = {
             "embedded": extra or name in ("reasoning_effort", "packing"),
@@ -63,12 +70,16 @@ def check_factors(vary: VaryPart, axes: Sequence[Reorder], judges: Sequence[Judg
         for judge in judges:
             if deaf.get(judge.kind, name == "packing"):
                 who = f"the {judge.kind} judge “{shorten(judge.name)}”"
-                raise LabError(f"[design.vary] {name} is nothing to {who}; leave the factor or the judge out.")
+                raise LabError(
+                    f"[design.vary] {name} is nothing to {who}; leave the factor or the judge out."
+                )
 
 
 def judge_at(judge: JudgeSettings, variant: Variant) -> JudgeSettings:
     """The judge with the levels that a variant sets of its sampling and its request."""
-    own: dict[str, Any] = {name: variant[name] for name in ("temperature", "reasoning_effort") if name in variant}
+    own: dict[str, Any] = {
+        name: variant[name] for name in ("temperature", "reasoning_effort") if name in variant
+    }
     extra: dict[str, Any] = judge.extra
     for name, level in variant.items():
         if name.startswith("extra."):
@@ -92,7 +103,10 @@ def rubric_at(rubric: Rubric, variant: Variant, wordings: Mapping[str, Rubric]) 
     """
     if "wording" in variant:
         other = wordings[variant["wording"]]
-        names = [sorted(look_alike(criterion.name) for criterion in part.criteria) for part in (rubric, other)]
+        names = [
+            sorted(look_alike(criterion.name) for criterion in part.criteria)
+            for part in (rubric, other)
+        ]
         if names[0] != names[1]:
             raise LabError(
                 f"[design.vary] wording: “{shorten(variant['wording'])}” has other criteria than the study's rubric "
@@ -121,10 +135,21 @@ def rescaled(criterion: Criterion, n: int) -> Criterion:
     sources: list[int | None] = []
     for rank in range(n):
         steps, rest = divmod(rank * (len(old) - 1), n - 1)
-        sources.append(steps if rest == 0 else round(rank * (len(old) - 1) / (n - 1)) if n < len(old) else None)
-    labelled = None not in sources  # labels go along where every score has one: half a scale of words is none
+        sources.append(
+            steps if rest == 0 else round(rank * (len(old) - 1) / (n - 1)) if n < len(old) else None
+        )
+    labelled = (
+        None not in sources
+    )  # labels go along where every score has one: half a scale of words is none
     options = (
-        Option(rank + 1, *(("", "") if source is None else (old[source].description, old[source].label * labelled)))
+        Option(
+            rank + 1,
+            *(
+                ("", "")
+                if source is None
+                else (old[source].description, old[source].label * labelled)
+            ),
+        )
         for rank, source in enumerate(sources)
     )
     return Criterion(criterion.name, tuple(options), criterion.description)
@@ -138,7 +163,10 @@ def _labelled(criterion: Criterion, style: str) -> Criterion:
         labels = [chr(ord("A") + n - 1 - rank) for rank in range(n)]
     elif style == "roman":
         labels = list(ROMAN[:n])
-    options = (replace(option, label=label) for option, label in zip(criterion.options, labels, strict=True))
+    options = (
+        replace(option, label=label)
+        for option, label in zip(criterion.options, labels, strict=True)
+    )
     return Criterion(criterion.name, tuple(options), criterion.description)
 
 
@@ -160,5 +188,11 @@ def with_reference(subject: Subject, score: int) -> Subject | None:
         words = f"expected 0 for none, or one of {', '.join(f'{part:g}' for part in scores)}."
         name = shorten(subject.criteria[0].name)
         raise LabError(f"[design.vary] reference: {score} is no score of “{name}”; {words}")
-    text = subject.text.columns.get(f"reference_{score}", subject.text.reference if score == scores[-1] else "")
-    return replace(subject, text=replace(subject.text, reference=text), reference=score) if text.strip() else None
+    text = subject.text.columns.get(
+        f"reference_{score}", subject.text.reference if score == scores[-1] else ""
+    )
+    return (
+        replace(subject, text=replace(subject.text, reference=text), reference=score)
+        if text.strip()
+        else None
+    )

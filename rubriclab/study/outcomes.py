@@ -31,17 +31,24 @@ def outcomes(
     if condition.chooses:
         return choice_outcomes(call, reply, tie=tie, rule=rule)
     if condition.joint:
-        return joint_outcomes(call, reply, condition.targets or sorted(map(str, call.ordering.shown)), rule)
+        return joint_outcomes(
+            call, reply, condition.targets or sorted(map(str, call.ordering.shown)), rule
+        )
     if condition.reorder == "options":
         return option_outcomes(call, reply, rule)
     # An answer that is asked about alone, as the control of a batch, stands at position 1 of 1; a bare score at none.
     position = 1 if condition.reorder == "responses" else None
     if rule is None:  # the prompt shows the scale in its own order, and names no labels
         call = replace(call, ordering=Ordering(call.scores, tuple(map(str, call.scores))))
-    return tuple(replace(outcome, position=position, p=None) for outcome in option_outcomes(call, reply, rule))
+    return tuple(
+        replace(outcome, position=position, p=None)
+        for outcome in option_outcomes(call, reply, rule)
+    )
 
 
-def option_outcomes(call: Call, reply: Reply, rule: AnswerPart | None = None) -> tuple[Outcome, ...]:
+def option_outcomes(
+    call: Call, reply: Reply, rule: AnswerPart | None = None
+) -> tuple[Outcome, ...]:
     """The one outcome of a call about one item; ``call.ordering`` shows scores.
 
     The score is the one that the reply's words name. ``p`` and ``expected`` come from the alternatives to its first
@@ -61,10 +68,20 @@ def option_outcomes(call: Call, reply: Reply, rule: AnswerPart | None = None) ->
     else:
         position = read(text, labels=labels) if text and whole else None
     if position is None:
-        return (Outcome(call.items[0], 0, _without_score(reply) if status is None else status, mass=mass),)
+        return (
+            Outcome(
+                call.items[0], 0, _without_score(reply) if status is None else status, mass=mass
+            ),
+        )
     scores = [float(score) for score in call.ordering.shown]
-    expected = sum(score * share for score, share in zip(scores, p, strict=True)) if p is not None else None
-    return (Outcome(call.items[0], 0, Status.OK, scores[position], position + 1, expected, mass, p),)
+    expected = (
+        sum(score * share for score, share in zip(scores, p, strict=True))
+        if p is not None
+        else None
+    )
+    return (
+        Outcome(call.items[0], 0, Status.OK, scores[position], position + 1, expected, mass, p),
+    )
 
 
 def joint_outcomes(
@@ -78,7 +95,11 @@ def joint_outcomes(
     """
     shown, labels = list(call.ordering.shown), call.ordering.labels
     status, text = _said(call, reply, LINE)
-    scores = read_answers(text, rule, labels, call.scores) if rule else parse_criteria(text, labels, call.scores)
+    scores = (
+        read_answers(text, rule, labels, call.scores)
+        if rule
+        else parse_criteria(text, labels, call.scores)
+    )
     if status is None:
         status = Status.UNPARSED if scores else _without_score(reply)
     scored = []
@@ -86,11 +107,15 @@ def joint_outcomes(
         position = shown.index(name)
         score = scores.get(labels[position])
         ended = status if score is None else Status.OK
-        scored.append(Outcome(item, slot, ended, None if score is None else float(score), position + 1))
+        scored.append(
+            Outcome(item, slot, ended, None if score is None else float(score), position + 1)
+        )
     return tuple(scored)
 
 
-def choice_outcomes(call: Call, reply: Reply, *, tie: bool, rule: AnswerPart | None = None) -> tuple[Outcome, ...]:
+def choice_outcomes(
+    call: Call, reply: Reply, *, tie: bool, rule: AnswerPart | None = None
+) -> tuple[Outcome, ...]:
     """The one outcome of a comparison: ``position`` of the candidate that the reply prefers, 0 for a tie.
 
     ``p``: probability of each position, a tie's share given to all alike; where the first token can tell.
@@ -110,7 +135,11 @@ def choice_outcomes(call: Call, reply: Reply, *, tie: bool, rule: AnswerPart | N
         verdict = parse_verdict(text, labels, tie=tie, brief=brief)
     p, mass = label_probabilities(reply.top, labels) if reply.top and brief else (None, None)
     if verdict is None:
-        return (Outcome(call.items[0], 0, _without_score(reply) if status is None else status, mass=mass),)
+        return (
+            Outcome(
+                call.items[0], 0, _without_score(reply) if status is None else status, mass=mass
+            ),
+        )
     shares = None if p is None else tuple(share + sum(p[n:]) / n for share in p[:n])
     position = 0 if tie and verdict == labels[-1] else labels.index(verdict) + 1
     return (Outcome(call.items[0], 0, Status.OK, None, position, mass=mass, p=shares),)
@@ -147,7 +176,9 @@ LONGEST_TOKEN = 40
 _ENGLISH_WORDS = frozenset({"a", "A", "i", "I"})
 
 
-def stated(top: Sequence[tuple[str, float]], labels: Sequence[str]) -> tuple[tuple[float, ...], float]:
+def stated(
+    top: Sequence[tuple[str, float]], labels: Sequence[str]
+) -> tuple[tuple[float, ...], float]:
     """As ``label_probabilities``, of a judge that names each label with its probability."""
     chances = {label: math.exp(logprob) for label, logprob in top}
     total = math.fsum(chances.values())

@@ -41,16 +41,24 @@ def read_answer(
         words = [match[0] for match in _label_words(tuple(labels)).finditer(said)][-1:]
     elif rule.read == "json":
         words = [
-            str(value) for value in _values(said, rule.path.split(".")) if not isinstance(value, bool | dict | list)
+            str(value)
+            for value in _values(said, rule.path.split("."))
+            if not isinstance(value, bool | dict | list)
         ][-1:]
     else:
         tag = re2.escape(rule.path)
-        pattern = rule.pattern if rule.read == "pattern" else rf"<{tag}(?:\s[^<>]*)?>([^<]*)</{tag}\s*>"
-        words = [str(match[1]) for match in compiled(pattern).finditer(said) if match[1] is not None][-1:]
+        pattern = (
+            rule.pattern if rule.read == "pattern" else rf"<{tag}(?:\s[^<>]*)?>([^<]*)</{tag}\s*>"
+        )
+        words = [
+            str(match[1]) for match in compiled(pattern).finditer(said) if match[1] is not None
+        ][-1:]
     return _index(words[0], labels) if words else None
 
 
-def read_answers(text: str, rule: AnswerPart, names: Sequence[str], scores: Sequence[int]) -> dict[str, int]:
+def read_answers(
+    text: str, rule: AnswerPart, names: Sequence[str], scores: Sequence[int]
+) -> dict[str, int]:
     """The score that the reply gives to each of the criteria ``names``; those without one are left out."""
     if rule.read in ("label", "last_label"):
         return parse_criteria(text, names, scores)
@@ -68,8 +76,14 @@ def _about(rule: AnswerPart, name: str) -> AnswerPart:
     """The rule for one criterion: its name in pattern or path, else as a key below the path."""
     key = re.sub(r"\.", "_", name)
     if rule.read == "pattern":
-        return rule.model_copy(update={"pattern": rule.pattern.replace(CRITERION, re2.escape(name))})
-    path = rule.path.replace(CRITERION, key) if CRITERION in rule.path else f"{rule.path}.{key}" * (rule.read == "json")
+        return rule.model_copy(
+            update={"pattern": rule.pattern.replace(CRITERION, re2.escape(name))}
+        )
+    path = (
+        rule.path.replace(CRITERION, key)
+        if CRITERION in rule.path
+        else f"{rule.path}.{key}" * (rule.read == "json")
+    )
     return rule.model_copy(update={"path": path or rule.path})
 
 
@@ -100,7 +114,9 @@ def _label_words(labels: tuple[str, ...]) -> re.Pattern[str]:
         re.escape(label) if len(label) == 1 else f"(?i:{re.escape(label)})"
         for label in sorted(labels, key=len, reverse=True)
     )
-    return re.compile(rf"(?<![\w/])(?<!/ )(?<!out of )(?<!\d[.,])(?<!-)(?:{'|'.join(spelled)})(?!\w|[.,]\d)")
+    return re.compile(
+        rf"(?<![\w/])(?<!/ )(?<!out of )(?<!\d[.,])(?<!-)(?:{'|'.join(spelled)})(?!\w|[.,]\d)"
+    )
 
 
 def _index(words: str, labels: Sequence[str]) -> int | None:
@@ -132,7 +148,9 @@ def _values(text: str, path: Sequence[str]) -> Iterator[Any]:
                 value = by_name.get(fold(key))
             else:
                 value = (
-                    value[int(key)] if isinstance(value, list) and key.isdecimal() and int(key) < len(value) else None
+                    value[int(key)]
+                    if isinstance(value, list) and key.isdecimal() and int(key) < len(value)
+                    else None
                 )
         if value is not None:
             yield value
@@ -156,7 +174,12 @@ def form(rule: AnswerPart, names: Sequence[str] = ()) -> str:
     try:
         parser = re._parser  # type: ignore[attr-defined]
         return _written(parser.parse(rule.pattern))
-    except (re.error, RecursionError, OverflowError, AttributeError):  # RE2 knows what Python does not: \pL
+    except (
+        re.error,
+        RecursionError,
+        OverflowError,
+        AttributeError,
+    ):  # RE2 knows what Python does not: \pL
         return SLOT
 
 
@@ -171,12 +194,21 @@ def _written(tree: Any) -> str:
             inner = _written(value[2])
             out.append(inner * min(max(value[0], SLOT in inner), 40))
         elif name == "BRANCH":
-            out.append(next((text for text in map(_written, value[1]) if SLOT in text), _written(value[1][0])))
+            out.append(
+                next(
+                    (text for text in map(_written, value[1]) if SLOT in text),
+                    _written(value[1][0]),
+                )
+            )
         elif name == "LITERAL":
             out.append(chr(value))
         elif name == "IN":
             kind, first = value[0]
-            out.append({"LITERAL": chr(first) if isinstance(first, int) else "", "RANGE": ""}.get(str(kind), " "))
+            out.append(
+                {"LITERAL": chr(first) if isinstance(first, int) else "", "RANGE": ""}.get(
+                    str(kind), " "
+                )
+            )
             if str(kind) == "RANGE":
                 out[-1] = chr(first[0])
         elif name in ("ANY", "NOT_LITERAL"):
@@ -196,12 +228,16 @@ def _nested(paths: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return root
 
 
-def asked_format(rule: AnswerPart, labels: Sequence[str], names: Sequence[str] = ()) -> dict[str, Any]:
+def asked_format(
+    rule: AnswerPart, labels: Sequence[str], names: Sequence[str] = ()
+) -> dict[str, Any]:
     """The fields of a request that hold a server to the rule's JSON, by a schema or by a tool; none unless it asks for that."""
     if not rule.ask:
         return {}
     values: list[Any] = [int(label) if re.fullmatch(r"-?\d+", label) else label for label in labels]
-    shape = _schema(_nested([(_about(rule, name).path, values) for name in names] or [(rule.path, values)]))
+    shape = _schema(
+        _nested([(_about(rule, name).path, values) for name in names] or [(rule.path, values)])
+    )
     if rule.ask == "schema":
         form = {"name": "answer", "strict": True, "schema": shape}
         return {"response_format": {"type": "json_schema", "json_schema": form}}
@@ -214,7 +250,12 @@ def _schema(value: Any) -> dict[str, Any]:
     if isinstance(value, list):
         return {"enum": value}
     properties = {key: _schema(part) for key, part in value.items()}
-    return {"type": "object", "properties": properties, "required": [*value], "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*value],
+        "additionalProperties": False,
+    }
 
 
 def check_readable(prompt: PromptFile, labels: Sequence[str], *, chooses: bool, tie: bool) -> None:

@@ -48,7 +48,11 @@ class OwnPrompt:
         """The ordering with the labels that the prompt shows: its own of candidates, the rubric's of a bare scale."""
         if self.chooses:
             return Ordering(ordering.shown, self.labels(ordering)[: len(ordering.shown)])
-        return ordering if self.axis != "bare" else PROTOCOLS["options"].ordering(subject, ordering.shown)
+        return (
+            ordering
+            if self.axis != "bare"
+            else PROTOCOLS["options"].ordering(subject, ordering.shown)
+        )
 
     def prompt(self, subject: Subject, ordering: Ordering) -> Prompt:
         """What is sent. Raises LabError where the template cannot be rendered."""
@@ -59,7 +63,9 @@ class OwnPrompt:
         """(what a reply looks like, the fields of a request that hold a server to it)."""
         names = ordering.labels if self.axis == "criteria" else ()
         labels = tuple(map(str, subject.shape.scores)) if names else self.labels(ordering)
-        return form(self.file.answer, names), asked_format(self.file.answer, labels, subject.shape.targets)
+        return form(self.file.answer, names), asked_format(
+            self.file.answer, labels, subject.shape.targets
+        )
 
     def context(self, subject: Subject, ordering: Ordering) -> dict[str, Any]:
         """What a template may name, as JSON values: NAMES, and what the axis lists, in the order shown.
@@ -69,13 +75,19 @@ class OwnPrompt:
         """
         text = subject.text
         own = {name: getattr(text, name) or "" for name in FACTS}
-        texts = {"instruction": text.instruction, "response": text.response, "reference": text.reference}
+        texts = {
+            "instruction": text.instruction,
+            "response": text.response,
+            "reference": text.reference,
+        }
         context: dict[str, Any] = {**texts, "item": {**text.columns, **own, **texts}}
         if isinstance(text, Comparison):
             by_name = {answer.candidate: answer.response for answer in text.answers}
             labels = self.labels(ordering)
             rows = zip(labels, ordering.shown, strict=False)
-            context["responses"] = [{"label": label, "text": by_name[str(name)]} for label, name in rows]
+            context["responses"] = [
+                {"label": label, "text": by_name[str(name)]} for label, name in rows
+            ]
             return context | {"labels": list(labels), "tie": "".join(labels[len(ordering.shown) :])}
         options = {option.score: option for option in subject.criteria[0].options}
         listed: dict[Any, str] = {score: option.shown_label for score, option in options.items()}
@@ -88,9 +100,14 @@ class OwnPrompt:
         ]
         about = {criterion.name: criterion.description for criterion in subject.criteria}
         if self.axis == "criteria":
-            context["criteria"] = [{"name": name, "description": about[str(name)]} for name in ordering.shown]
+            context["criteria"] = [
+                {"name": name, "description": about[str(name)]} for name in ordering.shown
+            ]
         else:
-            context["criterion"] = {"name": subject.criteria[0].name, "description": subject.criteria[0].description}
+            context["criterion"] = {
+                "name": subject.criteria[0].name,
+                "description": subject.criteria[0].description,
+            }
         return context
 
     def check(self, subjects: Sequence[Subject], variant: Mapping[str, Any]) -> list[Proof]:
@@ -99,13 +116,21 @@ class OwnPrompt:
         Raises LabError naming what is wrong, also a column that any item lacks, before the first call.
         """
         words, (names, columns) = f"Prompt “{shorten(self.file.name)}”", named(self.file)
-        known = {*NAMES, LISTED[self.axis], *(("responses", "tie") if self.chooses else ("options", "criterion"))}
+        known = {
+            *NAMES,
+            LISTED[self.axis],
+            *(("responses", "tie") if self.chooses else ("options", "criterion")),
+        }
         if unknown := sorted(names - known):
             expected = ", ".join(sorted(known - {""}))
-            raise LabError(f"{words} names “{shorten(unknown[0])}”, which is not known here; expected {expected}.")
+            raise LabError(
+                f"{words} names “{shorten(unknown[0])}”, which is not known here; expected {expected}."
+            )
         if "reference" in variant and "reference" not in names | columns:
             cure = "Put it in, or leave the factor out."
-            raise LabError(f"{words} does not show {{{{ reference }}}}, which [design.vary] changes. {cure}")
+            raise LabError(
+                f"{words} does not show {{{{ reference }}}}, which [design.vary] changes. {cure}"
+            )
         protocol, made = PROTOCOLS["options" if self.axis == "bare" else self.axis], []
         for number, subject in enumerate(subjects):
             if columns:
@@ -118,10 +143,16 @@ class OwnPrompt:
             if number not in (0, len(subjects) // 2, len(subjects) - 1) and not named_item:
                 continue
             line: tuple[Any, ...] = subject.options
-            lines = dict.fromkeys([line, line[::-1], (*line[1:], line[0]), (*line[1::2], *line[::2])])
-            orderings = [self.labelled(subject, protocol.ordering(subject, order)) for order in lines]
+            lines = dict.fromkeys(
+                [line, line[::-1], (*line[1:], line[0]), (*line[1::2], *line[::2])]
+            )
+            orderings = [
+                self.labelled(subject, protocol.ordering(subject, order)) for order in lines
+            ]
             if self.axis != "criteria":
-                check_readable(self.file, self.labels(orderings[0]), chooses=self.chooses, tie=self.tie)
+                check_readable(
+                    self.file, self.labels(orderings[0]), chooses=self.chooses, tie=self.tie
+                )
             contexts = [self.context(subject, ordering) for ordering in orderings]
             if self.axis == "bare":
                 render(self.file, contexts[:1])
@@ -142,11 +173,17 @@ def own_prompts(study: Study) -> dict[tuple[Reorder, str], OwnPrompt]:
     """The study's own prompts by axis and name, read already. Raises LabError where they do not fit axes or factor."""
     files = study.prompt.templates if study.prompt else ()
     if study.prompt is not None and not files:
-        raise LabError("The study's own prompt has not been read yet: give the file that [prompt] names.")
+        raise LabError(
+            "The study's own prompt has not been read yet: give the file that [prompt] names."
+        )
     if study.design.vary.prompt != (tuple(file.name for file in files) if len(files) > 1 else ()):
-        raise LabError("[design.vary] prompt is filled in by the lab; name the files in [prompt] and leave it out.")
+        raise LabError(
+            "[design.vary] prompt is filled in by the lab; name the files in [prompt] and leave it out."
+        )
     other = [axis for axis in study.design.axes if axis not in OWN_AXES]
     if files and other:
-        raise LabError(f"[prompt] cannot list {other[0]}; it is for reorder = {', '.join(OWN_AXES)}.")
+        raise LabError(
+            f"[prompt] cannot list {other[0]}; it is for reorder = {', '.join(OWN_AXES)}."
+        )
     axes, tie = study.design.axes if files else (), study.design.tie
     return {(axis, file.name): OwnPrompt(file, axis, tie) for axis in axes for file in files}

@@ -33,7 +33,11 @@ def answer_part(text: str) -> str:
     opened = re.search("<think>", text, re.IGNORECASE)
     if opened is not None:
         text = text[: opened.start()]
-    headings = [text.find(heading) for heading in (prompts.TASK_HEADING, prompts.RESPONSE_HEADING) if heading in text]
+    headings = [
+        text.find(heading)
+        for heading in (prompts.TASK_HEADING, prompts.RESPONSE_HEADING)
+        if heading in text
+    ]
     if headings:
         endings = (prompts.FEEDBACK_ENDING, prompts.SCORE_ENDING, prompts.CRITERIA_ENDING)
         ends = [text.rfind(ending) + len(ending) for ending in endings if ending in text]
@@ -92,7 +96,9 @@ def _label(said: str, labels: tuple[str, ...], answer: Answer) -> int | None:
         names = ["marked"] if grammar.patterns["marked"].search(body) else ["phrase", "last_line"]
     elif grammar.patterns["opening"].match(body):
         names.append("listed")  # a numbered list opens with a label, too
-    return _verdict(grammar, [match for name in names for match in grammar.patterns[name].finditer(body)])
+    return _verdict(
+        grammar, [match for name in names for match in grammar.patterns[name].finditer(body)]
+    )
 
 
 _short_label = lru_cache(maxsize=4_096)(_label)
@@ -107,7 +113,9 @@ class _Grammar(NamedTuple):
 
 
 _NOUN = r"(?:scor(?:e|ing)|rating|grade|verdict|result|mark|answer|overall)"
-_NAMED = r"(?:(?:final|overall|my|the|total)\s+){0,3}(?:score|option|level|grade|rating|answer|verdict)"
+_NAMED = (
+    r"(?:(?:final|overall|my|the|total)\s+){0,3}(?:score|option|level|grade|rating|answer|verdict)"
+)
 _VERB = (
     r"(?:giv(?:e|es|ing)|gave|given|assign(?:s|ed)?|award(?:s|ed)?|deserv(?:e|es|ed)"
     r"|merit(?:s|ed)?|earn(?:s|ed)?|rat(?:e|es|ed)|scor(?:e|es|ed)|choos(?:e|es)|chose"
@@ -187,7 +195,9 @@ def _same_kind(labels: Sequence[str]) -> str:
 
 
 _NEGATED = re.compile(r"\b(?:not|never|cannot|than|instead of)\b|n't\b", re.IGNORECASE)
-_RANGE = re.compile(r"\s*(?:/|-|–|—|~|&|,|\bor\b|\bto\b|\band\b)\s*(?P<second>[\w.+-]+)", re.IGNORECASE)
+_RANGE = re.compile(
+    r"\s*(?:/|-|–|—|~|&|,|\bor\b|\bto\b|\band\b)\s*(?P<second>[\w.+-]+)", re.IGNORECASE
+)
 _OUT_OF = re.compile(r"\s*(?:/|\bout\s+of\b)\s*(?P<top>[0-9]{1,9})", re.IGNORECASE)
 
 

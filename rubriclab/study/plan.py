@@ -20,12 +20,35 @@ import pandas as pd
 
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import ITEM_COLUMNS, Call, Condition, Ordering, Outcome, Reorder, Reply, level_text
+from rubriclab.model.judgment import (
+    ITEM_COLUMNS,
+    Call,
+    Condition,
+    Ordering,
+    Outcome,
+    Reorder,
+    Reply,
+    level_text,
+)
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
-from rubriclab.study.decisions import asked_of, check_decisions, decision_options, decision_prompt, packing_of
-from rubriclab.study.options import Variant, check_factors, dealt, judge_at, rubric_at, variants, with_reference
+from rubriclab.study.decisions import (
+    asked_of,
+    check_decisions,
+    decision_options,
+    decision_prompt,
+    packing_of,
+)
+from rubriclab.study.options import (
+    Variant,
+    check_factors,
+    dealt,
+    judge_at,
+    rubric_at,
+    variants,
+    with_reference,
+)
 from rubriclab.study.outcomes import outcomes
 from rubriclab.study.own_prompt import OwnPrompt, own_prompts
 from rubriclab.study.prompts import Messages
@@ -78,7 +101,10 @@ class PlanPart:
     def first(self) -> Subject:
         """What is shown of it first: what a pasted prompt was sent for, else the first subject."""
         named = self.own.file.item if self.own else ""
-        return next((subject for subject in self.subjects if named and subject.text.item_id == named), self.subjects[0])
+        return next(
+            (subject for subject in self.subjects if named and subject.text.item_id == named),
+            self.subjects[0],
+        )
 
     @cached_property
     def by_shape(self) -> Mapping[Shape, list[int]]:
@@ -122,20 +148,30 @@ class PlanPart:
         settings = judge_at(judge, self.variant)
         asked = Counter(self.asked_as(strategy, settings, number) for number in numbers)
         first = self.subjects[numbers[0]]
-        return sum(subjects * sum(1 for _ in self.orders(first, own)) for own, subjects in asked.items())
+        return sum(
+            subjects * sum(1 for _ in self.orders(first, own)) for own, subjects in asked.items()
+        )
 
     def orders(self, subject: Subject, strategy: Strategy) -> Iterator[Ordering]:
         """The ordering of every call about a subject under a strategy, repeats in."""
         seed = self.design.seed
         for ordering in self.protocol.orders(subject, strategy, seed):
             ordering = self.own.labelled(subject, ordering) if self.own else ordering
-            yield dealt(ordering, subject.id, seed) if self.variant.get("ids") == "shuffled" else ordering
+            yield (
+                dealt(ordering, subject.id, seed)
+                if self.variant.get("ids") == "shuffled"
+                else ordering
+            )
 
     def prompt(self, subject: Subject, ordering: Ordering, judge: JudgeSettings) -> Prompt:
         """What a judge is sent about a subject in an order. Raises LabError for an own prompt that cannot be rendered."""
         if (options := decision_options(judge)) is not None:
             return decision_prompt(self.axis, subject, ordering, self.design, options)
-        return self.own.prompt(subject, ordering) if self.own else self.protocol.prompt(subject, ordering, self.design)
+        return (
+            self.own.prompt(subject, ordering)
+            if self.own
+            else self.protocol.prompt(subject, ordering, self.design)
+        )
 
 
 @dataclass(frozen=True)
@@ -170,7 +206,9 @@ class Plan:
         """The rubric of the first data set."""
         return self.sources[0][1]
 
-    def calls(self, judge: str | None = None, scope: tuple[str, ...] | None = None) -> Iterator[Call]:
+    def calls(
+        self, judge: str | None = None, scope: tuple[str, ...] | None = None
+    ) -> Iterator[Call]:
         """All calls, or those of one judge by its name, or of one scope (a data set and axis).
 
         By judge, then by item; never more than one item's at once.
@@ -193,22 +231,36 @@ class Plan:
             several = item.criterion if len(rubric.criteria) > 1 else None
             unit_text = digest(item.instruction, item.response, several)[:32]
             rows.append(
-                (item.item_id, dataset.name, item.criterion, item.block, item.prompt, item.candidate, item.task,
-                 dict(item.ratings), unit_text, source)
-            )  # fmt: skip
+                (
+                    item.item_id,
+                    dataset.name,
+                    item.criterion,
+                    item.block,
+                    item.prompt,
+                    item.candidate,
+                    item.task,
+                    dict(item.ratings),
+                    unit_text,
+                    source,
+                )
+            )
         return pd.DataFrame(rows, columns=[*ITEM_COLUMNS, "unit_text", "source"])
 
     def parse(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
         own = self.parts[self.part_of[call.condition]].own
         rule = own.file.answer if own else None
-        return outcomes(call, reply, self.conditions[call.condition], tie=self.study.design.tie, rule=rule)
+        return outcomes(
+            call, reply, self.conditions[call.condition], tie=self.study.design.tie, rule=rule
+        )
 
     def try_reply(self, text: str) -> dict[str, str]:
         """What would be read of a reply to the first call shown: its status, and the score (or what is preferred)."""
         call = self.previews()[0]
         outcomes = self.parse(call, Reply(text))
         shown = [
-            call.ordering.shown[outcome.position - 1] if outcome.score is None and outcome.position else outcome.score
+            call.ordering.shown[outcome.position - 1]
+            if outcome.score is None and outcome.position
+            else outcome.score
             for outcome in outcomes
         ]
         read = ", ".join("nothing" if value is None else level_text(value) for value in shown)
@@ -222,26 +274,38 @@ class Plan:
         """
         judge = self.study.judges[0]
         ranked: list[tuple[bool, Call]] = []
-        for item in items or dict.fromkeys(self.parts[group[0]].first.items[0] for group in self._groups):
-            asking = [(code, subject) for code, part in enumerate(self.parts) for subject in part.of_item.get(item, ())]
+        for item in items or dict.fromkeys(
+            self.parts[group[0]].first.items[0] for group in self._groups
+        ):
+            asking = [
+                (code, subject)
+                for code, part in enumerate(self.parts)
+                for subject in part.of_item.get(item, ())
+            ]
             if not asking:
                 raise self._not_asked(item)
             for code, subject in asking:
                 part = self.parts[code]
-                asked = {call.ordering: call for call in self._subject_calls(judge, [(code, 0, subject)])}
+                asked = {
+                    call.ordering: call for call in self._subject_calls(judge, [(code, 0, subject)])
+                }
                 orders = dict.fromkeys(
                     order
                     for strategy in part.asked_of(judge, subject.shape)
                     for order in part.orders(subject, strategy)
                 )
-                own = (part.own.file.order if part.own else ()) or subject.options  # a pasted prompt's own order first
+                own = (
+                    part.own.file.order if part.own else ()
+                ) or subject.options  # a pasted prompt's own order first
                 ranked += [(order.shown != own, asked[order]) for order in orders]
         return [call for _, call in sorted(ranked, key=lambda pair: pair[0])]
 
     def messages(self, condition: int, item: int, ordering: Ordering) -> Messages:
         """What was sent about an item (by its code) in an order under a condition (by its code)."""
         part = self.parts[self.part_of[condition]]
-        judge = next(judge for judge in self.study.judges if judge.name == self.conditions[condition].judge)
+        judge = next(
+            judge for judge in self.study.judges if judge.name == self.conditions[condition].judge
+        )
         for subject in part.of_item.get(item, ()):
             fits = sorted(map(str, ordering.shown)) == sorted(map(str, subject.options))
             if fits and len(ordering.labels) == len(ordering.shown):
@@ -249,14 +313,19 @@ class Plan:
         raise self._not_asked(item)
 
     def _not_asked(self, item: int) -> LabError:
-        return LabError(f"Item {item} is not asked about; choose another one of {len(self.items):,}.")
+        return LabError(
+            f"Item {item} is not asked about; choose another one of {len(self.items):,}."
+        )
 
     # ------------------------------------------------------------ how calls are made
 
     @cached_property
     def _groups(self) -> list[list[int]]:
         """Parts (by their numbers) of one data set and axis, which differ in the factors' levels."""
-        return [list(group) for _, group in groupby(range(len(self.parts)), key=lambda code: self.parts[code].scope)]
+        return [
+            list(group)
+            for _, group in groupby(range(len(self.parts)), key=lambda code: self.parts[code].scope)
+        ]
 
     def _by_subject(self, group: Sequence[int]) -> dict[str, list[tuple[int, int, Subject]]]:
         """(part, number of the subject in it, the subject) in all parts of a group that ask about it, by subject."""
@@ -266,12 +335,16 @@ class Plan:
                 by_id.setdefault(subject.id, []).append((code, number, subject))
         return by_id
 
-    def _subject_calls(self, judge: JudgeSettings, asked: list[tuple[int, int, Subject]]) -> list[Call]:
+    def _subject_calls(
+        self, judge: JudgeSettings, asked: list[tuple[int, int, Subject]]
+    ) -> list[Call]:
         """The calls of one judge about one subject in all settings of the factors, in their random order.
 
         ``asked``: (part, number of the subject in it, the subject).
         """
-        times: Counter[str] = Counter()  # the same words again, whichever strategy or setting asks, are another call
+        times: Counter[str] = (
+            Counter()
+        )  # the same words again, whichever strategy or setting asks, are another call
         calls = []
         for code, number, subject in asked:
             part = self.parts[code]
@@ -294,18 +367,38 @@ class Plan:
                         known[ordering] = messages, prompt.template, tokens, identity
                     messages, template, tokens, identity = known[ordering]
                     shape, fields = part.own.answer(subject, ordering) if part.own else ("", {})
-                    held = (extra or settings.extra) | fields if fields and judge.kind in SERVERS else extra
-                    key = hashlib.sha256(f"{identity}{times[identity]}}}".encode("utf-8", "surrogatepass"))
+                    held = (
+                        (extra or settings.extra) | fields
+                        if fields and judge.kind in SERVERS
+                        else extra
+                    )
+                    key = hashlib.sha256(
+                        f"{identity}{times[identity]}}}".encode("utf-8", "surrogatepass")
+                    )
                     calls.append(
                         Call(
-                            key.hexdigest()[:32], condition, subject.items, ordering, repeats[ordering], messages,
-                            template, subject.shape.scores, tokens, settings.temperature, settings.reasoning_effort,
-                            settings.seed, held, shape, pack,
+                            key.hexdigest()[:32],
+                            condition,
+                            subject.items,
+                            ordering,
+                            repeats[ordering],
+                            messages,
+                            template,
+                            subject.shape.scores,
+                            tokens,
+                            settings.temperature,
+                            settings.reasoning_effort,
+                            settings.seed,
+                            held,
+                            shape,
+                            pack,
                         )
-                    )  # fmt: skip
+                    )
                     times[identity] += 1
                     repeats[ordering] += 1
-        seeded = hashlib.sha256(f"{self.study.design.seed}|calls|{asked[0][2].id}".encode("utf-8", "surrogatepass"))
+        seeded = hashlib.sha256(
+            f"{self.study.design.seed}|calls|{asked[0][2].id}".encode("utf-8", "surrogatepass")
+        )
         random.Random(int.from_bytes(seeded.digest()[:8], "big")).shuffle(calls)
         return calls
 
@@ -318,10 +411,14 @@ class Plan:
             for code, part in enumerate(self.parts):
                 identity = _canonical(judge_at(judge, part.variant).identity())
                 twins = seen.setdefault(identity, {})
-                out[judge.name, code] = f'"judge":{identity},"twin":{twins.setdefault(judge.name, len(twins))}'
+                out[judge.name, code] = (
+                    f'"judge":{identity},"twin":{twins.setdefault(judge.name, len(twins))}'
+                )
         return out
 
-    def _identity(self, judge: JudgeSettings, part: int, template: str, subject: Subject, messages: Messages) -> str:
+    def _identity(
+        self, judge: JudgeSettings, part: int, template: str, subject: Subject, messages: Messages
+    ) -> str:
         """All that decides a call's answer but its repeat, which comes last."""
         scope = self.parts[part].scope
         return (
@@ -357,7 +454,9 @@ def plan(
     names = [look_alike(known.name) for known, _ in sources]
     for (known, _), name in zip(sources, names, strict=True):
         if names.count(name) > 1:
-            raise LabError(f"Two data sets are called “{shorten(known.name)}”: give each [[data]] a name of its own.")
+            raise LabError(
+                f"Two data sets are called “{shorten(known.name)}”: give each [[data]] a name of its own."
+            )
     items: list[Item] = []
     origins: list[tuple[int, int]] = []
     parts: list[PlanPart] = []
@@ -366,7 +465,10 @@ def plan(
     for number, (data, base) in enumerate(sources):
         shared: dict[tuple[Any, ...], int] = {}
         for axis in design.axes:
-            scope = (*([f"data {data.name}"] if number else []), *([f"axis {axis}"] if axis != design.axes[0] else []))
+            scope = (
+                *([f"data {data.name}"] if number else []),
+                *([f"axis {axis}"] if axis != design.axes[0] else []),
+            )
             protocol, own = PROTOCOLS[axis], design.model_copy(update={"reorder": axis})
             made, rows, said = protocol.items(data, base, own)
             codes = _coded(made, rows, shared, len(items))
@@ -380,14 +482,22 @@ def plan(
                 if (shown.id, score) not in asked:  # sampling and request fields change no subject
                     asked[shown.id, score] = _subjects(data, shown, own, made, codes, score)
                 subjects, said = asked[shown.id, score]
-                base_levels = all(variant[name] == levels[0] for name, levels in design.vary.factors().items())
-                strategies = tuple(design.plans() if base_levels or design.vary.crossed else design.plans()[:1])
+                base_levels = all(
+                    variant[name] == levels[0] for name, levels in design.vary.factors().items()
+                )
+                strategies = tuple(
+                    design.plans() if base_levels or design.vary.crossed else design.plans()[:1]
+                )
                 if variant.get("packing") in design.vary.packing[1:]:
                     chosen = _repeated(subjects, PACKING_QUESTIONS, design.seed) or ()
                     subjects = tuple(subjects[number] for number in sorted(chosen))
                 sample = _repeated(subjects, design.repeats_on, design.seed)
-                prompt = prompts.get((axis, variant.get("prompt") or next((name for _, name in prompts), "")))
-                parts.append(PlanPart(data, shown, own, variant, subjects, strategies, sample, scope, prompt))
+                prompt = prompts.get(
+                    (axis, variant.get("prompt") or next((name for _, name in prompts), ""))
+                )
+                parts.append(
+                    PlanPart(data, shown, own, variant, subjects, strategies, sample, scope, prompt)
+                )
                 proofs += prompt.check(parts[-1].subjects, variant) if prompt else []
                 for judge in study.judges:
                     _try(parts[-1], judge)
@@ -399,32 +509,58 @@ def plan(
         for code, part in enumerate(parts):
             for shape in part.by_shape:
                 for strategy in part.asked_of(judge, shape):
-                    asking.setdefault((judge.name, code, shape), []).append((len(conditions), strategy))
+                    asking.setdefault((judge.name, code, shape), []).append(
+                        (len(conditions), strategy)
+                    )
                     conditions.append(
                         Condition(
-                            judge.name, part.dataset.name, strategy.name, part.axis, shape.scores, shape.targets,
-                            shape.positions, variant=part.variant, drawn=strategy.drawn, simulated=judge.simulated,
+                            judge.name,
+                            part.dataset.name,
+                            strategy.name,
+                            part.axis,
+                            shape.scores,
+                            shape.targets,
+                            shape.positions,
+                            variant=part.variant,
+                            drawn=strategy.drawn,
+                            simulated=judge.simulated,
                             packed=bool(packing_of(judge_at(judge, part.variant), part.axis)),
                         )
-                    )  # fmt: skip
+                    )
                     planned.append(part.planned(shape, strategy, judge))
                     part_of.append(code)
     if len(conditions) > MAX_CONDITIONS:
-        most = f"at most {MAX_CONDITIONS:,} can be told apart. Take fewer levels, or crossed = false."
-        raise LabError(f"Judges, data sets, strategies and factors make {len(conditions):,} conditions; {most}")
+        most = (
+            f"at most {MAX_CONDITIONS:,} can be told apart. Take fewer levels, or crossed = false."
+        )
+        raise LabError(
+            f"Judges, data sets, strategies and factors make {len(conditions):,} conditions; {most}"
+        )
     notes += [note for judge in study.judges for part in parts for note in _notes_on(judge, part)]
     ids = [[data.id for data, _ in sources], [base.id for _, base in sources]]
     ids[1] += [wordings[name].id for name in design.vary.wording]
     ids[1] += dict.fromkeys(prompt.file.id for prompt in prompts.values())
     notes += [f"Prompt “{proof.prompt}”: {note}" for proof in proofs for note in proof.notes]
     return Plan(
-        study, tuple(sources), wordings, tuple(parts), tuple(part_of), tuple(items), tuple(conditions), tuple(planned),
-        tuple(dict.fromkeys(notes)), study.identity(*(known[0] if len(known) == 1 else digest(known) for known in ids)),
-        asking, tuple(origins), tuple(proofs),
-    )  # fmt: skip
+        study,
+        tuple(sources),
+        wordings,
+        tuple(parts),
+        tuple(part_of),
+        tuple(items),
+        tuple(conditions),
+        tuple(planned),
+        tuple(dict.fromkeys(notes)),
+        study.identity(*(known[0] if len(known) == 1 else digest(known) for known in ids)),
+        asking,
+        tuple(origins),
+        tuple(proofs),
+    )
 
 
-def _coded(items: Sequence[Item], rows: Sequence[int], shared: dict[tuple[Any, ...], int], first: int) -> list[int]:
+def _coded(
+    items: Sequence[Item], rows: Sequence[int], shared: dict[tuple[Any, ...], int], first: int
+) -> list[int]:
     """The code of each item in the run: that of the same item under another axis, else the next from ``first`` on."""
     earlier, codes = dict(shared), []
     for item, row in zip(items, rows, strict=True):
@@ -436,22 +572,35 @@ def _coded(items: Sequence[Item], rows: Sequence[int], shared: dict[tuple[Any, .
 
 
 def _subjects(
-    dataset: DataSet, rubric: Rubric, design: DesignPart, items: Sequence[Item], codes: Sequence[int], score: int | None
+    dataset: DataSet,
+    rubric: Rubric,
+    design: DesignPart,
+    items: Sequence[Item],
+    codes: Sequence[int],
+    score: int | None,
 ) -> tuple[tuple[Subject, ...], list[str]]:
     """(subjects, notes). ``codes``: those of ``items`` in the run; ``score``: of the reference answer that is shown."""
     subjects, notes = PROTOCOLS[design.axes[0]].subjects(items, rubric, design)
     if list(codes) != list(range(len(codes))):
-        subjects = [replace(subject, items=tuple(codes[code] for code in subject.items)) for subject in subjects]
+        subjects = [
+            replace(subject, items=tuple(codes[code] for code in subject.items))
+            for subject in subjects
+        ]
     if score is None:
         return tuple(subjects), notes
-    able = tuple(shown for subject in subjects if (shown := with_reference(subject, score)) is not None)
+    able = tuple(
+        shown for subject in subjects if (shown := with_reference(subject, score)) is not None
+    )
     if not able:
         cure = f"Give the data a column reference_{score}, or leave the level out."
         none = f"no answer of “{shorten(dataset.name)}” has a reference answer of score {score}"
         raise LabError(f"[design.vary] reference: {none}. {cure}")
     if len(able) < len(subjects):
         missing = count(len(subjects) - len(able), "answer")
-        notes = [*notes, f"reference = {score}: {missing} left out, without a reference answer of that score."]
+        notes = [
+            *notes,
+            f"reference = {score}: {missing} left out, without a reference answer of that score.",
+        ]
     return able, notes
 
 
@@ -463,10 +612,14 @@ def _try(part: PlanPart, judge: JudgeSettings) -> None:
             orders = list(part.orders(subject, strategy))
             part.prompt(subject, orders[0], judge)
             if len(orders) > MAX_REPEAT:
-                raise LabError(f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} can be.")
+                raise LabError(
+                    f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} can be."
+                )
 
 
-def _repeated(subjects: Sequence[Subject], wanted: float | None, seed: int) -> frozenset[int] | None:
+def _repeated(
+    subjects: Sequence[Subject], wanted: float | None, seed: int
+) -> frozenset[int] | None:
     """Numbers of the subjects whose orders are asked again: all of a share of each task's questions, or of so many.
 
     Each question has a rank of its own by the seed, so that every setting of the factors repeats the same ones.
@@ -480,7 +633,9 @@ def _repeated(subjects: Sequence[Subject], wanted: float | None, seed: int) -> f
     chosen: list[int] = []
     for task, questions in tasks.items():
         number = int(wanted) if wanted >= 1 else math.ceil(wanted * len(questions))
-        for question in sorted(questions, key=lambda name: digest(seed, "repeats", task, name))[:number]:
+        for question in sorted(questions, key=lambda name: digest(seed, "repeats", task, name))[
+            :number
+        ]:
             chosen += questions[question]
     return frozenset(chosen)
 
@@ -498,7 +653,11 @@ def _notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
         )
     if part.sample is not None:
         yield f"Each order is asked again on {len(part.sample):,} of {count(len(part.subjects), 'subject')} alone."
-    repeated = [each for each in part.strategies if each.repeats > 1 and each.calls is None and not each.drawn]
+    repeated = [
+        each
+        for each in part.strategies
+        if each.repeats > 1 and each.calls is None and not each.drawn
+    ]
     sure = part.sample is None and deterministic(judge_at(judge, part.variant))
     if sure and repeated and len(part.subjects) > REPEATED_SUBJECTS:
         yield (
@@ -524,13 +683,23 @@ def answer_tokens(judge: JudgeSettings, subject: Subject, *, brief: bool) -> int
     if judge.reasoning_effort is not None:
         return REASONING_TOKENS
     if not answer_is_begun(judge):
-        return LABEL_TOKENS if brief else EMBEDDED_FEEDBACK_TOKENS if judge.kind == "embedded" else FEEDBACK_TOKENS
+        return (
+            LABEL_TOKENS
+            if brief
+            else EMBEDDED_FEEDBACK_TOKENS
+            if judge.kind == "embedded"
+            else FEEDBACK_TOKENS
+        )
     if brief:
         options = subject.criteria[0].options if subject.criteria else ()
         longest = max((len(option.shown_label) for option in options), default=1)
         return min(longest + EMBEDDED_TOKENS_BEHIND_LABEL, LABEL_TOKENS)
     names = subject.shape.targets or tuple("Response 1" for _ in subject.answers)
-    return sum(EMBEDDED_TOKENS_A_LINE + len(name) // 2 for name in names) if names else EMBEDDED_FEEDBACK_TOKENS
+    return (
+        sum(EMBEDDED_TOKENS_A_LINE + len(name) // 2 for name in names)
+        if names
+        else EMBEDDED_FEEDBACK_TOKENS
+    )
 
 
 def _canonical(value: Any) -> str:

@@ -18,7 +18,9 @@ from rubriclab.model.text import LabError, shorten, without_invisible
 
 Answer = Literal["score", "feedback"]
 Messages = tuple[dict[str, str], ...]
-WORDING: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text("utf-8"))
+WORDING: Mapping[str, str] = tomllib.loads(
+    Path(__file__).with_name("prompts.toml").read_text("utf-8")
+)
 
 SCORE_TEMPLATE = "score.v1"
 FEEDBACK_TEMPLATE = "prometheus.v1"
@@ -56,7 +58,12 @@ def answered(item: Item) -> list[str]:
 
 
 def score_prompt(
-    item: Item, criterion: Criterion, ordering: Ordering, *, answer: Answer = "score", reference: int | None = None
+    item: Item,
+    criterion: Criterion,
+    ordering: Ordering,
+    *,
+    answer: Answer = "score",
+    reference: int | None = None,
 ) -> Messages:
     """The one user message that asks for ``item``'s score under ``criterion``.
 
@@ -83,7 +90,9 @@ def score_prompt(
 def _options(criterion: Criterion, ordering: Ordering) -> tuple[Mapping[int, str], str]:
     """(label of each score, the criterion's heading and one line an option as shown): all items share them."""
     about = {option.score: option.description for option in criterion.options}
-    label_of = {int(score): label for score, label in zip(ordering.shown, ordering.labels, strict=True)}
+    label_of = {
+        int(score): label for score, label in zip(ordering.shown, ordering.labels, strict=True)
+    }
     lines = [f"[{heading_of(criterion)}]"]
     for score, label in label_of.items():
         description = one_line(about[score])
@@ -128,13 +137,17 @@ def natural_order(labels: Sequence[str]) -> tuple[str, ...]:
 
 def is_roman(labels: Sequence[str]) -> bool:
     """Whether ``labels`` are Roman numerals; lone letters such as C and D do not make them so."""
-    return any(len(label) > 1 for label in labels) and all(re.fullmatch(r"[ivxlcdm]+", fold(label)) for label in labels)
+    return any(len(label) > 1 for label in labels) and all(
+        re.fullmatch(r"[ivxlcdm]+", fold(label)) for label in labels
+    )
 
 
 def _roman_value(label: str) -> int:
     values = [_ROMAN[letter] for letter in fold(label)]
     following = [*values[1:], 0]
-    return sum(-value if value < after else value for value, after in zip(values, following, strict=True))
+    return sum(
+        -value if value < after else value for value, after in zip(values, following, strict=True)
+    )
 
 
 def one_line(text: str) -> str:
@@ -142,7 +155,9 @@ def one_line(text: str) -> str:
 
 
 def heading_of(criterion: Criterion) -> str:
-    return one_line(f"{criterion.name}: {criterion.description}" if criterion.description else criterion.name)
+    return one_line(
+        f"{criterion.name}: {criterion.description}" if criterion.description else criterion.name
+    )
 
 
 # ---------------------------------------------------------------- a bare score, and several responses in one call
@@ -150,10 +165,21 @@ def heading_of(criterion: Criterion) -> str:
 
 def bare_prompt(item: Item, criterion: Criterion) -> Messages:
     """The one user message that asks for a score on a scale whose options are not described, nor listed."""
-    given = "An instruction (might include an Input inside it), a response" if item.instruction else "A response"
+    given = (
+        "An instruction (might include an Input inside it), a response"
+        if item.instruction
+        else "A response"
+    )
     allowed = _allowed(tuple(map(str, criterion.scores)))
     task = WORDING["bare_task"].format(given=given, allowed=allowed, best=criterion.scores[-1])
-    return user([f"{TASK_HEADING}\n{task}", *answered(item), f"###Criterion:\n[{heading_of(criterion)}]", SCORE_ENDING])
+    return user(
+        [
+            f"{TASK_HEADING}\n{task}",
+            *answered(item),
+            f"###Criterion:\n[{heading_of(criterion)}]",
+            SCORE_ENDING,
+        ]
+    )
 
 
 def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
@@ -203,9 +229,12 @@ def criteria_prompt(item: Item, criteria: Sequence[Criterion], ordering: Orderin
     by_name = {criterion.name: criterion for criterion in criteria}
     listed = "\n".join(f"- {heading_of(by_name[str(name)])}" for name in ordering.shown)
     text = WORDING["criteria"].format(
-        scale=_scale(criteria[0].scores), listed=listed, answered="\n\n".join(answered(item)), n=len(ordering.shown),
+        scale=_scale(criteria[0].scores),
+        listed=listed,
+        answered="\n\n".join(answered(item)),
+        n=len(ordering.shown),
         ending=CRITERIA_ENDING,
-    )  # fmt: skip
+    )
     return user([text])
 
 
@@ -221,7 +250,9 @@ def check_criteria(criteria: Sequence[Criterion]) -> None:
         if not key or keys.count(key) > 1:
             cure = "names must differ in their letters and digits. Rename it."
             name = shorten(criterion.name)
-            raise LabError(f"The criterion name “{name}” cannot be told from another one in a reply: {cure}")
+            raise LabError(
+                f"The criterion name “{name}” cannot be told from another one in a reply: {cure}"
+            )
 
 
 def name_key(name: str) -> str:

@@ -24,8 +24,12 @@ _NAMED_ORDER = re.compile(
     re.I,
 )
 LISTED: Mapping[Reorder, str] = {
-    "options": "options", "criteria": "criteria", "pairs": "responses", "lists": "responses", "bare": "",
-}  # fmt: skip
+    "options": "options",
+    "criteria": "criteria",
+    "pairs": "responses",
+    "lists": "responses",
+    "bare": "",
+}
 """The name of what is reordered on each axis."""
 Key = tuple[str, int]
 """A part of what moves, and whose it is: (description, 2)."""
@@ -45,7 +49,9 @@ class Proof:
     notes: tuple[str, ...]
 
     def sentence(self) -> str:
-        where = ", ".join(f"message {m}, line{f's {a} to {b}' if b > a else f' {a}'}" for m, a, b in self.moved)
+        where = ", ".join(
+            f"message {m}, line{f's {a} to {b}' if b > a else f' {a}'}" for m, a, b in self.moved
+        )
         return (
             f"Prompt “{self.prompt}”, “{shorten(self.item)}”: in {self.orders} orders only the order changes ({where}); all else is the "
             "same, sign for sign."
@@ -55,10 +61,13 @@ class Proof:
         """The two prompts in two columns, as lines for a terminal; ``|`` marks those that differ."""
         lines = [f"{' · '.join(self.shown[0]):<{width}}   {' · '.join(self.shown[1])}"]
         for mine, other in zip(*self.messages, strict=True):
-            pairs = zip_longest(mine["content"].split("\n"), other["content"].split("\n"), fillvalue="")
+            pairs = zip_longest(
+                mine["content"].split("\n"), other["content"].split("\n"), fillvalue=""
+            )
             for pair in (("", ""), *pairs):
                 left, right = (
-                    [*map(str.rstrip, textwrap.wrap(text, width, replace_whitespace=False))] for text in pair
+                    [*map(str.rstrip, textwrap.wrap(text, width, replace_whitespace=False))]
+                    for text in pair
                 )
                 mark = "|" if pair[0] != pair[1] else " "
                 lines += [
@@ -69,7 +78,11 @@ class Proof:
 
 
 def prove(
-    prompt: PromptFile, axis: Reorder, item: str, orderings: Sequence[Ordering], contexts: Sequence[Mapping[str, Any]]
+    prompt: PromptFile,
+    axis: Reorder,
+    item: str,
+    orderings: Sequence[Ordering],
+    contexts: Sequence[Mapping[str, Any]],
 ) -> Proof:
     """The proof for one subject in two or more different orders; ``contexts``: what the template may name in each.
 
@@ -83,7 +96,9 @@ def prove(
     real = render(prompt, contexts)
     listing = f"{{% for part in {name} %}}…{{% endfor %}}"
     if all(messages == real[0] for messages in real):
-        raise fault(f"the order changes nothing. Print the {name} where they belong, as they come: {listing}.")
+        raise fault(
+            f"the order changes nothing. Print the {name} where they belong, as they come: {listing}."
+        )
     texts: dict[Key, str] = {}
     marked_contexts = []
     for ordering, context in zip(orderings, contexts, strict=True):
@@ -95,7 +110,9 @@ def prove(
                 if value != "" and (part != "label" or axis == "options")
             }
             texts |= {key: str(entry[part]) for part, key in keys.items()}
-            entries.append(entry | {part: f"\ue000{part}:{key[1]}\ue001" for part, key in keys.items()})
+            entries.append(
+                entry | {part: f"\ue000{part}:{key[1]}\ue001" for part, key in keys.items()}
+            )
         marked_contexts.append({**context, name: entries})
     try:
         marked = render(prompt, marked_contexts)
@@ -104,7 +121,9 @@ def prove(
         raise fault(f"{words} ({error})") from None
     contents = [[message["content"] for message in messages] for messages in marked]
     plain = [[message["content"] for message in messages] for messages in real]
-    skeletons = [[_MARK.sub(lambda mark: f"\ue000{mark[1]}", text) for text in parts] for parts in contents]
+    skeletons = [
+        [_MARK.sub(lambda mark: f"\ue000{mark[1]}", text) for text in parts] for parts in contents
+    ]
     for skeleton, parts in zip(skeletons, plain, strict=True):
         if skeleton != skeletons[0]:
             raise fault(_difference(plain[0], parts))
@@ -125,8 +144,13 @@ def prove(
         for part, slot in spots
         if slot is not None and part in (main, "description", "score"[: 5 * (main == "label")])
     ]
-    first_round = moving[: next((k for k in range(1, len(moving)) if moving[k] < moving[k - 1]), len(moving))]
-    if not any(part == main and slot is not None for part, slot in spots) or len({*first_round}) < n:
+    first_round = moving[
+        : next((k for k in range(1, len(moving)) if moving[k] < moving[k - 1]), len(moving))
+    ]
+    if (
+        not any(part == main and slot is not None for part, slot in spots)
+        or len({*first_round}) < n
+    ):
         cure = f"so a reply could not name it. Print {{{{ part.{main} }}}} in the loop."
         raise fault(f"the {main} of each of the {name} does not stand beside it, {cure}")
     notes = [
@@ -136,7 +160,9 @@ def prove(
     ]
     if len(first_round) < len(moving):
         cure = "use labels, which keep one order, unless that is meant."
-        notes.append(f"a {main} stands outside of the list too and changes its position with it; {cure}")
+        notes.append(
+            f"a {main} stands outside of the list too and changes its position with it; {cure}"
+        )
     second = next(k for k, messages in enumerate(real) if messages != real[0])
     moved = tuple(
         (number, *lines)
@@ -147,17 +173,26 @@ def prove(
     return Proof(prompt.name, item, labels, messages, moved, len(orderings), tuple(notes))
 
 
-def _spots(contents: Sequence[Sequence[str]], orders: Sequence[Sequence[int]]) -> list[tuple[str, int | None]]:
+def _spots(
+    contents: Sequence[Sequence[str]], orders: Sequence[Sequence[int]]
+) -> list[tuple[str, int | None]]:
     """(part, slot) of every mark: its position in the order shown; None where it never moves, -1 where it moves otherwise."""
     spots: list[tuple[str, int | None]] = []
-    for marks in zip(*([mark for text in parts for mark in _MARK.finditer(text)] for parts in contents), strict=True):
+    for marks in zip(
+        *([mark for text in parts for mark in _MARK.finditer(text)] for parts in contents),
+        strict=True,
+    ):
         whose = [int(mark[2]) for mark in marks]
-        slots = [slot for slot in range(len(orders[0])) if whose == [order[slot] for order in orders]]
+        slots = [
+            slot for slot in range(len(orders[0])) if whose == [order[slot] for order in orders]
+        ]
         spots.append((marks[0][1], slots[0] if slots else None if len({*whose}) == 1 else -1))
     return spots
 
 
-def _fill(contents: Sequence[Sequence[str]], plain: Sequence[Sequence[str]], texts: Mapping[Key, str]) -> str | None:
+def _fill(
+    contents: Sequence[Sequence[str]], plain: Sequence[Sequence[str]], texts: Mapping[Key, str]
+) -> str | None:
     """None where one text for each mark gives all real renderings (its own, or what the template makes of it in the first)."""
     made = dict(texts)
     for marked, real in zip(contents[0], plain[0], strict=True):
@@ -165,7 +200,9 @@ def _fill(contents: Sequence[Sequence[str]], plain: Sequence[Sequence[str]], tex
         for k in range(0, len(pieces) - 1, 3):
             position += len(pieces[k])
             key, after = (pieces[k + 1], int(pieces[k + 2])), pieces[k + 3]
-            made.setdefault(key, f"\ue000{key[0]}:{key[1]}\ue001")  # a text that itself holds such a mark
+            made.setdefault(
+                key, f"\ue000{key[0]}:{key[1]}\ue001"
+            )  # a text that itself holds such a mark
             if not real.startswith(made[key] + after, position):
                 end = real.find(after, position) if after else len(real)
                 made[key] = real[position : max(end, position)]
@@ -194,5 +231,9 @@ def _difference(expected: Sequence[str], given: Sequence[str]) -> str:
 def _lines(a: str, b: str) -> tuple[int, int] | None:
     """The first and the last line, from 1, in which two texts differ."""
     ours, theirs = a.split("\n"), b.split("\n")
-    lines = [k for k, (mine, other) in enumerate(zip(ours, theirs, strict=False), 1) if mine != other]
-    return (lines[0], max(lines[-1], len(ours) if len(ours) != len(theirs) else 0)) if lines else None
+    lines = [
+        k for k, (mine, other) in enumerate(zip(ours, theirs, strict=False), 1) if mine != other
+    ]
+    return (
+        (lines[0], max(lines[-1], len(ours) if len(ours) != len(theirs) else 0)) if lines else None
+    )

@@ -72,7 +72,9 @@ class Protocol:
         """(the run's items, which of the data's items each comes from, notes on what was left out)."""
         return rated_items(dataset, rubric)
 
-    def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
+    def subjects(
+        self, items: Sequence[Item], rubric: Rubric, design: DesignPart
+    ) -> tuple[list[Subject], list[str]]:
         """(subjects in the data's order, notes on what was left out). Raises LabError where none is left."""
         raise NotImplementedError
 
@@ -120,8 +122,14 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> Made:
             continue
         block = item.block or (item.item_id if several else None)
         for name in (criterion.name for criterion in rubric.criteria):
-            given = ((about.get(rater, (name, rater)), score) for rater, score in item.ratings.items())
-            ratings = {rater: score for (own, rater), score in given if own == name} if about else item.ratings
+            given = (
+                (about.get(rater, (name, rater)), score) for rater, score in item.ratings.items()
+            )
+            ratings = (
+                {rater: score for (own, rater), score in given if own == name}
+                if about
+                else item.ratings
+            )
             made.append((replace(item, criterion=name, block=block, ratings=ratings), code))
     unnamed, notes = len(raters - {*about, INTENDED}), []
     if unnamed and several and not named:
@@ -135,13 +143,20 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> Made:
 class OptionsProtocol(Protocol):
     """One response under one criterion a call; the score options are reordered."""
 
-    def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
-        shapes = {criterion.name: Shape(criterion.scores, (), len(criterion.options)) for criterion in rubric.criteria}
+    def subjects(
+        self, items: Sequence[Item], rubric: Rubric, design: DesignPart
+    ) -> tuple[list[Subject], list[str]]:
+        shapes = {
+            criterion.name: Shape(criterion.scores, (), len(criterion.options))
+            for criterion in rubric.criteria
+        }
         subjects = []
         for code, item in enumerate(items):
             criterion = rubric.criterion(item.criterion)
             name = f"{item.item_id}|{criterion.name}"
-            subjects.append(Subject((code,), item, (criterion,), name, shapes[criterion.name], criterion.scores))
+            subjects.append(
+                Subject((code,), item, (criterion,), name, shapes[criterion.name], criterion.scores)
+            )
         return subjects, []
 
     def labels(self, subject: Subject, order: tuple[Any, ...]) -> tuple[str, ...]:
@@ -150,7 +165,11 @@ class OptionsProtocol(Protocol):
 
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
         messages = prompts.score_prompt(
-            subject.text, subject.criteria[0], ordering, answer=design.answer, reference=subject.reference
+            subject.text,
+            subject.criteria[0],
+            ordering,
+            answer=design.answer,
+            reference=subject.reference,
         )
         if design.answer == "feedback":
             return Prompt(messages, prompts.FEEDBACK_TEMPLATE)
@@ -183,9 +202,15 @@ class CriteriaProtocol(Protocol):
         start = [first.setdefault(_text_of(item), code) for code, item in enumerate(items)]
         order = sorted(range(len(items)), key=lambda k: (start[k], rank[str(items[k].criterion)]))
         names = [items[code].block or items[code].item_id for code in start]
-        return tuple(replace(items[k], block=names[k]) for k in order), tuple(sources[k] for k in order), notes
+        return (
+            tuple(replace(items[k], block=names[k]) for k in order),
+            tuple(sources[k] for k in order),
+            notes,
+        )
 
-    def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
+    def subjects(
+        self, items: Sequence[Item], rubric: Rubric, design: DesignPart
+    ) -> tuple[list[Subject], list[str]]:
         texts: dict[str, list[int]] = {}
         for code, item in enumerate(items):
             texts.setdefault(str(item.block), []).append(code)
@@ -197,17 +222,25 @@ class CriteriaProtocol(Protocol):
                 cure = "Give each row of a text its own criterion, or each text its own block."
                 raise LabError(f"Text “{shorten(block)}” has a criterion twice. {cure}")
             if len(names) < 2:
-                notes.append(f"Text “{shorten(block)}” has one criterion and is left out: there is nothing to reorder.")
+                notes.append(
+                    f"Text “{shorten(block)}” has one criterion and is left out: there is nothing to reorder."
+                )
                 continue
             prompts.check_criteria(criteria)
             shape = Shape(criteria[0].scores, names, len(names))
             subjects.append(Subject(tuple(codes), items[codes[0]], criteria, block, shape, names))
         if not subjects:
             cure = 'Choose a rubric with several criteria, or reorder = "options".'
-            raise LabError(f"No text has two or more criteria, so there is no criterion order to vary. {cure}")
+            raise LabError(
+                f"No text has two or more criteria, so there is no criterion order to vary. {cure}"
+            )
         if len(notes) > 3:
-            notes = [f"{count(len(notes), 'text')} with one criterion are left out: there is nothing to reorder."]
-        labelled = [option for criterion in rubric.criteria for option in criterion.options if option.label]
+            notes = [
+                f"{count(len(notes), 'text')} with one criterion are left out: there is nothing to reorder."
+            ]
+        labelled = [
+            option for criterion in rubric.criteria for option in criterion.options if option.label
+        ]
         if labelled:
             notes.append(
                 f"With all criteria in one call scores are asked for as numbers; labels as “{labelled[0].label}” are "
@@ -233,7 +266,9 @@ class ResponsesProtocol(Protocol):
     prompt stay together where there are enough.
     """
 
-    def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
+    def subjects(
+        self, items: Sequence[Item], rubric: Rubric, design: DesignPart
+    ) -> tuple[list[Subject], list[str]]:
         by_criterion: dict[str, list[int]] = {}
         for code, item in enumerate(items):
             by_criterion.setdefault(str(item.criterion), []).append(code)
@@ -241,15 +276,26 @@ class ResponsesProtocol(Protocol):
         left = 0
         for name, codes in by_criterion.items():
             if len(codes) < design.k:
-                few = f"“{shorten(name)}” has {count(len(codes), 'answer')}; a call needs {design.k}"
-                raise LabError(f"[design] k is {design.k}, but {few}. Take more items or a smaller k.")
+                few = (
+                    f"“{shorten(name)}” has {count(len(codes), 'answer')}; a call needs {design.k}"
+                )
+                raise LabError(
+                    f"[design] k is {design.k}, but {few}. Take more items or a smaller k."
+                )
             criterion = rubric.criterion(name)
             batches = _dealt(items, codes, design.k, f"{design.seed}|batch|{name}")
             left += len(codes) - design.k * len(batches)
             for number, batch in enumerate(batches, start=1):
-                subjects.append(_batch(items, batch, criterion, f"batch {number} of {design.k}|{name}"))
-                subjects += [_batch(items, [code], criterion, f"{items[code].item_id}|{name}") for code in batch]
-        return subjects, [f"{count(left, 'answer')} left out: the last call would not be full."] if left else []
+                subjects.append(
+                    _batch(items, batch, criterion, f"batch {number} of {design.k}|{name}")
+                )
+                subjects += [
+                    _batch(items, [code], criterion, f"{items[code].item_id}|{name}")
+                    for code in batch
+                ]
+        return subjects, [
+            f"{count(left, 'answer')} left out: the last call would not be full."
+        ] if left else []
 
     def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
         """An item alone has one order; it is asked about as often as an order of a batch, and at least twice."""
@@ -305,7 +351,9 @@ def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
     """
     groups, without = _by_prompt(dataset)
     if baseline and not any(baseline in answers for answers in groups.values()):
-        known = list(dict.fromkeys(shorten(name, 30) for answers in groups.values() for name in answers))
+        known = list(
+            dict.fromkeys(shorten(name, 30) for answers in groups.values() for name in answers)
+        )
         words = f"no candidate of “{shorten(dataset.name)}”; it has {', '.join(known[:8])}."
         raise LabError(f"[design] baseline is “{shorten(baseline)}”, {words}")
     named = [baseline] if baseline else []
@@ -316,7 +364,9 @@ def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
     }
     if sum(comb(len(others), size - len(named)) for others in compared.values()) > MAX_COMPARISONS:
         cure = "Name a baseline candidate, or take fewer items."
-        raise LabError(f"“{shorten(dataset.name)}” gives more than {MAX_COMPARISONS:,} comparisons. {cure}")
+        raise LabError(
+            f"“{shorten(dataset.name)}” gives more than {MAX_COMPARISONS:,} comparisons. {cure}"
+        )
     made = [
         _comparison([groups[prompt][name] for name in sorted([*named, *chosen])])
         for prompt, others in compared.items()
@@ -329,7 +379,9 @@ def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
         raise LabError(f"{few}{among}. {cure}")
     notes = []
     if skipped := len(groups) - len(compared):
-        notes.append(f"{count(skipped, 'prompt')} of {len(groups):,} left out: no {size} candidates to compare.")
+        notes.append(
+            f"{count(skipped, 'prompt')} of {len(groups):,} left out: no {size} candidates to compare."
+        )
     if without:
         notes.append(f"{count(without, 'answer')} left out: no candidate is named.")
     return tuple(item for item, _ in made), tuple(source for _, source in made), notes
@@ -348,20 +400,31 @@ def _by_prompt(dataset: DataSet) -> tuple[dict[str, dict[str, tuple[int, Item]]]
         if known.response != item.response:
             both = f"“{shorten(item.item_id)}” twice, in different words (also “{shorten(known.item_id)}”)"
             who = shorten(item.candidate)
-            raise LabError(f"Candidate “{who}” answers the prompt of {both}. Give each answer a candidate of its own.")
+            raise LabError(
+                f"Candidate “{who}” answers the prompt of {both}. Give each answer a candidate of its own."
+            )
     return groups, without
 
 
 def _comparison(chosen: Sequence[tuple[int, Item]]) -> tuple[Comparison, int]:
     code, first = chosen[0]
-    answers = tuple(replace(item, candidate=str(item.candidate).replace("|", "/")) for _, item in chosen)
+    answers = tuple(
+        replace(item, candidate=str(item.candidate).replace("|", "/")) for _, item in chosen
+    )
     names = "|".join(str(answer.candidate) for answer in answers)
     prompt = first.prompt or first.instruction[:200] or first.item_id
     made = Comparison(
-        f"{prompt}: {names}"[:1_000], "\n\n".join(f"{answer.candidate}:\n{answer.response}" for answer in answers),
-        first.instruction, first.reference, prompt=prompt, candidate=names, task=first.task, columns=first.columns,
-        ratings=preference({str(answer.candidate): answer.ratings for answer in answers}), answers=answers,
-    )  # fmt: skip
+        f"{prompt}: {names}"[:1_000],
+        "\n\n".join(f"{answer.candidate}:\n{answer.response}" for answer in answers),
+        first.instruction,
+        first.reference,
+        prompt=prompt,
+        candidate=names,
+        task=first.task,
+        columns=first.columns,
+        ratings=preference({str(answer.candidate): answer.ratings for answer in answers}),
+        answers=answers,
+    )
     return made, code
 
 
@@ -371,7 +434,9 @@ class ComparisonProtocol(Protocol):
     def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
         return comparisons(dataset, 2 if design.axes[0] == "pairs" else design.k, design.baseline)
 
-    def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
+    def subjects(
+        self, items: Sequence[Item], rubric: Rubric, design: DesignPart
+    ) -> tuple[list[Subject], list[str]]:
         shape, subjects = Shape((), (), 2 if design.axes[0] == "pairs" else design.k), []
         for code, item in enumerate(items):
             assert isinstance(item, Comparison)
@@ -384,9 +449,13 @@ class ComparisonProtocol(Protocol):
         names = tuple(map(str, subject.options))
         if strategy.kind == "balanced":
             strategy = replace(strategy, kind="custom", orders=tuple(rotations(names)))
-        elif strategy.orders:  # of candidates whose names differ from prompt to prompt: by their rank
+        elif (
+            strategy.orders
+        ):  # of candidates whose names differ from prompt to prompt: by their rank
             ranks = {str(rank): name for rank, name in enumerate(names, start=1)}
-            orders = tuple(tuple(ranks.get(str(part), part) for part in order) for order in strategy.orders)
+            orders = tuple(
+                tuple(ranks.get(str(part), part) for part in order) for order in strategy.orders
+            )
             strategy = replace(strategy, orders=orders)
         return super().orders(subject, strategy, seed)
 

@@ -13,7 +13,12 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply, Status
 from rubriclab.model.text import digest
 from rubriclab.study.outcomes import option_outcomes
-from rubriclab.study.plan import EMBEDDED_FEEDBACK_TOKENS, LABEL_TOKENS, REASONING_TOKENS, answer_is_begun
+from rubriclab.study.plan import (
+    EMBEDDED_FEEDBACK_TOKENS,
+    LABEL_TOKENS,
+    REASONING_TOKENS,
+    answer_is_begun,
+)
 from rubriclab.study.prompts import WORDING, Messages, heading_of, one_line, user
 from rubriclab.study.protocols import SCORE_BEGUN
 
@@ -46,7 +51,9 @@ def write_prompt(task: Task, score: int, earlier: Sequence[int | None] = ()) -> 
         missed = WORDING["reference_missed"].format(scores=scores, way=way)
     words = {"score": score, "about": about[score] or "No description.", "missed": missed}
     scale = _scale(task.criterion)
-    return user([WORDING["reference_write"].format(instruction=task.instruction, scale=scale, **words)])
+    return user(
+        [WORDING["reference_write"].format(instruction=task.instruction, scale=scale, **words)]
+    )
 
 
 def review_prompt(task: Task, answer: str) -> Messages:
@@ -56,7 +63,10 @@ def review_prompt(task: Task, answer: str) -> Messages:
 
 
 def _scale(criterion: Criterion) -> str:
-    options = [f"{option.score} = {one_line(option.description or 'no description')}" for option in criterion.options]
+    options = [
+        f"{option.score} = {one_line(option.description or 'no description')}"
+        for option in criterion.options
+    ]
     return "\n".join([f"## Scale\n{heading_of(criterion)}", *options])
 
 
@@ -69,7 +79,11 @@ def write_call(judge: JudgeSettings, task: Task, score: int, earlier: Sequence[i
     messages = write_prompt(task, score, earlier)
     call = _call(judge, task, WRITE_TEMPLATE, messages, tokens, [score, len(earlier)])
     seed = None if judge.seed is None else judge.seed + len(earlier)
-    return replace(call, seed=seed, temperature=WRITE_TEMPERATURE if judge.temperature == 0 else judge.temperature)
+    return replace(
+        call,
+        seed=seed,
+        temperature=WRITE_TEMPERATURE if judge.temperature == 0 else judge.temperature,
+    )
 
 
 def review_call(judge: JudgeSettings, task: Task, answer: str, attempt: int) -> Call:
@@ -81,7 +95,12 @@ def review_call(judge: JudgeSettings, task: Task, answer: str, attempt: int) -> 
 
 
 def _call(
-    judge: JudgeSettings, task: Task, template: str, messages: Messages, tokens: int, attempt: Sequence[int]
+    judge: JudgeSettings,
+    task: Task,
+    template: str,
+    messages: Messages,
+    tokens: int,
+    attempt: Sequence[int],
 ) -> Call:
     scores = task.criterion.scores
     if judge.max_tokens is not None:
@@ -89,9 +108,19 @@ def _call(
     elif judge.reasoning_effort is not None:
         tokens = REASONING_TOKENS
     return Call(
-        digest(judge.identity(), template, messages, attempt), 0, (task.number,), Ordering(scores, tuple(map(str, scores))),
-        0, messages, template, scores, tokens, judge.temperature, judge.reasoning_effort, judge.seed,
-    )  # fmt: skip
+        digest(judge.identity(), template, messages, attempt),
+        0,
+        (task.number,),
+        Ordering(scores, tuple(map(str, scores))),
+        0,
+        messages,
+        template,
+        scores,
+        tokens,
+        judge.temperature,
+        judge.reasoning_effort,
+        judge.seed,
+    )
 
 
 def written_answer(reply: Reply) -> str:

@@ -17,7 +17,9 @@ MAX_PROMPT = 1_000_000
 
 @lru_cache(maxsize=1)
 def _environment() -> ImmutableSandboxedEnvironment:
-    environment = ImmutableSandboxedEnvironment(keep_trailing_newline=True, undefined=StrictUndefined)
+    environment = ImmutableSandboxedEnvironment(
+        keep_trailing_newline=True, undefined=StrictUndefined
+    )
     environment.filters["json_text"] = lambda text: json.dumps(str(text), ensure_ascii=False)[1:-1]
     return environment
 
@@ -25,7 +27,9 @@ def _environment() -> ImmutableSandboxedEnvironment:
 _compiled = lru_cache(maxsize=64)(lambda text: _environment().from_string(text))
 
 
-def render_task(texts: Sequence[str], contexts: Sequence[Mapping[str, Any]], **_: Any) -> dict[str, Any]:
+def render_task(
+    texts: Sequence[str], contexts: Sequence[Mapping[str, Any]], **_: Any
+) -> dict[str, Any]:
     """The texts in each of the contexts. Raises LabError: a template is a program, which may fail in any way."""
     rendered = []
     for context in contexts:
@@ -36,7 +40,9 @@ def render_task(texts: Sequence[str], contexts: Sequence[Mapping[str, Any]], **_
             except Exception as fault:
                 raise LabError(f"message {number}: {_words(fault)}") from None
         if sum(map(len, out)) > MAX_PROMPT:
-            raise LabError(f"its text is longer than {MAX_PROMPT:,} signs. Does a loop repeat too much?")
+            raise LabError(
+                f"its text is longer than {MAX_PROMPT:,} signs. Does a loop repeat too much?"
+            )
         rendered.append(out)
     return {"rendered": rendered}
 
@@ -51,14 +57,20 @@ def names_in(text: str) -> tuple[set[str], set[str]]:
     parts: list[Any] = [*tree.find_all(nodes.Getattr), *tree.find_all(nodes.Getitem)]
     for part in parts:
         column = part.attr if isinstance(part, nodes.Getattr) else getattr(part.arg, "value", None)
-        if isinstance(part.node, nodes.Name) and part.node.name == "item" and isinstance(column, str):
+        if (
+            isinstance(part.node, nodes.Name)
+            and part.node.name == "item"
+            and isinstance(column, str)
+        ):
             columns.add(column)
     return find_undeclared_variables(tree) - {*_environment().globals}, columns
 
 
 def _words(fault: BaseException) -> str:
     if isinstance(fault, TemplateSyntaxError):
-        return f"line {fault.lineno}: {shorten(str(fault.message), 200)} Correct the template there."
+        return (
+            f"line {fault.lineno}: {shorten(str(fault.message), 200)} Correct the template there."
+        )
     if isinstance(fault, MemoryError):
         return "it takes more memory than a prompt may. Take out what grows so much."
     if isinstance(fault, RecursionError):

@@ -24,12 +24,20 @@ def render(prompt: PromptFile, contexts: Sequence[Mapping[str, Any]]) -> list[Me
     than a prompt may take. Everything of Jinja2 runs in a child process, which a template can only end.
     """
     texts = [message.text for message in prompt.messages]
-    request = {"task": "render", "name": prompt.name, "texts": texts, "contexts": contexts, "seconds": RENDER_SECONDS}
+    request = {
+        "task": "render",
+        "name": prompt.name,
+        "texts": texts,
+        "contexts": contexts,
+        "seconds": RENDER_SECONDS,
+    }
     line, late = WORKER.exchange(json.dumps(request), RENDER_SECONDS)
     answer: dict[str, Any] = json.loads(line) if line else {}
     if "rendered" not in answer:
         much = f"more than {RENDER_SECONDS:g} seconds" if late else "more memory than a prompt may"
-        words = answer.get("error") or f"rendering takes {much}. Take the loops out that need so much."
+        words = (
+            answer.get("error") or f"rendering takes {much}. Take the loops out that need so much."
+        )
         raise LabError(f"Prompt “{shorten(prompt.name)}”: {words}")
     roles = [message.role for message in prompt.messages]
     return [

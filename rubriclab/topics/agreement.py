@@ -52,7 +52,9 @@ class Side:
 def agreement(arm: Arm) -> Iterator[Row | Caution]:
     given = rated(arm)
     if given is not None and (not given.comparable or not len(given.paired)):
-        yield from nothing(MEASURES, "nothing_rated" if given.comparable else "other_scale", {"side": "single"})
+        yield from nothing(
+            MEASURES, "nothing_rated" if given.comparable else "other_scale", {"side": "single"}
+        )
     elif given is not None:
         which = given.paired
         ratings = given.ratings[which]
@@ -65,7 +67,9 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
             unit, names = given.units(several)
             ratings = given.ratings[several]
             ratings = ratings[:, np.isfinite(ratings).any(axis=0)]
-            among = panel({"side": "people"}, arm, names, ratings, values, np.arange(len(several)), unit)
+            among = panel(
+                {"side": "people"}, arm, names, ratings, values, np.arange(len(several)), unit
+            )
             yield from rows_of(among)
             # Weighted kappa of the judge with people - that of people among themselves, on the items that several rated.
             sides = across(given, several, values), among
@@ -100,7 +104,11 @@ def judges(arm: Arm, other: Arm) -> Iterator[Row]:
         values = np.unique(np.concatenate([arm.scores, other.scores]))
         calls = tally(other.item, other.items, other.value, values)
         theirs = calls[np.searchsorted(other.item_code, arm.item_code[which])]
-        yield from rows_of(replace(across(given, which, values, theirs), of={"side": "judges", "against": other.code}))
+        yield from rows_of(
+            replace(
+                across(given, which, values, theirs), of={"side": "judges", "against": other.code}
+            )
+        )
 
 
 def repeats(arm: Arm) -> Iterator[Row]:
@@ -112,11 +120,19 @@ def repeats(arm: Arm) -> Iterator[Row]:
         table = spread_out(code, len(cells), arm.call[kept], arm.value[kept])[size > 1]
         present, group = distinct(cells[size > 1] // len(arm.shown), arm.items)
         units, unit = distinct(arm.unit[present], arm.units)
-        yield from rows_of(panel({"side": "repeats"}, arm, arm.unit_names[units], table, arm.scores, group, unit))
+        yield from rows_of(
+            panel({"side": "repeats"}, arm, arm.unit_names[units], table, arm.scores, group, unit)
+        )
 
 
 def panel(
-    of: Mapping[str, Any], arm: Arm, names: Names, table: Floats, values: Floats, group: Ints, unit: Ints
+    of: Mapping[str, Any],
+    arm: Arm,
+    names: Names,
+    table: Floats,
+    values: Floats,
+    group: Ints,
+    unit: Ints,
 ) -> Side:
     """``table``: (groups, members) NaN where none; ``group``: the item of each; ``unit``: (items,)."""
     pairs = None
@@ -132,12 +148,16 @@ def panel(
 def tally(row: Ints, rows: int, given: Floats, values: Floats) -> Floats:
     """(rows, k): how often each of ``values`` was ``given`` (n,) in a ``row`` (n,); NaN left out."""
     known = np.isfinite(given)
-    return crossed(row[known], rows, np.searchsorted(values, np.round(given[known], 6) - 1e-9), len(values))
+    return crossed(
+        row[known], rows, np.searchsorted(values, np.round(given[known], 6) - 1e-9), len(values)
+    )
 
 
 def counts(table: Floats, values: Floats) -> Floats:
     """(rows, k): how often each of ``values`` is in a row of ``table``."""
-    return tally(np.repeat(np.arange(len(table)), table.shape[1]), len(table), table.ravel(), values)
+    return tally(
+        np.repeat(np.arange(len(table)), table.shape[1]), len(table), table.ravel(), values
+    )
 
 
 def rows_of(side: Side) -> Iterator[Row]:
@@ -150,8 +170,15 @@ def _categories(side: Side) -> dict[str, Estimate]:
     if table is None:
         return dict.fromkeys((*SHARES, *stats.COEFFICIENTS), missing("many_values"))
     items = table.pairs.sum(axis=(1, 2))
-    made = {name: share(table.alike(steps), items, side.names, balanced=True) for steps, name in enumerate(SHARES)}
-    every = jackknife(partial(stats.coefficients, values=table.values), (table.pairs, table.coincidences), side.names)
+    made = {
+        name: share(table.alike(steps), items, side.names, balanced=True)
+        for steps, name in enumerate(SHARES)
+    }
+    every = jackknife(
+        partial(stats.coefficients, values=table.values),
+        (table.pairs, table.coincidences),
+        side.names,
+    )
     for name, estimate in zip(stats.COEFFICIENTS, every, strict=True):
         explained = _explained(estimate, outside=np.inf if name.startswith("ac") else table.spread)
         made[name] = replace(explained, rule=Fisher(fewest=10, lengthened=name in DISTANCES))
@@ -163,7 +190,11 @@ def _explained(estimate: Estimate, outside: float) -> Estimate:
     if not np.isfinite(estimate.value):
         return missing("constant_side")
     why = estimate.why or ("few_outside" if outside < FEWEST_OUTSIDE else "")
-    if not why and abs(estimate.value) < 1 - 1e-9 and np.abs(estimate.influence).max(initial=0.0) < 1e-9:
+    if (
+        not why
+        and abs(estimate.value) < 1 - 1e-9
+        and np.abs(estimate.influence).max(initial=0.0) < 1e-9
+    ):
         why = "constant_side"
     return replace(estimate, why=why)
 
@@ -177,14 +208,20 @@ def _intraclass(side: Side) -> dict[str, Estimate]:
     statistic = partial(stats.intraclass, k=side.rows.shape[1])
     every = jackknife(statistic, (by_unit,), side.names[present], rule=Fisher(fewest=10))
     made = {name: _explained(estimate, outside) for name, estimate in zip(ICC, every, strict=True)}
-    return made | {"icc2_k": replace(made["icc2_k"], rule=Fisher(fewest=10, members=side.rows.shape[1]))}
+    return made | {
+        "icc2_k": replace(made["icc2_k"], rule=Fisher(fewest=10, members=side.rows.shape[1]))
+    }
 
 
 def _limits(side: Side) -> dict[str, Estimate]:
     """Mean difference -+ 1.96 sd; of a panel differences are taken both ways, so that their mean is 0."""
-    every = jackknife(partial(stats.limits, centred=side.centred), (side.apart,), side.names, rule=_LIMIT)
+    every = jackknife(
+        partial(stats.limits, centred=side.centred), (side.apart,), side.names, rule=_LIMIT
+    )
     still = abs(every[1].value - every[0].value) < 1e-9
-    made = [missing(e.why) if e.why else plain(e.value, "constant_side") if still else e for e in every]
+    made = [
+        missing(e.why) if e.why else plain(e.value, "constant_side") if still else e for e in every
+    ]
     return dict(zip(LIMITS, made, strict=True))
 
 
@@ -198,4 +235,9 @@ def confusion(single: Side) -> Iterator[Row]:
     for i, score in enumerate(labels):
         for j, rating in enumerate(labels):
             estimate = share(table.pairs[:, i, j], items, single.names, balanced=True)
-            yield Row("confusion", estimate, {"score": score, "rating": rating}, counts={"n": single.items})
+            yield Row(
+                "confusion",
+                estimate,
+                {"score": score, "rating": rating},
+                counts={"n": single.items},
+            )

@@ -23,10 +23,18 @@ def alt_test(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Cau
         return
     rateable = given.several & np.isfinite(given.mean)
     if not given.comparable or not rateable.any():
-        yield Row("alt_advantage", missing("one_rating" if given.comparable else "other_scale"), {"protocol": SINGLE})
+        yield Row(
+            "alt_advantage",
+            missing("one_rating" if given.comparable else "other_scale"),
+            {"protocol": SINGLE},
+        )
         return
     everyone = np.nanmean(given.ratings)
-    protocols = {SINGLE: None, MEAN: given.mean, CONSTANT: np.where(np.isfinite(given.mean), everyone, np.nan)}
+    protocols = {
+        SINGLE: None,
+        MEAN: given.mean,
+        CONSTANT: np.where(np.isfinite(given.mean), everyone, np.nan),
+    }
     for protocol, values in protocols.items():
         every = [wins(given, k, values) for k in range(len(given.names))]
         tests = [stats.against(won, arm.unit, epsilon) for won in every]
@@ -35,19 +43,38 @@ def alt_test(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Cau
         near = advantage(given, tested)
         near = near if protocol != CONSTANT or near.why else plain(near.value, "learnt")
         yield Row("alt_advantage", near, of, counts={"n": int(rateable.sum())})
-        adjusted, paper = map(stats.benjamini_yekutieli, np.array([(test.p, test.paper) for test in tests]).T)
+        adjusted, paper = map(
+            stats.benjamini_yekutieli, np.array([(test.p, test.paper) for test in tests]).T
+        )
         for measure, p in (("alt_winning_rate", adjusted), ("alt_winning_rate_paper", paper)):
             rate = float((p < FALSE_DISCOVERIES).sum()) / max(len(tested), 1)
             enough = len(tested) >= FEWEST_RATERS
-            yield Row(measure, plain(rate, "share_of_raters") if enough else missing("few_raters"), of, counts=counts)
+            yield Row(
+                measure,
+                plain(rate, "share_of_raters") if enough else missing("few_raters"),
+                of,
+                counts=counts,
+            )
             if measure == "alt_winning_rate" and protocol == CONSTANT and enough and rate >= PASSES:
                 yield Caution("constant_passes")
         if protocol == SINGLE and given.named:
-            for name, won, test, p in zip(given.names, every, tests, adjusted.tolist(), strict=True):
+            for name, won, test, p in zip(
+                given.names, every, tests, adjusted.tolist(), strict=True
+            ):
                 if test.items:
-                    nearer = advantage(given, [won]) if np.isfinite(test.p) else plain(test.judge, "too_few_units")
+                    nearer = (
+                        advantage(given, [won])
+                        if np.isfinite(test.p)
+                        else plain(test.judge, "too_few_units")
+                    )
                     counted = {"n": test.items, "human": test.human}
-                    yield Row("alt_wins", nearer, {"rater": name}, ("score test, corrected over raters", p), counted)
+                    yield Row(
+                        "alt_wins",
+                        nearer,
+                        {"rater": name},
+                        ("score test, corrected over raters", p),
+                        counted,
+                    )
     if not given.named:
         yield Caution("many_raters")
 

@@ -56,14 +56,18 @@ def by_score(arm: Arm) -> Floats | None:
     if arm.probabilities is None:
         return None
     columns = np.argsort(arm.shown, axis=1)[arm.order]
-    return np.take_along_axis(arm.probabilities[:, : arm.positions].astype(np.float64), columns, axis=1)
+    return np.take_along_axis(
+        arm.probabilities[:, : arm.positions].astype(np.float64), columns, axis=1
+    )
 
 
 def _of_calls(arm: Arm, item: Ints, values: Floats, reach: float | None = None) -> Estimate:
     """The mean over items of the mean over their calls; ``reach``: the most that a call can have."""
     present, code = np.unique(item, return_inverse=True)
     means = sum_by(code, values, len(present)) / np.bincount(code)
-    rule = partial(Student, lopsided=True, positive=True) if reach is None else partial(Reach, reach)
+    rule = (
+        partial(Student, lopsided=True, positive=True) if reach is None else partial(Reach, reach)
+    )
     return mean_over(means, arm.unit[present], arm.unit_names, lambda moves: rule(moves=moves))
 
 
@@ -72,11 +76,16 @@ def by_order(arm: Arm, kept: Ints, brier: Floats, loss: Floats) -> Iterator[Row]
     order = arm.order[kept]
     asked = {code: order == code for code in np.unique(order).tolist()}
     least = ENOUGH * len(np.unique(arm.item[kept]))
-    asked = {code: rows for code, rows in asked.items() if len(np.unique(arm.item[kept][rows])) >= least}
+    asked = {
+        code: rows for code, rows in asked.items() if len(np.unique(arm.item[kept][rows])) >= least
+    }
     if not 1 < len(asked) <= MOST_ORDERS:
         return
     for measure, values, reach in (("brier", brier, 2.0), ("log_loss", loss, None)):
-        made = {code: _of_calls(arm, arm.item[kept][rows], values[rows], reach) for code, rows in asked.items()}
+        made = {
+            code: _of_calls(arm, arm.item[kept][rows], values[rows], reach)
+            for code, rows in asked.items()
+        }
         level = simultaneous([*made.values()])
         for code, estimate in made.items():
             of = {"order": arm.order_label(code)}
@@ -91,7 +100,9 @@ def reliability(arm: Arm, item: Ints, p: Floats, came: Floats) -> Iterator[Row]:
         inside: Bools = tenth == number
         if not inside.any():
             continue
-        count, hits = (sum_by(unit, part.sum(axis=1), len(names)) for part in (inside * 1.0, inside * came))
+        count, hits = (
+            sum_by(unit, part.sum(axis=1), len(names)) for part in (inside * 1.0, inside * came)
+        )
         stated = float(p[inside].mean())
         reach = float(count.max() / count[count > 0].mean())
         estimate = ratio(hits, count, names, partial(Reach, reach, least=0.0, most=1.0))

@@ -27,8 +27,11 @@ def choice(arm: Arm) -> Iterator[Row]:
     kept = np.flatnonzero(arm.ok & whole[arm.order])
     fit = fit_choice(
         layout(np.where(whole[:, None], arm.shown, np.arange(arm.positions)), labels),
-        arm.item[kept], arm.order[kept], arm.score[kept], arm.unit,
-    )  # fmt: skip
+        arm.item[kept],
+        arm.order[kept],
+        arm.score[kept],
+        arm.unit,
+    )
     counts = {"n": len(kept)}
     if not fit.effects:
         yield Row("position_odds", missing(fit.why), {"position": 1}, counts=counts)
@@ -46,7 +49,12 @@ def choice(arm: Arm) -> Iterator[Row]:
                 influence, why = np.zeros(len(influence)), "too_few_units"
             logs = Estimate(float(made.log_odds[k]), influence, arm.unit_names[fit.units], why=why)
             value = float(np.exp(logs.value))
-            estimate = replace(logs, value=value, influence=logs.influence * value, rule=Opaque(partial(_ends, logs)))
+            estimate = replace(
+                logs,
+                value=value,
+                influence=logs.influence * value,
+                rule=Opaque(partial(_ends, logs)),
+            )
             yield Row(measure, estimate, {field: level}, counts=counts)
 
 

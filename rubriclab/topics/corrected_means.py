@@ -18,7 +18,12 @@ from rubriclab.stats import prediction_powered as stats
 from rubriclab.stats.resample import Floats, Ints
 from rubriclab.topics.rated import SCORED, Rated, rated
 
-MEASURES = {"judge_mean": "judge", "rated_mean": "rated", "corrected_mean": "corrected", "corrected_bias": "bias"}
+MEASURES = {
+    "judge_mean": "judge",
+    "rated_mean": "rated",
+    "corrected_mean": "corrected",
+    "corrected_bias": "bias",
+}
 PASSES = {"judge_pass": "judge", "corrected_pass": "corrected"}
 MOST_SYSTEMS = 30
 """Of more candidates (or criteria) than this no single one has a mean of its own."""
@@ -34,7 +39,9 @@ def corrected_means(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Ro
         return
     cut = (reading or ReadingPart()).cut
     cut = float(arm.scores[[0, -1]].mean() if cut is None else cut)
-    people, judge = (np.where(np.isfinite(side), side >= cut, np.nan) for side in (given.human, given.mean))
+    people, judge = (
+        np.where(np.isfinite(side), side >= cut, np.nan) for side in (given.human, given.mean)
+    )
     whole = np.flatnonzero(np.isfinite(given.mean))
     systems: list[tuple[dict[str, str], Ints]] = [({}, whole)]
     items = arm.run.items.iloc[arm.item_code[whole]]
@@ -48,11 +55,18 @@ def corrected_means(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Ro
     unit, names = given.units(whole)
     gap, p = stats.unlike(given.human[whole], given.mean[whole], unit, len(names))
     if p < stats.SIGNIFICANT:
-        yield Caution("rated_unlike", of={"gap": abs(gap), "direction": "higher" if gap > 0 else "lower"})
+        yield Caution(
+            "rated_unlike", of={"gap": abs(gap), "direction": "higher" if gap > 0 else "lower"}
+        )
 
 
 def means(
-    given: Rated, measures: dict[str, str], human: Floats, judge: Floats, of: Mapping[str, Any], which: Ints
+    given: Rated,
+    measures: dict[str, str],
+    human: Floats,
+    judge: Floats,
+    of: Mapping[str, Any],
+    which: Ints,
 ) -> Iterator[Row]:
     human, judge = human[which], judge[which]
     unit, names = given.units(which)
@@ -65,10 +79,17 @@ def means(
     made, weight = stats.corrected_mean(human, judge, unit, len(names))
     for measure, key in measures.items():
         if measure == "judge_pass":
-            yield Row(measure, share_of(judge, np.ones(len(which), dtype=bool), unit, names), of, counts=counts)
+            yield Row(
+                measure,
+                share_of(judge, np.ones(len(which), dtype=bool), unit, names),
+                of,
+                counts=counts,
+            )
             continue
         part = made[key]
         own = part.sums if key == "judge" else part.sums[rated_units]
         influence = part.sums * len(names)
-        estimate = Estimate(part.value, influence - influence.mean(), names, FewRated(own, part.fitted))
+        estimate = Estimate(
+            part.value, influence - influence.mean(), names, FewRated(own, part.fitted)
+        )
         yield Row(measure, estimate, of, counts=counts | {"weight": weight})

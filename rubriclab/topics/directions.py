@@ -24,11 +24,15 @@ def directions(arms: Sequence[Arm]) -> Iterator[Row]:
         pairs = list(combinations(sets, 2))
         tests = [difference(first, second) for (_, first), (_, second) in pairs]
         adjusted = holm(np.array([p for _, p in tests]))
-        for ((code, first), (against, second)), (size, p), p_holm in zip(pairs, tests, adjusted, strict=True):
+        for ((code, first), (against, second)), (size, p), p_holm in zip(
+            pairs, tests, adjusted, strict=True
+        ):
             known = np.isfinite(p)
             counts = {"n": len(first) + len(second), "p_holm": float(p_holm)} if known else {}
             apart, test = plain(size, "statistic", "too_few_units"), ("F", p) if known else None
-            yield Row("direction_difference", apart, {"against": against}, test, counts, condition=code)
+            yield Row(
+                "direction_difference", apart, {"against": against}, test, counts, condition=code
+            )
 
 
 def leans_of_units(arms: list[Arm]) -> Floats:
@@ -60,7 +64,10 @@ def difference(first: Floats, second: Floats) -> tuple[float, float]:
     size = float(np.sqrt(n / (n - 1) * max(0.0, length - trace)))
     if trace < 1e-12:
         return size, 1.0 if length < 1e-12 else 0.0
-    square = [float(np.square(part).sum()) / (len(side) - 1) for part, side in zip(parts, (first, second), strict=True)]
+    square = [
+        float(np.square(part).sum()) / (len(side) - 1)
+        for part, side in zip(parts, (first, second), strict=True)
+    ]
     upper, lower = trace**2 / float(np.square(total).sum()), trace**2 / max(sum(square), 1e-300)
     f = length / trace
     return size, float(special.betainc(lower / 2, upper / 2, lower / (lower + upper * f)))

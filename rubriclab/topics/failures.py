@@ -42,7 +42,10 @@ def parsed(arm: Arm) -> Iterator[Row | Caution]:
     parts: list[tuple[dict[str, str], Bools]] = [({}, np.ones(asked, dtype=bool))]
     by_order = 0 < lost < asked and not arm.condition.drawn and 1 < len(arm.shown) <= MOST_ORDERS
     if by_order:
-        parts += [({"order": arm.order_label(order)}, arm.order == order) for order in range(len(arm.shown))]
+        parts += [
+            ({"order": arm.order_label(order)}, arm.order == order)
+            for order in range(len(arm.shown))
+        ]
     for of, which in parts:
         yield Row("parsed_share", _share(arm, arm.ok, which), of, counts={"n": int(which.sum())})
     if lost == asked:
@@ -75,7 +78,9 @@ def scores(arm: Arm) -> Iterator[Row | Caution]:
         estimate = share(table[:, k], total, arm.unit_names)
         yield Row("score_share", estimate, {"score": name}, counts={"n": int(total.sum())})
     if given.max() >= CONSTANT:
-        yield Caution("constant_judge", of={"share": float(given.max()), "score": names[int(given.argmax())]})
+        yield Caution(
+            "constant_judge", of={"share": float(given.max()), "score": names[int(given.argmax())]}
+        )
 
 
 def ties(arm: Arm) -> Iterator[Row | Caution]:

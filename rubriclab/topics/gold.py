@@ -18,7 +18,9 @@ DEFAULT, MAJORITY, STANDS = "one order", "majority of orders", "winner in every 
 """Protocols: the default order; the commonest winner over all orders; only winners that stand in every order."""
 
 
-@topic("gold", axes={"pairs", "lists"}, charts=(Chart("forest", "protocol_accuracy", by="protocol"),))
+@topic(
+    "gold", axes={"pairs", "lists"}, charts=(Chart("forest", "protocol_accuracy", by="protocol"),)
+)
 def gold(arm: Arm) -> Iterator[Row]:
     yield from accuracy(compared(arm))
 
@@ -38,10 +40,14 @@ def accuracy(made: Compared) -> Iterator[Row]:
         return
     stood = (arm.shown[arm.order] == best[arm.item][:, None]).argmax(axis=1)
     parts: list[tuple[str, Bools, dict[str, Any]]] = [("accuracy", known, {})]
-    parts += [("gold_accuracy", known & (stood == p), {"position": p + 1}) for p in range(arm.positions)]
+    parts += [
+        ("gold_accuracy", known & (stood == p), {"position": p + 1}) for p in range(arm.positions)
+    ]
     if len(arm.shown) <= 2 * arm.positions:
         orders = range(len(arm.shown))
-        parts += [("accuracy", known & (arm.order == k), {"order": arm.order_label(k)}) for k in orders]
+        parts += [
+            ("accuracy", known & (arm.order == k), {"order": arm.order_label(k)}) for k in orders
+        ]
     for measure, which, of in parts:
         estimate = share_of(arm.score == best[arm.item], which, arm.unit[arm.item], arm.unit_names)
         yield Row(measure, estimate, of, counts={"n": int(which.sum())})
@@ -68,10 +74,19 @@ def protocols(made: Compared, best: Ints, whole: Bools) -> Iterator[Row]:
     first = winner[series, default]
     single = np.where(first < p, first == best, 1 / p)
     stands = whole & made.consistent & (made.winner >= 0) & (made.winner < p)
-    rows = {DEFAULT: (single, whole), MAJORITY: (majority, whole), STANDS: (made.winner == best, stands)}
+    rows = {
+        DEFAULT: (single, whole),
+        MAJORITY: (majority, whole),
+        STANDS: (made.winner == best, stands),
+    }
     for name, (right, which) in rows.items():
         estimate = share_of(right, which, made.unit, arm.unit_names, none="no_winner_stands")
-        yield Row("protocol_accuracy", estimate, {"protocol": name}, counts={"n": int(which.sum()), "calls": p})
+        yield Row(
+            "protocol_accuracy",
+            estimate,
+            {"protocol": name},
+            counts={"n": int(which.sum()), "calls": p},
+        )
     gains = np.where(whole, 100 * (majority - single), np.nan)
     rule = partial(Reach, 100.0, least=-100.0, most=100.0)
     gained = mean_over(gains, made.unit, arm.unit_names, rule)

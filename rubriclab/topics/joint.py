@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.estimate import Estimate, Student, jackknife, mean_over, missing, plain, simultaneous, t_p
+from rubriclab.core.estimate import (
+    Estimate,
+    Student,
+    jackknife,
+    mean_over,
+    missing,
+    plain,
+    simultaneous,
+    t_p,
+)
 from rubriclab.core.judgments import Arm, grouped, hash_names
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import joint as stats
@@ -35,7 +44,9 @@ def joint(arm: Arm) -> Iterator[Row]:
         if arm.condition.reorder == "criteria":
             yield from neighbours(arm)
         call = np.unique(arm.call, return_inverse=True)[1]
-        complete = arm.ok & (np.bincount(call, arm.ok)[call] == len(arm.names))  # calls that scored every criterion
+        complete = arm.ok & (
+            np.bincount(call, arm.ok)[call] == len(arm.names)
+        )  # calls that scored every criterion
         yield from contrasts(arm, complete, arm.value, ("turn",))
     yield from single_scores(arm)
 
@@ -53,20 +64,35 @@ def tables(arm: Arm) -> tuple[Floats, Floats]:
         away, rows = value - means(arm)[item], several[item]
         pooled = arm.text[item[rows]], arm.texts, position[rows], arm.positions
         return crossed(*pooled)[:, None], crossed(*pooled, weights=away[rows])[:, None]
-    cells = arm.text[item], arm.texts, arm.target[item], len(arm.names), arm.position[kept], arm.positions
+    cells = (
+        arm.text[item],
+        arm.texts,
+        arm.target[item],
+        len(arm.names),
+        arm.position[kept],
+        arm.positions,
+    )
     return crossed(*cells), crossed(*cells, weights=arm.value[kept])
 
 
 def targets(arm: Arm) -> list[dict[str, Any]]:
     """What stands in ``of`` for each target of the tables: the criterion; nothing for answers, which are pooled."""
-    return [{}] if arm.condition.reorder == "responses" else [{"target": name} for name in arm.names]
+    return (
+        [{}] if arm.condition.reorder == "responses" else [{"target": name} for name in arm.names]
+    )
 
 
 def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
     """Mean at a position less the criterion's mean; first less last position. Each table's intervals hold at once."""
     by_unit = [sum_by(arm.text_unit, part, arm.units) for part in (sums, counts)]
     scored = by_unit[1].sum(axis=2) > 0
-    none = "nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "missing_cells"
+    none = (
+        "nothing_parsed"
+        if not arm.ok.any()
+        else "single_order"
+        if arm.single_order
+        else "missing_cells"
+    )
     # One answer of k that moves by a step moves its batch's mean by a step / k.
     rule = Student(least=arm.step / (arm.positions if arm.condition.reorder == "responses" else 1))
     made: dict[str, list[Row]] = {"position_shift": [], "first_minus_last": []}
@@ -84,8 +110,12 @@ def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
             every = [missing(none)] * len(every)
         for p, estimate in enumerate(every[:-1]):
             here = {**of, "position": p + 1}
-            made["position_shift"].append(Row("position_shift", estimate, here, counts={"n": int(n[p])}))
-        made["first_minus_last"].append(Row("first_minus_last", every[-1], of, counts={"n": int(n.sum())}))
+            made["position_shift"].append(
+                Row("position_shift", estimate, here, counts={"n": int(n[p])})
+            )
+        made["first_minus_last"].append(
+            Row("first_minus_last", every[-1], of, counts={"n": int(n.sum())})
+        )
     for rows in made.values():
         level = simultaneous([row.estimate for row in rows if not row.estimate.why])
         yield from (replace(row, level=level) for row in rows)
@@ -95,11 +125,25 @@ def extremes_of_positions(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Ro
     """Delta Pos as in the paper, and Friedman's test, by criterion."""
     delta = stats.delta_pos(sums.sum(axis=0), counts.sum(axis=0))
     shown = counts.sum(axis=0) > 0
-    tests = [friedman(stats.position_means(sums[:, k][:, seen], counts[:, k][:, seen])) for k, seen in enumerate(shown)]
+    tests = [
+        friedman(stats.position_means(sums[:, k][:, seen], counts[:, k][:, seen]))
+        for k, seen in enumerate(shown)
+    ]
     adjusted = holm(np.array([test.p for test in tests]))
-    none = "nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "undefined"
+    none = (
+        "nothing_parsed"
+        if not arm.ok.any()
+        else "single_order"
+        if arm.single_order
+        else "undefined"
+    )
     for k, (of, test) in enumerate(zip(targets(arm), tests, strict=True)):
-        yield Row("delta_pos", plain(float(delta[k]), "maximum", none), of, counts={"n": int(counts[:, k].sum())})
+        yield Row(
+            "delta_pos",
+            plain(float(delta[k]), "maximum", none),
+            of,
+            counts={"n": int(counts[:, k].sum())},
+        )
         n = {"n": test.blocks, "left_out": test.excluded, "p_holm": float(adjusted[k])}
         p = ("Friedman", test.p) if np.isfinite(test.statistic) else None
         yield Row("friedman", plain(test.statistic, "statistic", none), of, p, n)
@@ -121,7 +165,9 @@ def neighbours(arm: Arm) -> Iterator[Row]:
     unit, code = distinct(arm.text_unit[scored], arm.units)
     influence = sum_by(code, fitted.parts[scored], len(unit)) * len(unit)
     for k, name in enumerate(arm.names):
-        estimate = Estimate(float(fitted.effect[k]), influence[:, k], arm.unit_names[unit], Student())
+        estimate = Estimate(
+            float(fitted.effect[k]), influence[:, k], arm.unit_names[unit], Student()
+        )
         p = t_p(estimate)
         test = ("t", p) if np.isfinite(p) else None
         counts = {"n": len(scored), "by_criterion": fitted.by_criterion}
@@ -134,7 +180,9 @@ def company(arms: Sequence[Arm]) -> Iterator[Row]:
 
     Scores of one call and answers to one prompt are both alike: the larger of the two errors counts.
     """
-    for group in grouped(arms, lambda condition: (condition.judge, condition.dataset, condition.variant_key)):
+    for group in grouped(
+        arms, lambda condition: (condition.judge, condition.dataset, condition.variant_key)
+    ):
         alone = next((arm for arm in group if arm.positions == 1 and arm.ok.any()), None)
         for arm in group if alone else []:
             if alone is None or arm.positions == 1:
@@ -145,7 +193,11 @@ def company(arms: Sequence[Arm]) -> Iterator[Row]:
             if arm.unit_kind != "prompt" and bool(prompt.notna().all()):
                 code, names = pd.factorize(prompt)
                 groupings.append((code.astype(np.int64), hash_names(names.to_numpy(dtype=object))))
-            estimate = max((mean_over(added, *grouping) for grouping in groupings), key=lambda e: e.error)
+            estimate = max(
+                (mean_over(added, *grouping) for grouping in groupings), key=lambda e: e.error
+            )
             estimate = replace(estimate, rule=Student(least=arm.step / arm.positions))
             n = int(np.isfinite(added).sum())
-            yield Row("company", estimate, {"against": alone.code}, condition=arm.code, counts={"n": n})
+            yield Row(
+                "company", estimate, {"against": alone.code}, condition=arm.code, counts={"n": n}
+            )

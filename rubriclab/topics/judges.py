@@ -21,7 +21,12 @@ MIN_JUDGES = 3
 """Of a line through judges."""
 
 
-@topic("judges", axes={"pairs", "lists"}, charts=(Chart("bars", "disagreement", by="judges"),), per="run")
+@topic(
+    "judges",
+    axes={"pairs", "lists"},
+    charts=(Chart("bars", "disagreement", by="judges"),),
+    per="run",
+)
 def judges(arms: Sequence[Arm]) -> Iterator[Row]:
     """Of each group of arms that differ in their judge alone; the first judge is the baseline."""
     for group in grouped(arms, lambda about: (about.dataset, *but_judge(about))):
@@ -39,12 +44,17 @@ def side_by_side(group: Sequence[Arm]) -> tuple[Arm, Ints]:
     Calls are the same where they show the same comparison in the same order; repeats in turn.
     """
     base = max(group, key=lambda arm: (len(arm.item), -arm.code))
-    orders = {tuple(shown): k for k, shown in enumerate(dict.fromkeys(
-        tuple(row) for arm in group for row in arm.shown.tolist()
-    ))}  # fmt: skip
+    orders = {
+        tuple(shown): k
+        for k, shown in enumerate(
+            dict.fromkeys(tuple(row) for arm in group for row in arm.shown.tolist())
+        )
+    }
 
     def keys(arm: Arm) -> Ints:
-        order = np.array([orders[tuple(row)] for row in arm.shown.tolist()], dtype=np.int64)[arm.order]
+        order = np.array([orders[tuple(row)] for row in arm.shown.tolist()], dtype=np.int64)[
+            arm.order
+        ]
         call = arm.item_code[arm.item] * len(orders) + order
         return rank_within(call, arm.call, arm.repeat) * (len(base.run.items) * len(orders)) + call
 
@@ -53,7 +63,11 @@ def side_by_side(group: Sequence[Arm]) -> tuple[Arm, Ints]:
     choices = np.full((len(mine), len(group)), stats.UNASKED, dtype=np.int64)
     for j, arm in enumerate(group):
         other = keys(arm)
-        slot = row[np.minimum(np.searchsorted(mine[row], other), len(mine) - 1)] if len(mine) else other
+        slot = (
+            row[np.minimum(np.searchsorted(mine[row], other), len(mine) - 1)]
+            if len(mine)
+            else other
+        )
         same = mine[slot] == other
         choices[slot[same], j] = arm.position[same] + 1
     return base, choices
@@ -84,7 +98,9 @@ def agreement(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
         both, decided = lower >= stats.NO_WINNER, lower > stats.NO_WINNER
         for measure, which in (("judges_agree", both), ("judges_agree_no_ties", decided)):
             of, n = {"against": group[j].code}, {"n": int(which.sum())}
-            yield Row(measure, _over(base, same & which, which), of, condition=group[i].code, counts=n)
+            yield Row(
+                measure, _over(base, same & which, which), of, condition=group[i].code, counts=n
+            )
         kind = "within" if family[i] == family[j] else "between"
         hits[kind], trials[kind] = hits[kind] + (same & both), trials[kind] + both
     shares = {kind: _over(base, hits[kind], trials[kind]) for kind in hits}
@@ -103,12 +119,23 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
         estimate = _over(base, shared & (vote.off == off), shared)
         yield Row("disagreement", estimate, {"judges": off}, condition=base.code, counts=n)
     # The comparisons, each in an order, on which most judges differ from the commonest choice; mean over repeats.
-    query, code, asked = np.unique(base.item * len(base.shown) + base.order, return_inverse=True, return_counts=True)
+    query, code, asked = np.unique(
+        base.item * len(base.shown) + base.order, return_inverse=True, return_counts=True
+    )
     off, judges = (sum_by(code, part, len(query)) / asked for part in (vote.off, vote.judges))
     for k in [k for k in np.lexsort((judges, -off))[:HARDEST] if off[k] > 0]:
         item, order = divmod(int(query[k]), len(base.shown))
-        of = {"item": str(base.run.items["item_id"].iloc[base.item_code[item]]), "order": base.order_label(order)}
-        yield Row("hardest", plain(off[k], "counted"), of, condition=base.code, counts={"judges": float(judges[k])})
+        of = {
+            "item": str(base.run.items["item_id"].iloc[base.item_code[item]]),
+            "order": base.order_label(order),
+        }
+        yield Row(
+            "hardest",
+            plain(off[k], "counted"),
+            of,
+            condition=base.code,
+            counts={"judges": float(judges[k])},
+        )
     ok = vote.choice >= stats.NO_WINNER
     won = base.shown[base.order, np.clip(vote.choice - 1, 0, base.positions - 1)]
     score = np.where(vote.choice > 0, won, np.where(ok, base.positions, -1))
@@ -126,13 +153,21 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
 def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
     """The straight line of |PF| on PC through three judges or more (Shi et al., Figure 2c); PC = 1 leaves PF = 0."""
     made = [each for each in map(compared, group) if len(each.item)]
-    points = np.array([(each.pc(each.every).value, abs(each.pf(each.every).value)) for each in made])
+    points = np.array(
+        [(each.pc(each.every).value, abs(each.pf(each.every).value)) for each in made]
+    )
     if len(points) < MIN_JUDGES or not np.isfinite(points).all() or np.ptp(points[:, 0]) < 1e-9:
         return
     slope, level = np.polyfit(points[:, 0], points[:, 1], 1)
     for term, value in (("level", level), ("slope", slope)):
         estimate = plain(float(value), "least_squares")
-        yield Row("pf_on_pc", estimate, {"term": term}, condition=group[0].code, counts={"judges": len(points)})
+        yield Row(
+            "pf_on_pc",
+            estimate,
+            {"term": term},
+            condition=group[0].code,
+            counts={"judges": len(points)},
+        )
 
 
 def against_baseline(group: Sequence[Arm]) -> Iterator[Row]:
@@ -148,4 +183,6 @@ def against_baseline(group: Sequence[Arm]) -> Iterator[Row]:
     p = [t_p(row.estimate) for row in rows]
     adjusted: Floats = holm(np.array(p))
     for row, own, by_holm in zip(rows, p, adjusted.tolist(), strict=True):
-        yield replace(row, test=("paired t", own), counts={"n": row.estimate.units, "p_holm": by_holm})
+        yield replace(
+            row, test=("paired t", own), counts={"n": row.estimate.units, "p_holm": by_holm}
+        )

@@ -11,7 +11,16 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.estimate import Estimate, Reach, missing, plain, ratio, share, share_of, weighted
+from rubriclab.core.estimate import (
+    Estimate,
+    Reach,
+    missing,
+    plain,
+    ratio,
+    share,
+    share_of,
+    weighted,
+)
 from rubriclab.core.judgments import Arm, once
 from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.model.judgment import Condition
@@ -21,7 +30,10 @@ from rubriclab.stats.tests import holm
 from rubriclab.topics.position import shares
 from rubriclab.topics.shift import single_scores
 
-CHARTS = (Chart("bars", "position_share", by="position"), Chart("forest", "win_rate", by="candidate"))
+CHARTS = (
+    Chart("bars", "position_share", by="position"),
+    Chart("forest", "win_rate", by="candidate"),
+)
 MOST_SHOWN = 10
 MOST_CELLS = 600
 """More candidates, or cells of candidates and tasks, are not told one by one."""
@@ -86,7 +98,11 @@ class Compared:
     def set_name(self, code: int) -> str:
         """The candidate beside the baseline, or all of a set."""
         names = self.sets[code]
-        return "|".join(name for name in names if name != self.baseline) if len(names) == 2 else "|".join(names)
+        return (
+            "|".join(name for name in names if name != self.baseline)
+            if len(names) == 2
+            else "|".join(names)
+        )
 
     @cached_property
     def count(self) -> Floats:
@@ -121,7 +137,9 @@ class Compared:
         top, expected, bottom = (sum_by(code, part[which], len(unit)) for part in parts)
         influence = (top - expected) * len(unit)
         # A unit's own PF, whatever it weighs: units of few series weigh little and are not moved by that.
-        return Estimate(float(top.sum()), influence, self.arm.unit_names[unit], _signed(top / bottom))
+        return Estimate(
+            float(top.sum()), influence, self.arm.unit_names[unit], _signed(top / bottom)
+        )
 
     def sign_p(self, which: Bools) -> float:
         """Of the exact test of PF = 0 over the series ``which``."""
@@ -153,10 +171,22 @@ def compared(arm: Arm) -> Compared:
     task, tasks = named("task", "")
     net = (series.kind == stats.RECENCY) * 1.0 - (series.kind == stats.PRIMACY) * 1.0
     return Compared(
-        arm, calls, series, item, arm.unit[item], parsed, series.kind == stats.CONSISTENT, net, winner, won,
-        candidates, [tuple(name.split("|")) for name in sets], task, tasks,
+        arm,
+        calls,
+        series,
+        item,
+        arm.unit[item],
+        parsed,
+        series.kind == stats.CONSISTENT,
+        net,
+        winner,
+        won,
+        candidates,
+        [tuple(name.split("|")) for name in sets],
+        task,
+        tasks,
         distinct(candidates * len(tasks) + task, len(sets) * len(tasks))[1],
-    )  # fmt: skip
+    )
 
 
 def but_judge(about: Condition) -> tuple[object, ...]:
@@ -190,18 +220,30 @@ def rates(made: Compared) -> Iterator[Row]:
         yield from nothing(("pc", "pc_sd", "pf", "pf_sd"), why, counts=counts)
     else:
         yield Row("pc", made.pc(made.every), counts=counts)
-        yield Row("pf", made.pf(made.every), test=(SIGN_TEST, made.sign_p(made.every)), counts=counts)
+        yield Row(
+            "pf", made.pf(made.every), test=(SIGN_TEST, made.sign_p(made.every)), counts=counts
+        )
         # In the paper's spread a cell of which nothing was parsed counts as 0.
         pc = made.by_cell(made.consistent) / np.maximum(made.by_cell(made.parsed), 1)
         for measure, values in (("pc_sd", pc), ("pf_sd", made.by_cell(made.net) / made.count)):
             yield Row(measure, plain(float(values.std()), "as_in_paper"), counts=counts)
     asked = made.series.lost + made.p * made.parsed
-    lost, all_asked = (sum_by(made.unit, part, made.arm.units) for part in (made.series.lost, asked))
-    yield Row("error_rate", share(lost, all_asked, made.arm.unit_names, none=why), counts={"n": int(asked.sum())})
+    lost, all_asked = (
+        sum_by(made.unit, part, made.arm.units) for part in (made.series.lost, asked)
+    )
+    yield Row(
+        "error_rate",
+        share(lost, all_asked, made.arm.unit_names, none=why),
+        counts={"n": int(asked.sum())},
+    )
     for kind, name in enumerate(stats.CLASSES):
         if name != "neutral" or made.p > 2:
             known = len(made.item) > 0
-            estimate = made.share(made.series.kind == kind, made.every, balanced=True) if known else missing(why)
+            estimate = (
+                made.share(made.series.kind == kind, made.every, balanced=True)
+                if known
+                else missing(why)
+            )
             yield Row("class_share", estimate, {"class": name}, counts={"n": len(made.item)})
 
 
@@ -222,7 +264,11 @@ def first_advantage(made: Compared) -> Row:
     elif arm.condition.drawn and arm.ok.any():
         values, unit = standardised(arm, np.where(arm.ok, won, np.nan)), arm.unit[arm.item]
     else:
-        return Row("first_advantage", missing("no_two_orders" if arm.ok.any() else "nothing_parsed"), counts={"n": 0})
+        return Row(
+            "first_advantage",
+            missing("no_two_orders" if arm.ok.any() else "nothing_parsed"),
+            counts={"n": 0},
+        )
     known = np.isfinite(values)
     top, bottom = (sum_by(unit[known], part, arm.units) for part in (values[known], known[known]))
     own = top[bottom > 0] / bottom[bottom > 0]  # a unit's own, whatever it weighs
@@ -253,7 +299,11 @@ def standardised(arm: Arm, won: Floats) -> Floats:
     calls, mean = orders.transform("count"), orders.transform("mean")
     sets = table.assign(part=won / calls.clip(1) / 2.0, fewest=calls).groupby("set")
     whole, level = sets["won"].transform("count"), sets["part"].transform("sum")
-    rich = (arm.positions == 2) & (sets["order"].transform("nunique") == 2) & (sets["fewest"].transform("min") >= 2)
+    rich = (
+        (arm.positions == 2)
+        & (sets["order"].transform("nunique") == 2)
+        & (sets["fewest"].transform("min") >= 2)
+    )
     values = (level + whole / (2.0 * calls.clip(1)) * (won - mean)).where(rich, won)
     return np.asarray(values, dtype=np.float64)
 
@@ -262,9 +312,16 @@ def win_rates_by_position(made: Compared) -> Iterator[Row]:
     """Of pairs shown in one order each, drawn at random: how often a candidate wins where it is first, and where second."""
     arm, (code, sets) = made.arm, sets_of(made.arm)
     names = sorted({name for members in sets for name in members})
-    if made.parsed.any() or not arm.condition.drawn or arm.positions != 2 or len(names) > MOST_SHOWN:
+    if (
+        made.parsed.any()
+        or not arm.condition.drawn
+        or arm.positions != 2
+        or len(names) > MOST_SHOWN
+    ):
         return
-    shown = np.array([[names.index(name) for name in members] for members in sets])[code[:, None], arm.shown[arm.order]]
+    shown = np.array([[names.index(name) for name in members] for members in sets])[
+        code[:, None], arm.shown[arm.order]
+    ]
     won = np.stack([first_wins(arm), 1.0 - first_wins(arm)], axis=1)
     for k, position in product(range(len(names)), range(2)):
         trials = arm.ok & (shown[:, position] == k)
@@ -288,7 +345,9 @@ def stability(arm: Arm) -> Iterator[Row]:
 
 def win_rates(made: Compared) -> Iterator[Row]:
     """Overall win rate of each candidate over its series: (wins in all orders + (ties + inconsistent) / p) / series."""
-    code, names = pd.factorize(np.array([name for members in made.sets for name in members], dtype=object), sort=True)
+    code, names = pd.factorize(
+        np.array([name for members in made.sets for name in members], dtype=object), sort=True
+    )
     if not len(made.item) or len(names) > MOST_CELLS:
         return
     members = code.reshape(len(made.sets), -1)[made.set]
@@ -306,26 +365,40 @@ def cells(made: Compared) -> Iterator[Row]:
     """PC and PF by task, by candidate and by both; the sign test of each task's PF = 0, by Holm over tasks."""
     if not made.parsed.any():
         return
-    tasks = {name: made.task == task for task, name in enumerate(made.tasks) if (made.task == task).any()}
+    tasks = {
+        name: made.task == task for task, name in enumerate(made.tasks) if (made.task == task).any()
+    }
     if len(tasks) > 1:
         p = [made.sign_p(which) for which in tasks.values()]
         for (name, which), own, adjusted in zip(tasks.items(), p, holm(np.array(p)), strict=True):
             pc, pf = _cell(made, which, {"task": name})
             yield pc
-            yield replace(pf, test=(SIGN_TEST, own), counts={**pf.counts, "p_holm": float(adjusted)})
-    named = np.array([made.set_name(code) for code in range(len(made.sets))], dtype=object)[made.set]
-    candidates = {name: named == name for name in sorted(set(named))} if len(made.count) <= MOST_CELLS else {}
+            yield replace(
+                pf, test=(SIGN_TEST, own), counts={**pf.counts, "p_holm": float(adjusted)}
+            )
+    named = np.array([made.set_name(code) for code in range(len(made.sets))], dtype=object)[
+        made.set
+    ]
+    candidates = (
+        {name: named == name for name in sorted(set(named))}
+        if len(made.count) <= MOST_CELLS
+        else {}
+    )
     if len(candidates) > 1:
         for name, which in candidates.items():
             yield from _cell(made, which, {"candidate": name})
-        for (name, which), task in product(candidates.items(), tasks if len(made.tasks) > 1 else ()):
+        for (name, which), task in product(
+            candidates.items(), tasks if len(made.tasks) > 1 else ()
+        ):
             if (which & tasks[task]).any():
                 yield from _cell(made, which & tasks[task], {"task": task, "candidate": name})
 
 
 def _cell(made: Compared, which: Bools, of: dict[str, str]) -> tuple[Row, Row]:
     counts = {"n": int((which & made.parsed).sum())}
-    return Row("pc_cell", made.pc(which), of, counts=counts), Row("pf_cell", made.pf(which), of, counts=counts)
+    return Row("pc_cell", made.pc(which), of, counts=counts), Row(
+        "pf_cell", made.pf(which), of, counts=counts
+    )
 
 
 def parabolas(made: Compared) -> Iterator[Row]:
@@ -335,7 +408,9 @@ def parabolas(made: Compared) -> Iterator[Row]:
     """
     if not made.parsed.any():
         return
-    won, parsed, consistent = (made.by_cell(part) for part in (made.won, made.parsed, made.consistent))
+    won, parsed, consistent = (
+        made.by_cell(part) for part in (made.won, made.parsed, made.consistent)
+    )
     of_cell, task_of = made.set[made.first], made.task[made.first]
     cell, candidate = (part.ravel() for part in np.indices(won.shape))
     if made.p == 2:
@@ -346,9 +421,19 @@ def parabolas(made: Compared) -> Iterator[Row]:
     for c in np.flatnonzero(parsed) if 1 < len(parsed) <= MOST_CELLS else []:
         of = {"task": made.tasks[task_of[c]], "candidate": made.set_name(of_cell[c])}
         counts = {"n": int(parsed[c])}
-        yield Row("quality_gap", plain(float(np.abs(rate[c] - 1 / made.p).max()), "as_in_paper"), of, counts=counts)
+        yield Row(
+            "quality_gap",
+            plain(float(np.abs(rate[c] - 1 / made.p).max()), "as_in_paper"),
+            of,
+            counts=counts,
+        )
         if made.p == 2:
-            yield Row("cell_win_rate", plain(float(rate[c, candidate[c]]), "as_in_paper"), of, counts=counts)
+            yield Row(
+                "cell_win_rate",
+                plain(float(rate[c, candidate[c]]), "as_in_paper"),
+                of,
+                counts=counts,
+            )
     sets, tasks = (np.unique(codes, return_inverse=True)[1] for codes in (of_cell, task_of))
     pf = made.by_cell(made.net) / made.count
     fits = stats.parabolas(consistent, parsed, won, pf, stats.Points(cell, candidate, sets, tasks))
@@ -356,6 +441,10 @@ def parabolas(made: Compared) -> Iterator[Row]:
         chance = {"n": fit.n, "low_by_chance": fit.low, "high_by_chance": fit.high}
         for term in ("level", "slope", "curvature"):
             known = term == "curvature" and np.isfinite(fit.p)
-            test = ("curvature against cells whose consistency was dealt anew", fit.p) if known else None
+            test = (
+                ("curvature against cells whose consistency was dealt anew", fit.p)
+                if known
+                else None
+            )
             value = plain(getattr(fit, term), "least_squares", "few_win_rates")
             yield Row("parabola", value, {"outcome": outcome, "term": term}, test, chance)

@@ -27,12 +27,25 @@ from rubriclab.core.judgments import Arm, grouped
 from rubriclab.core.topic import Caution, Chart, Row, topic
 from rubriclab.stats import correlation as stats
 from rubriclab.stats.resample import Ints, distinct
-from rubriclab.topics.rated import BY_Z, ENOUGH, MIN_UNITS, SCORED, Rated, beside, few_rated, rated, rounds
+from rubriclab.topics.rated import (
+    BY_Z,
+    ENOUGH,
+    MIN_UNITS,
+    SCORED,
+    Rated,
+    beside,
+    few_rated,
+    rated,
+    rounds,
+)
 
 CALLS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 60, 120)
 """Numbers of calls that the budget names, and all that there are."""
 MOST_ORDERS = 30
-CHARTS = (Chart("forest", "budget_pearson", by="calls"), Chart("forest", "order_pearson", by="order"))
+CHARTS = (
+    Chart("forest", "budget_pearson", by="calls"),
+    Chart("forest", "order_pearson", by="order"),
+)
 
 
 @topic("people", axes=SCORED, charts=CHARTS)
@@ -60,7 +73,12 @@ def yardsticks(arm: Arm) -> list[Arm]:
 
 
 def by_target(
-    given: Rated, measure: str, which: Ints, statistic: Callable[[Ints], Estimate], rule: Rule, of: Mapping[str, Any]
+    given: Rated,
+    measure: str,
+    which: Ints,
+    statistic: Callable[[Ints], Estimate],
+    rule: Rule,
+    of: Mapping[str, Any],
 ) -> Iterator[Row]:
     """A number of all items ``which``; of several criteria one each, and their mean (``rule``: of its interval)."""
     parts = [(name, items, statistic(items)) for name, items in given.targets(which)]
@@ -73,10 +91,16 @@ def by_target(
 
 def correlations(given: Rated, of: Mapping[str, Any] | None = None) -> Iterator[Row]:
     """r, rho and tau-b of an item's mean score with its mean rating."""
-    for statistic, rule in ((stats.pearson, BY_Z), (stats.spearman, BY_Z), (stats.kendall, Fisher(fewest=10))):
+    for statistic, rule in (
+        (stats.pearson, BY_Z),
+        (stats.spearman, BY_Z),
+        (stats.kendall, Fisher(fewest=10)),
+    ):
 
         def estimate(which: Ints, statistic: Any = statistic, rule: Rule = rule) -> Estimate:
-            return given.r(which, statistic, rule, "constant_side" if len(which) > 1 else "nothing_rated")
+            return given.r(
+                which, statistic, rule, "constant_side" if len(which) > 1 else "nothing_rated"
+            )
 
         yield from by_target(given, statistic.__name__, given.paired, estimate, rule, of or {})
 
@@ -88,7 +112,13 @@ def differences(given: Rated) -> Iterator[Row]:
         if not given.comparable:
             return missing("other_scale")
         apart, arm = (given.mean - given.human)[which], given.arm
-        return mean_over(apart, arm.unit[which], arm.unit_names, partial(Student, step=arm.step), none="nothing_rated")
+        return mean_over(
+            apart,
+            arm.unit[which],
+            arm.unit_names,
+            partial(Student, step=arm.step),
+            none="nothing_rated",
+        )
 
     yield from by_target(given, "mean_difference", given.paired, judge_minus_people, Student(), {})
 
@@ -105,7 +135,9 @@ def among_people(given: Rated) -> Iterator[Row]:
         return left_out(float(value[counted].mean()), without[:, counted].mean(axis=1), names, BY_Z)
 
     if given.several.any():
-        yield from by_target(given, "people_pearson", np.flatnonzero(given.several), one_person, BY_Z, {})
+        yield from by_target(
+            given, "people_pearson", np.flatnonzero(given.several), one_person, BY_Z, {}
+        )
 
 
 def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, stats.Budget]]:
@@ -115,9 +147,14 @@ def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, 
         if len(items) > 1:
             unit, names = given.units(items)
             made = stats.budget(tables[:, items], given.human[items], unit, len(names), calls)
-            every.append([(left_out(*part.r, names, BY_Z, none="constant_side"), part) for part in made])
+            every.append(
+                [(left_out(*part.r, names, BY_Z, none="constant_side"), part) for part in made]
+            )
     together = zip(*every, strict=True)
-    return [(average([e for e, _ in parts], BY_Z) if parts[1:] else parts[0][0], parts[0][1]) for parts in together]
+    return [
+        (average([e for e, _ in parts], BY_Z) if parts[1:] else parts[0][0], parts[0][1])
+        for parts in together
+    ]
 
 
 def budgets(given: Rated) -> Iterator[Row]:
@@ -144,7 +181,9 @@ def single_orders(given: Rated) -> Iterator[Row]:
         here = np.flatnonzero(rateable & (arm.order == order))
         unit, names = given.units(arm.item[here])
         r = stats.pearson(arm.value[here], given.human[arm.item[here]], unit, len(names))
-        made.append((order, left_out(*r, names, Fisher(lengthened=True), none="constant_side"), len(here)))
+        made.append(
+            (order, left_out(*r, names, Fisher(lengthened=True), none="constant_side"), len(here))
+        )
     level = simultaneous([estimate for _, estimate, _ in made])
     rounded = np.round([estimate.value for _, estimate, _ in made], 12)
     for order, estimate, n in made:

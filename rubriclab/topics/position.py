@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.core.estimate import Estimate, Opaque, Wilson, jackknife, missing, plain, share, simultaneous
+from rubriclab.core.estimate import (
+    Estimate,
+    Opaque,
+    Wilson,
+    jackknife,
+    missing,
+    plain,
+    share,
+    simultaneous,
+)
 from rubriclab.core.judgments import TIE, Arm, once
 from rubriclab.core.topic import Chart, Row, nothing, topic
 from rubriclab.stats import position as stats
@@ -42,7 +51,9 @@ def shares(arm: Arm) -> Iterator[Row]:
     calls = chosen.sum(axis=1)
     for p in range(arm.positions):
         estimate = share(chosen[:, p], calls, arm.unit_names, balanced=True)
-        yield Row("position_share", estimate, {"position": p + 1}, counts={"n": round(float(calls.sum()))})
+        yield Row(
+            "position_share", estimate, {"position": p + 1}, counts={"n": round(float(calls.sum()))}
+        )
 
 
 def distances(arm: Arm) -> Iterator[Row]:
@@ -54,7 +65,12 @@ def distances(arm: Arm) -> Iterator[Row]:
         yield from nothing(("cramers_v", "chi2", "v_without_noise"), "nothing_parsed")
         return
     yield Row("cramers_v", plain(pooled.v, "as_in_paper"), counts=n)
-    yield Row("chi2", plain(pooled.chi2, "statistic"), test=("chi-square, as in the paper", pooled.p), counts=n)
+    yield Row(
+        "chi2",
+        plain(pooled.chi2, "statistic"),
+        test=("chi-square, as in the paper", pooled.p),
+        counts=n,
+    )
     yield Row("v_without_noise", v_without_noise(arm, chosen, pooled), counts=n)
 
 
@@ -81,7 +97,12 @@ def v_without_noise(arm: Arm, chosen: Floats, pooled: stats.Selection) -> Estima
     value = float(np.sqrt(max(pooled.v**2 - noise**2, 0.0)))
     away = (pooled.share - 1 / n) * n / (n - 1) / max(pooled.v, 1e-9)
     influence = (chosen - calls[:, None] * pooled.share) / calls.mean() @ away
-    return Estimate(value, influence, arm.unit_names, Opaque(partial(stats.v_interval, pooled.share, draws), fewest=10))
+    return Estimate(
+        value,
+        influence,
+        arm.unit_names,
+        Opaque(partial(stats.v_interval, pooled.share, draws), fewest=10),
+    )
 
 
 @once
@@ -116,8 +137,17 @@ def scores_by_position(arm: Arm) -> tuple[Floats, list[Row]]:
         known += [chosen[:, s].sum(axis=1) > 0] * arm.positions
         rule = Wilson(n, balanced=True, exact=True)
         how: dict[str, Any] = {"known": known[-1], "rule": rule, "light": True, "none": none}
-        for p, estimate in enumerate(jackknife(stats.position_given_score, parts, arm.unit_names, **how)):
-            rows.append(Row("position_given_score", estimate, {"score": name, "position": p + 1}, counts={"n": n}))
+        for p, estimate in enumerate(
+            jackknife(stats.position_given_score, parts, arm.unit_names, **how)
+        ):
+            rows.append(
+                Row(
+                    "position_given_score",
+                    estimate,
+                    {"score": name, "position": p + 1},
+                    counts={"n": n},
+                )
+            )
     enough = [k for k, row in enumerate(rows) if row.estimate.units >= MIN_RESAMPLED]
     level = simultaneous([rows[k].estimate for k in enough], [known[k] for k in enough])
     table = np.array([row.value for row in rows]).reshape(len(arm.names), arm.positions)
@@ -136,7 +166,9 @@ def bias_costs(arm: Arm, table: Floats) -> Iterator[Row]:
     wanted = list(dict.fromkeys([*orders[:MOST_ORDERS], upwards, upwards[::-1]]))
     counts = {"n": int(arm.counts.sum())}
     for order, cost in zip(wanted, stats.bias_cost(table, np.array(wanted)).tolist(), strict=True):
-        yield Row("bias_cost", plain(cost, "distances", none), {"order": name(order)}, counts=counts)
+        yield Row(
+            "bias_cost", plain(cost, "distances", none), {"order": name(order)}, counts=counts
+        )
     cheapest, least = stats.least_bias_cost(table)
     named = {"order": name(cheapest)} if np.isfinite(least) else {}
     yield Row("least_bias_cost", plain(least, "distances", none), counts=counts | named)

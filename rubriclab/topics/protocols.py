@@ -51,7 +51,11 @@ class Asked:
         """(rounds, items, columns): scores, one round of repeats after the other; NaN where there is none."""
         calls, shape = self.calls, self.grid.count.shape
         cells = calls.item * shape[1] + self.column
-        return np.moveaxis(spread_out(cells, self.grid.count.size, calls.call, calls.value).reshape(*shape, -1), 2, 0)
+        return np.moveaxis(
+            spread_out(cells, self.grid.count.size, calls.call, calls.value).reshape(*shape, -1),
+            2,
+            0,
+        )
 
     def row(self, measure: str, estimate: Estimate, calls: int, protocol: str = "") -> Row:
         of = {"protocol": protocol} if protocol else {"calls": calls}
@@ -60,12 +64,20 @@ class Asked:
 
 
 def asked(calls: Pooled, column: Ints, columns: int, default: int) -> Asked:
-    grid, given = grid_of(calls.item, calls.items, column, columns, calls.value, default), rated(calls.widest)
+    grid, given = (
+        grid_of(calls.item, calls.items, column, columns, calls.value, default),
+        rated(calls.widest),
+    )
     human = calls.widest.of_run(given.human)[calls.item_code] if given else None
     return Asked(calls, column, grid, human)
 
 
-@topic("protocols", axes={"options", "criteria"}, charts=(Chart("forest", "gain", by="protocol"),), per="run")
+@topic(
+    "protocols",
+    axes={"options", "criteria"},
+    charts=(Chart("forest", "gain", by="protocol"),),
+    per="run",
+)
 def protocols(arms: Sequence[Arm]) -> Iterator[Row]:
     for group in grouped(arms, lambda condition: condition.setting):
         part = [arm for arm in group if not arm.condition.drawn] or group
@@ -77,11 +89,16 @@ def protocols(arms: Sequence[Arm]) -> Iterator[Row]:
             yield Row("gain", unknown, {"protocol": AVERAGE}, condition=calls.widest.code)
             continue
         ascending = (calls.shown == np.arange(calls.shown.shape[1])).all(axis=1)
-        of = asked(calls, calls.order, len(often), int((ascending if ascending.any() else often).argmax()))
+        of = asked(
+            calls, calls.order, len(often), int((ascending if ascending.any() else often).argmax())
+        )
         yield from averaged(of, AVERAGE)
         if of.enough:
             for number in (number for number in BUDGETS if number <= len(often)):
-                sides = of.grid.column_distance(number)[:, of.grid.default], of.grid.average_distance(number)
+                sides = (
+                    of.grid.column_distance(number)[:, of.grid.default],
+                    of.grid.average_distance(number),
+                )
                 yield of.row("budget_gain", gain(of, *sides), number)
             halves = list(halvings(of))
             yield from best_order(of, halves)
@@ -100,10 +117,15 @@ def gain(of: Asked, default: Floats, protocol: Floats, stretch: float = 1.0) -> 
     known = np.isfinite(default) & np.isfinite(protocol) & of.grid.usable
     if not known.any():
         return missing("no_repeats")
-    sides = [mean_over(np.where(known, side, np.nan), of.calls.unit, of.calls.names) for side in (default, protocol)]
+    sides = [
+        mean_over(np.where(known, side, np.nan), of.calls.unit, of.calls.names)
+        for side in (default, protocol)
+    ]
     a, b = (max(side.value, 0.0) for side in sides)
     influence = stretch * (sides[0].influence - sides[1].influence)
-    difference = replace(sides[0], value=a - b, influence=influence, rule=Student(lopsided=True, heavy=True))
+    difference = replace(
+        sides[0], value=a - b, influence=influence, rule=Student(lopsided=True, heavy=True)
+    )
 
     def root(by: float) -> float:
         return float(np.sqrt(min(a, b) + max(by, 0.0)) - np.sqrt(min(a, b) + max(-by, 0.0)))
@@ -122,7 +144,12 @@ def averaged(of: Asked, protocol: str) -> Iterator[Row]:
         yield of.row("gain", missing("no_repeats"), 1, protocol)
         return
     k = min(grid.count.shape[1], MOST)
-    yield of.row("gain", gain(of, grid.column_distance(k)[:, grid.default], grid.average_distance(k)), k, protocol)
+    yield of.row(
+        "gain",
+        gain(of, grid.column_distance(k)[:, grid.default], grid.average_distance(k)),
+        k,
+        protocol,
+    )
     if of.human is not None:
         rounds, again = of.rounds, int(np.median(grid.count[grid.usable, grid.default]))
         k = min(k, again)
@@ -175,11 +202,20 @@ def best_order(of: Asked, halves: list[Bools]) -> Iterator[Row]:
             orders = [of.rounds[:, :, [k]] for k in range(grid.count.shape[1])]
             r = [budget_r(of, table, 1, half).value for table in orders]
             best = int(np.round(np.nan_to_num(r, nan=-2.0), 9).argmax())
-            gains.append(budget_r(of, orders[best], 1, ~half) - budget_r(of, orders[grid.default], 1, ~half))
-    yield of.row("gain", gain(of, distance[:, grid.default], row_means(np.stack(tried, axis=1)), BOTH_ROLES), 1, BEST)
+            gains.append(
+                budget_r(of, orders[best], 1, ~half) - budget_r(of, orders[grid.default], 1, ~half)
+            )
+    yield of.row(
+        "gain",
+        gain(of, distance[:, grid.default], row_means(np.stack(tried, axis=1)), BOTH_ROLES),
+        1,
+        BEST,
+    )
     if gains:
         gained = average(gains, Student())
-        yield of.row("gain_pearson", replace(gained, influence=BOTH_ROLES * gained.influence), 1, BEST)
+        yield of.row(
+            "gain_pearson", replace(gained, influence=BOTH_ROLES * gained.influence), 1, BEST
+        )
 
 
 def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterator[Row]:
@@ -188,13 +224,23 @@ def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterato
     Each call is held against the mean over all orders without itself, so the default order has to be asked twice.
     """
     calls, grid = of.calls, of.grid
-    which = np.flatnonzero((of.column == grid.default) & ((grid.count[:, grid.default] > 1) & grid.usable)[calls.item])
-    learnt = [] if chances is None else [made for half in halves if (made := learn(of, half, chances, which))]
+    which = np.flatnonzero(
+        (of.column == grid.default) & ((grid.count[:, grid.default] > 1) & grid.usable)[calls.item]
+    )
+    learnt = (
+        []
+        if chances is None
+        else [made for half in halves if (made := learn(of, half, chances, which))]
+    )
     if len(learnt) < len(halves):
-        yield of.row("gain", missing("no_probabilities" if chances is None else "no_prior"), 1, CORRECTED)
+        yield of.row(
+            "gain", missing("no_probabilities" if chances is None else "no_prior"), 1, CORRECTED
+        )
         return
     items, value = calls.item[which], calls.value[which]
-    guesses = {name: np.stack([half[name] for half in learnt], axis=1) for name in (CORRECTED, SHRUNK)}
+    guesses = {
+        name: np.stack([half[name] for half in learnt], axis=1) for name in (CORRECTED, SHRUNK)
+    }
     guesses["default"] = np.repeat(value[:, None], len(halves), axis=1)
     count, away = grid.count[items, grid.default], value - grid.mean[items, grid.default]
     centre = grid.centre[items] - away / (count - 1) / grid.m[items]
@@ -217,13 +263,21 @@ def learn(of: Asked, half: Bools, chances: Floats, which: Ints) -> dict[str, Flo
     """Each of the calls ``which`` of other items as those of ``half`` teach to read it: corrected, or drawn to the mean alone."""
     calls, taught = of.calls, half & of.grid.usable
     probe = np.flatnonzero(taught[calls.item])
-    prior = debias.position_prior(calls.shown, calls.item[probe], calls.order[probe], chances[probe])
+    prior = debias.position_prior(
+        calls.shown, calls.item[probe], calls.order[probe], chances[probe]
+    )
     if prior is None:
         return None
-    out, position, mine = {}, np.argsort(calls.shown, axis=1)[calls.order[which]], taught[calls.item[which]]
+    out, position, mine = (
+        {},
+        np.argsort(calls.shown, axis=1)[calls.order[which]],
+        taught[calls.item[which]],
+    )
     for name, weights in ((CORRECTED, prior), (SHRUNK, np.full(len(prior), 1 / len(prior)))):
         expected = debias.divided(chances[which], position, weights) @ calls.widest.scores
-        start, slope, middle = debias.shrunk(expected[mine], of.grid.centre[calls.item[which][mine]])
+        start, slope, middle = debias.shrunk(
+            expected[mine], of.grid.centre[calls.item[which][mine]]
+        )
         out[name] = np.where(half[calls.item[which]], np.nan, start + slope * (expected - middle))
     return out
 
@@ -237,7 +291,9 @@ def probabilities(calls: Pooled, arms: list[Arm]) -> Floats | None:
 
 def forms(arms: Sequence[Arm]) -> Iterator[Row]:
     """The mean over forms of the prompt, one call each in the default order, against as many calls in the first form."""
-    for group in grouped(arms, lambda about: (about.judge, about.dataset, about.reorder, about.scores, about.targets)):
+    for group in grouped(
+        arms, lambda about: (about.judge, about.dataset, about.reorder, about.scores, about.targets)
+    ):
         names = list(dict.fromkeys(arm.condition.variant_key for arm in group))
         if len(names) < 2:
             continue

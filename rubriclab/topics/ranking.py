@@ -21,7 +21,10 @@ from rubriclab.stats.resample import Floats, Ints, spread_out, sum_by
 from rubriclab.stats.winners import Side, tau_b, winner_changes, winners
 from rubriclab.topics.rated import SCORED, means, rated
 
-CHARTS = (Chart("forest", "kendall_tau", by="against"), Chart("forest", "top1_changed", by="against"))
+CHARTS = (
+    Chart("forest", "kendall_tau", by="against"),
+    Chart("forest", "top1_changed", by="against"),
+)
 MOST_PAIRS = 20
 """More pairs of conditions of a judge are not told one by one."""
 
@@ -32,7 +35,9 @@ def ranking(arms: Sequence[Arm]) -> Iterator[Row]:
     settings = grouped(arms, lambda condition: condition.setting)
     pairs = [pair for group in settings for pair in list(combinations(group, 2))[:MOST_PAIRS]]
     others = [form for form in forms(arms) if not form.strategy]
-    pairs += [(arm, base) for form in others for base, arm in zip(form.base, form.arms, strict=True)]
+    pairs += [
+        (arm, base) for form in others for base, arm in zip(form.base, form.arms, strict=True)
+    ]
     for a, b in pairs:
         made = Ranked(a, b)
         if len(made.cell):
@@ -58,12 +63,16 @@ class Ranked:
         if not len(item):
             return np.zeros((0, 0), dtype=np.int64)
         names = run.items.loc[item, ["dataset", "prompt", "criterion"]].fillna("").astype(str)
-        group = pd.factorize(names["dataset"] + "\0" + names["prompt"] + "\0" + names["criterion"])[0]
+        group = pd.factorize(names["dataset"] + "\0" + names["prompt"] + "\0" + names["criterion"])[
+            0
+        ]
         content = np.column_stack([part for arm in (self.a, self.b) for part in _calls(arm, item)])
         rank = np.unique(np.nan_to_num(content, nan=-1e9), axis=0, return_inverse=True)[1].ravel()
         size = np.bincount(group)
         table, ranks = (
-            np.nan_to_num(spread_out(group, len(size), rank, part)[size > 1], nan=-1).astype(np.int64)
+            np.nan_to_num(spread_out(group, len(size), rank, part)[size > 1], nan=-1).astype(
+                np.int64
+            )
             for part in (item, rank)
         )
         return np.asarray(table[np.lexsort(ranks.T[::-1])])
@@ -92,11 +101,15 @@ class Ranked:
 
     def row(self, measure: str, estimate: Estimate, n: float, **counts: float) -> Row:
         about = {"against": self.b.code} if self.a is not self.b else {}
-        return Row(measure, estimate, about, condition=self.a.code, counts={"n": round(n), **counts})
+        return Row(
+            measure, estimate, about, condition=self.a.code, counts={"n": round(n), **counts}
+        )
 
     def points(self, measure: str, values: Floats) -> Row:
         """A mean over the prompts with a number, in points."""
-        estimate = mean_over(values, *self.unit, partial(Student, step=self.a.step), none="nothing_rated")
+        estimate = mean_over(
+            values, *self.unit, partial(Student, step=self.a.step), none="nothing_rated"
+        )
         return self.row(measure, estimate, int(np.isfinite(values).sum()))
 
 
@@ -108,7 +121,10 @@ def _calls(arm: Arm, item: Ints) -> tuple[Floats, Floats]:
     row_of_item[item] = np.arange(len(item))
     row = row_of_item[arm.item_code[arm.item[kept]]]
     kept, row = kept[row >= 0], row[row >= 0]
-    score, order = (spread_out(row, len(item), np.arange(len(row)), part[kept]) for part in (arm.value, arm.order))
+    score, order = (
+        spread_out(row, len(item), np.arange(len(row)), part[kept])
+        for part in (arm.value, arm.order)
+    )
     return score, order
 
 
@@ -121,12 +137,19 @@ def changes(made: Ranked) -> Iterator[Row]:
     known = compared & np.isfinite(tau)
     bounded = partial(Reach, 2.0, least=-1.0, most=1.0)
     estimate = mean_over(np.where(known, tau, np.nan), *made.unit, bounded, none="all_tied")
-    yield made.row("kendall_tau", estimate, int(known.sum()), left_out=int((compared & ~known).sum()))
-    ways = {"top1_changed": ~(mine & theirs).any(axis=1), "top1_changed_strict": (mine != theirs).any(axis=1)}
+    yield made.row(
+        "kendall_tau", estimate, int(known.sum()), left_out=int((compared & ~known).sum())
+    )
+    ways = {
+        "top1_changed": ~(mine & theirs).any(axis=1),
+        "top1_changed_strict": (mine != theirs).any(axis=1),
+    }
     for measure, changed in ways.items():
         yield made.row(measure, share_of(changed, compared, *made.unit), int(compared.sum()))
     if np.isfinite(made.people).any():
-        picked, other = (row_means(np.where(which, made.people, np.nan)) for which in (mine, theirs))
+        picked, other = (
+            row_means(np.where(which, made.people, np.nan)) for which in (mine, theirs)
+        )
         yield made.points("pick_difference", picked - other)
 
 
@@ -136,15 +159,21 @@ def beyond_noise(made: Ranked) -> Iterator[Row]:
     rank = np.where(asked, asked.cumsum().reshape(asked.shape) - 1, -1)
     for arm in (made.a, made.b):
         calls = _calls(arm, made.cell[asked])
-        score, order = (np.pad(part, ((0, 1), (0, 0)), constant_values=np.nan)[rank] for part in calls)
+        score, order = (
+            np.pad(part, ((0, 1), (0, 0)), constant_values=np.nan)[rank] for part in calls
+        )
         sides.append(Side(score, np.nan_to_num(order, nan=-1.0).astype(np.int64)))
     noisy = winner_changes(*sides)
     unit, names = made.unit
 
     def part(top: Floats, count: Floats) -> Estimate:
         # An estimate of several draws: a prompt's part is no coin (Wilson's interval held in 1.000, or 0.85 as balanced).
-        sums = [sum_by(unit, values, len(names)) for values in (np.where(count > 0, top, 0.0), count)]
-        return ratio(sums[0], sums[1], names, partial(Reach, 1.0, least=0.0, most=1.0), none="no_winner")
+        sums = [
+            sum_by(unit, values, len(names)) for values in (np.where(count > 0, top, 0.0), count)
+        ]
+        return ratio(
+            sums[0], sums[1], names, partial(Reach, 1.0, least=0.0, most=1.0), none="no_winner"
+        )
 
     change, again = part(noisy.changed, noisy.decided), part(noisy.again, noisy.again_decided)
     yield made.row("top1_equal_calls", change, noisy.decided.sum())

@@ -96,19 +96,34 @@ def means(arm: Arm) -> Floats:
 def rated(arm: Arm) -> Rated | None:
     """None where no item of the arm has a rating."""
     given: list[dict[str, float]] = [
-        {str(rater): float(ratings[rater]) for rater in sorted(ratings or (), key=str) if np.isfinite(ratings[rater])}
+        {
+            str(rater): float(ratings[rater])
+            for rater in sorted(ratings or (), key=str)
+            if np.isfinite(ratings[rater])
+        }
         for ratings in arm.run.items["ratings"].iloc[arm.item_code].tolist()
     ]
     raters = {rater for ratings in given for rater in ratings}
     if not raters:
         return None
     if len(raters) > 1:  # what the sample's author aimed at is no person beside those who rated
-        given = [{rater: x for rater, x in ratings.items() if rater != INTENDED} for ratings in given]
+        given = [
+            {rater: x for rater, x in ratings.items() if rater != INTENDED} for ratings in given
+        ]
     named = len(raters) <= MOST_RATERS
     if not named:
-        given = [{f"rating {k + 1:03}": x for k, x in enumerate(ratings.values())} for ratings in given]
+        given = [
+            {f"rating {k + 1:03}": x for k, x in enumerate(ratings.values())} for ratings in given
+        ]
     frame = pd.DataFrame(given, index=range(arm.items), dtype=np.float64).sort_index(axis=1)
-    return Rated(arm, tuple(map(str, frame)), named, frame.to_numpy(), frame.mean(axis=1).to_numpy(), means(arm))
+    return Rated(
+        arm,
+        tuple(map(str, frame)),
+        named,
+        frame.to_numpy(),
+        frame.mean(axis=1).to_numpy(),
+        means(arm),
+    )
 
 
 @once
@@ -119,7 +134,11 @@ def rounds(arm: Arm) -> Floats:
     cell = arm.item * orders + arm.order
     if orders < 2 or arm.condition.drawn or len(distinct(cell)[0]) < ENOUGH * arm.items * orders:
         return spread_out(arm.item, arm.items, arm.call, arm.value)[None]
-    table = np.moveaxis(spread_out(cell, arm.items * orders, arm.call, arm.value).reshape(arm.items, orders, -1), 2, 0)
+    table = np.moveaxis(
+        spread_out(cell, arm.items * orders, arm.call, arm.value).reshape(arm.items, orders, -1),
+        2,
+        0,
+    )
     full = np.isfinite(table).mean(axis=(1, 2)) >= ENOUGH
     return table[full] if full.any() else table[:1]
 
@@ -140,4 +159,7 @@ def few_rated(people: Rated) -> Iterator[Caution]:
     if not people.comparable:
         given = people.ratings[np.isfinite(people.ratings)]
         ends = {"low": float(given.min()), "high": float(given.max())}
-        yield Caution("other_scale", of={**ends, "lowest": people.arm.scores[0], "highest": people.arm.scores[-1]})
+        yield Caution(
+            "other_scale",
+            of={**ends, "lowest": people.arm.scores[0], "highest": people.arm.scores[-1]},
+        )

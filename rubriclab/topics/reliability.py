@@ -55,15 +55,23 @@ def pooled(arms: Sequence[Arm]) -> Pooled:
     """Arms of one setting together."""
     run, ok = arms[0].run, np.concatenate([arm.ok for arm in arms])
     parsed = slice(None) if ok.all() else np.flatnonzero(ok)
-    shown, alike = np.unique(np.concatenate([arm.shown for arm in arms]), axis=0, return_inverse=True)
+    shown, alike = np.unique(
+        np.concatenate([arm.shown for arm in arms]), axis=0, return_inverse=True
+    )
     of_arm = np.split(alike.ravel(), np.cumsum([len(arm.shown) for arm in arms]))
-    columns = [(a.item_code[a.item], rank[a.order], a.value, a.call) for a, rank in zip(arms, of_arm, strict=False)]
+    columns = [
+        (a.item_code[a.item], rank[a.order], a.value, a.call)
+        for a, rank in zip(arms, of_arm, strict=False)
+    ]
     code, order, value, call = (
-        (part[0] if len(part) == 1 else np.concatenate(part))[parsed] for part in zip(*columns, strict=True)
+        (part[0] if len(part) == 1 else np.concatenate(part))[parsed]
+        for part in zip(*columns, strict=True)
     )
     items, item = distinct(code, len(run.items))
     units, unit = distinct(run.unit_of_item[items], len(run.unit_names))
-    return Pooled(widest(arms), item, order, value, call, parsed, items, unit, run.unit_names[units], shown)
+    return Pooled(
+        widest(arms), item, order, value, call, parsed, items, unit, run.unit_names[units], shown
+    )
 
 
 @topic(
@@ -74,9 +82,15 @@ def pooled(arms: Sequence[Arm]) -> Pooled:
 )
 def reliability(arms: Sequence[Arm]) -> Iterator[Row]:
     calls = pooled(arms)
-    criterion = pd.factorize(calls.widest.run.items["criterion"].iloc[calls.item_code])[0].astype(np.int64) + 1
+    criterion = (
+        pd.factorize(calls.widest.run.items["criterion"].iloc[calls.item_code])[0].astype(np.int64)
+        + 1
+    )
     made = components(calls.item, calls.order, calls.value, calls.unit, criterion)
-    about: dict[str, Any] = {"condition": calls.widest.code, "counts": {"n": len(calls.value), "items": calls.items}}
+    about: dict[str, Any] = {
+        "condition": calls.widest.code,
+        "counts": {"n": len(calls.value), "items": calls.items},
+    }
     if made is None or not np.isfinite(made.shares).any():
         why = "constant_scores" if made else "no_repeats" if len(calls.value) else "nothing_parsed"
         yield Row("dependability", missing(why), {"calls": 1}, **about)
@@ -86,7 +100,10 @@ def reliability(arms: Sequence[Arm]) -> Iterator[Row]:
 
     for k, part in enumerate(PARTS):
         if np.isfinite(made.shares[k]):
-            why = {"noise": noise_why, "order": "few_orders" if len(calls.shown) < FEWEST_ORDERS else ""}.get(part, "")
+            why = {
+                "noise": noise_why,
+                "order": "few_orders" if len(calls.shown) < FEWEST_ORDERS else "",
+            }.get(part, "")
             estimate = _of_all(calls, float(made.shares[k]), partial(made.share_ends, k), why)
             yield Row("variance_share", estimate, {"term": part}, **about)
     orders = bool(np.isfinite(made.variances[0, 1:3]).any())
@@ -97,21 +114,27 @@ def reliability(arms: Sequence[Arm]) -> Iterator[Row]:
             continue
         for k, value in enumerate(made.dependability(CALLS, one_order=same).tolist()):
             ends = partial(made.ends, CALLS[k : k + 1], one_order=same)
-            estimate = _of_all(calls, value, ends, why) if np.isfinite(value) else missing("no_repeats")
+            estimate = (
+                _of_all(calls, value, ends, why) if np.isfinite(value) else missing("no_repeats")
+            )
             yield Row("dependability", estimate, {"calls": int(CALLS[k])} | of, **about)
         yield Row("calls_needed", calls_needed(calls, made, same, why), of, **about)
     if not orders:
         yield Row("calls_needed", missing("single_order"), **about)
 
 
-def _of_all(calls: Pooled, value: float, ends: Callable[[float], tuple[Floats, Floats]], why: str) -> Estimate:
+def _of_all(
+    calls: Pooled, value: float, ends: Callable[[float], tuple[Floats, Floats]], why: str
+) -> Estimate:
     """A number of all units together that no single one is a part of; ``ends``: (1,) each."""
 
     def rule(level: float) -> tuple[float, float]:
         low, high = ends(level)
         return float(low[0]), float(high[0])
 
-    return Estimate(value, np.broadcast_to(0.0, len(calls.names)), calls.names, Opaque(rule, fewest=FEWEST), why)
+    return Estimate(
+        value, np.broadcast_to(0.0, len(calls.names)), calls.names, Opaque(rule, fewest=FEWEST), why
+    )
 
 
 def calls_needed(calls: Pooled, made: Components, one_order: bool, why: str) -> Estimate:
@@ -129,6 +152,10 @@ def calls_needed(calls: Pooled, made: Components, one_order: bool, why: str) -> 
 
     def ends(level: float) -> tuple[Floats, Floats]:
         low, high = made.ends(every, level, one_order=one_order)
-        return (fewest(high), np.minimum(fewest(low), MOST_CALLS)) if np.isfinite(low).any() else (low, high)
+        return (
+            (fewest(high), np.minimum(fewest(low), MOST_CALLS))
+            if np.isfinite(low).any()
+            else (low, high)
+        )
 
     return _of_all(calls, value, ends, why)

@@ -9,7 +9,16 @@ from functools import partial
 import numpy as np
 
 from rubriclab.core.answers import line, turn
-from rubriclab.core.estimate import Estimate, Opaque, Reach, Rule, Student, mean_over, missing, ratio
+from rubriclab.core.estimate import (
+    Estimate,
+    Opaque,
+    Reach,
+    Rule,
+    Student,
+    mean_over,
+    missing,
+    ratio,
+)
 from rubriclab.core.judgments import Arm, once
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats.debias import row_means
@@ -26,7 +35,9 @@ ENOUGH = 0.5
 
 @topic("shift", axes={"options", "bare"}, charts=CHARTS)
 def shift(arm: Arm) -> Iterator[Row]:
-    if arm.condition.reorder != "bare":  # else nothing is listed: the judge's own noise is all there is
+    if (
+        arm.condition.reorder != "bare"
+    ):  # else nothing is listed: the judge's own noise is all there is
         yield from contrasts(arm, arm.rows, arm.value, ("line", "turn"))
         given = arm.ok & np.isfinite(arm.expected)
         if given.sum() > MOSTLY * arm.ok.sum() and not row_means(arm.mass[None, given])[0] < 0.5:
@@ -36,7 +47,9 @@ def shift(arm: Arm) -> Iterator[Row]:
     yield spread(arm)
 
 
-def contrasts(arm: Arm, kept: Bools | Ints | slice, value: Floats, measures: tuple[str, ...]) -> Iterator[Row]:
+def contrasts(
+    arm: Arm, kept: Bools | Ints | slice, value: Floats, measures: tuple[str, ...]
+) -> Iterator[Row]:
     """Line: ascending - descending; turn: forward - backward, wherever a list begins. Each order of a text counts once.
 
     ``kept``: which judgments; ``value``: (rows,), what they are. The contrasts of ``core/verdict.py``, of this arm
@@ -56,13 +69,23 @@ def contrasts(arm: Arm, kept: Bools | Ints | slice, value: Floats, measures: tup
                 slope, influence, most = fitted
                 unit, code = distinct(arm.text_unit[cells.text], arm.units)
                 moves = sum_by(code, influence, len(unit)) * len(unit)
-                estimate = Estimate(slope, moves - moves.mean(), arm.unit_names[unit], Reach(most, moves))
+                estimate = Estimate(
+                    slope, moves - moves.mean(), arm.unit_names[unit], Reach(most, moves)
+                )
         elif (contrast := within_texts(cells, direction, arm.texts, span)) is None:
             several = bool((np.bincount(cells.text) > 1).any())
-            estimate = missing("single_order" if arm.single_order else "no_contrast" if several else "no_two_orders")
+            estimate = missing(
+                "single_order"
+                if arm.single_order
+                else "no_contrast"
+                if several
+                else "no_two_orders"
+            )
         else:
             reach = max(reach, contrast.reach)
-            top, bottom = (sum_by(arm.text_unit, part, arm.units) for part in (contrast.top, contrast.bottom))
+            top, bottom = (
+                sum_by(arm.text_unit, part, arm.units) for part in (contrast.top, contrast.bottom)
+            )
             estimate = ratio(top, bottom, arm.unit_names, partial(Reach, reach))
         yield Row(measure, estimate, counts=counts)
 
@@ -71,13 +94,23 @@ def largest_gap(arm: Arm) -> Row:
     """The order with the highest mean score less the one with the lowest, without the luck of having chosen them."""
     counts = {"n": int(arm.ok.sum())}
     if not counts["n"] or arm.single_order:
-        return Row("largest_gap", missing("single_order" if counts["n"] else "nothing_parsed"), counts=counts)
+        return Row(
+            "largest_gap",
+            missing("single_order" if counts["n"] else "nothing_parsed"),
+            counts=counts,
+        )
     kept = arm.rows
-    made = extremes(arm.item[kept], arm.order[kept], arm.value[kept], arm.unit, arm.units, arm.shown, arm.scores)
+    made = extremes(
+        arm.item[kept], arm.order[kept], arm.value[kept], arm.unit, arm.units, arm.shown, arm.scores
+    )
     if made is None:
         return Row("largest_gap", missing("too_few_units"), counts=counts)
-    highest, lowest = (" ".join(str(arm.names[s]) for s in order) for order in (made.highest, made.lowest))
-    estimate = Estimate(made.value, np.broadcast_to(0.0, arm.units), arm.unit_names, Opaque(made.interval))
+    highest, lowest = (
+        " ".join(str(arm.names[s]) for s in order) for order in (made.highest, made.lowest)
+    )
+    estimate = Estimate(
+        made.value, np.broadcast_to(0.0, arm.units), arm.unit_names, Opaque(made.interval)
+    )
     more = {"highest": highest, "lowest": lowest, "modelled": made.modelled}
     return Row("largest_gap", estimate, counts=counts | more)
 
@@ -92,11 +125,24 @@ def single_scores(arm: Arm, measures: tuple[str, str, str] = CHANGES) -> Iterato
     text, each counts once whatever its calls. ``from``: the strategy whose repeats size the noise.
     """
     apart, own = changes(arm)
-    nothing = "nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "no_two_orders"
+    nothing = (
+        "nothing_parsed"
+        if not arm.ok.any()
+        else "single_order"
+        if arm.single_order
+        else "no_two_orders"
+    )
     same, source = noise_of(arm) if np.isfinite(apart).any() else (own, arm.condition.strategy)
 
     def row(measure: str, values: Floats, why: str) -> Row:
-        return _over_texts(arm, measure, values, why, "" if measure == measures[0] else source, measure == measures[2])
+        return _over_texts(
+            arm,
+            measure,
+            values,
+            why,
+            "" if measure == measures[0] else source,
+            measure == measures[2],
+        )
 
     yield from beside_noise(measures, apart, same, arm.texts, row, nothing)
 
@@ -120,8 +166,16 @@ def beside_noise(
     changed, repeated = np.isfinite(change).any(), np.isfinite(same).any()
     few = known.sum() < ENOUGH * texts or not known.any()
     yield row(measures[0], change if few else np.where(known, change, np.nan), nothing)
-    yield row(measures[1], np.where(known, same, np.nan) if known.any() else same, silent if changed else nothing)
-    yield row(measures[2], change - same, nothing if not changed else "noise_elsewhere" if repeated else silent)
+    yield row(
+        measures[1],
+        np.where(known, same, np.nan) if known.any() else same,
+        silent if changed else nothing,
+    )
+    yield row(
+        measures[2],
+        change - same,
+        nothing if not changed else "noise_elsewhere" if repeated else silent,
+    )
 
 
 @once
@@ -133,7 +187,9 @@ def changes(arm: Arm) -> tuple[Floats, Floats]:
     kept = arm.rows
     scores = arm.positions + 1 if arm.condition.chooses else arm.scores
     request = arm.repeat[kept].astype(np.int64) if arm.condition.packed else None
-    apart = differences(arm.item[kept], arm.order[kept], arm.score[kept], scores, arm.items, request)
+    apart = differences(
+        arm.item[kept], arm.order[kept], arm.score[kept], scores, arm.items, request
+    )
     return _by_text(arm, apart[0]), _by_text(arm, apart[1])
 
 
@@ -157,14 +213,23 @@ def noise_of(arm: Arm) -> tuple[Floats, str]:
             whole = np.full(len(arm.run.items), np.nan)
             whole[control.text_code] = changes(control)[1]
             candidates.append((whole[arm.text_code], control.condition.strategy))
-    same, source = max(candidates, key=lambda pair: (np.isfinite(pair[0] + apart).sum(), np.isfinite(pair[0]).sum()))
+    same, source = max(
+        candidates,
+        key=lambda pair: (np.isfinite(pair[0] + apart).sum(), np.isfinite(pair[0]).sum()),
+    )
     return same, source if np.isfinite(same).any() else ""
 
 
-def _over_texts(arm: Arm, measure: str, values: Floats, why: str, source: str = "", beyond_noise: bool = False) -> Row:
+def _over_texts(
+    arm: Arm, measure: str, values: Floats, why: str, source: str = "", beyond_noise: bool = False
+) -> Row:
     """The mean over the texts that have a value; an excess scatters to one side, most texts not at all and some far."""
     rule: Callable[[Floats], Rule] = partial(
-        Student, step=arm.step, lopsided=beyond_noise, beyond_noise=beyond_noise, positive=not beyond_noise
+        Student,
+        step=arm.step,
+        lopsided=beyond_noise,
+        beyond_noise=beyond_noise,
+        positive=not beyond_noise,
     )
     if arm.condition.chooses:
         rule = partial(Reach, 1.0, least=-1.0 if beyond_noise else 0.0, most=1.0)

@@ -27,7 +27,13 @@ CHARTS = (
     Chart("cells", "form_score_share", by="score", across="variant"),
     Chart("curve", "variant_shift", by="variant"),
 )
-MEASURES = ("variant_flips", "variant_repeat", "variant_excess", "variant_shift", "variant_distance")
+MEASURES = (
+    "variant_flips",
+    "variant_repeat",
+    "variant_excess",
+    "variant_shift",
+    "variant_distance",
+)
 FAILED = -1
 """Stands for a reply without a score, as in the paper."""
 
@@ -59,7 +65,9 @@ def means_of_both(both: Rated, of: Mapping[str, str], *, comparable: bool) -> It
     r of this form with people on the same items, and its difference from the default's."""
     arm, moved, people = both.arm, both.mean - both.human, rated(both.arm)
     about: dict[str, Any] = {"condition": arm.code, "counts": {"n": len(both.paired)}}
-    for measure, values in (("variant_shift", moved), ("variant_distance", np.abs(moved))) if comparable else ():
+    for measure, values in (
+        (("variant_shift", moved), ("variant_distance", np.abs(moved))) if comparable else ()
+    ):
         rule = partial(Student, step=arm.step, positive=measure == "variant_distance")
         yield Row(measure, mean_over(values, arm.unit, arm.unit_names, rule), of, **about)
     yield Row("variant_pearson", both.r(both.paired), of, **about)
@@ -96,13 +104,17 @@ def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints
     flips, sides = apart(None), np.stack([apart(0), apart(1)])
     silent = "noise_elsewhere" if np.isfinite(sides).any() else "no_repeats"
     lots_of_both = int(np.isfinite(flips).sum())
-    yield from beside_noise(MEASURES[:3], flips, sides.mean(axis=0), lots_of_both, row, "nothing_parsed", silent)
+    yield from beside_noise(
+        MEASURES[:3], flips, sides.mean(axis=0), lots_of_both, row, "nothing_parsed", silent
+    )
 
 
 def distribution(arm: Arm, name: str) -> Iterator[Row]:
     """Share of each score among all replies, those without one as -1 (Li et al., Figure 3)."""
     given = np.where(arm.ok, arm.score, FAILED)
-    yield from _shares_of_scores(arm, name, [FAILED, *range(len(arm.scores))], given, arm.unit[arm.item])
+    yield from _shares_of_scores(
+        arm, name, [FAILED, *range(len(arm.scores))], given, arm.unit[arm.item]
+    )
 
 
 def of_people(arm: Arm) -> Iterator[Row]:
@@ -112,10 +124,14 @@ def of_people(arm: Arm) -> Iterator[Row]:
         known = np.isfinite(people.human)
         middle = (arm.scores[1:] + arm.scores[:-1]) / 2
         nearest = np.searchsorted(middle, people.human[known], side="right")
-        yield from _shares_of_scores(arm, "people", range(len(arm.scores)), nearest, arm.unit[known])
+        yield from _shares_of_scores(
+            arm, "people", range(len(arm.scores)), nearest, arm.unit[known]
+        )
 
 
-def _shares_of_scores(arm: Arm, name: str, codes: Iterable[int], given: Ints, unit: Ints) -> Iterator[Row]:
+def _shares_of_scores(
+    arm: Arm, name: str, codes: Iterable[int], given: Ints, unit: Ints
+) -> Iterator[Row]:
     for code in codes:
         score = FAILED if code == FAILED else label_of(arm.condition.scores[code])
         estimate = share_of(given == code, np.ones(len(given), dtype=bool), unit, arm.unit_names)

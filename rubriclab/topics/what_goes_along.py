@@ -27,7 +27,9 @@ def what_goes_along(arms: Sequence[Arm]) -> Iterator[Row]:
 
     for group in grouped(arms, but_judge):
         datasets = grouped(group, lambda about: about.dataset)
-        for part, of in [(part, {}) for part in datasets] + [(group, {"dataset": "all"})] * (len(datasets) > 1):
+        for part, of in [(part, {}) for part in datasets] + [(group, {"dataset": "all"})] * (
+            len(datasets) > 1
+        ):
             cells = pd.concat([cells_of(arm) for arm in part], ignore_index=True)
             if len(cells) > 1:
                 yield from tables(cells, part[0].code, of)
@@ -46,7 +48,9 @@ def cells_of(arm: Arm) -> pd.DataFrame:
             "candidate": [made.set_name(k) for k in made.set[made.first]],
             "PC": made.by_cell(made.consistent) / parsed,
             "PF": made.by_cell(made.net) / made.count,
-            "quality_gap": np.abs(made.by_cell(made.won) / parsed[:, None] - 1 / made.p).max(axis=1),
+            "quality_gap": np.abs(made.by_cell(made.won) / parsed[:, None] - 1 / made.p).max(
+                axis=1
+            ),
         }
     items = arm.run.items.iloc[arm.item_code]
     for name in LENGTHS:
@@ -58,19 +62,38 @@ def cells_of(arm: Arm) -> pd.DataFrame:
 
 def tables(cells: pd.DataFrame, code: int, of: dict[str, str]) -> Iterator[Row]:
     """By how much AIC grows without each variable that was kept, from the whole model on; those that were dropped."""
-    variables = {name: pd.factorize(cells[name])[0].astype(np.int64) for name in ("judge", "task", "candidate")}
-    more = {name: cells[name].to_numpy(dtype=np.float64) for name in ("quality_gap", *LENGTHS) if name in cells}
+    variables = {
+        name: pd.factorize(cells[name])[0].astype(np.int64)
+        for name in ("judge", "task", "candidate")
+    }
+    more = {
+        name: cells[name].to_numpy(dtype=np.float64)
+        for name in ("quality_gap", *LENGTHS)
+        if name in cells
+    }
     more = {name: values for name, values in more.items() if np.isfinite(values).any()}
     for outcome in ("PC", "PF"):
         made = stepwise(cells[outcome].to_numpy(dtype=np.float64), {**variables, **more})
         about, n = {"outcome": outcome, **of}, {"n": made.n}
         if made.chosen is None:
-            yield Row("aic_removed", missing("few_cells"), {**about, "term": NONE}, condition=code, counts=n)
+            yield Row(
+                "aic_removed",
+                missing("few_cells"),
+                {**about, "term": NONE},
+                condition=code,
+                counts=n,
+            )
             continue
         for term, model in {NONE: made.chosen, **made.without}.items():
-            counts = {"df": made.chosen.k - model.k, "sum_sq": model.rss - made.chosen.rss, "rss": model.rss}
+            counts = {
+                "df": made.chosen.k - model.k,
+                "sum_sq": model.rss - made.chosen.rss,
+                "rss": model.rss,
+            }
             change = plain(model.aic - made.chosen.aic, "chosen_by_aic")
             counts |= {**n, "aic": model.aic}
             yield Row("aic_removed", change, {**about, "term": term}, condition=code, counts=counts)
         for term in made.dropped:
-            yield Row("aic_removed", missing("dropped"), {**about, "term": term}, condition=code, counts=n)
+            yield Row(
+                "aic_removed", missing("dropped"), {**about, "term": term}, condition=code, counts=n
+            )

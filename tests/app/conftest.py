@@ -56,7 +56,11 @@ def healthy(app: AppTest) -> AppTest:
 
 def texts(app: AppTest) -> str:
     """All that a page says, as it is read: escapes and colour marks taken off."""
-    prose = [part.value for kind in (app.title, app.header, app.subheader, app.markdown, app.caption) for part in kind]
+    prose = [
+        part.value
+        for kind in (app.title, app.header, app.subheader, app.markdown, app.caption)
+        for part in kind
+    ]
     plain = re.sub(r":[a-z]+(-badge|-background)?\[([^\]]*)\]", r"\2", "\n".join(prose))
     return re.sub(r"\\(.)", r"\1", plain).replace("**", "")
 
@@ -68,7 +72,9 @@ def pressed(app: AppTest, label: str) -> AppTest:
 
 def kept(table: JudgmentTable) -> str:
     """A run of the visitor's store, with its replies."""
-    calls = table.rows.drop_duplicates("call")[["call", "condition", "status"]].reset_index(drop=True)
+    calls = table.rows.drop_duplicates("call")[["call", "condition", "status"]].reset_index(
+        drop=True
+    )
     calls = calls.assign(key=calls["call"].astype(str), attempt=1, text=f"My score: {HOSTILE}")
     named = table.items.assign(unit_text=table.items.get("unit_text", table.items["item_id"]))
     return state.store().add_table(replace(table, items=named), calls)

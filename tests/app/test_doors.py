@@ -21,7 +21,9 @@ from tests.sinks import made
 
 def plain(app: AppTest) -> str:
     """All that a page says, cards in."""
-    return texts(app) + "\n".join(re.sub(r"<[^>]+>", " ", card.proto.body) for card in app.get("html"))
+    return texts(app) + "\n".join(
+        re.sub(r"<[^>]+>", " ", card.proto.body) for card in app.get("html")
+    )
 
 
 def choose(app: AppTest, judge: str) -> AppTest:
@@ -40,9 +42,13 @@ def asked(app: AppTest) -> AppTest:
     raise AssertionError("the judge did not answer")
 
 
-def test_an_example_is_recorded_then_asked_live_and_leaves_no_trace(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_example_is_recorded_then_asked_live_and_leaves_no_trace(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn: list[object] = []
-    monkeypatch.setattr(trial, "plan_of_text", lambda *asked: drawn.append(asked) or plan_of_text(*asked))
+    monkeypatch.setattr(
+        trial, "plan_of_text", lambda *asked: drawn.append(asked) or plan_of_text(*asked)
+    )
     app = healthy(lab("try"))
     assert len(drawn) == 1  # the form's label is known before the form is
     said = plain(app)
@@ -93,9 +99,13 @@ def test_texts_of_strangers_are_texts_and_an_empty_one_is_said(lab: Lab) -> None
 
 def test_judges_of_own_runs_are_offered_and_none_that_came_with_a_file(lab: Lab) -> None:
     def judge(name: str) -> JudgeSettings:
-        return JudgeSettings(name=name, kind="openai", model=name, base_urls=("http://127.0.0.1:9/v1",))
+        return JudgeSettings(
+            name=name, kind="openai", model=name, base_urls=("http://127.0.0.1:9/v1",)
+        )
 
-    kept_run(state.store(), plan_of_text("options", sample().items[:1], sample_rubric(), judge("own")))
+    kept_run(
+        state.store(), plan_of_text("options", sample().items[:1], sample_rubric(), judge("own"))
+    )
     for name in ("texts", "scores"):
         table = made.options_table({name: made.always_first}, items=9, name=name)
         table = replace(table, items=table.items.assign(response="x")) if name == "texts" else table
@@ -133,8 +143,12 @@ def test_every_number_of_the_four_pictures_is_a_row_of_the_recorded_example(lab:
     assert len(set(re.findall(r"Score ([1-5])", said))) == 2
 
 
-@pytest.mark.parametrize(("find", "first", "count"), [("", "Position", len(DEFINITIONS)), ("cramers_v", "Cramér", 1)])
-def test_definitions_are_found_by_words_and_by_links(lab: Lab, find: str, first: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("find", "first", "count"), [("", "Position", len(DEFINITIONS)), ("cramers_v", "Cramér", 1)]
+)
+def test_definitions_are_found_by_words_and_by_links(
+    lab: Lab, find: str, first: str, count: int
+) -> None:
     app = healthy(lab("learn", tab="Definitions", **({"find": find} if find else {})))
     assert len(app.expander) == count
     assert first in app.expander[0].label

@@ -51,7 +51,9 @@ def test_the_report_is_previewed_and_data_are_downloaded(lab: Lab) -> None:
     assert len(data.dataframe[0].value) == 12
 
 
-def test_a_card_says_its_protocol_and_its_promise_as_the_file_has_them(lab: Lab, asked: str) -> None:
+def test_a_card_says_its_protocol_and_its_promise_as_the_file_has_them(
+    lab: Lab, asked: str
+) -> None:
     helps = healthy(lab("results", run=asked, tab="What helps"))
     assert "Export the recommended protocol" in [button.label for button in helps.button]
     app = healthy(lab("export", run=asked, **{"for": "Judge card"}))
@@ -63,23 +65,34 @@ def test_a_card_says_its_protocol_and_its_promise_as_the_file_has_them(lab: Lab,
     assert f"{promise['low']:.2f} to {promise['high']:.2f}" in said
     assert f"None of them lies further than {promise['margin']:.2f}" in said
     assert 'rl.Judge("judge.card.json"' in app.code[0].value
-    one = healthy(lab("export", run=asked, protocol="One order", tool="DeepEval", **{"for": "Judge card"}))
+    one = healthy(
+        lab("export", run=asked, protocol="One order", tool="DeepEval", **{"for": "Judge card"})
+    )
     assert one.header[0].value == "One order is asked"
     assert "BaseMetric" in one.code[0].value
-    example = healthy(lab("export", **{"for": "Judge card", "run": state.recorded()}))  # the lab's default judge
+    example = healthy(
+        lab("export", **{"for": "Judge card", "run": state.recorded()})
+    )  # the lab's default judge
     assert "leave the client out" in texts(example)
     app.session_state["gate"] = True
     gate = healthy(app.run())
-    limits = re.findall(r"--limit (\S+)", next(code.value for code in gate.code if "--junit" in code.value))
+    limits = re.findall(
+        r"--limit (\S+)", next(code.value for code in gate.code if "--junit" in code.value)
+    )
     assert limits
     assert state.kept(asked).gate(*limits) == "passes"
 
 
 @pytest.mark.parametrize(
     ("query", "why"),
-    [({"margin": "0.01"}, "Give a wider margin"), ({"run": "elsewhere"}, "a card needs a run of the lab")],
+    [
+        ({"margin": "0.01"}, "Give a wider margin"),
+        ({"run": "elsewhere"}, "a card needs a run of the lab"),
+    ],
 )
-def test_a_card_that_cannot_be_promised_is_refused(lab: Lab, asked: str, query: dict[str, Any], why: str) -> None:
+def test_a_card_that_cannot_be_promised_is_refused(
+    lab: Lab, asked: str, query: dict[str, Any], why: str
+) -> None:
     if "run" in query:
         query = {"run": kept(made.options_table({"judge-7b": made.always_first}, items=12))}
     app = lab("export", **{"run": asked, "for": "Judge card"} | query)
@@ -104,12 +117,16 @@ def test_tables_and_figures_for_a_paper(lab: Lab) -> None:
     assert "<img" not in svg
 
 
-PEOPLE = "answer,Ann,Ben\n" + "".join(f"answer-{k},{1 + k % 3},{'' if k % 2 else 2}\n" for k in range(20))
+PEOPLE = "answer,Ann,Ben\n" + "".join(
+    f"answer-{k},{1 + k % 3},{'' if k % 2 else 2}\n" for k in range(20)
+)
 
 
 def test_human_scores_are_added_to_a_run_and_what_stands_is_kept(lab: Lab) -> None:
     table = made.options_table({"judge-7b": made.by_quality}, items=20)
-    run = kept(replace(table, items=table.items.assign(ratings=[{"Ann": 3.0}] + [{} for _ in range(19)])))
+    run = kept(
+        replace(table, items=table.items.assign(ratings=[{"Ann": 3.0}] + [{} for _ in range(19)]))
+    )
     assert state.store().rate(run, 0, "Ann", None) == 3.0
     app = lab("results", run=run)
     assert app.button(key="add-scores").click().run().file_uploader
@@ -117,7 +134,10 @@ def test_human_scores_are_added_to_a_run_and_what_stands_is_kept(lab: Lab) -> No
     visit = AppTest.from_string(script, default_timeout=60).run()
     app = uploaded(visit, f"{PEOPLE}stranger,1,1\n", name="people.csv", to="people-file")
     said = texts(app)
-    assert "Scores of 2 people for 20 of 20 answers. 1 id of the file is no answer of this run." in said
+    assert (
+        "Scores of 2 people for 20 of 20 answers. 1 id of the file is no answer of this run."
+        in said
+    )
     pressed(app, "Add these scores")
     assert state.store().ratings(run)[0] == {"Ann": 1.0, "Ben": 2.0}
     assert state.store().ratings(run)[1] == {"Ann": 2.0}

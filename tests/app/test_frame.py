@@ -13,10 +13,18 @@ from rubriclab.judges.served import served
 from rubriclab.model.text import duration
 
 HOSTILE = [
-    "<img src=x onerror=alert(1)>", "[click](javascript:alert(1))", "![picture](http://evil.example/x.png)", "| a | b |",
-    "**bold** and _slanted_", "$x^2$ and $$y$$", ":red[red] :material/home: :smile:", "a\u202eb\u200bc", "`code` ~~gone~~",
-    "# head\n- list\n> quote", "www.evil.example and https://evil.example",
-]  # fmt: skip
+    "<img src=x onerror=alert(1)>",
+    "[click](javascript:alert(1))",
+    "![picture](http://evil.example/x.png)",
+    "| a | b |",
+    "**bold** and _slanted_",
+    "$x^2$ and $$y$$",
+    ":red[red] :material/home: :smile:",
+    "a\u202eb\u200bc",
+    "`code` ~~gone~~",
+    "# head\n- list\n> quote",
+    "www.evil.example and https://evil.example",
+]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -31,7 +39,14 @@ def test_nothing_of_a_hostile_text_is_markup(text: str) -> None:
 def test_names_are_bounded_and_durations_said_in_the_unit_one_would_say() -> None:
     assert safe("Tone & style 3") == "Tone \\& style 3"
     assert len(safe("x" * 10_000, 60)) == 60
-    assert [duration(s) for s in (0, 0.2, 40, 240, 300, 8_000)] == ["1 s", "1 s", "40 s", "4 min", "5 min", "2.2 h"]
+    assert [duration(s) for s in (0, 0.2, 40, 240, 300, 8_000)] == [
+        "1 s",
+        "1 s",
+        "40 s",
+        "4 min",
+        "5 min",
+        "2.2 h",
+    ]
     assert duration(9_000) == "2.5 h"
 
 
@@ -41,23 +56,37 @@ def test_the_bar_has_the_doors_that_stand() -> None:
     assert {path.stem for path in PAGES.glob("*.py")} == set(ENTRIES)
 
 
-@pytest.mark.parametrize(("header", "name"), [
-    ("localhost:8501", "localhost"), ("LAB.example.org.", "lab.example.org"), ("[::1]:8501", "::1"),
-    ("evil@localhost", None), ("localhost/path", None), ("local host", None), ("localhost:99999", None),
-    ("*.example.org", None), ("", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ("localhost:8501", "localhost"),
+        ("LAB.example.org.", "lab.example.org"),
+        ("[::1]:8501", "::1"),
+        ("evil@localhost", None),
+        ("localhost/path", None),
+        ("local host", None),
+        ("localhost:99999", None),
+        ("*.example.org", None),
+        ("", None),
+    ],
+)
 def test_names_in_host_headers(header: str, name: str | None) -> None:
     assert guard.host_name(header) == name
 
 
-def test_a_name_given_before_the_start_is_allowed_and_makes_the_lab_served(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_given_before_the_start_is_allowed_and_makes_the_lab_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert not served()
     monkeypatch.setenv(guard.HOSTS_VARIABLE, "lab.example.org")
     assert guard.host_allowed("lab.example.org:443")
     assert served()
     monkeypatch.setenv(guard.SERVED_VARIABLE, "0")
     assert not served()
-    for variable, setting in ((guard.SERVED_VARIABLE, "maybe"), (guard.HOSTS_VARIABLE, "*.example.org")):
+    for variable, setting in (
+        (guard.SERVED_VARIABLE, "maybe"),
+        (guard.HOSTS_VARIABLE, "*.example.org"),
+    ):
         monkeypatch.setenv(variable, setting)
         with pytest.raises(SystemExit, match=re.escape(setting)):
             guard.middleware()
@@ -86,15 +115,24 @@ def test_the_door_lets_the_labs_own_pages_in_and_keeps_them_out_of_frames() -> N
     assert (b"content-security-policy", b"frame-ancestors 'self'") in start["headers"]
 
 
-FOREIGN = (b"null", b"file://", b"https://evil.example", b"ftp://localhost", b"javascript:localhost")
+FOREIGN = (
+    b"null",
+    b"file://",
+    b"https://evil.example",
+    b"ftp://localhost",
+    b"javascript:localhost",
+)
 
 
-@pytest.mark.parametrize("headers", [
-    [(b"host", b"evil.example")],
-    *([(b"host", b"localhost"), (b"origin", origin)] for origin in FOREIGN),
-    [(b"host", b"localhost"), (b"host", b"localhost")],
-    [],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [(b"host", b"evil.example")],
+        *([(b"host", b"localhost"), (b"origin", origin)] for origin in FOREIGN),
+        [(b"host", b"localhost"), (b"host", b"localhost")],
+        [],
+    ],
+)
 def test_the_door_refuses_before_anything_is_read(headers: list[tuple[bytes, bytes]]) -> None:
     assert _answer(headers)[0]["status"] == 403
     assert _answer(headers, "websocket") == [{"type": "websocket.close", "code": 1008}]
@@ -109,4 +147,6 @@ def test_an_early_estimate_has_a_number_and_no_verdict() -> None:
     assert not any(point.decided or point.has_interval for point in bars.points)
     assert early((0, 0, 0)) == early(()) == ("", None)
     level = early((25, 18, 20, 19, 18))[0].replace("\u00a0", " ")
-    assert level.startswith("No position leads so far: **18 % to 25 %** of 100 scores; 20 % would be even.")
+    assert level.startswith(
+        "No position leads so far: **18 % to 25 %** of 100 scores; 20 % would be even."
+    )

@@ -16,8 +16,17 @@ FIRST = {"judge-7b": made.always_first}
 
 def words(app: AppTest) -> str:
     """All that the page says."""
-    parts: list[Any] = [*app.title, *app.header, *app.subheader, *app.markdown, *app.caption, *app.button]
-    return "\n".join(str(getattr(part, "value", "")) + str(getattr(part, "label", "")) for part in parts)
+    parts: list[Any] = [
+        *app.title,
+        *app.header,
+        *app.subheader,
+        *app.markdown,
+        *app.caption,
+        *app.button,
+    ]
+    return "\n".join(
+        str(getattr(part, "value", "")) + str(getattr(part, "label", "")) for part in parts
+    )
 
 
 def go(app: AppTest, page: str) -> AppTest:
@@ -37,14 +46,25 @@ def test_the_run_in_the_address_is_shown_by_id_beginning_or_name_else_the_latest
     for run_id, text in ((first, first), (first, first[:8]), (first, "first"), (second, "second")):
         assert lab("results", run=text).selectbox(key="results-run").value == run_id
     app = lab("results")
-    for address in ["", "../../x", "/etc/passwd", "%00", "\0", "a" * 10_000, "<script>", "'; drop table runs"]:
+    for address in [
+        "",
+        "../../x",
+        "/etc/passwd",
+        "%00",
+        "\0",
+        "a" * 10_000,
+        "<script>",
+        "'; drop table runs",
+    ]:
         app.query_params["run"] = address
         assert go(healthy(app), "results").selectbox(key="results-run").value == second
 
 
 HOSTILE = [
-    "n" * 10_000, "\u202e<img src=x onerror=alert(1)> $x^2$", "**b** :red[r] [a](javascript:alert(1)) ![](http://evil.example)"
-]  # fmt: skip
+    "n" * 10_000,
+    "\u202e<img src=x onerror=alert(1)> $x^2$",
+    "**b** :red[r] [a](javascript:alert(1)) ![](http://evil.example)",
+]
 
 
 @pytest.mark.parametrize("reorder", ["options", "criteria"])
@@ -55,7 +75,9 @@ def test_hostile_names_are_texts(lab: Lab, reorder: str) -> None:
             judges = {name[:5_000]: made.always_first, f"b{name[:4_990]}": made.by_quality}
             table = made.options_table(judges, items=9, name=name)
         else:
-            table = made.criteria_table(lambda *at: 4 - (at[2] > 0), items=9, names=(name, "B", "C"))
+            table = made.criteria_table(
+                lambda *at: 4 - (at[2] > 0), items=9, names=(name, "B", "C")
+            )
         table.items["item_id"] = [f"{k} {name[:900]}" for k in range(len(table.items))]
         app.query_params["run"] = state.store().add_table(table)
         app.query_params["tab"] = "Judgments"
@@ -90,10 +112,14 @@ def test_a_recorded_example_in_the_users_own_store_stands_once(lab: Lab) -> None
 
 def test_the_list_of_runs_has_twenty_a_page_and_is_searched_by_names_and_judges(lab: Lab) -> None:
     def rows(app: AppTest) -> int:
-        return sum(str(button.key).startswith("open-") for button in healthy(app).button) - len(state.examples().runs())
+        return sum(str(button.key).startswith("open-") for button in healthy(app).button) - len(
+            state.examples().runs()
+        )
 
     for number in range(22):
-        table = made.options_table({f"judge {number}": made.always_first}, items=1, name=f"run {number}")
+        table = made.options_table(
+            {f"judge {number}": made.always_first}, items=1, name=f"run {number}"
+        )
         state.store().add_table(table)
     app = lab("runs")
     assert rows(app) == 20
@@ -102,7 +128,9 @@ def test_the_list_of_runs_has_twenty_a_page_and_is_searched_by_names_and_judges(
 
 @pytest.mark.integration
 def test_forty_judges_stand(lab: Lab) -> None:
-    table = made.options_table({f"judge {number}": made.always_first for number in range(40)}, items=2, repeats=1)
+    table = made.options_table(
+        {f"judge {number}": made.always_first for number in range(40)}, items=2, repeats=1
+    )
     state.store().add_table(table)
     app = lab()
     for page in PAGES:
@@ -127,7 +155,9 @@ def ended(timeout: float = 60) -> None:
 
 def test_from_set_up_to_results(lab: Lab) -> None:
     app = use_sample(healthy(lab("setup")), first=2.0)
-    assert app.button(key="launch-go").label == "Launch: 1,200 calls"  # 60 answers, 10 orders, twice
+    assert (
+        app.button(key="launch-go").label == "Launch: 1,200 calls"
+    )  # 60 answers, 10 orders, twice
     app.button(key="launch-go").click().run()
     healthy(app)
     assert app.title[0].value == "Runs"
@@ -184,7 +214,9 @@ def test_controls_keep_their_state_across_pages_and_steps(lab: Lab) -> None:
     before = app.button(key="launch-go").label
     app.switch_page("pages/runs.py").run()
     app.switch_page("pages/setup.py").run()
-    assert healthy(app).button(key="launch-go").label == before == "Launch: 1,620 calls"  # 60 x (20 + 7)
+    assert (
+        healthy(app).button(key="launch-go").label == before == "Launch: 1,620 calls"
+    )  # 60 x (20 + 7)
     assert app.number_input(key="orders-random-calls").value == 7
     app.button(key="step-3-change").click().run()
     assert app.number_input(key="judge-planted-first").value == 1.5

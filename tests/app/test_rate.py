@@ -22,9 +22,11 @@ def run_of(items: int = 45, **more: object) -> str:
     """A run with texts; the candidates' names and ids must not be seen by a rater."""
     table = made.options_table({"judge-7b": made.by_quality}, items=items)
     named = table.items.assign(
-        response=[f"Text {k} {HOSTILE}" for k in range(items)], instruction="Say something.",
-        candidate=["secret-model"] * items, **more,
-    )  # fmt: skip
+        response=[f"Text {k} {HOSTILE}" for k in range(items)],
+        instruction="Say something.",
+        candidate=["secret-model"] * items,
+        **more,
+    )
     return kept(replace(table, items=named))
 
 
@@ -57,7 +59,9 @@ def test_one_answer_at_a_time_is_shown_blind_and_each_rating_is_kept_at_once(lab
     (item,) = ratings(run)
     assert ratings(run)[item] == {"Ann": 3.0}
     assert first == f"Text {item} {HOSTILE}"
-    assert [button.proto.shortcut for button in app.button if str(button.key).startswith("rate-")] == ["1", "2", "3"]
+    assert [
+        button.proto.shortcut for button in app.button if str(button.key).startswith("rate-")
+    ] == ["1", "2", "3"]
     pressed(app, "Undo")
     assert ratings(run) == {}
     assert app.code[1].value == first
@@ -72,9 +76,13 @@ def test_a_rater_goes_on_another_starts_anew_and_the_sample_is_the_same_for_both
     other = healthy(visit(lab, run, "<script>Ben</script>\u202e"))
     assert other.get("progress")[0].proto.text == "0 of 30"
     give(other, 1, times=30)
-    assert not [part for part in other.markdown if "<script>" in part.value.replace("\\<script\\>", "")]
+    assert not [
+        part for part in other.markdown if "<script>" in part.value.replace("\\<script\\>", "")
+    ]
     assert other.get("progress")[0].proto.text == "30 of 45"
-    assert all("<script>Ben</script>" in given for given in ratings(run).values())  # Ann's are of the same thirty
+    assert all(
+        "<script>Ben</script>" in given for given in ratings(run).values()
+    )  # Ann's are of the same thirty
 
 
 def test_the_sample_is_half_of_middling_and_half_of_extreme_scores() -> None:
@@ -87,7 +95,9 @@ def test_the_sample_is_half_of_middling_and_half_of_extreme_scores() -> None:
     assert sorted(item for part in rate.sampled(scores[:9], 7) for item in part) == list(range(9))
 
 
-def test_after_fifteen_it_says_what_is_known_and_ratings_go_wherever_uploaded_ones_do(lab: Lab, tmp_path: Path) -> None:
+def test_after_fifteen_it_says_what_is_known_and_ratings_go_wherever_uploaded_ones_do(
+    lab: Lab, tmp_path: Path
+) -> None:
     run = run_of(ratings=[{INTENDED: 1.0} for _ in range(45)])
     app = visit(lab, run)
     for number in range(1, 16):
@@ -116,7 +126,8 @@ def test_after_fifteen_it_says_what_is_known_and_ratings_go_wherever_uploaded_on
 
 
 @pytest.mark.parametrize(
-    "name", ["ann", " A nn ", "\u0410nn", "Ann\u200b", "\uff21nn", "Intended level", INTENDED, " \u200b "]
+    "name",
+    ["ann", " A nn ", "\u0410nn", "Ann\u200b", "\uff21nn", "Intended level", INTENDED, " \u200b "],
 )
 def test_a_name_that_looks_like_anothers_is_refused(lab: Lab, name: str) -> None:
     run = run_of()
@@ -141,7 +152,9 @@ def test_two_windows_rating_the_same_answer_keep_the_first_rating_and_say_so(lab
     assert give(two, 3).get("progress")[0].proto.text == "2 of 30"
 
 
-def test_a_run_deleted_while_it_is_rated_is_named_and_no_other_run_gets_the_rating(lab: Lab) -> None:
+def test_a_run_deleted_while_it_is_rated_is_named_and_no_other_run_gets_the_rating(
+    lab: Lab,
+) -> None:
     other, run = run_of(40), run_of()
     app = give(visit(lab, run), 1)
     state.store().delete(run)
@@ -175,7 +188,12 @@ def test_what_cannot_be_rated_has_no_button_and_says_why(lab: Lab) -> None:
     offered = {button.label for button in healthy(lab("results", run=run)).button}
     assert "Rate answers yourself" in offered
     example = state.recorded()
-    assert "Rate answers yourself" not in {button.label for button in healthy(lab("results", run=example)).button}
+    assert "Rate answers yourself" not in {
+        button.label for button in healthy(lab("results", run=example)).button
+    }
     assert "cannot be rated" in lab("results", run=example, rate="1").error[0].value
     nothing = kept(made.options_table({"j": lambda *_: None}, items=4, state="failed", name="none"))
-    assert "No answer of this run has a score yet" in lab("results", run=nothing, rate="1").error[0].value
+    assert (
+        "No answer of this run has a score yet"
+        in lab("results", run=nothing, rate="1").error[0].value
+    )

@@ -32,16 +32,28 @@ def test_the_answer_stands_first_and_folds_are_computed_when_they_open(lab: Lab)
 
 def test_judges_and_settings_are_chosen_only_among_several_and_none_hides_another(lab: Lab) -> None:
     """The second of either moves no answer."""
-    forms = [Condition("first", "answers", "balanced", variant={"ids": ids}) for ids in ("arabic", "letters")]
+    forms = [
+        Condition("first", "answers", "balanced", variant={"ids": ids})
+        for ids in ("arabic", "letters")
+    ]
     formed = made.several(*forms, rules={"first": made.always_first}, items=40).judgments.table
-    steady = formed.rows["score"].mask(formed.rows["condition"].eq(1), 1.0 + formed.rows["item"] % 3)
+    steady = formed.rows["score"].mask(
+        formed.rows["condition"].eq(1), 1.0 + formed.rows["item"] % 3
+    )
     judged = made.options_table({"first": made.always_first, "fair": made.by_quality}, items=40)
     for table, query, label in (
         (judged, {"judge": "fair"}, "Judge"),
-        (replace(formed, rows=formed.rows.assign(score=steady)), {"setting": "ids = letters"}, "Setting"),
+        (
+            replace(formed, rows=formed.rows.assign(score=steady)),
+            {"setting": "ids = letters"},
+            "Setting",
+        ),
     ):
         run = kept(table)
-        assert "first favours the option listed first" in healthy(lab("results", run=run)).title[0].value
+        assert (
+            "first favours the option listed first"
+            in healthy(lab("results", run=run)).title[0].value
+        )
         app = healthy(lab("results", run=run, **query))
         assert "Undecided: no position is clearly favoured" in texts(app)
         assert [group.label for group in app.get("button_group")] == [label]
@@ -49,8 +61,12 @@ def test_judges_and_settings_are_chosen_only_among_several_and_none_hides_anothe
     assert not healthy(lab("results", run=alone)).get("button_group")
 
 
-def test_a_run_that_is_not_finished_has_no_verdict_and_a_simulated_judge_its_label(lab: Lab) -> None:
-    table = made.options_table({"judge-7b": made.always_first}, items=12, state="running", simulated=True)
+def test_a_run_that_is_not_finished_has_no_verdict_and_a_simulated_judge_its_label(
+    lab: Lab,
+) -> None:
+    table = made.options_table(
+        {"judge-7b": made.always_first}, items=12, state="running", simulated=True
+    )
     app = healthy(lab("results", run=kept(replace(table, planned=(200,)))))
     assert ":gray-badge[simulated]" in app.title[0].value
     said = texts(app)
@@ -70,7 +86,11 @@ def test_nothing_parsed_shows_the_way_to_the_replies(lab: Lab) -> None:
 
 
 def test_criteria_have_their_own_words_and_pictures(lab: Lab) -> None:
-    run = kept(made.criteria_table(lambda text, slot, position: 2 + (text + slot) % 2 if position else 4, items=20))
+    run = kept(
+        made.criteria_table(
+            lambda text, slot, position: 2 + (text + slot) % 2 if position else 4, items=20
+        )
+    )
     app = healthy(lab("results", run=run))
     assert "depend on where a criterion is listed" in app.title[0].value
     assert "First against last, each criterion" in texts(app)
@@ -89,20 +109,35 @@ def test_judgments_are_filtered_by_the_address_and_shown_word_for_word(lab: Lab)
     assert set(frame["Position"]) == {1}
     assert sum("Listed " in card.proto.body for card in app.get("html")) == 2
     # A filter that the run does not know leaves all.
-    assert len(healthy(lab("results", run=run, tab="Judgments", score="17")).dataframe[0].value) == 144
+    assert (
+        len(healthy(lab("results", run=run, tab="Judgments", score="17")).dataframe[0].value) == 144
+    )
 
 
 PAIRS = comparisons([[1, 1, 1, 1]] * 30 + [[1, 2, 1, 2], [2, 1, 2, 1]] * 5, [[0, 1], [1, 0]])
-LISTS = comparisons([[1, 3, 2], [1, 1, 1], [3, 3, 3], [0, 2, 2]] * 5, [[0, 1, 2], [1, 2, 0], [2, 0, 1]])
-BATCHES = responses([[[4, 3, 3], [3, 4, 3], [3, 3, 4]]] * 12, [[0, 1, 2], [1, 2, 0], [2, 0, 1]], [[3, 3, 3]] * 12)
+LISTS = comparisons(
+    [[1, 3, 2], [1, 1, 1], [3, 3, 3], [0, 2, 2]] * 5, [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
+)
+BATCHES = responses(
+    [[[4, 3, 3], [3, 4, 3], [3, 3, 4]]] * 12, [[0, 1, 2], [1, 2, 0], [2, 0, 1]], [[3, 3, 3]] * 12
+)
 
 
-@pytest.mark.parametrize(("table", "headline", "picture"), [
-    (PAIRS, "judge picks the answer shown first", "What happens when the two answers are swapped"),
-    (LISTS, "", "Who wins in all orders"),
-    (BATCHES, "", "Score by position in the call"),
-])  # fmt: skip
-def test_every_axis_has_its_picture_and_its_calls(lab: Lab, table: JudgmentTable, headline: str, picture: str) -> None:
+@pytest.mark.parametrize(
+    ("table", "headline", "picture"),
+    [
+        (
+            PAIRS,
+            "judge picks the answer shown first",
+            "What happens when the two answers are swapped",
+        ),
+        (LISTS, "", "Who wins in all orders"),
+        (BATCHES, "", "Score by position in the call"),
+    ],
+)
+def test_every_axis_has_its_picture_and_its_calls(
+    lab: Lab, table: JudgmentTable, headline: str, picture: str
+) -> None:
     run = kept(table)
     app = healthy(lab("results", run=run))
     assert headline in app.title[0].value
@@ -116,11 +151,17 @@ def test_every_axis_has_its_picture_and_its_calls(lab: Lab, table: JudgmentTable
 
 
 def test_a_run_that_varies_a_level_shows_what_the_level_does(lab: Lab) -> None:
-    levels = [Condition(judge, "A", "balanced", variant={"temperature": t}) for judge in ("a", "b") for t in (0.0, 1.0)]
+    levels = [
+        Condition(judge, "A", "balanced", variant={"temperature": t})
+        for judge in ("a", "b")
+        for t in (0.0, 1.0)
+    ]
     found = made.several(*levels, rules={"b": made.mostly_first})
     app = healthy(lab("results", run=kept(found.judgments.table)))
     assert "Against temperature" in texts(app)
-    assert len(app.get("plotly_chart")) == 3 + 3  # shares, cells and slopes; V, reversing and spread by level
+    assert (
+        len(app.get("plotly_chart")) == 3 + 3
+    )  # shares, cells and slopes; V, reversing and spread by level
 
 
 def test_several_judges_stand_in_a_table_as_papers_print_it(lab: Lab) -> None:
@@ -137,7 +178,9 @@ def test_several_judges_stand_in_a_table_as_papers_print_it(lab: Lab) -> None:
     assert {button.label for button in app.get("download_button")} == {"CSV", "LaTeX"}
 
 
-def test_no_run_leads_to_the_ways_in(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_run_leads_to_the_ways_in(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     empty = Store.open(tmp_path / "none.duckdb")
     monkeypatch.setattr(state, "examples", lambda: empty)
     app = healthy(lab("results"))
@@ -156,7 +199,10 @@ def test_options_change_what_matters(lab: Lab) -> None:
 def test_people_have_a_tab_where_they_rated_and_else_the_way_to_add_them(lab: Lab) -> None:
     table = made.options_table({"judge-7b": made.by_quality}, items=20)
     alone = kept(table)
-    ratings = [{name: float(1 + (i + k) % 3) for k, name in enumerate((HOSTILE, "b", "c"))} for i in range(20)]
+    ratings = [
+        {name: float(1 + (i + k) % 3) for k, name in enumerate((HOSTILE, "b", "c"))}
+        for i in range(20)
+    ]
     rated = kept(replace(table, items=table.items.assign(ratings=ratings)))
     app = healthy(lab("results", run=rated, tab="With people"))
     assert [tab.label for tab in app.tabs] == ["Bias", "With people", "What helps", "Judgments"]
@@ -195,10 +241,16 @@ def test_the_two_judges_of_the_latest_run_stand_there_in_the_words_of_the_comman
     said = texts(app)
     assert len(app.get("plotly_chart")) == 2
     answer, rows = notebook.kept_run(state.store(), run).minus(1).answers[0]
-    assert app.header[0].value.replace("\\", "") == answer.headline == "first depends more on the order than fair"
+    assert (
+        app.header[0].value.replace("\\", "")
+        == answer.headline
+        == "first depends more on the order than fair"
+    )
     for question in answer.questions:
         assert question.sentence in said
-    assert badges(app) == [question.badge for question in answer.questions] == ["Differ"] * len(rows)
+    assert (
+        badges(app) == [question.badge for question in answer.questions] == ["Differ"] * len(rows)
+    )
     app.button[0].click().run()  # Swap
     assert healthy(app).multiselect(key="compare-with").value == [f"{run}:1", f"{run}:0"]
     assert app.query_params["with"] == [f"{run}:1", f"{run}:0"]
@@ -212,9 +264,15 @@ def test_three_stand_in_a_table_and_one_waits_for_another(lab: Lab) -> None:
     assert list(table["Name"]) == [f"Made run: {judge}" for judge in RULES]
     assert table["Top position"][0].startswith("1: 100\u00a0%")
     assert not badges(app)
-    assert "Choose two." in texts(healthy(app.multiselect(key="compare-with").set_value([f"{run}:0"]).run()))
+    assert "Choose two." in texts(
+        healthy(app.multiselect(key="compare-with").set_value([f"{run}:0"]).run())
+    )
     # An address that names nothing shows what would stand there.
-    for wanted in (["x", "", ":", "../x:0"], [f"{run}:7", f"{run}:-1"], [f"{run}:0"] * 3 + [f"{run}:1"]):
+    for wanted in (
+        ["x", "", ":", "../x:0"],
+        [f"{run}:7", f"{run}:-1"],
+        [f"{run}:0"] * 3 + [f"{run}:1"],
+    ):
         app = healthy(lab("compare", **{"with": wanted}))
         assert app.multiselect(key="compare-with").value == [f"{run}:0", f"{run}:1"]
 
@@ -222,20 +280,29 @@ def test_three_stand_in_a_table_and_one_waits_for_another(lab: Lab) -> None:
 def test_without_a_common_answer_and_before_the_end_only_sizes_stand(lab: Lab) -> None:
     run = kept(made.options_table(RULES, items=40))
     criteria = kept(
-        made.criteria_table(lambda text, slot, position: 2 + (text + slot) % 2 if position else 4, items=20)
+        made.criteria_table(
+            lambda text, slot, position: 2 + (text + slot) % 2 if position else 4, items=20
+        )
     )
     running = kept(made.options_table(RULES, items=41, state="paused", name="Paused"))
-    for other, said in ((f"{criteria}:0", "only sizes are shown"), (f"{running}:1", "No answer before both runs have")):
+    for other, said in (
+        (f"{criteria}:0", "only sizes are shown"),
+        (f"{running}:1", "No answer before both runs have"),
+    ):
         app = healthy(lab("compare", **{"with": [f"{run}:0", other]}))
         assert said in texts(app)
         assert not badges(app)
 
 
 def test_runs_that_are_ticked_are_compared(lab: Lab) -> None:
-    runs = [kept(made.options_table({"j": rule}, items=20, name=name)) for name, rule in RULES.items()]
+    runs = [
+        kept(made.options_table({"j": rule}, items=20, name=name)) for name, rule in RULES.items()
+    ]
     app = lab("runs")
     for run in runs[:2]:
         app.checkbox(key=f"tick-{run}").check().run()
     pressed(app, "Compare selected")
-    assert {name.partition(":")[0] for name in healthy(app).multiselect(key="compare-with").value} == set(runs[:2])
+    assert {
+        name.partition(":")[0] for name in healthy(app).multiselect(key="compare-with").value
+    } == set(runs[:2])
     assert "Compared on the 20 answers" in texts(app)

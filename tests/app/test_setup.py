@@ -20,7 +20,14 @@ from rubriclab.judges.kinds import judge_named
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call
 from rubriclab.model.orders import Strategy
-from rubriclab.model.study import DataPart, DesignPart, StrategyPart, Study, read_study, study_from_toml
+from rubriclab.model.study import (
+    DataPart,
+    DesignPart,
+    StrategyPart,
+    Study,
+    read_study,
+    study_from_toml,
+)
 from rubriclab.model.text import LabError, look_alike
 from rubriclab.notebook import read
 from tests.app.conftest import HOSTILE, Lab, healthy, pressed, texts
@@ -35,7 +42,9 @@ def held(app: AppTest) -> Draft:
     return draft
 
 
-def uploaded(app: AppTest, *files: str | bytes, name: str = "answers.csv", to: str = "upload-") -> AppTest:
+def uploaded(
+    app: AppTest, *files: str | bytes, name: str = "answers.csv", to: str = "upload-"
+) -> AppTest:
     """The visit after files were put into the uploader whose key begins so."""
     sent = [
         (name if k == 0 else f"{k}-{name}", part.encode() if isinstance(part, str) else part, "")
@@ -50,7 +59,8 @@ def step(app: AppTest, number: int) -> AppTest:
 
 
 ANSWERS = "Lo que escribió;Lo que se pidió;Nota\n" + "".join(
-    f"Una respuesta bastante larga, la número {k}.;Cuenta el viaje número {k // 3}.;{1 + k % 5}\n" for k in range(9)
+    f"Una respuesta bastante larga, la número {k}.;Cuenta el viaje número {k // 3}.;{1 + k % 5}\n"
+    for k in range(9)
 )
 
 
@@ -83,7 +93,11 @@ def test_strange_columns_are_guessed_from_contents_and_confirmed_by_one_click(la
 
 
 def test_an_upload_gets_a_name_that_no_other_data_set_has() -> None:
-    draft = Draft(Study(data=(DataPart(file="a.csv"), DataPart(file="b.csv")), rubric=written(sample_rubric())))
+    draft = Draft(
+        Study(
+            data=(DataPart(file="a.csv"), DataPart(file="b.csv")), rubric=written(sample_rubric())
+        )
+    )
     table = read_table(ANSWERS.encode(), "a.csv")
     assert [setup_data._keep(draft, number, table) for number in (2, 0)] == ["a (2).csv", "a.csv"]
     draft.set_data(0, None)
@@ -98,10 +112,25 @@ def test_a_file_whose_answers_are_all_empty_is_refused_in_words(lab: Lab) -> Non
 
 
 @pytest.mark.papers(44)
-@pytest.mark.parametrize(("text", "title"), [
-    ("row,item_id,ordering,score,human_1,human_2\n" + "".join(f"{k}{s},x{k},{s},{s[0]},1,2\n" for k in range(12) for s in ("1 2 3", "2 3 1", "3 1 2")), "favours the option listed first"),
-    ("judge,question_id,task,first,second,choice\n" + "".join(f"j,q{k},t,{s},A\n" for k in range(18) for s in ("a,b", "b,a")), "picks the answer shown first"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (
+            "row,item_id,ordering,score,human_1,human_2\n"
+            + "".join(
+                f"{k}{s},x{k},{s},{s[0]},1,2\n"
+                for k in range(12)
+                for s in ("1 2 3", "2 3 1", "3 1 2")
+            ),
+            "favours the option listed first",
+        ),
+        (
+            "judge,question_id,task,first,second,choice\n"
+            + "".join(f"j,q{k},t,{s},A\n" for k in range(18) for s in ("a,b", "b,a")),
+            "picks the answer shown first",
+        ),
+    ],
+)
 def test_judgments_made_elsewhere_lead_straight_to_results(text: str, title: str, lab: Lab) -> None:
     app = lab("setup")
     app.button_group(key="data-kind").set_value("judgments").run()
@@ -123,7 +152,9 @@ def test_judgments_made_elsewhere_lead_straight_to_results(text: str, title: str
 
 
 @pytest.mark.papers(7, 8)
-def test_public_data_sets_stand_beside_an_own_file(lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_public_data_sets_stand_beside_an_own_file(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("RUBRICLAB_DATA", str(tmp_path / "cache"))
     monkeypatch.setattr(published, "HOST", "http://127.0.0.1:9")
     app = lab("setup")
@@ -132,11 +163,16 @@ def test_public_data_sets_stand_beside_an_own_file(lab: Lab, monkeypatch: pytest
     app.button(key="data-fetch").click().run()
     assert any("could not be fetched" in error.value for error in app.error)  # no network here
     pressed(uploaded(app, ANSWERS, to="upload-hanna"), "Use these files")
-    assert any("The stories need the columns Prompt, Human, Model" in error.value for error in app.error)
+    assert any(
+        "The stories need the columns Prompt, Human, Model" in error.value for error in app.error
+    )
     files = [gzip.decompress(shared(path).read_bytes()) for path in FILES["hanna"]]
     pressed(uploaded(app, *files, name="hanna.csv", to="upload-hanna"), "Use these files")
     assert len(held(app).dataset().items) == 576
-    assert [criterion.name for criterion in held(app).rubric().criteria][:2] == ["Relevance", "Coherence"]
+    assert [criterion.name for criterion in held(app).rubric().criteria][:2] == [
+        "Relevance",
+        "Coherence",
+    ]
     step(app, 1)
     app.number_input(key="data-take").set_value(12).run()
     pressed(app, "Add another data set")
@@ -144,7 +180,10 @@ def test_public_data_sets_stand_beside_an_own_file(lab: Lab, monkeypatch: pytest
     assert not healthy(app).button(key="launch-go").disabled
     assert [len(held(app).dataset(number).items) for number in (0, 1)] == [12, 9]
     assert (held(app).rubric(0).name, held(app).rubric(1).name) == ("Stories", "Helpfulness")
-    assert {condition.dataset for condition in held(app).plan()[0].conditions} == {"HANNA", "answers"}
+    assert {condition.dataset for condition in held(app).plan()[0].conditions} == {
+        "HANNA",
+        "answers",
+    }
     pressed(step(app, 1), "Add another data set")
     app.button_group(key="data-kind").set_value("sample").run()
     pressed(app, "Use the sample")
@@ -175,7 +214,9 @@ def test_a_rubric_is_written_with_two_criteria_whose_order_changes(lab: Lab) -> 
 
 def test_a_rubric_that_cannot_be_blocks_the_launch_with_its_reason(lab: Lab) -> None:
     app = step(confirmed(lab("setup")), 2).button_group(key="rubric-kind").set_value("own").run()
-    app.session_state["rubric-options-0 base"] = pd.DataFrame({"Score": [1, 1], "Description": ["a", "b"]})
+    app.session_state["rubric-options-0 base"] = pd.DataFrame(
+        {"Score": [1, 1], "Description": ["a", "b"]}
+    )
     app.run()
     assert app.button(key="launch-go").disabled
     assert any("twice" in error.value for error in app.error)
@@ -199,7 +240,11 @@ def test_own_code_runs_where_somebody_has_looked_at_it(
     (yes,) = [box for box in app.checkbox if str(box.key).startswith("judge-yes-")]
     yes.check().run()
     (judge,) = held(app).study.judges
-    assert (judge.model, judge.options["path"], judge.folder) == ("mine.py:judge", "mine.py", str(tmp_path))
+    assert (judge.model, judge.options["path"], judge.folder) == (
+        "mine.py:judge",
+        "mine.py",
+        str(tmp_path),
+    )
     text = study_toml(held(app).checked())
     app.button(key="launch-go").click().run()
     (run,) = state.manager()._runs.values()
@@ -225,21 +270,26 @@ def test_several_judges_and_a_key_that_is_not_set(
     assert healthy(app).selectbox(key="judge-model").value == "big-model"
     assert [judge.name for judge in held(app).study.judges] == ["smollm2-135m", "big-model"]
     for variable, why in (
-        ("NOT_SET_API_KEY", "is not set where rubriclab runs"), ("HOME", "RUBRICLAB_KEYS=HOME"),
+        ("NOT_SET_API_KEY", "is not set where rubriclab runs"),
+        ("HOME", "RUBRICLAB_KEYS=HOME"),
         ("sk-12345abcdef", "as MY_API_KEY, never the key itself"),
-    ):  # fmt: skip
+    ):
         app.text_input(key="judge-key").set_value(variable).run()
         assert why in texts(app)
         assert "sk-12345abcdef" not in texts(app) + caplog.text
         assert app.button(key="launch-go").disabled
     app.button(key="judge-remove-0").click().run()
     assert [judge.name for judge in held(app).study.judges] == ["big-model"]
-    app.button(key="judge-change-0").click().run().number_input(key="judge-price_input").set_value(1.0).run()
+    app.button(key="judge-change-0").click().run().number_input(key="judge-price_input").set_value(
+        1.0
+    ).run()
     assert held(app).study.judges[0].base_urls == ("http://localhost:8000/v1",)
     assert held(app).plan()[1].price is not None
 
 
-def test_a_served_lab_neither_looks_for_servers_nor_starts_one(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_served_lab_neither_looks_for_servers_nor_starts_one(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RUBRICLAB_SERVED", "1")
     app = step(lab("setup"), 3)
     app.button_group(key="judge-here").set_value("vllm").run()
@@ -257,10 +307,17 @@ def test_a_server_that_takes_typed_questions_is_asked_them(lab: Lab) -> None:
         app.button_group(key="judge-asked").set_value("decisions").run()
         app.button_group(key="judge-question").set_value("score").run()
         (judge,) = held(healthy(app)).study.judges
-        assert (judge.kind, judge.options) == ("decisions", {"form": "systemone", "question": "score"})
+        assert (judge.kind, judge.options) == (
+            "decisions",
+            {"form": "systemone", "question": "score"},
+        )
         pressed(app, "Test with one call")
         assert "The server gives token probabilities" in app.success[0].value
-        assert healthy(step(app, 4)).multiselect(key="orders-vary-packing").options == ["packed", "alone", "reversed"]
+        assert healthy(step(app, 4)).multiselect(key="orders-vary-packing").options == [
+            "packed",
+            "alone",
+            "reversed",
+        ]
 
 
 # ---- orders and factors
@@ -277,8 +334,13 @@ def test_every_axis_is_offered_with_what_it_needs(lab: Lab) -> None:
     app = step(confirmed(lab("setup"), CANDIDATES), 4)
     axis = app.radio(key="orders-axis")
     assert axis.options == [
-        "Score options (1 to 5)", "Criteria", "Several answers in one call", "Two answers", "Lists of answers", "A bare score",
-    ]  # fmt: skip
+        "Score options (1 to 5)",
+        "Criteria",
+        "Several answers in one call",
+        "Two answers",
+        "Lists of answers",
+        "A bare score",
+    ]
     axis.set_value("pairs").run()
     assert healthy(app).button(key="launch-go").label.startswith("Launch: ")
     assert (held(app).study.design.reorder, held(app).study.design.tie) == ("pairs", True)
@@ -288,21 +350,31 @@ def test_every_axis_is_offered_with_what_it_needs(lab: Lab) -> None:
     app.checkbox(key="orders-tie").set_value(False).run()
     app.number_input(key="orders-repeats_on").set_value(0.5).run()
     design = held(app).study.design
-    assert (design.baseline, design.template, design.tie, design.repeats_on) == ("b", "mtbench", False, 0.5)
+    assert (design.baseline, design.template, design.tie, design.repeats_on) == (
+        "b",
+        "mtbench",
+        False,
+        0.5,
+    )
     assert len(held(app).plan()[0].items) == 12  # a with b, b with c
     assert study_from_toml(study_toml(held(app).checked())).design == design
     app.radio(key="orders-axis").set_value("lists").run()
-    assert healthy(app).number_input(key="orders-k").value == 3  # no instruction has more candidates
+    assert (
+        healthy(app).number_input(key="orders-k").value == 3
+    )  # no instruction has more candidates
     app.radio(key="orders-axis").set_value("responses").run()
     app.number_input(key="orders-k").set_value(6).run()
     assert held(app).study.design.k == 6
     app.radio(key="orders-axis").set_value("bare").run()
     assert not healthy(app).button(key="launch-go").disabled
-    assert "orders-balanced" not in [box.key for box in app.checkbox]  # nothing is listed, so there is no order
+    assert "orders-balanced" not in [
+        box.key for box in app.checkbox
+    ]  # nothing is listed, so there is no order
 
 
 @pytest.mark.parametrize(
-    ("axis", "why"), [("criteria", "Needs two or more criteria"), ("pairs", "Needs answers of two candidates")]
+    ("axis", "why"),
+    [("criteria", "Needs two or more criteria"), ("pairs", "Needs answers of two candidates")],
 )
 def test_what_cannot_change_order_says_why(axis: str, why: str, lab: Lab) -> None:
     app = step(confirmed(lab("setup")), 4)
@@ -316,22 +388,48 @@ def test_what_cannot_change_order_says_why(axis: str, why: str, lab: Lab) -> Non
 def test_strategies_have_their_calls_and_every_factor_its_levels(lab: Lab) -> None:
     app = step(confirmed(lab("setup")), 3)
     app.button_group(key="judge-where").set_value("simulated").run()
-    step(app, 4).checkbox(key="orders-random").check().run().number_input(key="orders-random-calls").set_value(7).run()
-    app.checkbox(key="orders-min-bias").check().run().text_area(key="orders-min-bias-text").set_value("3 1 5 2 4").run()
-    assert [(part.kind, part.calls) for part in held(app).study.design.strategies] == [("balanced", None), ("random", 7), ("min-bias", None)]  # fmt: skip
-    levels = {"ids": ["arabic", "roman"], "reference": [0, 5], "scale": [5, 9], "temperature": [0.0, "0.25"], "reasoning_effort": ["low", "extreme"]}  # fmt: skip
+    step(app, 4).checkbox(key="orders-random").check().run().number_input(
+        key="orders-random-calls"
+    ).set_value(7).run()
+    app.checkbox(key="orders-min-bias").check().run().text_area(
+        key="orders-min-bias-text"
+    ).set_value("3 1 5 2 4").run()
+    assert [(part.kind, part.calls) for part in held(app).study.design.strategies] == [
+        ("balanced", None),
+        ("random", 7),
+        ("min-bias", None),
+    ]
+    levels = {
+        "ids": ["arabic", "roman"],
+        "reference": [0, 5],
+        "scale": [5, 9],
+        "temperature": [0.0, "0.25"],
+        "reasoning_effort": ["low", "extreme"],
+    }
     for name, chosen in levels.items():
         app.multiselect(key=f"orders-vary-{name}").set_value(chosen).run()
     app.multiselect(key="orders-extra").set_value(["chat.think"]).run()
     app.multiselect(key="orders-vary-extra.chat.think").set_value([True, False]).run()
     said = held(app).study.design.vary.factors()
-    assert said == {name: tuple(chosen) for name, chosen in levels.items()} | {"temperature": (0.0, 0.25), "extra.chat.think": (True, False)}  # fmt: skip
-    assert "has a reference answer of score 5" in texts(app)  # the data have none, and the page says so
+    assert said == {name: tuple(chosen) for name, chosen in levels.items()} | {
+        "temperature": (0.0, 0.25),
+        "extra.chat.think": (True, False),
+    }
+    assert "has a reference answer of score 5" in texts(
+        app
+    )  # the data have none, and the page says so
     app.multiselect(key="orders-vary-reference").set_value([]).run()
-    nine = "criterion,score,description\n" + "".join(f"Helpfulness,{k},level {k}\n" for k in range(1, 8))
-    uploaded(app, nine, name="seven.csv", to="upload-wording").multiselect(key="orders-vary-wording").set_value(["Helpfulness", "seven.csv"]).run()  # fmt: skip
+    nine = "criterion,score,description\n" + "".join(
+        f"Helpfulness,{k},level {k}\n" for k in range(1, 8)
+    )
+    uploaded(app, nine, name="seven.csv", to="upload-wording").multiselect(
+        key="orders-vary-wording"
+    ).set_value(["Helpfulness", "seven.csv"]).run()
     assert not healthy(app).button(key="launch-go").disabled
-    assert {dict(part.variant)["wording"] for part in held(app).plan()[0].parts} == {"Helpfulness", "seven.csv"}
+    assert {dict(part.variant)["wording"] for part in held(app).plan()[0].parts} == {
+        "Helpfulness",
+        "seven.csv",
+    }
     app.multiselect(key="orders-vary-ids").set_value(["arabic"]).run()
     assert "choose two levels or more" in app.error[0].value
 
@@ -364,7 +462,9 @@ def test_nothing_of_a_loaded_study_is_lost(
     monkeypatch.setenv("RUBRICLAB_DATA", str(tmp_path))
     study = read_study(presets()[name]) if name in presets() else study_from_toml(WHOLE)
     for data in [part for part in study.data if part.published]:
-        for file, path in zip(published.sources()[str(data.published)].files, FILES[str(data.published)], strict=True):
+        for file, path in zip(
+            published.sources()[str(data.published)].files, FILES[str(data.published)], strict=True
+        ):
             file.cached.write_bytes(gzip.decompress(shared(path).read_bytes()))
     app = lab("setup")
     app.session_state["launch-toml"] = True
@@ -376,9 +476,16 @@ def test_nothing_of_a_loaded_study_is_lost(
     assert held(app).checked() == study
     if name not in presets():
         assert "upload it in step 2" in texts(app)
-        uploaded(app, "criterion,score,description\nd,1,no\nd,2,perhaps\nd,3,yes\n", name="r.csv", to="upload-named")
+        uploaded(
+            app,
+            "criterion,score,description\nd,1,no\nd,2,perhaps\nd,3,yes\n",
+            name="r.csv",
+            to="upload-named",
+        )
         assert "upload it in step 1" in texts(app)
-        uploaded(step(app, 1), "the_answer\nan answer\nanother one\n", name="x.csv", to="upload-table")
+        uploaded(
+            step(app, 1), "the_answer\nan answer\nanother one\n", name="x.csv", to="upload-table"
+        )
         assert held(app).checked() == study
         assert "Kept from the study file: 1 table of a paper's numbers" in texts(app)
     for number in (2, 3, 4, 1):  # opening a step changes nothing of it
@@ -394,7 +501,11 @@ WHOLE = Path(__file__).with_name("whole.toml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("[data]\nsample = true\n[desing]\nk = 1", "desing is not known"), ("no = [toml", "is no TOML")]
+    ("text", "said"),
+    [
+        ("[data]\nsample = true\n[desing]\nk = 1", "desing is not known"),
+        ("no = [toml", "is no TOML"),
+    ],
 )
 def test_a_study_file_that_is_none_is_refused_in_words(text: str, said: str, lab: Lab) -> None:
     app = lab("setup")
@@ -415,11 +526,17 @@ def test_unknown_and_double_scores_in_an_own_order_are_refused() -> None:
 
 @settings(max_examples=30)
 @given(
-    name=some.text(min_size=1, max_size=30).filter(look_alike),  # a name that shows nothing is refused
-    options=some.dictionaries(some.text(max_size=8), some.integers(-9, 9) | some.text(max_size=9), max_size=3),
+    name=some.text(min_size=1, max_size=30).filter(
+        look_alike
+    ),  # a name that shows nothing is refused
+    options=some.dictionaries(
+        some.text(max_size=8), some.integers(-9, 9) | some.text(max_size=9), max_size=3
+    ),
     temperature=some.none() | some.floats(0, 2),
 )
-def test_a_study_file_is_read_as_it_was_written(name: str, options: dict[str, Any], temperature: float | None) -> None:
+def test_a_study_file_is_read_as_it_was_written(
+    name: str, options: dict[str, Any], temperature: float | None
+) -> None:
     if any("\ud800" <= sign <= "\udfff" for sign in name + str(options)):
         return
     judge = JudgeSettings(name=name, options=options, temperature=temperature)
@@ -427,7 +544,9 @@ def test_a_study_file_is_read_as_it_was_written(name: str, options: dict[str, An
         name=name,
         data=(DataPart(file="a.csv", columns={"response": name, "human": ["a", name]}),),
         rubric=written(sample_rubric()),
-        design=DesignPart(strategies=(StrategyPart(kind="custom", name="mine", orders=((5, 4, 3, 2, 1),)),)),
+        design=DesignPart(
+            strategies=(StrategyPart(kind="custom", name="mine", orders=((5, 4, 3, 2, 1),)),)
+        ),
         judges=(judge,),
     )
     assert study_from_toml(study_toml(study)) == study
@@ -457,7 +576,9 @@ def launched(app: AppTest) -> str:
     return state.store().runs()[0].id
 
 
-def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_asked(lab: Lab, asked: list[str]) -> None:
+def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_asked(
+    lab: Lab, asked: list[str]
+) -> None:
     app = step(confirmed(lab("setup")), 3)
     app.button_group(key="judge-where").set_value("simulated").run()
     first = launched(app)
@@ -483,7 +604,9 @@ def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_aske
     assert (run.state, run.done, run.failed) == ("finished", 360, 0)
     old, new = (state.kept(run_id).table.rows for run_id in (first, second))
     taken = new[new["condition"] == 0].sort_values(["item", "ordering", "repeat"])
-    assert taken["score"].tolist() == old.sort_values(["item", "ordering", "repeat"])["score"].tolist()
+    assert (
+        taken["score"].tolist() == old.sort_values(["item", "ordering", "repeat"])["score"].tolist()
+    )
     assert set(state.store().calls(second)["note"]) == {"", f"answered in run {first}"}
     (shift,) = state.findings(second).select("variant_shift")
     assert shift.counts["n"] == 9
@@ -497,7 +620,9 @@ def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_aske
     app.checkbox(key="launch-known").uncheck().run()
     assert app.button(key="launch-go").label == "Launch: 540 calls"
     app.checkbox(key="rubric-beside").uncheck().run()
-    assert app.button(key="launch-go").label == "Launch: 360 calls"  # in place of the first, all anew
+    assert (
+        app.button(key="launch-go").label == "Launch: 360 calls"
+    )  # in place of the first, all anew
 
 
 @pytest.mark.parametrize("change", ["scores", "judge", "orders"])
@@ -507,7 +632,9 @@ def test_other_changes_make_a_study_of_their_own(lab: Lab, change: str) -> None:
     app = lab("setup", again=launched(app))
     if change == "scores":
         app.button_group(key="rubric-kind").set_value("own").run()
-        app.session_state["rubric-options-0 base"] = app.session_state["rubric-options-0 base"].iloc[:4]
+        app.session_state["rubric-options-0 base"] = app.session_state[
+            "rubric-options-0 base"
+        ].iloc[:4]
         app.run()
         assert app.button(key="launch-go").label == "Launch: 144 calls"  # 8 orders of four
         assert not held(app).checked().design.vary.wording
@@ -518,7 +645,9 @@ def test_other_changes_make_a_study_of_their_own(lab: Lab, change: str) -> None:
     else:
         step(app, 4).checkbox(key="orders-random").check().run()
         app.number_input(key="orders-random-calls").set_value(5).run()
-        assert int(app.button(key="launch-go").label.split()[1]) <= 9 * 5  # some drawn orders are known, too
+        assert (
+            int(app.button(key="launch-go").label.split()[1]) <= 9 * 5
+        )  # some drawn orders are known, too
     healthy(app)
 
 
@@ -536,7 +665,9 @@ def test_an_imported_logs_prompts_are_asked_in_other_orders(lab: Lab, asked: lis
     lab()
     id = state.store().add_table(read(log).table)
     page = healthy(lab("results", run=id, tab="Judgments", view="Prompt as sent"))
-    assert any("The answer says no useful thing." in block.value for block in page.code)  # as the log has it
+    assert any(
+        "The answer says no useful thing." in block.value for block in page.code
+    )  # as the log has it
     page.button(key=f"results-logged-{id}").click().run()
     app = healthy(lab("setup", again=id))
     assert "We found this list; its order will change" in texts(app)
@@ -545,4 +676,6 @@ def test_an_imported_logs_prompts_are_asked_in_other_orders(lab: Lab, asked: lis
     run = state.store().run(launched(app.run()))
     assert (run.state, run.done, run.failed) == ("finished", len(asked), 0)
     without = lab("results", run=state.store().add_table(read(pd.DataFrame(ROWS)).table))
-    assert not [button for button in without.button if button.label == "Run these prompts in other orders"]
+    assert not [
+        button for button in without.button if button.label == "Run these prompts in other orders"
+    ]

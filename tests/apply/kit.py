@@ -28,7 +28,9 @@ kind = "openai"
 model = "planted"
 base_urls = ["{address}"]
 """
-RUBRIC = "name: Help\noptions: {1: no help, 2: little help, 3: some help, 4: much help, 5: full help}\n"
+RUBRIC = (
+    "name: Help\noptions: {1: no help, 2: little help, 3: some help, 4: much help, 5: full help}\n"
+)
 CRITERIA = "name: Two\ncriteria:\n" + "".join(
     f"  - {{name: {name}, options: {{1: bad, 2: poor, 3: fair, 4: good, 5: best}}}}\n"
     for name in ("Clarity", "Depth", "Wit")
@@ -63,7 +65,9 @@ class Planted:
                 return str(rng.randint(1, 5))
             return listed[0] if turn % 3 == 0 else str(own)
         names = list(dict.fromkeys(name for name in re.findall(r"\b(Clarity|Depth|Wit)\b", prompt)))
-        return "Scores:\n" + "\n".join(f"[{name}] {min(5, own + (k == 0))}" for k, name in enumerate(names))
+        return "Scores:\n" + "\n".join(
+            f"[{name}] {min(5, own + (k == 0))}" for k, name in enumerate(names)
+        )
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
         return completion(self.reply(body), model="planted")
@@ -84,9 +88,13 @@ def serving(judge: Planted) -> Iterator[str]:
         yield f"{server.url}/v1"
 
 
-def written(folder: Path, address: str, *, design: str = "", rubric: str = RUBRIC, items: int = 40) -> Path:
+def written(
+    folder: Path, address: str, *, design: str = "", rubric: str = RUBRIC, items: int = 40
+) -> Path:
     """The study file of a run against that server."""
-    rows = "\n".join(f'a{k},"This is answer number {k}, in a few words","Question {k}?"' for k in range(items))
+    rows = "\n".join(
+        f'a{k},"This is answer number {k}, in a few words","Question {k}?"' for k in range(items)
+    )
     (folder / "answers.csv").write_text(f"item_id,response,instruction\n{rows}\n", "utf-8")
     (folder / "rubric.yaml").write_text(rubric, "utf-8")
     (folder / "study.toml").write_text(STUDY.format(design=design, address=address), "utf-8")
@@ -94,4 +102,7 @@ def written(folder: Path, address: str, *, design: str = "", rubric: str = RUBRI
 
 
 def item(k: int) -> dict[str, str]:
-    return {"response": f"This is answer number {k}, in a few words", "instruction": f"Question {k}?"}
+    return {
+        "response": f"This is answer number {k}, in a few words",
+        "instruction": f"Question {k}?",
+    }

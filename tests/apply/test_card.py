@@ -36,7 +36,12 @@ def means_of(run: Any) -> np.ndarray:
     return rows.groupby(["item", "ordering"])["score"].mean().groupby("item").mean().to_numpy()
 
 
-HOWS = [({"protocol": "one order"}, 1), ({"protocol": "average of orders"}, 10), ({"margin": 0.6}, None), ({}, None)]
+HOWS = [
+    ({"protocol": "one order"}, 1),
+    ({"protocol": "average of orders"}, 10),
+    ({"margin": 0.6}, None),
+    ({}, None),
+]
 
 
 @pytest.mark.parametrize(("how", "calls"), HOWS)
@@ -60,7 +65,9 @@ def test_every_score_lies_as_far_as_the_card_says(
     # This judge answers a prompt always alike: what was measured is what comes.
     assert float(np.sqrt(np.mean(away**2))) == pytest.approx(promise["distance"], abs=1e-9)
     assert np.abs(away).max() <= promise["margin"] + 1e-9
-    assert all(one.low - 1e-9 <= own <= one.high + 1e-9 for one, own in zip(scored, truth, strict=True))
+    assert all(
+        one.low - 1e-9 <= own <= one.high + 1e-9 for one, own in zip(scored, truth, strict=True)
+    )
     assert {one.unparsed for one in scored} == {0}
     # Each request was one of the run's own, sign for sign, with all its settings.
     measured = {json.dumps(body) for body in asked.bodies[:before]}
@@ -76,19 +83,25 @@ def test_the_noise_of_calls_is_promised_too(tmp_path: Path) -> None:
         assert run.plan is not None
         scores: dict[int, list[float]] = {k: [] for k in range(ITEMS)}
         for call in run.plan.calls():
-            scores[call.items[0]].append(0.8 * float(steady.reply({"messages": call.messages})) + 0.2 * 3)
+            scores[call.items[0]].append(
+                0.8 * float(steady.reply({"messages": call.messages})) + 0.2 * 3
+            )
         truth, cards = (
             [np.mean(part) for part in scores.values()],
             [run.card("one order"), run.card("average of orders")],
         )
         wide = run.read_as(smallest=0.6)
         needed = wide.findings.select("calls_needed", protocol=None)[0].value
-        within, recommended = (card["protocol"]["calls"] for card in (wide.card(margin=0.6), wide.card()))
+        within, recommended = (
+            card["protocol"]["calls"] for card in (wide.card(margin=0.6), wide.card())
+        )
         run.close()
     # The margin alone takes fewer calls than What helps says: the card asks as many as the page recommends.
     assert within < recommended == min(needed, 10)
     for card in cards:
-        scored = [rl.Judge(card, judge.completion).scores(item(k) for k in range(ITEMS)) for _ in range(5)]
+        scored = [
+            rl.Judge(card, judge.completion).scores(item(k) for k in range(ITEMS)) for _ in range(5)
+        ]
         away = np.array([[one.value for one in part] for part in scored]) - truth
         promise = card["promise"]
         assert float(np.sqrt(np.mean(away**2))) == pytest.approx(promise["distance"], rel=0.1)
@@ -108,7 +121,9 @@ def test_clients_of_all_kinds_get_the_same_score(served: Served) -> None:
                 judge.score(item(3))
             return await judge.ascore(item(3))
 
-    assert sorted(call.order for call in asyncio.run(awaited()).calls) == sorted(call.order for call in wanted.calls)
+    assert sorted(call.order for call in asyncio.run(awaited()).calls) == sorted(
+        call.order for call in wanted.calls
+    )
     for client in (asked.completion, asked.reply):
         made = rl.Judge(card, client).score(item(3))
         assert (made.value, made.calls) == (wanted.value, wanted.calls)
@@ -126,7 +141,10 @@ def test_criteria_have_a_score_each(tmp_path: Path) -> None:
     judge = Planted()
     with serving(judge) as address:
         design = 'reorder = "criteria"'
-        run = rl.run(written(tmp_path, address, design=design, rubric=CRITERIA, items=12), tmp_path / "lab.duckdb")
+        run = rl.run(
+            written(tmp_path, address, design=design, rubric=CRITERIA, items=12),
+            tmp_path / "lab.duckdb",
+        )
         scored = rl.Judge(run.card("average of orders"), judge.completion).score(item(2))
         run.close()
     # Quality 3; listed first in a third of the orders, and one more there.
@@ -136,7 +154,10 @@ def test_criteria_have_a_score_each(tmp_path: Path) -> None:
 
 def test_a_judge_of_this_machine_needs_no_client(tmp_path: Path) -> None:
     study = written(tmp_path, "http://127.0.0.1:1/v1", items=12).read_text("utf-8")
-    own = study.split("[[judges]]")[0] + '[[judges]]\nname = "made up"\nkind = "simulated"\nmodel = "simulated"\n'
+    own = (
+        study.split("[[judges]]")[0]
+        + '[[judges]]\nname = "made up"\nkind = "simulated"\nmodel = "simulated"\n'
+    )
     (tmp_path / "own.toml").write_text(own, "utf-8")
     run = rl.run(tmp_path / "own.toml", tmp_path / "lab.duckdb")
     card = run.card()
@@ -159,7 +180,9 @@ def test_what_cannot_be_promised_is_refused(served: Served, tmp_path: Path) -> N
     elsewhere = run.table.rows.assign(ordering="1 2 3 4 5", item_id=run.table.rows["item"])
     with pytest.raises(rl.LabError, match="judged elsewhere"):
         rl.read(elsewhere[["item_id", "ordering", "score"]]).card()
-    once = rl.run(written(tmp_path, address, design="repeats = 1", items=12), tmp_path / "lab.duckdb")
+    once = rl.run(
+        written(tmp_path, address, design="repeats = 1", items=12), tmp_path / "lab.duckdb"
+    )
     with pytest.raises(rl.LabError, match="No order was asked twice"):
         once.card()
     once.close()
@@ -169,13 +192,18 @@ def test_what_cannot_be_promised_is_refused(served: Served, tmp_path: Path) -> N
         rl.Judge(run.card(), judge.completion).score({"instruction": "x"})
 
 
-def test_a_server_that_refuses_a_field_is_asked_without_it_a_refused_key_is_said(served: Served) -> None:
+def test_a_server_that_refuses_a_field_is_asked_without_it_a_refused_key_is_said(
+    served: Served,
+) -> None:
     run, asked, address = served
     card, key = run.card("one order"), "sk-" + "a1" * 20
     judge = rl.Judge(card, openai.OpenAI(base_url=address, api_key=key))
     wanted = judge.score(item(3))
     asked.refuses = {
-        "max_tokens": (400, "Unsupported parameter: max_tokens. Use max_completion_tokens instead."),
+        "max_tokens": (
+            400,
+            "Unsupported parameter: max_tokens. Use max_completion_tokens instead.",
+        ),
         "logprobs": (400, "You are not allowed to request logprobs"),
     }
     try:
@@ -197,28 +225,43 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "changed": ({"promise": {"margin": 9.0}}, "was changed"),
     "no study": ({"study": None}, "no judge card"),
     "words for a number": ({"promise": {"margin": "wide"}}, "no judge card: .promise. margin"),
-    "a file": ({"study": {"rubric": {"file": "/etc/passwd", "criteria": [], "name": ""}}}, "names a file"),
+    "a file": (
+        {"study": {"rubric": {"file": "/etc/passwd", "criteria": [], "name": ""}}},
+        "names a file",
+    ),
     "data": ({"study": {"data": [{"file": "/etc/passwd", "sample": False}]}}, "names a file"),
     "an address": ({"study": {"judges": [{"base_urls": ["http://evil.example"]}]}}, "an address"),
     "a key": ({"study": {"judges": [{"key_env": "OPENAI_API_KEY"}]}}, "an address, a key"),
-    "a secret": ({"study": {"judges": [{"key_env": "AWS_SECRET_ACCESS_KEY"}]}}, "another service's secret"),
+    "a secret": (
+        {"study": {"judges": [{"key_env": "AWS_SECRET_ACCESS_KEY"}]}},
+        "another service's secret",
+    ),
     "code": ({"study": {"judges": [{"kind": "python", "options": {"path": "x.py"}}]}}, "or code"),
     "a field of ours": ({"study": {"judges": [{"extra": {"messages": []}}]}}, "fills in itself"),
-    "too many orders": ({"study": {"design": {"strategies": [{"orders": [[1, 2, 3, 4, 5]] * 10_000}]}}}, "no judge card"),
-    "no order of the rubric": ({"study": {"design": {"strategies": [{"orders": [[1, 2, 9]]}]}}}, "order"),
+    "too many orders": (
+        {"study": {"design": {"strategies": [{"orders": [[1, 2, 3, 4, 5]] * 10_000}]}}},
+        "no judge card",
+    ),
+    "no order of the rubric": (
+        {"study": {"design": {"strategies": [{"orders": [[1, 2, 9]]}]}}},
+        "order",
+    ),
     "a template without end": (
-        {"study": {"prompt": {"templates": [{"messages": [{"role": "user", "text": BOMB}]}]}}}, "too long|takes|seconds"
+        {"study": {"prompt": {"templates": [{"messages": [{"role": "user", "text": BOMB}]}]}}},
+        "too long|takes|seconds",
     ),
     "deep": ("[" * 100_000, "64 levels"),
     "twice": ('{"format": 1, "format": 1}', "stands twice"),
     "no number": ('{"format": NaN}', "NaN"),
     "large": (" " * 2_000_001, "at most 2,000,000 bytes"),
     "half": ("[1", "not JSON"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_card_that_was_changed_or_reaches_outside_is_refused(served: Served, tmp_path: Path, name: str) -> None:
+def test_a_card_that_was_changed_or_reaches_outside_is_refused(
+    served: Served, tmp_path: Path, name: str
+) -> None:
     run, judge, _ = served
     change, said = HOSTILE[name]
     path = tmp_path / "x.card.json"
@@ -238,7 +281,13 @@ def test_a_card_that_was_changed_or_reaches_outside_is_refused(served: Served, t
 def merged(value: Any, change: Any) -> Any:
     if isinstance(value, dict) and isinstance(change, dict):
         return value | {key: merged(value.get(key), part) for key, part in change.items()}
-    if isinstance(value, list) and isinstance(change, list) and value and change and isinstance(value[0], dict):
+    if (
+        isinstance(value, list)
+        and isinstance(change, list)
+        and value
+        and change
+        and isinstance(value[0], dict)
+    ):
         return [merged(value[0], change[0])]
     return change
 

@@ -58,7 +58,9 @@ def test_plain_python(
 def test_promptfoo(carded: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
     path, client, score = of_card(carded)
     monkeypatch.chdir(path.parent)
-    said = executed("promptfoo")["get_assert"](item(3)["response"], {"prompt": item(3)["instruction"]}, client)
+    said = executed("promptfoo")["get_assert"](
+        item(3)["response"], {"prompt": item(3)["instruction"]}, client
+    )
     assert said == {"pass": score >= 3, "score": score, "reason": "0 unparsed"}
 
 
@@ -75,7 +77,9 @@ def test_inspect_ai(carded: tuple[Path, str]) -> None:
     tool("inspect_ai")
     path, client, score = of_card(carded)
     scorer = executed("inspect-ai")["debiased"](path, client)
-    state = SimpleNamespace(input_text=item(3)["instruction"], output=SimpleNamespace(completion=item(3)["response"]))
+    state = SimpleNamespace(
+        input_text=item(3)["instruction"], output=SimpleNamespace(completion=item(3)["response"])
+    )
     assert asyncio.run(scorer(state, None)).value == score
 
 
@@ -92,5 +96,7 @@ def test_deepeval(carded: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_gate_in_ci(carded: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(carded[0])
-    with pytest.raises(AssertionError):  # this judge takes the first option in a third of its prompts
+    with pytest.raises(
+        AssertionError
+    ):  # this judge takes the first option in a third of its prompts
         executed("A gate in CI")["test_the_judge_favours_no_position"]()

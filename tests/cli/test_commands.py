@@ -26,7 +26,9 @@ EXAMPLE = str(Path(__file__).parents[2] / "data/example.zip")
 
 
 def folder_with_study(tmp_path: Path, items: int = 24) -> Path:
-    rows = "\n".join(f'a{k},"The answer number {k} with some words",Ask question {k}?' for k in range(items))
+    rows = "\n".join(
+        f'a{k},"The answer number {k} with some words",Ask question {k}?' for k in range(items)
+    )
     (tmp_path / "answers.csv").write_text(f"item_id,response,instruction\n{rows}\n", "utf-8")
     return Path(shutil.copytree(SMALL, tmp_path, dirs_exist_ok=True))
 
@@ -56,24 +58,45 @@ def test_from_a_study_to_a_report(tmp_path: Path, capsys: Captured) -> None:
     assert code == 3
     assert 50 <= stopped["done"] < 24 * 12
     run = document(capsys, "run", study, "--store", store)
-    assert (run["run"], run["state"], run["planned"], run["done"]) == (stopped["run"], "finished", 24 * 12, 24 * 12)
+    assert (run["run"], run["state"], run["planned"], run["done"]) == (
+        stopped["run"],
+        "finished",
+        24 * 12,
+        24 * 12,
+    )
 
     results = document(capsys, "results", run["run"][:6], "--store", store)
     assert (results["format"], results["run"]["simulated"]) == (2, True)
     rows = {row["measure"]: row for row in results["rows"] if row["topic"] == "verdict"}
-    assert rows["favours_positions"]["verdict"] == "effect", "two log-odds for the first position are planted"
+    assert rows["favours_positions"]["verdict"] == "effect", (
+        "two log-odds for the first position are planted"
+    )
     shares = [row["value"] for row in results["rows"] if row["measure"] == "position_share"]
     assert sum(shares) == pytest.approx(1)
 
-    listed = document(capsys, "judgments", run["name"], "--store", store, "--position", "1", "--limit", "5")
+    listed = document(
+        capsys, "judgments", run["name"], "--store", store, "--position", "1", "--limit", "5"
+    )
     assert [row["position"] for row in listed["judgments"]] == [1] * 5
 
     # A table as papers print it, on the terminal and as files.
-    tabled = document(capsys, "results", run["run"], "--store", store, "--table", "position_share:1")
+    tabled = document(
+        capsys, "results", run["run"], "--store", store, "--table", "position_share:1"
+    )
     assert [cell["value"] for cell in tabled["cells"]] == [shares[0]]
     for ending in ("tex", "csv"):
         path = folder / f"table.{ending}"
-        exported = command(capsys, "export", run["run"], "--out", str(path), "--table", "cramers_v", "--store", store)
+        exported = command(
+            capsys,
+            "export",
+            run["run"],
+            "--out",
+            str(path),
+            "--table",
+            "cramers_v",
+            "--store",
+            store,
+        )
         assert exported[0] == 0
         assert "planted" in path.read_text("utf-8")
 
@@ -95,14 +118,17 @@ def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: Captured)
         code, _, err = command(capsys, "import", str(file), "--kind", kind, "--store", store)
         assert (code, Path(store).exists()) == (1, False), "a refused file leaves no store behind"
     assert "line 3, column “choice”: “X” is not A" in err
-    file.write_text("judge,question_id,first,second,choice\né,1,b,a,A\né,1,a,b,C\n", encoding="cp1252")
+    file.write_text(
+        "judge,question_id,first,second,choice\né,1,b,a,A\né,1,a,b,C\n", encoding="cp1252"
+    )
     said = document(capsys, "import", str(file), "--store", store)
     run = said["run"]
     assert "Windows-1252" in said["note"]
     listed = document(capsys, "judgments", run, "--store", store)["judgments"]
     assert [(row["item_id"], row["ordering"], row["position"]) for row in listed] == [
-        ("1: a|b", "b|a", 1), ("1: a|b", "a|b", 0)
-    ]  # fmt: skip
+        ("1: a|b", "b|a", 1),
+        ("1: a|b", "a|b", 0),
+    ]
     file.write_text("judge,item_id,ordering,score\nj,1,1 2 3,\nj,1,3 2 1,\n")
     run = document(capsys, "import", str(file), "--kind", "scores", "--store", store)["run"]
     (kept,) = document(capsys, "runs", run, "--store", store)["runs"]
@@ -110,18 +136,25 @@ def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: Captured)
     assert command(capsys, "results", run, "--store", store)[0] == 1
 
 
-@pytest.mark.parametrize(("arguments", "code", "words"), [
-    (["results", "nothing"], 1, "no store"),
-    (["run", "missing.toml"], 1, "missing.toml"),
-    (["run", "demo", "--items", "0"], 1, "--items is 0"),
-    (["run", "demo", "--items", "many"], 2, "many"),
-    (["import"], 1, "file"),
-    (["import", "x.csv", "--columns", "human=a", "--columns", "human=b"], 1, "human is given twice"),
-    (["nonsense"], 2, "nonsense"),
-    (["runs", "x", "--delete", "--backup", "y.duckdb"], 1, "give one"),
-    (["results", EXAMPLE, "--across", "strategy"], 1, "name a measure"),
-    (["results", EXAMPLE, "--topic", "shfit", "--json"], 1, "no topic “shfit”"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["results", "nothing"], 1, "no store"),
+        (["run", "missing.toml"], 1, "missing.toml"),
+        (["run", "demo", "--items", "0"], 1, "--items is 0"),
+        (["run", "demo", "--items", "many"], 2, "many"),
+        (["import"], 1, "file"),
+        (
+            ["import", "x.csv", "--columns", "human=a", "--columns", "human=b"],
+            1,
+            "human is given twice",
+        ),
+        (["nonsense"], 2, "nonsense"),
+        (["runs", "x", "--delete", "--backup", "y.duckdb"], 1, "give one"),
+        (["results", EXAMPLE, "--across", "strategy"], 1, "name a measure"),
+        (["results", EXAMPLE, "--topic", "shfit", "--json"], 1, "no topic “shfit”"),
+    ],
+)
 def test_what_can_be_mended_is_said(
     arguments: list[str], code: int, words: str, tmp_path: Path, capsys: Captured
 ) -> None:
@@ -136,37 +169,59 @@ def test_the_demo_takes_the_first_answers_of_the_sample() -> None:
     assert [item.item_id for item in planned.items] == [item.item_id for item in sample().items[:5]]
 
 
-def test_scores_of_people_that_are_no_numbers_are_not_left_out_without_a_word(tmp_path: Path) -> None:
+def test_scores_of_people_that_are_no_numbers_are_not_left_out_without_a_word(
+    tmp_path: Path,
+) -> None:
     folder = folder_with_study(tmp_path)
     (folder / "answers.csv").write_text(
         "item_id,response,human\na,The first of the answers,4/5\nb,The second of them,5/5\n"
     )
-    assert "“human” is not used: it holds more than numbers." in plan_of_file(folder / "study.toml").notes
+    assert (
+        "“human” is not used: it holds more than numbers."
+        in plan_of_file(folder / "study.toml").notes
+    )
 
 
 def test_a_reader_that_has_gone_does_not_change_the_exit_code(tmp_path: Path) -> None:
     command = f"{sys.executable} -m rubriclab results nothing 2>&1 | true; exit ${{PIPESTATUS[0]}}"
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    assert subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment, timeout=60).returncode == 1
+    assert (
+        subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=environment, timeout=60
+        ).returncode
+        == 1
+    )
 
 
 @pytest.mark.papers(65)
 def test_people_of_a_table_are_shown(tmp_path: Path, capsys: Captured) -> None:
-    case, file = Path(__file__).parents[1] / "oracle" / "cases" / "import_people.zip", tmp_path / "judged.csv"
+    case, file = (
+        Path(__file__).parents[1] / "oracle" / "cases" / "import_people.zip",
+        tmp_path / "judged.csv",
+    )
     file.write_bytes(zipfile.Path(case, "source.csv").read_bytes())
     assert "  r: +0." in command(capsys, "results", str(file), "--topic", "people")[1]
     said = document(capsys, "results", str(file), "--epsilon", "0.3", "--cut", "4")
     rows = said["rows"]
     assert {"people", "agreement", "alt_test", "corrected_means"} <= {row["topic"] for row in rows}
-    (mine,) = (row for row in rows if row["measure"] == "pearson" and row["condition"] == 0 and not row["of"])
+    (mine,) = (
+        row
+        for row in rows
+        if row["measure"] == "pearson" and row["condition"] == 0 and not row["of"]
+    )
     (theirs,) = rl.read(case).findings.select("pearson", condition=0, against=None)
     assert (mine["value"], mine["low"]) == pytest.approx((theirs.value, theirs.interval[0]))
-    assert {row["of"]["side"] for row in rows if row["measure"] == "kappa_quadratic"} >= {"single", "people"}
+    assert {row["of"]["side"] for row in rows if row["measure"] == "kappa_quadratic"} >= {
+        "single",
+        "people",
+    }
     assert (said["reading"]["epsilon"], said["reading"]["cut"]) == (0.3, 4.0)
     assert {row["of"]["cut"] for row in rows if row["measure"] == "judge_pass"} == {4.0}
 
 
-def test_a_judge_that_is_own_code_runs_by_command_and_from_a_notebook(tmp_path: Path, capsys: Captured) -> None:
+def test_a_judge_that_is_own_code_runs_by_command_and_from_a_notebook(
+    tmp_path: Path, capsys: Captured
+) -> None:
     folder = folder_with_study(tmp_path, items=4)
     study, store = folder / "study.toml", ("--store", str(tmp_path / "lab.duckdb"))
     text = study.read_text("utf-8").partition("[[judges]]")[0]
@@ -175,7 +230,9 @@ def test_a_judge_that_is_own_code_runs_by_command_and_from_a_notebook(tmp_path: 
     code, _, err = command(capsys, "run", str(study), *store)
     assert (code, "cannot be read: No such file" in err) == (1, True)
     assert not (tmp_path / "lab.duckdb").exists()
-    (folder / "my_judge.py").write_text("def judge(messages, item):\n    return item['shown'][0]\n", "utf-8")
+    (folder / "my_judge.py").write_text(
+        "def judge(messages, item):\n    return item['shown'][0]\n", "utf-8"
+    )
     made = document(capsys, "run", str(study), *store)
     assert (made["state"], made["done"]) == ("finished", 48)
     shown = document(capsys, "judgments", made["run"], "--position", "1", *store)["judgments"]
@@ -189,13 +246,18 @@ def test_a_judge_that_is_own_code_runs_by_command_and_from_a_notebook(tmp_path: 
     assert document(capsys, "run", str(study), "--trust", *store)["run"] == made["run"]
     assert document(capsys, "plan", str(study))["calls"] == 48
     # A notebook's function takes the place of the judge of its name.
-    run = rl.run(study, tmp_path / "other.duckdb", judges={"mine": lambda _, item: item["shown"][-1]})
+    run = rl.run(
+        study, tmp_path / "other.duckdb", judges={"mine": lambda _, item: item["shown"][-1]}
+    )
     assert set(run.judgments(limit=None)["position"]) == {3}
     assert [condition.judge for condition in run.table.conditions] == ["mine"]
     run.close()
     study.write_text(text, "utf-8")  # a study that names no judge has only the notebook's
     run = rl.run(study, tmp_path / "other.duckdb", judges={"new": lambda *_: 2})
-    assert ([condition.judge for condition in run.table.conditions], set(run.table.rows["score"])) == (["new"], {2.0})
+    assert (
+        [condition.judge for condition in run.table.conditions],
+        set(run.table.rows["score"]),
+    ) == (["new"], {2.0})
     run.close()
 
 
@@ -207,15 +269,20 @@ CODES = {0: "moves_mean=0.6", 4: "favours_positions=0.1", 5: "moves_mean=0.5"}
 QUICK = {(0, "true"), (5, "head -1")}
 
 
-@pytest.mark.parametrize(("code", "reader"), [
-    pytest.param(code, reader, marks=() if (code, reader) in QUICK else pytest.mark.integration)
-    for code in CODES
-    for reader in ("true", "cat", "head -1", "grep -q a")
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "reader"),
+    [
+        pytest.param(code, reader, marks=() if (code, reader) in QUICK else pytest.mark.integration)
+        for code in CODES
+        for reader in ("true", "cat", "head -1", "grep -q a")
+    ],
+)
 def test_the_exit_code_is_the_same_whoever_reads(code: int, reader: str) -> None:
     gate = shlex.join([sys.executable, "-m", "rubriclab", "gate", EXAMPLE, "--limit", CODES[code]])
     piped = subprocess.run(
-        ["bash", "-c", f"{gate} | {reader}; exit ${{PIPESTATUS[0]}}"], capture_output=True, timeout=120
+        ["bash", "-c", f"{gate} | {reader}; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        timeout=120,
     )
     assert (piped.returncode, piped.stderr) == (code, b"")
 
@@ -236,22 +303,40 @@ def test_a_study_is_asked_and_held_against_its_limits(
     # Asked once; the same answers again have not changed, another judge has.
     code, out, _ = command(capsys, "gate", "study.toml", "--against", "Small study")
     assert (code, "All answers are the same" in out) == (0, True)
-    study = Path("study.toml").read_text("utf-8").replace("first = 2.0", "first = -2.0").replace("Small study", "Later")
+    study = (
+        Path("study.toml")
+        .read_text("utf-8")
+        .replace("first = 2.0", "first = -2.0")
+        .replace("Small study", "Later")
+    )
     Path("later.toml").write_text(study, "utf-8")
     code, out, _ = command(capsys, "gate", "later.toml", "--against", "Small study", "--json")
     said = json.loads(out)
-    assert (code, said["word"], said["drift"][0]["questions"]["order"]["verdict"]) == (4, "fails", "effect")
+    assert (code, said["word"], said["drift"][0]["questions"]["order"]["verdict"]) == (
+        4,
+        "fails",
+        "effect",
+    )
     code, out, _ = command(capsys, "gate", "--derive", "Later")
     limits = [line.split("  # ")[0].removeprefix("--limit ") for line in out.splitlines()]
     assert (code, len(limits)) == (0, 3)
-    assert run_command(["gate", "Later", *(part for limit in limits for part in ("--limit", limit))]) == 0
+    assert (
+        run_command(["gate", "Later", *(part for limit in limits for part in ("--limit", limit))])
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [((), "Give limits"), (("--limit", "x=1"), "There is no measure"), (("--limit", "line=1", "--derive"), "Give limits"),
-     (("--against", "nothing"), "has to be a file too")],
-)  # fmt: skip
-def test_what_the_gate_is_not_told_is_asked_for(arguments: tuple[str, ...], said: str, capsys: Captured) -> None:
+    [
+        ((), "Give limits"),
+        (("--limit", "x=1"), "There is no measure"),
+        (("--limit", "line=1", "--derive"), "Give limits"),
+        (("--against", "nothing"), "has to be a file too"),
+    ],
+)
+def test_what_the_gate_is_not_told_is_asked_for(
+    arguments: tuple[str, ...], said: str, capsys: Captured
+) -> None:
     code, _, error = command(capsys, "gate", EXAMPLE, *arguments)
     assert (code, said in error) == (1, True)

@@ -34,15 +34,20 @@ def held(a: made.Rule, b: made.Rule, items: int = 120, **more: str) -> Pair:
     return paired(both, 0, both, 1)
 
 
-@pytest.mark.parametrize(("a", "b", "items", "words"), [
-    (made.always_first, made.by_quality, 40, ["effect"] * 3),
-    (noisy(0.5, 1), noisy(0.1, 2), 120, ["effect"] * 3),
-    (noisy(0.3, 3), noisy(0.3, 4), 120, ["equivalent"] * 3),
-    (noisy(0.3, 5), noisy(0.3, 6), 15, ["undecided"] * 3),
-    (made.by_quality, made.by_quality, 15, ["undecided"] * 3),
-    (made.by_quality, made.by_quality, 120, ["equivalent"] * 3),
-])  # fmt: skip
-def test_words_are_those_of_the_intervals(a: made.Rule, b: made.Rule, items: int, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("a", "b", "items", "words"),
+    [
+        (made.always_first, made.by_quality, 40, ["effect"] * 3),
+        (noisy(0.5, 1), noisy(0.1, 2), 120, ["effect"] * 3),
+        (noisy(0.3, 3), noisy(0.3, 4), 120, ["equivalent"] * 3),
+        (noisy(0.3, 5), noisy(0.3, 6), 15, ["undecided"] * 3),
+        (made.by_quality, made.by_quality, 15, ["undecided"] * 3),
+        (made.by_quality, made.by_quality, 120, ["equivalent"] * 3),
+    ],
+)
+def test_words_are_those_of_the_intervals(
+    a: made.Rule, b: made.Rule, items: int, words: list[str]
+) -> None:
     pair = held(a, b, items)
     rows = differences(pair)
     for row in rows:  # the number told is the one that may differ most, or that does
@@ -67,9 +72,11 @@ def part(items: slice, name: str = "a") -> JudgmentTable:
     rows = table.rows[table.rows["item"].isin(kept)]
     code = dict(zip(kept, range(len(kept)), strict=True))
     return replace(
-        table, items=table.items.loc[kept].reset_index(drop=True), planned=(len(rows),),
+        table,
+        items=table.items.loc[kept].reset_index(drop=True),
+        planned=(len(rows),),
         rows=rows.assign(item=rows["item"].map(code)).reset_index(drop=True),
-    )  # fmt: skip
+    )
 
 
 def test_only_what_both_judged_counts_whatever_the_runs_call_it() -> None:
@@ -77,24 +84,36 @@ def test_only_what_both_judged_counts_whatever_the_runs_call_it() -> None:
     assert pair.texts == 20
     alone = findings(part(slice(20, 40)))
     shares = [(row.value, row.interval) for row in alone.select("position_share")]
-    assert [(row.value, row.interval) for row in pair.findings[0].select("position_share")] == shares
-    assert [row.value for row in differences(pair)] == pytest.approx([0, 0, 0])  # the same judgments
+    assert [
+        (row.value, row.interval) for row in pair.findings[0].select("position_share")
+    ] == shares
+    assert [row.value for row in differences(pair)] == pytest.approx(
+        [0, 0, 0]
+    )  # the same judgments
     whole = findings(part(slice(0, 60)))
     assert paired(whole, 0, whole, 0).findings[0] is whole  # nothing is computed again
 
 
 def criteria() -> Findings:
     return findings(
-        made.criteria_table(lambda text, slot, position: 2 + (text + slot) % 2 if position else 4, items=30)
+        made.criteria_table(
+            lambda text, slot, position: 2 + (text + slot) % 2 if position else 4, items=30
+        )
     )
 
 
-@pytest.mark.parametrize(("pair", "why"), [
-    (lambda: paired(findings(part(slice(0, 20))), 0, findings(part(slice(20, 40))), 0), "no_common"),
-    (lambda: paired(findings(part(slice(0, 20))), 0, criteria(), 0), "not_alike"),
-    (lambda: held(made.always_first, made.by_quality, state="paused"), "unfinished"),
-    (lambda: held(made.always_first, made.by_quality, items=5), "too_few_units"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pair", "why"),
+    [
+        (
+            lambda: paired(findings(part(slice(0, 20))), 0, findings(part(slice(20, 40))), 0),
+            "no_common",
+        ),
+        (lambda: paired(findings(part(slice(0, 20))), 0, criteria(), 0), "not_alike"),
+        (lambda: held(made.always_first, made.by_quality, state="paused"), "unfinished"),
+        (lambda: held(made.always_first, made.by_quality, items=5), "too_few_units"),
+    ],
+)
 def test_where_nothing_can_be_said_no_word_is(pair: Callable[[], Pair], why: str) -> None:
     made_pair = pair()
     rows = differences(made_pair)
@@ -123,7 +142,9 @@ def test_the_gate_exchanges_units_exactly() -> None:
     made = between(options(np.ones((6, 2)), PAIR), options(np.full((6, 2), 2.0), PAIR))
     assert (made.gate.p, made.gate.deals, made.gate.exact) == (2 / 64, 64, True)
     level = made.questions["level"]
-    assert (level.value, level.verdict, level.why) == (1.0, "undecided", "too_few_units"), "six units have no interval"
+    assert (level.value, level.verdict, level.why) == (1.0, "undecided", "too_few_units"), (
+        "six units have no interval"
+    )
 
 
 @pytest.mark.parametrize("question", ["level", "order", "noise"])
@@ -137,7 +158,9 @@ def test_what_changed_is_told_and_nothing_else(question: str) -> None:
         chosen = (utility + noise * rng.gumbel(size=utility.shape)).argmax(axis=2)
         return options(shown[np.arange(20), chosen].astype(float), ORDERS, TWICE)
 
-    made = between(judged(), judged(**{question: {"level": 1.0, "order": 1.5, "noise": 1.6}[question]}))
+    made = between(
+        judged(), judged(**{question: {"level": 1.0, "order": 1.5, "noise": 1.6}[question]})
+    )
     assert made.word == "effect"
     told = made.questions[question]
     assert told.verdict == "effect"
@@ -160,9 +183,14 @@ def test_the_same_answers_are_unchanged_and_what_one_run_alone_has_is_left_out()
     scores = np.random.default_rng(2).integers(1, 6, (20, 10)).astype(float)
     fewer = between(options(scores, ORDERS), options(scores[:15, :5], ORDERS[:5]))
     assert fewer.units == 15
-    assert fewer.questions["level"].value == pytest.approx(0.0, abs=1e-12), "the five orders that both asked"
+    assert fewer.questions["level"].value == pytest.approx(0.0, abs=1e-12), (
+        "the five orders that both asked"
+    )
     assert fewer.questions["noise"].why == "no_repeats"
-    other = between(options(scores, ORDERS), options(scores + 0.0, ORDERS, unit_text=[f"other {k}" for k in range(20)]))
+    other = between(
+        options(scores, ORDERS),
+        options(scores + 0.0, ORDERS, unit_text=[f"other {k}" for k in range(20)]),
+    )
     assert (other.word, other.questions["level"].why) == ("undecided", "nothing_shared")
 
 
@@ -178,7 +206,9 @@ def test_choices_have_no_level() -> None:
 # ----------------------------------------------------------------------------------------- Limits checked against rows
 FIRST = options(np.tile(ORDERS[:, 0], (30, 2)).astype(float), ORDERS, np.tile(np.arange(10), 2))
 """A judge that always takes the option listed first."""
-FAIR = options(choose(np.random.default_rng(3), 60, ORDERS, repeats=2), ORDERS, np.tile(np.arange(10), 2))
+FAIR = options(
+    choose(np.random.default_rng(3), 60, ORDERS, repeats=2), ORDERS, np.tile(np.arange(10), 2)
+)
 
 
 def checked(found: Findings, *texts: str) -> list[Checked]:
@@ -187,9 +217,14 @@ def checked(found: Findings, *texts: str) -> list[Checked]:
 
 @pytest.mark.parametrize(
     ("text", "ends"),
-    [("moves_mean=0.5", (-0.5, 0.5)), ("pearson=0.3..", (0.3, np.inf)), ("pearson = ..0.3", (-np.inf, 0.3)),
-     ("position_share:1=0.1..0.3", (0.1, 0.3)), ("line=-1..-0.5", (-1.0, -0.5))],
-)  # fmt: skip
+    [
+        ("moves_mean=0.5", (-0.5, 0.5)),
+        ("pearson=0.3..", (0.3, np.inf)),
+        ("pearson = ..0.3", (-np.inf, 0.3)),
+        ("position_share:1=0.1..0.3", (0.1, 0.3)),
+        ("line=-1..-0.5", (-1.0, -0.5)),
+    ],
+)
 def test_a_limit_is_read_and_written_the_same(text: str, ends: tuple[float, float]) -> None:
     limit = limit_of(text)
     assert (limit.low, limit.high) == ends
@@ -198,10 +233,17 @@ def test_a_limit_is_read_and_written_the_same(text: str, ends: tuple[float, floa
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("favours_position=0.1", "Near it: favours_positions"), ("moves_mean", "is no limit"), ("moves_mean=x", "no number"),
-     ("moves_mean=-1", "leaves no room"), ("moves_mean=nan", "leaves no room"), ("moves_mean=..", "leaves no room"),
-     ("moves_mean=2..1", "leaves no room"), ("\x1b[31m=1", "is no limit")],
-)  # fmt: skip
+    [
+        ("favours_position=0.1", "Near it: favours_positions"),
+        ("moves_mean", "is no limit"),
+        ("moves_mean=x", "no number"),
+        ("moves_mean=-1", "leaves no room"),
+        ("moves_mean=nan", "leaves no room"),
+        ("moves_mean=..", "leaves no room"),
+        ("moves_mean=2..1", "leaves no room"),
+        ("\x1b[31m=1", "is no limit"),
+    ],
+)
 def test_what_is_no_limit_is_said(text: str, said: str) -> None:
     with pytest.raises(LabError, match=said):
         limit_of(text)
@@ -210,7 +252,10 @@ def test_what_is_no_limit_is_said(text: str, said: str) -> None:
 def test_planted_truth_passes_fails_and_cannot_be_told() -> None:
     biased, fair = findings(FIRST), findings(FAIR)
     assert [c.word for c in checked(biased, "favours_positions=0.2")] == ["fails"]
-    assert [c.word for c in checked(fair, "favours_positions=0.2", "moves_mean=1")] == ["passes", "passes"]
+    assert [c.word for c in checked(fair, "favours_positions=0.2", "moves_mean=1")] == [
+        "passes",
+        "passes",
+    ]
     (unsure,) = checked(fair, "favours_positions=0.01")
     assert (unsure.word, worst([unsure.word, "passes"]), worst([unsure.word, "fails"])) == (
         "unknown",
@@ -225,8 +270,12 @@ def test_planted_truth_passes_fails_and_cannot_be_told() -> None:
     assert only(found, "gate").p > 0.05
     (line,) = [c for c in checked(found, "line=5..6") if c.row and not c.row.of]
     assert (line.word, line.why) == ("unknown", "gate_closed")
-    assert [c.why for c in checked(findings(replace(FIRST, state="paused")), "favours_positions=0.9")] == ["unfinished"]
-    assert [(c.word, c.why) for c in checked(findings(FIRST), "pc=0.5..")] == [("unknown", "no_row")]
+    assert [
+        c.why for c in checked(findings(replace(FIRST, state="paused")), "favours_positions=0.9")
+    ] == ["unfinished"]
+    assert [(c.word, c.why) for c in checked(findings(FIRST), "pc=0.5..")] == [
+        ("unknown", "no_row")
+    ]
     unparsed = np.where(ORDERS[:, 0] > 3, np.nan, 3.0)
     blocked = checked(findings(options(np.tile(unparsed, (30, 1)), ORDERS)), "moves_mean=0.9")
     assert [(c.word, c.why) for c in blocked] == [("unknown", "unparsed_by_order")]

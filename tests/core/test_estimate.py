@@ -51,14 +51,22 @@ NONE_OF_20 = 1 - 0.025 ** (1 / 20)
 """At most so many of all would have moved: Clopper-Pearson of 0 in 20."""
 
 
-@pytest.mark.parametrize(("rule", "ends"), [
-    (lambda moves: Student(step=1.0, moves=moves), (-NONE_OF_20, NONE_OF_20)),
-    (lambda moves: Student(step=0.5, moves=moves, positive=True), (0.0, NONE_OF_20 / 2)),
-    (lambda moves: Reach(8 / 3, moves), (-NONE_OF_20 * 8 / 3, NONE_OF_20 * 8 / 3)),
-    # One unit up and one down: error = sqrt(2 x 0.5^2 / (20 x 19)).
-    (lambda _: Student(least=0.5), tuple(stats.t.ppf(0.975, 19) * np.sqrt(0.5 / 380) * np.array([-1, 1]))),
-])  # fmt: skip
-def test_units_that_all_agree_are_bounded_by_what_could_have_been(rule, ends: tuple[float, float]) -> None:
+@pytest.mark.parametrize(
+    ("rule", "ends"),
+    [
+        (lambda moves: Student(step=1.0, moves=moves), (-NONE_OF_20, NONE_OF_20)),
+        (lambda moves: Student(step=0.5, moves=moves, positive=True), (0.0, NONE_OF_20 / 2)),
+        (lambda moves: Reach(8 / 3, moves), (-NONE_OF_20 * 8 / 3, NONE_OF_20 * 8 / 3)),
+        # One unit up and one down: error = sqrt(2 x 0.5^2 / (20 x 19)).
+        (
+            lambda _: Student(least=0.5),
+            tuple(stats.t.ppf(0.975, 19) * np.sqrt(0.5 / 380) * np.array([-1, 1])),
+        ),
+    ],
+)
+def test_units_that_all_agree_are_bounded_by_what_could_have_been(
+    rule, ends: tuple[float, float]
+) -> None:
     assert ratio(np.zeros(20), np.ones(20), UNITS[:20], rule).interval() == pytest.approx(ends)
 
 
@@ -85,7 +93,9 @@ def test_shares_are_wilsons_of_the_trials_that_clusters_are_worth() -> None:
 @pytest.mark.parametrize("trials", [15, 30, 60])
 def test_shares_of_single_trials_are_covered_near_the_ends_too(trials: int) -> None:
     hits = np.arange(trials) < np.arange(trials + 1)[:, None]
-    low, high = np.transpose([share(row * 1.0, np.ones(trials), UNITS[:trials]).interval() for row in hits])
+    low, high = np.transpose(
+        [share(row * 1.0, np.ones(trials), UNITS[:trials]).interval() for row in hits]
+    )
     for p in np.linspace(0.005, 0.5, 100):
         held = (low <= p) & (p <= high)
         assert stats.binom.pmf(np.arange(trials + 1), trials, p)[held].sum() > 0.93
@@ -103,7 +113,9 @@ def test_where_few_units_make_a_share_one_more_of_them_is_reckoned_with(rare: bo
 def test_units_that_hardly_differ_are_worth_twice_their_trials_at_most() -> None:
     rule = Wilson(200.0, balanced=True, exact=True)
     reference = stats.binomtest(80, 400).proportion_ci(method="wilson")
-    assert Estimate(0.2, np.tile([-1e-3, 1e-3], 10), UNITS[:20], rule).interval() == pytest.approx(tuple(reference))
+    assert Estimate(0.2, np.tile([-1e-3, 1e-3], 10), UNITS[:20], rule).interval() == pytest.approx(
+        tuple(reference)
+    )
 
 
 def test_a_mean_of_members_is_put_on_its_own_scale() -> None:
@@ -120,15 +132,21 @@ def test_a_minus_b_is_paired_on_shared_units_and_adds_variances_of_others() -> N
     y = x + rng.normal(0, 1, 30)  # what units share goes out
     a, b = (ratio(z, np.ones(30), UNITS[:30]) for z in (x, y))
     assert (a - b).value == pytest.approx((x - y).mean())
-    assert (a - b).interval() == pytest.approx(tuple(stats.ttest_rel(x, y).confidence_interval(0.95)))
+    assert (a - b).interval() == pytest.approx(
+        tuple(stats.ttest_rel(x, y).confidence_interval(0.95))
+    )
     other = ratio(y, np.ones(30), UNITS[30:])
     exact = np.sqrt(x.var(ddof=1) / 30 + y.var(ddof=1) / 30)
-    assert (a - other).error == pytest.approx(exact, rel=0.03)  # n / (n - 1) of both together, not of each
+    assert (a - other).error == pytest.approx(
+        exact, rel=0.03
+    )  # n / (n - 1) of both together, not of each
 
 
 def test_jackknife_of_a_mean_is_its_standard_error_and_leaves_out_what_bears_on_nothing() -> None:
     x, known = np.random.default_rng(1).normal(3, 1, (26, 1)), np.arange(26) < 25
-    (e,) = jackknife(lambda top, n: top / n, (x * known[:, None], known[:, None] * 1.0), UNITS[:26], known=known)
+    (e,) = jackknife(
+        lambda top, n: top / n, (x * known[:, None], known[:, None] * 1.0), UNITS[:26], known=known
+    )
     assert (e.value, e.units) == (pytest.approx(x[:25].mean()), 25)
     assert e.error == pytest.approx(x[:25].std(ddof=1) / 5)
     (alone,) = jackknife(lambda top, n: top / n, (x[:1], np.ones((1, 1))), UNITS[:1])
@@ -152,12 +170,17 @@ def test_simultaneous_level_of_independent_numbers_is_sidaks_and_of_one_twice_it
 EVEN = np.full(4, 0.25)
 
 
-@pytest.mark.parametrize(("rule", "fewest", "interval"), [
-    (Student(), 8, (0.0, 0.0)),
-    (Opaque(lambda level: (0.0, level)), 8, (0.0, 0.95)),
-    (Opaque(partial(v_interval, EVEN, np.tile(EVEN, (50, 1))), 10), 10, (0.0, 0.0)),
-])  # fmt: skip
-def test_fewer_units_than_the_rule_needs_have_no_interval(rule, fewest: int, interval: tuple[float, float]) -> None:
+@pytest.mark.parametrize(
+    ("rule", "fewest", "interval"),
+    [
+        (Student(), 8, (0.0, 0.0)),
+        (Opaque(lambda level: (0.0, level)), 8, (0.0, 0.95)),
+        (Opaque(partial(v_interval, EVEN, np.tile(EVEN, (50, 1))), 10), 10, (0.0, 0.0)),
+    ],
+)
+def test_fewer_units_than_the_rule_needs_have_no_interval(
+    rule, fewest: int, interval: tuple[float, float]
+) -> None:
     assert Estimate(0.0, np.zeros(fewest), UNITS[:fewest], rule).interval() == interval
     assert np.isnan(Estimate(0.0, np.zeros(fewest - 1), UNITS[: fewest - 1], rule).interval()).all()
 
@@ -183,7 +206,9 @@ def test_what_is_missing_stays_missing_of_a_difference_and_of_a_mean() -> None:
     assert not np.isfinite(average([*parts, missing("constant_side")], Student()).value)
     nothing = ratio(np.arange(12.0), np.ones(12), UNITS[:12]) - missing("no_repeats")
     assert nothing.why == "no_repeats"
-    assert np.isnan([nothing.value, *nothing.interval(), missing("x").error, *plain(3.0, "maximum").interval()]).all()
+    assert np.isnan(
+        [nothing.value, *nothing.interval(), missing("x").error, *plain(3.0, "maximum").interval()]
+    ).all()
 
 
 # --------------------------------------------------------------------------------------------------------------- A - B
@@ -195,9 +220,15 @@ TEXTS = [f"text {i}" for i in range(20)]
 
 @pytest.mark.parametrize(
     "table",
-    [options(A, ORDERS), criteria(np.random.default_rng(0).integers(1, 6, (12, 8, 3)), [[0, 1, 2], [2, 0, 1], [1, 2, 0], [2, 1, 0]])],
+    [
+        options(A, ORDERS),
+        criteria(
+            np.random.default_rng(0).integers(1, 6, (12, 8, 3)),
+            [[0, 1, 2], [2, 0, 1], [1, 2, 0], [2, 1, 0]],
+        ),
+    ],
     ids=["options", "criteria"],
-)  # fmt: skip
+)
 def test_a_minus_a_is_nothing_for_every_measure(table) -> None:
     rows = findings(table).rows
     differences = contrast(rows, rows)
@@ -240,5 +271,9 @@ def test_runs_without_common_units_are_independent_and_rows_of_one_left_out() ->
     assert (row.estimate.units, row.of["against"]) == (40, "run B")
     rows = findings(options(A, ORDERS)).rows
     assert contrast(rows, []) == []
-    moved = [replace(row, of={**row.of, "position": 9}) for row in rows if row.measure == "position_share"]
+    moved = [
+        replace(row, of={**row.of, "position": 9})
+        for row in rows
+        if row.measure == "position_share"
+    ]
     assert contrast(rows, moved) == []

@@ -19,14 +19,19 @@ ORDERS = np.array([[1, 2, 3], [3, 2, 1]])
 def test_positions_follow_from_the_score_and_the_order() -> None:
     # Item 0 scored 1 in both orders: positions 1 and 3. Item 1: 3, then unparsed.
     (arm,) = Judgments(options([[1, 1], [3, np.nan]], ORDERS)).arms
-    assert (arm.position.tolist(), arm.ok.tolist()) == ([0, 2, 2, UNPARSED], [True, True, True, False])
+    assert (arm.position.tolist(), arm.ok.tolist()) == (
+        [0, 2, 2, UNPARSED],
+        [True, True, True, False],
+    )
     assert arm.counts[0].tolist() == [[1, 0, 1], [0, 0, 0], [0, 0, 0]]
     # Every option was shown at its position of both orders, for item 1 too: the judge saw them, parsed or not.
     assert arm.exposure[1].tolist() == [[1, 0, 1], [0, 2, 0], [1, 0, 1]]
     assert arm.scores.tolist() == [1, 2, 3]
     assert arm.names == (1, 2, 3)
     table = options([[1, np.nan]], ORDERS)
-    (arm,) = Judgments(replace(table, rows=table.rows.assign(status=[Status.OK, Status.ERROR]))).arms
+    (arm,) = Judgments(
+        replace(table, rows=table.rows.assign(status=[Status.OK, Status.ERROR]))
+    ).arms
     assert arm.exposure[0].tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
@@ -41,15 +46,32 @@ def test_orders_of_other_things_are_left_out_and_names_may_be_numbers() -> None:
     table = options([[1, 1], [2, 2]], ORDERS)
     (arm,) = Judgments(replace(table, orderings=(table.orderings[0], Ordering((3, 2, 9), ())))).arms
     assert (arm.ok.sum(), sorted(arm.shown[:, 0].tolist())) == (2, [-1, 0])
-    orderings = [Ordering((2, 1), ()), Ordering(("1", "2"), ()), Ordering((1, 1), ()), Ordering((1,), ())]
+    orderings = [
+        Ordering((2, 1), ()),
+        Ordering(("1", "2"), ()),
+        Ordering((1, 1), ()),
+        Ordering((1,), ()),
+    ]
     assert shown_table(orderings, (1, 2), 2).tolist() == [[1, 0], [0, 1], [-1, -1], [-1, -1]]
 
 
 def test_score_index_on_scales_with_and_without_gaps() -> None:
-    assert score_index(np.array([1, 3, 4, np.nan]), np.array([1.0, 2.0, 3.0])).tolist() == [0, 2, -1, -1]
-    assert score_index(np.array([0, 5, 10, 7]), np.array([0.0, 5.0, 10.0])).tolist() == [0, 1, 2, -1]
+    assert score_index(np.array([1, 3, 4, np.nan]), np.array([1.0, 2.0, 3.0])).tolist() == [
+        0,
+        2,
+        -1,
+        -1,
+    ]
+    assert score_index(np.array([0, 5, 10, 7]), np.array([0.0, 5.0, 10.0])).tolist() == [
+        0,
+        1,
+        2,
+        -1,
+    ]
     # As a store keeps them: single precision.
-    assert score_index(np.float32([0.1, 0.3]).astype(float), np.array([0.1, 0.2, 0.3])).tolist() == [0, 2]
+    assert score_index(
+        np.float32([0.1, 0.3]).astype(float), np.array([0.1, 0.2, 0.3])
+    ).tolist() == [0, 2]
     assert score_index(np.array([1.0]), np.zeros(0)).tolist() == [-1]
 
 
@@ -69,12 +91,23 @@ def test_units_are_prompts_then_blocks_then_items_or_as_named() -> None:
         Judgments(options([[1, 1]], ORDERS), "author")
 
 
-@pytest.mark.parametrize(("items", "groups"), [
-    ({"prompt": list("aabb")}, [[0, 1], [2, 3]]),
-    ({"prompt": ["a", None, "a", None]}, [[0, 2], [1], [3]]),  # items without a prompt stand alone
-    ({"prompt": list("aaab"), "dataset": ["one", "one", "two", "two"]}, [[0, 1], [2], [3]]),  # two data sets
-])  # fmt: skip
-def test_units_hold_the_items_of_one_prompt(items: dict[str, list[str]], groups: list[list[int]]) -> None:
+@pytest.mark.parametrize(
+    ("items", "groups"),
+    [
+        ({"prompt": list("aabb")}, [[0, 1], [2, 3]]),
+        (
+            {"prompt": ["a", None, "a", None]},
+            [[0, 2], [1], [3]],
+        ),  # items without a prompt stand alone
+        (
+            {"prompt": list("aaab"), "dataset": ["one", "one", "two", "two"]},
+            [[0, 1], [2], [3]],
+        ),  # two data sets
+    ],
+)
+def test_units_hold_the_items_of_one_prompt(
+    items: dict[str, list[str]], groups: list[list[int]]
+) -> None:
     code = Judgments(options(np.ones((4, 2)), ORDERS, **items)).unit_of_item
     assert sorted(np.flatnonzero(code == unit).tolist() for unit in set(code.tolist())) == groups
 
@@ -83,7 +116,11 @@ def test_units_of_two_runs_have_the_same_names_where_their_texts_are_the_same() 
     first = options(np.ones((3, 2)), ORDERS, unit_text=["x", "y", "z"], item_id=["1", "2", "3"])
     second = options(np.ones((3, 2)), ORDERS, unit_text=["z", "w", "y"], item_id=["a", "b", "c"])
     mine, other = (Judgments(table).arms[0].unit_names for table in (first, second))
-    assert (mine[1], mine[2], len(set(mine.tolist()) | set(other.tolist()))) == (other[2], other[0], 4)
+    assert (mine[1], mine[2], len(set(mine.tolist()) | set(other.tolist()))) == (
+        other[2],
+        other[0],
+        4,
+    )
     texts = np.array(["a", "b", "\ud83d", "😀"], dtype=object)
     assert len(set(hash_names(texts).tolist())) == 4
 
@@ -97,7 +134,11 @@ def test_criteria_of_a_text_are_one_text_with_and_without_a_block() -> None:
         assert (arm.text.tolist(), arm.target.tolist()) == ([0, 0, 1, 1, 2, 2], [0, 1] * 3)
     assert Judgments(criteria(score, orders)).arms[0].unit_kind == "text"
     by_prompt = Judgments(criteria(score, orders, prompt=["p", "p", "q"])).arms[0]
-    assert (by_prompt.unit_kind, by_prompt.units, by_prompt.text_unit.tolist()) == ("prompt", 2, [0, 0, 1])
+    assert (by_prompt.unit_kind, by_prompt.units, by_prompt.text_unit.tolist()) == (
+        "prompt",
+        2,
+        [0, 0, 1],
+    )
     # Shown second: style, clarity, depth; so clarity stands at 2, depth at 3, style at 1 (0-based 1, 2, 0).
     (arm,) = Judgments(criteria(np.full((1, 2, 3), 4.0), [[0, 1, 2], [2, 0, 1]])).arms
     assert arm.position.tolist() == [0, 1, 2, 1, 2, 0]
@@ -123,14 +164,19 @@ BOTH = [[0, 1], [1, 0]]
 
 
 def test_orders_of_other_candidates_are_one_order_by_rank_of_names() -> None:
-    table = comparisons([[1, 1], [2, 0], [1, NAN]], BOTH, names=[("x", "y"), ("b", "a"), ("x", "y")])
+    table = comparisons(
+        [[1, 1], [2, 0], [1, NAN]], BOTH, names=[("x", "y"), ("b", "a"), ("x", "y")]
+    )
     (arm,) = Judgments(table).arms
     assert (arm.shown.tolist(), arm.order.tolist()) == ([[0, 1], [1, 0]], [0, 1, 0, 1, 0, 1])
     # The winner by rank of name: 2 stands for a tie. x won when first, then y; b (rank 1) when second; then nobody.
     assert arm.score.tolist() == [0, 1, 1, 2, 0, -1]
     assert arm.position.tolist() == [0, 0, 1, TIE, 0, UNPARSED]
     assert (arm.ok.tolist(), arm.counts[0].tolist()) == ([True] * 5 + [False], [[1, 0], [1, 0]])
-    assert (arm.counts[1].tolist(), arm.exposure[2].tolist()) == ([[0, 0], [0, 1]], [[1, 1], [1, 1]])
+    assert (arm.counts[1].tolist(), arm.exposure[2].tolist()) == (
+        [[0, 0], [0, 1]],
+        [[1, 1], [1, 1]],
+    )
     assert (arm.unit_kind, arm.single_order, arm.order_label(1)) == ("item", False, "2 1")
     table = comparisons([[1, 1], [2, 1]], BOTH, names=[("x", "y"), ("b", "a")])
     wrong = table.items.assign(candidate=["x|y", "a|z"])
@@ -168,14 +214,21 @@ def test_answers_scored_together_are_a_text_with_slots_for_criteria() -> None:
     assert (together.text.tolist(), together.target.tolist()) == ([0, 0, 0, 1, 1, 1], [0, 1, 2] * 2)
     assert together.position.tolist() == [0, 1, 2, 2, 1, 0] * 2
     assert (together.unit_kind, together.units, together.single_order) == ("text", 2, False)
-    assert (alone.shown.tolist(), alone.position.tolist(), alone.single_order) == ([[0]], [0] * 6, True)
+    assert (alone.shown.tolist(), alone.position.tolist(), alone.single_order) == (
+        [[0]],
+        [0] * 6,
+        True,
+    )
     answers = from_arms([together])
     assert answers.criteria
     assert answers.code.tolist() == [[3, 1, 4], [2, 1, 4]] * 2
     rows = findings(table).select(topic="verdict")
     assert {(row.measure, row.condition) for row in rows} == {
-        ("favours_positions", 0), ("moves_mean", 0), ("changes_single", 0), ("gate", 0),
-    }  # fmt: skip
+        ("favours_positions", 0),
+        ("moves_mean", 0),
+        ("changes_single", 0),
+        ("gate", 0),
+    }
     table = responses(np.full((2, 2, 2), 3.0), [[0, 1], [1, 0]], prompt=["p", "q", "q", "p"])
     assert Judgments(table).unit_of_item.tolist() == [0, 0, 2, 2]
     nested = responses(np.full((2, 2, 2), 3.0), [[0, 1], [1, 0]], prompt=["p", "p", "p", "p"])

@@ -9,16 +9,45 @@ import numpy as np
 import pytest
 
 from rubriclab.core.estimate import Estimate, missing, plain, ratio
-from rubriclab.core.topic import CAUTIONS, DEFINITIONS, MEASURES, QUESTIONS, REASONS, Caution, Measure, Row
+from rubriclab.core.topic import (
+    CAUTIONS,
+    DEFINITIONS,
+    MEASURES,
+    QUESTIONS,
+    REASONS,
+    Caution,
+    Measure,
+    Row,
+)
 from rubriclab.core.verdict import verdicts
 from rubriclab.model.study import ReadingPart, Smallest
 from tests.tables import ORDERS, choose, criteria, findings, only, options
 
 ROOT = Path(__file__).resolve().parents[2]
 OF = {"position": 1, "score": 3, "target": "tone", "order": "1 2", "before": "wit"} | dict.fromkeys(
-    ("side", "calls", "rating", "rater", "candidate", "protocol", "cut", "task", "class", "outcome", "term", "judges", "item", "families",
-     "against", "variant", "label", "dataset", "stated"), "x"
-)  # fmt: skip
+    (
+        "side",
+        "calls",
+        "rating",
+        "rater",
+        "candidate",
+        "protocol",
+        "cut",
+        "task",
+        "class",
+        "outcome",
+        "term",
+        "judges",
+        "item",
+        "families",
+        "against",
+        "variant",
+        "label",
+        "dataset",
+        "stated",
+    ),
+    "x",
+)
 
 
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=lambda measure: measure.key)
@@ -32,8 +61,16 @@ def test_every_measure_is_named_written_and_defined(measure: Measure) -> None:
 
 
 def test_definitions_reasons_and_cautions_are_closed_lists_that_are_all_used() -> None:
-    assert set(DEFINITIONS) == {measure.term for measure in MEASURES.values()} | {"position", "unit"}
-    assert {part for parts in DEFINITIONS.values() for part in parts} <= {"sentence", "formula", "assumption", "source"}
+    assert set(DEFINITIONS) == {measure.term for measure in MEASURES.values()} | {
+        "position",
+        "unit",
+    }
+    assert {part for parts in DEFINITIONS.values() for part in parts} <= {
+        "sentence",
+        "formula",
+        "assumption",
+        "source",
+    }
     code = "\n".join(
         path.read_text("utf-8")
         for room in ("core", "topics", "stats")
@@ -68,7 +105,11 @@ def test_verdict_rows_are_those_of_the_verdict_and_no_other_row_has_one() -> Non
     assert set(rows) == {*QUESTIONS, "gate"}
     for measure, question in QUESTIONS.items():
         answer, row = expected.questions[question], rows[measure]
-        assert (row.value, row.interval, row.p) == (answer.value, (answer.low, answer.high), answer.p)
+        assert (row.value, row.interval, row.p) == (
+            answer.value,
+            (answer.low, answer.high),
+            answer.p,
+        )
         assert (row.verdict, row.smallest, row.level) == (answer.verdict, answer.smallest, 0.95)
         assert row.why == answer.why
     assert [rows[measure].smallest for measure in QUESTIONS] == [0.1, 0.5, 0.2]
@@ -96,7 +137,9 @@ def test_two_settings_have_a_verdict_each() -> None:
     orders = [row.condition for row in found.select(topic="verdict") if not row.of]
     assert orders == [0] * 4 + [1] * 4
     form = {"variant": "ids = letters"}
-    assert [(row.condition, row.of) for row in found.select(topic="verdict") if row.of] == [(1, form)] * 3
+    assert [(row.condition, row.of) for row in found.select(topic="verdict") if row.of] == [
+        (1, form)
+    ] * 3
 
 
 def test_why_says_what_is_missing() -> None:

@@ -1,6 +1,7 @@
 """Verdicts on small tables, by hand or by another implementation, digit by digit; and on odd ones, never an error."""
 
 import itertools
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -81,14 +82,25 @@ def test_six_of_eight_pairs_take_the_first_and_four_cannot_open_the_gate() -> No
     assert positions.p == pytest.approx(0.002536, abs=5e-7)
     assert (positions.verdict, positions.above_zero) == ("effect", True)
     assert ends(found, "positions") == pytest.approx((0, 0.5))
-    assert found.questions["mean"].p == pytest.approx(positions.p), "two options: a position is the mean"
+    assert found.questions["mean"].p == pytest.approx(positions.p), (
+        "two options: a position is the mean"
+    )
     single = found.questions["single"]
-    assert (single.value, single.low, single.high, single.why) == (pytest.approx(0.75), 0, 1, "noise_included")
+    assert (single.value, single.low, single.high, single.why) == (
+        pytest.approx(0.75),
+        0,
+        1,
+        "noise_included",
+    )
     found = decide(choices([[0, 1]] * 4 + [[0, 0]] * 2 + [[1, 1]] * 2, [0, 1], PAIR), SMALLEST)
     assert (found.gate.p, found.gate.least) == (2 / 16, 2 / 16)
     positions = found.questions["positions"]
     assert positions.p == pytest.approx(0.033146, abs=5e-7)
-    assert (positions.verdict, positions.above_zero, positions.why) == ("undecided", False, "few_deals")
+    assert (positions.verdict, positions.above_zero, positions.why) == (
+        "undecided",
+        False,
+        "few_deals",
+    )
     assert ends(found, "positions") == pytest.approx((0, 0.473436), abs=5e-7)
 
 
@@ -147,10 +159,20 @@ def test_the_mean_is_told_by_the_contrast_whose_test_decides() -> None:
 def test_an_effect_has_the_ends_of_its_own_position() -> None:
     """12 items lose second places to the first; no item ever moves places 3 to 5, whose bound reaches to 0.265 either way."""
     own = np.arange(12)[:, None] % 3 + 1
-    second = (B5[TWICE, 1] == own) & (np.arange(20) % 10 != 0) & ((np.arange(20) < 10) | (ITEM[:12, None] % 2 == 0))
-    found = decide(choices(np.where(second, B5[TWICE, 0], own), TWICE, B5), SMALLEST).questions["positions"]
+    second = (
+        (B5[TWICE, 1] == own)
+        & (np.arange(20) % 10 != 0)
+        & ((np.arange(20) < 10) | (ITEM[:12, None] % 2 == 0))
+    )
+    found = decide(choices(np.where(second, B5[TWICE, 0], own), TWICE, B5), SMALLEST).questions[
+        "positions"
+    ]
     below, above = found.more["intervals"][0]
-    assert (found.verdict, found.more["position"], found.value) == ("effect", 0, pytest.approx(0.125))
+    assert (found.verdict, found.more["position"], found.value) == (
+        "effect",
+        0,
+        pytest.approx(0.125),
+    )
     assert found.more["intervals"][3] == pytest.approx((-0.265, 0.265), abs=5e-4)
     assert 0 < found.low < below
     assert found.high == pytest.approx(above)
@@ -160,7 +182,9 @@ def test_an_effect_has_the_ends_of_its_own_position() -> None:
 def test_balanced_orders_beside_ten_more_of_the_default() -> None:
     found = decide(CASES["ten more"], SMALLEST)
     positions, mean, single = (found.questions[name] for name in ("positions", "mean", "single"))
-    assert positions.more["shares"] == pytest.approx([0.333182, 0.161364, 0.17, 0.169545, 0.165909], abs=5e-7)
+    assert positions.more["shares"] == pytest.approx(
+        [0.333182, 0.161364, 0.17, 0.169545, 0.165909], abs=5e-7
+    )
     v = positions.more["v"], positions.more["v_without_noise"]
     assert v == pytest.approx((0.166658, 0.164111), abs=5e-7)
     assert ends(found, "positions") == pytest.approx((0.106161, 0.15441), abs=5e-7)
@@ -169,7 +193,9 @@ def test_balanced_orders_beside_ten_more_of_the_default() -> None:
     assert ends(found, "mean") == pytest.approx((0.094631, 0.409222), abs=5e-7)
     noise = single.more["flips"], single.more["own_noise"]
     assert noise == pytest.approx((0.444293, 0.454545), abs=5e-7)
-    assert (single.value, single.low, single.high) == pytest.approx((0.398838, 0, 0.450528), abs=5e-7)
+    assert (single.value, single.low, single.high) == pytest.approx(
+        (0.398838, 0, 0.450528), abs=5e-7
+    )
     assert (single.why, found.gate.p) == ("noise_partly_included", 0.0005)
     # One call of each order is dealt. With the first ones: .0295 and .0275 by another implementation's 1,999 deals, .0314
     # and .0249 by 60,000. (Which of eleven calls of the default order is dealt is drawn at random, so that the order of
@@ -205,7 +231,11 @@ def test_one_drawn_order_an_item() -> None:
     # .003 by another implementation's 1,999 deals, .0054 by 60,000.
     assert found.gate.p == pytest.approx(0.0054, abs=4 * 0.0016)
     single = found.questions["single"]
-    assert (single.verdict, single.above_zero, single.why) == ("undecided", True, "one_order_an_item")
+    assert (single.verdict, single.above_zero, single.why) == (
+        "undecided",
+        True,
+        "one_order_an_item",
+    )
     assert np.isnan([single.value, single.low, single.high]).all()
 
 
@@ -213,15 +243,30 @@ def test_fewest_units_for_equivalence() -> None:
     """ln .05 / ln(1 - 2 smallest / reach), rounded up: n = 2, a tenth of a step of 1 point: ln .05 / ln .8 = 13.4."""
     assert [units_needed(0.1, n - 1) for n in (2, 3, 5, 7, 10)] == [14, 29, 59, 89, 134]
     assert [units_needed(0.05, 1 - 1 / n) for n in (2, 5)] == [14, 23]
-    assert [units_needed(0.05, 1.0), units_needed(0.1, 16 / 3), units_needed(0.25, 16 / 3)] == [29, 79, 31]
+    assert [units_needed(0.05, 1.0), units_needed(0.1, 16 / 3), units_needed(0.25, 16 / 3)] == [
+        29,
+        79,
+        31,
+    ]
+
+
+def core_types() -> list[str]:
+    """OpenBLAS's core types that this processor can run; another one ends NumPy in an illegal instruction."""
+    info = Path("/proc/cpuinfo")
+    flags = info.read_text("utf-8").split() if info.exists() else []
+    flags = os.environ.get("RUBRICLAB_CPU_FLAGS", "").split() or flags
+    modern = ["Haswell", "Zen"] if "avx2" in flags else ["Nehalem"]
+    return [*modern, "SkylakeX"] if "avx512f" in flags else modern
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("core", ["Haswell", "SkylakeX", "Zen"])
+@pytest.mark.parametrize("core", core_types())
 def test_the_processor_changes_not_a_bit(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", core)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
-    other = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=True).stdout
+    other = subprocess.run(
+        [sys.executable, __file__], capture_output=True, text=True, check=True
+    ).stdout
     assert other.splitlines() == [repr(decide(answers, SMALLEST)) for answers in CASES.values()]
 
 
@@ -233,34 +278,75 @@ RNG = np.random.default_rng(8)
 def at_random(orders: np.ndarray, slots: int, drawn: bool = False) -> Answers:
     """30 items, a different choice of orders for each."""
     n = orders.shape[1]
-    return choices(RNG.integers(0, n, (30, slots)), RNG.integers(0, len(orders), (30, slots)), orders, drawn=drawn)
+    return choices(
+        RNG.integers(0, n, (30, slots)),
+        RNG.integers(0, len(orders), (30, slots)),
+        orders,
+        drawn=drawn,
+    )
 
 
 EVERY_5 = np.array(list(itertools.permutations(range(5))))
 ODD: dict[str, tuple[Answers, str]] = {
     "no item": (choices(np.zeros((0, 10)), np.arange(10), B5), "nothing_parsed"),
     "nothing parsed": (choices(NOTHING, np.arange(10), B5), "nothing_parsed"),
-    "all but one unparsed": (choices(np.where(np.arange(120).reshape(12, 10) == 0, 2, NOTHING), np.arange(10), B5), "no_orders"),
+    "all but one unparsed": (
+        choices(np.where(np.arange(120).reshape(12, 10) == 0, 2, NOTHING), np.arange(10), B5),
+        "no_orders",
+    ),
     "one order": (choices(RNG.integers(0, 5, (12, 6)), np.zeros(6, int), B5), "no_orders"),
-    "one order an item, not drawn": (choices(RNG.integers(0, 5, (12, 1)), np.arange(12)[:, None] % 10, B5), "no_two_orders"),
-    "one item": (choices(RNG.integers(0, 5, (1, 20)), np.tile(np.arange(10), 2), B5), "too_few_units"),
+    "one order an item, not drawn": (
+        choices(RNG.integers(0, 5, (12, 1)), np.arange(12)[:, None] % 10, B5),
+        "no_two_orders",
+    ),
+    "one item": (
+        choices(RNG.integers(0, 5, (1, 20)), np.tile(np.arange(10), 2), B5),
+        "too_few_units",
+    ),
     "seven items": (choices(RNG.integers(0, 5, (7, 10)), np.arange(10), B5), "too_few_units"),
     "constant": (choices(np.full((30, 10), 2), np.arange(10), B5), ""),
     "always the first": (choices(np.tile(B5[:, 0], (30, 1)), np.arange(10), B5), ""),
     "default and descending": (choices(RNG.integers(0, 5, (30, 4)), [0, 5, 0, 5], B5), ""),
     "two options": (at_random(np.array([[0, 1], [1, 0]]), 4), ""),
     "one drawn order an item": (at_random(EVERY_5, 1, drawn=True), ""),
-    "one drawn order for all": (choices(RNG.integers(0, 5, (30, 1)), [[0]], B5, drawn=True), "no_orders"),
+    "one drawn order for all": (
+        choices(RNG.integers(0, 5, (30, 1)), [[0]], B5, drawn=True),
+        "no_orders",
+    ),
     "other orders for each item": (at_random(B5, 6), ""),
-    "unequal slots": (choices(np.where(RNG.random((30, 20)) < 0.4, np.nan, 1.0 * RNG.integers(0, 5, (30, 20))), np.tile(np.arange(10), 2), B5), ""),
-    "no named contrast": (choices(RNG.integers(0, 5, (30, 2)), [0, 1], [[1, 0, 2, 4, 3], [1, 4, 2, 0, 3]]), ""),
-    "one item in several orders": (choices(np.where(np.arange(30)[:, None] == 3, RNG.integers(0, 5, (30, 10)), np.where(np.arange(10) == 0, 2.0, np.nan)), np.arange(10), B5), "unparsed_by_order"),
-}  # fmt: skip
+    "unequal slots": (
+        choices(
+            np.where(RNG.random((30, 20)) < 0.4, np.nan, 1.0 * RNG.integers(0, 5, (30, 20))),
+            np.tile(np.arange(10), 2),
+            B5,
+        ),
+        "",
+    ),
+    "no named contrast": (
+        choices(RNG.integers(0, 5, (30, 2)), [0, 1], [[1, 0, 2, 4, 3], [1, 4, 2, 0, 3]]),
+        "",
+    ),
+    "one item in several orders": (
+        choices(
+            np.where(
+                np.arange(30)[:, None] == 3,
+                RNG.integers(0, 5, (30, 10)),
+                np.where(np.arange(10) == 0, 2.0, np.nan),
+            ),
+            np.arange(10),
+            B5,
+        ),
+        "unparsed_by_order",
+    ),
+}
 for n, why in ((1, "no_orders"), (3, "")):
     shown = np.array(balanced(range(n)))
     scores = RNG.integers(0, 5, (20, len(shown), n)).astype(float)
     scores[3, 0, 0] = np.nan
-    ODD[f"{n} criteria"] = (choices(scores, np.arange(len(shown)), shown, points=np.arange(1.0, 6)), why)
+    ODD[f"{n} criteria"] = (
+        choices(scores, np.arange(len(shown)), shown, points=np.arange(1.0, 6)),
+        why,
+    )
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -286,7 +372,9 @@ def test_nothing_raises_and_the_reason_is_known(name: str) -> None:
 def test_scores_that_change_with_any_prompt_accuse_no_order() -> None:
     """Each distinct prompt is one fixed draw, each order asked twice: no noise, and scores that differ by order."""
     once = np.random.default_rng(5).integers(1, 4, (40, 10))
-    found = decide(choices(np.concatenate([once, once], axis=1), np.tile(np.arange(10), 2), B5), SMALLEST)
+    found = decide(
+        choices(np.concatenate([once, once], axis=1), np.tile(np.arange(10), 2), B5), SMALLEST
+    )
     single = found.questions["single"]
     assert found.gate.p > 0.05
     assert (single.verdict, single.why, single.low) == ("undecided", "any_prompt", 0)
@@ -304,7 +392,9 @@ def test_an_order_that_lost_a_call_does_not_cost_the_others_theirs() -> None:
     assert more.kept.all()
 
 
-def test_blocks_of_many_items_have_the_moments_of_all_deals_and_agree_with_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_many_items_have_the_moments_of_all_deals_and_agree_with_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """An item's squared lean on average over all deals: enumerated for one item, 3! deals, against Hoeffding's formula."""
     table = cells(choices([[0, 2, 1], [0, 1, 1]], [0, 1, 4], B3))
     cards = gates._cards(table)
@@ -314,7 +404,9 @@ def test_blocks_of_many_items_have_the_moments_of_all_deals_and_agree_with_few(m
     assert len(every) == 36
     assert cards.expected(seats) == pytest.approx(every.mean(axis=0), abs=1e-12)
     rng = np.random.default_rng(3)
-    score = np.where(rng.random((60, 10)) < 0.07, B5[:, 0], np.clip(rng.normal(2, 1, (60, 10)).round(), 0, 4))
+    score = np.where(
+        rng.random((60, 10)) < 0.07, B5[:, 0], np.clip(rng.normal(2, 1, (60, 10)).round(), 0, 4)
+    )
     table = cells(choices(score, np.arange(10), B5))
     few = gates.gate(table)
     monkeypatch.setattr(gates, "MOST_GROUPS", 10)
@@ -340,8 +432,12 @@ def several(strategies: list[tuple[str, list[int], bool]], items: int = 10) -> J
     order = [k for _, orders, _ in strategies for k in orders]
     table = options(np.where(np.arange(items)[:, None] % 2, ORDERS[order, 0], 2), ORDERS, order)
     condition = [code for code, (_, orders, _) in enumerate(strategies) for _ in orders]
-    conditions = tuple(replace(table.conditions[0], strategy=name, drawn=drawn) for name, _, drawn in strategies)
-    return replace(table, conditions=conditions, rows=table.rows.assign(condition=condition * items))
+    conditions = tuple(
+        replace(table.conditions[0], strategy=name, drawn=drawn) for name, _, drawn in strategies
+    )
+    return replace(
+        table, conditions=conditions, rows=table.rows.assign(condition=condition * items)
+    )
 
 
 def test_arms_give_the_same_as_a_table_of_codes() -> None:
@@ -354,18 +450,23 @@ def test_arms_give_the_same_as_a_table_of_codes() -> None:
     assert (found.condition, found.units) == (0, 10)
 
 
-@pytest.mark.parametrize(("strategies", "orders", "condition"), [
-    # A balanced set answers; the custom order 2 1 3 is not of it, the default order adds to its cell.
-    ([("custom", [5, 2], False), ("balanced", [0, 1, 2, 3, 4, 5], False)], 6, 1),
-    # Three rotations are a full set, each option once at each position: the orders outside it are left out.
-    ([("balanced", [0, 1, 2], False), ("custom", [3, 4], False)], 3, 0),
-    # Orders drawn for each item stand aside where a design shows two orders, and answer where none does.
-    ([("random", [1, 2, 4], True), ("fixed", [0], False), ("descending", [3], False)], 2, 1),
-    ([("fixed", [0], False), ("random", [1, 2, 4], True)], 3, 1),
-    # Half a set: all that was asked answers.
-    ([("custom", [0, 1, 3], False), ("fixed", [2], False)], 4, 0),
-])  # fmt: skip
-def test_which_arms_answer(strategies: list[tuple[str, list[int], bool]], orders: int, condition: int) -> None:
+@pytest.mark.parametrize(
+    ("strategies", "orders", "condition"),
+    [
+        # A balanced set answers; the custom order 2 1 3 is not of it, the default order adds to its cell.
+        ([("custom", [5, 2], False), ("balanced", [0, 1, 2, 3, 4, 5], False)], 6, 1),
+        # Three rotations are a full set, each option once at each position: the orders outside it are left out.
+        ([("balanced", [0, 1, 2], False), ("custom", [3, 4], False)], 3, 0),
+        # Orders drawn for each item stand aside where a design shows two orders, and answer where none does.
+        ([("random", [1, 2, 4], True), ("fixed", [0], False), ("descending", [3], False)], 2, 1),
+        ([("fixed", [0], False), ("random", [1, 2, 4], True)], 3, 1),
+        # Half a set: all that was asked answers.
+        ([("custom", [0, 1, 3], False), ("fixed", [2], False)], 4, 0),
+    ],
+)
+def test_which_arms_answer(
+    strategies: list[tuple[str, list[int], bool]], orders: int, condition: int
+) -> None:
     answers = from_arms(Judgments(several(strategies)).arms)
     assert set(cells(answers).by_item(np.ones(len(cells(answers).item)))) == {orders}
     assert answers.condition == condition
@@ -378,7 +479,9 @@ def test_a_call_of_criteria_is_one_answer() -> None:
     Lean of position 1: criterion 1 gets 4 there and 3 on average, as does criterion 2: +1 in 8 of 12 texts, 0 in 4: 2/3
     points. Both criteria are scored otherwise in the other order in 8 of 12 texts: flips 2/3.
     """
-    table = criteria([[[4, 2], [2, 4]]] * 8 + [[[3, 3], [3, 3]]] * 4 + [[[4, 2], [2, np.nan]]], [[0, 1], [1, 0]])
+    table = criteria(
+        [[[4, 2], [2, 4]]] * 8 + [[[3, 3], [3, 3]]] * 4 + [[[4, 2], [2, np.nan]]], [[0, 1], [1, 0]]
+    )
     run = Judgments(table)
     answers = from_arms(run.arms)
     assert (len(answers.code), answers.parsed.sum()) == (26, 25)
@@ -392,7 +495,9 @@ def test_a_call_of_criteria_is_one_answer() -> None:
     assert found.questions["single"].more["flips"] == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize("table", [options(np.zeros((3, 0)), ORDERS), criteria(np.zeros((3, 0, 2)), [[0, 1], [1, 0]])])
+@pytest.mark.parametrize(
+    "table", [options(np.zeros((3, 0)), ORDERS), criteria(np.zeros((3, 0, 2)), [[0, 1], [1, 0]])]
+)
 def test_a_condition_without_judgments(table: JudgmentTable) -> None:
     found = verdicts(Judgments(table).arms, SMALLEST)
     assert {answer.why for answer in found.questions.values()} == {"nothing_parsed"}

@@ -32,11 +32,16 @@ def made(text: str, **columns: Any) -> DataSet:
 
 
 def test_columns_by_their_names() -> None:
-    guess = guess_columns(table("Question;Modell;ANSWER;question_id;human_1;human_2\nq;m;a;1;3;4\n"), RUBRIC)
+    guess = guess_columns(
+        table("Question;Modell;ANSWER;question_id;human_1;human_2\nq;m;a;1;3;4\n"), RUBRIC
+    )
     assert guess.columns == {
-        "response": "ANSWER", "instruction": "Question", "prompt": "question_id", "candidate": "Modell",
+        "response": "ANSWER",
+        "instruction": "Question",
+        "prompt": "question_id",
+        "candidate": "Modell",
         "human": ["human_1", "human_2"],
-    }  # fmt: skip
+    }
     assert guess.matched
     assert guess.reasons["human"] == "one column a rater, by their names"
 
@@ -50,26 +55,63 @@ ANSWER = "Porque el aire sube y se enfría, dice {} de la clase"
 ROWS = [(f"A-{k:02}", QUESTION[k % 3], ANSWER.format(k), k % 5 + 1) for k in range(12)]
 
 
-@pytest.mark.parametrize(("header", "more", "columns", "reason"), [
-    ("Nº de ficha,Lo que se les pidió,Texto del alumno,valor", [""],
-     {"response": "Texto del alumno", "instruction": "Lo que se les pidió", "human": ["valor"]},
-     ("response", "the longest text: 51 signs on average")),
-    ("ref.,enunciado del ejercicio,lo que escribió,prof. 1,prof. 2", [",{d}"],
-     {"response": "lo que escribió", "instruction": "enunciado del ejercicio", "human": ["prof. 1", "prof. 2"]},
-     ("human", "whole numbers from 1 to 5, as the rubric's scores")),
-    ("ficha,Aufgabe,Schülertext,Punkte (Frau M.)", [""],
-     {"response": "Schülertext", "instruction": "Aufgabe", "human": ["Punkte (Frau M.)"]},
-     ("instruction", "a text that repeats from row to row")),
-    ("ficha,pedido,texto,puntos,quién corrigió", [",ana", ",beto"],
-     {"response": "texto", "instruction": "pedido", "human": ["puntos"], "rater": "quién corrigió"},
-     ("rater", "it tells the rows of one answer apart")),
-    ("id,consigna,respuesta,x,y", [",ana", ",beto"],
-     {"response": "respuesta", "instruction": "consigna", "human": ["x"], "rater": "y"},
-     ("item_id", "“id” has one value in several rows, so rows are numbered instead")),
-    ("ficha,consigna,respuesta,n,human", [",N/A"], {"response": "respuesta", "instruction": "consigna"},
-     ("human", "“human” is not used: it holds more than numbers")),
-])  # fmt: skip
-def test_odd_names_by_contents(header: str, more: list[str], columns: dict[str, Any], reason: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("header", "more", "columns", "reason"),
+    [
+        (
+            "Nº de ficha,Lo que se les pidió,Texto del alumno,valor",
+            [""],
+            {
+                "response": "Texto del alumno",
+                "instruction": "Lo que se les pidió",
+                "human": ["valor"],
+            },
+            ("response", "the longest text: 51 signs on average"),
+        ),
+        (
+            "ref.,enunciado del ejercicio,lo que escribió,prof. 1,prof. 2",
+            [",{d}"],
+            {
+                "response": "lo que escribió",
+                "instruction": "enunciado del ejercicio",
+                "human": ["prof. 1", "prof. 2"],
+            },
+            ("human", "whole numbers from 1 to 5, as the rubric's scores"),
+        ),
+        (
+            "ficha,Aufgabe,Schülertext,Punkte (Frau M.)",
+            [""],
+            {"response": "Schülertext", "instruction": "Aufgabe", "human": ["Punkte (Frau M.)"]},
+            ("instruction", "a text that repeats from row to row"),
+        ),
+        (
+            "ficha,pedido,texto,puntos,quién corrigió",
+            [",ana", ",beto"],
+            {
+                "response": "texto",
+                "instruction": "pedido",
+                "human": ["puntos"],
+                "rater": "quién corrigió",
+            },
+            ("rater", "it tells the rows of one answer apart"),
+        ),
+        (
+            "id,consigna,respuesta,x,y",
+            [",ana", ",beto"],
+            {"response": "respuesta", "instruction": "consigna", "human": ["x"], "rater": "y"},
+            ("item_id", "“id” has one value in several rows, so rows are numbered instead"),
+        ),
+        (
+            "ficha,consigna,respuesta,n,human",
+            [",N/A"],
+            {"response": "respuesta", "instruction": "consigna"},
+            ("human", "“human” is not used: it holds more than numbers"),
+        ),
+    ],
+)
+def test_odd_names_by_contents(
+    header: str, more: list[str], columns: dict[str, Any], reason: tuple[str, str]
+) -> None:
     lines = [f'{a},"{b}","{c}",{d}{end.format(d=d)}' for a, b, c, d in ROWS for end in more]
     read = table("\n".join([header, *lines]) + "\n")
     guess = guess_columns(read, RUBRIC)
@@ -93,7 +135,9 @@ def test_names_in_other_languages() -> None:
 def test_what_is_no_score_and_no_id_is_not_taken_for_one() -> None:
     """The id stands five times; a running number and a position are no scores."""
     rows = "".join(f"q1,An answer of some length {k},{k + 1},{k % 3}\n" for k in range(5))
-    assert guess_columns(table("id,answer,nr,position\n" + rows), RUBRIC).columns == {"response": "answer"}
+    assert guess_columns(table("id,answer,nr,position\n" + rows), RUBRIC).columns == {
+        "response": "answer"
+    }
 
 
 def test_groups_come_from_repeated_instructions() -> None:
@@ -101,8 +145,13 @@ def test_groups_come_from_repeated_instructions() -> None:
     items = made("instruction,answer\n" + rows).items
     assert len({item.prompt for item in items}) == 4
     assert items[0].prompt == items[4].prompt != items[1].prompt
-    assert [item.prompt for item in made("instruction,answer\none,a\ntwo,b\n").items] == [None, None]
-    assert [item.prompt for item in made("instruction,answer,prompt_id\none,a,p\none,b,q\n").items] == ["p", "q"]
+    assert [item.prompt for item in made("instruction,answer\none,a\ntwo,b\n").items] == [
+        None,
+        None,
+    ]
+    assert [
+        item.prompt for item in made("instruction,answer,prompt_id\none,a,p\none,b,q\n").items
+    ] == ["p", "q"]
 
 
 def test_rows_are_numbered_and_those_without_an_answer_left_out() -> None:
@@ -118,7 +167,10 @@ def test_raters_by_column_and_by_row() -> None:
     assert [dict(item.ratings) for item in items] == [{"ann": 1.0}, {"ann": 2.5, "bo": 3.0}]
     text = "id,answer,rater,score\n1,a,ann,2\n1,a,bo,3\n2,b,ann,4\n2,b,bo,\n"
     items = made(text).items
-    assert [(item.item_id, dict(item.ratings)) for item in items] == [("1", {"ann": 2, "bo": 3}), ("2", {"ann": 4})]
+    assert [(item.item_id, dict(item.ratings)) for item in items] == [
+        ("1", {"ann": 2, "bo": 3}),
+        ("2", {"ann": 4}),
+    ]
     unnamed = made("answer,rater,score\na,ann,2\na,bo,3\nb,ann,4\n").items
     assert [len(item.ratings) for item in unnamed] == [2, 1]
 
@@ -126,8 +178,10 @@ def test_raters_by_column_and_by_row() -> None:
 def test_one_answer_under_several_criteria_is_a_block() -> None:
     items = made("id,answer,criterion,score\n1,a,Style,2\n1,a,Depth,3\n2,b,Style,1\n").items
     assert [(item.item_id, item.criterion, item.block) for item in items] == [
-        ("1", "Style", "1"), ("1", "Depth", "1"), ("2", "Style", "2"),
-    ]  # fmt: skip
+        ("1", "Style", "1"),
+        ("1", "Depth", "1"),
+        ("2", "Style", "2"),
+    ]
 
 
 LOOK_ALIKE = ("A", "a", "A ", "Ａ", "A\u200b", "A\ufe0f")
@@ -136,43 +190,93 @@ ID = {"item_id": "id", "response": "answer"}
 BY_ROW, RATED = ID | {"rater": "rater", "human": "score"}, "id,answer,rater,score\n1,a,ann,2\n"
 
 
-@pytest.mark.parametrize(("text", "columns", "words"), [
-    *((f'id,answer\nA,x\nB,y\n"{other}",z\n', ID, r"line 4, column “id”: the id .* in line 2 already") for other in LOOK_ALIKE),
-    ("id,answer\n\u00c5,x\nA\u030a,y\n", ID, "line 3, column “id”: the id .* looks like “\u00c5” in line 2"),
-    ("id,answer\n" + "x" * 1_001 + ",a\n", ID, "line 2, column “id”: 1,001 signs"),
-    ("id,answer\n1,a\n,b\n", ID, "line 3, column “id”: no id"),
-    *((f"answer,human\na,1\nb,{cell}\n", {"response": "answer", "human": "human"},
-       "line 3, column “human”: “.*” is no score of a person.*Leave the cell empty") for cell in NO_SCORES),
-    (f"{RATED}1,other,bo,3\n", BY_ROW, "line 3, column “answer”: another text"),
-    (f"{RATED}1,a,ann,3\n", BY_ROW, "second rating of “ann”"),
-    (f"{RATED}2,b,Ann,3\n", BY_ROW, "line 3, column “rater”: “Ann” looks like “ann” in line 2"),
-    (f"{RATED}1,a,,3\n", BY_ROW, "a rating without a rater"),
-    ("answer\na\n", {"response": "nothing"}, "no column “nothing” for response; it has “answer”"),
-    ("answer\na\n", {"responce": "answer"}, "“responce” is no role"),
-    ("answer\na\n", {"instruction": "answer"}, "which column has the answers"),
-    ("answer,r,a,b\nx,1,2,3\n", {"response": "answer", "rater": "r", "human": ["a", "b"]}, "exactly one human score"),
-])  # fmt: skip
-def test_what_is_no_item_is_refused_by_its_line(text: str, columns: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "columns", "words"),
+    [
+        *(
+            (
+                f'id,answer\nA,x\nB,y\n"{other}",z\n',
+                ID,
+                r"line 4, column “id”: the id .* in line 2 already",
+            )
+            for other in LOOK_ALIKE
+        ),
+        (
+            "id,answer\n\u00c5,x\nA\u030a,y\n",
+            ID,
+            "line 3, column “id”: the id .* looks like “\u00c5” in line 2",
+        ),
+        ("id,answer\n" + "x" * 1_001 + ",a\n", ID, "line 2, column “id”: 1,001 signs"),
+        ("id,answer\n1,a\n,b\n", ID, "line 3, column “id”: no id"),
+        *(
+            (
+                f"answer,human\na,1\nb,{cell}\n",
+                {"response": "answer", "human": "human"},
+                "line 3, column “human”: “.*” is no score of a person.*Leave the cell empty",
+            )
+            for cell in NO_SCORES
+        ),
+        (f"{RATED}1,other,bo,3\n", BY_ROW, "line 3, column “answer”: another text"),
+        (f"{RATED}1,a,ann,3\n", BY_ROW, "second rating of “ann”"),
+        (f"{RATED}2,b,Ann,3\n", BY_ROW, "line 3, column “rater”: “Ann” looks like “ann” in line 2"),
+        (f"{RATED}1,a,,3\n", BY_ROW, "a rating without a rater"),
+        (
+            "answer\na\n",
+            {"response": "nothing"},
+            "no column “nothing” for response; it has “answer”",
+        ),
+        ("answer\na\n", {"responce": "answer"}, "“responce” is no role"),
+        ("answer\na\n", {"instruction": "answer"}, "which column has the answers"),
+        (
+            "answer,r,a,b\nx,1,2,3\n",
+            {"response": "answer", "rater": "r", "human": ["a", "b"]},
+            "exactly one human score",
+        ),
+    ],
+)
+def test_what_is_no_item_is_refused_by_its_line(
+    text: str, columns: dict[str, Any], words: str
+) -> None:
     with pytest.raises(LabError, match=words):
         items_of(table(text), columns)
 
 
 # ------------------------------------------------------------------------------------------------------------- rubrics
-CLARITY = Criterion("Clarity", (Option(1, "no: muddled"), Option(2, "yes", "B")), "Can it be followed?")
+CLARITY = Criterion(
+    "Clarity", (Option(1, "no: muddled"), Option(2, "yes", "B")), "Can it be followed?"
+)
 TWO = Rubric("Essays", (CLARITY, Criterion("Depth", (Option(0, "#flat"), Option(10, "deep")))))
 
 
 @pytest.mark.parametrize(
     ("text", "criteria"),
     [
-        ("Essay: how well is it argued?\n5 = Good\n and clear\nScore 3: Some\n- **1** (poor): None\n",
-         [("Essay", "how well is it argued?", {5: "Good and clear", 3: "Some", 1: "poor: None"})]),
-        ("Argument\n\n1. none\n2. some 3-4 reasons\n\nLanguage: spelling\n1\tbad\n2\tgood",
-         [("Argument", "", {1: "none", 2: "some 3-4 reasons"}), ("Language", "spelling", {1: "bad", 2: "good"})]),
-        ("Tone\r-1: cold\r0\u200b: even\r- 1: warm", [("Tone", "", {-1: "cold", 0: "even", 1: "warm"})]),
+        (
+            "Essay: how well is it argued?\n5 = Good\n and clear\nScore 3: Some\n- **1** (poor): None\n",
+            [
+                (
+                    "Essay",
+                    "how well is it argued?",
+                    {5: "Good and clear", 3: "Some", 1: "poor: None"},
+                )
+            ],
+        ),
+        (
+            "Argument\n\n1. none\n2. some 3-4 reasons\n\nLanguage: spelling\n1\tbad\n2\tgood",
+            [
+                ("Argument", "", {1: "none", 2: "some 3-4 reasons"}),
+                ("Language", "spelling", {1: "bad", 2: "good"}),
+            ],
+        ),
+        (
+            "Tone\r-1: cold\r0\u200b: even\r- 1: warm",
+            [("Tone", "", {-1: "cold", 0: "even", 1: "warm"})],
+        ),
     ],
-)  # fmt: skip
-def test_a_pasted_rubric_is_read_line_by_line(text: str, criteria: list[tuple[str, str, dict[int, str]]]) -> None:
+)
+def test_a_pasted_rubric_is_read_line_by_line(
+    text: str, criteria: list[tuple[str, str, dict[int, str]]]
+) -> None:
     read = rubric_of_text(text).criteria
     assert [(c.name, c.description, {o.score: o.description for o in c.options}) for c in read] == [
         (name, about, dict(sorted(options.items()))) for name, about, options in criteria
@@ -195,18 +299,27 @@ def test_a_document_and_a_table_are_a_rubric() -> None:
     assert read_rubric(rows.encode(), "Essays.csv") == TWO
     single = read_rubric(b"score;description\n1;rude\n2;kind\n", "Tone.csv").criteria
     assert single == (Criterion("Tone", (Option(1, "rude"), Option(2, "kind"))),)
-    assert rubric_of(yaml_value("name: Tone\noptions: {1: rude, 2: kind}\n", "x.yaml")).criteria == single
+    assert (
+        rubric_of(yaml_value("name: Tone\noptions: {1: rude, 2: kind}\n", "x.yaml")).criteria
+        == single
+    )
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    *CASES["rubrics"],
-    ("".join(f"<<: {{a{k}: 1}}\n" for k in range(2_000)), "'a0' is not known"),
-    ("- " * 60_000, "nested deeper than 64"),
-    ("[" * 5_000, "nested deeper than 64"),
-    ("x: " + "1" * 5_000, "5,000 digits"),
-    ("criteria: [{name: x, options: [{score: 1" + "0" * 30 + "}, {score: 2}]}]\n", "expected a whole number"),
-    ("x" * 2_000_001, "at most 2 MB"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        *CASES["rubrics"],
+        ("".join(f"<<: {{a{k}: 1}}\n" for k in range(2_000)), "'a0' is not known"),
+        ("- " * 60_000, "nested deeper than 64"),
+        ("[" * 5_000, "nested deeper than 64"),
+        ("x: " + "1" * 5_000, "5,000 digits"),
+        (
+            "criteria: [{name: x, options: [{score: 1" + "0" * 30 + "}, {score: 2}]}]\n",
+            "expected a whole number",
+        ),
+        ("x" * 2_000_001, "at most 2 MB"),
+    ],
+)
 def test_what_is_no_rubric_is_refused(text: str, words: str) -> None:
     name = "x.json" if text.startswith("{") else "x.csv" if text.startswith("score,") else "x.yaml"
     with pytest.raises(LabError, match=words):
@@ -216,7 +329,9 @@ def test_what_is_no_rubric_is_refused(text: str, words: str) -> None:
 def test_what_comes_with_the_lab() -> None:
     with pytest.raises(LabError, match="a rubric is one of"):
         read_rubric(b"x", "x.exe")
-    assert not any(item.ratings for item in sample().items)  # the author's intention is no person's rating
+    assert not any(
+        item.ratings for item in sample().items
+    )  # the author's intention is no person's rating
     assert {rubric.name for rubric in sample_rubrics()} >= {"Helpfulness", "Writing"}
     with pytest.raises(LabError, match="did not come with"):
         data_path("nothing.csv")
@@ -234,7 +349,9 @@ def test_ratings_in_columns_named_after_criteria_are_of_those_alone() -> None:
         ("Clarity", {"human": 5.0, "human 2": 4.0}),
         ("Depth of thought", {"human 1": 2.0}),
     ]
-    others, _, notes = rated_items(DataSet("d", (Item("1", "essay", ratings={"ann": 3.0, "Clarity": 2.0}),)), rubric)
+    others, _, notes = rated_items(
+        DataSet("d", (Item("1", "essay", ratings={"ann": 3.0, "Clarity": 2.0}),)), rubric
+    )
     assert len(notes) == 1
     assert notes[0].startswith(
         "Human scores of 1 rater name no criterion: they are held against each of the 2 criteria."
@@ -252,32 +369,64 @@ def answers(text: str, **columns: Any) -> list[tuple[Any, ...]]:
     """(group, candidate, text, ratings, instruction) of each item."""
     table = one_answer_a_row(read_table(text.encode(), "pairs.csv"), columns)
     dataset = items_of(table, guess_columns(table).columns)
-    return [(i.prompt, i.candidate, i.response, [*i.ratings.values()], i.instruction) for i in dataset.items]
+    return [
+        (i.prompt, i.candidate, i.response, [*i.ratings.values()], i.instruction)
+        for i in dataset.items
+    ]
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("prompt,response_a,response_b,winner\nWhy?,Because.,No idea.,A\nHow?,So.,Thus.,tie\n",
-     [("1", "a", "Because.", [1], "Why?"), ("1", "b", "No idea.", [0], "Why?"),
-      ("2", "a", "So.", [0.5], "How?"), ("2", "b", "Thus.", [0.5], "How?")]),
-    (ARENA + "q7,Why?,gpt,llama,Because.,No idea.,model_b\n",
-     [("q7", "gpt", "Because.", [0], "Why?"), ("q7", "llama", "No idea.", [1], "Why?")]),
-    (ARENA + "q7,Why?,gpt,llama,Because.,No idea.,gpt\n",
-     [("q7", "gpt", "Because.", [1], "Why?"), ("q7", "llama", "No idea.", [0], "Why?")]),
-    ("question,chosen,rejected\nWhy is it?,Because it is.,No idea at all.\n",
-     [("1", "chosen", "Because it is.", [1], "Why is it?"), ("1", "rejected", "No idea at all.", [0], "Why is it?")]),
-    ("prompt,output 1,output 2,output 3,score 1,score 2,score 3\nWhy?,x,y,z,5,4,1\n",
-     [("1", "1", "x", [5], "Why?"), ("1", "2", "y", [4], "Why?"), ("1", "3", "z", [1], "Why?")]),
-    # The column says something else than who won.
-    ("prompt,response_a,response_b,label\nWhy?,x,y,spam\n",
-     [("1", "a", "x", [], "Why?"), ("1", "b", "y", [], "Why?")]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "prompt,response_a,response_b,winner\nWhy?,Because.,No idea.,A\nHow?,So.,Thus.,tie\n",
+            [
+                ("1", "a", "Because.", [1], "Why?"),
+                ("1", "b", "No idea.", [0], "Why?"),
+                ("2", "a", "So.", [0.5], "How?"),
+                ("2", "b", "Thus.", [0.5], "How?"),
+            ],
+        ),
+        (
+            ARENA + "q7,Why?,gpt,llama,Because.,No idea.,model_b\n",
+            [("q7", "gpt", "Because.", [0], "Why?"), ("q7", "llama", "No idea.", [1], "Why?")],
+        ),
+        (
+            ARENA + "q7,Why?,gpt,llama,Because.,No idea.,gpt\n",
+            [("q7", "gpt", "Because.", [1], "Why?"), ("q7", "llama", "No idea.", [0], "Why?")],
+        ),
+        (
+            "question,chosen,rejected\nWhy is it?,Because it is.,No idea at all.\n",
+            [
+                ("1", "chosen", "Because it is.", [1], "Why is it?"),
+                ("1", "rejected", "No idea at all.", [0], "Why is it?"),
+            ],
+        ),
+        (
+            "prompt,output 1,output 2,output 3,score 1,score 2,score 3\nWhy?,x,y,z,5,4,1\n",
+            [
+                ("1", "1", "x", [5], "Why?"),
+                ("1", "2", "y", [4], "Why?"),
+                ("1", "3", "z", [1], "Why?"),
+            ],
+        ),
+        # The column says something else than who won.
+        (
+            "prompt,response_a,response_b,label\nWhy?,x,y,spam\n",
+            [("1", "a", "x", [], "Why?"), ("1", "b", "y", [], "Why?")],
+        ),
+    ],
+)
 def test_rows_with_several_answers_are_split(text: str, expected: list[tuple[Any, ...]]) -> None:
     assert answers(text) == expected
 
 
 def test_a_table_is_left_as_it_is_where_its_columns_say_so() -> None:
     for text, columns in (
-        ("prompt,response_a,response_b\nWhy?,x,y\n", {"response": "response_a"}),  # the study chose one
+        (
+            "prompt,response_a,response_b\nWhy?,x,y\n",
+            {"response": "response_a"},
+        ),  # the study chose one
         ("prompt,response,response_b\nWhy?,x,y\n", {}),
         ("prompt,answer_1,answer_2\nWhy?,4,5\n", {}),  # scores
         ("prompt,response,reference_1,reference_2\nWhy?,x,y,z\n", {}),
@@ -289,20 +438,38 @@ def test_a_table_is_left_as_it_is_where_its_columns_say_so() -> None:
 
 def test_faults_name_the_line_of_the_file_and_the_note_says_what_was_done() -> None:
     table = one_answer_a_row(read_table(b"prompt,answer_a,answer_b\nWhy?,x,y\nHow?,x,y\n", "t.csv"))
-    assert (table.line(0), table.line(1), table.line(2), table.size) == ("line 2", "line 2", "line 3", 4)
+    assert (table.line(0), table.line(1), table.line(2), table.size) == (
+        "line 2",
+        "line 2",
+        "line 3",
+        4,
+    )
     alike = one_answer_a_row(read_table(b"a b,a_b,answer_a,answer_b\n1,2,x,y\n", "t.csv"))
     assert {"a b", "a_b"} < set(alike.columns)  # nothing is lost
-    assert table.note == "Each row has 2 answers (“answer_a”, “answer_b”): read as one answer a row."
+    assert (
+        table.note == "Each row has 2 answers (“answer_a”, “answer_b”): read as one answer a row."
+    )
 
 
 def chat(*messages: tuple[str, Any]) -> str:
-    return json.dumps({"messages": [{"role": role, "content": content} for role, content in messages]}) + "\n"
+    return (
+        json.dumps({"messages": [{"role": role, "content": content} for role, content in messages]})
+        + "\n"
+    )
 
 
 def test_a_chats_last_answer_is_scored_and_what_was_said_before_is_its_instruction() -> None:
-    rows = [chat(("user", "Why?"), ("assistant", "Because.")),
-            chat(("system", "Be brief."), ("user", [{"type": "text", "text": "How?"}]), ("assistant", "So."))]  # fmt: skip
-    rows.append('{"messages": [{"from": "human", "value": "Who?"}, {"from": "gpt", "value": "I."}]}\n')
+    rows = [
+        chat(("user", "Why?"), ("assistant", "Because.")),
+        chat(
+            ("system", "Be brief."),
+            ("user", [{"type": "text", "text": "How?"}]),
+            ("assistant", "So."),
+        ),
+    ]
+    rows.append(
+        '{"messages": [{"from": "human", "value": "Who?"}, {"from": "gpt", "value": "I."}]}\n'
+    )
     table = one_answer_a_row(read_table("".join(rows).encode(), "chats.jsonl"))
     assert table.column("response") == ["Because.", "So.", "I."]
     assert table.column("instruction") == ["Why?", "System: Be brief.\n\nUser: How?", "Who?"]
@@ -312,14 +479,25 @@ def test_a_chats_last_answer_is_scored_and_what_was_said_before_is_its_instructi
     assert one_answer_a_row(whole, {"response": "messages"}) is whole
 
 
-@pytest.mark.parametrize(("row", "expected"), [
-    (chat(("assistant", "Yes?"), ("user", "Why?")), r"row 2, column “messages”: its last message is of “user”"),
-    ('{"messages": null}\n', "row 2, column “messages”: it holds no messages; .* Leave the row out"),
-    ('{"messages": [1, null, {}]}\n', "it holds no messages"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (
+            chat(("assistant", "Yes?"), ("user", "Why?")),
+            r"row 2, column “messages”: its last message is of “user”",
+        ),
+        (
+            '{"messages": null}\n',
+            "row 2, column “messages”: it holds no messages; .* Leave the row out",
+        ),
+        ('{"messages": [1, null, {}]}\n', "it holds no messages"),
+    ],
+)
 def test_a_chat_without_an_answer_is_refused_by_its_row(row: str, expected: str) -> None:
     with pytest.raises(LabError, match=expected):
-        one_answer_a_row(read_table((chat(("user", "Why?"), ("assistant", "So.")) + row).encode(), "chats.jsonl"))
+        one_answer_a_row(
+            read_table((chat(("user", "Why?"), ("assistant", "So.")) + row).encode(), "chats.jsonl")
+        )
 
 
 def test_more_answers_than_codes_of_a_parquet_file_are_split(tmp_path: Path) -> None:

@@ -28,9 +28,12 @@ FILES = {
     "mt_bench": ("prometheus/mt_bench_eval.original.json.gz",),
     "mt_bench_turns": ("prometheus/mt_bench_eval.original.json.gz",),
     "topical_chat": ("topical_chat/topical_chat.json.gz",),
-    "llmbar": tuple(f"llmbar/{name}.dataset.json.gz" for name in ("Natural", "Adversarial_Neighbor", "Adversarial_Manual")),
+    "llmbar": tuple(
+        f"llmbar/{name}.dataset.json.gz"
+        for name in ("Natural", "Adversarial_Neighbor", "Adversarial_Manual")
+    ),
     "llm_rubric": ("llm_rubric/human_judges.tsv.gz",),
-}  # fmt: skip
+}
 
 
 def shared(name: str) -> Path:
@@ -55,7 +58,13 @@ def written(folder: Path, name: str, value: Any) -> Path:
     ("name", "items", "criteria"),
     # Xu et al. v2, Table 1: MT-Bench 320, HANNA 576. The others as their files have them: 100 summaries on consistency,
     # 60 conversations x 6 systems x 6 criteria, (100 + 134 + 46) instructions x 2 answers.
-    [("hanna", 576, 6), ("mt_bench", 320, 71), ("summeval", 100, 4), ("topical_chat", 2_160, 6), ("llmbar", 560, 1)],
+    [
+        ("hanna", 576, 6),
+        ("mt_bench", 320, 71),
+        ("summeval", 100, 4),
+        ("topical_chat", 2_160, 6),
+        ("llmbar", 560, 1),
+    ],
 )
 def test_as_many_items_as_published(name: str, items: int, criteria: int) -> None:
     dataset, rubric = real(name)
@@ -71,14 +80,26 @@ def test_as_many_items_as_published(name: str, items: int, criteria: int) -> Non
 def test_the_hashes_are_those_of_the_files() -> None:
     for name, paths in FILES.items():
         for file, path in zip(sources()[name].files, paths, strict=False):
-            assert hashlib.sha256(gzip.decompress(shared(path).read_bytes())).hexdigest() == file.sha256
+            assert (
+                hashlib.sha256(gzip.decompress(shared(path).read_bytes())).hexdigest()
+                == file.sha256
+            )
 
 
 def test_hanna_is_what_its_authors_published() -> None:
     dataset, rubric = real("hanna")
-    lines = [json.loads(line) for line in shared("hanna/human96.jsonl").read_text("utf-8").splitlines()]
-    wanted = {(str(k), name): (line["prompt"], line["story"], line["ratings"][name]) for k, line in enumerate(lines) for name in line["ratings"]}  # fmt: skip
-    made = {(i.item_id, i.criterion): (i.instruction, i.response, list(i.ratings.values())) for i in dataset.items}
+    lines = [
+        json.loads(line) for line in shared("hanna/human96.jsonl").read_text("utf-8").splitlines()
+    ]
+    wanted = {
+        (str(k), name): (line["prompt"], line["story"], line["ratings"][name])
+        for k, line in enumerate(lines)
+        for name in line["ratings"]
+    }
+    made = {
+        (i.item_id, i.criterion): (i.instruction, i.response, list(i.ratings.values()))
+        for i in dataset.items
+    }
     assert made == wanted
     guide = json.loads(shared("hanna/rubric_1to5.json").read_text("utf-8"))
     theirs = {text for part in guide.values() for text in part["scores"].values()}
@@ -91,16 +112,27 @@ def test_hanna_is_what_its_authors_published() -> None:
 def test_mt_bench_brings_a_rubric_with_each_answer() -> None:
     dataset, rubric = real("mt_bench")
     item = dataset.items[0]
-    assert (item.prompt, item.candidate, item.task, item.ratings) == ("83", "llama2_chat_13b", "writing", {})
+    assert (item.prompt, item.candidate, item.task, item.ratings) == (
+        "83",
+        "llama2_chat_13b",
+        "writing",
+        {},
+    )
     assert item.response.startswith("Sure, here's a limerick")
     assert item.reference.startswith("In this blog, two phones")
     criterion = rubric.criterion(item.criterion)
-    assert criterion.description.startswith("Does the response properly address the specific request")
+    assert criterion.description.startswith(
+        "Does the response properly address the specific request"
+    )
     assert criterion.options[0].description.startswith("The response does not address the request")
     assert criterion.scores == (1, 2, 3, 4, 5)
     assert Counter(Counter(i.prompt for i in dataset.items).values()) == {4: 80}
     with_scores, _ = real("mt_bench", gold=("gpt4_score",))
-    assert with_scores.items[0].ratings == {"gpt4_score 1": 3.0, "gpt4_score 2": 2.0, "gpt4_score 3": 3.0}
+    assert with_scores.items[0].ratings == {
+        "gpt4_score 1": 3.0,
+        "gpt4_score 2": 2.0,
+        "gpt4_score 3": 3.0,
+    }
     with pytest.raises(LabError, match="need the columns human_score"):
         real("mt_bench", gold=("human_score",))
 
@@ -111,31 +143,61 @@ def test_mt_bench_in_two_turns_shows_one_question_to_all_candidates() -> None:
     dataset, _ = real("mt_bench_turns")
     asked: dict[str, set[tuple[str, str]]] = {}
     for item in dataset.items:
-        asked.setdefault(str(item.prompt), set()).add((item.instruction, item.columns["instruction_2"]))
+        asked.setdefault(str(item.prompt), set()).add(
+            (item.instruction, item.columns["instruction_2"])
+        )
     assert (len(asked), {len(turns) for turns in asked.values()}) == (80, {1})
     item = dataset.items[0]
     assert item.instruction.startswith("Imagine you are writing a blog post")
     assert item.response.startswith("Sure, here's an outline")
-    assert item.columns["instruction_2"] == "Take your previous response and rephrase it as a limerick."
+    assert (
+        item.columns["instruction_2"]
+        == "Take your previous response and rephrase it as a limerick."
+    )
     assert item.columns["response_2"].startswith("Sure, here's a limerick")
 
 
 def test_summeval_of_its_authors_gets_its_articles_from_summac(tmp_path: Path) -> None:
     expert = dict.fromkeys(("coherence", "consistency", "fluency"), 5) | {"relevance": 3}
-    theirs = written(tmp_path, "aligned.jsonl", "\n".join(
-        json.dumps({"id": "a1", "model_id": f"M{k}", "decoded": f"Short {k}.", "expert_annotations": [expert, expert, expert]})
-        for k in range(2)
-    ))  # fmt: skip
+    theirs = written(
+        tmp_path,
+        "aligned.jsonl",
+        "\n".join(
+            json.dumps(
+                {
+                    "id": "a1",
+                    "model_id": f"M{k}",
+                    "decoded": f"Short {k}.",
+                    "expert_annotations": [expert, expert, expert],
+                }
+            )
+            for k in range(2)
+        ),
+    )
     with pytest.raises(LabError, match="its article is in no file"):
         published("summeval", (theirs,))
-    record = {"cnndm_id": "a1", "model_name": "M0", "document": "Long.", "claim": "Short.", "annotations": [1, 2, 3]}
+    record = {
+        "cnndm_id": "a1",
+        "model_name": "M0",
+        "document": "Long.",
+        "claim": "Short.",
+        "annotations": [1, 2, 3],
+    }
     articles = written(tmp_path, "summeval.json", {"summeval_0": record})
     dataset, _ = published("summeval", (articles, theirs))
     assert Counter(item.criterion for item in dataset.items) == dict.fromkeys(expert, 2)
     last = dataset.items[-1]
-    assert (last.instruction, last.prompt, last.candidate) == ("Summarise this news article.\n\nLong.", "a1", "M1")
+    assert (last.instruction, last.prompt, last.candidate) == (
+        "Summarise this news article.\n\nLong.",
+        "a1",
+        "M1",
+    )
     assert last.ratings == {"Expert 1": 3.0, "Expert 2": 3.0, "Expert 3": 3.0}
-    assert published("summeval", (articles,))[0].items[0].ratings == {"Expert 1": 1.0, "Expert 2": 2.0, "Expert 3": 3.0}
+    assert published("summeval", (articles,))[0].items[0].ratings == {
+        "Expert 1": 1.0,
+        "Expert 2": 2.0,
+        "Expert 3": 3.0,
+    }
 
 
 def test_llm_rubric_has_one_person_a_conversation(tmp_path: Path) -> None:
@@ -153,29 +215,53 @@ def test_llm_rubric_has_one_person_a_conversation(tmp_path: Path) -> None:
 
 
 def test_preferences_follow_from_ratings_of_each_answer() -> None:
-    assert preference({"b": {"x": 5, "y": 2, "z": 1}, "a": {"x": 3, "y": 2}}) == {"x": 2.0, "y": 0.0}  # z left a out
+    assert preference({"b": {"x": 5, "y": 2, "z": 1}, "a": {"x": 3, "y": 2}}) == {
+        "x": 2.0,
+        "y": 0.0,
+    }  # z left a out
     assert preference({"a": {"x": 1}, "b": {"x": 4}, "c": {"x": 4}}) == {"x": 0.0}
     dataset, _ = real("llmbar")
     pairs: dict[str, dict[str, Any]] = {}
     for item in dataset.items:
         pairs.setdefault(str(item.prompt), {})[str(item.candidate)] = item.ratings
     # Natural's labels: 42 times the first, 58 times the second.
-    assert Counter(preference(pair)["gold"] for name, pair in pairs.items() if name.startswith("Natural")) == {
-        1.0: 42, 2.0: 58
-    }  # fmt: skip
+    assert Counter(
+        preference(pair)["gold"] for name, pair in pairs.items() if name.startswith("Natural")
+    ) == {1.0: 42, 2.0: 58}
 
 
-@pytest.mark.parametrize(("name", "content", "words"), [
-    ("hanna", "Prompt,Human,Story,Model\np,h,s,m\n", "The ratings need the columns Human 1 RE"),
-    ("summeval", '{"id": 1}\n', "need the columns model_id"),
-    ("summeval", '{"id": 1, "model_id": 1, "decoded": "", "expert_annotations": [1], "text": "x"}\n', "another form"),
-    ("mt_bench", '[{"idx": 1}]', "need the columns response_source, instruction"),
-    ("vicuna", '[{"idx": 1, "response_source": "m", "instruction": "Ask."}]', "no prompt with an answer"),
-    ("topical_chat", '[{"source": "", "system_id": "", "system_output": "", "context": "", "scores": 3}]', "an object"),
-    ("llmbar", '[{"input": "", "output_1": "a", "output_2": "b", "label": 3}]', "“3” is not 1 or 2"),
-    ("llm_rubric", '[{"_id": 1}]', "need the columns text_id"),
-])  # fmt: skip
-def test_another_format_is_said_clearly(name: str, content: str, words: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("hanna", "Prompt,Human,Story,Model\np,h,s,m\n", "The ratings need the columns Human 1 RE"),
+        ("summeval", '{"id": 1}\n', "need the columns model_id"),
+        (
+            "summeval",
+            '{"id": 1, "model_id": 1, "decoded": "", "expert_annotations": [1], "text": "x"}\n',
+            "another form",
+        ),
+        ("mt_bench", '[{"idx": 1}]', "need the columns response_source, instruction"),
+        (
+            "vicuna",
+            '[{"idx": 1, "response_source": "m", "instruction": "Ask."}]',
+            "no prompt with an answer",
+        ),
+        (
+            "topical_chat",
+            '[{"source": "", "system_id": "", "system_output": "", "context": "", "scores": 3}]',
+            "an object",
+        ),
+        (
+            "llmbar",
+            '[{"input": "", "output_1": "a", "output_2": "b", "label": 3}]',
+            "“3” is not 1 or 2",
+        ),
+        ("llm_rubric", '[{"_id": 1}]', "need the columns text_id"),
+    ],
+)
+def test_another_format_is_said_clearly(
+    name: str, content: str, words: str, tmp_path: Path
+) -> None:
     ending = "csv" if content.startswith("P") else "jsonl" if content.endswith("\n") else "json"
     with pytest.raises(LabError, match=words) as caught:
         published(name, (written(tmp_path, f"mine.{ending}", content),))
@@ -186,7 +272,9 @@ def test_every_name_of_the_study_file_has_a_source() -> None:
     assert set(get_args(PublishedName)) == {*sources()}
     for about in sources().values():
         assert about.reader in READERS
-        assert all(len(file.path.split("/")[2]) == 40 for file in about.files), "a commit never moves"
+        assert all(len(file.path.split("/")[2]) == 40 for file in about.files), (
+            "a commit never moves"
+        )
 
 
 # ---- fetching
@@ -199,7 +287,11 @@ class Host(Pages):
 
     async def _file(self, _request: web.Request) -> web.Response:
         self.asked += 1
-        return web.Response(status=302, headers={"Location": "/b"}) if self.moved else web.Response(body=self.content)
+        return (
+            web.Response(status=302, headers={"Location": "/b"})
+            if self.moved
+            else web.Response(body=self.content)
+        )
 
 
 @pytest.fixture
@@ -219,7 +311,11 @@ def test_a_file_is_fetched_once_and_checked(host: Host, monkeypatch: pytest.Monk
     path.write_bytes(b"damaged")
     assert fetched(file).read_bytes() == host.content
     other = PublicFile(file.path, "0" * 64)
-    for change, words in (({}, "another file than it was"), ({"moved": True}, "302"), ({"moved": False}, "too much")):
+    for change, words in (
+        ({}, "another file than it was"),
+        ({"moved": True}, "302"),
+        ({"moved": False}, "too much"),
+    ):
         vars(host).update(change)
         if words == "too much":
             monkeypatch.setattr(module, "MAX_FETCHED", 3)
@@ -228,9 +324,13 @@ def test_a_file_is_fetched_once_and_checked(host: Host, monkeypatch: pytest.Monk
     assert [known.name for known in cache_folder().iterdir()] == [path.name], "nothing else is left"
 
 
-def test_what_is_not_to_be_had_says_where_it_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_to_be_had_says_where_it_comes_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = written(tmp_path, "study.toml", '[data]\npublished = "vicuna"\n')
-    with pytest.raises(LabError, match=r"prometheus-eval/.*vicuna_eval\.json and name what you have, as files = "):
+    with pytest.raises(
+        LabError, match=r"prometheus-eval/.*vicuna_eval\.json and name what you have, as files = "
+    ):
         plan_of_file(study)
     monkeypatch.setattr(module, "HOST", "http://127.0.0.1:9")
     with pytest.raises(LabError, match=r"could not be fetched.*name your own copy"):
@@ -245,7 +345,9 @@ def test_a_study_names_its_published_data(tmp_path: Path) -> None:
     assert made.planned == (12 * 10,)  # two stories under six criteria, in ten balanced orders
     own = '[rubric]\ncriteria = [{ name = "Surprise", options = { 1 = "no", 2 = "yes" } }]\n'
     mine = plan_of_file(written(tmp_path, "mine.toml", study + own))
-    assert {item.criterion for item in mine.items} == {"Surprise"}, "what the rubric asks, and no other"
+    assert {item.criterion for item in mine.items} == {"Surprise"}, (
+        "what the rubric asks, and no other"
+    )
     chosen = json.dumps(str(shared(FILES["mt_bench"][0])))
     four = f'[data]\npublished = "mt_bench"\nfiles = [{chosen}]\ncandidates = ["chatgpt"]\n'
     assert len(plan_of_file(written(tmp_path, "four.toml", four)).items) == 80

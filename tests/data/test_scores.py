@@ -46,7 +46,12 @@ def test_scores_become_judgments() -> None:
     assert made.rows["condition"].tolist() == [0, 0, 0, 1]
     assert made.rows["call"].tolist() == [0, 1, 2, 3]
     assert made.rows["item"].tolist() == [0, 0, 1, 1]
-    assert made.rows["position"].tolist() == [2, 0, 1, 3]  # 1 stands second in 3 1 2; nothing was read; 3 first; 3 last
+    assert made.rows["position"].tolist() == [
+        2,
+        0,
+        1,
+        3,
+    ]  # 1 stands second in 3 1 2; nothing was read; 3 first; 3 last
     assert made.rows["status"].tolist() == [0, 1, 0, 0]
     assert np.isnan(made.rows["score"][1])
     assert made.planned == (3, 1)
@@ -54,10 +59,14 @@ def test_scores_become_judgments() -> None:
 
 
 def test_criteria_of_one_call_stand_together() -> None:
-    asked = [f"j,d,t{text},{order}" for text in range(2) for order in ("Style|Depth", "Depth|Style")]
+    asked = [
+        f"j,d,t{text},{order}" for text in range(2) for order in ("Style|Depth", "Depth|Style")
+    ]
     text = CRITERIA + "".join(f"{call},Depth,2\n{call},Style,4\n" for call in asked)
     made = read(text)
-    assert made.conditions == (Condition("j", "d", "balanced", "criteria", (1, 2, 3, 4), ("Style", "Depth"), 2),)
+    assert made.conditions == (
+        Condition("j", "d", "balanced", "criteria", (1, 2, 3, 4), ("Style", "Depth"), 2),
+    )
     assert made.rows["call"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert made.rows["slot"].tolist() == [0, 1] * 4  # Style, then Depth, in each call
     assert made.rows["position"].tolist()[:4] == [1, 2, 2, 1]
@@ -83,21 +92,32 @@ def test_optional_columns() -> None:
 
 
 def test_theirs_by_name_and_by_choice() -> None:
-    frame = pd.DataFrame({"model": "j", "id": ["a", "b"], "order": ["1 2", "2 1"], "rating": [1, 2], "score": 2})
+    frame = pd.DataFrame(
+        {"model": "j", "id": ["a", "b"], "order": ["1 2", "2 1"], "rating": [1, 2], "score": 2}
+    )
     guessed = read_judgments(table_of_frame(frame.drop(columns="score")))
-    assert (guessed.name, guessed.conditions[0].judge, guessed.conditions[0].dataset) == ("frame", "j", "frame")
-    chosen = read_judgments(table_of_frame(frame), columns={"score": "rating", "human": "score"}, name="mine")
+    assert (guessed.name, guessed.conditions[0].judge, guessed.conditions[0].dataset) == (
+        "frame",
+        "j",
+        "frame",
+    )
+    chosen = read_judgments(
+        table_of_frame(frame), columns={"score": "rating", "human": "score"}, name="mine"
+    )
     assert chosen.name == "mine"
     assert chosen.rows["score"].tolist() == [1, 2]
     assert chosen.items["ratings"].tolist() == [{"score": 2.0}, {"score": 2.0}]
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    *CASES["judgments"],
-    (SCORES + "j,d,a,1 2," + "1" * 23 + "\n", "is not a score"),
-    (SCORES + "".join(f"j{k},d,a,1 2,1\n" for k in range(32_768)), "32,768 conditions"),
-    (CRITERIA + "j,d,t," + "|".join(f"c{k}" for k in range(300)) + ",c1,1\n", "1,389 signs"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        *CASES["judgments"],
+        (SCORES + "j,d,a,1 2," + "1" * 23 + "\n", "is not a score"),
+        (SCORES + "".join(f"j{k},d,a,1 2,1\n" for k in range(32_768)), "32,768 conditions"),
+        (CRITERIA + "j,d,t," + "|".join(f"c{k}" for k in range(300)) + ",c1,1\n", "1,389 signs"),
+    ],
+)
 def test_faults_by_row(text: str, words: str) -> None:
     with pytest.raises(LabError) as caught:
         read(text, kind="responses" if text.startswith(BATCHES) else None)
@@ -127,8 +147,15 @@ def test_orders_that_all_differ_take_no_table_of_all_by_all() -> None:
 
 def test_designs_are_recognised_by_their_orders() -> None:
     line = (1, 2, 3, 4)
-    orders = {"fixed": [line], "descending": [line[::-1]], "balanced": balanced(line), "williams": williams(line)}
-    assert {name: recognised(shown, line) for name, shown in orders.items()} == {name: name for name in orders}
+    orders = {
+        "fixed": [line],
+        "descending": [line[::-1]],
+        "balanced": balanced(line),
+        "williams": williams(line),
+    }
+    assert {name: recognised(shown, line) for name, shown in orders.items()} == {
+        name: name for name in orders
+    }
     assert recognised(balanced(line)[1:], line) == "custom"
     assert recognised([("B", "A"), ("A", "B")], ("A", "B")) == "balanced"
 
@@ -137,8 +164,15 @@ def test_orders_drawn_for_each_item_are_told_from_a_design() -> None:
     """40 items in 3 random orders of 120 each: nearly all orders differ. The same 10 orders for all are a design."""
     rng = np.random.default_rng(1)
     drawn = [[rng.permutation(5) + 1 for _ in range(3)] for _ in range(40)]
-    for orders, wanted in ((drawn, (True, "custom")), ([balanced((1, 2, 3, 4, 5))] * 40, (False, "balanced"))):
-        lines = [f"j,d,i{k},{' '.join(map(str, order))},3\n" for k, asked in enumerate(orders) for order in asked]
+    for orders, wanted in (
+        (drawn, (True, "custom")),
+        ([balanced((1, 2, 3, 4, 5))] * 40, (False, "balanced")),
+    ):
+        lines = [
+            f"j,d,i{k},{' '.join(map(str, order))},3\n"
+            for k, asked in enumerate(orders)
+            for order in asked
+        ]
         (made,) = read(SCORES + "".join(lines)).conditions
         assert (made.drawn, made.strategy) == wanted
 
@@ -152,14 +186,18 @@ def test_recorded_imports_give_the_same_judgments(case: str) -> None:
 
     def in_words(judged: JudgmentTable) -> pd.DataFrame:
         rows = judged.rows[["item", "condition", "score", "position", "status", "ordering"]]
-        frame = rows.join(judged.items[["item_id", "criterion", "prompt", "candidate"]], on="item").drop(columns="item")
+        frame = rows.join(
+            judged.items[["item_id", "criterion", "prompt", "candidate"]], on="item"
+        ).drop(columns="item")
         frame["ordering"] = [str(judged.orderings[code].shown) for code in frame["ordering"]]
         return frame.sort_values([*frame.columns], na_position="first").reset_index(drop=True)
 
     pd.testing.assert_frame_equal(in_words(made), in_words(wanted), check_dtype=False)
     assert made.planned == wanted.planned
     assert made.items["ratings"].tolist() == wanted.items["ratings"].tolist()
-    assert [condition.scores for condition in made.conditions] == [condition.scores for condition in wanted.conditions]
+    assert [condition.scores for condition in made.conditions] == [
+        condition.scores for condition in wanted.conditions
+    ]
 
 
 # ------------------------------------------------------------------------------- pairs, lists, answers scored together
@@ -173,9 +211,19 @@ def test_pairs_become_comparisons() -> None:
         "j,1,math,m2,m1,A,m2\nj,1,math,m1,m2,b,m2\nj,1,math,m1,m3,tie,tie\nj,1,math,m3,m1,N,\nj,1,coding,m1,m2,,m1\nj,1,coding,m2,m1,C,\n"
     )
     assert made.conditions == (Condition("j", "x", "balanced", "pairs", positions=2),)
-    assert made.orderings[:2] == (Ordering(("m2", "m1"), ("A", "B")), Ordering(("m1", "m2"), ("A", "B")))
+    assert made.orderings[:2] == (
+        Ordering(("m2", "m1"), ("A", "B")),
+        Ordering(("m1", "m2"), ("A", "B")),
+    )
     assert made.rows["position"].tolist() == [1, 2, 0, 0, 0, 0]
-    assert made.rows["status"].tolist() == [0, 0, 0, 1, 1, 0]  # N and an empty cell are unparsed, a tie is an answer
+    assert made.rows["status"].tolist() == [
+        0,
+        0,
+        0,
+        1,
+        1,
+        0,
+    ]  # N and an empty cell are unparsed, a tie is an answer
     assert made.rows["score"].isna().all()
     assert made.rows["item"].tolist() == [0, 0, 1, 1, 2, 2]
     assert made.items["candidate"].tolist() == ["m1|m2", "m1|m3", "m1|m2"]
@@ -208,7 +256,9 @@ def test_a_candidate_may_be_called_tie_or_none() -> None:
 def test_repeats_of_a_pair() -> None:
     again = PAIRS + "j,1,a,b,A\nj,1,b,a,A\nj,1,a,b,B\n"
     assert read(again).rows["repeat"].tolist() == [0, 0, 1]
-    counted = read(again.replace("choice\n", "choice,rep\n").replace("A\n", "A,1\n").replace("B\n", "B,2\n"))
+    counted = read(
+        again.replace("choice\n", "choice,rep\n").replace("A\n", "A,1\n").replace("B\n", "B,2\n")
+    )
     assert counted.rows["repeat"].tolist() == [1, 1, 2]
 
 
@@ -243,23 +293,34 @@ def test_responses_of_one_call_stand_together() -> None:
 
 def test_batches_in_all_their_rotations_are_a_design() -> None:
     """Two batches of two, each in both orders: one balanced design, not four orders of four ids."""
-    lines = [f"j,d,{own},{one}|{two},3\n" for b in "xy" for one, two in ((f"{b}1", f"{b}2"), (f"{b}2", f"{b}1")) for own in (one, two)]  # fmt: skip
+    lines = [
+        f"j,d,{own},{one}|{two},3\n"
+        for b in "xy"
+        for one, two in ((f"{b}1", f"{b}2"), (f"{b}2", f"{b}1"))
+        for own in (one, two)
+    ]
     (made,) = read(SCORES + "".join(lines)).conditions
     assert (made.strategy, made.positions, made.drawn) == ("balanced", 2, False)
 
 
-@pytest.mark.parametrize(("text", "kind"), [
-    (PAIRS + "j,1,a,b,A\n", "pairs"),
-    (LISTS + "j,1,a|b,a\n", "lists"),
-    (LISTS.replace("order", "ordering") + "j,1,a|b,a\n", "lists"),
-    (SCORES + "j,d,a1,a1|a2,3\n", "responses"),
-    (SCORES + "j,d,7,7|8,3\n", "responses"),
-    (SCORES + "j,d,1,1|2|3,3\n", "scores"),  # ids and scores look alike: scores, unless --kind says otherwise
-    (SCORES + "j,d,a1,3 1 2,3\n", "scores"),
-    ("judge,dataset,text_id,ordering,criterion,score\nj,d,t,Depth|Tone,Tone,3\n", "criteria"),
-    ("judge,item_id,ordering,criterion,score\nj,a1,a1|a2,Tone,3\n", "responses"),
-    ("judge,item_id,ordering,criterion,score\nj,a1,1 2 3,Tone,3\n", "scores"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (PAIRS + "j,1,a,b,A\n", "pairs"),
+        (LISTS + "j,1,a|b,a\n", "lists"),
+        (LISTS.replace("order", "ordering") + "j,1,a|b,a\n", "lists"),
+        (SCORES + "j,d,a1,a1|a2,3\n", "responses"),
+        (SCORES + "j,d,7,7|8,3\n", "responses"),
+        (
+            SCORES + "j,d,1,1|2|3,3\n",
+            "scores",
+        ),  # ids and scores look alike: scores, unless --kind says otherwise
+        (SCORES + "j,d,a1,3 1 2,3\n", "scores"),
+        ("judge,dataset,text_id,ordering,criterion,score\nj,d,t,Depth|Tone,Tone,3\n", "criteria"),
+        ("judge,item_id,ordering,criterion,score\nj,a1,a1|a2,Tone,3\n", "responses"),
+        ("judge,item_id,ordering,criterion,score\nj,a1,1 2 3,Tone,3\n", "scores"),
+    ],
+)
 def test_the_kind_is_guessed_from_the_columns(text: str, kind: str) -> None:
     table = delimited(text.encode(), "x.csv")
     assert guess_kind(table, column_names(table, None, None)) == kind
@@ -286,7 +347,10 @@ def test_the_judgments_of_shi_are_read() -> None:
 
 def test_rows_of_one_combination_share_a_code_however_many_combinations_there_might_be() -> None:
     rng = np.random.default_rng(1)
-    codes = [rng.integers(0, high, 200) * step for high, step in ((3, 1 << 20), (2, 1 << 30), (1, 0), (4, 1 << 25))]
+    codes = [
+        rng.integers(0, high, 200) * step
+        for high, step in ((3, 1 << 20), (2, 1 << 30), (1, 0), (4, 1 << 25))
+    ]
     code, first = joint(*codes)
     rows = [*zip(*map(np.ndarray.tolist, codes), strict=True)]
     known = [*dict.fromkeys(rows)]
@@ -296,12 +360,22 @@ def test_rows_of_one_combination_share_a_code_however_many_combinations_there_mi
 
 @pytest.mark.parametrize(
     "case",
-    ["data/example", "data/example-variants", "data/example-pairs", "oracle/criteria_balanced_4", "oracle/unparsed_5"],
+    [
+        "data/example",
+        "data/example-variants",
+        "data/example-pairs",
+        "oracle/criteria_balanced_4",
+        "oracle/unparsed_5",
+    ],
 )
-def test_the_csv_of_a_run_gives_its_conditions_and_verdicts_again(case: str, tmp_path: Path) -> None:
+def test_the_csv_of_a_run_gives_its_conditions_and_verdicts_again(
+    case: str, tmp_path: Path
+) -> None:
     folder, _, name = case.partition("/")
     root = Path(__file__).parents[1]
-    run = rl.read((root / "oracle" / "cases" if folder == "oracle" else root.parent / "data") / f"{name}.zip")
+    run = rl.read(
+        (root / "oracle" / "cases" if folder == "oracle" else root.parent / "data") / f"{name}.zip"
+    )
     (tmp_path / "judgments.csv").write_bytes(run.content(".csv"))
     again = rl.read(tmp_path / "judgments.csv")
     asked, made = (
@@ -313,7 +387,10 @@ def test_the_csv_of_a_run_gives_its_conditions_and_verdicts_again(case: str, tmp
     )
     assert made == asked
     assert again.table.rows["status"].tolist() == run.table.rows["status"].tolist()
-    verdicts = [each.rows(topic="verdict")[["value", "low", "high", "p"]].to_numpy(np.float64) for each in (run, again)]
+    verdicts = [
+        each.rows(topic="verdict")[["value", "low", "high", "p"]].to_numpy(np.float64)
+        for each in (run, again)
+    ]
     np.testing.assert_allclose(*verdicts, atol=1e-9)
 
 
@@ -326,8 +403,13 @@ def test_two_million_judgments(tmp_path: Path) -> None:
     with path.open("w") as file:
         file.write("judge,dataset,item_id,ordering,score,repeat\n")
         for item in range(100_000):
-            file.writelines(f"judge,drafts,item-{item},{o},{1 + (item + k) % 5},{repeat}\n" for k, o, repeat in asked)
-    others = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss  # the largest child of other tests in this process
+            file.writelines(
+                f"judge,drafts,item-{item},{o},{1 + (item + k) % 5},{repeat}\n"
+                for k, o, repeat in asked
+            )
+    others = resource.getrusage(
+        resource.RUSAGE_CHILDREN
+    ).ru_maxrss  # the largest child of other tests in this process
     table = read_judgments(read_table(path))
     WORKER.close()
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max(others, 2_000_000)  # kB

@@ -49,32 +49,48 @@ def book(*rows: list[Any], sheets: int = 1) -> bytes:
 def changed_book(content: bytes, change: Callable[[bytes], bytes]) -> bytes:
     """A workbook whose first sheet went through ``change``."""
     out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as old,
+        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
         for name in old.namelist():
             part = old.read(name)
             new.writestr(name, change(part) if name.endswith("sheet1.xml") else part)
     return out.getvalue()
 
 
-@pytest.mark.parametrize(("content", "name", "rows"), [
-    (b"a;b\r\n1;2,5\r\n3;4\r\n", "x.csv", [["1", "2,5"], ["3", "4"]]),
-    (b"a\tb\n1\t2\n", "x.tsv", [["1", "2"]]),
-    (b"a|b\n1|2\n", "x.txt", [["1", "2"]]),
-    (b"a,b\r1,2\r", "x.csv", [["1", "2"]]),
-    (b"\xef\xbb\xbfa,b\n\n1,2\n\n", "x.csv", [["1", "2"]]),
-    ("a\tb\nö\t2\n".encode("utf-16"), "x.txt", [["ö", "2"]]),
-    (b'a,b\n"x\ny, ""z""",2\n', "x.csv", [['x\ny, "z"', "2"]]),
-    (b"a,b\nNA,null\nNone,01\n1.0,\n", "x.csv", [["NA", "null"], ["None", "01"], ["1.0", ""]]),
-    (b"a,b\n'=1+1,-2\n'x,''=1\n", "x.csv", [["=1+1", "-2"], ["'x", "'=1"]]),
-    (gzip.compress(b"a,b\n1,2\n", mtime=0), "x.csv.gz", [["1", "2"]]),
-    (b'[{"a": 1, "b": null}, {"a": 1.5, "c": ["x", {"y": true}]}]', "x.json",
-     [["1", "", ""], ["1.5", "", '["x", {"y": true}]']]),
-    (b'{"data": [{"a": "\\ud83d x"}]}', "x.json", [["\ufffd x"]]),
-    (b'{"a": false}\n\n{"a": "2"}\n', "x.jsonl", [["false"], ["2"]]),
-    (packed(pa.table({"a": [1, 2], "b": [1.5, None], "c": ["x", "y"]})), "x.parquet", [["1", "1.5", "x"], ["2", "", "y"]]),
-    (book(["a", "b", None], [1, 2.5, "x"], [], [None, "=1+1", True]), "x.xlsx",
-     [["1", "2.5", "x"], ["", "", ""], ["", "", "true"]]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "name", "rows"),
+    [
+        (b"a;b\r\n1;2,5\r\n3;4\r\n", "x.csv", [["1", "2,5"], ["3", "4"]]),
+        (b"a\tb\n1\t2\n", "x.tsv", [["1", "2"]]),
+        (b"a|b\n1|2\n", "x.txt", [["1", "2"]]),
+        (b"a,b\r1,2\r", "x.csv", [["1", "2"]]),
+        (b"\xef\xbb\xbfa,b\n\n1,2\n\n", "x.csv", [["1", "2"]]),
+        ("a\tb\nö\t2\n".encode("utf-16"), "x.txt", [["ö", "2"]]),
+        (b'a,b\n"x\ny, ""z""",2\n', "x.csv", [['x\ny, "z"', "2"]]),
+        (b"a,b\nNA,null\nNone,01\n1.0,\n", "x.csv", [["NA", "null"], ["None", "01"], ["1.0", ""]]),
+        (b"a,b\n'=1+1,-2\n'x,''=1\n", "x.csv", [["=1+1", "-2"], ["'x", "'=1"]]),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0), "x.csv.gz", [["1", "2"]]),
+        (
+            b'[{"a": 1, "b": null}, {"a": 1.5, "c": ["x", {"y": true}]}]',
+            "x.json",
+            [["1", "", ""], ["1.5", "", '["x", {"y": true}]']],
+        ),
+        (b'{"data": [{"a": "\\ud83d x"}]}', "x.json", [["\ufffd x"]]),
+        (b'{"a": false}\n\n{"a": "2"}\n', "x.jsonl", [["false"], ["2"]]),
+        (
+            packed(pa.table({"a": [1, 2], "b": [1.5, None], "c": ["x", "y"]})),
+            "x.parquet",
+            [["1", "1.5", "x"], ["2", "", "y"]],
+        ),
+        (
+            book(["a", "b", None], [1, 2.5, "x"], [], [None, "=1+1", True]),
+            "x.xlsx",
+            [["1", "2.5", "x"], ["", "", ""], ["", "", "true"]],
+        ),
+    ],
+)
 def test_files_are_read_as_they_are(content: bytes, name: str, rows: list[list[str]]) -> None:
     table = read_table(content, name)
     assert (table.first(9), table.size) == (rows, len(rows))
@@ -83,15 +99,27 @@ def test_files_are_read_as_they_are(content: bytes, name: str, rows: list[list[s
 @pytest.mark.parametrize(
     ("content", "name", "columns", "said"),
     [
-        (book(["Term 1", None], [], ["id", "text"], ["a", "b"]), "x.xlsx", ("id", "text"), "left out: “Term 1”"),
-        (b"Essays graded;;\nid;text;score\na;b;4\n", "x.csv", ("id", "text", "score"), "“Essays graded”"),
+        (
+            book(["Term 1", None], [], ["id", "text"], ["a", "b"]),
+            "x.xlsx",
+            ("id", "text"),
+            "left out: “Term 1”",
+        ),
+        (
+            b"Essays graded;;\nid;text;score\na;b;4\n",
+            "x.csv",
+            ("id", "text", "score"),
+            "“Essays graded”",
+        ),
         (b",,\nid,text,score\na,b,4\n", "x.csv", ("id", "text", "score"), ""),
         (b"id,,\na,b,c\nd,e,f\n", "x.csv", ("id", "column 2", "column 3"), ""),
         (b"my notes,\na,b\nd,e\n", "x.csv", ("my notes", "column 2"), ""),
         (b"my notes,,\n1,2,3\n4,5,6\n", "x.csv", ("my notes", "column 2", "column 3"), ""),
     ],
-)  # fmt: skip
-def test_a_title_above_the_header_is_no_header(content: bytes, name: str, columns: tuple[str, ...], said: str) -> None:
+)
+def test_a_title_above_the_header_is_no_header(
+    content: bytes, name: str, columns: tuple[str, ...], said: str
+) -> None:
     table = read_table(content, name)
     assert (table.columns, said in table.note, bool(table.note)) == (columns, True, bool(said))
 
@@ -111,84 +139,137 @@ def test_what_was_noticed_is_said() -> None:
 
 def test_texts_that_many_rows_of_parquet_share_are_kept_once() -> None:
     texts = pa.DictionaryArray.from_arrays([*range(3)] * 220_000, [sign * 900 for sign in "abc"])
-    table = read_table(packed(pa.table({"a": texts, "b": [*range(660_000)]})), "x.parquet")  # 594 MB spelled out
+    table = read_table(
+        packed(pa.table({"a": texts, "b": [*range(660_000)]})), "x.parquet"
+    )  # 594 MB spelled out
     codes, distinct = table.coded("a")
     assert (codes.tolist(), distinct) == ([0, 1, 2] * 220_000, ["a" * 900, "b" * 900, "c" * 900])
     assert table.column("b") == [str(k) for k in range(660_000)]
 
 
-@pytest.mark.parametrize(("content", "name", "words"), [
-    (b"", "x.csv", "is empty"),
-    (b"a,b\n", "x.csv", "no rows"),
-    (b"a,b\n1,2\n", "x.doc", r"ends in “\.doc”.*\.csv"),
-    (b'a,b\n1,2\n3,"4\n5,6\n', "x.csv", "line 3: unexpected end of data"),
-    (b'a,b\n"1"x,2\n', "x.csv", "line 2"),
-    (b"a,b\n1,2\n1,2,3\n", "x.csv", "line 3: 3 cells, but the header names 2"),
-    (b"a,b\n1,2\n1\n", "x.csv", "line 3: 1 cells"),
-    (b"a,b\n1,2\0\n", "x.csv", "line 2: a NUL byte"),
-    (b"a,b\n\xe9\x81,2\n", "x.csv", "line 2: neither UTF-8 nor Windows-1252"),
-    ("a,b\n1,2\n".encode("utf-16")[:-1], "x.csv", "no whole UTF-16"),
-    (b"\x89PNG\r\n\x1a\n123", "x.csv", r"picture \(PNG\)"),
-    (b"PK\x03\x04 123", "x.csv", "zip archive"),
-    (b"a,a\n1,2\n", "x.csv", "columns 1 and 2 are named “a” and “a”"),
-    ("response, Re\u200bsponse\n1,2\n".encode(), "x.csv", "columns 1 and 2"),
-    (b"x" * 1_001 + b",b\n1,2\n", "x.csv", "has 1,001 signs"),
-    (b"[" * 100_000, "x.json", "nested deeper than 64"),
-    (b"[" * 70 + b"]" * 70, "x.json", "nested deeper than 64"),
-    (b'[{"a":' + b"1" * 5_000 + b"}]", "x.json", "5,000 digits"),
-    (b'[{"a": 1e400}]', "x.json", "1e400 .* is beyond what is read"),
-    (b"[" + b"," * 20_000_000, "x.json", "more than 20,000,000 values"),
-    (b'a,b\n1,"' + b"x" * 20_000_001 + b'"\n', "x.csv", "line 2: field larger than"),
-    (b'[{"a": "' + b"x" * 20_000_001 + b'"}]', "x.json", "column “a”: a cell of 20 MB"),
-    (b",".join(b"c%d" % k for k in range(4_001)), "x.csv", "4,001 columns"),
-    (b"[{}, {}]", "x.json", "its 2 records are empty"),
-    (b'{"a": 1}\n{"a":\n', "x.jsonl", "“x.jsonl”, line 2, column 6: not JSON"),
-    (b'[{"a": 1, "a": 2}]', "x.json", "“a” stands twice"),
-    (b'[{"a": NaN}]', "x.json", "NaN is no number"),
-    (b'{"a": 1}\n{"a": -Infinity}\n', "x.jsonl", "“x.jsonl”, line 2: -Infinity"),
-    (b'[{"a": 1}, 5]', "x.json", "record 2: a JSON number"),
-    (packed(pa.table({"a": pa.array([b"\xff\xfe"], pa.binary())})), "x.parquet", "UTF8"),
-    (packed(pa.Table.from_arrays([pa.array([1])] * 2, names=["a", "a"])), "x.parquet", "columns 1 and 2"),
-    (packed(pa.table({"a": ["zzzz"]}), compression="none").replace(b"zzzz", b"\xff\xfezz"), "x.parquet", "UTF8"),
-    (b"PAR1 and nothing", "x.parquet", "not a Parquet file"),
-    (b"PK\x03\x04", "x.xlsx", "not an Excel workbook"),
-    (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "x.csv.gz", "not a whole gzip"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "name", "words"),
+    [
+        (b"", "x.csv", "is empty"),
+        (b"a,b\n", "x.csv", "no rows"),
+        (b"a,b\n1,2\n", "x.doc", r"ends in “\.doc”.*\.csv"),
+        (b'a,b\n1,2\n3,"4\n5,6\n', "x.csv", "line 3: unexpected end of data"),
+        (b'a,b\n"1"x,2\n', "x.csv", "line 2"),
+        (b"a,b\n1,2\n1,2,3\n", "x.csv", "line 3: 3 cells, but the header names 2"),
+        (b"a,b\n1,2\n1\n", "x.csv", "line 3: 1 cells"),
+        (b"a,b\n1,2\0\n", "x.csv", "line 2: a NUL byte"),
+        (b"a,b\n\xe9\x81,2\n", "x.csv", "line 2: neither UTF-8 nor Windows-1252"),
+        ("a,b\n1,2\n".encode("utf-16")[:-1], "x.csv", "no whole UTF-16"),
+        (b"\x89PNG\r\n\x1a\n123", "x.csv", r"picture \(PNG\)"),
+        (b"PK\x03\x04 123", "x.csv", "zip archive"),
+        (b"a,a\n1,2\n", "x.csv", "columns 1 and 2 are named “a” and “a”"),
+        ("response, Re\u200bsponse\n1,2\n".encode(), "x.csv", "columns 1 and 2"),
+        (b"x" * 1_001 + b",b\n1,2\n", "x.csv", "has 1,001 signs"),
+        (b"[" * 100_000, "x.json", "nested deeper than 64"),
+        (b"[" * 70 + b"]" * 70, "x.json", "nested deeper than 64"),
+        (b'[{"a":' + b"1" * 5_000 + b"}]", "x.json", "5,000 digits"),
+        (b'[{"a": 1e400}]', "x.json", "1e400 .* is beyond what is read"),
+        (b"[" + b"," * 20_000_000, "x.json", "more than 20,000,000 values"),
+        (b'a,b\n1,"' + b"x" * 20_000_001 + b'"\n', "x.csv", "line 2: field larger than"),
+        (b'[{"a": "' + b"x" * 20_000_001 + b'"}]', "x.json", "column “a”: a cell of 20 MB"),
+        (b",".join(b"c%d" % k for k in range(4_001)), "x.csv", "4,001 columns"),
+        (b"[{}, {}]", "x.json", "its 2 records are empty"),
+        (b'{"a": 1}\n{"a":\n', "x.jsonl", "“x.jsonl”, line 2, column 6: not JSON"),
+        (b'[{"a": 1, "a": 2}]', "x.json", "“a” stands twice"),
+        (b'[{"a": NaN}]', "x.json", "NaN is no number"),
+        (b'{"a": 1}\n{"a": -Infinity}\n', "x.jsonl", "“x.jsonl”, line 2: -Infinity"),
+        (b'[{"a": 1}, 5]', "x.json", "record 2: a JSON number"),
+        (packed(pa.table({"a": pa.array([b"\xff\xfe"], pa.binary())})), "x.parquet", "UTF8"),
+        (
+            packed(pa.Table.from_arrays([pa.array([1])] * 2, names=["a", "a"])),
+            "x.parquet",
+            "columns 1 and 2",
+        ),
+        (
+            packed(pa.table({"a": ["zzzz"]}), compression="none").replace(b"zzzz", b"\xff\xfezz"),
+            "x.parquet",
+            "UTF8",
+        ),
+        (b"PAR1 and nothing", "x.parquet", "not a Parquet file"),
+        (b"PK\x03\x04", "x.xlsx", "not an Excel workbook"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "x.csv.gz", "not a whole gzip"),
+    ],
+)
 def test_what_cannot_be_read_is_refused_by_its_line(content: bytes, name: str, words: str) -> None:
     with pytest.raises(LabError, match=words):
         read_table(content, name)
 
 
-@pytest.mark.parametrize(("make", "name", "words"), [
-    (lambda: packed(pa.table({"a": ["a" * 400_000_000]}), compression="zstd"), "x.parquet", "more than 500 MB"),
-    (lambda: packed(pa.table({"a": pa.DictionaryArray.from_arrays([0] * 20_000, ["x" * 1_000_000])})), "x.parquet",
-     "more than 500 MB"),
-    (lambda: packed(pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0] * 25_000_000, pa.int8()), ["x"])})),
-     "x.parquet", "25,000,000 rows"),
-    (lambda: gzip.compress(b"a,b\n" + b"0" * 510_000_000, 1, mtime=0), "x.csv.gz", "more than 500 MB"),
-    (lambda: changed_book(book(["a"], [1]), lambda part: part.replace(b"<v>1</v>", b"<v>" + b"1" * 101_000_000 + b"</v>")),
-     "x.xlsx", "more than 100 MB"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("make", "name", "words"),
+    [
+        (
+            lambda: packed(pa.table({"a": ["a" * 400_000_000]}), compression="zstd"),
+            "x.parquet",
+            "more than 500 MB",
+        ),
+        (
+            lambda: packed(
+                pa.table({"a": pa.DictionaryArray.from_arrays([0] * 20_000, ["x" * 1_000_000])})
+            ),
+            "x.parquet",
+            "more than 500 MB",
+        ),
+        (
+            lambda: packed(
+                pa.table(
+                    {
+                        "a": pa.DictionaryArray.from_arrays(
+                            pa.array([0] * 25_000_000, pa.int8()), ["x"]
+                        )
+                    }
+                )
+            ),
+            "x.parquet",
+            "25,000,000 rows",
+        ),
+        (
+            lambda: gzip.compress(b"a,b\n" + b"0" * 510_000_000, 1, mtime=0),
+            "x.csv.gz",
+            "more than 500 MB",
+        ),
+        (
+            lambda: changed_book(
+                book(["a"], [1]),
+                lambda part: part.replace(b"<v>1</v>", b"<v>" + b"1" * 101_000_000 + b"</v>"),
+            ),
+            "x.xlsx",
+            "more than 100 MB",
+        ),
+    ],
+)
 @pytest.mark.integration
-def test_bombs_are_refused_while_they_unpack(make: Callable[[], bytes], name: str, words: str) -> None:
+def test_bombs_are_refused_while_they_unpack(
+    make: Callable[[], bytes], name: str, words: str
+) -> None:
     content = make()
     assert len(content) < 4_000_000
     with pytest.raises(LabError, match=words):
         read_table(content, name)
 
 
-ENTITIES = b'<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">' + b"".join(
-    b'<!ENTITY %c "%s">' % (98 + k, (b"&%c;" % (97 + k)) * 10) for k in range(8)
-) + b"]>"  # fmt: skip
+ENTITIES = (
+    b'<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">'
+    + b"".join(b'<!ENTITY %c "%s">' % (98 + k, (b"&%c;" % (97 + k)) * 10) for k in range(8))
+    + b"]>"
+)
 
 
-@pytest.mark.parametrize(("old", "new", "words"), [
-    (rb'r="A2"', b'r="XFD2"', "16,384 columns"),
-    (rb'r="A2"', b'r="ZZZZZ2"', "not an Excel workbook"),
-    (rb'<row r="2"', b'<row r="999999999"', "1,048,577 rows or more, which is beyond"),
-    (rb"^(.*)<v>1</v>", ENTITIES + rb"\1<v>&i;</v>", "not an Excel workbook"),
-    (rb'<dimension ref="[^"]*"', b'<dimension ref="A1:XFD1048576"', ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (rb'r="A2"', b'r="XFD2"', "16,384 columns"),
+        (rb'r="A2"', b'r="ZZZZZ2"', "not an Excel workbook"),
+        (rb'<row r="2"', b'<row r="999999999"', "1,048,577 rows or more, which is beyond"),
+        (rb"^(.*)<v>1</v>", ENTITIES + rb"\1<v>&i;</v>", "not an Excel workbook"),
+        (rb'<dimension ref="[^"]*"', b'<dimension ref="A1:XFD1048576"', ""),
+    ],
+)
 def test_what_a_sheet_claims_is_not_believed(old: bytes, new: bytes, words: str) -> None:
     claimed = changed_book(book(["a"], [1]), lambda part: re.sub(old, new, part, flags=re.DOTALL))
     with pytest.raises(LabError, match=words) if words else nullcontext():
@@ -221,7 +302,9 @@ def test_a_frame_is_a_table_too() -> None:
         table_of_frame(pd.DataFrame({"a": [b"\xff"]}))
 
 
-def test_a_task_that_takes_too_long_is_ended_and_the_next_one_has_a_new_process(tmp_path: Path) -> None:
+def test_a_task_that_takes_too_long_is_ended_and_the_next_one_has_a_new_process(
+    tmp_path: Path,
+) -> None:
     hurried = Worker(seconds=0.01)
     path = tmp_path / "x.csv"
     path.write_bytes(b"a,b\n" + b"1,2\n" * 300_000)
@@ -232,7 +315,9 @@ def test_a_task_that_takes_too_long_is_ended_and_the_next_one_has_a_new_process(
     hurried.close()
 
 
-def test_the_worker_has_no_key_and_says_nothing_but_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_worker_has_no_key_and_says_nothing_but_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("SECRET_API_KEY", "sk-1")
     worker = Worker()
     process = Path(f"/proc/{worker._started().pid}")
@@ -251,7 +336,11 @@ def test_the_worker_ends_with_its_parent(tmp_path: Path) -> None:
         f"read_table({str(path)!r})\nprint(WORKER._process.pid, flush=True)\nos.kill(os.getpid(), 9)\n"
     )
     parent = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2], timeout=120
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        timeout=120,
     )
     child = int(parent.stdout)
     for _ in range(100):
@@ -264,13 +353,33 @@ def test_the_worker_ends_with_its_parent(tmp_path: Path) -> None:
 
 # ----------------------------------------------------------------------------------------------------------- files out
 def test_formulas_get_an_apostrophe_and_numbers_stay() -> None:
-    frame = pd.DataFrame({"=id": ["=1+1", "@x", "-2+3", "'=1", "\tx", "-2.5", "x=1", None], "n": [-1.5] * 8})
+    frame = pd.DataFrame(
+        {"=id": ["=1+1", "@x", "-2+3", "'=1", "\tx", "-2.5", "x=1", None], "n": [-1.5] * 8}
+    )
     text = csv_text(frame)
     rows = list(csv.reader(io.StringIO(text, newline="")))
     assert rows[0] == ["'=id", "n"]
-    assert [row[0] for row in rows[1:]] == ["'=1+1", "'@x", "'-2+3", "''=1", "'\tx", "-2.5", "x=1", ""]
+    assert [row[0] for row in rows[1:]] == [
+        "'=1+1",
+        "'@x",
+        "'-2+3",
+        "''=1",
+        "'\tx",
+        "-2.5",
+        "x=1",
+        "",
+    ]
     assert {row[1] for row in rows[1:]} == {"-1.5"}
-    assert delimited(text.encode(), "x.csv").column("=id") == ["=1+1", "@x", "-2+3", "'=1", "\tx", "-2.5", "x=1", ""]
+    assert delimited(text.encode(), "x.csv").column("=id") == [
+        "=1+1",
+        "@x",
+        "-2+3",
+        "'=1",
+        "\tx",
+        "-2.5",
+        "x=1",
+        "",
+    ]
     assert csv_text(pd.DataFrame([["=1", 2]], columns=["a", "a"])) == "a,a\r\n'=1,2\r\n"
 
 
@@ -278,7 +387,11 @@ def test_formulas_get_an_apostrophe_and_numbers_stay() -> None:
 def test_every_text_comes_back(text: str) -> None:
     kept = shield(text)
     assert read_shielded(kept) == storable(text)
-    assert not FORMULA.match(kept) or kept.startswith("'") or kept.lstrip("+-").replace(".", "").replace("1", "") == ""
+    assert (
+        not FORMULA.match(kept)
+        or kept.startswith("'")
+        or kept.lstrip("+-").replace(".", "").replace("1", "") == ""
+    )
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

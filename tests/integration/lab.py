@@ -16,9 +16,14 @@ from urllib.parse import urlsplit
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 STILL = """() => {
   const app = document.querySelector('[data-testid=stApp]');
   const drawn = app && app.getAttribute('data-test-script-state') === 'notRunning'
@@ -39,7 +44,11 @@ def free_port() -> int:
 
 @contextmanager
 def running_lab(
-    store: Path, *, environment: Mapping[str, str] | None = None, wait: float = 60, app: Path = ROOT / "app.py"
+    store: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    wait: float = 60,
+    app: Path = ROOT / "app.py",
 ) -> Iterator[str]:
     """A cold server of the lab (or another ``app``) on a free port of this machine; its address. Ended, with all it
     started, at the end."""
@@ -47,9 +56,12 @@ def running_lab(
     log = store.with_suffix(".log")
     with log.open("wb") as sink:
         server = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", str(app), "--server.port", str(port)], cwd=app.parent,
-            env={**os.environ, "RUBRICLAB_STORE": str(store), **(environment or {})}, stdout=sink, stderr=sink,
-        )  # fmt: skip
+            [sys.executable, "-m", "streamlit", "run", str(app), "--server.port", str(port)],
+            cwd=app.parent,
+            env={**os.environ, "RUBRICLAB_STORE": str(store), **(environment or {})},
+            stdout=sink,
+            stderr=sink,
+        )
     try:
         end = time.monotonic() + wait
         while True:
@@ -58,7 +70,9 @@ def running_lab(
                 break
             except OSError:
                 if server.poll() is not None or time.monotonic() > end:
-                    raise RuntimeError(f"the lab did not start: {log.read_text()[-2_000:]}") from None
+                    raise RuntimeError(
+                        f"the lab did not start: {log.read_text()[-2_000:]}"
+                    ) from None
                 time.sleep(0.1)
         yield f"http://127.0.0.1:{port}"
     finally:
@@ -112,7 +126,10 @@ def strays_of(page: Any) -> list[str]:
     """What a hostile text must not bring about, collected from now on: requests to other machines, dialogs of scripts."""
     strays: list[str] = []
     local = (None, "", "127.0.0.1", "localhost")  # data and blobs have no host
-    page.on("request", lambda sent: strays.append(sent.url) if urlsplit(sent.url).hostname not in local else None)
+    page.on(
+        "request",
+        lambda sent: strays.append(sent.url) if urlsplit(sent.url).hostname not in local else None,
+    )
     page.on("dialog", lambda dialog: (strays.append(dialog.message), dialog.dismiss()))
     return strays
 
@@ -125,7 +142,9 @@ def violations(page: Any) -> list[str]:
     found = page.evaluate(
         "() => axe.run({ exclude: [['[data-testid=stFileUploaderDropzone]']] }, { resultTypes: ['violations'] })"
     )["violations"]
-    return [f"{rule['id']} x {len(rule['nodes'])}: {rule['nodes'][0]['html'][:300]}" for rule in found]
+    return [
+        f"{rule['id']} x {len(rule['nodes'])}: {rule['nodes'][0]['html'][:300]}" for rule in found
+    ]
 
 
 def sideways(page: Any) -> float:

@@ -14,7 +14,15 @@ from rubriclab.model.judgment import Condition
 from rubriclab.store.store import Store
 from tests.app.test_export import STUDY
 from tests.app.test_results import BATCHES, LISTS, PAIRS
-from tests.integration.lab import Browser, running_lab, settled, sideways, strays_of, violations, visit
+from tests.integration.lab import (
+    Browser,
+    running_lab,
+    settled,
+    sideways,
+    strays_of,
+    violations,
+    visit,
+)
 from tests.sinks import made
 
 pytestmark = pytest.mark.integration
@@ -26,24 +34,40 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     path = tmp_path_factory.mktemp("doors") / "lab.duckdb"
     rated = made.options_table({"judge-7b": made.mostly_first}, items=30, name="Rated")
     ratings = [{name: float(1 + (i + k) % 3) for k, name in enumerate("abc")} for i in range(30)]
-    stopped = made.options_table({"judge-7b": made.mostly_first}, items=20, name="Stopped", state="interrupted")
-    forms = [Condition("j", "answers", "balanced", variant={"ids": ids}) for ids in ("arabic", "letters")]
+    stopped = made.options_table(
+        {"judge-7b": made.mostly_first}, items=20, name="Stopped", state="interrupted"
+    )
+    forms = [
+        Condition("j", "answers", "balanced", variant={"ids": ids}) for ids in ("arabic", "letters")
+    ]
     two = {"judge-7b": made.mostly_first, "other": made.by_quality}
     hostile_criteria = (f"{HOSTILE} {'n' * 10_000}", "B\u202e", "C")
     with Store.open(path) as store:
         for name, table in {
             "rated": replace(rated, items=rated.items.assign(ratings=ratings)),
             "stopped": replace(stopped, planned=(500,)),
-            "nothing": made.options_table({"broken": lambda *_: None}, items=4, name="Nothing", state="failed"),
-            "criteria": made.criteria_table(lambda text, slot, at: 2 + (text + slot) % 2 if at else 4, items=20),
-            "variants": made.several(*forms, rules={"j": made.mostly_first}, items=20).judgments.table,
-            "hostile-criteria": made.criteria_table(lambda *at: 4 - (at[2] > 0), items=9, names=hostile_criteria),
-            "hostile": replace(made.options_table({HOSTILE: made.always_first}, items=9), name=HOSTILE),
+            "nothing": made.options_table(
+                {"broken": lambda *_: None}, items=4, name="Nothing", state="failed"
+            ),
+            "criteria": made.criteria_table(
+                lambda text, slot, at: 2 + (text + slot) % 2 if at else 4, items=20
+            ),
+            "variants": made.several(
+                *forms, rules={"j": made.mostly_first}, items=20
+            ).judgments.table,
+            "hostile-criteria": made.criteria_table(
+                lambda *at: 4 - (at[2] > 0), items=9, names=hostile_criteria
+            ),
+            "hostile": replace(
+                made.options_table({HOSTILE: made.always_first}, items=9), name=HOSTILE
+            ),
             "options": made.options_table(two, items=40),
             **{"pairs": PAIRS, "lists": LISTS, "batches": BATCHES},
         }.items():
             items = table.items.assign(unit_text=table.items["item_id"])
-            calls = table.rows.drop_duplicates("call")[["call", "condition", "status"]].reset_index(drop=True)
+            calls = table.rows.drop_duplicates("call")[["call", "condition", "status"]].reset_index(
+                drop=True
+            )
             calls = calls.assign(key=calls["call"].astype(str), attempt=1, text=f"{name} {HOSTILE}")
             shown = HOSTILE if name == "hostile" else name
             store.add_table(replace(table, run=name, name=shown, items=items), calls)
@@ -52,18 +76,40 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with Store.open(path) as store:
         asked = next(info.id for info in store.runs() if info.simulated)
         store.rename(asked, "asked")
-        store.add_ratings(asked, {i: {name: float(1 + (i + k) % 5) for k, name in enumerate("abc")} for i in range(60)})
+        store.add_ratings(
+            asked,
+            {i: {name: float(1 + (i + k) % 5) for k, name in enumerate("abc")} for i in range(60)},
+        )
     with running_lab(path) as address:
         yield address
 
 
 STATES = [
-    "", "try", "learn", "learn?tab=Definitions&find=noise", "learn?tab=Assumptions", "learn?tab=Method+check", "setup", "runs", "results?run=rated", "results?run=rated&tab=With+people", "results?run=rated&tab=What+helps",
-    "results?run=rated&tab=Judgments", "results?run=stopped", "results?run=nothing",
-    "results?run=rated&rate=1", "results?run=criteria", "results?run=pairs", "compare",
-    "compare?with=rated:0&with=stopped:0", "compare?with=rated:0&with=criteria:0", "export?run=rated",
-    "export?run=rated&for=Data", "export?run=rated&for=Paper+and+slides", "export?run=asked&for=Judge+card",
-]  # fmt: skip
+    "",
+    "try",
+    "learn",
+    "learn?tab=Definitions&find=noise",
+    "learn?tab=Assumptions",
+    "learn?tab=Method+check",
+    "setup",
+    "runs",
+    "results?run=rated",
+    "results?run=rated&tab=With+people",
+    "results?run=rated&tab=What+helps",
+    "results?run=rated&tab=Judgments",
+    "results?run=stopped",
+    "results?run=nothing",
+    "results?run=rated&rate=1",
+    "results?run=criteria",
+    "results?run=pairs",
+    "compare",
+    "compare?with=rated:0&with=stopped:0",
+    "compare?with=rated:0&with=criteria:0",
+    "export?run=rated",
+    "export?run=rated&for=Data",
+    "export?run=rated&for=Paper+and+slides",
+    "export?run=asked&for=Judge+card",
+]
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -81,7 +127,10 @@ def test_axe_finds_nothing(browser: Browser, address: str, dark: bool) -> None:
 
 def test_nothing_moves_sideways_at_390(browser: Browser, address: str) -> None:
     with browser(width=390, height=844) as page:
-        for state in [*STATES, *(f"{door}?run=hostile-criteria" for door in ("results", "runs", "export"))]:
+        for state in [
+            *STATES,
+            *(f"{door}?run=hostile-criteria" for door in ("results", "runs", "export")),
+        ]:
             visit(page, f"{address}/{state}")
             assert sideways(page) <= 0, state
             assert page.locator("h1").count() == 1, state
@@ -102,16 +151,22 @@ def test_the_first_screen_of_results_is_short(browser: Browser, address: str) ->
         for run in ("rated", "criteria", "pairs", "lists", "batches", "variants", against):
             visit(page, f"{address}/results?run={run}")
             said = page.evaluate(FIRST_SCREEN)
-            sentences = [part for part in re.split(r"(?<=[.?!])\s|\n", said) if ESTIMATE.match(part)]
+            sentences = [
+                part for part in re.split(r"(?<=[.?!])\s|\n", said) if ESTIMATE.match(part)
+            ]
             assert len(sentences) <= 5, (run, sentences)
             assert 40 <= len(said.split()) <= 150, (run, len(said.split()), said)
             advice = page.get_by_text("What to do:").bounding_box()
             assert advice["y"] + advice["height"] < 800, run
             charts = page.locator("[data-testid=stPlotlyChart]").count()
-            assert charts == page.locator("[data-testid=stPlotlyChart][aria-label]").count() > 0, run
+            assert charts == page.locator("[data-testid=stPlotlyChart][aria-label]").count() > 0, (
+                run
+            )
 
 
-def test_charts_are_saved_as_pictures_and_as_tables(browser: Browser, address: str, tmp_path: Path) -> None:
+def test_charts_are_saved_as_pictures_and_as_tables(
+    browser: Browser, address: str, tmp_path: Path
+) -> None:
     def saved(button: Any, name: str) -> str:
         with page.expect_download() as download:
             button.click()
@@ -120,7 +175,10 @@ def test_charts_are_saved_as_pictures_and_as_tables(browser: Browser, address: s
 
     with browser() as page:
         visit(page, f"{address}/results?run=rated")
-        camera, chart = page.locator(".modebar-btn").first, page.locator("[data-testid=stPlotlyChart]").first
+        camera, chart = (
+            page.locator(".modebar-btn").first,
+            page.locator("[data-testid=stPlotlyChart]").first,
+        )
         chart.hover()
         assert saved(camera, "chart.png")[1:4] == "PNG"
         page.get_by_text("Show as table").first.click()
@@ -135,7 +193,9 @@ def test_charts_are_saved_as_pictures_and_as_tables(browser: Browser, address: s
         assert saved(camera, "chart.svg").startswith("<svg")
 
 
-def test_a_link_opens_the_same_view_and_keys_are_not_taken_from_a_field(browser: Browser, address: str) -> None:
+def test_a_link_opens_the_same_view_and_keys_are_not_taken_from_a_field(
+    browser: Browser, address: str
+) -> None:
     def call() -> str:
         return str(page.inner_text("[data-testid=stMain] p:has-text('· order') >> nth=0"))
 
@@ -167,7 +227,11 @@ JOURNEYS = {
     "is my judge biased": ("", ["link:Results"], "favours"),
     "does it agree with people": ("", ["link:Results", "tab:With people"], "another person"),
     "which of two is better": ("", ["link:Compare"], "Compare"),
-    "demo in front of people": ("", ["button:Try it", "button:Ask the judge", "button:Next answer"], "balanced orders"),
+    "demo in front of people": (
+        "",
+        ["button:Try it", "button:Ask the judge", "button:Next answer"],
+        "balanced orders",
+    ),
     "two side by side": ("", TICKED, "beside each other"),
     "a report as a file": ("", ["link:Export", "download:Download report (HTML)"], "Export"),
     "the protocol into a pipeline": ("results?run=asked", CARD, "Promise"),
@@ -178,7 +242,9 @@ JOURNEYS = {
 
 
 @pytest.mark.parametrize("journey", JOURNEYS)
-def test_journeys_take_the_clicks_that_were_promised(browser: Browser, address: str, journey: str) -> None:
+def test_journeys_take_the_clicks_that_were_promised(
+    browser: Browser, address: str, journey: str
+) -> None:
     start, clicks, said = JOURNEYS[journey]
     with browser() as page:
         visit(page, f"{address}/{start}")
@@ -268,8 +334,12 @@ def test_a_cell_leads_to_its_judgments_and_their_words(browser: Browser, address
 
 
 @pytest.mark.parametrize("run", ["hostile", "hostile-criteria"])
-@pytest.mark.parametrize("page_name", ["results?tab=Bias", "results?tab=Judgments", "export?for=Data", "export?"])
-def test_hostile_names_run_nothing_and_call_nowhere(browser: Browser, address: str, page_name: str, run: str) -> None:
+@pytest.mark.parametrize(
+    "page_name", ["results?tab=Bias", "results?tab=Judgments", "export?for=Data", "export?"]
+)
+def test_hostile_names_run_nothing_and_call_nowhere(
+    browser: Browser, address: str, page_name: str, run: str
+) -> None:
     with browser() as page:
         strays = strays_of(page)
         visit(page, f"{address}/{page_name}&run={run}")
@@ -277,18 +347,24 @@ def test_hostile_names_run_nothing_and_call_nowhere(browser: Browser, address: s
             page.get_by_text("More numbers").click()
             settled(page)
         assert page.evaluate("() => window.__ran") is None
-        assert not page.query_selector_all("[data-testid=stMain] img[src=x], [data-testid=stMain] a[href^=javascript]")
+        assert not page.query_selector_all(
+            "[data-testid=stMain] img[src=x], [data-testid=stMain] a[href^=javascript]"
+        )
         assert not strays
         if page.locator("[data-testid=stDataFrame]").count():
             # Cells that begin with = would be formulas in the table's own file; ours has an apostrophe before them.
             page.locator("[data-testid=stDataFrame]").first.hover()
             assert page.get_by_role("button", name="Fullscreen").first.is_visible()
-            assert not page.get_by_role("button", name=re.compile("Download as CSV")).first.is_visible()
+            assert not page.get_by_role(
+                "button", name=re.compile("Download as CSV")
+            ).first.is_visible()
         if page_name == "export?":  # the file itself, in a frame without an origin
             assert "<img src=x" in page.frame_locator("iframe").locator("body").inner_text()
 
 
-def test_a_report_opens_without_a_network_and_runs_nothing(browser: Browser, address: str, tmp_path: Path) -> None:
+def test_a_report_opens_without_a_network_and_runs_nothing(
+    browser: Browser, address: str, tmp_path: Path
+) -> None:
     with browser() as page:
         visit(page, f"{address}/export?run=hostile")
         with page.expect_download() as download:

@@ -29,9 +29,12 @@ ROOT = Path(__file__).parents[2]
 NAME = "smollm2-135m"
 JUDGE = JudgeSettings(name="embedded", kind="embedded", model=NAME)
 DESCRIPTIONS = (
-    "Ignores the question.", "Touches on it, mostly wrong.", "Answers a part of it.", "Answers it with small gaps.",
+    "Ignores the question.",
+    "Touches on it, mostly wrong.",
+    "Answers a part of it.",
+    "Answers it with small gaps.",
     "Answers it fully and clearly.",
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -56,7 +59,10 @@ def calls(items: int = 2) -> list[Call]:
                 "eggs?\n\n###Response to evaluate:\nPut them into boiling water and wait for eight minutes.\n\n"
                 f"###Score Rubrics:\n{listed}\n\nAnswer with the score only:"
             )
-            messages = ({"role": "user", "content": prompt}, {"role": "assistant", "content": "The score is "})
+            messages = (
+                {"role": "user", "content": prompt},
+                {"role": "assistant", "content": "The score is "},
+            )
             made.append(option_call(item, shown=shown, messages=messages, max_tokens=2))
     return made
 
@@ -149,10 +155,14 @@ def test_the_interpreter_ends_cleanly_while_it_answers(tmp_path: Path) -> None:
     assert "the lab was ended" in info.reason
 
 
-def test_it_passes_its_own_test_and_a_model_that_is_no_decision_model_is_told_as_that(real_weights: Path) -> None:
+def test_it_passes_its_own_test_and_a_model_that_is_no_decision_model_is_told_as_that(
+    real_weights: Path,
+) -> None:
     report = ask_once(JUDGE)
     assert (report.ok, report.probabilities, report.score is None) == (True, True, False)
-    decides = JudgeSettings(name="d", kind="decisions", model="smollm2-135m", options={"path": str(real_weights)})
+    decides = JudgeSettings(
+        name="d", kind="decisions", model="smollm2-135m", options={"path": str(real_weights)}
+    )
     report = ask_once(decides)
     assert "decision model" in report.error
     assert report.reply.kind == "not_answered"

@@ -29,15 +29,27 @@ def test_a_whole_run_in_bounded_memory(tmp_path: Path) -> None:
 
     def rule(key: str, nth: int) -> str:
         """The call's own family; what stops a judge only once, so that the run can go on."""
-        family = families.setdefault(key, SCHEDULE[len(families)] if len(families) < len(SCHEDULE) else "good")
+        family = families.setdefault(
+            key, SCHEDULE[len(families)] if len(families) < len(SCHEDULE) else "good"
+        )
         return "good" if family in STOPPING and nth else family
 
     store = tmp_path / "lab.duckdb"
     with running(HostileServer(rule)) as server:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.integration.test_hostile_server", server.base_url, str(store)],
-            cwd=ROOT, capture_output=True, text=True, timeout=900, check=False,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "tests.integration.test_hostile_server",
+                server.base_url,
+                str(store),
+            ],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads(done.stdout)
     more = report["after"] - report["before"]
@@ -46,13 +58,19 @@ def test_a_whole_run_in_bounded_memory(tmp_path: Path) -> None:
     assert more < MOST_MB
     assert {asked.path for asked in server.asked} == {"/v1/chat/completions"}
     with duckdb.connect(str(store), read_only=True) as opened:
-        kinds = dict(opened.execute("SELECT key, kind FROM calls WHERE final AND run = 2").fetchall())
+        kinds = dict(
+            opened.execute("SELECT key, kind FROM calls WHERE final AND run = 2").fetchall()
+        )
         ((rows,),) = opened.execute("SELECT count(*) FROM judgments WHERE run = 2").fetchall()
-        tables = [name for (name,) in opened.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+        tables = [
+            name for (name,) in opened.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        ]
         kept = "\n".join(str(opened.execute(f"FROM {name}").fetchall()) for name in tables)
     # Every call has one row, which says what became of it; what stops a judge is said at the pause instead.
     assert len(kinds) == rows == 20 * ITEMS
-    expected = {key: "" if family in STOPPING else KINDS[family] for key, family in families.items()}
+    expected = {
+        key: "" if family in STOPPING else KINDS[family] for key, family in families.items()
+    }
     assert {families[key]: kind for key, kind in kinds.items() if kind != expected[key]} == {}
     said = " ".join(report["pauses"])
     for words in ("moved to", "HTTP 401", "answered as", "left alone for 1,000,000,000 s"):
@@ -75,9 +93,19 @@ def run_all(base_url: str, store: str) -> dict[str, object]:
 
     def judged(items: int, name: str) -> RunSnapshot:
         judge = JudgeSettings(
-            name=name, kind="openai", model=MODEL, base_urls=(base_url,), key_env="K_API_KEY", timeout=4.0, seed=items
+            name=name,
+            kind="openai",
+            model=MODEL,
+            base_urls=(base_url,),
+            key_env="K_API_KEY",
+            timeout=4.0,
+            seed=items,
         )
-        return Run(opened, small_plan(items, judges=(judge,)), secrets={"K_API_KEY": KEY}).start().wait(600)
+        return (
+            Run(opened, small_plan(items, judges=(judge,)), secrets={"K_API_KEY": KEY})
+            .start()
+            .wait(600)
+        )
 
     asking.backoff = lambda attempt: 0.01 * attempt
     pauses: list[str] = []

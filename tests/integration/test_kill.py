@@ -34,9 +34,13 @@ SETTLED = 3.0
 
 def write_study(folder: Path, *, url: str, items: int) -> Path:
     lines = [f'i{n},question {n},"answer {n}, quality {n % 5 + 1}"' for n in range(items)]
-    (folder / "items.csv").write_text("\n".join(["id,instruction,response", *lines]), encoding="utf-8")
+    (folder / "items.csv").write_text(
+        "\n".join(["id,instruction,response", *lines]), encoding="utf-8"
+    )
     study = folder / "study.toml"
-    study.write_text(Path(__file__).with_name("kill.toml").read_text("utf-8").replace("URL", url), "utf-8")
+    study.write_text(
+        Path(__file__).with_name("kill.toml").read_text("utf-8").replace("URL", url), "utf-8"
+    )
     return study
 
 
@@ -47,9 +51,14 @@ def command(study: Path, store: Path) -> list[str]:
 def started(study: Path, store: Path, **options: Any) -> subprocess.Popen[bytes]:
     """The command in a session of its own, with Ctrl-C as a terminal has it: a shell's background job ignores it."""
     return subprocess.Popen(
-        command(study, store), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options,
-    )  # fmt: skip
+        command(study, store),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **options,
+    )
 
 
 def asked_first(server: FakeServer, process: subprocess.Popen[bytes], before: int) -> None:
@@ -96,7 +105,9 @@ def test_killed_again_and_again_then_finished(tmp_path: Path) -> None:
             committed = keys
             again += [killed - moment for key, moment in server.times.items() if key not in keys]
         assert len(committed) < len(planned), "the kills came after the end"
-        ended = subprocess.run(command(study, store), cwd=ROOT, capture_output=True, timeout=600, check=False)
+        ended = subprocess.run(
+            command(study, store), cwd=ROOT, capture_output=True, timeout=600, check=False
+        )
         assert ended.returncode == 0, ended.stderr.decode()
         assert json.loads(ended.stdout)["state"] == "finished"
         asked = Counter(server.keys)
@@ -133,7 +144,9 @@ def test_ctrl_c_keeps_every_answer(tmp_path: Path) -> None:
             assert kept(store, "paused") == set(server.keys)
             assert server.answered == len(server.keys), "a call was dropped, or asked twice"
         server.latency = 0.0
-        ended = subprocess.run(command(study, store), cwd=ROOT, capture_output=True, timeout=300, check=False)
+        ended = subprocess.run(
+            command(study, store), cwd=ROOT, capture_output=True, timeout=300, check=False
+        )
         assert ended.returncode == 0, ended.stderr.decode()
         assert json.loads(ended.stdout)["state"] == "finished"
         planned = set(server.keys)
@@ -212,28 +225,53 @@ def wait(until: Callable[[], bool], otherwise: str, seconds: float = 180.0) -> N
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, subprocess.Popen[bytes]]]]:
+def cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[tuple[str, dict[str, subprocess.Popen[bytes]]]]:
     """(address, nodes by their address): two nodes, which are killed after the test."""
     if importlib.util.find_spec("ray") is None:
         why = "Ray is not installed: pip install 'rubriclab[ray]'"
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
-    monkeypatch.setenv("RAY_worker_niceness", "0")  # on a busy machine workers with Ray's own 15 hardly start
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # the lab itself, as if it were installed on each node
-    folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))  # sockets lie in it: their paths must be short
+    monkeypatch.setenv(
+        "RAY_worker_niceness", "0"
+    )  # on a busy machine workers with Ray's own 15 hardly start
+    monkeypatch.setenv(
+        "PYTHONPATH", str(ROOT)
+    )  # the lab itself, as if it were installed on each node
+    folder = Path(
+        tempfile.mkdtemp(prefix="ray", dir="/tmp")
+    )  # sockets lie in it: their paths must be short
     with socket.socket() as free:
         free.bind((HEAD, 0))
         address = f"{HEAD}:{free.getsockname()[1]}"
     nodes: dict[str, subprocess.Popen[bytes]] = {}
-    head = ("--head", f"--port={address.partition(':')[2]}", "--include-dashboard=false", f"--temp-dir={folder}")
+    head = (
+        "--head",
+        f"--port={address.partition(':')[2]}",
+        "--include-dashboard=false",
+        f"--temp-dir={folder}",
+    )
     try:
         for ip, more in ((HEAD, head), (OTHER, (f"--address={address}",))):
             log = folder / f"{ip}.log"
             with log.open("wb") as words:
-                command = [str(Path(sys.executable).with_name("ray")), "start", "--num-cpus=1", "--block", *more]
-                command += [f"--node-ip-address={ip}", "--object-store-memory=100000000", "--disable-usage-stats"]
-                nodes[ip] = subprocess.Popen(command, stdout=words, stderr=words, start_new_session=True)
+                command = [
+                    str(Path(sys.executable).with_name("ray")),
+                    "start",
+                    "--num-cpus=1",
+                    "--block",
+                    *more,
+                ]
+                command += [
+                    f"--node-ip-address={ip}",
+                    "--object-store-memory=100000000",
+                    "--disable-usage-stats",
+                ]
+                nodes[ip] = subprocess.Popen(
+                    command, stdout=words, stderr=words, start_new_session=True
+                )
             wait(lambda log=log: "Ray runtime started" in log.read_text(), f"no node at {ip}")  # type: ignore[misc]
         yield address, nodes
     finally:
@@ -243,17 +281,37 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, su
 
 
 def over_ray(study: Path, store: Path, address: str) -> list[str]:
-    return [sys.executable, "-m", "rubriclab", "run", str(study), "--store", str(store), "--ray", address]
+    return [
+        sys.executable,
+        "-m",
+        "rubriclab",
+        "run",
+        str(study),
+        "--store",
+        str(store),
+        "--ray",
+        address,
+    ]
 
 
-def test_a_node_is_killed_in_the_middle(cluster: tuple[str, dict[str, Any]], tmp_path: Path) -> None:
+def test_a_node_is_killed_in_the_middle(
+    cluster: tuple[str, dict[str, Any]], tmp_path: Path
+) -> None:
     address, nodes = cluster
     with running(FakeServer(latency=0.1)) as server:
         study = write_study(tmp_path, url=server.base_url, items=ITEMS)
-        planned, store = {call.key for call in plan_of_file(study).calls()}, tmp_path / "cluster.duckdb"
+        planned, store = (
+            {call.key for call in plan_of_file(study).calls()},
+            tmp_path / "cluster.duckdb",
+        )
         command = [*over_ray(study, store, address), "--json"]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
-            wait(lambda: len(server.ports) >= len(planned) // 3 or run.poll() is not None, "the study was not asked")
+        with subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as run:
+            wait(
+                lambda: len(server.ports) >= len(planned) // 3 or run.poll() is not None,
+                "the study was not asked",
+            )
             mine = ports_of(nodes[OTHER])
             kill(nodes[OTHER])
             by_killed = {key for key, port in list(server.ports) if port in mine}
@@ -261,9 +319,13 @@ def test_a_node_is_killed_in_the_middle(cluster: tuple[str, dict[str, Any]], tmp
             out, err = run.communicate(timeout=240)
         assert run.returncode == 0, err.decode()[-3_000:]
     assert json.loads(out)["state"] == "finished"
-    assert 0 < len(by_killed) < at_kill < len(planned), "both nodes asked, and one was killed in the middle"
+    assert 0 < len(by_killed) < at_kill < len(planned), (
+        "both nodes asked, and one was killed in the middle"
+    )
     check_rows(store, planned)
-    asked = Counter(server.keys)  # whatever Ray says of its nodes, standard output is the answer alone
+    asked = Counter(
+        server.keys
+    )  # whatever Ray says of its nodes, standard output is the answer alone
     twice = {key for key, times in asked.items() if times > 1}
     # Asked again are calls that were in flight on the killed node and have no answer, and no others.
     assert twice <= by_killed
@@ -275,7 +337,9 @@ def test_a_node_is_killed_in_the_middle(cluster: tuple[str, dict[str, Any]], tmp
 def test_an_address_where_no_cluster_is_costs_nothing(tmp_path: Path, address: str) -> None:
     study = write_study(tmp_path, url="http://127.0.0.1:9/v1", items=2)
     store = tmp_path / "none.duckdb"
-    done = subprocess.run(over_ray(study, store, address), cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        over_ray(study, store, address), cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 1
     assert address in done.stderr
     assert "Traceback" not in done.stderr

@@ -71,7 +71,9 @@ def test_own_file_to_heatmap_in_six_clicks(browser: Browser, tmp_path: Path) -> 
         page.get_by_role("heading", name="Runs", level=1).wait_for()
         page.get_by_text("of 80 calls").first.wait_for(timeout=300_000)
         row = page.locator('[class*="st-key-run-"]').filter(has_text="redacciones")
-        row.get_by_role("button", name="Open results").wait_for(timeout=600_000)  # the run has ended by itself
+        row.get_by_role("button", name="Open results").wait_for(
+            timeout=600_000
+        )  # the run has ended by itself
         click(row.get_by_role("button", name="Open results"))
         page.get_by_text("How often each position was chosen").wait_for(timeout=60_000)
         settled(page)
@@ -84,7 +86,9 @@ def test_own_file_to_heatmap_in_six_clicks(browser: Browser, tmp_path: Path) -> 
         assert strays == []
 
 
-def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(browser: Browser, tmp_path: Path) -> None:
+def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(
+    browser: Browser, tmp_path: Path
+) -> None:
     answers = tmp_path / "drafts.csv"
     rows = [f"This is answer number {k} in a few words,Question {k // 2}?" for k in range(8)]
     answers.write_text("\n".join(["What they wrote,What was asked", *rows]), "utf-8")
@@ -97,7 +101,9 @@ def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(browser: Browse
         click(page.get_by_text("Write or paste", exact=True))
         settled(page)
         table = page.locator("[data-testid=stDataFrame]").first.bounding_box()
-        page.mouse.click(table["x"] + 0.6 * table["width"], table["y"] + 52)  # the description of the first score
+        page.mouse.click(
+            table["x"] + 0.6 * table["width"], table["y"] + 52
+        )  # the description of the first score
         click.count += 1
         page.wait_for_timeout(300)
         page.keyboard.type("Of no use", delay=40)
@@ -132,7 +138,9 @@ def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(browser: Browse
 
 
 @pytest.mark.parametrize("address", ["setup", "results"])
-def test_a_deep_link_opens_its_page_on_a_cold_server(browser: Browser, tmp_path: Path, address: str) -> None:
+def test_a_deep_link_opens_its_page_on_a_cold_server(
+    browser: Browser, tmp_path: Path, address: str
+) -> None:
     with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
         visit(page, f"{url}/{address}?run=nothing")
         assert page.url.startswith(f"{url}/{address}")
@@ -142,7 +150,11 @@ def test_a_deep_link_opens_its_page_on_a_cold_server(browser: Browser, tmp_path:
 
 def test_a_real_server_refuses_foreign_names_before_anything_is_read(tmp_path: Path) -> None:
     with running_lab(tmp_path / "lab.duckdb") as url:
-        for headers in ({"Host": "evil.example"}, {"Origin": "null"}, {"Origin": "https://evil.example"}):
+        for headers in (
+            {"Host": "evil.example"},
+            {"Origin": "null"},
+            {"Origin": "https://evil.example"},
+        ):
             for path in ("/", "/setup", "/_stcore/host-config", "/_stcore/upload_file/x/y"):
                 with pytest.raises(HTTPError) as refused:
                     urlopen(Request(url + path, headers=headers), timeout=10)
@@ -152,9 +164,15 @@ def test_a_real_server_refuses_foreign_names_before_anything_is_read(tmp_path: P
 
 def test_a_hostile_file_is_shown_as_text_and_runs_nothing(browser: Browser, tmp_path: Path) -> None:
     hostile = [
-        "<img src=x onerror=alert(1)>", "<script>alert(1)</script>", "[c](javascript:alert(1))",
-        "![](http://evil.example/x.png)", "**b** $x^2$ :red[r]", "\u202eabc", "=cmd()", "https://evil.example",
-    ]  # fmt: skip
+        "<img src=x onerror=alert(1)>",
+        "<script>alert(1)</script>",
+        "[c](javascript:alert(1))",
+        "![](http://evil.example/x.png)",
+        "**b** $x^2$ :red[r]",
+        "\u202eabc",
+        "=cmd()",
+        "https://evil.example",
+    ]
     path = tmp_path / "<img src=x onerror=alert(1)>.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

@@ -37,7 +37,9 @@ URL = os.environ.get("RUBRICLAB_VLLM_BASE_URL", "")
 def model() -> str:
     """The name of the model that the server offers."""
     if not URL:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("RUBRICLAB_VLLM_BASE_URL is not set")
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+            "RUBRICLAB_VLLM_BASE_URL is not set"
+        )
     return models_of(URL)[0]
 
 
@@ -65,7 +67,9 @@ def test_twenty_calls_give_probabilities_and_go_on_with_a_begun_answer(model: st
 
 def test_held_to_the_labels_all_probability_falls_on_them(model: str) -> None:
     asked = calls(1)
-    for call, reply in zip(asked, ask(judge(model, options={"constrain": True}), asked), strict=True):
+    for call, reply in zip(
+        asked, ask(judge(model, options={"constrain": True}), asked), strict=True
+    ):
         assert reply.text in call.ordering.labels
         assert sum(chances(call, reply)) == pytest.approx(1.0, abs=0.02)
 
@@ -97,43 +101,79 @@ def test_typed_questions_have_one_answer_alone_and_in_company(model: str) -> Non
     async def both() -> list[list[Reply]]:
         asker = await open_judge(server)
         try:
-            return [reply for calls in packs(plan.calls()) for reply in await compared(asker, calls)]
+            return [
+                reply for calls in packs(plan.calls()) for reply in await compared(asker, calls)
+            ]
         finally:
             await asker.close()
 
     for alone, packed in asyncio.run(both()):
         assert not alone.error, alone.error
         assert (len(alone.top), packed.tokens_in) == (5, alone.tokens_in)
-        assert dict(packed.top) == pytest.approx(dict(alone.top), abs=0.2)  # bfloat16, in other company
+        assert dict(packed.top) == pytest.approx(
+            dict(alone.top), abs=0.2
+        )  # bfloat16, in other company
 
 
 async def compared(asker: Any, calls: list[Call]) -> list[list[Reply]]:
     """Each call's reply alone and with the others."""
-    return [[await asker.ask(call), reply] for call, reply in zip(calls, await asker.ask_together(calls), strict=True)]
+    return [
+        [await asker.ask(call), reply]
+        for call, reply in zip(calls, await asker.ask_together(calls), strict=True)
+    ]
 
 
 def test_run_batch_answers_the_lab_s_files(tmp_path: Path) -> None:
     """``vllm run-batch`` itself, beside the server's own start script; one prompt is longer than the model's context."""
     serve = Path(os.environ.get("RUBRICLAB_VLLM_SERVE", ""))
     if not serve.is_file():
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("RUBRICLAB_VLLM_SERVE is not set")
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+            "RUBRICLAB_VLLM_SERVE is not set"
+        )
     short = data(2)
     long = replace(short.items[0], item_id="long", response="word " * 4_000)
     smol = JudgeSettings(name="smol", kind="vllm", model="smollm2", options={"constrain": True})
     plan = small_plan(judges=(smol,), dataset=DataSet("d", (*short.items, long)))
-    own = [line for line in serve.read_text("utf-8").splitlines() if line.startswith(("export ", "unset "))]
+    own = [
+        line
+        for line in serve.read_text("utf-8").splitlines()
+        if line.startswith(("export ", "unset "))
+    ]
     with Store.open(tmp_path / "lab.duckdb") as store:
         (file,), calls, _ = write_batch(store, plan, tmp_path / "out")
-        command = [serve.parent / "venv/bin/vllm", "run-batch", "-i", file, "-o", tmp_path / "answers.jsonl", "--model"]
-        command += [serve.parent / "model", "--served-model-name", "smollm2", "--max-model-len", "2048"]
+        command = [
+            serve.parent / "venv/bin/vllm",
+            "run-batch",
+            "-i",
+            file,
+            "-o",
+            tmp_path / "answers.jsonl",
+            "--model",
+        ]
+        command += [
+            serve.parent / "model",
+            "--served-model-name",
+            "smollm2",
+            "--max-model-len",
+            "2048",
+        ]
         command += ["--dtype", "bfloat16", "--enforce-eager", "--block-size", "32"]
         script = "\n".join([*own, f"exec {shlex.join(map(str, command))}"])
-        done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(
+            ["bash", "-euc", script], capture_output=True, text=True, timeout=600, check=False
+        )
         assert done.returncode == 0, done.stderr[-3_000:]
         run, made = read_batch(store, plan, [tmp_path / "answers.jsonl"])
-        statuses, kinds = store.table(run).rows["status"].value_counts(), set(store.calls(run)["kind"])
+        statuses, kinds = (
+            store.table(run).rows["status"].value_counts(),
+            set(store.calls(run)["kind"]),
+        )
     assert (calls, made.kept, made.failed, made.left) == (60, 60, 20, 0)
-    assert (statuses[Status.OK], statuses[Status.ERROR], kinds) == (40, 20, {"", "context_overflow"})
+    assert (statuses[Status.OK], statuses[Status.ERROR], kinds) == (
+        40,
+        20,
+        {"", "context_overflow"},
+    )
 
 
 def test_jevbench_s_published_cases_are_judged_in_every_order(model: str, tmp_path: Path) -> None:

@@ -19,23 +19,42 @@ pytestmark = pytest.mark.integration
 
 def test_an_installed_wheel_shows_the_example_and_serves_the_pages(tmp_path: Path) -> None:
     source, site = tmp_path / "source", tmp_path / "site"
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     for name in tracked.split("\0"):
         if (ROOT / name).is_file() and not name.startswith("tests/"):
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, source / name)
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(tmp_path), str(source)]
+    build = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "-w",
+        str(tmp_path),
+        str(source),
+    ]
     subprocess.run(build, check=True, timeout=300)
     (wheel,) = tmp_path.glob("rubriclab-*.whl")
     zipfile.ZipFile(wheel).extractall(site)
 
-    where = [sys.executable, "-c", "from rubriclab.data.sample import lab_folder; print(lab_folder())"]
+    where = [
+        sys.executable,
+        "-c",
+        "from rubriclab.data.sample import lab_folder; print(lab_folder())",
+    ]
     how = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(site), "PYTHONSAFEPATH": "1"}}
     folder = subprocess.run(where, **how, capture_output=True, text=True, check=True).stdout.strip()
     assert Path(folder) == site / "rubriclab" / "lab"
     command = [sys.executable, "-m", "rubriclab"]
     results = [*command, "results", f"{folder}/data/example.zip", "--topic", "all"]
-    assert "Position 1" in subprocess.run(results, **how, capture_output=True, text=True, check=True).stdout
+    assert (
+        "Position 1"
+        in subprocess.run(results, **how, capture_output=True, text=True, check=True).stdout
+    )
 
     port = free_port()
     lab = subprocess.Popen([*command, "lab", "--port", str(port)], **how, start_new_session=True)

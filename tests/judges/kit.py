@@ -11,7 +11,9 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
 
 
-def option_call(number: int = 0, *, shown: Sequence[int] = (1, 2, 3, 4, 5), repeat: int = 0, **fields: Any) -> Call:
+def option_call(
+    number: int = 0, *, shown: Sequence[int] = (1, 2, 3, 4, 5), repeat: int = 0, **fields: Any
+) -> Call:
     """A call that shows score options in this order."""
     listed = "\n".join(f"Score {score}: words about {score}" for score in shown)
     values: dict[str, Any] = {
@@ -20,7 +22,9 @@ def option_call(number: int = 0, *, shown: Sequence[int] = (1, 2, 3, 4, 5), repe
         "items": (number,),
         "ordering": Ordering(tuple(shown), tuple(map(str, shown))),
         "repeat": repeat,
-        "messages": ({"role": "user", "content": f"Item {number}\n{listed}\nAnswer with the score only:"},),
+        "messages": (
+            {"role": "user", "content": f"Item {number}\n{listed}\nAnswer with the score only:"},
+        ),
         "template": "score.v1",
         "scores": tuple(sorted(shown)),
         "max_tokens": 8,
@@ -30,7 +34,13 @@ def option_call(number: int = 0, *, shown: Sequence[int] = (1, 2, 3, 4, 5), repe
 
 def settings(base_url: str = "http://127.0.0.1:9/v1", **fields: Any) -> JudgeSettings:
     """A judge of the kind ``openai`` at an address."""
-    values = {"name": "judge", "kind": "openai", "model": "test-model", "base_urls": (base_url,), "timeout": 5.0}
+    values = {
+        "name": "judge",
+        "kind": "openai",
+        "model": "test-model",
+        "base_urls": (base_url,),
+        "timeout": 5.0,
+    }
     return JudgeSettings(**{**values, **fields})
 
 
@@ -49,7 +59,9 @@ def gone(*pids: int, seconds: float = 20.0) -> bool:
     return not any(map(alive, pids))
 
 
-async def ask(judge: JudgeSettings, *calls: Call, secrets: dict[str, str] | None = None) -> list[Reply]:
+async def ask(
+    judge: JudgeSettings, *calls: Call, secrets: dict[str, str] | None = None
+) -> list[Reply]:
     """The replies of a client of its own, all calls at once."""
     client = ChatClient(judge, secrets=secrets)
     try:

@@ -28,16 +28,27 @@ EXTRA = {"min_p": 0.1, "temperature": 0.7}
 
 async def test_a_call_is_one_request_with_its_key_and_one_reply() -> None:
     async with FakeServer(text="4", key=API_KEY) as server:
-        judge = settings(server.base_url, key_env="TEST_API_KEY", temperature=0.0, top_p=0.5, extra=EXTRA)
+        judge = settings(
+            server.base_url, key_env="TEST_API_KEY", temperature=0.0, top_p=0.5, extra=EXTRA
+        )
         (reply,) = await ask(judge, option_call(seed=7), secrets={"TEST_API_KEY": API_KEY})
     assert (reply.text, reply.error, reply.tokens_in, reply.cached) == ("4", "", 100, 40)
     assert dict(reply.top).keys() == {"4", "1", "2"}
     body, headers = server.bodies[-1], server.headers[-1]
     assert body == {
-        "model": "test-model", "messages": [{"role": "user", "content": option_call().messages[0]["content"]}],
-        "max_tokens": 8, "top_p": 0.5, "seed": 7, "logprobs": True, "top_logprobs": 20, **EXTRA,
-    }  # fmt: skip
-    assert (headers[CALL_HEADER], headers["Authorization"]) == (option_call().key, f"Bearer {API_KEY}")
+        "model": "test-model",
+        "messages": [{"role": "user", "content": option_call().messages[0]["content"]}],
+        "max_tokens": 8,
+        "top_p": 0.5,
+        "seed": 7,
+        "logprobs": True,
+        "top_logprobs": 20,
+        **EXTRA,
+    }
+    assert (headers[CALL_HEADER], headers["Authorization"]) == (
+        option_call().key,
+        f"Bearer {API_KEY}",
+    )
     assert headers["Accept-Encoding"] == "identity"
 
 
@@ -57,11 +68,17 @@ async def test_nothing_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("refused", "most", "words", "requests", "sent"),
     [
-        ("max_tokens", 0, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", 4, ("max_completion_tokens", 8)),
+        (
+            "max_tokens",
+            0,
+            "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+            4,
+            ("max_completion_tokens", 8),
+        ),
         ("top_logprobs", 5, "top_logprobs must be <= 5", 4, ("top_logprobs", 5)),
         ("top_logprobs", 0, "top_logprobs must be <= 0", 5, ("top_logprobs", None)),
     ],
-)  # fmt: skip
+)
 async def test_what_a_server_refuses_is_sent_otherwise_from_then_on(
     refused: str, most: int, words: str, requests: int, sent: tuple[str, int | None]
 ) -> None:
@@ -70,7 +87,11 @@ async def test_what_a_server_refuses_is_sent_otherwise_from_then_on(
 
     async with FakeServer(text="4", rule=rule) as server:
         client = ChatClient(settings(server.base_url))
-        assert [(await client.ask(option_call(number))).text for number in range(3)] == ["4", "4", "4"]
+        assert [(await client.ask(option_call(number))).text for number in range(3)] == [
+            "4",
+            "4",
+            "4",
+        ]
         await client.close()
     assert (server.asked, server.bodies[-1].get(sent[0])) == (requests, sent[1])
 
@@ -90,7 +111,10 @@ async def test_why_a_call_has_no_answer() -> None:
 async def test_calls_of_an_item_go_to_one_server_and_to_the_next_while_it_is_down() -> None:
     async with FakeServer(text="4") as first, FakeServer(text="4") as second:
         judge = settings(base_urls=(first.base_url, second.base_url))
-        await ask(judge, *(option_call(number, repeat=repeat) for number in range(4) for repeat in range(3)))
+        await ask(
+            judge,
+            *(option_call(number, repeat=repeat) for number in range(4) for repeat in range(3)),
+        )
         assert (first.asked, second.asked) == (6, 6)
         assert {key[0] for key in first.keys} == {"0", "2"}
         down = settings(base_urls=(f"http://127.0.0.1:{free_port()}/v1", second.base_url))
@@ -125,24 +149,33 @@ def test_what_is_asked_of_calls_for_more_than_a_score_and_of_vllm() -> None:
     judge = settings()
     assert request_body(judge, option_call())["logprobs"] is True
     feedback = option_call(template="prometheus.v1")
-    criteria = option_call(template="criteria.v1", ordering=Ordering(("style", "truth"), ("style", "truth")))
+    criteria = option_call(
+        template="criteria.v1", ordering=Ordering(("style", "truth"), ("style", "truth"))
+    )
     for call in (feedback, criteria):
         assert "logprobs" not in request_body(judge, call)
     assert "logprobs" not in request_body(judge, option_call(), top_logprobs=0)
     judge = settings(kind="vllm", options={"constrain": True})
-    begun = option_call(messages=({"role": "user", "content": "?"}, {"role": "assistant", "content": "Score "}))
+    begun = option_call(
+        messages=({"role": "user", "content": "?"}, {"role": "assistant", "content": "Score "})
+    )
     body = request_body(judge, begun)
     assert (body["continue_final_message"], body["add_generation_prompt"]) == (True, False)
     assert body["structured_outputs"] == {"choice": ["1", "2", "3", "4", "5"]}
     assert "continue_final_message" not in request_body(judge, option_call())
 
 
-@pytest.mark.parametrize(("fields", "words"), [
-    ({"base_urls": ()}, "no address"),
-    ({"key_env": "UNSET_TEST_API_KEY"}, "UNSET_TEST_API_KEY is not set"),
-    ({"ca_file": "/no/such.pem"}, "/no/such.pem"),
-])  # fmt: skip
-async def test_settings_that_can_never_work_raise_before_the_first_call(fields: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"base_urls": ()}, "no address"),
+        ({"key_env": "UNSET_TEST_API_KEY"}, "UNSET_TEST_API_KEY is not set"),
+        ({"ca_file": "/no/such.pem"}, "/no/such.pem"),
+    ],
+)
+async def test_settings_that_can_never_work_raise_before_the_first_call(
+    fields: dict[str, Any], words: str
+) -> None:
     with pytest.raises(LabError, match=words):
         ChatClient(settings(**fields))
 
@@ -155,17 +188,32 @@ def test_base_urls_in_one_form() -> None:
             base_url(wrong)
 
 
-@pytest.mark.parametrize(("asked", "answered", "same"), [
-    ("gpt-4.1-mini", "gpt-4.1-mini-2025-04-14", True), ("gpt-4.1", "gpt-4.1-mini", False),
-    ("Qwen/Qwen3-8B", "qwen3-8b", True), ("llama3", "llama3:latest", True), ("m.gguf", "/models/m.gguf", True),
-    ("claude-3", "claude-3.5", False), ("", "x", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("asked", "answered", "same"),
+    [
+        ("gpt-4.1-mini", "gpt-4.1-mini-2025-04-14", True),
+        ("gpt-4.1", "gpt-4.1-mini", False),
+        ("Qwen/Qwen3-8B", "qwen3-8b", True),
+        ("llama3", "llama3:latest", True),
+        ("m.gguf", "/models/m.gguf", True),
+        ("claude-3", "claude-3.5", False),
+        ("", "x", False),
+    ],
+)
 def test_one_model_by_two_names(asked: str, answered: str, same: bool) -> None:
     assert same_model(asked, answered) is same
 
 
 # --------- Hostile answers one by one, each by its name and within its bounds; and addresses that a served lab refuses
-LENGTHY = {"gzip_bomb", "endless_chunks", "endless_error", "huge_text", "many_values", "many_choices", "drip"}
+LENGTHY = {
+    "gzip_bomb",
+    "endless_chunks",
+    "endless_error",
+    "huge_text",
+    "many_values",
+    "many_choices",
+    "drip",
+}
 """Those that take a second or many megabytes: in the integration tests."""
 
 
@@ -204,13 +252,28 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(
         [
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-days", "2", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1",
-            "-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem"),
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=test",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-keyout",
+            str(folder / "key.pem"),
+            "-out",
+            str(folder / "cert.pem"),
         ],
         check=True,
         capture_output=True,
-    )  # fmt: skip
+    )
     return folder / "cert.pem"
 
 
@@ -238,10 +301,20 @@ def test_a_file_of_certificates_that_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        "127.0.0.1", "localhost", "127.1", "0x7f.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "10.0.0.1",
+        "127.0.0.1",
+        "localhost",
+        "127.1",
+        "0x7f.1",
+        "2130706433",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "169.254.169.254",
+        "10.0.0.1",
     ],
-)  # fmt: skip
-async def test_a_served_lab_sends_nothing_inwards(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+)
+async def test_a_served_lab_sends_nothing_inwards(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RUBRICLAB_SERVED", "1")
     async with FakeServer(text="4") as server:
         (reply,) = await ask(settings(f"http://{host}:{server.port}/v1", timeout=2.0))
@@ -258,18 +331,21 @@ async def test_nor_has_a_proxy_send_it(host: str, monkeypatch: pytest.MonkeyPatc
     assert host.strip("[]") in error.value.message
 
 
-@pytest.mark.parametrize(("address", "public"), [
-    ("8.8.8.8", True),
-    ("100.64.0.1", False),
-    ("192.168.1.1", False),
-    ("224.0.0.1", False),
-    ("2606:4700::1", True),
-    ("64:ff9b::7f00:1", False),  # 127.0.0.1 behind NAT64
-    ("64:ff9b::808:808", True),
-    ("2002:7f00:1::", False),  # 127.0.0.1 by 6to4
-    ("fe80::1", False),
-    ("134744072", False),  # 8.8.8.8 to a socket, but who knows
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("8.8.8.8", True),
+        ("100.64.0.1", False),
+        ("192.168.1.1", False),
+        ("224.0.0.1", False),
+        ("2606:4700::1", True),
+        ("64:ff9b::7f00:1", False),  # 127.0.0.1 behind NAT64
+        ("64:ff9b::808:808", True),
+        ("2002:7f00:1::", False),  # 127.0.0.1 by 6to4
+        ("fe80::1", False),
+        ("134744072", False),  # 8.8.8.8 to a socket, but who knows
+    ],
+)
 def test_addresses_of_the_open_net(address: str, public: bool) -> None:
     assert is_public(address) is public
 
@@ -278,7 +354,9 @@ def test_addresses_of_the_open_net(address: str, public: bool) -> None:
     ("setting", "hosts", "expected"),
     [("", "", False), ("1", "", True), ("0", "lab.example", False), ("", "lab.example", True)],
 )
-def test_when_a_lab_is_served(setting: str, hosts: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_a_lab_is_served(
+    setting: str, hosts: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RUBRICLAB_SERVED", setting)
     monkeypatch.setenv("RUBRICLAB_HOSTS", hosts)
     assert served() is expected

@@ -23,7 +23,14 @@ from tests.study.kit import ABC, API, criterion, data, small_plan
 
 
 def deciding(url: str = "http://127.0.0.1:9", **options: Any) -> JudgeSettings:
-    return JudgeSettings(name="d", kind="decisions", model="m", base_urls=(f"{url}/v1",), timeout=5.0, options=options)
+    return JudgeSettings(
+        name="d",
+        kind="decisions",
+        model="m",
+        base_urls=(f"{url}/v1",),
+        timeout=5.0,
+        options=options,
+    )
 
 
 def asked(plan: Plan, calls: list[Call]) -> list[Reply]:
@@ -53,21 +60,38 @@ def test_the_openai_form_is_what_its_client_sends(question: str) -> None:
         name, label = ("choices", "value") if question == "choice" else ("levels", "label")
         about = "Assess the quality of the response strictly based on this criterion: quality"
         listed = [
-            [{label: str(score), "description": f"level {score}"} for score in shown] for shown in ((2, 1), (1, 2))
+            [{label: str(score), "description": f"level {score}"} for score in shown]
+            for shown in ((2, 1), (1, 2))
         ]
-        questions: Any = [{"type": question, "instructions": about, name: options} for options in listed]
-        state = "###The instruction to evaluate:\ninstruction 0\n\n###Response to evaluate:\nresponse 0"
+        questions: Any = [
+            {"type": question, "instructions": about, name: options} for options in listed
+        ]
+        state = (
+            "###The instruction to evaluate:\ninstruction 0\n\n###Response to evaluate:\nresponse 0"
+        )
         with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none") as client:
             theirs = client.decisions.create(model="m", input=state, questions=questions)
         assert server.bodies[0] == server.bodies[1]
-        assert [reply.note for reply in replies] == ["question 1 of 2 of one request", "question 2 of 2 of one request"]
-        assert [(reply.tokens_in, reply.cached, reply.tokens_out) for reply in replies] == [(51, 20, 1), (50, 20, 1)]
+        assert [reply.note for reply in replies] == [
+            "question 1 of 2 of one request",
+            "question 2 of 2 of one request",
+        ]
+        assert [(reply.tokens_in, reply.cached, reply.tokens_out) for reply in replies] == [
+            (51, 20, 1),
+            (50, 20, 1),
+        ]
         assert theirs.usage.input_tokens == 101
 
 
 def test_the_systemone_form_lists_options_as_shown_and_levels_by_their_descriptions() -> None:
-    choice, score = (json.loads(first_two(question=name)[1][0].messages[1]["content"]) for name in ("choice", "score"))
-    assert list(systemone_question(choice)["criteria"].items()) == [("2", "level 2"), ("1", "level 1")]
+    choice, score = (
+        json.loads(first_two(question=name)[1][0].messages[1]["content"])
+        for name in ("choice", "score")
+    )
+    assert list(systemone_question(choice)["criteria"].items()) == [
+        ("2", "level 2"),
+        ("1", "level 1"),
+    ]
     assert systemone_question(score)["criteria"] == ["level 2", "level 1"]
     score["options"][0]["description"] = ""
     assert systemone_question(score)["criteria"] == ["2", "1: level 1"]
@@ -83,22 +107,40 @@ def test_probabilities_are_the_answer_by_position(form: str, question: str) -> N
             assert outcome.p is not None
             first, last = outcome.p
             assert sum(outcome.p) == pytest.approx(1)
-            assert (outcome.position == 1, outcome.score == call.ordering.shown[0]) == (first > last, first > last)
+            assert (outcome.position == 1, outcome.score == call.ordering.shown[0]) == (
+                first > last,
+                first > last,
+            )
             shown = call.ordering.shown
             assert outcome.expected == pytest.approx(first * int(shown[0]) + last * int(shown[1]))
             assert outcome.mass == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("answer", "words"), [
-    ({"probabilities": {"2": math.nan, "1": 1.0}}, "The probability of option “2” is nan; expected 0 to 1"),
-    ({"probabilities": {"2": True, "1": 0}}, "option “2” is True; expected 0 to 1"),
-    ({"probabilities": {"2": 0.6, "1": 0.7}}, "The probabilities of 2 options sum to 1.3; expected 1"),
-    ({"probabilities": {"2": 0.5, "1": 0.3, "c": 0.2}}, "has the option “c”, which was not shown"),
-    ({"probabilities": [{"value": "2", "probability": 0.5}] * 2}, "lacks the option “1”"),
-    ({"probabilities": [{"value": [], "probability": 1}, 7]}, "has the option “[]”, which was not shown"),
-    ({"error": "no"}, 'Of this question the server says: "no"'),
-    (None, "The server left a question without an answer"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (
+            {"probabilities": {"2": math.nan, "1": 1.0}},
+            "The probability of option “2” is nan; expected 0 to 1",
+        ),
+        ({"probabilities": {"2": True, "1": 0}}, "option “2” is True; expected 0 to 1"),
+        (
+            {"probabilities": {"2": 0.6, "1": 0.7}},
+            "The probabilities of 2 options sum to 1.3; expected 1",
+        ),
+        (
+            {"probabilities": {"2": 0.5, "1": 0.3, "c": 0.2}},
+            "has the option “c”, which was not shown",
+        ),
+        ({"probabilities": [{"value": "2", "probability": 0.5}] * 2}, "lacks the option “1”"),
+        (
+            {"probabilities": [{"value": [], "probability": 1}, 7]},
+            "has the option “[]”, which was not shown",
+        ),
+        ({"error": "no"}, 'Of this question the server says: "no"'),
+        (None, "The server left a question without an answer"),
+    ],
+)
 def test_an_answer_that_is_none_says_why_and_is_a_row(answer: Any, words: str) -> None:
     """Of that question alone: the other one of the request is answered."""
     with running(DecisionServer(edit=lambda answers: answers | {"q1": answer})) as server:
@@ -106,7 +148,10 @@ def test_an_answer_that_is_none_says_why_and_is_a_row(answer: Any, words: str) -
         bad, good = asked(plan, calls)
     assert words in bad.error
     assert (bad.kind, bad.retryable, good.error) == ("bad_answer", False, "")
-    assert (plan.parse(calls[0], bad)[0].status, plan.parse(calls[1], good)[0].status) == (Status.ERROR, Status.OK)
+    assert (plan.parse(calls[0], bad)[0].status, plan.parse(calls[1], good)[0].status) == (
+        Status.ERROR,
+        Status.OK,
+    )
 
 
 def test_a_name_that_stands_twice_is_no_answer() -> None:
@@ -119,18 +164,28 @@ def test_a_refusal_is_refused_and_mass_and_ties_are_what_they_are() -> None:
     refused = {"type": "refusal", "name": None}
     with running(DecisionServer(edit=lambda answers: [refused] * len(answers))) as server:
         plan, calls = first_two(server.url, form="openai")
-        assert {plan.parse(calls[0], reply)[0].status for reply in asked(plan, calls)} == {Status.REFUSED}
+        assert {plan.parse(calls[0], reply)[0].status for reply in asked(plan, calls)} == {
+            Status.REFUSED
+        }
     question = {"type": "choice", "options": [{"value": "a"}, {"value": "b"}]}
     even = {"probabilities": {"a": 0.5, "b": 0.5}}
     assert read_answer(question, (even, {"label_mass": 0.25})) == ((0.5, 0.5), 0.25)
-    assert 150 < sum(most_probable((0.5, 0.5), str(k)) for k in range(400)) < 250  # the first would be a lean of ours
+    assert (
+        150 < sum(most_probable((0.5, 0.5), str(k)) for k in range(400)) < 250
+    )  # the first would be a lean of ours
 
 
-@pytest.mark.parametrize(("status", "words", "kind"), [
-    (401, "Incorrect API key provided", "auth"), (429, "slow down", "rate_limit"),
-    (501, "not a decision model", "not_answered"), (400, "at most 26 options for this model", "bad_request"),
-    (200, "the model is gone", "server_error"), (404, "no such path", "not_found"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("status", "words", "kind"),
+    [
+        (401, "Incorrect API key provided", "auth"),
+        (429, "slow down", "rate_limit"),
+        (501, "not a decision model", "not_answered"),
+        (400, "at most 26 options for this model", "bad_request"),
+        (200, "the model is gone", "server_error"),
+        (404, "no such path", "not_found"),
+    ],
+)
 def test_a_fault_of_the_request_is_everyone_s(status: int, words: str, kind: str) -> None:
     with running(DecisionServer(rule=lambda *_: failure(status, words))) as server:
         plan, calls = first_two(server.url)
@@ -143,17 +198,34 @@ def test_a_fault_of_the_request_is_everyone_s(status: int, words: str, kind: str
 def test_a_judge_is_tested_by_one_question() -> None:
     with running(DecisionServer()) as server:
         said = ask_once(deciding(server.url, form="openai"))
-    assert (said.ok, said.probabilities, said.score in {1.0, 2.0, 3.0, 4.0, 5.0}) == (True, True, True)
+    assert (said.ok, said.probabilities, said.score in {1.0, 2.0, 3.0, 4.0, 5.0}) == (
+        True,
+        True,
+        True,
+    )
 
 
-@pytest.mark.parametrize(("judge", "design", "words"), [
-    (deciding(), {"answer": "feedback"}, 'answer = "feedback" is nothing to it'),
-    (deciding(), {"reorder": "bare"}, 'reorder = "bare" is nothing to it'),
-    (deciding(), {"vary": {"temperature": [0.0, 1.0]}}, "temperature is nothing to the decisions judge “d”"),
-    (deciding(form="other"), {}, "Option “form” of the decisions judge “d” is 'other'"),
-    (API, {"vary": {"packing": ["packed", "alone"]}}, "packing is nothing to the openai judge “api”"),
-])  # fmt: skip
-def test_what_cannot_be_asked_is_refused(judge: JudgeSettings, design: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(
+    ("judge", "design", "words"),
+    [
+        (deciding(), {"answer": "feedback"}, 'answer = "feedback" is nothing to it'),
+        (deciding(), {"reorder": "bare"}, 'reorder = "bare" is nothing to it'),
+        (
+            deciding(),
+            {"vary": {"temperature": [0.0, 1.0]}},
+            "temperature is nothing to the decisions judge “d”",
+        ),
+        (deciding(form="other"), {}, "Option “form” of the decisions judge “d” is 'other'"),
+        (
+            API,
+            {"vary": {"packing": ["packed", "alone"]}},
+            "packing is nothing to the openai judge “api”",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(
+    judge: JudgeSettings, design: dict[str, Any], words: str
+) -> None:
     with pytest.raises(LabError, match=words):
         small_plan(judges=(judge,), **design)
 
@@ -161,7 +233,12 @@ def test_what_cannot_be_asked_is_refused(judge: JudgeSettings, design: dict[str,
 def test_every_axis_is_asked_and_read() -> None:
     """Criteria and answers are a call's own questions, in the order shown; pairs a choice between letters."""
     texts = data(4, prompt="p")
-    pairs = DataSet("d", tuple(replace(item, instruction="?", candidate=f"c{k}") for k, item in enumerate(texts.items)))
+    pairs = DataSet(
+        "d",
+        tuple(
+            replace(item, instruction="?", candidate=f"c{k}") for k, item in enumerate(texts.items)
+        ),
+    )
     with running(DecisionServer(noise=0.0)) as server:
         judge = (deciding(server.url),)
         for plan, questions in (

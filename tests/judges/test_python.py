@@ -28,9 +28,16 @@ ITEMS = [Item(f"i{k}", f"answer {k}", f"question {k}", ratings={"someone": 4.0})
 def own(folder: Path, body: str, *, name: str = "my_judge.py", **fields: Any) -> JudgeSettings:
     """A judge whose function has this body, with its file in ``folder``."""
     lines = "\n".join(f"    {line}" for line in body.splitlines())
-    (folder / name).write_text(f"import os, subprocess, sys, time\n\ndef judge(messages, item):\n{lines}\n", "utf-8")
+    (folder / name).write_text(
+        f"import os, subprocess, sys, time\n\ndef judge(messages, item):\n{lines}\n", "utf-8"
+    )
     memory = fields.pop("memory", 2_000)
-    values = {"name": "mine", "kind": "python", "timeout": 20.0, "options": {"path": name, "memory": memory}}
+    values = {
+        "name": "mine",
+        "kind": "python",
+        "timeout": 20.0,
+        "options": {"path": name, "memory": memory},
+    }
     return with_code(JudgeSettings(**{**values, **fields}), folder)
 
 
@@ -50,30 +57,55 @@ def asked(judge: JudgeSettings, *calls: Call, **more: Any) -> list[Reply]:
 LETTERS = option_call(shown=(3, 1, 2), ordering=Ordering((3, 1, 2), tuple("abc")))
 
 
-@pytest.mark.parametrize(("body", "call", "text"), [
-    ("return 'Score: 4'", option_call(), "Score: 4"),
-    ("return 4", option_call(), "4"),
-    ("return 4.5", option_call(), "4.5"),  # no score of the scale: unparsed later, never rounded
-    ("return 1", LETTERS, "b"),
-    ("return item['labels'][0] + item['response'] + item['instruction']", LETTERS, "aanswer 0question 0"),
-    ("return messages[0]['content'][:6] + str('ratings' in item)", option_call(), "Item 0False"),
-    ("async def later():\n    return '2'\nreturn later()", option_call(), "2"),
-    ("import numpy\nreturn numpy.int64(3)", option_call(), "3"),
-    ("print('noise', flush=True)\nos.write(1, b'{}')\nreturn sys.stdin.read() + '5'", option_call(), "5"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "call", "text"),
+    [
+        ("return 'Score: 4'", option_call(), "Score: 4"),
+        ("return 4", option_call(), "4"),
+        (
+            "return 4.5",
+            option_call(),
+            "4.5",
+        ),  # no score of the scale: unparsed later, never rounded
+        ("return 1", LETTERS, "b"),
+        (
+            "return item['labels'][0] + item['response'] + item['instruction']",
+            LETTERS,
+            "aanswer 0question 0",
+        ),
+        (
+            "return messages[0]['content'][:6] + str('ratings' in item)",
+            option_call(),
+            "Item 0False",
+        ),
+        ("async def later():\n    return '2'\nreturn later()", option_call(), "2"),
+        ("import numpy\nreturn numpy.int64(3)", option_call(), "3"),
+        (
+            "print('noise', flush=True)\nos.write(1, b'{}')\nreturn sys.stdin.read() + '5'",
+            option_call(),
+            "5",
+        ),
+    ],
+)
 def test_what_it_returns_is_the_reply(tmp_path: Path, body: str, call: Call, text: str) -> None:
     (reply,) = asked(own(tmp_path, body), call)
     assert (reply.error, reply.text, reply.model) == ("", text, "my_judge.py:judge")
 
 
 def test_probabilities_are_those_of_the_labels(tmp_path: Path) -> None:
-    (reply,) = asked(own(tmp_path, "return {'text': 'a', 'probabilities': {'a': 0.5, 'b': 0.25, 'c': 0}}"), LETTERS)
+    (reply,) = asked(
+        own(tmp_path, "return {'text': 'a', 'probabilities': {'a': 0.5, 'b': 0.25, 'c': 0}}"),
+        LETTERS,
+    )
     assert reply.top == (("a", math.log(0.5)), ("b", math.log(0.25)))
     assert label_probabilities(reply.top, tuple("abc"))[1] == pytest.approx(0.75)
 
 
 def test_a_comparison_shows_its_answers_without_ratings() -> None:
-    answers = tuple(Item(f"a{k}", f"text {k}", candidate=name, ratings={"x": 1.0}) for k, name in enumerate("AB"))
+    answers = tuple(
+        Item(f"a{k}", f"text {k}", candidate=name, ratings={"x": 1.0})
+        for k, name in enumerate("AB")
+    )
     pair = Comparison("q", "", candidate="A|B", answers=answers)
     seen: list[dict[str, Any]] = []
 
@@ -81,29 +113,48 @@ def test_a_comparison_shows_its_answers_without_ratings() -> None:
         seen.append(item)
         return "A"
 
-    asked(function_settings("mine", judge), option_call(shown=("B", "A")), items=[pair], function=judge)
-    assert [(one["candidate"], one["response"]) for one in seen[0]["answers"]] == [("A", "text 0"), ("B", "text 1")]
+    asked(
+        function_settings("mine", judge),
+        option_call(shown=("B", "A")),
+        items=[pair],
+        function=judge,
+    )
+    assert [(one["candidate"], one["response"]) for one in seen[0]["answers"]] == [
+        ("A", "text 0"),
+        ("B", "text 1"),
+    ]
     assert seen[0]["shown"] == ["B", "A"]
     assert "ratings" not in str(seen[0])
 
 
-@pytest.mark.parametrize(("body", "kind", "words"), [
-    ("while True: pass", "code_timeout", "no answer within 0.5 s"),
-    ("import signal\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(60)", "code_timeout", "no answer"),
-    ("while True: print('x' * 999)", "code_timeout", "no answer"),
-    ("os.kill(os.getpid(), 9)", "code_ended", "ended its process"),
-    ("sys.exit(3)", "code_error", "SystemExit: 3"),
-    ("return {}['score']", "code_error", "KeyError: 'score' (my_judge.py, line 4)"),
-    ("return 'x' * 3_000_000_000", "code_error", "MemoryError"),
-    ("return float('nan')", "code_reply", "float nan"),
-    ("return True", "code_reply", "bool True"),
-    ("return judge", "code_reply", "function"),
-    ("return {'text': '4', 'probabilities': {'4': 2}}", "code_reply", "returned dict"),
-    ("return 'x' * 50_000_000", "too_large", "at most"),
-    ("a = []\nfor _ in range(100_000): a = [a]\nreturn a", "code_reply", "RecursionError"),
-    ("class A:\n    def __repr__(self): raise ValueError\nreturn A()", "code_reply", "A"),
-    ("for fd in range(3, 30):\n    try: os.write(fd, b'junk')\n    except OSError: pass\nreturn '4'", "code_ended", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        ("while True: pass", "code_timeout", "no answer within 0.5 s"),
+        (
+            "import signal\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(60)",
+            "code_timeout",
+            "no answer",
+        ),
+        ("while True: print('x' * 999)", "code_timeout", "no answer"),
+        ("os.kill(os.getpid(), 9)", "code_ended", "ended its process"),
+        ("sys.exit(3)", "code_error", "SystemExit: 3"),
+        ("return {}['score']", "code_error", "KeyError: 'score' (my_judge.py, line 4)"),
+        ("return 'x' * 3_000_000_000", "code_error", "MemoryError"),
+        ("return float('nan')", "code_reply", "float nan"),
+        ("return True", "code_reply", "bool True"),
+        ("return judge", "code_reply", "function"),
+        ("return {'text': '4', 'probabilities': {'4': 2}}", "code_reply", "returned dict"),
+        ("return 'x' * 50_000_000", "too_large", "at most"),
+        ("a = []\nfor _ in range(100_000): a = [a]\nreturn a", "code_reply", "RecursionError"),
+        ("class A:\n    def __repr__(self): raise ValueError\nreturn A()", "code_reply", "A"),
+        (
+            "for fd in range(3, 30):\n    try: os.write(fd, b'junk')\n    except OSError: pass\nreturn '4'",
+            "code_ended",
+            "",
+        ),
+    ],
+)
 def test_what_it_does_instead_is_a_fault_and_the_next_call_is_answered(
     tmp_path: Path, body: str, kind: str, words: str
 ) -> None:
@@ -122,7 +173,9 @@ open('pids', 'a').write(' '.join(map(str, [os.getpid(), *own])) + ' ')
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_nothing_that_it_started_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool) -> None:
+def test_nothing_that_it_started_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
     """By a judge that is closed, or a lab that is killed while it is asked."""
     monkeypatch.chdir(tmp_path)
     judge = own(tmp_path, f"{STARTS}return '4'" if not killed else f"{STARTS}while True: pass")
@@ -134,9 +187,13 @@ def test_nothing_that_it_started_is_left(tmp_path: Path, monkeypatch: pytest.Mon
             f"asked(with_code(JudgeSettings(**{judge.model_dump()!r}), {str(tmp_path)!r}, trust=True))"
         )
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        with subprocess.Popen([sys.executable, "-c", script], env=environment, start_new_session=True) as lab:
+        with subprocess.Popen(
+            [sys.executable, "-c", script], env=environment, start_new_session=True
+        ) as lab:
             until = time.monotonic() + 60
-            while not (tmp_path / "pids").exists() and lab.poll() is None and time.monotonic() < until:
+            while (
+                not (tmp_path / "pids").exists() and lab.poll() is None and time.monotonic() < until
+            ):
                 time.sleep(0.05)
             time.sleep(0.2)
             os.kill(lab.pid, signal.SIGKILL)
@@ -148,18 +205,26 @@ def test_nothing_that_it_started_is_left(tmp_path: Path, monkeypatch: pytest.Mon
 def test_it_sees_no_key_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MINE_API_KEY", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN"):
         monkeypatch.setenv(name, f"secret-of-{name}")
-    judge = own(tmp_path, "return ' '.join(os.environ) + ' ' + os.environ['MINE_API_KEY']", key_env="MINE_API_KEY")
+    judge = own(
+        tmp_path,
+        "return ' '.join(os.environ) + ' ' + os.environ['MINE_API_KEY']",
+        key_env="MINE_API_KEY",
+    )
     (reply,) = asked(judge)
     assert "MINE_API_KEY" in reply.text
     assert not {"OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN"} & set(reply.text.split())
     assert "secret-of" not in reply.text  # a reply never holds the judge's key
 
 
-def test_the_file_is_part_of_the_identity_and_must_be_the_one_that_was_measured(tmp_path: Path) -> None:
+def test_the_file_is_part_of_the_identity_and_must_be_the_one_that_was_measured(
+    tmp_path: Path,
+) -> None:
     first = own(tmp_path, "return '4'")
     assert own(tmp_path, "return '5'").identity() != first.identity()
     assert own(tmp_path, "return '4'", memory=500).identity() == first.identity()
-    handed = JudgeSettings(**first.model_dump())  # as a study file holds it: with the hash, without the folder
+    handed = JudgeSettings(
+        **first.model_dump()
+    )  # as a study file holds it: with the hash, without the folder
     with pytest.raises(LabError, match=r"handed on.*judge\(\) of .*my_judge.py.*--trust"):
         with_code(handed, tmp_path)
     assert with_code(handed, tmp_path, trust=True).identity() == first.identity()
@@ -181,15 +246,18 @@ def test_the_file_is_part_of_the_identity_and_must_be_the_one_that_was_measured(
 
 def test_files_that_it_imports_are_part_of_the_identity(tmp_path: Path) -> None:
     def code_hash() -> str:
-        return own(tmp_path, "from scale import (\n    top\n)\n    import rules.strict\n    return top()").options[
-            "sha256"
-        ]
+        return own(
+            tmp_path, "from scale import (\n    top\n)\n    import rules.strict\n    return top()"
+        ).options["sha256"]
 
     (tmp_path / "rules").mkdir()
     made = [code_hash()]
     for name, text in (
-        ("scale.py", "import words\ndef top(): return 4"), ("words.py", "A = 1"), ("rules/strict.py", "B = 1"), ("words.py", "A = 2"),
-    ):  # fmt: skip
+        ("scale.py", "import words\ndef top(): return 4"),
+        ("words.py", "A = 1"),
+        ("rules/strict.py", "B = 1"),
+        ("words.py", "A = 2"),
+    ):
         (tmp_path / name).write_text(text)
         made.append(code_hash())
     assert len(set(made)) == 5
@@ -197,19 +265,24 @@ def test_files_that_it_imports_are_part_of_the_identity(tmp_path: Path) -> None:
     assert code_hash() == made[-1], "nothing imports it"
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({}, "names no file"),
-    ({"path": "../outside.py"}, "expected a file in"),
-    ({"path": "/etc/passwd"}, "expected a file in"),
-    ({"path": "missing.py"}, "cannot be read"),
-    ({"path": "pipe"}, "a pipe or a device"),
-    ({"path": "link.py"}, "expected a file in"),
-    ({"path": "my_judge.py", "entry": "os.system"}, "entry"),
-    ({"path": "my_judge.py", "entry": "other"}, "no function “other”"),
-    ({"path": "broken.py"}, "SyntaxError"),
-    ({"path": "raises.py"}, "RuntimeError: no weights (raises.py, line 1)"),
-])  # fmt: skip
-def test_a_file_that_cannot_be_used_is_refused_in_words(tmp_path: Path, options: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "names no file"),
+        ({"path": "../outside.py"}, "expected a file in"),
+        ({"path": "/etc/passwd"}, "expected a file in"),
+        ({"path": "missing.py"}, "cannot be read"),
+        ({"path": "pipe"}, "a pipe or a device"),
+        ({"path": "link.py"}, "expected a file in"),
+        ({"path": "my_judge.py", "entry": "os.system"}, "entry"),
+        ({"path": "my_judge.py", "entry": "other"}, "no function “other”"),
+        ({"path": "broken.py"}, "SyntaxError"),
+        ({"path": "raises.py"}, "RuntimeError: no weights (raises.py, line 1)"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_in_words(
+    tmp_path: Path, options: dict[str, Any], words: str
+) -> None:
     (tmp_path / "outside.py").write_text("def judge(m, i): return 1", "utf-8")
     inner = tmp_path / "study"
     inner.mkdir()

@@ -9,7 +9,16 @@ from urllib.parse import quote
 
 import pytest
 
-from rubriclab.judges.faults import FATAL, FAULTS, FINAL, LONGEST_WAIT, RETRYABLE, Fault, from_response, retry_after
+from rubriclab.judges.faults import (
+    FATAL,
+    FAULTS,
+    FINAL,
+    LONGEST_WAIT,
+    RETRYABLE,
+    Fault,
+    from_response,
+    retry_after,
+)
 from rubriclab.judges.keys import mask, mask_reply, mask_secrets, read_key
 from rubriclab.judges.reply import MAX_TEXT, first_answer_token, read_completion
 from rubriclab.model.judge import JudgeSettings
@@ -19,7 +28,9 @@ from tests.servers import completion, token_entry
 
 
 def read(payload: Any, **options: Any) -> Reply:
-    return read_completion(payload if isinstance(payload, bytes) else json.dumps(payload).encode(), {}, **options)
+    return read_completion(
+        payload if isinstance(payload, bytes) else json.dumps(payload).encode(), {}, **options
+    )
 
 
 def message(**fields: Any) -> dict[str, Any]:
@@ -29,21 +40,41 @@ def message(**fields: Any) -> dict[str, Any]:
 
 
 def test_a_plain_answer_of_the_model_or_of_none_that_is_named() -> None:
-    reply = read(completion("4", logprobs={"content": [token_entry("4", {"4": -0.5, "3": -1.0})]}), seconds=0.25)
-    assert reply == Reply("4", "stop", 100, 1, 40, 0.25, (("4", -0.5), ("3", -1.0)), "test-model", note="")
+    reply = read(
+        completion("4", logprobs={"content": [token_entry("4", {"4": -0.5, "3": -1.0})]}),
+        seconds=0.25,
+    )
+    assert reply == Reply(
+        "4", "stop", 100, 1, 40, 0.25, (("4", -0.5), ("3", -1.0)), "test-model", note=""
+    )
     assert read(completion("4", model=None), is_meant=lambda _: False).text == "4"  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("fields", "text", "finish"), [
-    ({"content": None, "reasoning_content": "it is a 2"}, "", "stop"),  # reasoning is never the answer
-    ({"content": "<think>Score: 1</think>4"}, "<think>Score: 1</think>4", "stop"),  # the parser cuts it off
-    ({"tool_calls": [{"function": {"name": "f", "arguments": '{"score": 4}'}}]}, '{"score": 4}', "stop"),
-    ({"tool_calls": [None]}, "", "stop"),
-    ({"refusal": "I cannot rate this."}, "I cannot rate this.", "refusal"),
-    ({"content": "4", "refusal": "no"}, "4", "stop"),
-    ({"content": 4}, "", "stop"),
-    ({"content": "   "}, "   ", "stop"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fields", "text", "finish"),
+    [
+        (
+            {"content": None, "reasoning_content": "it is a 2"},
+            "",
+            "stop",
+        ),  # reasoning is never the answer
+        (
+            {"content": "<think>Score: 1</think>4"},
+            "<think>Score: 1</think>4",
+            "stop",
+        ),  # the parser cuts it off
+        (
+            {"tool_calls": [{"function": {"name": "f", "arguments": '{"score": 4}'}}]},
+            '{"score": 4}',
+            "stop",
+        ),
+        ({"tool_calls": [None]}, "", "stop"),
+        ({"refusal": "I cannot rate this."}, "I cannot rate this.", "refusal"),
+        ({"content": "4", "refusal": "no"}, "4", "stop"),
+        ({"content": 4}, "", "stop"),
+        ({"content": "   "}, "   ", "stop"),
+    ],
+)
 def test_where_the_answer_stands(fields: dict[str, Any], text: str, finish: str) -> None:
     reply = read(message(**fields))
     assert (reply.text, reply.finish) == (text, finish)
@@ -52,15 +83,23 @@ def test_where_the_answer_stands(fields: dict[str, Any], text: str, finish: str)
 @pytest.mark.parametrize(
     ("finish", "expected"),
     [
-        ("length", "length"), ("content_filter", "content_filter"), (None, "stop"), (["stop"], "stop"), ("f" * 99, "f" * 40),
+        ("length", "length"),
+        ("content_filter", "content_filter"),
+        (None, "stop"),
+        (["stop"], "stop"),
+        ("f" * 99, "f" * 40),
     ],
-)  # fmt: skip
+)
 def test_how_it_ended(finish: Any, expected: str) -> None:
     assert read(completion("Score: 1", finish=finish)).finish == expected
 
 
 def test_halves_of_characters_are_kept_as_replacements_with_a_note() -> None:
-    reply = read(completion("4 \ud83d", logprobs={"content": [token_entry("4", {"4": -0.5, "\udc00": -2.0})]}))
+    reply = read(
+        completion(
+            "4 \ud83d", logprobs={"content": [token_entry("4", {"4": -0.5, "\udc00": -2.0})]}
+        )
+    )
     assert (reply.text, reply.top[1]) == ("4 �", ("�", -2.0))
     latin = read(json.dumps(completion("4 e")).encode().replace(b"4 e", b"4 \xe9"))
     assert "replaced" in reply.note
@@ -69,7 +108,11 @@ def test_halves_of_characters_are_kept_as_replacements_with_a_note() -> None:
 
 @pytest.mark.parametrize("count", [-1, 2**31, 2**40, True, 1.5, math.nan, math.inf, "9", [1]])
 def test_odd_counts_are_left_out(count: Any) -> None:
-    usage = {"prompt_tokens": count, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": count}}
+    usage = {
+        "prompt_tokens": count,
+        "completion_tokens": 7,
+        "prompt_tokens_details": {"cached_tokens": count},
+    }
     reply = read({**completion("4"), "usage": usage})
     assert (reply.text, reply.tokens_in, reply.tokens_out, reply.cached) == ("4", None, 7, None)
     assert "left out" in reply.note
@@ -78,21 +121,31 @@ def test_odd_counts_are_left_out(count: Any) -> None:
 @pytest.mark.parametrize(
     "payload",
     [{**completion("4"), "usage": usage} for usage in (None, 7, [], "many")]
-    + [completion("4", logprobs=logprobs) for logprobs in (None, {}, {"content": None}, {"content": []})],
+    + [
+        completion("4", logprobs=logprobs)
+        for logprobs in (None, {}, {"content": None}, {"content": []})
+    ],
 )
 def test_no_counts_and_no_log_probabilities_need_no_note(payload: dict[str, Any]) -> None:
     reply = read(payload)
-    assert (reply.tokens_in, reply.top, reply.note) == (100 if isinstance(payload["usage"], dict) else None, (), "")
+    assert (reply.tokens_in, reply.top, reply.note) == (
+        100 if isinstance(payload["usage"], dict) else None,
+        (),
+        "",
+    )
 
 
-@pytest.mark.parametrize("top", [
-    [{"token": "4", "logprob": math.nan}],
-    [{"token": "4", "logprob": 10**400}],
-    [{"token": "4", "logprob": 1.0}],  # no logarithm of a probability
-    [{"token": 4, "logprob": -1.0}],
-    [{"logprob": -1.0}],
-    7,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "top",
+    [
+        [{"token": "4", "logprob": math.nan}],
+        [{"token": "4", "logprob": 10**400}],
+        [{"token": "4", "logprob": 1.0}],  # no logarithm of a probability
+        [{"token": 4, "logprob": -1.0}],
+        [{"logprob": -1.0}],
+        7,
+    ],
+)
 def test_log_probabilities_that_are_none_cost_no_answer(top: Any) -> None:
     payload = completion("4", logprobs={"content": [{**token_entry("4", {}), "top_logprobs": top}]})
     reply = read(payload)
@@ -100,32 +153,42 @@ def test_log_probabilities_that_are_none_cost_no_answer(top: Any) -> None:
     assert "log-probabilities" in reply.note
 
 
-@pytest.mark.parametrize(("tokens", "text", "expected"), [
-    (["4"], "4", 0),
-    ([" ", "4", "."], " 4.", 1),
-    (["<think>", "1", "</think>", "\n", "4"], "4", 4),  # the text leaves reasoning out, the tokens do not
-    (["Feedback: ", "ok ", "[RESULT]", " ", "4"], "Feedback: ok [RESULT] 4", 4),
-    (["�", "�", "4"], "é4", 0),  # characters split over tokens do not join up
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tokens", "text", "expected"),
+    [
+        (["4"], "4", 0),
+        ([" ", "4", "."], " 4.", 1),
+        (
+            ["<think>", "1", "</think>", "\n", "4"],
+            "4",
+            4,
+        ),  # the text leaves reasoning out, the tokens do not
+        (["Feedback: ", "ok ", "[RESULT]", " ", "4"], "Feedback: ok [RESULT] 4", 4),
+        (["�", "�", "4"], "é4", 0),  # characters split over tokens do not join up
+    ],
+)
 def test_the_first_token_of_the_answer_proper(tokens: list[str], text: str, expected: int) -> None:
     assert first_answer_token(tokens, text) == expected
 
 
-@pytest.mark.parametrize(("body", "kind"), [
-    (b"", "bad_json"),
-    (b"[1]", "bad_json"),
-    (b"{", "bad_json"),
-    (b'{"choices": null}', "empty_choices"),
-    (b'{"choices": []}', "empty_choices"),
-    (b'{"choices": [{}]}', "empty_choices"),
-    (b'{"choices": [{"message": null}]}', "empty_choices"),
-    (b'{"choices": "\xe9"}', "empty_choices"),
-    (b'{"x":' + b"[" * 100_000, "bad_json"),
-    (b'{"choices": [' + b"[]," * 3_000_000 + b"[]]}", "too_large"),
-    (b'{"error": "out of memory"}', "server_error"),
-    (json.dumps(completion("x" * (MAX_TEXT + 1))).encode(), "too_large"),
-    (json.dumps(completion("4", finish="abort")).encode(), "reset"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"", "bad_json"),
+        (b"[1]", "bad_json"),
+        (b"{", "bad_json"),
+        (b'{"choices": null}', "empty_choices"),
+        (b'{"choices": []}', "empty_choices"),
+        (b'{"choices": [{}]}', "empty_choices"),
+        (b'{"choices": [{"message": null}]}', "empty_choices"),
+        (b'{"choices": "\xe9"}', "empty_choices"),
+        (b'{"x":' + b"[" * 100_000, "bad_json"),
+        (b'{"choices": [' + b"[]," * 3_000_000 + b"[]]}", "too_large"),
+        (b'{"error": "out of memory"}', "server_error"),
+        (json.dumps(completion("x" * (MAX_TEXT + 1))).encode(), "too_large"),
+        (json.dumps(completion("4", finish="abort")).encode(), "reset"),
+    ],
+)
 def test_what_is_no_answer_has_a_name(body: bytes, kind: str) -> None:
     with pytest.raises(Fault) as refusal:
         read(body)
@@ -142,13 +205,16 @@ def test_kinds_by_status_and_words(status: int, error: dict[str, str], kind: str
     assert from_response(status, {}, json.dumps({"error": error}).encode()).kind == kind
 
 
-@pytest.mark.parametrize(("body", "words"), [
-    (b'{"error": "model is loading"}', "model is loading"),  # Ollama
-    (b'{"detail": "Not Found"}', "Not Found"),  # FastAPI
-    (b"<html><head><title>502 Bad Gateway</title></head>", "502 Bad Gateway"),
-    (b"plain\nwords " * 500, "plain words plain"),
-    (b"[" * 20_000, "["),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"error": "model is loading"}', "model is loading"),  # Ollama
+        (b'{"detail": "Not Found"}', "Not Found"),  # FastAPI
+        (b"<html><head><title>502 Bad Gateway</title></head>", "502 Bad Gateway"),
+        (b"plain\nwords " * 500, "plain words plain"),
+        (b"[" * 20_000, "["),
+    ],
+)
 def test_the_server_s_own_words(body: bytes, words: str) -> None:
     message = from_response(500, {}, body).message
     assert words in message
@@ -165,12 +231,20 @@ def test_every_kind_says_what_to_do_and_is_of_one_sort() -> None:
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
-        ({}, None), ({"Retry-After": "1"}, 1.0), ({"Retry-After": "-3"}, 0.0), ({"Retry-After": "nan"}, None),
-        ({"Retry-After": "inf"}, LONGEST_WAIT), ({"Retry-After": "soon"}, None), ({"Retry-After": "1000000000000"}, LONGEST_WAIT),
-        ({"Retry-After": "Thu, 01 Jan 2099 00:00:00 GMT"}, 100.0), ({"retry-after-ms": "250", "Retry-After": "9"}, 0.25),
+        ({}, None),
+        ({"Retry-After": "1"}, 1.0),
+        ({"Retry-After": "-3"}, 0.0),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "inf"}, LONGEST_WAIT),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "1000000000000"}, LONGEST_WAIT),
+        ({"Retry-After": "Thu, 01 Jan 2099 00:00:00 GMT"}, 100.0),
+        ({"retry-after-ms": "250", "Retry-After": "9"}, 0.25),
     ],
-)  # fmt: skip
-def test_retry_after_in_seconds_as_a_date_and_in_milliseconds(headers: dict[str, str], seconds: float | None) -> None:
+)
+def test_retry_after_in_seconds_as_a_date_and_in_milliseconds(
+    headers: dict[str, str], seconds: float | None
+) -> None:
     assert retry_after(headers, now=4_070_908_700.0) == seconds
 
 
@@ -181,7 +255,15 @@ def test_a_key_is_masked_however_it_is_written() -> None:
     escaped = json.dumps(KEY)[1:-1]
     codes = "".join(f"\\u{ord(sign):04x}" for sign in KEY)
     percent = quote(KEY, safe="")
-    for written in (KEY, KEY.upper(), percent, percent.lower(), escaped, escaped.replace("/", "\\/"), codes):
+    for written in (
+        KEY,
+        KEY.upper(),
+        percent,
+        percent.lower(),
+        escaped,
+        escaped.replace("/", "\\/"),
+        codes,
+    ):
         assert mask_secrets(f"before {written} after", (KEY,)) == "before *** after"
     mixed = KEY.replace("+", "\\u002B").replace('"', "&#34;").replace("/", "%2f")
     coded = base64.b64encode(KEY.encode()).decode()
@@ -189,14 +271,26 @@ def test_a_key_is_masked_however_it_is_written() -> None:
 
 
 def test_what_looks_like_a_key_is_masked_and_a_short_one_alone() -> None:
-    for text in ("Authorization: Bearer abcdefghij", "sk-abcdefghijkl", "http://me:pw@host/", "api_key=12345678"):
+    for text in (
+        "Authorization: Bearer abcdefghij",
+        "sk-abcdefghijkl",
+        "http://me:pw@host/",
+        "api_key=12345678",
+    ):
         assert "***" in mask(f"refused: {text}")
     assert mask("got abc12, not abc123", ("abc12",)) == "got ***, not abc123"
 
 
 def test_a_reply_that_repeats_the_key_is_kept_without_it() -> None:
-    reply = mask_reply(Reply(f"4 {KEY}", finish=KEY, top=((KEY, -1.0),), model=KEY, error=""), (KEY,))
-    assert (reply.text, reply.finish, reply.top, reply.model) == ("4 ***", "***", (("***", -1.0),), "***")
+    reply = mask_reply(
+        Reply(f"4 {KEY}", finish=KEY, top=((KEY, -1.0),), model=KEY, error=""), (KEY,)
+    )
+    assert (reply.text, reply.finish, reply.top, reply.model) == (
+        "4 ***",
+        "***",
+        (("***", -1.0),),
+        "***",
+    )
     assert "key" in reply.note
     plain = Reply("4")
     assert mask_reply(plain, (KEY,)) is plain
@@ -223,7 +317,9 @@ def test_only_variables_meant_for_judges_are_sent(monkeypatch: pytest.MonkeyPatc
 
     assert key_in("MY_API_KEY") == key_in("gateway_api_key") == "the-value"
     for name in ("HF_TOKEN", "DB_PASSWORD", "MY_API_KEY_OLD"):
-        with pytest.raises(LabError, match=rf"“j” asks for the variable {name}.*_API_KEY.*RUBRICLAB_KEYS={name}"):
+        with pytest.raises(
+            LabError, match=rf"“j” asks for the variable {name}.*_API_KEY.*RUBRICLAB_KEYS={name}"
+        ):
             key_in(name)
     monkeypatch.setenv("RUBRICLAB_KEYS", "OTHER, HF_TOKEN")
     assert key_in("HF_TOKEN") == "the-value"

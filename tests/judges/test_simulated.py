@@ -43,15 +43,23 @@ def test_no_lean_and_leans_of_single_items_leave_positions_even(options: dict[st
     counts = Counter(positions(asked, 300))
     # 3,000 calls, a fifth each: standard error sqrt(.2 * .8 / 3000) = 0.0073; some five of them either side.
     assert all(abs(counts[p] / 3_000 - 0.2) < 0.04 for p in range(5))
-    moved = sum(len({asked.answer(option_call(i, shown=s)).text for s in balanced(UP)}) > 1 for i in range(50))
+    moved = sum(
+        len({asked.answer(option_call(i, shown=s)).text for s in balanced(UP)}) > 1
+        for i in range(50)
+    )
     assert moved > 30
 
 
 @pytest.mark.parametrize(
-    ("option", "gains"), [({"first": 1.0}, [1, 0, 0, 0, 0]), ({"slope": -0.5}, [0, -0.5, -1, -1.5, -2])]
+    ("option", "gains"),
+    [({"first": 1.0}, [1, 0, 0, 0, 0]), ({"slope": -0.5}, [0, -0.5, -1, -1.5, -2])],
 )
-def test_a_lean_is_log_odds_of_the_first_and_a_slope_of_each_position(option: Any, gains: list[float]) -> None:
-    chances, before = (dict(asked.answer(option_call()).top) for asked in (judge(**option), judge()))
+def test_a_lean_is_log_odds_of_the_first_and_a_slope_of_each_position(
+    option: Any, gains: list[float]
+) -> None:
+    chances, before = (
+        dict(asked.answer(option_call()).top) for asked in (judge(**option), judge())
+    )
     gained = np.array([chances[label] - before[label] for label in "12345"])
     assert gained - gained[-1] == pytest.approx(np.array(gains) - gains[-1], abs=1e-9)
     # Were all else equal, the first would have e / (e + 4) = 0.405, or 0.43; a judge that sees quality gives it less.
@@ -64,23 +72,34 @@ def test_line_is_points_quality_spreads_the_items_and_noise_blurs_each() -> None
     # sd of one score about 0.75: the difference of two means of 600 has the standard error 0.043.
     assert difference == pytest.approx(-0.8, abs=0.15)
     assert pstdev(scores(judge(quality=0.0, noise=0.0), UP)) == 0.0
-    assert pstdev(scores(judge(quality=1.0, noise=0.0), UP)) == pytest.approx(0.9, abs=0.15)  # 1, cut at the ends
+    assert pstdev(scores(judge(quality=1.0, noise=0.0), UP)) == pytest.approx(
+        0.9, abs=0.15
+    )  # 1, cut at the ends
     twice = [judge(noise=0.0).answer(option_call(3, repeat=repeat)).text for repeat in range(5)]
     assert len(set(twice)) == 1
-    blurred = {judge(quality=0.0, noise=3.0).answer(option_call(3, repeat=repeat)).text for repeat in range(40)}
+    blurred = {
+        judge(quality=0.0, noise=3.0).answer(option_call(3, repeat=repeat)).text
+        for repeat in range(40)
+    }
     assert len(blurred) > 2
 
 
 def test_criteria_in_one_call() -> None:
     names = ("style", "truth", "length")
-    rubric = Rubric("r", tuple(Criterion(name, tuple(Option(score) for score in UP)) for name in names))
-    settings = JudgeSettings(name="sim", kind="simulated", options={"criteria_first": 1.0, "quality": 0.3})
+    rubric = Rubric(
+        "r", tuple(Criterion(name, tuple(Option(score) for score in UP)) for name in names)
+    )
+    settings = JudgeSettings(
+        name="sim", kind="simulated", options={"criteria_first": 1.0, "quality": 0.3}
+    )
     asked = SimulatedJudge(settings, rubric)
     by_position: dict[int, list[int]] = {0: [], 1: [], 2: []}
     for text in range(400):
         shown = names[text % 3 :] + names[: text % 3]
         items = (3 * text, 3 * text + 1, 3 * text + 2)
-        call = option_call(text, ordering=Ordering(shown, shown), scores=UP, items=items, template="criteria.v1")
+        call = option_call(
+            text, ordering=Ordering(shown, shown), scores=UP, items=items, template="criteria.v1"
+        )
         lines = asked.answer(call).text.splitlines()
         assert [line.rpartition("] ")[0] for line in lines] == [f"[{name}" for name in shown]
         for position, line in enumerate(lines):
@@ -92,7 +111,9 @@ def test_criteria_in_one_call() -> None:
 
 def test_the_same_call_gets_the_same_answer_and_a_share_names_no_score() -> None:
     calls = [option_call(item) for item in range(100)]
-    first, again, other = ([judge(seed=seed).answer(call).text for call in calls] for seed in (1, 1, 2))
+    first, again, other = (
+        [judge(seed=seed).answer(call).text for call in calls] for seed in (1, 1, 2)
+    )
     assert first == again
     assert first != other
     replies: list[Reply] = [judge(unparsed=0.3).answer(option_call(item)) for item in range(1_000)]
@@ -103,7 +124,9 @@ def test_the_same_call_gets_the_same_answer_and_a_share_names_no_score() -> None
 def test_the_form_of_its_answers_and_large_log_odds() -> None:
     reply = judge().answer(option_call())
     assert (reply.model, reply.error) == (MODEL, "")
-    assert sum(math.exp(value) for token, value in reply.top if token in "12345") == pytest.approx(0.97)
+    assert sum(math.exp(value) for token, value in reply.top if token in "12345") == pytest.approx(
+        0.97
+    )
     feedback = judge().answer(option_call(template="prometheus.v1"))
     assert feedback.text.startswith("Feedback: ")
     assert feedback.text.rpartition("[RESULT] ")[2] in "12345"
@@ -112,7 +135,9 @@ def test_the_form_of_its_answers_and_large_log_odds() -> None:
     assert softmax([1_000.0, 1_000.0, -1_000.0]) == [0.5, 0.5, 0.0]
 
 
-@pytest.mark.parametrize("options", [{"fisrt": 1.0}, {"noise": -1.0}, {"unparsed": 2}, {"first": "much"}])
+@pytest.mark.parametrize(
+    "options", [{"fisrt": 1.0}, {"noise": -1.0}, {"unparsed": 2}, {"first": "much"}]
+)
 def test_wrong_options_are_named(options: dict[str, object]) -> None:
     with pytest.raises(LabError, match=f"“{next(iter(options))}”.*first, slope"):
         judge(**options)  # type: ignore[arg-type]

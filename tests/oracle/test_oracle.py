@@ -31,7 +31,9 @@ def nothing_sorted_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
     Sorted by content other random numbers meet other units. tests/topics shows that nothing hangs on names and rows.
     """
     for module in ("resample", "shift"):
-        monkeypatch.setattr(f"rubriclab.stats.{module}.by_content", lambda parts: np.arange(len(parts)))
+        monkeypatch.setattr(
+            f"rubriclab.stats.{module}.by_content", lambda parts: np.arange(len(parts))
+        )
     monkeypatch.setattr("rubriclab.core.judgments.by_shown", lambda shown: np.arange(len(shown)))
     monkeypatch.setattr("rubriclab.stats.shift.rounded_ties", lambda means: means)
 
@@ -63,7 +65,11 @@ def new_rows(case: str) -> dict[tuple[Any, ...], Row]:
 def difference(case: str, measure: str, field: str) -> int | None:
     """The entry of differences.toml that names this number, if there is one."""
     for number, entry in enumerate(DIFFERENCES):
-        if entry["measure"] == measure and field in entry["fields"] and case in entry.get("cases", CASES):
+        if (
+            entry["measure"] == measure
+            and field in entry["fields"]
+            and case in entry.get("cases", CASES)
+        ):
             return number
     return None
 
@@ -82,7 +88,11 @@ def compared(case: str) -> list[tuple[str, str, dict[str, str], float, float]]:
             # A statistic, or a number of the paper, has no units of its own: the old ones stand.
             units = row.estimate.units or float(old["units"] or 0)
             new = {"value": row.value, "low": low, "high": high, "p": row.p, "n": n, "units": units}
-        numbers += [(old["measure"], field, of, float(old[field]), float(new[field])) for field in FIELDS if old[field]]
+        numbers += [
+            (old["measure"], field, of, float(old[field]), float(new[field]))
+            for field in FIELDS
+            if old[field]
+        ]
     return numbers
 
 

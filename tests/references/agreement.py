@@ -41,26 +41,42 @@ def tables() -> dict[str, np.ndarray]:
     }
     if SHARED.is_dir():
         lines = (SHARED / "hanna" / "human96.jsonl").read_text("utf-8").splitlines()
-        found["hanna"] = np.array([r for line in lines for r in json.loads(line)["ratings"].values()], dtype=np.float64)
-        with gzip.open(SHARED / "summeval" / "summac_summeval.json.gz", "rt", encoding="utf-8") as file:
-            found["summeval"] = np.array([one["annotations"] for one in json.load(file).values()], dtype=np.float64)
+        found["hanna"] = np.array(
+            [r for line in lines for r in json.loads(line)["ratings"].values()], dtype=np.float64
+        )
+        with gzip.open(
+            SHARED / "summeval" / "summac_summeval.json.gz", "rt", encoding="utf-8"
+        ) as file:
+            found["summeval"] = np.array(
+                [one["annotations"] for one in json.load(file).values()], dtype=np.float64
+            )
     return found
 
 
 def of_two(one: np.ndarray, other: np.ndarray) -> dict[str, float | None]:
     """Two raters without gaps."""
     answers: dict[str, float | None] = {}
-    for name, weights in (("kappa", None), ("kappa_linear", "linear"), ("kappa_quadratic", "quadratic")):
-        value = cohen_kappa_score(one.astype(int), other.astype(int), labels=[1, 2, 3, 4, 5], weights=weights)
+    for name, weights in (
+        ("kappa", None),
+        ("kappa_linear", "linear"),
+        ("kappa_quadratic", "quadratic"),
+    ):
+        value = cohen_kappa_score(
+            one.astype(int), other.astype(int), labels=[1, 2, 3, 4, 5], weights=weights
+        )
         answers[name] = None if np.isnan(value) else float(value)
     answers["tau_b"] = float(kendalltau(one, other)[0]) if np.ptp(one) and np.ptp(other) else None
     both = np.column_stack([one, other])
     return answers | gwet(both) | alphas(both)
 
 
-def gwet(ratings: np.ndarray, kind: str = "gwet", names: tuple[str, ...] = ("ac1", "ac2")) -> dict[str, float | None]:
+def gwet(
+    ratings: np.ndarray, kind: str = "gwet", names: tuple[str, ...] = ("ac1", "ac2")
+) -> dict[str, float | None]:
     weights = ("identity", "quadratic") if len(names) == 2 else ("identity", "linear", "quadratic")
-    made = (CAC(pd.DataFrame(ratings), weights=each, categories=SCALE, digits=15) for each in weights)
+    made = (
+        CAC(pd.DataFrame(ratings), weights=each, categories=SCALE, digits=15) for each in weights
+    )
     values = (float(getattr(one, kind)()["est"]["coefficient_value"]) for one in made)
     return dict(zip(names, values, strict=True))
 
@@ -69,7 +85,10 @@ def alphas(ratings: np.ndarray) -> dict[str, float | None]:
     if np.nanmax(ratings) == np.nanmin(ratings):
         return dict.fromkeys(("alpha_nominal", "alpha_ordinal", "alpha_interval"))
     alpha = partial(krippendorff.alpha, reliability_data=ratings.T, value_domain=SCALE)
-    return {f"alpha_{level}": float(alpha(level_of_measurement=level)) for level in ("nominal", "ordinal", "interval")}
+    return {
+        f"alpha_{level}": float(alpha(level_of_measurement=level))
+        for level in ("nominal", "ordinal", "interval")
+    }
 
 
 def of_panel(ratings: np.ndarray) -> dict[str, float | None]:
@@ -80,10 +99,20 @@ def of_panel(ratings: np.ndarray) -> dict[str, float | None]:
         answers |= gwet(several, "fleiss", ("kappa", "kappa_linear", "kappa_quadratic"))
     if np.isfinite(several).all() and len(several) > 4 and np.ptp(several):
         n, k = several.shape
-        index = {"item": np.repeat(np.arange(n), k), "rater": np.tile(np.arange(k), n), "score": several.ravel()}
-        table = pingouin.intraclass_corr(pd.DataFrame(index), targets="item", raters="rater", ratings="score")
+        index = {
+            "item": np.repeat(np.arange(n), k),
+            "rater": np.tile(np.arange(k), n),
+            "score": several.ravel(),
+        }
+        table = pingouin.intraclass_corr(
+            pd.DataFrame(index), targets="item", raters="rater", ratings="score"
+        )
         values = dict(zip(table["Type"].str.replace(" ", ""), table["ICC"], strict=True))
-        answers |= {"icc2_1": values["ICC(A,1)"], "icc2_k": values["ICC(A,k)"], "icc3_1": values["ICC(C,1)"]}
+        answers |= {
+            "icc2_1": values["ICC(A,1)"],
+            "icc2_k": values["ICC(A,k)"],
+            "icc3_1": values["ICC(C,1)"],
+        }
     return answers
 
 

@@ -34,7 +34,9 @@ if __name__ == "__main__":
             for weight in (0.0, 0.37, 1.0):
                 point = float(np.squeeze(ppi_mean_pointestimate(human, judge, others, lam=weight)))
                 cases.append({**at, "weight": weight, "estimate": point})
-            point = float(np.squeeze(ppi_mean_pointestimate(human, judge, others)))  # at a weight that it does not tell
+            point = float(
+                np.squeeze(ppi_mean_pointestimate(human, judge, others))
+            )  # at a weight that it does not tell
             weight = (point - float(human.mean())) / float(others.mean() - judge.mean())
             tuned.append({**at, "estimate": point, "weight": weight})
     answers = {"made by": "ppi-python 0.2.3", "cases": cases, "tuned": tuned}

@@ -28,7 +28,9 @@ class ScriptedJudge:
     ``asked`` counts calls by key, ``calls`` lists them as they came, ``most`` is the highest number at once.
     """
 
-    def __init__(self, script: Script = lambda *_: Reply(text="3"), *, latency: float = 0.0) -> None:
+    def __init__(
+        self, script: Script = lambda *_: Reply(text="3"), *, latency: float = 0.0
+    ) -> None:
         self.script, self.latency = script, latency
         self.asked: Counter[str] = Counter()
         self.calls: list[Call] = []

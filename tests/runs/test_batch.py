@@ -28,9 +28,15 @@ def requests_of(store: Store, plan: Plan, folder: Path) -> list[Line]:
     return lines
 
 
-def answer(request: Line, text: str | None = "3", *, status: int = 200, error: Any = None, model: str = "m") -> Line:
+def answer(
+    request: Line, text: str | None = "3", *, status: int = 200, error: Any = None, model: str = "m"
+) -> Line:
     """A line of an output file (or, with a status or an error, of an error file)."""
-    body = completion(text, model=model) if status == 200 else {"error": {"message": "no", "code": error}}
+    body = (
+        completion(text, model=model)
+        if status == 200
+        else {"error": {"message": "no", "code": error}}
+    )
     response = {"status_code": status, "request_id": "r", "body": body}
     return {"id": "b", "custom_id": request["custom_id"], "response": response, "error": None}
 
@@ -49,13 +55,17 @@ def rows_of(store: Store, run: str) -> int:
     return len(rows)
 
 
-def test_requests_are_what_a_run_would_post_and_answers_in_any_order_finish_it(store: Store, tmp_path: Path) -> None:
+def test_requests_are_what_a_run_would_post_and_answers_in_any_order_finish_it(
+    store: Store, tmp_path: Path
+) -> None:
     plan = small_plan(2)
     requests = requests_of(store, plan, tmp_path / "out")
     assert {line["custom_id"]: line["body"] for line in requests} == {
         call.key: json.loads(json.dumps(request_body(API, call))) for call in plan.calls()
     }
-    assert {(line["method"], line["url"]) for line in requests} == {("POST", "/v1/chat/completions")}
+    assert {(line["method"], line["url"]) for line in requests} == {
+        ("POST", "/v1/chat/completions")
+    }
     assert store.runs() == []  # writing files asks nothing and keeps nothing
     half = [answer(line) for line in requests[::-2]]
     run, made = read_batch(store, plan, [answers_file(tmp_path / "a.jsonl", half)])
@@ -64,14 +74,18 @@ def test_requests_are_what_a_run_would_post_and_answers_in_any_order_finish_it(s
     rest = requests_of(store, plan, tmp_path / "rest")
     assert {line["custom_id"] for line in rest} == {line["custom_id"] for line in requests[::2]}
     # The first half again, and the other: what is known stays, nothing is there twice.
-    run, made = read_batch(store, plan, [answers_file(tmp_path / "b.jsonl", half + [answer(line) for line in rest])])
+    run, made = read_batch(
+        store, plan, [answers_file(tmp_path / "b.jsonl", half + [answer(line) for line in rest])]
+    )
     assert (made.kept, made.known, made.left, store.run(run).state) == (20, 20, 0, "finished")
     assert rows_of(store, run) == 40
     with pytest.raises(LabError, match="all is answered"):
         write_batch(store, plan, tmp_path / "none")
 
 
-def test_a_run_goes_on_with_what_a_batch_left(store: Store, tmp_path: Path, scripted: Scripted) -> None:
+def test_a_run_goes_on_with_what_a_batch_left(
+    store: Store, tmp_path: Path, scripted: Scripted
+) -> None:
     plan, judge = small_plan(1), scripted()
     some = [answer(line) for line in requests_of(store, plan, tmp_path / "out")[:7]]
     run, _ = read_batch(store, plan, [answers_file(tmp_path / "a.jsonl", some)])
@@ -82,34 +96,81 @@ def test_a_run_goes_on_with_what_a_batch_left(store: Store, tmp_path: Path, scri
 
 FAULTS: list[tuple[str, Any, dict[str, Any]]] = [
     ("a reply that cannot be parsed is a row", lambda r: [answer(r, "hm")], {"kept": 1}),
-    ("an error that would come again is a row", lambda r: [answer(r, status=400, error="content_filter")],
-     {"kept": 1, "failed": 1}),
-    ("a refused setting says nothing of the call", lambda r: [
-        {**answer(r, status=400), "response": {"status_code": 400, "body": {"error": {"message": "x", "param": "seed"}}}}
-     ], {"again": {"bad_setting": 1}}),
+    (
+        "an error that would come again is a row",
+        lambda r: [answer(r, status=400, error="content_filter")],
+        {"kept": 1, "failed": 1},
+    ),
+    (
+        "a refused setting says nothing of the call",
+        lambda r: [
+            {
+                **answer(r, status=400),
+                "response": {
+                    "status_code": 400,
+                    "body": {"error": {"message": "x", "param": "seed"}},
+                },
+            }
+        ],
+        {"again": {"bad_setting": 1}},
+    ),
     ("too many requests", lambda r: [answer(r, status=429)], {"again": {"rate_limit": 1}}),
-    ("vLLM's own error", lambda r: [{"custom_id": r["custom_id"], "response": {"status_code": 400, "body": None},
-        "error": {"message": "This model's maximum context length is 8 tokens", "code": 400}}], {"kept": 1, "failed": 1}),
+    (
+        "vLLM's own error",
+        lambda r: [
+            {
+                "custom_id": r["custom_id"],
+                "response": {"status_code": 400, "body": None},
+                "error": {
+                    "message": "This model's maximum context length is 8 tokens",
+                    "code": 400,
+                },
+            }
+        ],
+        {"kept": 1, "failed": 1},
+    ),
     ("another model", lambda r: [answer(r, model="other-model")], {"again": {"wrong_model": 1}}),
-    ("no choices", lambda r: [{**answer(r), "response": {"status_code": 200, "body": {}}}], {"again": {"empty_choices": 1}}),
+    (
+        "no choices",
+        lambda r: [{**answer(r), "response": {"status_code": 200, "body": {}}}],
+        {"again": {"empty_choices": 1}},
+    ),
     ("twice", lambda r: [answer(r), answer(r, "4")], {"kept": 1, "doubled": 1}),
-    ("an error, then its answer", lambda r: [answer(r, status=500), answer(r, "4")], {"kept": 1, "doubled": 1}),
+    (
+        "an error, then its answer",
+        lambda r: [answer(r, status=500), answer(r, "4")],
+        {"kept": 1, "doubled": 1},
+    ),
     ("foreign", lambda r: [answer(r), answer({"custom_id": "f" * 32})], {"kept": 1, "foreign": 1}),
-    ("half a line", lambda r: [answer(r), json.dumps(answer(r))[:90]], {"kept": 1, "unreadable": ["a.jsonl, line 2"]}),
-    ("no answers", lambda r: [answer(r), "[" * 100_000, "\0", "{}", "7", ""],
-     {"kept": 1, "unreadable": [f"a.jsonl, line {k}" for k in (2, 3, 4, 5)]}),
+    (
+        "half a line",
+        lambda r: [answer(r), json.dumps(answer(r))[:90]],
+        {"kept": 1, "unreadable": ["a.jsonl, line 2"]},
+    ),
+    (
+        "no answers",
+        lambda r: [answer(r), "[" * 100_000, "\0", "{}", "7", ""],
+        {"kept": 1, "unreadable": [f"a.jsonl, line {k}" for k in (2, 3, 4, 5)]},
+    ),
     ("half a character", lambda r: [json.dumps(answer(r, "3 \ud83d"))], {"kept": 1}),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("lines", "expected"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
-def test_what_becomes_of_a_line(store: Store, tmp_path: Path, lines: Any, expected: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("lines", "expected"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS]
+)
+def test_what_becomes_of_a_line(
+    store: Store, tmp_path: Path, lines: Any, expected: dict[str, Any]
+) -> None:
     plan = small_plan(1)
     fine, request, *_ = requests_of(store, plan, tmp_path / "out")
     run, made = read_batch(
         store,
         plan,
-        [answers_file(tmp_path / "a.jsonl", lines(request)), answers_file(tmp_path / "b.jsonl", [answer(fine)])],
+        [
+            answers_file(tmp_path / "a.jsonl", lines(request)),
+            answers_file(tmp_path / "b.jsonl", [answer(fine)]),
+        ],
     )
     kept = expected.get("kept", 0) + 1
     assert made == Answers(**{**expected, "kept": kept, "left": 20 - kept})
@@ -118,7 +179,9 @@ def test_what_becomes_of_a_line(store: Store, tmp_path: Path, lines: Any, expect
         assert words in made.sentence()
 
 
-def test_a_failed_call_takes_a_new_answer_only_where_it_is_wanted(store: Store, tmp_path: Path) -> None:
+def test_a_failed_call_takes_a_new_answer_only_where_it_is_wanted(
+    store: Store, tmp_path: Path
+) -> None:
     plan = small_plan(1)
     request, *_ = requests_of(store, plan, tmp_path / "out")
     read_batch(store, plan, [answers_file(tmp_path / "a.jsonl", [answer(request, "hm")])])
@@ -133,15 +196,21 @@ def test_a_failed_call_takes_a_new_answer_only_where_it_is_wanted(store: Store, 
 def test_files_keep_the_limits_and_one_model_each(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = JudgeSettings(name="o3", kind="openai", model="o3-mini", extra={"logprobs": False}, key_env="MY_API_KEY")
+    other = JudgeSettings(
+        name="o3", kind="openai", model="o3-mini", extra={"logprobs": False}, key_env="MY_API_KEY"
+    )
     plan = small_plan(1, judges=(API, other, EMBEDDED))
     assert (batch.PIECE_CALLS, batch.PIECE_BYTES) == (50_000, 200_000_000)
     monkeypatch.setattr(batch, "PIECE_CALLS", 8)
     files, calls, left_out = write_batch(store, plan, tmp_path / "calls")
     assert [len(path.read_text().splitlines()) for path in files] == [8, 8, 4, 8, 8, 4]
     assert (calls, left_out) == (40, ["small"])
-    bodies = [[json.loads(line)["body"] for line in path.read_text().splitlines()] for path in files]
-    assert [{body["model"] for body in piece} for piece in bodies] == [{"m"}] * 3 + [{"o3-mini"}] * 3
+    bodies = [
+        [json.loads(line)["body"] for line in path.read_text().splitlines()] for path in files
+    ]
+    assert [{body["model"] for body in piece} for piece in bodies] == [{"m"}] * 3 + [
+        {"o3-mini"}
+    ] * 3
     assert all("max_completion_tokens" in body and body["logprobs"] is False for body in bodies[3])
     largest = max(len(line) + 1 for path in files for line in path.read_text().splitlines())
     monkeypatch.setattr(batch, "PIECE_BYTES", 3 * largest)
@@ -156,10 +225,16 @@ def test_files_keep_the_limits_and_one_model_each(
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "cannot be read"), ("", "is empty"), ("PK\x03\x04 no answers\n", "No answer belongs"),
-     (json.dumps({"custom_id": "x", "response": None}) + "\n", "1 of no call of this study")],
-)  # fmt: skip
-def test_a_file_that_is_not_of_the_study_leaves_nothing(store: Store, tmp_path: Path, content: Any, words: str) -> None:
+    [
+        (None, "cannot be read"),
+        ("", "is empty"),
+        ("PK\x03\x04 no answers\n", "No answer belongs"),
+        (json.dumps({"custom_id": "x", "response": None}) + "\n", "1 of no call of this study"),
+    ],
+)
+def test_a_file_that_is_not_of_the_study_leaves_nothing(
+    store: Store, tmp_path: Path, content: Any, words: str
+) -> None:
     path = tmp_path / "a.jsonl"
     if content is not None:
         path.write_text(content, "utf-8")

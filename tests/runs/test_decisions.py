@@ -36,7 +36,11 @@ def decided(store: Store, server: Any, count: int = 20, **design: Any) -> tuple[
 
 
 def verdicts(findings: Findings, **of: Any) -> dict[str, str]:
-    return {row.measure: row.verdict for row in findings.select(topic="verdict") if dict(row.of) == of and row.verdict}
+    return {
+        row.measure: row.verdict
+        for row in findings.select(topic="verdict")
+        if dict(row.of) == of and row.verdict
+    }
 
 
 @pytest.mark.parametrize("form", ["systemone", "openai"])
@@ -49,31 +53,47 @@ def test_a_lean_of_1_2_is_told_from_one_request_for_all_orders(store: Store, for
         assert (len(server.bodies), len(sent), set(sent.values())) == (40, 20, {2})
         assert {len(body["questions"]) for body in server.bodies} == {10}
         calls = store.calls(store.runs()[0].id)
-        assert (calls["tokens_in"].sum(), len({call.key for call in plan.calls()})) == (40 * 101, 400)
+        assert (calls["tokens_in"].sum(), len({call.key for call in plan.calls()})) == (
+            40 * 101,
+            400,
+        )
 
 
 @pytest.mark.parametrize(("leak", "words"), [(3.0, "effect"), (0.0, "")])
-def test_packing_that_leaks_between_questions_is_told(store: Store, leak: float, words: str) -> None:
+def test_packing_that_leaks_between_questions_is_told(
+    store: Store, leak: float, words: str
+) -> None:
     """Each question also likes what the one before it listed first: alone no question has one before it."""
     with running(DecisionServer(leak=leak, noise=0.3)) as server:
         plan, findings = decided(store, server, vary={"packing": ["packed", "alone", "reversed"]})
         asked = Counter(len(body["questions"]) for body in server.bodies)
         assert asked == {10: 80, 1: 400}
         first = [body for body in server.bodies if body["state"] == server.bodies[0]["state"]]
-        packed = {str([*body["questions"].values()]) for body in first if len(body["questions"]) == 10}
+        packed = {
+            str([*body["questions"].values()]) for body in first if len(body["questions"]) == 10
+        }
         assert len(packed) == 2, "there and back"
-    told = {name: verdicts(findings, variant=f"packing = {name}").values() for name in ("alone", "reversed")}
-    assert {name: "effect" in said for name, said in told.items()} == dict.fromkeys(told, words == "effect")
+    told = {
+        name: verdicts(findings, variant=f"packing = {name}").values()
+        for name in ("alone", "reversed")
+    }
+    assert {name: "effect" in said for name, said in told.items()} == dict.fromkeys(
+        told, words == "effect"
+    )
     assert sum(plan.planned) == 1_200
 
 
 @pytest.mark.parametrize(("lean", "words"), [(0.6, "effect"), (0.0, "undecided")])
-def test_noise_that_a_request_shares_is_no_agreement_of_its_orders(store: Store, lean: float, words: str) -> None:
+def test_noise_that_a_request_shares_is_no_agreement_of_its_orders(
+    store: Store, lean: float, words: str
+) -> None:
     """Orders are held against each other between requests: within them they agree, and single scores would seem to stay."""
     with running(DecisionServer(lean=lean, noise=1.0, shared=True)) as server:
         _, findings = decided(store, server, 30, criteria=(criterion(n=3),))
     assert verdicts(findings)["changes_single"] == words
-    excess, value = (findings.select(measure)[0].value for measure in ("order_excess", "changes_single"))
+    excess, value = (
+        findings.select(measure)[0].value for measure in ("order_excess", "changes_single")
+    )
     assert (excess > 0.03, value > 0.03) == (lean > 0, lean > 0)
 
 
@@ -89,7 +109,9 @@ def test_after_a_stop_only_what_is_missing_is_asked(store: Store) -> None:
     assert (sum(sizes), sorted(sizes)) == (40, [3, 7, 10, 10, 10])
 
 
-def test_a_request_that_fails_is_asked_again_whole_and_a_refused_question_is_a_row(store: Store) -> None:
+def test_a_request_that_fails_is_asked_again_whole_and_a_refused_question_is_a_row(
+    store: Store,
+) -> None:
     def busy(_: Any, nth: int) -> Any:
         return failure(429, "slow down") if nth == 0 else None
 
@@ -106,24 +128,38 @@ def test_a_request_that_fails_is_asked_again_whole_and_a_refused_question_is_a_r
 
 def test_a_score_question_goes_up_and_down_whatever_the_strategies(store: Store) -> None:
     with running(DecisionServer(lean=3.0)) as server:
-        plan, findings = decided(store, server, options={"question": "score"}, strategies=["balanced", "fixed"])
-        assert [(c.strategy, n) for c, n in zip(plan.conditions, plan.planned, strict=True)] == [("up and down", 80)]
-        assert {str(question["criteria"]) for body in server.bodies for question in body["questions"].values()} == {
-            str([f"level {score}" for score in scores]) for scores in ((1, 2, 3, 4, 5), (5, 4, 3, 2, 1))
+        plan, findings = decided(
+            store, server, options={"question": "score"}, strategies=["balanced", "fixed"]
+        )
+        assert [(c.strategy, n) for c, n in zip(plan.conditions, plan.planned, strict=True)] == [
+            ("up and down", 80)
+        ]
+        assert {
+            str(question["criteria"])
+            for body in server.bodies
+            for question in body["questions"].values()
+        } == {
+            str([f"level {score}" for score in scores])
+            for scores in ((1, 2, 3, 4, 5), (5, 4, 3, 2, 1))
         }
         assert len(server.bodies) == 40
     assert verdicts(findings)["moves_mean"] == "effect"
     assert [call.ordering.shown[0] for call in plan.previews(0)] == [1, 5]
 
 
-def test_only_orders_of_options_are_packed_and_a_judge_that_cannot_says_so(store: Store, scripted: Scripted) -> None:
+def test_only_orders_of_options_are_packed_and_a_judge_that_cannot_says_so(
+    store: Store, scripted: Scripted
+) -> None:
     criteria = small_plan(2, criteria=ABC, reorder="criteria", judges=(deciding(),))
     assert {len(pack) for pack in packs(criteria.calls())} == {1}
     alone = small_plan(2, judges=(deciding(packing="alone"),))
     assert {len(pack) for pack in packs(alone.calls())} == {1}
     assert not [note for note in alone.notes if "one request" in note]
     many = small_plan(
-        1, criteria=(criterion(n=10),), strategies=[{"kind": "random", "calls": 100}], judges=(deciding(),)
+        1,
+        criteria=(criterion(n=10),),
+        strategies=[{"kind": "random", "calls": 100}],
+        judges=(deciding(),),
     )
     assert max(len(pack) for pack in packs(many.calls())) <= 64
     scripted(lambda *_: Reply("3"))  # answers one call at a time
@@ -158,7 +194,9 @@ def test_jevbench_s_published_cases_run_as_data(store: Store, form: str) -> None
     ]
     for body in server.bodies:
         for question in body["questions"].values() if form == "systemone" else body["questions"]:
-            listed = question.get("criteria") or {part["value"]: part["description"] for part in question["choices"]}
+            listed = question.get("criteria") or {
+                part["value"]: part["description"] for part in question["choices"]
+            }
             assert listed in asked
     rows = store.table(end.run).rows
     assert ({*rows["status"]}, len(rows), rows["score"].isna().sum()) == ({Status.OK}, len(plan), 0)

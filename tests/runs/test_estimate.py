@@ -29,13 +29,16 @@ def test_time_is_the_slowest_judges_and_price_of_signs_and_answers() -> None:
     assert estimate(small_plan(1)).price is None
 
 
-@pytest.mark.parametrize(("judge", "long_answer", "rate"), [
-    (API.model_copy(update={"concurrency": 16}), False, 16.0),
-    (API.model_copy(update={"concurrency": 16}), True, 2.0),
-    (API.model_copy(update={"rpm": 30.0}), False, 0.5),
-    (EMBEDDED, True, 0.32),
-    (JudgeSettings(name="s", kind="simulated"), False, 1_000.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("judge", "long_answer", "rate"),
+    [
+        (API.model_copy(update={"concurrency": 16}), False, 16.0),
+        (API.model_copy(update={"concurrency": 16}), True, 2.0),
+        (API.model_copy(update={"rpm": 30.0}), False, 0.5),
+        (EMBEDDED, True, 0.32),
+        (JudgeSettings(name="s", kind="simulated"), False, 1_000.0),
+    ],
+)
 def test_calls_per_second(judge: JudgeSettings, long_answer: bool, rate: float) -> None:
     assert calls_per_second(judge, None, long_answer=long_answer) == pytest.approx(rate)
 
@@ -52,17 +55,24 @@ def test_the_smallest_change_of_a_balanced_study() -> None:
         "The answer “No” takes 31 groups or more."
     )
     # The default and the reversed order, twice: correlations 1, 1, -1, -1, whose squares sum to 4.
-    both, one_order = (estimate(small_plan(60, strategies=names)) for names in (["fixed", "descending"], ["fixed"]))
+    both, one_order = (
+        estimate(small_plan(60, strategies=names)) for names in (["fixed", "descending"], ["fixed"])
+    )
     assert both.smallest == pytest.approx(reach * math.sqrt((4 * 0.64 / 4 + 0.25) / 60))
     assert one_order.smallest is None
     assert "one order only" in one_order.sentence
 
 
 def test_what_is_counted_of_shared_instructions_and_of_criteria() -> None:
-    items = tuple(Item(f"i{k}", f"response {k}", f"instruction {k % 5}", prompt=f"p{k % 5}") for k in range(20))
+    items = tuple(
+        Item(f"i{k}", f"response {k}", f"instruction {k % 5}", prompt=f"p{k % 5}")
+        for k in range(20)
+    )
     made = estimate(small_plan(dataset=DataSet("d", items)))
     assert (made.answers, made.groups) == (20, 5)
-    assert made.sentence == ("5 groups are too few for an interval: add answers to at least 3 more instructions.")
+    assert made.sentence == (
+        "5 groups are too few for an interval: add answers to at least 3 more instructions."
+    )
     made = estimate(small_plan(10, criteria=ABC, reorder="criteria"))
     assert (made.calls, made.answers, made.groups) == (120, 10, 10)
     assert made.tokens_out == 120 * 21
@@ -70,19 +80,28 @@ def test_what_is_counted_of_shared_instructions_and_of_criteria() -> None:
 
 
 def test_what_a_run_of_pairs_can_find() -> None:
-    items = tuple(Item(f"{p}{c}", f"{c}{p}", f"ask {p}", prompt=f"p{p}", candidate=c) for p in range(20) for c in "abc")
+    items = tuple(
+        Item(f"{p}{c}", f"{c}{p}", f"ask {p}", prompt=f"p{p}", candidate=c)
+        for p in range(20)
+        for c in "abc"
+    )
     made = estimate(small_plan(dataset=DataSet("d", items), reorder="pairs"))
     # t(.975; 19) + t(.8; 19) = 2.0930 + 0.8610; times sqrt(.3 / 4 / 60) = .035355: 10.44 percentage points.
     assert made.smallest == pytest.approx(10.44, abs=0.01)
     assert (made.answers, made.groups, made.groups_for_no) == (60, 20, 29)
-    assert "60 comparisons in 20 groups, this run can find a position that wins 10 percentage points" in made.sentence
+    assert (
+        "60 comparisons in 20 groups, this run can find a position that wins 10 percentage points"
+        in made.sentence
+    )
 
 
 def test_a_pilot_run_replaces_what_is_assumed() -> None:
     """Spread, seconds and tokens of the run; the groups for an effect are the fewest that find it."""
     scores = np.random.default_rng(1).integers(1, 6, (30, 10)).astype(float)
     found = findings(options(scores, ORDERS))
-    calls = pd.DataFrame({"condition": [0, 0, 0], "seconds": [1.0, 3.0, np.nan], "tokens_out": [10, 20, None]})
+    calls = pd.DataFrame(
+        {"condition": [0, 0, 0], "seconds": [1.0, 3.0, np.nan], "tokens_out": [10, 20, None]}
+    )
     seen = measured(found, calls)
     line = only(found, "line").estimate
     assert seen.spread == pytest.approx(float(line.influence.std(ddof=1)))
@@ -99,4 +118,6 @@ def test_a_pilot_run_replaces_what_is_assumed() -> None:
     assert smallest(made.groups_for_effect) <= 0.1 < smallest(made.groups_for_effect - 1)
     assert made.tokens_out == 15 * made.calls
     assert made.seconds == pytest.approx(2.0 * made.calls / plan.study.judges[0].concurrency)
-    assert "takes" not in estimate(small_plan(20, strategies=["fixed"]), None, 0.1).sentence, "one order finds nothing"
+    assert "takes" not in estimate(small_plan(20, strategies=["fixed"]), None, 0.1).sentence, (
+        "one order finds nothing"
+    )

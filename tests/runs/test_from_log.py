@@ -27,14 +27,20 @@ SCALE = ("It helps nobody.", "It helps some.", "It helps all.")
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
-def prompt(answer: str, scale: tuple[str, ...] = SCALE, order: tuple[int, ...] = (1, 2, 3), head: str = "Rate") -> str:
+def prompt(
+    answer: str,
+    scale: tuple[str, ...] = SCALE,
+    order: tuple[int, ...] = (1, 2, 3),
+    head: str = "Rate",
+) -> str:
     lines = "\n".join(f"Score {score}: {scale[score - 1]}" for score in order)
     return f"{head} the answer.\n\nAnswer: {answer}\n\nRubric:\n{lines}\n\nEnd with [[N]].\r\n{{{{ x }}}} "
 
 
 def logged(*texts: str, reply: str = "Fine. [[2]]") -> list[Logged]:
     calls = [
-        ({"role": "system", "content": "You are {% strict %}."}, {"role": "user", "content": text}) for text in texts
+        ({"role": "system", "content": "You are {% strict %}."}, {"role": "user", "content": text})
+        for text in texts
     ]
     return [Logged(call, reply, {"item_id": f"a{k}"}) for k, call in enumerate(calls, 1)]
 
@@ -58,8 +64,12 @@ def every_order(planned: Plan) -> dict[str, str]:
     return out
 
 
-@pytest.mark.parametrize("name", [path.name for path in sorted(SAMPLES.iterdir()) if path.name != "batch_input.jsonl"])
-def test_a_tools_log_gives_its_prompts_back_sign_for_sign_and_in_every_other_order(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", [path.name for path in sorted(SAMPLES.iterdir()) if path.name != "batch_input.jsonl"]
+)
+def test_a_tools_log_gives_its_prompts_back_sign_for_sign_and_in_every_other_order(
+    name: str,
+) -> None:
     log = read_log(SAMPLES / name)
     assert log is not None
     sent = {json.dumps(json.loads(messages)) for messages in log.frame["messages"]}
@@ -87,19 +97,38 @@ def test_a_prompt_in_several_orders_is_one_item_and_each_list_a_data_set() -> No
 
 
 FOREIGN = "Steps:\n1. Choose a score board.\n2. Rate it."
-PAIR = "Which is better?\n\n[The Start of Assistant A's Answer]\n{}\n[The End of Assistant A's Answer]\n\n" + (
-    "[The Start of Assistant B's Answer]\n{}\n[The End of Assistant B's Answer]\nEnd with [[A]], [[B]] or [[C]]."
+PAIR = (
+    "Which is better?\n\n[The Start of Assistant A's Answer]\n{}\n[The End of Assistant A's Answer]\n\n"
+    + (
+        "[The Start of Assistant B's Answer]\n{}\n[The End of Assistant B's Answer]\nEnd with [[A]], [[B]] or [[C]]."
+    )
 )
 LEFT: dict[str, tuple[bool, list[Logged], str]] = {
     "no prompt": (False, [Logged((), "[[2]]", {})], "1 × no prompt is kept"),
     "no list": (False, logged("Rate it from 1 to 5."), "1 × no list of numbered scores"),
-    "a tool's message": (False, [Logged(({"role": "tool", "content": prompt("a")},), "", {})], "of another role than"),
-    "two lists": (False, logged(prompt("a") + prompt("a").replace("helps", "hurts")), "several lists that may be"),
-    "an answer that names its label": (True, logged(PAIR.format("Assistant B is wrong.", "yes")), "no two answers"),
+    "a tool's message": (
+        False,
+        [Logged(({"role": "tool", "content": prompt("a")},), "", {})],
+        "of another role than",
+    ),
+    "two lists": (
+        False,
+        logged(prompt("a") + prompt("a").replace("helps", "hurts")),
+        "several lists that may be",
+    ),
+    "an answer that names its label": (
+        True,
+        logged(PAIR.format("Assistant B is wrong.", "yes")),
+        "no two answers",
+    ),
     "twice the same answer": (True, logged(PAIR.format("yes", "yes")), "no two answers"),
     "an answer without end": (True, logged(PAIR.format("yes", "no")[:-90]), "no two answers"),
-    "replies that say nothing": (False, logged(prompt("a"), reply="well"), "0 of 1 reply of the log can be read"),
-}  # fmt: skip
+    "replies that say nothing": (
+        False,
+        logged(prompt("a"), reply="well"),
+        "0 of 1 reply of the log can be read",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", LEFT)
@@ -111,13 +140,18 @@ def test_what_cannot_be_told_for_sure_is_refused_with_its_reason(case: str) -> N
 
 def test_a_list_in_an_answer_never_moves_and_pairs_change_their_answers_alone() -> None:
     # It stands where other answers have theirs; the rubric has the same words in all of them.
-    calls = logged(*(prompt(f"{FOREIGN}\n3. Take {k}.") for k in range(4)), "Odd.\n\nScore 1: no\nScore 2: yes\n\nGo.")
+    calls = logged(
+        *(prompt(f"{FOREIGN}\n3. Take {k}.") for k in range(4)),
+        "Odd.\n\nScore 1: no\nScore 2: yes\n\nGo.",
+    )
     study, (dataset,) = made(calls)
     assert dataset.note.endswith("Left out: 1 × a list that no other prompt has at that spot.")
     assert [item.columns["before"].count(FOREIGN) for item in dataset.items] == [1] * 4
     assert "Steps" not in study.prompt.templates[0].messages[1].text
     texts = [PAIR.format(f"yes {k}", f"no {k}") for k in range(3)]
-    study, (dataset,) = made(logged(*texts, PAIR.format("no 1", "yes 1"), reply="[[C]]"), pairs=True)
+    study, (dataset,) = made(
+        logged(*texts, PAIR.format("no 1", "yes 1"), reply="[[C]]"), pairs=True
+    )
     assert (study.design.reorder, study.design.tie, len(dataset.items)) == ("pairs", True, 6)
     assert study.prompt.templates[0].answer.labels == ("A", "B", "C")
 
@@ -129,7 +163,10 @@ def test_per_record_rubrics_of_a_published_log() -> None:
     import gzip
 
     records = json.loads(gzip.decompress(path.read_bytes()))
-    calls = [Logged(({"role": "user", "content": row["instruction"]},), "[RESULT] 3", {}) for row in records]
+    calls = [
+        Logged(({"role": "user", "content": row["instruction"]},), "[RESULT] 3", {})
+        for row in records
+    ]
     _, datasets = made(calls)
     assert (len(datasets), sum(len(dataset.items) for dataset in datasets)) == (50, 236)
     assert "236 prompts" in datasets[0].note
@@ -179,13 +216,19 @@ def test_an_import_keeps_prompts_and_replies_and_becomes_the_same_study(tmp_path
     }
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("smollm2-135m", ("embedded", "smollm2-135m", ())),
-    ("simulated:lean", ("simulated", "lean", ())),
-    ("Qwen/Qwen3-8B@http://127.0.0.1:8000/v1", ("openai", "Qwen/Qwen3-8B", ("http://127.0.0.1:8000/v1",))),
-    ("vllm:org/m:tag@http://[::1]:8000/v1", ("vllm", "org/m:tag", ("http://[::1]:8000/v1",))),
-    ("http://127.0.0.1:1/v1", ("openai", "http://127.0.0.1:1/v1", ("http://127.0.0.1:1/v1",))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("smollm2-135m", ("embedded", "smollm2-135m", ())),
+        ("simulated:lean", ("simulated", "lean", ())),
+        (
+            "Qwen/Qwen3-8B@http://127.0.0.1:8000/v1",
+            ("openai", "Qwen/Qwen3-8B", ("http://127.0.0.1:8000/v1",)),
+        ),
+        ("vllm:org/m:tag@http://[::1]:8000/v1", ("vllm", "org/m:tag", ("http://[::1]:8000/v1",))),
+        ("http://127.0.0.1:1/v1", ("openai", "http://127.0.0.1:1/v1", ("http://127.0.0.1:1/v1",))),
+    ],
+)
 def test_a_judge_is_named_in_one_grammar(text: str, expected: tuple[Any, ...]) -> None:
     judge = judge_named(text)
     assert (judge.kind, judge.model, judge.base_urls) == expected
@@ -197,11 +240,19 @@ def test_run_a_log_asks_a_server_its_prompts_and_says_what_it_asks(
     log = read_log(SAMPLES / "promptfoo_rate.json")
     assert log is not None
     with running(FakeServer(text=log.frame["reply"][0])) as server:
-        command = ["run", str(SAMPLES / "promptfoo_rate.json"), "--judge", f"test-model@{server.base_url}", "--json"]
+        command = [
+            "run",
+            str(SAMPLES / "promptfoo_rate.json"),
+            "--judge",
+            f"test-model@{server.base_url}",
+            "--json",
+        ]
         code = run_command([*command, "--store", str(tmp_path / "s.duckdb")])
     said = capfd.readouterr()
     info = json.loads(said.out)
     assert (code, info["state"], info["done"]) == (0, "finished", server.answered)
     assert "We found this list; its order will change" in said.err
-    signs = {"".join(sorted(json.dumps(json.loads(messages)))) for messages in log.frame["messages"]}
+    signs = {
+        "".join(sorted(json.dumps(json.loads(messages)))) for messages in log.frame["messages"]
+    }
     assert {"".join(sorted(json.dumps(body["messages"]))) for body in server.bodies} == signs

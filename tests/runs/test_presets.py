@@ -32,18 +32,23 @@ PLANNED = {
     "hanna-criteria": 96 * 36,
     "hanna-scales": 576 * (10 + 2 + 6 + 18),  # balanced orders of 5, 2, 3 and 9 options
     "hanna-temperature": 576 * 10 * 4,
-    "li-forms": 320 * 6,  # ascending, descending, random; letters, Roman numerals, a reference of full marks
+    "li-forms": 320
+    * 6,  # ascending, descending, random; letters, Roman numerals, a reference of full marks
     "shi-pairs": 80 * 3 * 2 + 8 * 3 * 3 * 2 * 2,
     "llmbar": 280 * 2,
 }
 
 
-def planned(name: str, monkeypatch: pytest.MonkeyPatch, cache: Path, items: int | None = None) -> Plan:
+def planned(
+    name: str, monkeypatch: pytest.MonkeyPatch, cache: Path, items: int | None = None
+) -> Plan:
     """A preset's plan; the published files lie in the cache, as if they had been fetched."""
     monkeypatch.setenv("RUBRICLAB_DATA", str(cache))
     published = str(read_study(presets()[name]).data[0].published)
     for file, path in zip(sources()[published].files, FILES[published], strict=True):
-        (cache_folder() / f"{file.sha256[:12]}-{file.title}").write_bytes(gzip.decompress(shared(path).read_bytes()))
+        (cache_folder() / f"{file.sha256[:12]}-{file.title}").write_bytes(
+            gzip.decompress(shared(path).read_bytes())
+        )
     return plan_of_file(name, items=items)
 
 
@@ -53,7 +58,9 @@ def test_a_preset_is_planned(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     made = planned(name, monkeypatch, tmp_path)
     study = read_study(presets()[name])
     assert sum(made.planned) == PLANNED[name]
-    assert made.study.identity("d", "r") == study.model_copy(update={"paper": ()}).identity("d", "r")
+    assert made.study.identity("d", "r") == study.model_copy(update={"paper": ()}).identity(
+        "d", "r"
+    )
 
 
 def test_the_preset_of_decisions_asks_every_order_and_up_and_down() -> None:
@@ -74,19 +81,34 @@ def test_presets_name_measures_and_say_where_their_numbers_are_from() -> None:
 
 
 @pytest.mark.papers(74)
-@pytest.mark.parametrize(("paper", "name", "table", "column"), [
-    ("xu-rubric-position-bias-v2", "hanna-options", 0, 0), ("xu-rubric-position-bias-v2", "hanna-options", 2, 2),
-    ("xu-rubric-position-bias-v2", "hanna-criteria", 1, 0), ("shi-judging-the-judges", "shi-pairs", 0, 1),
-])  # fmt: skip
-def test_numbers_are_those_that_the_paper_prints(paper: str, name: str, table: int, column: int) -> None:
+@pytest.mark.parametrize(
+    ("paper", "name", "table", "column"),
+    [
+        ("xu-rubric-position-bias-v2", "hanna-options", 0, 0),
+        ("xu-rubric-position-bias-v2", "hanna-options", 2, 2),
+        ("xu-rubric-position-bias-v2", "hanna-criteria", 1, 0),
+        ("shi-judging-the-judges", "shi-pairs", 0, 1),
+    ],
+)
+def test_numbers_are_those_that_the_paper_prints(
+    paper: str, name: str, table: int, column: int
+) -> None:
     """Each judge's line of the paper's own table holds our number, in its place."""
     text = shared(f"../papers/{paper}.txt").read_text("utf-8")
     part = read_study(presets()[name]).paper[table]
     number = re.findall(r"Table \d", part.table)[0]
     where = text.index("MTBench List-wise" if paper.startswith("shi") else f"{number}: ")
     for judge, numbers in part.numbers.items():
-        line = next(row for row in text[where:].splitlines() if row.startswith(f"{judge.replace('4o', '40')}\t"))
-        cells = [float(re.findall(r"-?\d*\.\d+", cell)[0]) for cell in line.split("\t")[1:] if cell.strip()]
+        line = next(
+            row
+            for row in text[where:].splitlines()
+            if row.startswith(f"{judge.replace('4o', '40')}\t")
+        )
+        cells = [
+            float(re.findall(r"-?\d*\.\d+", cell)[0])
+            for cell in line.split("\t")[1:]
+            if cell.strip()
+        ]
         scale = 100 if part.measure.startswith("position_share") else 1
         assert next(iter(numbers.values())) == pytest.approx(cells[column] / scale)
 
@@ -99,7 +121,9 @@ Answer = Callable[[Call, Sequence[Item]], Reply]
 
 def label_of(call: Call, score: int) -> str:
     """What stands for a score in a call; the prompt must list the labels in the call's order."""
-    assert re.findall(r"^Score (\w+)(?::|$)", call.messages[-1]["content"], re.M) == list(call.ordering.labels)
+    assert re.findall(r"^Score (\w+)(?::|$)", call.messages[-1]["content"], re.M) == list(
+        call.ordering.labels
+    )
     return dict(zip(call.ordering.shown, call.ordering.labels, strict=True))[score]
 
 
@@ -141,11 +165,16 @@ def baseline_or_first(call: Call, _items: Sequence[Item]) -> Reply:
     return Reply(text=f"Both answer the question. [[{call.ordering.labels[first]}]]")
 
 
-def r_with_people(score: Callable[[Item], float], *, by_criterion: bool = False) -> Callable[[Plan], float]:
+def r_with_people(
+    score: Callable[[Item], float], *, by_criterion: bool = False
+) -> Callable[[Plan], float]:
     """r between a score of each item and what people gave it; or its mean over criteria."""
 
     def expected(made: Plan) -> float:
-        pairs = [(item.criterion, score(item), np.mean(list(item.ratings.values()))) for item in made.items]
+        pairs = [
+            (item.criterion, score(item), np.mean(list(item.ratings.values())))
+            for item in made.items
+        ]
         table = pd.DataFrame(pairs, columns=["criterion", "judge", "people"])
         parts = [part for _, part in table.groupby("criterion")] if by_criterion else [table]
         return float(np.mean([part["judge"].corr(part["people"]) for part in parts]))
@@ -163,39 +192,51 @@ FROZEN: dict[str, tuple[Answer, int | None, dict[tuple[str, str], Expected]]] = 
     # 24 items x 10: half of them all at position 1 (10 each), half at each of five positions twice: 144, 24, 24, 24, 24.
     # Chi-square with 48 expected: 96^2 / 48 + 4 x 24^2 / 48 = 240.
     "hanna-options": (
-        half_first, 24, {("chi2", "HANNA"): 240, ("position_share:1", "HANNA"): 0.6, ("position_share:5", "HANNA"): 0.1},
+        half_first,
+        24,
+        {
+            ("chi2", "HANNA"): 240,
+            ("position_share:1", "HANNA"): 0.6,
+            ("position_share:5", "HANNA"): 0.1,
+        },
     ),
     # With n options: 1/2 + 1/2n at position 1, 1/2n at each other. V^2 = n / (n - 1) x [(n - 1)^2 + (n - 1)] / 4n^2 = 1/4.
     "hanna-scales": (half_first, 24, {("cramers_v", n): 0.5 for n in ("2", "3", "5", "9")}),
-
     # First and last position stand 1 + 1 apart, for Coherence 2 + 1. Every criterion stands at every position twice: over
     # all orders a constant is added, which r does not see; so is it in one order.
     "hanna-criteria": (
-        more_at_the_top, 144,
+        more_at_the_top,
+        144,
         {
-            ("delta_pos", "Mean"): 13 / 6, ("delta_pos", "Largest"): 3,
+            ("delta_pos", "Mean"): 13 / 6,
+            ("delta_pos", "Largest"): 3,
             ("pearson", "balanced"): r_with_people(two_or_three, by_criterion=True),
             ("pearson", "fixed"): r_with_people(two_or_three, by_criterion=True),
         },
     ),
     "li-forms": (
-        fewer_under_letters, 24,
+        fewer_under_letters,
+        24,
         {
-            ("pearson", "fixed"): r_with_people(rated), ("pearson", "descending"): r_with_people(rated),
-            ("pearson", "arabic"): r_with_people(rated), ("pearson", "roman"): r_with_people(rated),
+            ("pearson", "fixed"): r_with_people(rated),
+            ("pearson", "descending"): r_with_people(rated),
+            ("pearson", "arabic"): r_with_people(rated),
+            ("pearson", "roman"): r_with_people(rated),
             ("pearson", "letters"): r_with_people(lambda item: max(1, rated(item) - 1)),
         },
     ),
     # What is not consistent goes to the first answer: primacy, below 0.
     "shi-pairs": (
-        baseline_or_first, None,
+        baseline_or_first,
+        None,
         {
-            ("pc", "MT-Bench"): baseline_share, ("pf", "MT-Bench"): lambda made: baseline_share(made) - 1,
-            ("rs", "MT-Bench"): 1, ("error_rate", "MT-Bench"): 0,
+            ("pc", "MT-Bench"): baseline_share,
+            ("pf", "MT-Bench"): lambda made: baseline_share(made) - 1,
+            ("rs", "MT-Bench"): 1,
+            ("error_rate", "MT-Bench"): 0,
         },
     ),
-
-}  # fmt: skip
+}
 
 
 @pytest.mark.papers(75)
@@ -209,11 +250,15 @@ def test_a_preset_runs_to_the_tables_that_it_names(
     end = ended(Run(store, made))
     assert (end.state, end.done, end.failed) == ("finished", len(made), 0)
     findings = Findings(Judgments(store.table(end.run)))
-    known = {key: expected(made) if callable(expected) else expected for key, expected in numbers.items()}
+    known = {
+        key: expected(made) if callable(expected) else expected for key, expected in numbers.items()
+    }
     measured: dict[tuple[str, str], float] = {}
     for part in made.study.paper:
         by_strategy = part.across == "strategy"
-        table = paper_table(findings, part.measure, across=part.across, by_strategy=by_strategy, papers=[part])
+        table = paper_table(
+            findings, part.measure, across=part.across, by_strategy=by_strategy, papers=[part]
+        )
         assert part.table in " ".join(table.legend) or not part.numbers
         cells = table.numbers().drop_duplicates("column")
         measured |= {(part.measure, row["column"]): row["value"] for _, row in cells.iterrows()}

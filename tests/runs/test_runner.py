@@ -38,7 +38,14 @@ def test_a_run_finishes_and_every_call_has_one_row(store: Store, scripted: Scrip
     judge = scripted()
     made = small_plan(4)
     end = ended(Run(store, made))
-    assert (end.state, end.reason, end.done, end.planned, end.failed, end.asked) == ("finished", "", 80, 80, 0, 80)
+    assert (end.state, end.reason, end.done, end.planned, end.failed, end.asked) == (
+        "finished",
+        "",
+        80,
+        80,
+        0,
+        80,
+    )
     assert set(judge.asked.values()) == {1}
     assert judge.closed == 2  # once looked at before the run, once at its end
     assert store.final_keys(end.run) == {call.key for call in made.calls()}
@@ -47,7 +54,9 @@ def test_a_run_finishes_and_every_call_has_one_row(store: Store, scripted: Scrip
     assert store.run(end.run).state == "finished"
 
 
-def test_a_finished_run_again_asks_nothing_and_still_counts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_run_again_asks_nothing_and_still_counts(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(monkeypatch, ScriptedJudge())
     first = ended(Run(store, small_plan()))
     use(monkeypatch, LabError("the key is gone"))
@@ -61,7 +70,11 @@ def test_answers_of_another_run_are_taken_over_and_the_rest_is_asked(
     store: Store, scripted: Scripted, killed: bool
 ) -> None:
     lost = {call.key for call in list(small_plan().calls())[:2]}
-    scripted(lambda call, _: failed("refusal", retryable=False) if call.key in lost else Reply(text="2", tokens_in=7))
+    scripted(
+        lambda call, _: (
+            failed("refusal", retryable=False) if call.key in lost else Reply(text="2", tokens_in=7)
+        )
+    )
     first = ended(Run(store, small_plan()))  # three items of the four
     judge = scripted()
     if killed:  # before anything was taken over: whoever goes on with it takes over too
@@ -69,7 +82,12 @@ def test_answers_of_another_run_are_taken_over_and_the_rest_is_asked(
         end = RunManager(store).resume(run).wait(WAIT)
     else:
         end = ended(Run(store, small_plan(4), known=(store, first.run)))
-    assert (end.state, end.done, end.asked, len(judge.asked)) == ("finished", 80, 22, 22)  # errors are no answers
+    assert (end.state, end.done, end.asked, len(judge.asked)) == (
+        "finished",
+        80,
+        22,
+        22,
+    )  # errors are no answers
     calls = store.calls(end.run)
     assert (calls["note"] == f"answered in run {first.run}").sum() == 58
     assert set(calls.loc[calls["note"] != "", "tokens_in"]) == {7}
@@ -87,7 +105,9 @@ def test_calls_go_out_item_by_item(store: Store, scripted: Scripted) -> None:
     assert all(later >= earlier for earlier, later in zip(shown, shown[16:], strict=False))
 
 
-def test_calls_in_flight_are_awaited_by_a_pause_and_not_by_a_cancel(store: Store, scripted: Scripted) -> None:
+def test_calls_in_flight_are_awaited_by_a_pause_and_not_by_a_cancel(
+    store: Store, scripted: Scripted
+) -> None:
     scripted(latency=600.0)
     run = Run(store, small_plan()).start()
     while run.snapshot().in_flight == 0:
@@ -110,7 +130,9 @@ def test_calls_in_flight_are_awaited_by_a_pause_and_not_by_a_cancel(store: Store
 def test_several_judges_are_asked_at_once_and_two_runs_do_not_mix(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    two, four = (ScriptedJudge(lambda *_, text=text: Reply(text=text), latency=0.01) for text in "24")
+    two, four = (
+        ScriptedJudge(lambda *_, text=text: Reply(text=text), latency=0.01) for text in "24"
+    )
     use(monkeypatch, None, api=two, other=four)
     runs = [Run(store, small_plan(3, judges=judges)).start() for judges in ((API,), (API, OTHER))]
     ends = [run.wait(WAIT) for run in runs]
@@ -128,12 +150,15 @@ def test_a_limit_of_calls_stops_exactly(store: Store, scripted: Scripted) -> Non
     assert (ended(Run(store, small_plan(5))).state, set(judge.asked.values())) == ("finished", {1})
 
 
-@pytest.mark.parametrize(("limit", "words"), [
-    ({"max_calls": 0}, "The limit of calls is 0; expected more than 0"),
-    ({"max_calls": -1}, "The limit of calls is -1; expected more than 0"),
-    ({"max_money": math.nan}, "The limit of money is nan; expected more than 0"),
-    ({"max_money": 1.0}, "No judge has a price"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ({"max_calls": 0}, "The limit of calls is 0; expected more than 0"),
+        ({"max_calls": -1}, "The limit of calls is -1; expected more than 0"),
+        ({"max_money": math.nan}, "The limit of money is nan; expected more than 0"),
+        ({"max_money": 1.0}, "No judge has a price"),
+    ],
+)
 def test_a_limit_that_is_none_leaves_nothing(
     store: Store, scripted: Scripted, limit: dict[str, Any], words: str
 ) -> None:
@@ -153,7 +178,9 @@ def test_a_model_that_is_no_file_leaves_nothing(store: Store, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("limit", "least", "most"), [(10.0, 10, 13), (0.5, 1, 1)])
-def test_a_limit_of_money(store: Store, scripted: Scripted, limit: float, least: int, most: int) -> None:
+def test_a_limit_of_money(
+    store: Store, scripted: Scripted, limit: float, least: int, most: int
+) -> None:
     """One a call, four at once: what is in flight is counted in, and nothing is in flight before a price a call is known."""
     dear = API.model_copy(update={"price_input": 1e6, "concurrency": 4})
     scripted(lambda *_: Reply(text="3", tokens_in=1, tokens_out=5), latency=0.001)
@@ -175,23 +202,58 @@ def test_a_server_that_counts_no_tokens_does_not_outrun_the_limit(
     judge = scripted(lambda *_: Reply(text="3", **counted), latency=0.001)
     plan = small_plan(5, judges=(dear, free))
     call = next(plan.calls("api"))
-    price = sum(len(message["content"]) for message in call.messages)  # one a sign, four signs a token
+    price = sum(
+        len(message["content"]) for message in call.messages
+    )  # one a sign, four signs a token
     end = ended(Run(store, plan, max_money=3.5 * price))
     assert end.state == "paused"
     assert 3 * price < end.money < 4.5 * price
     assert sum(1 for call in judge.calls if plan.conditions[call.condition].judge == "api") == 4
 
 
-@pytest.mark.parametrize(("reply", "state", "words", "attempts", "most"), [
-    (failed("bad_request", retryable=False), "paused", "a planted bad_request", 1, 8 + 3),  # three, and those in flight
-    (failed("connect"), "paused", "it does not answer", 5, 5 * 8 + 5),
-    (Reply(text=""), "failed", "0 of 60 replies could be parsed", 1, 60),
-    (failed("context_overflow", retryable=False), "failed", "a planted context_overflow", 1, 60),
-    (LabError("out of memory; choose a smaller model"), "paused", "api: out of memory; choose a smaller model", 1, 8),
-    (ZeroDivisionError("planted"), "paused", "The lab failed: ZeroDivisionError: planted", 1, 8),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reply", "state", "words", "attempts", "most"),
+    [
+        (
+            failed("bad_request", retryable=False),
+            "paused",
+            "a planted bad_request",
+            1,
+            8 + 3,
+        ),  # three, and those in flight
+        (failed("connect"), "paused", "it does not answer", 5, 5 * 8 + 5),
+        (Reply(text=""), "failed", "0 of 60 replies could be parsed", 1, 60),
+        (
+            failed("context_overflow", retryable=False),
+            "failed",
+            "a planted context_overflow",
+            1,
+            60,
+        ),
+        (
+            LabError("out of memory; choose a smaller model"),
+            "paused",
+            "api: out of memory; choose a smaller model",
+            1,
+            8,
+        ),
+        (
+            ZeroDivisionError("planted"),
+            "paused",
+            "The lab failed: ZeroDivisionError: planted",
+            1,
+            8,
+        ),
+    ],
+)
 def test_a_judge_that_gives_nothing_ends_its_run_with_the_reason(
-    store: Store, scripted: Scripted, reply: Reply | Exception, state: str, words: str, attempts: int, most: int
+    store: Store,
+    scripted: Scripted,
+    reply: Reply | Exception,
+    state: str,
+    words: str,
+    attempts: int,
+    most: int,
 ) -> None:
     def script(*_: object) -> Reply:
         if isinstance(reply, Exception):
@@ -200,16 +262,29 @@ def test_a_judge_that_gives_nothing_ends_its_run_with_the_reason(
 
     judge = scripted(script, latency=0.01)
     end = ended(Run(store, small_plan()))
-    assert (end.state, store.run(end.run).state, end.done) == (state, state, 60 if state == "failed" else end.failed)
+    assert (end.state, store.run(end.run).state, end.done) == (
+        state,
+        state,
+        60 if state == "failed" else end.failed,
+    )
     assert words in end.reason
     assert max(judge.asked.values()) == attempts
     assert judge.asked.total() <= most
 
 
-@pytest.mark.parametrize(("other", "reason"), [
-    (ScriptedJudge(lambda *_: failed("auth", retryable=False)), "other: a planted auth. Check the key"),
-    (LabError("No weights here; fetch them."), "other: No weights here; fetch them. The other judges went on."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (
+            ScriptedJudge(lambda *_: failed("auth", retryable=False)),
+            "other: a planted auth. Check the key",
+        ),
+        (
+            LabError("No weights here; fetch them."),
+            "other: No weights here; fetch them. The other judges went on.",
+        ),
+    ],
+)
 def test_a_judge_that_cannot_be_had_does_not_stop_another(
     other: object, reason: str, store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,7 +299,9 @@ def test_a_judge_that_cannot_be_had_does_not_stop_another(
     assert (again.state, again.done, mended.asked.total()) == ("finished", 160, 80)
 
 
-def test_a_study_whose_only_judge_cannot_be_had_leaves_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_whose_only_judge_cannot_be_had_leaves_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(monkeypatch, LabError("give a base URL"))
     with pytest.raises(LabError, match="give a base URL"):
         Run(store, small_plan())
@@ -246,11 +323,17 @@ def test_faults_that_pass_are_asked_again_and_counted(store: Store, scripted: Sc
     assert sorted(calls["attempt"]) == [2] * 39 + [5]
 
 
-def test_failed_calls_are_asked_again_where_that_is_wanted(store: Store, scripted: Scripted) -> None:
+def test_failed_calls_are_asked_again_where_that_is_wanted(
+    store: Store, scripted: Scripted
+) -> None:
     lost = {call.key for call in small_plan(3).calls() if call.ordering.shown[0] == 2}
 
     def script(call: Call, nth: int) -> Reply:
-        return failed("too_large", retryable=False) if call.key in lost and nth == 0 else Reply(text="3")
+        return (
+            failed("too_large", retryable=False)
+            if call.key in lost and nth == 0
+            else Reply(text="3")
+        )
 
     judge = scripted(script)
     first = ended(Run(store, small_plan(3)))
@@ -261,7 +344,9 @@ def test_failed_calls_are_asked_again_where_that_is_wanted(store: Store, scripte
     assert len(store.table(end.run).rows) == 60
 
 
-def test_an_outage_of_a_server_that_answered_costs_no_attempts(store: Store, scripted: Scripted) -> None:
+def test_an_outage_of_a_server_that_answered_costs_no_attempts(
+    store: Store, scripted: Scripted
+) -> None:
     def script(_: Call, nth: int) -> Reply:
         return failed("connect") if len(judge.calls) > 10 and nth < 9 else Reply(text="3")
 
@@ -301,7 +386,9 @@ def test_a_full_disk_pauses_and_nothing_is_asked_twice(
     assert set(judge.asked.values()) == {1}
 
 
-def test_stopped_again_and_again_nothing_is_lost_or_asked_twice(store: Store, scripted: Scripted) -> None:
+def test_stopped_again_and_again_nothing_is_lost_or_asked_twice(
+    store: Store, scripted: Scripted
+) -> None:
     rng = random.Random(3)
     judge = scripted(latency=0.003)
     for _ in range(6):
@@ -311,7 +398,9 @@ def test_stopped_again_and_again_nothing_is_lost_or_asked_twice(store: Store, sc
         run.pause()
         paused = run.wait(WAIT)
         assert (paused.state, paused.reason) == ("paused", "paused by you")
-        assert len(store.final_keys(paused.run)) == paused.done == judge.asked.total()  # what was in flight was kept
+        assert (
+            len(store.final_keys(paused.run)) == paused.done == judge.asked.total()
+        )  # what was in flight was kept
     end = ended(Run(store, small_plan(20)))
     assert (end.state, end.done) == ("finished", 400)
     assert set(judge.asked.values()) == {1}
@@ -331,11 +420,17 @@ def test_a_run_is_not_asked_by_two_sessions_at_once(store: Store, scripted: Scri
     assert store.run(paused.run).state == "paused"
 
 
-def test_clocks_that_jump_cost_nothing(store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clocks_that_jump_cost_nothing(
+    store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng, real = random.Random(8), writer.now
     monkeypatch.setattr(writer, "now", lambda: real() + timedelta(days=rng.uniform(-400, 400)))
     monkeypatch.setattr(time, "time", lambda: rng.uniform(0, 4e9))
-    judge = scripted(lambda call, nth: failed("rate_limit", retry_after=0.01) if call.repeat > nth else Reply(text="3"))
+    judge = scripted(
+        lambda call, nth: (
+            failed("rate_limit", retry_after=0.01) if call.repeat > nth else Reply(text="3")
+        )
+    )
     end = ended(Run(store, small_plan(5)))
     assert (end.state, end.done, end.failed, judge.asked.total()) == ("finished", 100, 0, 150)
     assert len(store.table(end.run).rows) == 100
@@ -343,7 +438,9 @@ def test_clocks_that_jump_cost_nothing(store: Store, scripted: Scripted, monkeyp
 
 def test_criteria_are_kept_one_row_each(store: Store, scripted: Scripted) -> None:
     scripted(lambda *_: Reply(text="[b] 4\n[a] 2\n[c] five"))
-    made = small_plan(2, criteria=(criterion("a"), criterion("b"), criterion("c")), reorder="criteria")
+    made = small_plan(
+        2, criteria=(criterion("a"), criterion("b"), criterion("c")), reorder="criteria"
+    )
     end = ended(Run(store, made))
     assert (end.state, end.done, end.failed) == ("finished", 24, 0)
     rows = store.table(end.run).rows
@@ -386,35 +483,58 @@ def test_the_pace_grows_and_is_halved_and_calls_a_minute_are_kept() -> None:
 def test_backoff_doubles_up_to_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(random, "uniform", lambda _, high: high)
-    assert [asking.backoff(attempt) for attempt in (1, 2, 3, 4, 5, 50)] == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
+    assert [asking.backoff(attempt) for attempt in (1, 2, 3, 4, 5, 50)] == [
+        0.5,
+        1.0,
+        2.0,
+        4.0,
+        5.0,
+        5.0,
+    ]
 
 
 # ------------------------------------------------------------------------------------------------------- over the wire
 def judged(store: Store, **options: Any) -> tuple[RunSnapshot, FakeServer]:
     """A run of 60 calls against a server with these options, asked again at once."""
     with running(FakeServer(**options)) as server:
-        judge = JudgeSettings(name="server", kind="openai", model="test-model", base_urls=(server.base_url,))
+        judge = JudgeSettings(
+            name="server", kind="openai", model="test-model", base_urls=(server.base_url,)
+        )
         return ended(Run(store, small_plan(3, judges=(judge,)))), server
 
 
-@pytest.mark.parametrize("rule", [None, lambda *_: failure(503, "starting", headers={"Retry-After": "0"})])
-def test_a_server_that_is_dead_or_down_leaves_its_calls_to_the_others_and_is_named(store: Store, rule: Any) -> None:
+@pytest.mark.parametrize(
+    "rule", [None, lambda *_: failure(503, "starting", headers={"Retry-After": "0"})]
+)
+def test_a_server_that_is_dead_or_down_leaves_its_calls_to_the_others_and_is_named(
+    store: Store, rule: Any
+) -> None:
     with running(FakeServer(rule=rule)) as down, running(FakeServer()) as fine:
         dead = down.base_url if rule else "http://127.0.0.1:9/v1"
-        judge = JudgeSettings(name="two", kind="openai", model="test-model", base_urls=(dead, fine.base_url))
+        judge = JudgeSettings(
+            name="two", kind="openai", model="test-model", base_urls=(dead, fine.base_url)
+        )
         end = ended(Run(store, small_plan(4, judges=(judge,))))
     assert (end.state, end.done, end.failed, fine.answered) == ("finished", 80, 0, 80)
     assert end.reason == f"{dead} did not answer: its calls went to 1 other server."
     assert store.run(end.run).reason == end.reason
 
 
-@pytest.mark.parametrize(("status", "message", "headers", "words"), [
-    (400, "Unsupported value: 'temperature' does not support 0.0 with this model.", {}, "Setting “temperature”"),
-    (401, "Incorrect API key", {}, "Check the key"),
-    (302, "", {"Location": "http://127.0.0.1:9/"}, "moved to http://127.0.0.1:9/"),
-    (429, "tomorrow", {"Retry-After": "86400"}, "left alone for 86,400 s"),
-    (503, "in 2099", {"Retry-After": "Thu, 01 Jan 2099 00:00:00 GMT"}, "left alone for"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("status", "message", "headers", "words"),
+    [
+        (
+            400,
+            "Unsupported value: 'temperature' does not support 0.0 with this model.",
+            {},
+            "Setting “temperature”",
+        ),
+        (401, "Incorrect API key", {}, "Check the key"),
+        (302, "", {"Location": "http://127.0.0.1:9/"}, "moved to http://127.0.0.1:9/"),
+        (429, "tomorrow", {"Retry-After": "86400"}, "left alone for 86,400 s"),
+        (503, "in 2099", {"Retry-After": "Thu, 01 Jan 2099 00:00:00 GMT"}, "left alone for"),
+    ],
+)
 def test_what_no_call_escapes_pauses_at_the_first_answers(
     status: int, message: str, headers: dict[str, str], words: str, store: Store
 ) -> None:

@@ -31,10 +31,16 @@ STUDY = Path(__file__).with_name("two_sets.toml").read_text("utf-8")
 
 def study_file(folder: Path, more: str = "") -> Path:
     """Two data sets with the same ids, one with a rubric of its own; ``more``: further tables."""
-    (folder / "a.csv").write_text("id,instruction,response\n1,ask,the first text\n2,ask,the second text\n")
-    (folder / "b.csv").write_text("id,instruction,response\n1,ask,the first text\n2,ask,quite another text\n")
+    (folder / "a.csv").write_text(
+        "id,instruction,response\n1,ask,the first text\n2,ask,the second text\n"
+    )
+    (folder / "b.csv").write_text(
+        "id,instruction,response\n1,ask,the first text\n2,ask,quite another text\n"
+    )
     for name, n in (("five", 5), ("three", 3)):
-        options = "".join(f"      - {{score: {k}, description: {name} {k}}}\n" for k in range(1, n + 1))
+        options = "".join(
+            f"      - {{score: {k}, description: {name} {k}}}\n" for k in range(1, n + 1)
+        )
         (folder / f"{name}.yaml").write_text(RUBRIC.format(name=name, options=options))
     path = folder / "study.toml"
     path.write_text(STUDY.replace("# more", more))
@@ -44,16 +50,29 @@ def study_file(folder: Path, more: str = "") -> Path:
 @pytest.mark.papers(8)
 def test_every_data_set_is_asked_with_its_own_rubric(tmp_path: Path) -> None:
     made = plan_of_file(study_file(tmp_path))
-    assert [(c.judge, c.dataset, c.scores, n) for c, n in zip(made.conditions, made.planned, strict=True)] == [
-        ("judge", "first", (1, 2, 3, 4, 5), 40), ("judge", "second", (1, 2, 3), 24),
-        ("other", "first", (1, 2, 3, 4, 5), 40), ("other", "second", (1, 2, 3), 24),
-    ]  # fmt: skip
-    assert len({call.key for call in made.calls()}) == len(made) == 128, "the same text twice is asked twice"
+    assert [
+        (c.judge, c.dataset, c.scores, n)
+        for c, n in zip(made.conditions, made.planned, strict=True)
+    ] == [
+        ("judge", "first", (1, 2, 3, 4, 5), 40),
+        ("judge", "second", (1, 2, 3), 24),
+        ("other", "first", (1, 2, 3, 4, 5), 40),
+        ("other", "second", (1, 2, 3), 24),
+    ]
+    assert len({call.key for call in made.calls()}) == len(made) == 128, (
+        "the same text twice is asked twice"
+    )
     frame = made.items_frame()
     assert frame[["dataset", "item_id", "source"]].values.tolist() == [
-        ["first", "1", 0], ["first", "2", 1], ["second", "1", 0], ["second", "2", 1],
-    ]  # fmt: skip
-    prompts = {made.conditions[call.condition].dataset: call.messages[0]["content"] for call in made.calls()}
+        ["first", "1", 0],
+        ["first", "2", 1],
+        ["second", "1", 0],
+        ["second", "2", 1],
+    ]
+    prompts = {
+        made.conditions[call.condition].dataset: call.messages[0]["content"]
+        for call in made.calls()
+    }
     assert "Score 5: five 5" in prompts["first"]
     assert "Score 3: three 3" in prompts["second"]
     assert "five" not in prompts["second"]
@@ -68,7 +87,9 @@ def test_every_data_set_is_asked_with_its_own_rubric(tmp_path: Path) -> None:
 def test_study_files_that_say_two_things_are_refused(tmp_path: Path) -> None:
     path = study_file(tmp_path)
     path.write_text(path.read_text().replace('"second"', '"First\u200b "'))
-    with pytest.raises(LabError, match=r"Two data sets are called “first”: give each \[\[data\]\] a name"):
+    with pytest.raises(
+        LabError, match=r"Two data sets are called “first”: give each \[\[data\]\] a name"
+    ):
         plan_of_file(path)
     path.write_text("[[data]]\nsample = true\n" * 51)
     with pytest.raises(LabError, match="data: Tuple should have at most 50 items"):
@@ -78,7 +99,9 @@ def test_study_files_that_say_two_things_are_refused(tmp_path: Path) -> None:
         plan_of_file(study_file(tmp_path, vary))
     path = study_file(tmp_path, vary)
     path.write_text(path.read_text().replace('rubric = { file = "three.yaml" }\n', ""))
-    with pytest.raises(LabError, match=r"begins with “three.yaml”, but \[rubric\] file is “five.yaml”"):
+    with pytest.raises(
+        LabError, match=r"begins with “three.yaml”, but \[rubric\] file is “five.yaml”"
+    ):
         plan_of_file(path)
 
 
@@ -89,7 +112,9 @@ def test_resumed_after_an_end_with_texts_of_both(tmp_path: Path, scripted: Scrip
     more = '[design]\nreorder = ["options", "bare"]\n[design.vary]\nwording = ["five.yaml", "other.yaml"]'
     study = study_file(tmp_path, more)
     study.write_text(study.read_text().replace('rubric = { file = "three.yaml" }\n', ""))
-    (tmp_path / "other.yaml").write_text((tmp_path / "five.yaml").read_text().replace("five 1", "none at all"))
+    (tmp_path / "other.yaml").write_text(
+        (tmp_path / "five.yaml").read_text().replace("five 1", "none at all")
+    )
     with Store.open(path) as store:
         run = RunManager(store).start(plan_of_file(study))
         while run.snapshot().asked < 20:
@@ -101,14 +126,25 @@ def test_resumed_after_an_end_with_texts_of_both(tmp_path: Path, scripted: Scrip
     judge.latency = 0.0
     with Store.open(path) as store:
         again = RunManager(store)
-        assert (again.resume(run.id).wait(WAIT).state, set(judge.asked.values())) == ("finished", {1})
+        assert (again.resume(run.id).wait(WAIT).state, set(judge.asked.values())) == (
+            "finished",
+            {1},
+        )
         assert len(judge.asked) == len(plan_of_run(store, run.id)) == 2 * 2 * 2 * 2 * (20 + 2)
         texts = store.texts(run.id)["response"].tolist()
-        assert texts == ["the first text", "the second text", "the first text", "quite another text"]
+        assert texts == [
+            "the first text",
+            "the second text",
+            "the first text",
+            "quite another text",
+        ]
         assert store.judgments(run.id, text="quite another")["item"].unique().tolist() == [3]
         shown = store.judgments(run.id, item=3, limit=1)
         call = store.call(run.id, int(shown["call"].iloc[0]))
-        assert (call["item"]["dataset"], call["item"]["response"]) == ("second", "quite another text")
+        assert (call["item"]["dataset"], call["item"]["response"]) == (
+            "second",
+            "quite another text",
+        )
         planned = plan_of_run(store, run.id)
         sent = {c.key: dict(c.messages[0]) for c in planned.calls()}
         assert all(sent[c.key] == dict(c.messages[0]) for c in judge.calls)
@@ -143,16 +179,23 @@ def test_axes_share_their_items(tmp_path: Path) -> None:
     axes = ["options", "criteria", "bare", "responses"]
     made = small_plan(2, criteria=tuple(map(criterion, names)), reorder=axes, k=2)
     assert len(made.items) == 6
-    asked = [{code for part in made.parts if part.axis == axis for code in part.of_item} for axis in axes]
+    asked = [
+        {code for part in made.parts if part.axis == axis for code in part.of_item} for axis in axes
+    ]
     assert (asked, len({call.key for call in made.calls()})) == ([{*range(6)}] * 4, len(made))
     by_axis = Counter(made.conditions[call.condition].reorder for call in made.calls())
     # 6 items x 10 orders twice; 2 texts x 6 orders twice; 6 items twice; 3 batches of 2 orders twice and 6 alone twice.
     assert by_axis == {"options": 120, "criteria": 24, "bare": 12, "responses": 12 + 12}
-    call = next(call for call in made.calls() if made.conditions[call.condition].reorder == "criteria")
+    call = next(
+        call for call in made.calls() if made.conditions[call.condition].reorder == "criteria"
+    )
     assert [made.items[code].criterion for code in call.items] == [*names]
     assert made.messages(call.condition, call.items[0], call.ordering) == call.messages
-    for wrong, said in {"[]": "expected one of options", '["options", "options"]': "an axis stands twice",
-                        '["options", "upside"]': "expected one of options"}.items():  # fmt: skip
+    for wrong, said in {
+        "[]": "expected one of options",
+        '["options", "options"]': "an axis stands twice",
+        '["options", "upside"]': "expected one of options",
+    }.items():
         with pytest.raises(LabError, match=said):
             plan_of_file(study_file(tmp_path, f"[design]\nreorder = {wrong}"))
 
@@ -185,7 +228,9 @@ def test_a_lab_that_ends_keeps_what_its_runs_are_being_answered(tmp_path: Path) 
     with running(FakeServer(latency=0.5)) as server:
         study = write_study(tmp_path, url=server.base_url, items=2)
         command = [sys.executable, "-c", script, str(study), str(path)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+        )
         assert (done.returncode, done.stderr) == (0, "")
     with Store.open(path) as store:
         (info,) = store.runs()
@@ -194,16 +239,40 @@ def test_a_lab_that_ends_keeps_what_its_runs_are_being_answered(tmp_path: Path) 
     assert server.answered == server.asked > 8
 
 
-@pytest.mark.parametrize("design", [
-    {"strategies": ["balanced", {"kind": "random", "calls": 4}, {"kind": "custom", "orders": [[3, 1, 2]]}]},
-    {"reorder": "criteria", "strategies": ["williams"]},
-])  # fmt: skip
-def test_a_run_is_planned_again_from_the_store(store: Store, scripted: Scripted, design: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "design",
+    [
+        {
+            "strategies": [
+                "balanced",
+                {"kind": "random", "calls": 4},
+                {"kind": "custom", "orders": [[3, 1, 2]]},
+            ]
+        },
+        {"reorder": "criteria", "strategies": ["williams"]},
+    ],
+)
+def test_a_run_is_planned_again_from_the_store(
+    store: Store, scripted: Scripted, design: dict[str, object]
+) -> None:
     scripted()
-    grades = tuple(Criterion(name, (Option(1, "bad"), Option(2, "so so"), Option(3, "good")), "?") for name in "abc")
-    texts = DataSet("texts", tuple(Item(f"i{k}", f"r {k}", "q", "ref", ratings={"ann": 2.0}) for k in range(3)), "f")
-    made = small_plan(dataset=texts, criteria=grades if "reorder" in design else grades[:1], **design)
+    grades = tuple(
+        Criterion(name, (Option(1, "bad"), Option(2, "so so"), Option(3, "good")), "?")
+        for name in "abc"
+    )
+    texts = DataSet(
+        "texts",
+        tuple(Item(f"i{k}", f"r {k}", "q", "ref", ratings={"ann": 2.0}) for k in range(3)),
+        "f",
+    )
+    made = small_plan(
+        dataset=texts, criteria=grades if "reorder" in design else grades[:1], **design
+    )
     end = ended(Run(store, made))
     again = plan_of_run(store, end.run)
-    assert (again.identity, again.conditions, again.planned) == (made.identity, made.conditions, made.planned)
+    assert (again.identity, again.conditions, again.planned) == (
+        made.identity,
+        made.conditions,
+        made.planned,
+    )
     assert [call.key for call in again.calls()] == [call.key for call in made.calls()]

@@ -27,24 +27,46 @@ COMBINATIONS = list(itertools.product(WORDS, WORDS, WORDS, (0.001, 0.4)))
 
 
 def verdict_row(
-    word: str, value: float, low: float = math.nan, high: float = math.nan, smallest: float = 0.05, *,
-    above_zero: bool = True, why: str = "", times: float = math.nan,
-) -> Row:  # fmt: skip
+    word: str,
+    value: float,
+    low: float = math.nan,
+    high: float = math.nan,
+    smallest: float = 0.05,
+    *,
+    above_zero: bool = True,
+    why: str = "",
+    times: float = math.nan,
+) -> Row:
     """A verdict row; ``times`` as many units would decide."""
-    counts = {"above_zero": above_zero, "units": 60, "more_units": None if math.isnan(times) else 60 * (times - 1)}
+    counts = {
+        "above_zero": above_zero,
+        "units": 60,
+        "more_units": None if math.isnan(times) else 60 * (times - 1),
+    }
     estimate = Estimate(value, np.zeros(0), np.zeros(0), why=why)
-    return Row("moves_mean", estimate, counts=counts, verdict=word, smallest=smallest, ends=(low, high))
+    return Row(
+        "moves_mean", estimate, counts=counts, verdict=word, smallest=smallest, ends=(low, high)
+    )
 
 
 def verdict(word: str, question: str, reorder: str = "options", **more: Any) -> Row:
     points = question == "mean" or (question == "positions" and reorder in IN_POINTS)
     low, high = (MEAN_ENDS if points else ENDS)[word]
-    parts = {"value": (low + high) / 2, "low": low, "high": high, "smallest": 0.25 if points else 0.05}
+    parts = {
+        "value": (low + high) / 2,
+        "low": low,
+        "high": high,
+        "smallest": 0.25 if points else 0.05,
+    }
     return verdict_row(word, **{**parts, "above_zero": word == "effect", "times": 2.5, **more})
 
 
 def facts(
-    positions: str = "effect", mean: str = "effect", single: str = "effect", gate: float = 0.001, **more: Any
+    positions: str = "effect",
+    mean: str = "effect",
+    single: str = "effect",
+    gate: float = 0.001,
+    **more: Any,
 ) -> Facts:
     """Facts of 60 answers with these verdicts; ``more``: other fields, or single questions by their names."""
     reorder = more.get("reorder", "options")
@@ -60,22 +82,42 @@ def facts(
     leans = more.get("leans") or (large if positions == "effect" else small)
     even = 0.0 if reorder in IN_POINTS else 1 / len(leans)
     base = Facts(
-        judge="judge-7b", condition=0, scores=(1, 2, 3, 4, 5), calls=1_200, asked=1_200, planned=1_200, items=60,
-        units=60, gate=gate, questions=questions, shares=tuple(even + lean for lean in leans), expected=(even,) * len(leans),
-        leans=leans, decided=tuple(positions == "effect" and p == 0 for p in range(len(leans))), line=-0.45, turn=0.1, flips=0.44,
-        noise=0.25, repeated=True, typical=0.31,
-    )  # fmt: skip
+        judge="judge-7b",
+        condition=0,
+        scores=(1, 2, 3, 4, 5),
+        calls=1_200,
+        asked=1_200,
+        planned=1_200,
+        items=60,
+        units=60,
+        gate=gate,
+        questions=questions,
+        shares=tuple(even + lean for lean in leans),
+        expected=(even,) * len(leans),
+        leans=leans,
+        decided=tuple(positions == "effect" and p == 0 for p in range(len(leans))),
+        line=-0.45,
+        turn=0.1,
+        flips=0.44,
+        noise=0.25,
+        repeated=True,
+        typical=0.31,
+    )
     return replace(base, **more)
 
 
 def sentences(answer: Answer) -> str:
     asked = [question.sentence for question in answer.questions]
-    return " ".join(part for part in (answer.headline, answer.line, *asked, answer.note, answer.advice) if part)
+    return " ".join(
+        part for part in (answer.headline, answer.line, *asked, answer.note, answer.advice) if part
+    )
 
 
 @pytest.mark.parametrize("reorder", ["options", "criteria", "responses", "pairs", "lists"])
 @pytest.mark.parametrize(("positions", "mean", "single", "gate"), COMBINATIONS)
-def test_no_combination_contradicts_itself(positions: str, mean: str, single: str, gate: float, reorder: str) -> None:
+def test_no_combination_contradicts_itself(
+    positions: str, mean: str, single: str, gate: float, reorder: str
+) -> None:
     said = compose(facts(positions, mean, single, gate, reorder=reorder))
     words = dict(zip(MEASURE_OF, (positions, mean, single), strict=True))
     words = {key: words[key] for key in words if key in TITLES[reorder]}
@@ -85,29 +127,47 @@ def test_no_combination_contradicts_itself(positions: str, mean: str, single: st
     assert ("one order is enough" in said.advice) == (set(words.values()) == {"equivalent"})
     named = "favours the" in said.headline or "picks the answer" in said.headline
     assert named == (positions == "effect" and reorder not in IN_POINTS)
-    denied = any(no in said.headline for no in ("favours no position", "favours neither side", "no position raises"))
+    denied = any(
+        no in said.headline
+        for no in ("favours no position", "favours neither side", "no position raises")
+    )
     assert denied == (positions == "equivalent")
     if denied and "effect" in (words.get("mean"), single):
         assert "but the order changes" in said.headline
     _says_what_its_badges_say(said, words)
     for key, asked in zip(words, said.questions, strict=True):
-        _only_its_own_ends(asked.sentence, facts(positions, mean, single, gate, reorder=reorder), key)
+        _only_its_own_ends(
+            asked.sentence, facts(positions, mean, single, gate, reorder=reorder), key
+        )
 
 
 @pytest.mark.parametrize("shift", [0.45, -0.45, math.nan])
-@pytest.mark.parametrize(("mean", "single", "gate"), list(itertools.product(WORDS, WORDS, (0.001, 0.4))))
-def test_no_combination_about_a_variant_contradicts_itself(mean: str, single: str, gate: float, shift: float) -> None:
-    about = facts("effect", mean, single, gate, variant="ids = letters", default="ids = arabic", shift=shift)
+@pytest.mark.parametrize(
+    ("mean", "single", "gate"), list(itertools.product(WORDS, WORDS, (0.001, 0.4)))
+)
+def test_no_combination_about_a_variant_contradicts_itself(
+    mean: str, single: str, gate: float, shift: float
+) -> None:
+    about = facts(
+        "effect", mean, single, gate, variant="ids = letters", default="ids = arabic", shift=shift
+    )
     said = compose(about)
-    assert [asked.verdict for asked in said.questions] == [mean, single]  # its orders are another answer's
+    assert [asked.verdict for asked in said.questions] == [
+        mean,
+        single,
+    ]  # its orders are another answer's
     assert "position" not in sentences(said)
     assert "order" not in said.headline + said.advice
     assert ("either form will do" in said.advice) == (mean == single == "equivalent")
-    assert any(word in said.headline for word in (" raises ", " lowers ", " changes the mean")) == (mean == "effect")
+    assert any(word in said.headline for word in (" raises ", " lowers ", " changes the mean")) == (
+        mean == "effect"
+    )
     if mean == "effect":
         way = "changes" if math.isnan(shift) else "raises" if shift > 0 else "lowers"
         assert said.headline == f"judge-7b: ids = letters {way} the mean score"
-        assert said.questions[0].sentence.startswith(f"ids = letters instead of ids = arabic: 0.45{NBSP}points ")
+        assert said.questions[0].sentence.startswith(
+            f"ids = letters instead of ids = arabic: 0.45{NBSP}points "
+        )
     _says_what_its_badges_say(said, {"mean": mean, "single": single})
     for key, asked in zip(about.questions, said.questions, strict=True):
         _only_its_own_ends(asked.sentence, about, key)
@@ -147,99 +207,238 @@ THIRD = {"leans": (0.05, 0.05, -0.2, 0.05, 0.05), "decided": (False, False, True
 OPEN = ("undecided", "undecided", "undecided", 0.4)
 
 
-@pytest.mark.parametrize(("words", "more", "advice"), [
-    (("effect", "effect", "effect"), {}, "average several orders; do not use single scores."),
-    (("effect", "equivalent", "equivalent"), {}, "the bias is too small to matter in scores; check again when"),
-    # What a position adds to criteria is a change of scores.
-    (("effect", "equivalent", "equivalent"), {"reorder": "criteria"}, "average several orders, or compare only"),
-    (("effect", "undecided", "undecided"), {}, "average several orders, or compare only within one order."),
-    (("equivalent", "effect", "undecided"), {}, "average several orders, or compare only within one order."),
-    (("equivalent", "equivalent", "equivalent"), {}, "one order is enough."),
-    # 60 answers, 2.5 times as many: 150.
-    (("undecided", "undecided", "equivalent"), {"gate": 0.4}, "not decided; about 150 answers in a new run would"),
-    (OPEN, row("undecided", "single", why="any_prompt"), "average several orders or wordings."),
-    # Single scores: the number holds noise, so its lower end says nothing.
-    (("effect", "equivalent", "effect"), {"repeated": False}, "average several orders, or compare only within"),
-    # All contrasts and single scores small, but two orders lie 1.08 points apart.
-    (("equivalent", "equivalent", "equivalent"), {"gap": (1.08, 0.98, 1.19)}, "average several orders, or compare"),
-])  # fmt: skip
-def test_advice_is_the_first_rule_that_holds(words: tuple[str, str, str], more: dict[str, Any], advice: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "more", "advice"),
+    [
+        (("effect", "effect", "effect"), {}, "average several orders; do not use single scores."),
+        (
+            ("effect", "equivalent", "equivalent"),
+            {},
+            "the bias is too small to matter in scores; check again when",
+        ),
+        # What a position adds to criteria is a change of scores.
+        (
+            ("effect", "equivalent", "equivalent"),
+            {"reorder": "criteria"},
+            "average several orders, or compare only",
+        ),
+        (
+            ("effect", "undecided", "undecided"),
+            {},
+            "average several orders, or compare only within one order.",
+        ),
+        (
+            ("equivalent", "effect", "undecided"),
+            {},
+            "average several orders, or compare only within one order.",
+        ),
+        (("equivalent", "equivalent", "equivalent"), {}, "one order is enough."),
+        # 60 answers, 2.5 times as many: 150.
+        (
+            ("undecided", "undecided", "equivalent"),
+            {"gate": 0.4},
+            "not decided; about 150 answers in a new run would",
+        ),
+        (OPEN, row("undecided", "single", why="any_prompt"), "average several orders or wordings."),
+        # Single scores: the number holds noise, so its lower end says nothing.
+        (
+            ("effect", "equivalent", "effect"),
+            {"repeated": False},
+            "average several orders, or compare only within",
+        ),
+        # All contrasts and single scores small, but two orders lie 1.08 points apart.
+        (
+            ("equivalent", "equivalent", "equivalent"),
+            {"gap": (1.08, 0.98, 1.19)},
+            "average several orders, or compare",
+        ),
+    ],
+)
+def test_advice_is_the_first_rule_that_holds(
+    words: tuple[str, str, str], more: dict[str, Any], advice: str
+) -> None:
     assert compose(facts(*words, **more)).advice.startswith(advice)
 
 
-@pytest.mark.parametrize(("words", "more", "headline"), [
-    ((), LAST, "judge-7b favours the option listed last"),
-    ((), THIRD, "judge-7b avoids the option at position 3"),
-    ((), {"decided": (False,) * 5}, "Some positions are favoured (at most 20{_}percentage points); which is"),
-    (("equivalent",), SMALL, "judge-7b leans to position 1, less than matters (at most 4{_}percentage points)"),
-    (("undecided", "undecided", "effect"), {}, "judge-7b: the order matters; how is not settled"),
-    (OPEN, {}, "Undecided: no position is clearly favoured by judge-7b"),
-    (OPEN, {"reorder": "criteria"}, "Undecided: no position clearly raises or lowers scores of judge-7b"),
-])  # fmt: skip
-def test_a_headline_names_only_what_is_decided(words: Any, more: dict[str, Any], headline: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "more", "headline"),
+    [
+        ((), LAST, "judge-7b favours the option listed last"),
+        ((), THIRD, "judge-7b avoids the option at position 3"),
+        (
+            (),
+            {"decided": (False,) * 5},
+            "Some positions are favoured (at most 20{_}percentage points); which is",
+        ),
+        (
+            ("equivalent",),
+            SMALL,
+            "judge-7b leans to position 1, less than matters (at most 4{_}percentage points)",
+        ),
+        (
+            ("undecided", "undecided", "effect"),
+            {},
+            "judge-7b: the order matters; how is not settled",
+        ),
+        (OPEN, {}, "Undecided: no position is clearly favoured by judge-7b"),
+        (
+            OPEN,
+            {"reorder": "criteria"},
+            "Undecided: no position clearly raises or lowers scores of judge-7b",
+        ),
+    ],
+)
+def test_a_headline_names_only_what_is_decided(
+    words: Any, more: dict[str, Any], headline: str
+) -> None:
     said = compose(facts(*words, **more))
     assert said.headline.startswith(headline.replace("{_}", NBSP))
     assert ("Position" in said.questions[0].sentence) == (more in (LAST, THIRD))
 
 
-@pytest.mark.parametrize(("words", "more", "question", "sentence"), [
-    ((), {"turn": 0.0}, 1, "Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.45{_}points (95{_}% CI 0.30 to 0.60)."),
-    (
-        (), {}, 2, "15 in 100 scores change with the order beyond noise (95{_}% CI 10 to 20); typical change of one score: "
-        "0.31{_}points.",
-    ),
-    ((), {"turn": 0.6, "line": 0.1}, 1, "Lists that run upwards, from wherever they begin, score 0.45{_}points"),
-    ((), {"line": 0.6}, 1, "Listing 1 to 5 instead of 5 to 1 raises the mean by"),
-    (("equivalent",), SMALL, 0, "A lean is there, at most 4{_}percentage points: smaller than matters ("),
-    # Ends stay on their side of what decides: of the smallest effect, of 0.
-    (
-        ("equivalent",), row("equivalent", "positions", value=0.02, low=0.0, high=0.0496), 0,
-        "No position differs from even by 5{_}percentage points or more (largest: 2, 95{_}% CI 0 to 4.96).",
-    ),
-    (
-        (), row("effect", "positions", low=0.004, high=0.11), 0,
-        "Position 1: 15{_}percentage points above even (95{_}% CI 0.4 to 11).",
-    ),
-    (
-        (), row("effect", "positions", low=0.0, high=0.071), 0,
-        "Position 1: 15{_}percentage points above even (above 0, at most 7).",
-    ),
-    # An estimate below its interval is not shown.
-    (
-        ("effect", "effect", "equivalent"), row("equivalent", "single", value=-0.02, high=0.024), 2,
-        "Fewer than 5 in 100 scores change with the order, beyond noise (95{_}% CI 0 to 2).",
-    ),
-    # Noise that is not known is said.
-    ((), {"repeated": False}, 2, "Scores change with the prompt's order: 15 in 100, noise included (at most 20)."),
-    (OPEN, {"repeated": False}, 2, "Up to 9{_}in 100 are possible, noise included; 5 would matter."),
-    (
-        OPEN, row("undecided", "single", why="any_prompt"), 2,
-        "In another order 44 in 100 scores change; asked again in the same order 25 do.",
-    ),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "more", "question", "sentence"),
+    [
+        (
+            (),
+            {"turn": 0.0},
+            1,
+            "Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.45{_}points (95{_}% CI 0.30 to 0.60).",
+        ),
+        (
+            (),
+            {},
+            2,
+            "15 in 100 scores change with the order beyond noise (95{_}% CI 10 to 20); typical change of one score: "
+            "0.31{_}points.",
+        ),
+        (
+            (),
+            {"turn": 0.6, "line": 0.1},
+            1,
+            "Lists that run upwards, from wherever they begin, score 0.45{_}points",
+        ),
+        ((), {"line": 0.6}, 1, "Listing 1 to 5 instead of 5 to 1 raises the mean by"),
+        (
+            ("equivalent",),
+            SMALL,
+            0,
+            "A lean is there, at most 4{_}percentage points: smaller than matters (",
+        ),
+        # Ends stay on their side of what decides: of the smallest effect, of 0.
+        (
+            ("equivalent",),
+            row("equivalent", "positions", value=0.02, low=0.0, high=0.0496),
+            0,
+            "No position differs from even by 5{_}percentage points or more (largest: 2, 95{_}% CI 0 to 4.96).",
+        ),
+        (
+            (),
+            row("effect", "positions", low=0.004, high=0.11),
+            0,
+            "Position 1: 15{_}percentage points above even (95{_}% CI 0.4 to 11).",
+        ),
+        (
+            (),
+            row("effect", "positions", low=0.0, high=0.071),
+            0,
+            "Position 1: 15{_}percentage points above even (above 0, at most 7).",
+        ),
+        # An estimate below its interval is not shown.
+        (
+            ("effect", "effect", "equivalent"),
+            row("equivalent", "single", value=-0.02, high=0.024),
+            2,
+            "Fewer than 5 in 100 scores change with the order, beyond noise (95{_}% CI 0 to 2).",
+        ),
+        # Noise that is not known is said.
+        (
+            (),
+            {"repeated": False},
+            2,
+            "Scores change with the prompt's order: 15 in 100, noise included (at most 20).",
+        ),
+        (
+            OPEN,
+            {"repeated": False},
+            2,
+            "Up to 9{_}in 100 are possible, noise included; 5 would matter.",
+        ),
+        (
+            OPEN,
+            row("undecided", "single", why="any_prompt"),
+            2,
+            "In another order 44 in 100 scores change; asked again in the same order 25 do.",
+        ),
+    ],
+)
 def test_a_sentence_says_direction_ends_and_noise(
     words: Any, more: dict[str, Any], question: int, sentence: str
 ) -> None:
-    assert compose(facts(*words, **more)).questions[question].sentence.startswith(sentence.replace("{_}", NBSP))
+    assert (
+        compose(facts(*words, **more))
+        .questions[question]
+        .sentence.startswith(sentence.replace("{_}", NBSP))
+    )
 
 
-FEW = {name: verdict_row("undecided", 0.1, above_zero=False, why="too_few_units") for name in MEASURE_OF}
+FEW = {
+    name: verdict_row("undecided", 0.1, above_zero=False, why="too_few_units")
+    for name in MEASURE_OF
+}
 BLOCKED = {name: verdict("undecided", name, why="unparsed_by_order") for name in MEASURE_OF}
 EARLY = {"finished": False, "asked": 364, "planned": 960}
 BARE = {"reorder": "bare", "leans": (), "shares": (), "expected": (), "decided": ()}
 CHOSEN = f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls"
 
 
-@pytest.mark.parametrize(("more", "headline", "line", "sentence", "advice"), [
-    ({"questions": FEW, "units": 4, "gate": 0.3, "unit": "prompt"}, CHOSEN, f"20{NBSP}% would be even.",
-     "Too few groups for a confidence interval: 4, 8 are needed.", "not decided; add answers to at least 4 more instructions."),
-    ({"questions": BLOCKED}, "Undecided: unparsed replies of judge-7b may go with the order", "It chose position 1",
-     "Unparsed replies may go with the order, so nothing can be said.", "first make the replies parse"),
-    (EARLY, f"{CHOSEN} so far", "Early estimate from 364 of 960 calls. No answer before the end.", None, ""),
-    (EARLY | {"stopped": True}, f"{CHOSEN} so far", "Stopped after 364 of 960 calls. No answer before the end.", None, ""),
-    ({"calls": 0, "asked": 20}, "No score of judge-7b could be read", "0 of 20 replies could be parsed.", None, ""),
-    (BARE, "judge-7b scored 60 answers without a list", "1,200 calls were parsed. Nothing was listed", None, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "headline", "line", "sentence", "advice"),
+    [
+        (
+            {"questions": FEW, "units": 4, "gate": 0.3, "unit": "prompt"},
+            CHOSEN,
+            f"20{NBSP}% would be even.",
+            "Too few groups for a confidence interval: 4, 8 are needed.",
+            "not decided; add answers to at least 4 more instructions.",
+        ),
+        (
+            {"questions": BLOCKED},
+            "Undecided: unparsed replies of judge-7b may go with the order",
+            "It chose position 1",
+            "Unparsed replies may go with the order, so nothing can be said.",
+            "first make the replies parse",
+        ),
+        (
+            EARLY,
+            f"{CHOSEN} so far",
+            "Early estimate from 364 of 960 calls. No answer before the end.",
+            None,
+            "",
+        ),
+        (
+            EARLY | {"stopped": True},
+            f"{CHOSEN} so far",
+            "Stopped after 364 of 960 calls. No answer before the end.",
+            None,
+            "",
+        ),
+        (
+            {"calls": 0, "asked": 20},
+            "No score of judge-7b could be read",
+            "0 of 20 replies could be parsed.",
+            None,
+            "",
+        ),
+        (
+            BARE,
+            "judge-7b scored 60 answers without a list",
+            "1,200 calls were parsed. Nothing was listed",
+            None,
+            "",
+        ),
+    ],
+)
 def test_where_nothing_can_be_said_no_question_is_answered(
     more: dict[str, Any], headline: str, line: str, sentence: str | None, advice: str
 ) -> None:
@@ -260,7 +459,9 @@ def test_criteria_speak_of_points_from_their_own_mean() -> None:
     assert said.questions[0].sentence == (
         f"At position 1 criteria score 0.45{NBSP}points higher than their own mean (95{NBSP}% CI 0.30 to 0.60)."
     )
-    assert said.questions[1].sentence.startswith("Listing the criteria forward instead of backward ")
+    assert said.questions[1].sentence.startswith(
+        "Listing the criteria forward instead of backward "
+    )
     none = compose(facts("equivalent", "equivalent", "equivalent", 0.5, reorder="criteria"))
     assert none.questions[0].sentence == (
         f"No position raises or lowers the criteria taken together by 0.25{NBSP}points (largest: 0.06, 95{NBSP}% CI 0.00 to "
@@ -270,24 +471,41 @@ def test_criteria_speak_of_points_from_their_own_mean() -> None:
 
 def test_pairs_speak_of_sides_and_winners() -> None:
     said = compose(
-        facts(reorder="pairs", leans=(-0.15, 0.15), decided=(True, True), judge="evil\n# head " + "x" * 10_000)
+        facts(
+            reorder="pairs",
+            leans=(-0.15, 0.15),
+            decided=(True, True),
+            judge="evil\n# head " + "x" * 10_000,
+        )
     )
     assert re.fullmatch(r"evil.{1,150} picks the answer shown second", said.headline)
     assert said.strong == f"65{NBSP}%"
     even = f"Without position bias it would be 50{NBSP}%."
     assert said.line == f"It chose the answer shown second in 65{NBSP}% of 1,200 calls. {even}"
     first, second = (asked.sentence for asked in said.questions)
-    assert first == f"The answer shown second wins 15{NBSP}percentage points more than even (95{NBSP}% CI 10 to 20)."
-    assert second.startswith(f"15 in 100 winners change with the order beyond noise (95{NBSP}% CI 10 to 20)")
-    assert said.advice == "ask both orders and count a win only where they agree; do not trust a single call."
+    assert (
+        first
+        == f"The answer shown second wins 15{NBSP}percentage points more than even (95{NBSP}% CI 10 to 20)."
+    )
+    assert second.startswith(
+        f"15 in 100 winners change with the order beyond noise (95{NBSP}% CI 10 to 20)"
+    )
+    assert (
+        said.advice
+        == "ask both orders and count a win only where they agree; do not trust a single call."
+    )
     none = compose(facts("equivalent", "", "equivalent", 0.5, reorder="pairs"))
     assert none.headline == "judge-7b favours neither side"
-    assert none.questions[0].sentence.startswith("Neither side wins 5 in 100 more than even (largest: 2")
+    assert none.questions[0].sentence.startswith(
+        "Neither side wins 5 in 100 more than even (largest: 2"
+    )
     assert none.advice == "one order is enough."
 
 
 def test_settings_of_a_judge_are_told_apart_by_what_differs() -> None:
-    one = Condition("j", "A", "balanced", "options", (1.0, 2.0, 3.0), positions=3, variant={"ids": "arabic"})
+    one = Condition(
+        "j", "A", "balanced", "options", (1.0, 2.0, 3.0), positions=3, variant={"ids": "arabic"}
+    )
     letters = replace(one, variant={"ids": "letters"})
     criteria = replace(one, reorder="criteria", targets=("x", "y"), positions=2)
     wide = replace(one, scores=(1.0, 2.0, 3.0, 4.0, 5.0), positions=5)
@@ -305,15 +523,19 @@ def test_several_settings_say_which_is_meant() -> None:
     found = made.several(*two, rules={"j": made.mostly_first})
     # The orders of either setting, then letters held against the default.
     assert [answer.about for answer in answers(found)] == [
-        "default", "ids = letters", "ids = letters against ids = arabic",
-    ]  # fmt: skip
+        "default",
+        "ids = letters",
+        "ids = letters against ids = arabic",
+    ]
     assert answers(found)[1].lines()[0].startswith("[ids = letters] j ")
     assert facts_of(found, 1).about == "ids = letters"
 
 
 def test_one_order_says_nothing_of_positions_and_once_why() -> None:
     table = made.options_table({"j": made.by_quality}, items=20)
-    (said,) = answers(made.findings(replace(table, rows=table.rows[table.rows["ordering"] == 0], planned=(40,))))
+    (said,) = answers(
+        made.findings(replace(table, rows=table.rows[table.rows["ordering"] == 0], planned=(40,)))
+    )
     assert said.headline == "Undecided: j did not judge an answer in two orders"
     assert said.line.endswith(" so this is also about which scores are given.")
     assert {asked.badge for asked in said.questions} == {"Undecided"}
@@ -323,7 +545,9 @@ def test_one_order_says_nothing_of_positions_and_once_why() -> None:
 
 def test_cautions_are_said_once_and_in_the_singular() -> None:
     few = made.options_table({"j": made.always_first}, items=5)
-    assert answers(made.findings(few))[0].cautions == ()  # the questions say that there are too few groups
+    assert (
+        answers(made.findings(few))[0].cautions == ()
+    )  # the questions say that there are too few groups
 
     def one_item_moves(item: int, shown: tuple[Any, ...], repeat: int) -> int:  # noqa: ARG001
         return int(shown[0]) if item == 0 else 2
@@ -345,7 +569,8 @@ def test_no_band_stands_around_a_difference_that_few_groups_leave_undecided() ->
     pair = paired(given, 0, given, 1)
     rows = differences(pair)
     assert all(
-        "is possible with 12 groups" in asked.sentence for asked in compare_answer(pair, ("a", "b"), rows).questions
+        "is possible with 12 groups" in asked.sentence
+        for asked in compare_answer(pair, ("a", "b"), rows).questions
     )
     for ends, banded in (((-0.05, 0.08), False), ((-0.05, 0.3), True)):
         forest = difference_forest([replace(row, ends=ends) for row in rows], ("a", "b"))

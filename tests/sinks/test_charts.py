@@ -83,20 +83,32 @@ def test_slopes_show_the_number_that_stands_beside_them(findings: made.Findings)
     changes = [line.points[1].value - line.points[0].value for line in picture.series]
     assert sum(changes) / len(changes) == pytest.approx(row.value, abs=1e-9)
     assert len(draw(picture).data) >= 3
-    assert {(shape.type, shape.yref) for shape in draw(picture).layout.shapes} == {("rect", "y2"), ("line", "y2")}
+    assert {(shape.type, shape.yref) for shape in draw(picture).layout.shapes} == {
+        ("rect", "y2"),
+        ("line", "y2"),
+    }
 
 
 def test_criteria_cells_and_forest() -> None:
-    table = made.criteria_table(lambda text, slot, position: 2 + (text + slot) % 2 if position else 4)
+    table = made.criteria_table(
+        lambda text, slot, position: 2 + (text + slot) % 2 if position else 4
+    )
     findings = made.findings(table)
     picture = target_cells(findings, 0)
-    assert [line.name for line in picture.series] == ["Facts", "Length", "Tone"]  # the first criterion on top
+    assert [line.name for line in picture.series] == [
+        "Facts",
+        "Length",
+        "Tone",
+    ]  # the first criterion on top
     assert dict(draw(picture).data[1].customdata[0])["target"] == "Facts"
     forest = row_forest(findings.select("first_minus_last"), "Points", 0.25, by="target")
     assert [point.label for point in forest.points] == ["Tone", "Length", "Facts"]
     assert forest.alt.count("95") >= 3
     assert len(draw(forest).data[0].x) == 3
-    assert [shape.type for shape in draw(forest).layout.shapes] == ["rect", "line"]  # what is too small, and 0
+    assert [shape.type for shape in draw(forest).layout.shapes] == [
+        "rect",
+        "line",
+    ]  # what is too small, and 0
 
 
 def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
@@ -113,7 +125,10 @@ def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
     cold, warm = picture.series
     assert [point.value for point in cold.points] == [0, 0, 0]  # the rule never moves
     row = findings.select("within_item_sd", condition=5)[0]
-    assert (warm.points[0].value, warm.points[0].low, warm.points[0].high) == (row.value, *row.interval)
+    assert (warm.points[0].value, warm.points[0].low, warm.points[0].high) == (
+        row.value,
+        *row.interval,
+    )
     figure = draw(picture)
     assert [trace.name for trace in figure.data] == ["cold", "warm"]
     assert figure.layout.showlegend
@@ -123,7 +138,9 @@ def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
     assert level_curves(findings, "nothing", "temperature", "A") is None
 
 
-def test_any_measure_has_a_chart_and_an_unknown_one_says_which_there_are(findings: made.Findings) -> None:
+def test_any_measure_has_a_chart_and_an_unknown_one_says_which_there_are(
+    findings: made.Findings,
+) -> None:
     for measure in ("position_share", "position_given_score", "line", "score_share"):
         assert chart_of(findings, measure, judge="judge-7b").data
     with pytest.raises(LabError, match=r"there are charts of .*position_share"):
@@ -144,6 +161,10 @@ def test_hostile_labels_are_text() -> None:
 
 def test_colours_between_their_ends() -> None:
     assert mix("#000000", "#FFFFFF", 0.5) == "#808080"
-    assert (shade(LIGHT, 0), shade(LIGHT, 1), shade(DARK, -1)) == (LIGHT.middle, LIGHT.high, DARK.low)
+    assert (shade(LIGHT, 0), shade(LIGHT, 1), shade(DARK, -1)) == (
+        LIGHT.middle,
+        LIGHT.high,
+        DARK.low,
+    )
     assert (ink(LIGHT, 1), ink(LIGHT, -1)) == ("#FFFFFF", LIGHT.text)
     assert Picture("cells", (), "", span=2.0).heat(Point("", math.nan, "", expected=0.0)) == 0

@@ -28,11 +28,17 @@ def rows_only(conditions: list[Condition], rows: list[Row]) -> Any:
     return given
 
 
-def number_row(measure: str, condition: int, value: float, why: str = "as_in_paper", **of: Any) -> Row:
+def number_row(
+    measure: str, condition: int, value: float, why: str = "as_in_paper", **of: Any
+) -> Row:
     return Row(measure, plain(value, why), of, topic="made", condition=condition, unit="item")
 
 
-DATA = [Condition(judge, data, "balanced", scores=(1.0, 2.0)) for judge in ("j", "k") for data in ("A", "B")]
+DATA = [
+    Condition(judge, data, "balanced", scores=(1.0, 2.0))
+    for judge in ("j", "k")
+    for data in ("A", "B")
+]
 
 
 @pytest.mark.papers(22)
@@ -53,9 +59,15 @@ def test_means_over_data_sets_and_judges_are_unweighted() -> None:
 
 
 def test_no_mean_where_a_number_lacks_or_is_a_statistic() -> None:
-    lacking = paper_table(rows_only(DATA, [number_row("cramers_v", code, 0.1) for code in (0, 1, 2)]), "cramers_v")
+    lacking = paper_table(
+        rows_only(DATA, [number_row("cramers_v", code, 0.1) for code in (0, 1, 2)]), "cramers_v"
+    )
     assert lacking.columns == ("A", "B", "Mean")
-    assert list(lacking.frame()["Mean"]) == ["0.100", "", ""]  # k has no B, so the judges have no mean of it either
+    assert list(lacking.frame()["Mean"]) == [
+        "0.100",
+        "",
+        "",
+    ]  # k has no B, so the judges have no mean of it either
     assert list(lacking.frame()["B"]) == [f"0.100{OPEN}", "", ""]
     statistic = [number_row("chi2", code, 9.0, "statistic") for code in range(4)]
     assert paper_table(rows_only(DATA, statistic), "chi2").columns == ("A", "B")
@@ -65,45 +77,78 @@ def test_no_mean_where_a_number_lacks_or_is_a_statistic() -> None:
 def test_a_papers_numbers_stand_below_the_judge_of_their_name() -> None:
     rows = [number_row("cramers_v", code, 0.1) for code in range(4)]
     numbers = {"j": {"A": 0.12}, "GPT": {"B": 0.5}}
-    paper = PaperPart(table="Table 2", measure="cramers_v", numbers=numbers, note="Descriptions in other words.")
-    other = PaperPart(table="Table 4", measure="cramers_v", across="scale", numbers={"j": {"A": 0.9}})
+    paper = PaperPart(
+        table="Table 2", measure="cramers_v", numbers=numbers, note="Descriptions in other words."
+    )
+    other = PaperPart(
+        table="Table 4", measure="cramers_v", across="scale", numbers={"j": {"A": 0.9}}
+    )
     table = paper_table(rows_only(DATA, rows), "cramers_v", papers=[paper, other])
     assert "(paper): Table 2. Descriptions in other words." in table.legend
     frame = table.frame()
     assert list(frame["Judge"]) == ["j", "j (paper)", "k", "GPT (paper)", "Mean"]
-    assert list(frame["A"]) == [f"0.100{OPEN}", "0.120", f"0.100{OPEN}", "", "0.100"]  # the mean is of ours alone
+    assert list(frame["A"]) == [
+        f"0.100{OPEN}",
+        "0.120",
+        f"0.100{OPEN}",
+        "",
+        "0.100",
+    ]  # the mean is of ours alone
     assert frame["B"][3] == "0.500"
 
 
 def test_criteria_as_columns_have_mean_largest_and_how_many_tests_reject() -> None:
     one = [Condition("j", "A", "balanced", "criteria", targets=("Tone", "Facts"))]
-    rows = [number_row("delta_pos", 0, 0.2, target="Tone"), number_row("delta_pos", 0, 0.5, target="Facts")]
+    rows = [
+        number_row("delta_pos", 0, 0.2, target="Tone"),
+        number_row("delta_pos", 0, 0.5, target="Facts"),
+    ]
     table = paper_table(rows_only(one, rows), "delta_pos", across="target")
     assert table.columns == ("Tone", "Facts", "Mean", "Largest")
-    assert [cell.text for cell in table.lines[0][1] if cell][2:] == ["0.35", "0.50"]  # (.2 + .5) / 2
+    assert [cell.text for cell in table.lines[0][1] if cell][2:] == [
+        "0.35",
+        "0.50",
+    ]  # (.2 + .5) / 2
     tests = [
         replace(number_row("friedman", 0, 9.0, "statistic", target=name), test=("Friedman", p))
         for name, p in (("Tone", 0.01), ("Facts", 0.3))
     ]
     table = paper_table(rows_only(one, tests), "friedman", across="target")
-    assert [cell.text for cell in table.lines[0][1] if cell] == [f"9.00{OPEN} p\u00a0=\u00a00.010", f"9.00{OPEN} p\u00a0=\u00a00.30", "1 of 2"]  # fmt: skip
+    assert [cell.text for cell in table.lines[0][1] if cell] == [
+        f"9.00{OPEN} p\u00a0=\u00a00.010",
+        f"9.00{OPEN} p\u00a0=\u00a00.30",
+        "1 of 2",
+    ]
 
 
 @pytest.mark.papers(25, 27, 28, 29, 68)
 def test_levels_of_a_factor_are_columns_in_order_and_lines_of_other_factors_are_left_out() -> None:
     def condition(**changed: Any) -> Condition:
-        return Condition("j", "A", "balanced", variant={"temperature": 0.0, "ids": "arabic"} | changed)
+        return Condition(
+            "j", "A", "balanced", variant={"temperature": 0.0, "ids": "arabic"} | changed
+        )
 
-    conditions = [condition(), condition(temperature=1.0), condition(temperature=0.5), condition(ids="letters")]
+    conditions = [
+        condition(),
+        condition(temperature=1.0),
+        condition(temperature=0.5),
+        condition(ids="letters"),
+    ]
     rows = [number_row("cramers_v", code, value) for code, value in enumerate((0.1, 0.3, 0.2, 0.9))]
     by_temperature = paper_table(rows_only(conditions, rows), "cramers_v", across="temperature")
     assert by_temperature.columns == ("0", "0.5", "1")  # levels are not averaged
     # A shift from the default says its level; a variant's verdict does not take the cell of the orders' own.
-    shifts = [number_row("variant_shift", k, 0.1 * k, variant=f"temperature = {k / 2:g}") for k in (1, 2)]
-    letters = number_row("variant_shift", 3, 0.9, variant="ids = letters")  # at the temperature that is no column of it
+    shifts = [
+        number_row("variant_shift", k, 0.1 * k, variant=f"temperature = {k / 2:g}") for k in (1, 2)
+    ]
+    letters = number_row(
+        "variant_shift", 3, 0.9, variant="ids = letters"
+    )  # at the temperature that is no column of it
     by_level = paper_table(rows_only(conditions, shifts), "variant_shift", across="temperature")
     assert by_level.columns == ("0.5", "1")
-    single = paper_table(rows_only(conditions, [shifts[1], letters]), "variant_shift", across="temperature")
+    single = paper_table(
+        rows_only(conditions, [shifts[1], letters]), "variant_shift", across="temperature"
+    )
     assert (single.columns, len(single.lines)) == (("0.5",), 1)
     own = [number_row("moves_mean", code, 0.1) for code in range(3)]
     form = number_row("moves_mean", 1, 0.9, variant="temperature = 1")
@@ -117,7 +162,10 @@ def test_levels_of_a_factor_are_columns_in_order_and_lines_of_other_factors_are_
 
 
 def test_pairs_are_void_where_replies_or_repetitions_fail() -> None:
-    pairs = [Condition(judge, "A", "balanced", "pairs", positions=2) for judge in ("good", "mute", "moody")]
+    pairs = [
+        Condition(judge, "A", "balanced", "pairs", positions=2)
+        for judge in ("good", "mute", "moody")
+    ]
     rows = [number_row("cramers_v", code, 0.7) for code in range(3)]
     limits = [
         number_row(name, code, value)
@@ -126,7 +174,11 @@ def test_pairs_are_void_where_replies_or_repetitions_fail() -> None:
     ]
     given = rows_only(pairs, rows + limits)
     table = paper_table(given, "cramers_v")
-    assert [cell.marks for _, cells in table.lines for cell in cells if cell] == [OPEN, OPEN + VOID, OPEN + VOID]
+    assert [cell.marks for _, cells in table.lines for cell in cells if cell] == [
+        OPEN,
+        OPEN + VOID,
+        OPEN + VOID,
+    ]
     assert any("name no winner" in line for line in table.legend)
     assert "Mean" not in set(table.frame()["Judge"])
 
@@ -137,8 +189,14 @@ def test_fairness_says_what_its_sign_means_and_shares_have_a_decimal() -> None:
     removed = number_row("aic_removed", 0, 3.0, term="quality_gap")
     table = paper_table(rows_only(pairs, rows), ["pc", "pf"])
     assert table.columns == ("Position consistency (PC)", "Preference fairness (PF)")
-    assert [cell.text.rstrip(OPEN) for cell in table.lines[0][1] if cell] == ["81.5\u00a0%", "\u22120.250"]
-    assert "PF: plus, the later position is preferred (recency); minus, the earlier one (primacy)." in table.legend
+    assert [cell.text.rstrip(OPEN) for cell in table.lines[0][1] if cell] == [
+        "81.5\u00a0%",
+        "\u22120.250",
+    ]
+    assert (
+        "PF: plus, the later position is preferred (recency); minus, the earlier one (primacy)."
+        in table.legend
+    )
     table = paper_table(rows_only(pairs, [removed]), "aic_removed", across="term")
     assert table.columns == ("without the quality gap",)
 
@@ -157,7 +215,9 @@ def test_what_the_verdicts_leave_open_is_marked_and_the_rest_is_not() -> None:
     words = {row.condition: row.verdict for row in found.select("favours_positions")}
     assert words == {0: "effect", 1: "undecided"}
     many = made.findings(made.options_table({"steady": made.by_quality}, items=120))
-    assert [cells[0].marks for _, cells in paper_table(many, "cramers_v").lines if cells[0]] == [SMALL]
+    assert [cells[0].marks for _, cells in paper_table(many, "cramers_v").lines if cells[0]] == [
+        SMALL
+    ]
 
 
 def test_every_number_is_the_rows_own_and_strategies_are_lines_where_asked() -> None:
@@ -166,7 +226,9 @@ def test_every_number_is_the_rows_own_and_strategies_are_lines_where_asked() -> 
     row = found.select("line", condition=0)[0]
     cell = paper_table(found, "line").lines[0][1][0]
     assert cell.row is row
-    assert (cell.value, *row.interval) == tuple(paper_table(found, "line").numbers().loc[0, ["value", "low", "high"]])
+    assert (cell.value, *row.interval) == tuple(
+        paper_table(found, "line").numbers().loc[0, ["value", "low", "high"]]
+    )
     table = paper_table(found, "line", by_strategy=True)
     assert table.heads == ("Judge", "Ordering strategy")
     assert list(table.frame()["Ordering strategy"]) == ["balanced", "random"]
@@ -175,13 +237,21 @@ def test_every_number_is_the_rows_own_and_strategies_are_lines_where_asked() -> 
 
 def test_what_is_not_settled_is_asked_for() -> None:
     found = made.several(Condition("j", "A", "balanced"))
-    with pytest.raises(LabError, match=r"which number of position_share is .*position=1; position=2; position=3"):
+    with pytest.raises(
+        LabError, match=r"which number of position_share is .*position=1; position=2; position=3"
+    ):
         paper_table(found, "position_share")
     with pytest.raises(LabError, match="no measure “nonsense”"):
         paper_table(found, "nonsense")
-    with pytest.raises(LabError, match="No columns can be made of “colour”; expected one of dataset, strategy, pos"):
+    with pytest.raises(
+        LabError, match="No columns can be made of “colour”; expected one of dataset, strategy, pos"
+    ):
         paper_table(found, "line", across="colour")
-    assert numbers_of(found, "position_share", "dataset") == ["position=1", "position=2", "position=3"]
+    assert numbers_of(found, "position_share", "dataset") == [
+        "position=1",
+        "position=2",
+        "position=3",
+    ]
     assert numbers_of(found, "position_share", "position") == []
     assert axes_of(found)[:2] == ["dataset", "strategy"]
     both = paper_table(found, "position_given_score:score=1", across="position")
@@ -191,9 +261,13 @@ def test_what_is_not_settled_is_asked_for() -> None:
 def test_files_of_a_table() -> None:
     name = "a_judge <b>\r\n\n\x1b]0;x\x07\u202eb"
     table = paper_table(
-        made.several(Condition(name, "A & B\n| e", "balanced"), rules={name: made.mostly_first}), "line"
+        made.several(Condition(name, "A & B\n| e", "balanced"), rules={name: made.mostly_first}),
+        "line",
     )
-    for text in (table.latex(), table.markdown()):  # names stay on their line and hold no signs of control
+    for text in (
+        table.latex(),
+        table.markdown(),
+    ):  # names stay on their line and hold no signs of control
         assert not {"\x1b", "\u202e"} & {*text}
         assert any("u202e" in line and "(" in line for line in text.split("\n"))
     tex = table.latex()
@@ -201,14 +275,26 @@ def test_files_of_a_table() -> None:
     assert r"A \& B" in tex
     assert "\u2212" not in tex
     numbers = table.numbers()
-    assert list(numbers.columns) == ["Judge", "column", "value", "low", "high", "level", "p", "marks", "why"]
+    assert list(numbers.columns) == [
+        "Judge",
+        "column",
+        "value",
+        "low",
+        "high",
+        "level",
+        "p",
+        "marks",
+        "why",
+    ]
     said = json.loads(json.dumps(table.document(), allow_nan=False))
     assert said["cells"][0]["value"] == pytest.approx(numbers["value"][0])
     assert "a_judge <b>" in table.text()
 
 
 def test_one_measure_of_a_run_without_a_number_is_a_dash_with_its_reason() -> None:
-    table = paper_table(made.findings(made.options_table({"j": lambda *_: None}, items=3)), "cramers_v")
+    table = paper_table(
+        made.findings(made.options_table({"j": lambda *_: None}, items=3)), "cramers_v"
+    )
     cell = table.lines[0][1][0]
     assert cell.text == f"–{OPEN}"
     assert list(table.numbers()["why"]) == ["No reply could be parsed."]

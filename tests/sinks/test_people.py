@@ -50,7 +50,9 @@ def test_no_rater_is_replaced_by_a_judge_that_is_surely_farther_away() -> None:
     far = replace(table, rows=table.rows.assign(score=6.0 - table.rows["score"]))
     answer = said(findings(far))
     assert words(answer)[::2] == ["No poor", "No poor"]
-    milder = replace(table, rows=table.rows.assign(score=np.clip(table.rows["score"] + 1.0, 1.0, 5.0)))
+    milder = replace(
+        table, rows=table.rows.assign(score=np.clip(table.rows["score"] + 1.0, 1.0, 5.0))
+    )
     assert "points higher" in said(findings(milder)).questions[1].sentence
 
 
@@ -60,10 +62,15 @@ def test_the_smallest_r_decides_how_near_is_as_near() -> None:
     assert said(wide).headline == "judge agrees with people as well as another person, within 0.3"
 
 
-@pytest.mark.parametrize(("how", "line"), [({"raters": 1}, "Only one rating per answer"), ({"items": 6}, "too few")])
+@pytest.mark.parametrize(
+    ("how", "line"), [({"raters": 1}, "Only one rating per answer"), ({"items": 6}, "too few")]
+)
 def test_too_little_is_undecided_and_says_why(how: dict[str, Any], line: str) -> None:
     answer = said(found(2, **how))
-    assert line.lower() in " ".join((answer.line, *(asked.sentence for asked in answer.questions))).lower()
+    assert (
+        line.lower()
+        in " ".join((answer.line, *(asked.sentence for asked in answer.questions))).lower()
+    )
     assert answer.headline == "Undecided how judge compares with another person"
     assert answer.questions[2].badge == "Undecided"
 
@@ -73,7 +80,10 @@ def test_a_number_for_all_answers_that_would_pass_is_no_yes() -> None:
     guesses = np.random.default_rng(19).integers(1, 6, (80, 3)).astype(float)
     ratings = [{f"rater {k}": x for k, x in enumerate(row)} for row in guesses.tolist()]
     asked = said(findings(replace(table, items=table.items.assign(ratings=ratings)))).questions[2]
-    assert (asked.badge, "One number for all answers would, too." in asked.sentence) == ("Undecided", True)
+    assert (asked.badge, "One number for all answers would, too." in asked.sentence) == (
+        "Undecided",
+        True,
+    )
 
 
 def test_an_unfinished_run_has_numbers_and_no_words_and_one_without_ratings_nothing() -> None:
@@ -90,8 +100,12 @@ def test_the_picture_and_the_terminal_say_the_rows() -> None:
     table = found(6, fixed=4)
     forest = reach_forest(table, facts_of(table))
     assert [point.label for point in forest.points] == [
-        "balanced, 1 call", "balanced, 10 calls", "fixed, 1 call", "fixed, 4 calls", "one person",
-    ]  # fmt: skip
+        "balanced, 1 call",
+        "balanced, 10 calls",
+        "fixed, 1 call",
+        "fixed, 4 calls",
+        "one person",
+    ]
     assert forest.points[1].value == table.select("pearson", condition=0)[0].value
     text = findings_text(table)
     assert said(table).line in text
@@ -135,7 +149,11 @@ def test_pairs_stand_beside_the_winners_that_the_data_name() -> None:
     assert answer.headline.endswith("beside the winners that the data name")
     assert not answer.questions
     assert answer.strong == number(14 / 24, ".0%")
-    for said in ("of 24 calls", "100 % where it stood at position 1", "In every order of a comparison: 17"):
+    for said in (
+        "of 24 calls",
+        "100 % where it stood at position 1",
+        "In every order of a comparison: 17",
+    ):
         assert said in answer.line.replace("\u00a0", " ")
     picture = reach_forest(found, every_facts(found)[0])
     assert picture is not None
@@ -143,7 +161,9 @@ def test_pairs_stand_beside_the_winners_that_the_data_name() -> None:
 
 
 def judged(first: float, items: int = 60, repeats: int = 2) -> JudgmentTable:
-    return options(choose(np.random.default_rng(1), items, ORDERS, first=first, repeats=repeats), ORDERS)
+    return options(
+        choose(np.random.default_rng(1), items, ORDERS, first=first, repeats=repeats), ORDERS
+    )
 
 
 def remedies(found: Findings) -> Answer:
@@ -160,8 +180,10 @@ def test_a_judge_that_favours_a_position() -> None:
     assert "95\u00a0% CI for the number of calls: 19 to 50" in answer.line
     assert "Repeating one order does not get there in 200 calls." in answer.line
     assert badges(answer) == {
-        "Several orders, averaged": "Helps", "Correct one call for its position": "Undecided", "One better order": "Helps",
-    }  # fmt: skip
+        "Several orders, averaged": "Helps",
+        "Correct one call for its position": "Undecided",
+        "One better order": "Helps",
+    }
     nearer = "Scores come 0.50 points nearer to the mean over all orders at equal cost (95 % CI 0.23 to 0.71)."
     assert answer.questions[0].sentence.replace(NBSP, " ") == nearer
 
@@ -185,7 +207,9 @@ def test_nothing_is_claimed_outside_the_gate() -> None:
 
 def test_r_is_said_where_people_rated() -> None:
     answer = remedies(findings(study(np.random.default_rng(0), 60, fixed=10)))
-    assert answer.questions[0].sentence.startswith("No gain of 0.05 or more in r with the ratings at equal cost")
+    assert answer.questions[0].sentence.startswith(
+        "No gain of 0.05 or more in r with the ratings at equal cost"
+    )
 
 
 def test_reasons_and_unfinished_runs() -> None:
@@ -197,21 +221,30 @@ def test_reasons_and_unfinished_runs() -> None:
     early = remedies(findings(replace(judged(1.0), state="paused")))
     assert (early.headline, early.questions) == ("How many calls are needed, so far", ())
     assert (
-        remedies(findings(options(np.full((30, 20), 4.0), ORDERS))).headline == "How many calls are needed is not known"
+        remedies(findings(options(np.full((30, 20), 4.0), ORDERS))).headline
+        == "How many calls are needed is not known"
     )
 
 
 def test_of_pairs_winners_that_stand_and_the_commonest_one() -> None:
     """30 pairs whose first answer is gold: 20 take the first shown, 10 the gold one; so half a point a mover is lost."""
     gold = [{"gold": 1}] * 30
-    made = remedies(findings(comparisons([[1, 1]] * 20 + [[1, 2]] * 10, [[0, 1], [1, 0]], ratings=gold)))
+    made = remedies(
+        findings(comparisons([[1, 1]] * 20 + [[1, 2]] * 10, [[0, 1], [1, 0]], ratings=gold))
+    )
     assert made.headline == "Ask in both orders"
-    stands, right = "33 % of pairs keep their winner in both orders (95 % CI", "it is the better answer in 100 % ("
+    stands, right = (
+        "33 % of pairs keep their winner in both orders (95 % CI",
+        "it is the better answer in 100 % (",
+    )
     assert stands in made.line.replace(NBSP, " ")
     assert right in made.line.replace(NBSP, " ")
     (asked,) = made.questions
     # In the default order all 30 are right, over both 10 + 20 / 2.
-    assert "No gain of 5 points or more at equal calls: 67 % against 100 %" in asked.sentence.replace(NBSP, " ")
+    assert (
+        "No gain of 5 points or more at equal calls: 67 % against 100 %"
+        in asked.sentence.replace(NBSP, " ")
+    )
     unnamed = remedies(findings(comparisons([[1, 1]] * 20 + [[1, 2]] * 10, [[0, 1], [1, 0]])))
     assert (unnamed.headline, unnamed.questions) == (made.headline, ())
 
@@ -219,7 +252,9 @@ def test_of_pairs_winners_that_stand_and_the_commonest_one() -> None:
 def test_forms_have_a_gate_of_their_own() -> None:
     rng, one = np.random.default_rng(2), ORDERS[:1]
     base, other = (np.clip(rng.integers(2, 4, (60, 6)) + shift, 1, 5) for shift in (0, 2))
-    answer = remedies(findings(in_forms({"arabic": options(base, one), "letters": options(other, one)})))
+    answer = remedies(
+        findings(in_forms({"arabic": options(base, one), "letters": options(other, one)}))
+    )
     assert badges(answer)["Several forms of the prompt, averaged"] == "Helps"
 
 

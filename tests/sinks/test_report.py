@@ -55,7 +55,11 @@ def test_texts_and_raters_stand_in_it_only_when_asked_for() -> None:
     secrets = [f"secret text of call {example_of(arm)[0].call}" for arm in findings.judgments.arms]
     for texts in (False, True):
         page = report_html(findings, texts=texts, text_of="secret text of call {}".format)
-        assert [secret in page for secret in ("Rater Jane", *secrets)] == [texts, texts, False]  # one example
+        assert [secret in page for secret in ("Rater Jane", *secrets)] == [
+            texts,
+            texts,
+            False,
+        ]  # one example
 
 
 def test_parts_are_left_out_by_name() -> None:
@@ -64,12 +68,16 @@ def test_parts_are_left_out_by_name() -> None:
     assert "Two &lt;rows&gt; left out." in report_html(findings, include=("method",))
     assert "<svg" not in report_html(findings, include=("answer",))
     assert "What to do" not in report_html(findings, include=("charts", "numbers"))
-    assert "Method and limits" not in report_html(findings, include=[part for part in INCLUDE if part != "method"])
+    assert "Method and limits" not in report_html(
+        findings, include=[part for part in INCLUDE if part != "method"]
+    )
     with pytest.raises(LabError, match="no part “pictures”"):
         report_html(findings, include=("pictures",))
 
 
-@pytest.mark.parametrize(("state", "words"), [("running", "No answer before the end."), ("failed", "could be read")])
+@pytest.mark.parametrize(
+    ("state", "words"), [("running", "No answer before the end."), ("failed", "could be read")]
+)
 def test_a_run_without_an_answer_has_a_report_that_says_so(state: str, words: str) -> None:
     rule = made.always_first if state == "running" else lambda *_: None
     page = report_html(made.findings(made.options_table({"j": rule}, items=3, state=state)))
@@ -80,11 +88,17 @@ def test_a_run_without_an_answer_has_a_report_that_says_so(state: str, words: st
 def test_cards_show_the_list_as_it_was_and_what_was_chosen() -> None:
     (arm,) = made.findings(made.options_table({"j": made.always_first}, items=3)).judgments.arms
     upwards, downwards = example_of(arm, {1: "Bad.", 3: "Good."})
-    assert (upwards.title, upwards.score, upwards.foot) == ("Listed 1 to 3", "Score 1", "position 1")
+    assert (upwards.title, upwards.score, upwards.foot) == (
+        "Listed 1 to 3",
+        "Score 1",
+        "position 1",
+    )
     assert (downwards.title, downwards.score) == ("Listed 3 to 1", "Score 3")
     assert [(line.position, line.label, line.text, line.chosen) for line in upwards.lines] == [
-        (1, "1", "Bad.", True), (2, "2", "", False), (3, "3", "Good.", False),
-    ]  # fmt: skip
+        (1, "1", "Bad.", True),
+        (2, "2", "", False),
+        (3, "3", "Good.", False),
+    ]
     assert card_of(arm, 99_999) is None
 
 
@@ -109,7 +123,9 @@ def pairs(first: int, same: int, **more: Any) -> Any:
 def test_classes_of_swapped_pairs_are_those_of_the_paper() -> None:
     # By position: the same winner (1 then 2), first twice, second twice, a tie beside the first (primacy), beside the second
     # (recency), two ties (consistent), and one order alone, which says nothing.
-    table = comparisons([[1, 2], [1, 1], [2, 2], [0, 1], [2, 0], [0, 0], [1, NAN]], BOTH, task=["x"] * 3 + ["y"] * 4)
+    table = comparisons(
+        [[1, 2], [1, 1], [2, 2], [0, 1], [2, 0], [0, 0], [1, NAN]], BOTH, task=["x"] * 3 + ["y"] * 4
+    )
     (arm,) = Judgments(table).arms
     assert winner_classes(arm).tolist() == [0, 1, 2, 1, 2, 0, -1]
     picture = winner_stacks(arm)
@@ -140,7 +156,10 @@ def test_shares_of_sides_are_the_verdicts_own() -> None:
     assert picture is not None
     assert [point.value for point in picture.points] == row.counts["shares"]
     low, high = row.counts["intervals"][0]
-    assert (picture.points[0].low, picture.points[0].high) == (0.5 + low, min(1, 0.5 + high))  # a share ends at 1
+    assert (picture.points[0].low, picture.points[0].high) == (
+        0.5 + low,
+        min(1, 0.5 + high),
+    )  # a share ends at 1
     assert [point.decided for point in picture.points] == [True, True]
     assert picture.reference == f"no bias: 50{NBSP}%"
 
@@ -151,12 +170,16 @@ def test_answers_in_one_call_have_a_curve_in_points_and_alone_nothing_is_asked()
     rng = np.random.default_rng(1)
     quality = rng.integers(2, 4, (40, 1, 3)).astype(float)
     score = quality + (position == 0)[None]  # one point more when first
-    found = findings(responses(np.tile(score, (1, 2, 1)), np.tile(orders, (2, 1)), alone=quality[:, 0]))
+    found = findings(
+        responses(np.tile(score, (1, 2, 1)), np.tile(orders, (2, 1)), alone=quality[:, 0])
+    )
     together, alone = answers(found)
     assert together.about == "3 in a list"
     assert together.headline == "Scores of judge depend on where an answer stands in the call"
     # One point at the first of three positions: 1 - 1/3 above the answers' own mean.
-    assert together.questions[0].sentence.startswith(f"At position 1 answers score 0.67{NBSP}points higher than the")
+    assert together.questions[0].sentence.startswith(
+        f"At position 1 answers score 0.67{NBSP}points higher than the"
+    )
     assert (alone.questions, alone.advice) == ((), "")
     picture = main_picture(found, facts_of(found)).picture
     assert picture.kind == "curves"
@@ -172,7 +195,11 @@ def test_cards_of_a_pair_name_the_candidates_and_the_winner() -> None:
     arm = findings(table).judgments.arms[0]
     first, second = pair_of(arm, 0)
     # In order of names alpaca is 0, gpt is 1.
-    assert (first.title, first.score, first.foot) == ("Shown alpaca first", "alpaca wins", "position 1")
+    assert (first.title, first.score, first.foot) == (
+        "Shown alpaca first",
+        "alpaca wins",
+        "position 1",
+    )
     assert (second.title, second.score) == ("Shown gpt first", "gpt wins")
     assert [line.chosen for line in first.lines] == [True, False]
     tie, unparsed = card_of(arm, 2), card_of(arm, 3)
@@ -180,7 +207,9 @@ def test_cards_of_a_pair_name_the_candidates_and_the_winner() -> None:
 
 
 def test_a_report_of_pairs_is_whole() -> None:
-    html = report_html(findings(pairs(30, 10)), include=("answer", "charts", "example", "method", "numbers"))
+    html = report_html(
+        findings(pairs(30, 10)), include=("answer", "charts", "example", "method", "numbers")
+    )
     assert "judge picks the answer shown first" in html
     assert "wins" in html
     assert "Each pair of answers was shown in both orders" in html

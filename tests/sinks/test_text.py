@@ -13,15 +13,35 @@ from rubriclab.core.topic import REASONS, Row
 from rubriclab.model.text import LabError
 from rubriclab.sinks.table import document, frame, frame_of_rows, latex_table, spoken
 from rubriclab.sinks.terminal import findings_text
-from rubriclab.sinks.text import MINUS, NBSP, ends, lowered, name, number, order_title, p_value, row_text
+from rubriclab.sinks.text import (
+    MINUS,
+    NBSP,
+    ends,
+    lowered,
+    name,
+    number,
+    order_title,
+    p_value,
+    row_text,
+)
 from tests.sinks import made
 from tests.tables import comparisons, findings
 
 
-@pytest.mark.parametrize(("value", "form", "text"), [
-    (-0.074, ".2f", f"{MINUS}0.07"), (-0.004, ".2f", "0.00"), (0.0, "+.2f", "0.00"), (0.614, ".0%", f"61{NBSP}%"),
-    (0.997, ".0%", f"99.7{NBSP}%"), (1.0, ".0%", f"100{NBSP}%"), (1234.5, ",.1f", "1,234.5"), (math.nan, ".2f", "unknown"), (math.inf, ".2f", "unknown"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        (-0.074, ".2f", f"{MINUS}0.07"),
+        (-0.004, ".2f", "0.00"),
+        (0.0, "+.2f", "0.00"),
+        (0.614, ".0%", f"61{NBSP}%"),
+        (0.997, ".0%", f"99.7{NBSP}%"),
+        (1.0, ".0%", f"100{NBSP}%"),
+        (1234.5, ",.1f", "1,234.5"),
+        (math.nan, ".2f", "unknown"),
+        (math.inf, ".2f", "unknown"),
+    ],
+)
 def test_a_number(value: float, form: str, text: str) -> None:
     assert number(value, form) == text
 
@@ -48,7 +68,9 @@ def test_a_row_is_written_with_its_unit_interval_level_and_test() -> None:
     estimate = Estimate(0.62, np.zeros(20), np.arange(20))
     row = Row("largest_gap", estimate, ends=(0.51, 0.70), test=("F", 0.0001))
     assert row_text(row) == f"0.62{NBSP}points (95{NBSP}% CI 0.51 to 0.70), F: p{NBSP}<{NBSP}0.001"
-    wide = Row("position_given_score", estimate, {"score": 4, "position": 1}, ends=(0.5, 0.7), level=0.999)
+    wide = Row(
+        "position_given_score", estimate, {"score": 4, "position": 1}, ends=(0.5, 0.7), level=0.999
+    )
     assert row_text(wide) == f"62{NBSP}% (99.9{NBSP}% CI 50 to 70{NBSP}%)"
 
 
@@ -57,26 +79,41 @@ def test_a_test_alone_has_no_number_and_an_estimate_below_its_interval_says_so()
     gate = Row("gate", Estimate(math.nan, none, none), test=("permutation", 0.03))
     assert row_text(gate) == f"permutation: p{NBSP}={NBSP}0.030"
     below = Row("changes_single", Estimate(-0.022, none, none), ends=(0.0, 0.024))
-    assert row_text(below) == f"{MINUS}2{NBSP}% (95{NBSP}% CI 0 to 2{NBSP}%; below 0 only by chance)"
+    assert (
+        row_text(below) == f"{MINUS}2{NBSP}% (95{NBSP}% CI 0 to 2{NBSP}%; below 0 only by chance)"
+    )
 
 
 def test_the_lean_of_criteria_is_in_points() -> None:
     findings = made.findings(made.criteria_table(lambda *at: 4 - (at[2] > 0), items=20))
     said = findings_text(findings, topic="verdict")
-    assert f"Largest change of a criterion's score at a position: 0.67{NBSP}points (95{NBSP}% CI" in said
+    assert (
+        f"Largest change of a criterion's score at a position: 0.67{NBSP}points (95{NBSP}% CI"
+        in said
+    )
 
 
-@pytest.mark.parametrize(("shown", "title"), [
-    ((1, 2, 3), "1 to 3"), ((5, 4, 3, 2, 1), "5 to 1"), ((4, 3, 2, 1, 5), "4 3 2 1 5"), ((2, 1), "2 1"),
-    (("Tone", "Facts"), "Tone | Facts"),
-])  # fmt: skip
-def test_an_order_is_named_by_its_ends_only_where_it_runs_through(shown: tuple[int | str, ...], title: str) -> None:
+@pytest.mark.parametrize(
+    ("shown", "title"),
+    [
+        ((1, 2, 3), "1 to 3"),
+        ((5, 4, 3, 2, 1), "5 to 1"),
+        ((4, 3, 2, 1, 5), "4 3 2 1 5"),
+        ((2, 1), "2 1"),
+        (("Tone", "Facts"), "Tone | Facts"),
+    ],
+)
+def test_an_order_is_named_by_its_ends_only_where_it_runs_through(
+    shown: tuple[int | str, ...], title: str
+) -> None:
     assert order_title(shown) == title
 
 
 def test_of_pairs_winners_change() -> None:
     said = findings_text(findings(comparisons([[1, 2]] * 12, [[0, 1], [1, 0]])), "all")
-    assert "No order was asked twice: changes of single winners include the judge's own noise." in said
+    assert (
+        "No order was asked twice: changes of single winners include the judge's own noise." in said
+    )
     assert "Winners changed by the order, beyond noise" in said
     assert "ingle score" not in said
 
@@ -84,14 +121,23 @@ def test_of_pairs_winners_change() -> None:
 NONE = missing("single_order")
 
 
-@pytest.mark.parametrize(("row", "label"), [
-    (Row("position_given_score", NONE, {"score": 4, "position": 1}), "Score 4 at position 1"),
-    (Row("line", NONE, {"against": 2}), "Ascending - descending (against 2)"),  # what a label leaves out
-    (Row("budget_pearson", NONE, {"calls": 1}), "r of 1 call with people"),
-    (Row("budget_pearson", NONE, {"calls": 21}), "r of 21 calls with people"),
-    (Row("aic_removed", NONE, {"outcome": "PC", "term": "none"}), "PC: nothing left out"),
-    (Row("aic_removed", NONE, {"outcome": "PC", "term": "quality_gap"}), "PC: without the quality gap"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("row", "label"),
+    [
+        (Row("position_given_score", NONE, {"score": 4, "position": 1}), "Score 4 at position 1"),
+        (
+            Row("line", NONE, {"against": 2}),
+            "Ascending - descending (against 2)",
+        ),  # what a label leaves out
+        (Row("budget_pearson", NONE, {"calls": 1}), "r of 1 call with people"),
+        (Row("budget_pearson", NONE, {"calls": 21}), "r of 21 calls with people"),
+        (Row("aic_removed", NONE, {"outcome": "PC", "term": "none"}), "PC: nothing left out"),
+        (
+            Row("aic_removed", NONE, {"outcome": "PC", "term": "quality_gap"}),
+            "PC: without the quality gap",
+        ),
+    ],
+)
 def test_a_row_has_a_name_and_a_reason_where_it_has_no_number(row: Row, label: str) -> None:
     assert name(row) == label
     assert row_text(row) == f"unknown ({lowered(REASONS['single_order'])})"
@@ -99,13 +145,19 @@ def test_a_row_has_a_name_and_a_reason_where_it_has_no_number(row: Row, label: s
 
 def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:
     hostile = "evil\x1b[31m\u202e\x07judge"
-    text = findings_text(made.findings(made.options_table({hostile: made.always_first}, items=12)), "all")
+    text = findings_text(
+        made.findings(made.options_table({hostile: made.always_first}, items=12)), "all"
+    )
     first = text.splitlines()[0]
     assert first.endswith("favours the option listed first")
     assert "\\u001b" in first
     assert not {"\x1b", "\u202e", "\x07"} & set(text)
     assert "  Yes        Does it favour positions?" in text
-    topics = [line.split(" · ")[0] for line in text.splitlines() if " · " in line and not line.startswith(" ")]
+    topics = [
+        line.split(" · ")[0]
+        for line in text.splitlines()
+        if " · " in line and not line.startswith(" ")
+    ]
     assert topics[:3] == ["Verdict", "Position", "Shift"]
     table = made.findings(made.options_table({"j": made.always_first}, items=12))
     only, answer = findings_text(table, "shift"), findings_text(table)
@@ -119,14 +171,31 @@ def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:
 
 # -------------------------------------------------------------------------------------------------------------- tables
 KEYS = {
-    "topic", "measure", "condition", "of", "value", "low", "high", "level", "units", "unit", "n", "test", "p", "verdict",
-    "smallest", "why", "from",
-}  # fmt: skip
+    "topic",
+    "measure",
+    "condition",
+    "of",
+    "value",
+    "low",
+    "high",
+    "level",
+    "units",
+    "unit",
+    "n",
+    "test",
+    "p",
+    "verdict",
+    "smallest",
+    "why",
+    "from",
+}
 
 
 @pytest.fixture(scope="module")
 def two() -> object:
-    return made.findings(made.options_table({"a_judge": made.mostly_first, "other": made.by_quality}, items=20))
+    return made.findings(
+        made.options_table({"a_judge": made.mostly_first, "other": made.by_quality}, items=20)
+    )
 
 
 def test_the_document_is_strict_json_of_format_2(two: made.Findings) -> None:
@@ -137,10 +206,17 @@ def test_the_document_is_strict_json_of_format_2(two: made.Findings) -> None:
     assert said["run"]["planned"] == said["run"]["done"] == 480
     assert said["reading"]["smallest"] == {"mean": 0.25, "share": 0.05, "single": 0.05, "r": 0.05}
     assert said["conditions"][0] == {
-        "condition": 0, "judge": "a_judge", "dataset": "answers", "strategy": "balanced", "variant": {}, "reorder": "options",
-        "positions": 3, "scores": [1, 2, 3], "calls": 240,
+        "condition": 0,
+        "judge": "a_judge",
+        "dataset": "answers",
+        "strategy": "balanced",
+        "variant": {},
+        "reorder": "options",
+        "positions": 3,
+        "scores": [1, 2, 3],
+        "calls": 240,
         "status": {"ok": 240, "unparsed": 0, "refused": 0, "truncated": 0, "error": 0},
-    }  # fmt: skip
+    }
     for row in said["rows"]:
         assert set(row) - {"counts"} == KEYS
         assert (row["smallest"] is not None) == (row["verdict"] is not None)
@@ -161,7 +237,12 @@ def test_every_sink_has_the_rows_own_numbers(two: made.Findings) -> None:
     table, said = frame(two), document(two)["rows"]
     assert len(table) == len(said) == len(two.rows)
     for row, written, record in zip(two.rows, said, table.to_dict("records"), strict=True):
-        numbers = {"value": row.value, "low": row.interval[0], "high": row.interval[1], "level": row.level}
+        numbers = {
+            "value": row.value,
+            "low": row.interval[0],
+            "high": row.interval[1],
+            "level": row.level,
+        }
         for key, known in numbers.items():
             assert written[key] == (record[key] if math.isfinite(known) else None)
             assert record[key] == known or not math.isfinite(known)

@@ -61,7 +61,9 @@ def test_two_raters_agree_as_scikit_learn_irrcac_and_krippendorff_say(name: str)
     n = len(one)
     found["tau_b"] = kendall(one, other, np.arange(n), n).value
     for key, answer in ANSWERS[name]["two"].items():
-        assert found[key] == pytest.approx(np.nan if answer is None else answer, abs=1e-9, nan_ok=True), key
+        assert found[key] == pytest.approx(
+            np.nan if answer is None else answer, abs=1e-9, nan_ok=True
+        ), key
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -73,7 +75,9 @@ def test_a_panel_agrees_as_irrcac_krippendorff_and_pingouin_say(name: str) -> No
     if np.isfinite(several).all():
         found |= dict(zip(ICC, intraclass(several).tolist(), strict=True))
     for key, answer in ANSWERS[name]["panel"].items():
-        assert found[key] == pytest.approx(np.nan if answer is None else answer, abs=1e-6, nan_ok=True), key
+        assert found[key] == pytest.approx(
+            np.nan if answer is None else answer, abs=1e-6, nan_ok=True
+        ), key
 
 
 def test_a_group_of_one_has_no_pair_and_groups_of_an_item_count_it_once() -> None:
@@ -147,7 +151,9 @@ def test_the_budget_is_the_plain_loop_over_subsets() -> None:
 
         def mean_r(rest: np.ndarray, chosen: list[list[int]] = chosen) -> list[float]:
             kept = [(rest & np.isfinite(given[:, s]).any(axis=1), s) for s in chosen]
-            return [np.corrcoef(np.nanmean(given[at][:, s], axis=1), human[at])[0, 1] for at, s in kept]
+            return [
+                np.corrcoef(np.nanmean(given[at][:, s], axis=1), human[at])[0, 1] for at, s in kept
+            ]
 
         r = mean_r(unit >= 0)
         assert (point.subsets, point.r.value) == (len(r), pytest.approx(np.mean(r)))
@@ -155,14 +161,18 @@ def test_the_budget_is_the_plain_loop_over_subsets() -> None:
         assert point.r.without[7] == pytest.approx(np.mean(mean_r(unit != 7)))
 
 
-def test_rounds_of_repeats_are_averaged_and_many_subsets_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_of_repeats_are_averaged_and_many_subsets_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     given, human = scores(40, 6, 9)
     tables = given.reshape(40, 2, 3).transpose(1, 0, 2)
     both = next(budget(tables, human, np.arange(40), 40, [2]))
     each = [next(budget(part[None], human, np.arange(40), 40, [2])).r.value for part in tables]
     assert (both.subsets, both.r.value) == (6, pytest.approx(np.mean(each)))
     monkeypatch.setattr(own, "_AT_ONCE", 50)  # in parts, which change nothing
-    assert next(budget(tables, human, np.arange(40), 40, [2])).r.value == pytest.approx(both.r.value)
+    assert next(budget(tables, human, np.arange(40), 40, [2])).r.value == pytest.approx(
+        both.r.value
+    )
     given, human = scores(200, 20, 7)
     points = list(budget(given[None], human, np.arange(200), 200, [1, 2, 10, 20]))
     assert [point.subsets for point in points] == [20, 190, 1_024, 1]

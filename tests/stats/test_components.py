@@ -11,7 +11,9 @@ from rubriclab.stats.components import Components, components
 from rubriclab.stats.resample import Floats, degrees_of_freedom
 from rubriclab.stats.stepwise import stepwise
 
-BRENNAN = json.loads((Path(__file__).parents[1] / "references" / "printed.json").read_text("utf-8"))["brennan 2.2"]
+BRENNAN = json.loads(
+    (Path(__file__).parents[1] / "references" / "printed.json").read_text("utf-8")
+)["brennan 2.2"]
 """Brennan 2001, Generalizability Theory, table 2.2: ten persons, twelve items."""
 
 
@@ -24,7 +26,9 @@ def made(y: Floats, keep: Floats | None = None, size: int = 1) -> Components:
     return found
 
 
-def drawn(seed: int, items: int, orders: int, calls: int, sd: tuple[float, float, float, float]) -> Floats:
+def drawn(
+    seed: int, items: int, orders: int, calls: int, sd: tuple[float, float, float, float]
+) -> Floats:
     rng = np.random.default_rng(seed)
     shapes = (items, 1, 1), (1, orders, 1), (items, orders, 1), (items, orders, calls)
     return np.asarray(sum(s * rng.normal(size=shape) for s, shape in zip(sd, shapes, strict=True)))
@@ -47,7 +51,9 @@ def test_a_table_by_hand_and_brennans_persons_by_items() -> None:
     assert found.shares == pytest.approx([288 / 66 / total, 0, 0, noise / total])
     assert found.shares.sum() == pytest.approx(1.0)
     found = made(np.array(BRENNAN, dtype=float)[..., None])
-    assert found.variances[0] == pytest.approx([0.0574, 0.0754, 0.1269, np.nan], abs=5e-5, nan_ok=True)
+    assert found.variances[0] == pytest.approx(
+        [0.0574, 0.0754, 0.1269, np.nan], abs=5e-5, nan_ok=True
+    )
     # His index of dependability of twelve items, p + error / 12: .0574 / (.0574 + (.0754 + .1269) / 12) = .773.
     assert found.dependability(np.array([12]))[0] == pytest.approx(0.773, abs=5e-4)
     assert np.isnan(found.dependability(np.array([2]), one_order=True)[0])
@@ -55,7 +61,9 @@ def test_a_table_by_hand_and_brennans_persons_by_items() -> None:
 
 def test_noise_is_the_mean_of_the_cells() -> None:
     # The first order, asked three times, has noise of variance 1, the second, asked twice, of 2; weighed by calls: 4/3.
-    y = np.array([[[1.0, 2, 3], [1, 3, np.nan]], [[5, 6, 7], [8, 6, np.nan]], [[3, 4, 5], [2, 4, np.nan]]])
+    y = np.array(
+        [[[1.0, 2, 3], [1, 3, np.nan]], [[5, 6, 7], [8, 6, np.nan]], [[3, 4, 5], [2, 4, np.nan]]]
+    )
     assert made(y).variances[:, 3] == pytest.approx(1.5)
 
 
@@ -67,7 +75,9 @@ def test_ends_of_a_share_are_the_further_ones_of_two_scales() -> None:
     reach = special.stdtrit(degrees_of_freedom(pseudo - pseudo.mean()), 0.975)
     reach *= np.sqrt(np.square(pseudo - share[0]).sum() / (40 * 39))
     odds = special.logit(share[0]) + reach / (share[0] * (1 - share[0]))
-    assert np.ravel(found.share_ends(2, 0.95)) == pytest.approx([share[0] - reach, special.expit(odds)])
+    assert np.ravel(found.share_ends(2, 0.95)) == pytest.approx(
+        [share[0] - reach, special.expit(odds)]
+    )
 
 
 def test_orders_of_their_own_are_a_part_of_single_items() -> None:
@@ -127,7 +137,11 @@ def test_noise_alone_mostly_leaves_nothing() -> None:
     kept = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        kept += len(stepwise(rng.normal(size=150), {"a": rng.random(150), "b": rng.integers(0, 6, 150)}).without)
+        kept += len(
+            stepwise(
+                rng.normal(size=150), {"a": rng.random(150), "b": rng.integers(0, 6, 150)}
+            ).without
+        )
     assert kept <= 12
 
 
@@ -140,5 +154,9 @@ def test_what_cannot_be_fitted_has_no_model() -> None:
     assert made.n == 238
     assert "one" not in {*made.without, *made.dropped}
     k = np.arange(30)
-    for outcome, variable in ((k[:4] * 1.0, k[:4]), (np.ones(30), k % 3), (k[:9] * 1.0, np.zeros(9))):
+    for outcome, variable in (
+        (k[:4] * 1.0, k[:4]),
+        (np.ones(30), k % 3),
+        (k[:9] * 1.0, np.zeros(9)),
+    ):
         assert stepwise(outcome, {"a": variable}).chosen is None

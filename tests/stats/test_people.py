@@ -25,7 +25,11 @@ def test_wins_and_the_papers_test_are_those_of_the_paper(named: bool) -> None:
     judge = rng.integers(0, 2 if named else 5, 80).astype(float)
 
     def score(value: float, others: np.ndarray) -> float:
-        return float(np.mean(value == others)) if named else -float(np.sqrt(np.mean((value - others) ** 2)))
+        return (
+            float(np.mean(value == others))
+            if named
+            else -float(np.sqrt(np.mean((value - others) ** 2)))
+        )
 
     for rater in range(4):
         won = tuple(side[:, 0] for side in wins(judge[:, None], ratings, rater))
@@ -49,9 +53,15 @@ def test_the_score_test_is_tangos(lost: int, gained: int, n: int) -> None:
     delta = 0.15
 
     def against_likelihood(q: float) -> float:
-        return -(lost * np.log(q + delta) + gained * np.log(q) + (n - lost - gained) * np.log(1 - 2 * q - delta))
+        return -(
+            lost * np.log(q + delta)
+            + gained * np.log(q)
+            + (n - lost - gained) * np.log(1 - 2 * q - delta)
+        )
 
-    q = optimize.minimize_scalar(against_likelihood, bounds=(1e-9, (1 - delta) / 2 - 1e-9), method="bounded").x
+    q = optimize.minimize_scalar(
+        against_likelihood, bounds=(1e-9, (1 - delta) / 2 - 1e-9), method="bounded"
+    ).x
     t = (lost - gained - n * delta) / np.sqrt(n * (2 * q + delta * (1 - delta)))
     found = against((1.0 - (d == 1), 1.0 - (d == -1)), np.arange(n), delta)
     assert found.p == pytest.approx(library.t.cdf(t, n - 1), abs=1e-5)
@@ -70,13 +80,20 @@ def border(rng: np.random.Generator, *, units: int, size: int, ties: float) -> W
 def test_at_its_border_it_is_wrong_in_few_studies(units: int, size: int, ties: float) -> None:
     """The paper's t rejects in up to 0.17 of single items and 0.24 of clusters."""
     rng, unit, studies = np.random.default_rng(units * size), np.repeat(np.arange(units), size), 800
-    found = [against(border(rng, units=units, size=size, ties=ties), unit, 0.15).p for _ in range(studies)]
+    found = [
+        against(border(rng, units=units, size=size, ties=ties), unit, 0.15).p
+        for _ in range(studies)
+    ]
     assert np.mean(np.array(found) < 0.05) <= 0.06 + 2 * np.sqrt(0.05 * 0.95 / studies)
 
 
 def test_too_few_units_are_not_tested_and_annotators_are_corrected_for() -> None:
     units = FEWEST_UNITS - 1
-    found = against(border(np.random.default_rng(1), units=units, size=3, ties=0.4), np.arange(3 * units) // 3, 0.15)
+    found = against(
+        border(np.random.default_rng(1), units=units, size=3, ties=0.4),
+        np.arange(3 * units) // 3,
+        0.15,
+    )
     assert (found.items, found.units) == (3 * units, units)
     assert np.isnan([found.p, found.paper]).all()
     # By hand: 1 + 1/2 + 1/3 = 11/6, times 3/1, 3/2, 3/3.
@@ -85,10 +102,14 @@ def test_too_few_units_are_not_tested_and_annotators_are_corrected_for() -> None
 
 
 # ----------------------------------------------------------------------------------------------------- Corrected means
-ANSWERS = json.loads((Path(__file__).parents[1] / "references" / "prediction_powered.json").read_text())
+ANSWERS = json.loads(
+    (Path(__file__).parents[1] / "references" / "prediction_powered.json").read_text()
+)
 
 
-@pytest.mark.parametrize("case", ANSWERS["cases"], ids=lambda case: f"{case['kind']}-{case['n']}-{case['weight']}")
+@pytest.mark.parametrize(
+    "case", ANSWERS["cases"], ids=lambda case: f"{case['kind']}-{case['n']}-{case['weight']}"
+)
 def test_an_estimate_at_a_weight_is_that_of_ppi_python(case: dict[str, Any]) -> None:
     parts = drawn(case["seed"], case["n"], case["rest"], case["kind"])
     assert estimate(*parts, case["weight"]) == pytest.approx(case["estimate"], abs=1e-6)
@@ -118,7 +139,10 @@ def test_by_hand_with_units() -> None:
 
 
 def test_a_sample_of_what_the_judge_likes_is_noticed() -> None:
-    judge, unit = np.clip(np.rint(3.7 + np.random.default_rng(6).normal(size=300)), 1, 5), np.arange(300)
+    judge, unit = (
+        np.clip(np.rint(3.7 + np.random.default_rng(6).normal(size=300)), 1, 5),
+        np.arange(300),
+    )
     gap, p = unlike(np.where(judge >= 4, 4.0, NAN), judge, unit, 300)
     assert gap > 0.5
     assert p < 1e-6

@@ -43,7 +43,9 @@ def test_a_judge_that_follows_the_order_is_moved_by_just_that() -> None:
     scores[np.random.default_rng(0).random(scores.shape) < 0.3] = np.nan
     assert contrast(scores, line(ORDERS)) == pytest.approx(0.8)
     # sum |c| / sum c^2 of the directions of ten balanced orders of five is 4/3: more than the scale.
-    made = stat.within_texts(stat.order_cells(*calls(np.full((9, 10), 3.0))[:3], 10), line(ORDERS), 9, 4.0)
+    made = stat.within_texts(
+        stat.order_cells(*calls(np.full((9, 10), 3.0))[:3], 10), line(ORDERS), 9, 4.0
+    )
     assert made.reach == pytest.approx(16 / 3)
 
 
@@ -57,7 +59,11 @@ def test_repeats_of_one_order_do_not_tilt_a_contrast_however_many_cells_there_ma
     assert made.reach == 2.0
     item, order = np.array([5, 0, 5]), np.array([10**8, 7, 10**8])
     cells = stat.order_cells(item, order, np.array([1.0, 2, 4]), 10**9)
-    assert (cells.text.tolist(), cells.order.tolist(), cells.mean.tolist()) == ([0, 5], [7, 10**8], [2.0, 2.5])
+    assert (cells.text.tolist(), cells.order.tolist(), cells.mean.tolist()) == (
+        [0, 5],
+        [7, 10**8],
+        [2.0, 2.5],
+    )
 
 
 def test_one_order_a_text_is_least_squares_over_texts() -> None:
@@ -73,7 +79,10 @@ def test_one_order_a_text_is_least_squares_over_texts() -> None:
     rest = score - np.polyval(np.polyfit(direction, score, 1), direction)
     leverage = 1 / 30 + x**2 / (x @ x)
     assert influence == pytest.approx(2 * x * rest / (1 - leverage) / (x @ x))
-    for few in (np.ones(30), (np.arange(30) < 7) * 1.0):  # nothing, or seven texts alone, to hold the others against
+    for few in (
+        np.ones(30),
+        (np.arange(30) < 7) * 1.0,
+    ):  # nothing, or seven texts alone, to hold the others against
         assert stat.over_texts(cells, few, 4.0) is None
 
 
@@ -124,7 +133,10 @@ def test_too_few_units_or_orders_have_no_gap(scores: np.ndarray) -> None:
 # --------------------------------------------------------------------------------------------------------- single scores
 def test_differences_by_hand() -> None:
     # Item 0: order a 1, 2; order b 5. Different orders: |1-5|, |2-5| -> 3.5; same: |1-2| -> 1. Item 1: one call.
-    for order in (np.array([0, 0, 1, 0]), np.array([0, 0, 10_000, 0])):  # however many orders there could be
+    for order in (
+        np.array([0, 0, 1, 0]),
+        np.array([0, 0, 10_000, 0]),
+    ):  # however many orders there could be
         other, same = differences(np.array([0, 0, 0, 1]), order, np.array([0, 1, 4, 2]), SCORES, 3)
         assert other == pytest.approx([3.5, np.nan, np.nan], nan_ok=True)
         assert same == pytest.approx([1.0, np.nan, np.nan], nan_ok=True)
@@ -154,7 +166,9 @@ def test_by_content_forgives_rounding_and_nothing_else() -> None:
 
 def test_stretched_draws_are_students_and_tails_have_fewer_degrees() -> None:
     # root(10 / 9) x t(9) / z
-    assert resample.stretch(10, 0.95) == pytest.approx(np.sqrt(10 / 9) * 2.262157 / 1.959964, rel=1e-5)
+    assert resample.stretch(10, 0.95) == pytest.approx(
+        np.sqrt(10 / 9) * 2.262157 / 1.959964, rel=1e-5
+    )
     assert np.isnan(resample.stretch(1, 0.95))
     even = np.array([-1.0, 1.0] * 20)
     rare = np.append(np.zeros(39), 40.0) - 1.0
@@ -174,11 +188,21 @@ def test_hall_lengthens_the_side_of_the_skew() -> None:
 def test_sums_and_tables_by_code() -> None:
     code = np.array([0, 2, 0])
     assert resample.sum_by(code, np.array([1.0, 2.0, 4.0]), 3).tolist() == [5, 0, 2]
-    assert resample.sum_by(code, np.array([[1.0, 1], [2, 0], [4, 3]]), 3).tolist() == [[5, 4], [0, 0], [2, 0]]
+    assert resample.sum_by(code, np.array([[1.0, 1], [2, 0], [4, 3]]), 3).tolist() == [
+        [5, 4],
+        [0, 0],
+        [2, 0],
+    ]
     assert resample.sum_by(np.zeros(0, int), np.zeros((0, 2)), 2).tolist() == [[0, 0], [0, 0]]
     assert resample.crossed(code, 3, np.array([1, 0, 1]), 2).tolist() == [[0, 2], [0, 0], [1, 0]]
-    assert [part.tolist() for part in resample.distinct(np.array([7, 3, 7]), 9)] == [[3, 7], [1, 0, 1]]
-    assert resample.spread_out(code, 3, np.array([9, 1, 3]), np.array([1.0, 2, 4])).tolist()[0] == [4, 1]
+    assert [part.tolist() for part in resample.distinct(np.array([7, 3, 7]), 9)] == [
+        [3, 7],
+        [1, 0, 1],
+    ]
+    assert resample.spread_out(code, 3, np.array([9, 1, 3]), np.array([1.0, 2, 4])).tolist()[0] == [
+        4,
+        1,
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ criteria in one call
@@ -204,7 +228,9 @@ def rows_of(orders: np.ndarray, texts: int, add, seed: int = 0):
 
 @pytest.mark.papers(31)
 def test_friedman_is_scipys_with_ties_and_leaves_out_texts_with_a_gap() -> None:
-    cells = np.random.default_rng(0).integers(1, 5, (60, 4)).astype(float) + np.array([0.5, 0, 0, 0])
+    cells = np.random.default_rng(0).integers(1, 5, (60, 4)).astype(float) + np.array(
+        [0.5, 0, 0, 0]
+    )
     found = friedman(np.vstack([cells, np.full((2, 4), NAN), [[1.0, NAN, 2.0, 3.0]]]))
     expected = sp.friedmanchisquare(*cells.T)
     assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue))
@@ -219,14 +245,20 @@ def test_friedman_is_scipys_with_ties_and_leaves_out_texts_with_a_gap() -> None:
 
 def test_holm_by_hand() -> None:
     # Sorted .01 x 3, .02 x 2 = .04, .03 x 1 -> never below the one before.
-    assert holm(np.array([0.03, 0.01, NAN, 0.02])) == pytest.approx([0.04, 0.03, NAN, 0.04], nan_ok=True)
+    assert holm(np.array([0.03, 0.01, NAN, 0.02])) == pytest.approx(
+        [0.04, 0.03, NAN, 0.04], nan_ok=True
+    )
     assert (holm(np.array([0.9, 0.8])).tolist(), holm(np.zeros(0)).size) == ([1.0, 1.0], 0)
 
 
 def by_dummies(text, criterion, before, score, n, slot):
     """The same model as one least-squares fit with a column for everything."""
     item = text * n + criterion
-    columns = [item[:, None] == np.unique(item), slot[:, None] == np.unique(slot), before[:, None] == np.arange(n)]
+    columns = [
+        item[:, None] == np.unique(item),
+        slot[:, None] == np.unique(slot),
+        before[:, None] == np.arange(n),
+    ]
     beta = np.linalg.lstsq(np.hstack(columns).astype(float), score, rcond=None)[0][-n:]
     return beta - beta.mean()
 
@@ -240,15 +272,21 @@ def test_carryover_is_the_fit_with_dummy_variables(williams: bool) -> None:
     found = carryover(*rows, texts=12, criteria=4)
     slot = rows[2] if williams else rows[1] * 4 + rows[2]
     assert found.by_criterion != williams
-    np.testing.assert_allclose(found.effect, by_dummies(rows[0], rows[1], rows[3], rows[4], 4, slot), atol=1e-8)
+    np.testing.assert_allclose(
+        found.effect, by_dummies(rows[0], rows[1], rows[3], rows[4], 4, slot), atol=1e-8
+    )
     np.testing.assert_allclose(found.parts.sum(axis=0), 0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("orders", "texts"), [(BALANCED, 10), (CYCLIC, 10), (CYCLIC[:1], 10), (WILLIAMS, 1)])
+@pytest.mark.parametrize(
+    ("orders", "texts"), [(BALANCED, 10), (CYCLIC, 10), (CYCLIC[:1], 10), (WILLIAMS, 1)]
+)
 def test_designs_that_cannot_separate_say_so(orders: np.ndarray, texts: int) -> None:
     assert carryover(*rows_of(orders, texts, lambda *_: 0.0), texts=texts, criteria=4) is None
     single = np.zeros(4, dtype=np.int64)
-    assert carryover(np.arange(4), single, single, single + 1, np.ones(4), texts=4, criteria=1) is None
+    assert (
+        carryover(np.arange(4), single, single, single + 1, np.ones(4), texts=4, criteria=1) is None
+    )
 
 
 # ----------------------------------------------------------- Position statistics, Bias Cost and the prior of positions
@@ -260,14 +298,18 @@ def test_selection_by_hand_and_by_scipy() -> None:
     assert (found.chi2, found.p) == pytest.approx((reference.statistic, reference.pvalue))
     nothing = positions.selection(np.zeros(5))
     assert np.isnan([nothing.chi2, nothing.v, *nothing.share]).all()
-    assert positions.cramers_v(np.array([0.0, 1.0, 0.0])) == pytest.approx(1.0), "all at one position"
+    assert positions.cramers_v(np.array([0.0, 1.0, 0.0])) == pytest.approx(1.0), (
+        "all at one position"
+    )
     assert positions.cramers_v(np.full(7, 1 / 7)) == pytest.approx(0.0)
     # Items that lean all one way, to position 1 or 2: shares 1/2, noise alone. 2 positions x 8 x 1^2 / 16^2 x 8 / 7, twice.
     counts = np.repeat([[2.0, 0], [0, 2]], 4, axis=0)
     assert positions.v_from_noise(counts) == pytest.approx(np.sqrt(1 / 7))
     assert np.isnan(positions.v_from_noise(counts[:1]))
     exposures = np.full((5, 5), 120.0), np.diag(np.full(5, 600.0)), np.zeros((3, 3))
-    assert [positions.is_balanced(exposure) for exposure in exposures] == [True, False, False], "on totals"
+    assert [positions.is_balanced(exposure) for exposure in exposures] == [True, False, False], (
+        "on totals"
+    )
 
 
 def test_v_interval_reaches_zero_on_noise_and_leaves_it_on_effects() -> None:
@@ -284,14 +326,21 @@ def test_v_interval_reaches_zero_on_noise_and_leaves_it_on_effects() -> None:
     assert np.isnan(positions.v_interval(even, even[None])).all()
 
 
-@pytest.mark.parametrize(("counts", "exposure", "expected"), [
-    ([3, 1], [9, 9], [0.75, 0.25]),  # with equal exposure the plain share
-    ([6, 3], [12, 3], [1 / 3, 2 / 3]),  # 6 of 12 showings and 3 of 3: rates 1/2 and 1
-    ([0, 5], [0, 15], [np.nan, np.nan]),  # only ever shown at one position
-    ([0, 0], [4, 4], [np.nan, np.nan]),  # never chosen
-])  # fmt: skip
-def test_position_given_score_by_hand(counts: list[int], exposure: list[int], expected: list[float]) -> None:
-    table = positions.position_given_score(np.array([counts, [1.0, 3.0]]), np.array([exposure, [4.0, 4.0]]))
+@pytest.mark.parametrize(
+    ("counts", "exposure", "expected"),
+    [
+        ([3, 1], [9, 9], [0.75, 0.25]),  # with equal exposure the plain share
+        ([6, 3], [12, 3], [1 / 3, 2 / 3]),  # 6 of 12 showings and 3 of 3: rates 1/2 and 1
+        ([0, 5], [0, 15], [np.nan, np.nan]),  # only ever shown at one position
+        ([0, 0], [4, 4], [np.nan, np.nan]),  # never chosen
+    ],
+)
+def test_position_given_score_by_hand(
+    counts: list[int], exposure: list[int], expected: list[float]
+) -> None:
+    table = positions.position_given_score(
+        np.array([counts, [1.0, 3.0]]), np.array([exposure, [4.0, 4.0]])
+    )
     assert table[0] == pytest.approx(expected, nan_ok=True)
     assert table[1].tolist() == [0.25, 0.75]
 
@@ -307,7 +356,9 @@ def test_intervals_of_a_share_are_scipys(hits: int, trials: int, level: float) -
 
 
 # ------------------------------------------------------------------------------------------------------------ Bias Cost
-PUBLISHED = json.loads((Path(__file__).parents[1] / "references" / "printed.json").read_text("utf-8"))["xu table 5"]
+PUBLISHED = json.loads(
+    (Path(__file__).parents[1] / "references" / "printed.json").read_text("utf-8")
+)["xu table 5"]
 # Table 6: the best rotation, its cost, the cost of the default order; 0.2 for the rounding of Table 5.
 TABLE_6 = [
     ("GPT-4.1-mini", (5, 4, 3, 2, 1), 11.7, 15.0),
@@ -323,12 +374,16 @@ def published(judge: str) -> np.ndarray:
 
 @pytest.mark.papers(18)
 @pytest.mark.parametrize(("judge", "order", "least", "default"), TABLE_6)
-def test_published_costs_and_the_least(judge: str, order: tuple[int, ...], least: float, default: float) -> None:
+def test_published_costs_and_the_least(
+    judge: str, order: tuple[int, ...], least: float, default: float
+) -> None:
     table = published(judge)
     both = costs.bias_cost(table, np.array([[s - 1 for s in order], range(5)]))
     assert both == pytest.approx([least, default], abs=0.2)
     best, cost = costs.least_bias_cost(table)  # of all 120
-    assert cost == pytest.approx(costs.bias_cost(table, np.array(list(permutations(range(5))))).min())
+    assert cost == pytest.approx(
+        costs.bias_cost(table, np.array(list(permutations(range(5))))).min()
+    )
     assert costs.bias_cost(table, best[None])[0] == cost
 
 

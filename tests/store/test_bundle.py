@@ -45,7 +45,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def same(one: JudgmentTable, other: JudgmentTable) -> None:
     pd.testing.assert_frame_equal(one.rows, other.rows, check_dtype=False)
     pd.testing.assert_frame_equal(one.items, other.items, check_dtype=False)
-    assert (one.conditions, one.orderings, one.state) == (other.conditions, other.orderings, other.state)
+    assert (one.conditions, one.orderings, one.state) == (
+        other.conditions,
+        other.orderings,
+        other.state,
+    )
     assert (one.probabilities is None) == (other.probabilities is None)
     if one.probabilities is not None:
         np.testing.assert_allclose(one.probabilities, other.probabilities, rtol=1e-6)
@@ -53,11 +57,18 @@ def same(one: JudgmentTable, other: JudgmentTable) -> None:
 
 def test_a_bundle_is_read_without_a_store_and_kept_by_one(recorded: Path, tmp_path: Path) -> None:
     table = read_bundle(recorded)
-    assert (table.rows["score"].tolist()[:2], table.rows["status"].tolist()) == ([2.0, 2.0], [0, 0, 4])
+    assert (table.rows["score"].tolist()[:2], table.rows["status"].tolist()) == (
+        [2.0, 2.0],
+        [0, 0, 4],
+    )
     assert table.probabilities[0].tolist() == [0.25, 0.5, 0.25]
     assert table.items["response"].tolist() == ["Hello there", "Go away"]
     assert table.items["ratings"].tolist() == [{"ann": 2.0, "bo": 3.0}, {}]
-    assert (table.name, table.state, table.planned) == ("First", "interrupted", (4, 4))  # 3 of 8 calls are no end
+    assert (table.name, table.state, table.planned) == (
+        "First",
+        "interrupted",
+        (4, 4),
+    )  # 3 of 8 calls are no end
     assert table.reading == {"unit": "item"}
     with Store.open(tmp_path / "other.duckdb") as store:
         run = import_bundle(store, recorded)
@@ -78,7 +89,10 @@ def test_recorded_cases_pass_through_bytes_and_a_store(path: Path, tmp_path: Pat
     with Store.open(tmp_path / "lab.duckdb") as store:
         kept = store.table(import_bundle(store, copy))
     pd.testing.assert_frame_equal(kept.rows, table.rows, check_dtype=False)
-    assert (kept.conditions, [*kept.items["criterion"]]) == (table.conditions, [*table.items["criterion"]])
+    assert (kept.conditions, [*kept.items["criterion"]]) == (
+        table.conditions,
+        [*table.items["criterion"]],
+    )
 
 
 # ---- hostile
@@ -116,39 +130,83 @@ def twice(rows: pd.DataFrame) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"judgments": cell("score", np.inf)}, r"judgments.parquet, row 1, column score: inf is not a number"),
-        ({"judgments": cell("position", 99)}, r"row 1, column position: 99 is not a position in the list shown"),
+        (
+            {"judgments": cell("score", np.inf)},
+            r"judgments.parquet, row 1, column score: inf is not a number",
+        ),
+        (
+            {"judgments": cell("position", 99)},
+            r"row 1, column position: 99 is not a position in the list shown",
+        ),
         ({"judgments": cell("position", -1)}, r"column position: -1 is not a whole number from 0"),
         ({"judgments": cell("item", 7)}, r"column item: 7 is not"),
         ({"judgments": cell("status", 5)}, r"column status"),
-        ({"judgments": lambda rows: pd.concat([rows, rows[:1].assign(item=1, condition=1)])}, r"a call of one condition"),
-        ({"judgments": lambda frame: pd.concat([frame, frame[:1]])}, r"row 4, column call: 0 is not a call that stands"),
+        (
+            {"judgments": lambda rows: pd.concat([rows, rows[:1].assign(item=1, condition=1)])},
+            r"a call of one condition",
+        ),
+        (
+            {"judgments": lambda frame: pd.concat([frame, frame[:1]])},
+            r"row 4, column call: 0 is not a call that stands",
+        ),
         ({"judgments": lambda frame: frame.drop(columns="mass")}, r"lacks the columns mass"),
-        ({"calls": cell("call", 77)}, r"calls.parquet, row 1, column call: 77 is not a call that the judgments know"),
+        (
+            {"calls": cell("call", 77)},
+            r"calls.parquet, row 1, column call: 77 is not a call that the judgments know",
+        ),
         ({"calls": cell("text", "1")}, r"its reply is “1”"),
         ({"items": cell("ratings", '{"ann": 1e300}')}, r"no ratings of people"),
         ({"items": cell("ratings", "[" * 100_000)}, r"items.parquet.*nested deeper"),
-        ({"study": lambda head: head.update(format=3)}, r"has the format 3, and this rubriclab reads the format 2: update"),
+        (
+            {"study": lambda head: head.update(format=3)},
+            r"has the format 3, and this rubriclab reads the format 2: update",
+        ),
         ({"study": lambda head: head.update(conditions=[1])}, r"another form"),
-        ({"study": lambda head: head["conditions"][0].update(positions=10**9)}, r"positions is 1000000000; expected"),
+        (
+            {"study": lambda head: head["conditions"][0].update(positions=10**9)},
+            r"positions is 1000000000; expected",
+        ),
         ({"study": lambda head: head["orderings"][0].update(shown=[[1]])}, r"no ordering"),
         ({"study": lambda head: head.update(orderings=[])}, r"column ordering"),
-        ({"study": lambda head: head["conditions"][0].update(targets=[{}])}, r"another form.*targets"),
-        ({"study": lambda head: head["conditions"][0].update(scores=[1, 1, 1])}, r"“small” does not ascend"),
-        ({"study": lambda head: head.update(planned=[1])}, r"planned has 1 numbers; expected one for each of 2"),
+        (
+            {"study": lambda head: head["conditions"][0].update(targets=[{}])},
+            r"another form.*targets",
+        ),
+        (
+            {"study": lambda head: head["conditions"][0].update(scores=[1, 1, 1])},
+            r"“small” does not ascend",
+        ),
+        (
+            {"study": lambda head: head.update(planned=[1])},
+            r"planned has 1 numbers; expected one for each of 2",
+        ),
         ({"study": lambda head: head.update(planned=[10**30, 1])}, r"another form"),
         ({"judgments": cell("status", 1)}, r"column score: 2.0 is not missing, as its status says"),
-        ({"judgments": lambda rows: rows[:0], "calls": lambda rows: rows[:0]}, r"has no judgments: nothing was asked"),
-        ({"judgments": cell("score", 77.0), "calls": cell("text", "none")}, r"row 1, column score: 77.0 is not a score of its"),
+        (
+            {"judgments": lambda rows: rows[:0], "calls": lambda rows: rows[:0]},
+            r"has no judgments: nothing was asked",
+        ),
+        (
+            {"judgments": cell("score", 77.0), "calls": cell("text", "none")},
+            r"row 1, column score: 77.0 is not a score of its",
+        ),
         ({"judgments": cell("score", 3.0)}, r"score: 3.0 is not what stood at its position"),
         ({"judgments": cell("expected", 500.0)}, r"column expected: 500.0 is not within its scale"),
-        ({"judgments": twice, "calls": twice}, r"row 4, column repeat: 0 is not one that item and order have once"),
+        (
+            {"judgments": twice, "calls": twice},
+            r"row 4, column repeat: 0 is not one that item and order have once",
+        ),
         ({"calls": lambda rows: rows[:1]}, r"calls.parquet has 1 of 3 calls"),
         ({"calls": cell("status", 1)}, r"column status: 1 is not its judgments'"),
-        ({"items": lambda rows: rows.assign(item_id="a")}, r"row 2, column item_id: a is not an id that stands once"),
+        (
+            {"items": lambda rows: rows.assign(item_id="a")},
+            r"row 2, column item_id: a is not an id that stands once",
+        ),
     ],
-)  # fmt: skip
-def test_rows_that_cannot_be_are_refused(recorded: Path, tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+)
+def test_rows_that_cannot_be_are_refused(
+    recorded: Path, tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
     path = repacked(recorded, tmp_path / "bad.zip", **changes)
     with pytest.raises(LabError, match=words):
         read_bundle(path)
@@ -159,31 +217,64 @@ def condition(**changes: Any) -> Callable[[dict[str, Any]], None]:
 
 
 JUDGED = {
-    "pairs": "judge,question_id,first,second,choice\n" + "".join(f"j,{q},a,b,A\nj,{q},b,a,B\n" for q in range(9)),
+    "pairs": "judge,question_id,first,second,choice\n"
+    + "".join(f"j,{q},a,b,A\nj,{q},b,a,B\n" for q in range(9)),
     "responses": "judge,dataset,item_id,ordering,score\n"
-    + "".join(f"j,d,{i}{q},{o.format(q)},{q % 5 + 1}\n" for q in range(9) for o in ("x{0}|y{0}", "y{0}|x{0}") for i in "xy"),
-}  # fmt: skip
+    + "".join(
+        f"j,d,{i}{q},{o.format(q)},{q % 5 + 1}\n"
+        for q in range(9)
+        for o in ("x{0}|y{0}", "y{0}|x{0}")
+        for i in "xy"
+    ),
+}
 
 
-@pytest.mark.parametrize(("kind", "changes", "words"), [
-    ("pairs", {"study": condition(positions=0)}, "positions is 0; expected 2 to 2 where pairs are reordered"),
-    ("pairs", {"study": condition(positions=True)}, r"got `bool` - at `\$.positions`"),
-    ("pairs", {"study": condition(reorder="lists", positions=-1)}, "positions is -1; expected 2 to"),
-    ("pairs", {"study": condition(reorder="bare")}, "“j” has no scores to choose from"),
-    ("responses", {"study": condition(positions=1)}, "column slot: 1 is not one of the call's answers"),
-    ("responses", {"judgments": cell("slot", 5)}, "row 1, column slot: 5 is not one of the call's"),
-    ("responses", {"study": condition(reorder="criteria")}, "column item: 0 is not an item under a criterion"),
-    # What is whole but of no sense is read: it has no numbers, or says what is missing.
-    ("pairs", {"study": lambda head: head["orderings"][0].update(shown=["zoe", "b"])}, ""),
-    ("pairs", {"study": lambda head: head["orderings"][0].update(shown=["a", "a"])}, ""),
-    ("pairs", {"items": lambda items: items.assign(candidate="b|a")}, ""),
-    ("pairs", {"items": lambda items: items.assign(ratings='{"gold": 77}')}, ""),
-    ("pairs", {"judgments": lambda rows: rows.assign(position=0)}, ""),
-    ("responses", {}, ""),
-    ("responses", {"judgments": lambda rows: rows.assign(score=np.nan)}, ""),
-    ("responses", {"judgments": lambda rows: rows.assign(call=range(len(rows)))}, "has 18 of 36 calls"),
-    ("responses", {"study": condition(reorder="lists")}, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "changes", "words"),
+    [
+        (
+            "pairs",
+            {"study": condition(positions=0)},
+            "positions is 0; expected 2 to 2 where pairs are reordered",
+        ),
+        ("pairs", {"study": condition(positions=True)}, r"got `bool` - at `\$.positions`"),
+        (
+            "pairs",
+            {"study": condition(reorder="lists", positions=-1)},
+            "positions is -1; expected 2 to",
+        ),
+        ("pairs", {"study": condition(reorder="bare")}, "“j” has no scores to choose from"),
+        (
+            "responses",
+            {"study": condition(positions=1)},
+            "column slot: 1 is not one of the call's answers",
+        ),
+        (
+            "responses",
+            {"judgments": cell("slot", 5)},
+            "row 1, column slot: 5 is not one of the call's",
+        ),
+        (
+            "responses",
+            {"study": condition(reorder="criteria")},
+            "column item: 0 is not an item under a criterion",
+        ),
+        # What is whole but of no sense is read: it has no numbers, or says what is missing.
+        ("pairs", {"study": lambda head: head["orderings"][0].update(shown=["zoe", "b"])}, ""),
+        ("pairs", {"study": lambda head: head["orderings"][0].update(shown=["a", "a"])}, ""),
+        ("pairs", {"items": lambda items: items.assign(candidate="b|a")}, ""),
+        ("pairs", {"items": lambda items: items.assign(ratings='{"gold": 77}')}, ""),
+        ("pairs", {"judgments": lambda rows: rows.assign(position=0)}, ""),
+        ("responses", {}, ""),
+        ("responses", {"judgments": lambda rows: rows.assign(score=np.nan)}, ""),
+        (
+            "responses",
+            {"judgments": lambda rows: rows.assign(call=range(len(rows)))},
+            "has 18 of 36 calls",
+        ),
+        ("responses", {"study": condition(reorder="lists")}, ""),
+    ],
+)
 def test_a_bundle_of_choices_or_batches_is_refused_or_has_a_report(
     tmp_path: Path, kind: str, changes: dict[str, Any], words: str
 ) -> None:
@@ -200,7 +291,9 @@ def test_a_bundle_of_choices_or_batches_is_refused_or_has_a_report(
 
 
 @pytest.mark.parametrize("name", ["../x", "..\\x", "/x", "study.json", "C:x"])
-def test_members_that_lead_out_or_stand_twice_are_refused(recorded: Path, tmp_path: Path, name: str) -> None:
+def test_members_that_lead_out_or_stand_twice_are_refused(
+    recorded: Path, tmp_path: Path, name: str
+) -> None:
     path = tmp_path / "bad.zip"
     path.write_bytes(recorded.read_bytes())
     with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings():
@@ -242,17 +335,22 @@ def linked(path: Path) -> None:
     zipped(path, b"/etc/passwd", member)
 
 
-@pytest.mark.parametrize(("make", "words"), [
-    (linked, "is a link"),
-    (lambda path: zipped(path, b" " * 30_000_000), "unpacks to more than 20 MB"),
-    (lambda path: zipped(path, b"[" * 200_000), "nested deeper"),
-    (lambda path: path.write_bytes(CASES[0].read_bytes()[:-200]), "not a whole bundle"),
-    (lambda path: zipfile.ZipFile(path, "w").close(), "has no study.json"),
-    (lambda path: path.write_bytes(b"PK\x03\x04 no zip"), "not a whole bundle"),
-    (lambda _: None, "No such file"),
-    (os.mkfifo, "a pipe or a device"),
-])  # fmt: skip
-def test_links_bombs_and_cut_files_are_refused(tmp_path: Path, make: Callable[[Path], Any], words: str) -> None:
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (linked, "is a link"),
+        (lambda path: zipped(path, b" " * 30_000_000), "unpacks to more than 20 MB"),
+        (lambda path: zipped(path, b"[" * 200_000), "nested deeper"),
+        (lambda path: path.write_bytes(CASES[0].read_bytes()[:-200]), "not a whole bundle"),
+        (lambda path: zipfile.ZipFile(path, "w").close(), "has no study.json"),
+        (lambda path: path.write_bytes(b"PK\x03\x04 no zip"), "not a whole bundle"),
+        (lambda _: None, "No such file"),
+        (os.mkfifo, "a pipe or a device"),
+    ],
+)
+def test_links_bombs_and_cut_files_are_refused(
+    tmp_path: Path, make: Callable[[Path], Any], words: str
+) -> None:
     path = tmp_path / "bad.zip"
     make(path)
     with pytest.raises(LabError, match=words):

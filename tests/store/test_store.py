@@ -39,10 +39,18 @@ DATA = DataSet(
 )
 ITEMS = pd.DataFrame(
     {
-        "item_id": ["a", "b"], "dataset": "drafts", "criterion": None, "block": None, "prompt": "p1",
-        "candidate": None, "task": None, "ratings": [{"ann": 2.0, "bo": 3.0}, {}], "unit_text": ["u", "u"], "source": [0, 1],
+        "item_id": ["a", "b"],
+        "dataset": "drafts",
+        "criterion": None,
+        "block": None,
+        "prompt": "p1",
+        "candidate": None,
+        "task": None,
+        "ratings": [{"ann": 2.0, "bo": 3.0}, {}],
+        "unit_text": ["u", "u"],
+        "source": [0, 1],
     }
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -53,9 +61,15 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def new_run(store: Store, name: str = "First", identity: str = "x") -> str:
     return store.create_run(
-        name=name, study={"name": name, "reading": {"unit": "item"}}, identity=identity, conditions=CONDITIONS,
-        planned=(4, 4), items=ITEMS, dataset_id=store.save_dataset(DATA), made_with={"rubriclab": "test"},
-    )  # fmt: skip
+        name=name,
+        study={"name": name, "reading": {"unit": "item"}},
+        identity=identity,
+        conditions=CONDITIONS,
+        planned=(4, 4),
+        items=ITEMS,
+        dataset_id=store.save_dataset(DATA),
+        made_with={"rubriclab": "test"},
+    )
 
 
 def answered(store: Store, run: str, *judgments: Judgment) -> str:
@@ -66,7 +80,9 @@ def answered(store: Store, run: str, *judgments: Judgment) -> str:
     return run
 
 
-def judgment(key: int, item: int = 0, order: int = 0, condition: int = 0, text: str = "2", **reply: object) -> Judgment:
+def judgment(
+    key: int, item: int = 0, order: int = 0, condition: int = 0, text: str = "2", **reply: object
+) -> Judgment:
     """An answer “2” at position 2, or an error where ``kind`` is given."""
     messages = ({"role": "user", "content": "?"},)
     call = Call(f"{key:064x}", condition, (item,), ORDERS[order], 0, messages, "t1", (1, 2, 3), 8)
@@ -79,16 +95,28 @@ def judgment(key: int, item: int = 0, order: int = 0, condition: int = 0, text: 
 
 def test_a_run_comes_back_as_it_was_judged(store: Store) -> None:
     failed = judgment(3, kind="timeout", error="no answer")
-    run = answered(store, new_run(store), judgment(1, condition=1), judgment(2, item=1, order=1), failed)
+    run = answered(
+        store, new_run(store), judgment(1, condition=1), judgment(2, item=1, order=1), failed
+    )
     table = store.table(run)
     expected = pd.DataFrame(
         {
-            "condition": [0, 0, 1], "call": [1, 2, 0], "item": [1, 0, 0], "ordering": [1, 0, 0], "slot": 0, "repeat": 0,
-            "status": [0, 4, 0], "score": [2.0, np.nan, 2.0], "position": [2, 0, 2], "expected": [2.25, np.nan, 2.25],
+            "condition": [0, 0, 1],
+            "call": [1, 2, 0],
+            "item": [1, 0, 0],
+            "ordering": [1, 0, 0],
+            "slot": 0,
+            "repeat": 0,
+            "status": [0, 4, 0],
+            "score": [2.0, np.nan, 2.0],
+            "position": [2, 0, 2],
+            "expected": [2.25, np.nan, 2.25],
             "mass": [0.75, np.nan, 0.75],
         }
-    )  # fmt: skip
-    pd.testing.assert_frame_equal(table.rows, expected, check_dtype=False, check_like=True)  # sorted by condition
+    )
+    pd.testing.assert_frame_equal(
+        table.rows, expected, check_dtype=False, check_like=True
+    )  # sorted by condition
     np.testing.assert_array_equal(table.probabilities[:2], [[0.25, 0.5, 0.25], [np.nan] * 3])
     assert (table.orderings, table.conditions, table.planned) == (ORDERS, CONDITIONS, (4, 4))
     assert table.reading == {"unit": "item"}
@@ -98,7 +126,9 @@ def test_a_run_comes_back_as_it_was_judged(store: Store) -> None:
 
 def test_judgments_in_words_and_one_call(store: Store) -> None:
     failed = judgment(3, item=1, kind="timeout", error="no answer")
-    run = answered(store, new_run(store), judgment(1, text="Score: 2"), judgment(2, item=1, order=1), failed)
+    run = answered(
+        store, new_run(store), judgment(1, text="Score: 2"), judgment(2, item=1, order=1), failed
+    )
     shown = store.judgments(run)
     assert shown["ordering"].tolist() == ["1 2 3", "3 2 1", "1 2 3"]
     assert shown["status"].tolist() == ["ok", "ok", "error"]
@@ -112,7 +142,10 @@ def test_judgments_in_words_and_one_call(store: Store) -> None:
         store.judgments(run, status="bad")
     call = store.call(run, 0)
     assert (call["reply"], call["shown"], call["tokens_in"]) == ("Score: 2", [1, 2, 3], 10)
-    assert (call["item"]["response"], call["outcomes"][0]["p"]) == ("Hello there", [0.25, 0.5, 0.25])
+    assert (call["item"]["response"], call["outcomes"][0]["p"]) == (
+        "Hello there",
+        [0.25, 0.5, 0.25],
+    )
     with pytest.raises(LabError, match="no call 9"):
         store.call(run, 9)
     assert store.call(run, 1)["item"]["columns"] == {"source": "web"}
@@ -128,12 +161,16 @@ def test_resuming_asks_what_has_no_final_answer(store: Store) -> None:
     assert store.table(run).rows["status"].tolist() == [0, 0]
     assert store.judgments(run)["call"].tolist() == [0, 2]
     assert (store.run(run).done, store.run(run).failed) == (2, 0)
-    answered(store, run, judgment(1, text="second"), judgment(1, text="third"))  # the last counts, in a batch too
+    answered(
+        store, run, judgment(1, text="second"), judgment(1, text="third")
+    )  # the last counts, in a batch too
     assert store.judgments(run)["reply"].tolist() == ["2", "third"]
     assert store.run(run).done == 2
 
 
-def test_answers_are_committed_without_waiting_for_the_end_and_change_the_revision(store: Store) -> None:
+def test_answers_are_committed_without_waiting_for_the_end_and_change_the_revision(
+    store: Store,
+) -> None:
     run = new_run(store)
     with store.writer(run) as writer:
         before = store.run(run).revision
@@ -168,7 +205,10 @@ def test_runs_go_on_are_named_and_deleted(store: Store) -> None:
     kept = store.run(second).dataset
     assert store.dataset(kept) == DATA
     assert store.save_dataset(DATA) == kept
-    assert store.save_dataset(DataSet("drafts", (replace(DATA.items[0], ratings={"cy": 1.0}),))) != kept
+    assert (
+        store.save_dataset(DataSet("drafts", (replace(DATA.items[0], ratings={"cy": 1.0}),)))
+        != kept
+    )
     store.delete(second)
     with pytest.raises(LabError, match="no data set"):
         store.dataset(kept)
@@ -206,13 +246,19 @@ def test_a_second_process_is_told_who_has_the_store(tmp_path: Path) -> None:
     with Store.open(path) as store:
         new_run(store)
         code = f"from rubriclab.store.store import Store\nStore.open({str(path)!r})"
-        other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        other = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+        )
     assert f"is open in process {os.getpid()}" in other.stderr
     assert "--store" in other.stderr
 
 
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
-    newer, foreign, text = tmp_path / "newer.duckdb", tmp_path / "foreign.duckdb", tmp_path / "text.duckdb"
+    newer, foreign, text = (
+        tmp_path / "newer.duckdb",
+        tmp_path / "foreign.duckdb",
+        tmp_path / "text.duckdb",
+    )
     with Store.open(newer) as store:
         new_run(store)
     with duckdb.connect(str(newer)) as db:
@@ -220,7 +266,9 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     with duckdb.connect(str(foreign)) as db:
         db.execute("CREATE TABLE mine (x INTEGER)")
     text.write_text("hello")
-    table = tmp_path / "judgments.csv"  # which DuckDB would show as a table, and keep what is written in memory alone
+    table = (
+        tmp_path / "judgments.csv"
+    )  # which DuckDB would show as a table, and keep what is written in memory alone
     table.write_text("judge,item_id\nj,1\n")
     with pytest.raises(LabError, match="no store"):
         Store.open(tmp_path / "none.duckdb", read_only=True)
@@ -240,7 +288,9 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [0, 4_096, 8_192])
-def test_a_file_that_a_full_disk_left_before_it_was_a_store_becomes_one(tmp_path: Path, left: int) -> None:
+def test_a_file_that_a_full_disk_left_before_it_was_a_store_becomes_one(
+    tmp_path: Path, left: int
+) -> None:
     path = tmp_path / "lab.duckdb"
     duckdb.connect(str(path)).close()
     path.write_bytes(path.read_bytes()[:left])
@@ -268,7 +318,9 @@ def test_a_store_of_an_earlier_lab_that_held_more_goes_on(tmp_path: Path) -> Non
     with Store.open(path) as store:
         new_run(store)
     with duckdb.connect(str(path)) as db:
-        db.execute('ALTER TABLE datasets ADD COLUMN listed BOOLEAN; CREATE TABLE "old; \'things" (id VARCHAR)')
+        db.execute(
+            'ALTER TABLE datasets ADD COLUMN listed BOOLEAN; CREATE TABLE "old; \'things" (id VARCHAR)'
+        )
         db.execute("""INSERT INTO "old; 'things" VALUES ('kept')""")
     with Store.open(path) as store:
         other = store.save_dataset(DataSet("more", DATA.items))
@@ -288,7 +340,9 @@ def test_a_run_without_judgments_is_a_table_too(store: Store) -> None:
 
 
 @pytest.mark.parametrize("lose", [Path.unlink, lambda path: os.truncate(path, 0)])
-def test_a_file_lost_while_open_is_told_and_its_content_kept(tmp_path: Path, lose: Callable[[Path], None]) -> None:
+def test_a_file_lost_while_open_is_told_and_its_content_kept(
+    tmp_path: Path, lose: Callable[[Path], None]
+) -> None:
     path = tmp_path / "lab.duckdb"
     with Store.open(path) as store:
         run = new_run(store)
@@ -322,7 +376,9 @@ for key in range(6):
 
 def killed_writer(path: Path, then: str = "") -> str:
     code = f"{KILLED}{then}\nos._exit(0)"
-    done = subprocess.run([sys.executable, "-c", code, path], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -331,12 +387,16 @@ def test_a_store_that_a_thread_still_holds_is_closed_at_the_end(tmp_path: Path) 
     path = tmp_path / "lab.duckdb"
     held = f"{KILLED}import threading, time\nthreading.Thread(target=lambda: store.runs() and time.sleep(60), daemon=True).start()"
     code = f"{held}\ntime.sleep(0.3)"
-    done = subprocess.run([sys.executable, "-c", code, path], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "")  # DuckDB 2.0.0 said “leaked 28 instances”
     assert not Path(f"{path}.wal").exists()
 
 
-def test_a_damaged_log_is_named_and_what_precedes_it_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_log_is_named_and_what_precedes_it_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, log = tmp_path / "lab.duckdb", tmp_path / "lab.duckdb.wal"
     killed_writer(path)
     content = bytearray(log.read_bytes())
@@ -344,7 +404,10 @@ def test_a_damaged_log_is_named_and_what_precedes_it_kept(tmp_path: Path, capsys
     log.write_bytes(content)
     with pytest.raises(LabError, match=r"log of .* is damaged .*--backup saved.duckdb"):
         Store.open(path)
-    with pytest.raises(LabError, match=r"wal/lab.duckdb is damaged: it was cut"), in_words("wal/lab.duckdb"):
+    with (
+        pytest.raises(LabError, match=r"wal/lab.duckdb is damaged: it was cut"),
+        in_words("wal/lab.duckdb"),
+    ):
         raise duckdb.IOException("Corrupt database file wal/lab.duckdb")
     saved = tmp_path / "saved.duckdb"
     cut = Store.save_copy(path, saved)
@@ -354,7 +417,9 @@ def test_a_damaged_log_is_named_and_what_precedes_it_kept(tmp_path: Path, capsys
         calls = store.table(store.runs()[0].id).rows["call"].tolist()
         assert calls == list(range(len(calls)))
         assert 0 < len(calls) < 6
-    assert run_command(["runs", "--backup", str(tmp_path / "again.duckdb"), "--store", str(path)]) == 0
+    assert (
+        run_command(["runs", "--backup", str(tmp_path / "again.duckdb"), "--store", str(path)]) == 0
+    )
     assert f"byte {cut:,}" in capsys.readouterr().out, "the command that the message names"
 
 

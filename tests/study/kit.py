@@ -19,7 +19,9 @@ ABC = tuple(map(criterion, "abc"))
 
 
 def data(count: int, **more: Any) -> DataSet:
-    return DataSet("d", tuple(Item(f"i{k}", f"response {k}", f"instruction {k}", **more) for k in range(count)))
+    return DataSet(
+        "d", tuple(Item(f"i{k}", f"response {k}", f"instruction {k}", **more) for k in range(count))
+    )
 
 
 def small_plan(
@@ -33,6 +35,11 @@ def small_plan(
 ) -> Plan:
     """``count`` items, one criterion of five scores, every balanced order twice: 20 calls an item."""
     study = Study.model_validate(
-        {"name": name, "data": {"file": "d.csv"}, "design": design, "judges": [judge.model_dump() for judge in judges]}
+        {
+            "name": name,
+            "data": {"file": "d.csv"},
+            "design": design,
+            "judges": [judge.model_dump() for judge in judges],
+        }
     )
     return plan(study, dataset or data(count), Rubric("r", criteria))

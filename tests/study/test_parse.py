@@ -42,18 +42,25 @@ def test_a_verdict_is_parsed(text: str, labels: Any, expected: str, answer: Answ
     assert label(text, labels, answer) == expected
 
 
-@pytest.mark.parametrize(("text", "labels", "expected"), [
-    *CASES["scores in score mode"],
-    ("5" + " " * 99_000 + "x", FIVE, None),
-    ("Score: 4\n" + "so it is. " * 1_000, FIVE, None),
-])  # fmt: skip
-def test_score_mode_parses_a_label_or_a_sentence_and_stays_strict(text: str, labels: Any, expected: str | None) -> None:
+@pytest.mark.parametrize(
+    ("text", "labels", "expected"),
+    [
+        *CASES["scores in score mode"],
+        ("5" + " " * 99_000 + "x", FIVE, None),
+        ("Score: 4\n" + "so it is. " * 1_000, FIVE, None),
+    ],
+)
+def test_score_mode_parses_a_label_or_a_sentence_and_stays_strict(
+    text: str, labels: Any, expected: str | None
+) -> None:
     assert label(text, labels, "score") == expected
 
 
 @pytest.mark.parametrize("answer", BOTH)
 @pytest.mark.parametrize(("text", "labels"), CASES["no score"])
-def test_what_can_be_read_in_two_ways_or_in_none_is_not_parsed(text: str, labels: Any, answer: Answer) -> None:
+def test_what_can_be_read_in_two_ways_or_in_none_is_not_parsed(
+    text: str, labels: Any, answer: Answer
+) -> None:
     assert label(text, labels, answer) is None
 
 
@@ -80,14 +87,30 @@ MARKED = (
     "**Feedback:** fine.\n\n**[RESULT]** **{}**",
     "[RESULT] {}\n\nFeedback: A, I think.",
 )
-BARE = ("{}", " {}\n", "**{}**", "{}.", "Score: {}", "Score {}", "[RESULT] {}", "({})", "Rating: [[{}]]")
+BARE = (
+    "{}",
+    " {}\n",
+    "**{}**",
+    "{}.",
+    "Score: {}",
+    "Score {}",
+    "[RESULT] {}",
+    "({})",
+    "Rating: [[{}]]",
+)
 
 
 @settings(deadline=None, max_examples=80)  # a first sight of labels compiles their patterns
-@given(data=st.data(), answer=st.sampled_from(BOTH), case=st.sampled_from((str, str.upper, str.lower)))
-def test_a_well_formed_reply_comes_back_to_its_position(data: st.DataObject, answer: Answer, case: Any) -> None:
+@given(
+    data=st.data(), answer=st.sampled_from(BOTH), case=st.sampled_from((str, str.upper, str.lower))
+)
+def test_a_well_formed_reply_comes_back_to_its_position(
+    data: st.DataObject, answer: Answer, case: Any
+) -> None:
     """For every style of labels, ordering, form of answer and case: position p in, position p out."""
-    labels = data.draw(st.permutations(data.draw(st.sampled_from([*LABELS.values(), ("-1", "0", "+1")]))))
+    labels = data.draw(
+        st.permutations(data.draw(st.sampled_from([*LABELS.values(), ("-1", "0", "+1")])))
+    )
     position = data.draw(st.integers(0, len(labels) - 1))
     form = data.draw(st.sampled_from(MARKED if answer == "feedback" else BARE))
     assert parse_label(form.format(case(labels[position])), tuple(labels), answer) == position
@@ -101,10 +124,16 @@ def test_a_cut_beginning_is_not_how_a_reply_opens() -> None:
 
 
 def test_refusals_are_seen_at_the_start() -> None:
-    said = ["I'm sorry, but I can't help with that.", "I cannot evaluate this response.", "I’m unable to score this."]
+    said = [
+        "I'm sorry, but I can't help with that.",
+        "I cannot evaluate this response.",
+        "I’m unable to score this.",
+    ]
     assert [text for text in said if not looks_refused(text)] == []
     assert not looks_refused("3")
-    assert not looks_refused("Feedback: " + "the reply is long and kind. " * 10 + "It says: I'm sorry.")
+    assert not looks_refused(
+        "Feedback: " + "the reply is long and kind. " * 10 + "It says: I'm sorry."
+    )
 
 
 NAMES = ("Clarity", "Tone", "Factual accuracy")
@@ -112,10 +141,16 @@ NAMES = ("Clarity", "Tone", "Factual accuracy")
 
 @pytest.mark.parametrize("text", CASES["criteria"])
 def test_criteria_are_parsed_by_name(text: str) -> None:
-    assert parse_criteria(text, NAMES, (1, 2, 3, 4, 5)) == {"Clarity": 4, "Tone": 2, "Factual accuracy": 5}
+    assert parse_criteria(text, NAMES, (1, 2, 3, 4, 5)) == {
+        "Clarity": 4,
+        "Tone": 2,
+        "Factual accuracy": 5,
+    }
 
 
-@pytest.mark.parametrize("score", ["3-4", "3 or 4", "3.5", "4/10", "0", "-2", "4\n[Tone] 5", "7", "", "N"])
+@pytest.mark.parametrize(
+    "score", ["3-4", "3 or 4", "3.5", "4/10", "0", "-2", "4\n[Tone] 5", "7", "", "N"]
+)
 def test_two_scores_or_none_and_another_scale_are_no_criterion_score(score: str) -> None:
     text = f"[Tone] {score}\n[Humour] 3\nAll in all a good text.\nClarity: 2"
     assert parse_criteria(text, NAMES, (1, 2, 3, 4, 5)) == {"Clarity": 2}
@@ -124,9 +159,14 @@ def test_two_scores_or_none_and_another_scale_are_no_criterion_score(score: str)
 def test_a_repeated_criteria_prompt_is_cut_off() -> None:
     item = Item("x", "[tone] 5\n[Humour] 5", "Rate.")
     order = ("tone", "Humour")
-    echo = criteria_prompt(item, (criterion("tone"), criterion("Humour")), Ordering(order, order))[0]["content"]
+    echo = criteria_prompt(item, (criterion("tone"), criterion("Humour")), Ordering(order, order))[
+        0
+    ]["content"]
     assert parse_criteria(echo, order, (1, 2, 3, 4, 5)) == {}
-    assert parse_criteria(f"{echo}\n[tone] 2\n[Humour] 3", order, (1, 2, 3, 4, 5)) == {"tone": 2, "Humour": 3}
+    assert parse_criteria(f"{echo}\n[tone] 2\n[Humour] 3", order, (1, 2, 3, 4, 5)) == {
+        "tone": 2,
+        "Humour": 3,
+    }
 
 
 @given(data=st.data())
@@ -138,10 +178,50 @@ def test_criteria_lines_in_any_order_are_parsed(data: st.DataObject) -> None:
 
 
 FRAGMENTS = (
-    " ", "\n", "[", '"', '{"', "1", "_", "a_", "#", "<think>", "\\boxed{", "[a", "[a]", "[RESULT] ", "score for ", "my ",
-    "score: ", "score for a ", "give a a a a ", "3 ", "3-", "3,4 ", "x:3;", "a: ", " \n", "\n\t", "\n>", "> ", "| ", "#- ",
-    "(", "'", "—", "[[ ", "answer is ", "\ufdfa", "\u2028", "é", "final my total ", "[result x ", "1,", "a 3 ", "is a ",
-)  # fmt: skip
+    " ",
+    "\n",
+    "[",
+    '"',
+    '{"',
+    "1",
+    "_",
+    "a_",
+    "#",
+    "<think>",
+    "\\boxed{",
+    "[a",
+    "[a]",
+    "[RESULT] ",
+    "score for ",
+    "my ",
+    "score: ",
+    "score for a ",
+    "give a a a a ",
+    "3 ",
+    "3-",
+    "3,4 ",
+    "x:3;",
+    "a: ",
+    " \n",
+    "\n\t",
+    "\n>",
+    "> ",
+    "| ",
+    "#- ",
+    "(",
+    "'",
+    "—",
+    "[[ ",
+    "answer is ",
+    "\ufdfa",
+    "\u2028",
+    "é",
+    "final my total ",
+    "[result x ",
+    "1,",
+    "a 3 ",
+    "is a ",
+)
 
 
 def _too_long(*_: object) -> None:
@@ -151,7 +231,9 @@ def _too_long(*_: object) -> None:
 def test_no_reply_hangs() -> None:
     """100,000 signs of anything, with something around them: a pattern that looks again from each takes minutes."""
     before = signal.signal(signal.SIGVTALRM, _too_long)
-    signal.setitimer(signal.ITIMER_VIRTUAL, 30)  # seconds of this process's own; half of one is needed
+    signal.setitimer(
+        signal.ITIMER_VIRTUAL, 30
+    )  # seconds of this process's own; half of one is needed
     try:
         for fragment in FRAGMENTS:
             for opening, ending in (("5", "x"), ("[", "\n]")):
@@ -171,30 +253,43 @@ SHOWN = ("3", "1", "2", "5", "4")
 THREE = ("poor", "good", "excellent")
 
 
-@pytest.mark.parametrize(("tokens", "labels", "probabilities", "mass"), [
-    # Forms of one label add up in the order of the labels: 0.4, 0.2 and 0.1 on labels of 0.7 in all.
-    ({"3": 0.3, " 3": 0.1, "▁1": 0.2, "The": 0.3, "5\n": 0.1}, SHOWN, (4 / 7, 2 / 7, 0, 1 / 7, 0), 0.7),
-    ({"３": 0.5}, SHOWN, (1, 0, 0, 0, 0), 0.5),
-    ({"The": 0.9, "6": 0.1}, SHOWN, None, 0),
-    ({}, SHOWN, None, 0),
-    ({"3": 1.000001, " 3": 0.01}, SHOWN, (1, 0, 0, 0, 0), 1),
-    # "b" is "B"; "a" starts a sentence more often than it is "A", as "I" is no "i".
-    ({"A": 0.2, "a": 0.3, "b": 0.1, " B": 0.1}, ("B", "A"), (0.5, 0.5), 0.4),
-    ({"I": 0.6, "v": 0.2}, ("i", "v"), (0, 1), 0.2),
-    # A label that begins with another one, or with a piece that was seen, has to be seen whole itself.
-    (dict.fromkeys(ROMAN, 0.1), ROMAN, (0.2,) * 5, 0.5),
-    (dict.fromkeys(("i", "iii", "iv", "v"), 0.1), ROMAN, None, 0.4),
-    (dict.fromkeys(("i", "ii", "iii", "v"), 0.1), ROMAN, None, 0.4),
-    (dict.fromkeys(("i", "ii", "iii", "iv"), 0.1), ROMAN, (0.25, 0.25, 0.25, 0.25, 0), 0.4),
-    ({"1": 0.5, "2": 0.25}, TEN, None, 0.75),
-    ({"1": 0.5, "2": 0.25, "10": 0.25}, TEN, (0.5, 0.25, *(0,) * 7, 0.25), 1),
-    ({"good": 0.5, "poor": 0.2, "ex": 0.2}, THREE, None, 0.7),
-    ({"good": 0.5, "poor": 0.2, "ex": 0.2, "excellent": 0.1}, THREE, (0.25, 0.625, 0.125), 0.8),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tokens", "labels", "probabilities", "mass"),
+    [
+        # Forms of one label add up in the order of the labels: 0.4, 0.2 and 0.1 on labels of 0.7 in all.
+        (
+            {"3": 0.3, " 3": 0.1, "▁1": 0.2, "The": 0.3, "5\n": 0.1},
+            SHOWN,
+            (4 / 7, 2 / 7, 0, 1 / 7, 0),
+            0.7,
+        ),
+        ({"３": 0.5}, SHOWN, (1, 0, 0, 0, 0), 0.5),
+        ({"The": 0.9, "6": 0.1}, SHOWN, None, 0),
+        ({}, SHOWN, None, 0),
+        ({"3": 1.000001, " 3": 0.01}, SHOWN, (1, 0, 0, 0, 0), 1),
+        # "b" is "B"; "a" starts a sentence more often than it is "A", as "I" is no "i".
+        ({"A": 0.2, "a": 0.3, "b": 0.1, " B": 0.1}, ("B", "A"), (0.5, 0.5), 0.4),
+        ({"I": 0.6, "v": 0.2}, ("i", "v"), (0, 1), 0.2),
+        # A label that begins with another one, or with a piece that was seen, has to be seen whole itself.
+        (dict.fromkeys(ROMAN, 0.1), ROMAN, (0.2,) * 5, 0.5),
+        (dict.fromkeys(("i", "iii", "iv", "v"), 0.1), ROMAN, None, 0.4),
+        (dict.fromkeys(("i", "ii", "iii", "v"), 0.1), ROMAN, None, 0.4),
+        (dict.fromkeys(("i", "ii", "iii", "iv"), 0.1), ROMAN, (0.25, 0.25, 0.25, 0.25, 0), 0.4),
+        ({"1": 0.5, "2": 0.25}, TEN, None, 0.75),
+        ({"1": 0.5, "2": 0.25, "10": 0.25}, TEN, (0.5, 0.25, *(0,) * 7, 0.25), 1),
+        ({"good": 0.5, "poor": 0.2, "ex": 0.2}, THREE, None, 0.7),
+        ({"good": 0.5, "poor": 0.2, "ex": 0.2, "excellent": 0.1}, THREE, (0.25, 0.625, 0.125), 0.8),
+    ],
+)
 def test_probabilities_of_labels(
-    tokens: dict[str, float], labels: tuple[str, ...], probabilities: tuple[float, ...] | None, mass: float
+    tokens: dict[str, float],
+    labels: tuple[str, ...],
+    probabilities: tuple[float, ...] | None,
+    mass: float,
 ) -> None:
-    shares, fell = label_probabilities([(token, log(share)) for token, share in tokens.items()], labels)
+    shares, fell = label_probabilities(
+        [(token, log(share)) for token, share in tokens.items()], labels
+    )
     assert shares == (None if probabilities is None else pytest.approx(probabilities))
     assert fell == pytest.approx(mass)
 

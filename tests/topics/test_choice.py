@@ -14,8 +14,10 @@ from tests.tables import balanced_orders, choose, options
 
 EVERY = np.array(list(permutations(range(1, 5))))
 POSITION, NEIGHBOUR, LABEL = (
-    np.array([0.6, 0.0, -0.2, -0.4]), np.array([0.5, 0.1, -0.2, -0.4]), np.array([0.4, -0.3, 0.1, -0.2]),
-)  # fmt: skip
+    np.array([0.6, 0.0, -0.2, -0.4]),
+    np.array([0.5, 0.1, -0.2, -0.4]),
+    np.array([0.4, -0.3, 0.1, -0.2]),
+)
 
 
 def rows_of(table: JudgmentTable) -> list[Row]:
@@ -35,7 +37,9 @@ def test_two_orders_by_hand() -> None:
     assert odds(rows, "position_odds") == pytest.approx([3**0.25, 3**-0.25])
     # Variance of a pair's ln 3 / 4: (1/9 + 1/3) / 16 x 12 / 11 (units - 1), and Student's t on 11 degrees of freedom.
     reach = 2.200985 * np.sqrt((1 / 9 + 1 / 3) / 16 * 12 / 11)
-    assert rows[0].interval == pytest.approx((3**0.25 * np.exp(-reach), 3**0.25 * np.exp(reach)), rel=1e-6)
+    assert rows[0].interval == pytest.approx(
+        (3**0.25 * np.exp(-reach), 3**0.25 * np.exp(reach)), rel=1e-6
+    )
 
 
 def test_planted_effects_are_found_again() -> None:
@@ -49,8 +53,14 @@ def test_planted_effects_are_found_again() -> None:
     picked = (utility + rng.gumbel(size=utility.shape)).argmax(axis=2)
     table = options(EVERY[np.arange(24), picked], EVERY)
     named = zip(table.orderings, np.array(list("ABCD"))[labels], strict=True)
-    rows = rows_of(replace(table, orderings=tuple(Ordering(part.shown, tuple(row)) for part, row in named)))
-    for measure, truth in (("position_odds", POSITION), ("neighbour", NEIGHBOUR), ("label_odds", LABEL)):
+    rows = rows_of(
+        replace(table, orderings=tuple(Ordering(part.shown, tuple(row)) for part, row in named))
+    )
+    for measure, truth in (
+        ("position_odds", POSITION),
+        ("neighbour", NEIGHBOUR),
+        ("label_odds", LABEL),
+    ):
         found = np.log(odds(rows, measure))
         assert found == pytest.approx(truth - truth.mean(), abs=0.15), measure
         assert found.sum() == pytest.approx(0.0, abs=1e-9)
@@ -62,16 +72,22 @@ def test_error_of_few_items_is_that_of_leaving_them_out() -> None:
     pick = choose(np.random.default_rng(8), 12, shown + 1, first=0.5).astype(int).ravel() - 1
 
     def fit(kept: np.ndarray) -> Effect:
-        return fit_choice(layout(shown), item[kept], order[kept], pick[kept], np.arange(12)).effects["neighbour"]
+        return fit_choice(
+            layout(shown), item[kept], order[kept], pick[kept], np.arange(12)
+        ).effects["neighbour"]
 
     left_out = np.array([fit(item != k).log_odds for k in range(12)])
     error = np.sqrt(11 / 12 * np.square(left_out - left_out.mean(axis=0)).sum(axis=0))
-    assert np.sqrt(np.square(fit(item >= 0).influence).sum(axis=0) / (12 * 11)) == pytest.approx(error, rel=0.2)
+    assert np.sqrt(np.square(fit(item >= 0).influence).sum(axis=0) / (12 * 11)) == pytest.approx(
+        error, rel=0.2
+    )
 
 
 def test_what_the_orders_do_not_tell_and_odds_that_are_not_finite() -> None:
     orders = balanced_orders(5)
-    fixed = rows_of(options(choose(np.random.default_rng(0), 20, orders[:1], repeats=3), orders[:1]))
+    fixed = rows_of(
+        options(choose(np.random.default_rng(0), 20, orders[:1], repeats=3), orders[:1])
+    )
     assert [row.why for row in fixed] == ["single_order"]
     # In rotations of one direction every score follows the same one: no neighbour; labels go with the score.
     rows = rows_of(options(choose(np.random.default_rng(0), 40, orders[:5], repeats=2), orders[:5]))

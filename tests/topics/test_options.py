@@ -40,12 +40,16 @@ def test_shares_v_chi2_and_bias_cost_by_hand() -> None:
     assert values(found, "cramers_v") == pytest.approx([2 / 3])
     # Noise: units' residuals (first: 2 - 2 x 20/24 = 1/3 of 8, -2/3 of 4, and the reverse), over 24 calls:
     # 2 x (8/9 + 16/9) / 576 x 12/11 = .0101010; E V^2 = 2/1 x that; V without noise = sqrt(4/9 - .0202020).
-    assert values(found, "v_without_noise") == pytest.approx([np.sqrt(4 / 9 - 2 * 2 * (24 / 9) / 576 * 12 / 11)])
+    assert values(found, "v_without_noise") == pytest.approx(
+        [np.sqrt(4 / 9 - 2 * 2 * (24 / 9) / 576 * 12 / 11)]
+    )
     assert only(found, "chi2").counts["n"] == 24
     # Of 8 ones all at position 1; of 16 twos: 8 first in (2 1) by the movers, 4 + 4 by the others: 12 first, 4 second.
     assert values(found, "position_given_score") == pytest.approx([1, 0, 0.75, 0.25])
     # (1 2): |1 - .5| + |.25 - .5| = 75 percentage points; (2 1): |.75 - .5| + |0 - .5| = 75.
-    assert {row.of["order"]: row.value for row in found.select("bias_cost")} == pytest.approx({"1 2": 75, "2 1": 75})
+    assert {row.of["order"]: row.value for row in found.select("bias_cost")} == pytest.approx(
+        {"1 2": 75, "2 1": 75}
+    )
     least = only(found, "least_bias_cost")
     assert (least.value, least.counts["order"]) == (pytest.approx(75), "1 2")
 
@@ -65,11 +69,20 @@ def test_contrasts_are_those_of_the_verdict() -> None:
     for table in (
         options(choose(rng(1), 30, ORDERS, first=1.0, repeats=2), ORDERS),
         options(choose(rng(2), 24, ORDERS), ORDERS, prompt=[f"p{i // 2}" for i in range(24)]),
-        options(np.where(rng(3).random((40, 20)) < 0.2, np.nan, choose(rng(4), 40, ORDERS, repeats=2)), ORDERS),
+        options(
+            np.where(rng(3).random((40, 20)) < 0.2, np.nan, choose(rng(4), 40, ORDERS, repeats=2)),
+            ORDERS,
+        ),
         options(np.full((20, 10), 3.0), ORDERS),
         options(choose(rng(5), 30, balanced_orders(9)), balanced_orders(9)),
-        options(choose(rng(6), 80, ORDERS)[np.arange(80), np.arange(80) % 10, None], ORDERS, np.arange(80)[:, None] % 10, drawn=True, prompt=[f"p{i // 2}" for i in range(80)]),
-    ):  # fmt: skip
+        options(
+            choose(rng(6), 80, ORDERS)[np.arange(80), np.arange(80) % 10, None],
+            ORDERS,
+            np.arange(80)[:, None] % 10,
+            drawn=True,
+            prompt=[f"p{i // 2}" for i in range(80)],
+        ),
+    ):
         found = findings(table)
         counts = only(found, "moves_mean").counts
         assert set(counts["contrasts"]) == {"line", "turn"}
@@ -80,21 +93,33 @@ def test_contrasts_are_those_of_the_verdict() -> None:
 
 def test_probability_weighted_scores_are_a_row_of_their_own() -> None:
     chosen = np.full((12, 10), 3.0)
-    expected = 3 + 0.3 * np.array([np.polyfit(np.arange(5), order, 1)[0] for order in ORDERS]) + np.zeros((12, 1))
+    expected = (
+        3
+        + 0.3 * np.array([np.polyfit(np.arange(5), order, 1)[0] for order in ORDERS])
+        + np.zeros((12, 1))
+    )
     found = findings(options(chosen, ORDERS, expected=expected, mass=np.ones((12, 10))))
     assert only(found, "line").value == 0
     assert only(found, "line_expected").value == pytest.approx(0.6)
     assert only(found, "line_expected").verdict == ""
     few = np.where(rng(0).random((12, 10)) < 0.5, np.nan, expected)
-    assert not findings(options(chosen, ORDERS, expected=few, mass=np.ones((12, 10)))).select("line_expected")
-    assert not findings(options(chosen, ORDERS, expected=expected, mass=np.full((12, 10), 0.2))).select("line_expected")
+    assert not findings(options(chosen, ORDERS, expected=few, mass=np.ones((12, 10)))).select(
+        "line_expected"
+    )
+    assert not findings(
+        options(chosen, ORDERS, expected=expected, mass=np.full((12, 10), 0.2))
+    ).select("line_expected")
 
 
 @pytest.mark.papers(20)
 def test_single_scores_by_hand() -> None:
     # Nine items in both orders twice: 1 1 | 2 2. Different orders differ by 1, the same order never.
     found = findings(options([[1, 2, 1, 2]] * 9, TWO))
-    assert [only(found, m).value for m in ("order_change", "repeat_change", "order_excess")] == [1.0, 0.0, 1.0]
+    assert [only(found, m).value for m in ("order_change", "repeat_change", "order_excess")] == [
+        1.0,
+        0.0,
+        1.0,
+    ]
     assert only(found, "order_excess").counts == {"n": 9, "from": "balanced"}
     # sd of (1, 2, 1, 2) = root(1/3)
     assert only(found, "within_item_sd").value == pytest.approx(np.sqrt(1 / 3))
@@ -131,11 +156,20 @@ def test_noise_of_other_items_than_the_change_makes_no_excess() -> None:
     """Ten items in two orders once each, a point apart; ten more in one order twice, two points apart."""
     score = [[1, 2, np.nan, np.nan]] * 10 + [[np.nan, np.nan, 2, 4]] * 10
     found = findings(options(score, ORDERS, [0, 5, 0, 0]))
-    change, repeat, excess = (only(found, name) for name in ("order_change", "repeat_change", "order_excess"))
-    assert (change.value, change.counts["n"], repeat.value, repeat.counts["n"]) == (1.0, 10, 2.0, 10)
+    change, repeat, excess = (
+        only(found, name) for name in ("order_change", "repeat_change", "order_excess")
+    )
+    assert (change.value, change.counts["n"], repeat.value, repeat.counts["n"]) == (
+        1.0,
+        10,
+        2.0,
+        10,
+    )
     assert (excess.why, excess.counts["n"]) == ("noise_elsewhere", 0)
     # Half of the items know both, so all three numbers are theirs: 1 - 2 points.
-    found = findings(options([[1, 2, 3, 1]] * 10 + [[1, 5, np.nan, np.nan]] * 10, ORDERS, [0, 5, 5, 0]))
+    found = findings(
+        options([[1, 2, 3, 1]] * 10 + [[1, 5, np.nan, np.nan]] * 10, ORDERS, [0, 5, 5, 0])
+    )
     rows = [only(found, name) for name in ("order_change", "repeat_change", "order_excess")]
     assert [(row.value, row.counts["n"]) for row in rows] == [(1.5, 10), (0.5, 10), (1.0, 10)]
 
@@ -146,7 +180,9 @@ def test_noise_of_other_items_than_the_change_makes_no_excess() -> None:
 def both(first: float, second: float) -> JudgmentTable:
     """One judge on two data sets of 40 items: log-odds of the first position on each."""
     draw = rng(7)
-    return on_two_sets(*(options(choose(draw, 40, ORDERS, first=lean), ORDERS) for lean in (first, second)))
+    return on_two_sets(
+        *(options(choose(draw, 40, ORDERS, first=lean), ORDERS) for lean in (first, second))
+    )
 
 
 @pytest.mark.papers(30)
@@ -171,10 +207,16 @@ BALANCED = balanced_orders(3) - 1
 WILLIAMS = np.array([[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]])
 
 
-def by_position(orders: np.ndarray, add, texts: int, repeats: int = 1, noise: float = 0.0, seed: int = 0) -> np.ndarray:
+def by_position(
+    orders: np.ndarray, add, texts: int, repeats: int = 1, noise: float = 0.0, seed: int = 0
+) -> np.ndarray:
     """(texts, calls, criteria): 3 plus what ``add(position)`` gives a criterion there, with noise; not rounded to a scale."""
     position = np.argsort(np.tile(orders, (repeats, 1)), axis=1)
-    return 3.0 + add(position)[None] + rng(seed).normal(0, noise, (texts, *position.shape)) * (noise > 0)
+    return (
+        3.0
+        + add(position)[None]
+        + rng(seed).normal(0, noise, (texts, *position.shape)) * (noise > 0)
+    )
 
 
 @pytest.mark.papers(32, 33)
@@ -231,11 +273,16 @@ def kinds(table) -> set[str]:
     return {caution.kind for caution in cautions}
 
 
-@pytest.mark.parametrize("table", [
-    options(PLAIN, ORDERS),
-    options(PLAIN, ORDERS, instruction=["a"] * 20, prompt=[f"p{i // 2}" for i in range(20)]),
-    criteria(CRITERIA, WILLIAMS, instruction=QUESTIONS),  # criteria of a text share no text with themselves
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "table",
+    [
+        options(PLAIN, ORDERS),
+        options(PLAIN, ORDERS, instruction=["a"] * 20, prompt=[f"p{i // 2}" for i in range(20)]),
+        criteria(
+            CRITERIA, WILLIAMS, instruction=QUESTIONS
+        ),  # criteria of a text share no text with themselves
+    ],
+)
 def test_a_plain_run_has_no_caution(table) -> None:
     assert kinds(table) == set()
 
@@ -245,12 +292,21 @@ def test_a_plain_run_has_no_caution(table) -> None:
     [
         ("nothing_parsed", options(np.full((9, 10), np.nan), ORDERS)),
         ("unparsed", options(np.where(rng(1).random((20, 20)) < 0.2, np.nan, PLAIN), ORDERS)),
-        ("unparsed_by_order", options(np.where((np.arange(20) % 10 == 3) & (np.arange(20)[:, None] < 9), np.nan, PLAIN), ORDERS)),
+        (
+            "unparsed_by_order",
+            options(
+                np.where((np.arange(20) % 10 == 3) & (np.arange(20)[:, None] < 9), np.nan, PLAIN),
+                ORDERS,
+            ),
+        ),
         ("off_scale", options(np.where(np.arange(20) == 3, 7.0, PLAIN), ORDERS)),
         ("constant_judge", options(np.full((20, 20), 4.0), ORDERS)),
         ("mass_off_labels", options(PLAIN, ORDERS, mass=np.full((20, 20), 0.3))),
         ("single_order", options(PLAIN[:, :4], ORDERS[:1])),
-        ("one_order_each", options(PLAIN[:, :1], ORDERS, rng(2).integers(0, 10, (20, 1)), drawn=True)),
+        (
+            "one_order_each",
+            options(PLAIN[:, :1], ORDERS, rng(2).integers(0, 10, (20, 1)), drawn=True),
+        ),
         ("uneven", options(PLAIN[:, :6], ORDERS[:2])),
         ("few_moved", options(np.where(np.arange(20)[:, None] < 3, PLAIN, 4.0), ORDERS)),
         ("few_units", options(PLAIN[:5], ORDERS)),
@@ -258,7 +314,7 @@ def test_a_plain_run_has_no_caution(table) -> None:
         ("shared_text", options(PLAIN, ORDERS, instruction=SHARED)),
         ("shared_text", criteria(CRITERIA, WILLIAMS, instruction=["a"] * 20)),
     ],
-)  # fmt: skip
+)
 def test_each_caution_where_it_is_due(kind: str, table) -> None:
     assert kind in kinds(table)
 
@@ -282,7 +338,9 @@ def test_parsed_shares_and_score_shares() -> None:
     found = findings(options(PLAIN, ORDERS))
     rows = found.select("score_share")
     assert [row.of["score"] for row in rows] == [1, 2, 3, 4, 5]
-    assert (sum(row.value for row in rows), rows[2].value) == pytest.approx((1, (PLAIN == 3).mean()))
+    assert (sum(row.value for row in rows), rows[2].value) == pytest.approx(
+        (1, (PLAIN == 3).mean())
+    )
     assert only(found, "moved_share").value == pytest.approx((np.ptp(PLAIN, axis=1) > 0).mean())
 
 
@@ -291,7 +349,9 @@ FORTH = [[0, 1, 2], [2, 1, 0]]
 ROTATED = [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
 
 
-def first_gains(batches: int, orders: list[list[int]], gain: float, noise: float = 0.0, seed: int = 0) -> np.ndarray:
+def first_gains(
+    batches: int, orders: list[list[int]], gain: float, noise: float = 0.0, seed: int = 0
+) -> np.ndarray:
     """(batches, calls, 3): answers worth 2, 3 and 4; the first one in the call gains."""
     position = np.argsort(np.array(orders), axis=1)
     level = np.array([2.0, 3.0, 4.0]) + gain * (position == 0)

@@ -27,12 +27,16 @@ from tests.tables import comparisons, findings, on_two_sets, only
 DATA = SHARED
 BOTH = [[0, 1], [1, 0]]
 NAN = float("nan")
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the papers' own files are beside the project, not in it")
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason="the papers' own files are beside the project, not in it"
+)
 
 
 @cache
 def shis(name: str) -> Findings:
-    return findings(read_judgments(read_table(DATA / "shi" / f"mtbench_gpt-3.5-turbo-1106_{name}.csv.gz")))
+    return findings(
+        read_judgments(read_table(DATA / "shi" / f"mtbench_gpt-3.5-turbo-1106_{name}.csv.gz"))
+    )
 
 
 @needs_data
@@ -40,12 +44,18 @@ def shis(name: str) -> Findings:
 def test_the_papers_table_2_for_the_shared_judge() -> None:
     found = shis("pairs")
     numbers = {name: only(found, name).value for name in ("pc", "pc_sd", "pf", "error_rate")}
-    assert numbers == pytest.approx({"pc": 0.6951, "pc_sd": 0.1837, "pf": 0.0604, "error_rate": 0.0040}, abs=5e-5)
+    assert numbers == pytest.approx(
+        {"pc": 0.6951, "pc_sd": 0.1837, "pf": 0.0604, "error_rate": 0.0040}, abs=5e-5
+    )
     again = shis("repetition")
-    assert (only(again, "rs").value, only(again, "rs_sd").value) == pytest.approx((0.9601, 0.0662), abs=5e-5)
+    assert (only(again, "rs").value, only(again, "rs_sd").value) == pytest.approx(
+        (0.9601, 0.0662), abs=5e-5
+    )
     # 80 questions: intervals hold the pairs of a question together.
     assert (only(found, "pc").unit, only(found, "pc").estimate.units) == ("prompt", 80)
-    assert len(found.select("pc_cell", task="coding")) == 31  # the task, and 30 candidates beside the baseline
+    assert (
+        len(found.select("pc_cell", task="coding")) == 31
+    )  # the task, and 30 candidates beside the baseline
     assert len({row.of["candidate"] for row in found.select("win_rate")}) == 31
     (curvature,) = found.select("parabola", outcome="PC", term="curvature")
     assert (curvature.value > 0, curvature.counts["n"]) == (True, 240)
@@ -60,9 +70,19 @@ def test_accuracy_against_gold_is_the_benchmarks_own(judge: str) -> None:
     """Replies and statistics that LLMBar's authors publish: right in each order, right in both, the same in both."""
     made = read(DATA / "llmbar" / f"Natural.{judge}.Vanilla.result.json.gz").table
     (condition,) = made.conditions
-    assert (condition.reorder, condition.judge, condition.strategy) == ("pairs", f"Natural.{judge}.Vanilla", "balanced")
-    theirs = json.loads((DATA / "llmbar" / f"Natural.{judge}.Vanilla.statistics.json").read_text("utf-8"))
-    share = {key: float(text.split()[0]) / float(text.split()[2]) for key, text in theirs.items() if "/" in str(text)}
+    assert (condition.reorder, condition.judge, condition.strategy) == (
+        "pairs",
+        f"Natural.{judge}.Vanilla",
+        "balanced",
+    )
+    theirs = json.loads(
+        (DATA / "llmbar" / f"Natural.{judge}.Vanilla.statistics.json").read_text("utf-8")
+    )
+    share = {
+        key: float(text.split()[0]) / float(text.split()[2])
+        for key, text in theirs.items()
+        if "/" in str(text)
+    }
     found = findings(made)
     assert only(found, "accuracy", order="1 2").value == share["correct_False"]
     assert only(found, "accuracy", order="2 1").value == share["correct_True"]
@@ -96,7 +116,10 @@ def test_measures_of_ten_pairs_by_hand() -> None:
     assert only(found, "gold_accuracy", position=2).value == 2 / 4
     assert only(found, "accuracy_all_orders").value == 2 / 4
     # In (x, y) right in AB, AB, AA, and half of the tie; over both orders AA is half right too; AB, AB stand.
-    protocols = {row.of["protocol"]: (row.value, row.counts["n"]) for row in found.select("protocol_accuracy")}
+    protocols = {
+        row.of["protocol"]: (row.value, row.counts["n"])
+        for row in found.select("protocol_accuracy")
+    }
     assert protocols == {DEFAULT: (3.5 / 4, 4), MAJORITY: (3 / 4, 4), STANDS: (1.0, 2)}
     assert only(found, "gain_accuracy").value == pytest.approx(100 * (3 - 3.5) / 4)
     assert only(found, "rs").why == "no_repeats"
@@ -108,25 +131,38 @@ def test_a_judge_that_always_picks_the_first_has_a_fairness_that_is_not_certain(
     found = findings(made)
     assert only(found, "pf").interval == pytest.approx((-1.0, -(0.025 ** (1 / 30))))
     # Two units of more comparisons weigh more, and have not moved by that.
-    uneven = findings(comparisons([[1, 1]] * 30, BOTH, prompt=[f"p{max(k - 4, 0)}" for k in range(30)]))
+    uneven = findings(
+        comparisons([[1, 1]] * 30, BOTH, prompt=[f"p{max(k - 4, 0)}" for k in range(30)])
+    )
     assert only(uneven, "first_advantage").interval == pytest.approx((0.025 ** (1 / 26), 1.0))
 
 
 def test_classes_and_winners_of_lists() -> None:
     """Columns: candidate j first, the others after it in turn. Three orders, m decided, F won by the first."""
-    positions = np.array([
-        [1, 3, 2],  # candidate 0 in all three: consistent
-        [1, 1, 1],  # the first in all: F = 3 > 1
-        [1, 1, 3],  # F = 2 > 1
-        [2, 3, 3],  # F = 0 < 1
-        [1, 2, 2],  # F = 1 = m / 3: neutral
-        [0, 0, 0],  # a tie in all
-        [1, 0, 0],  # F = 1 > 1/3
-        [1, -1, 1],
-    ])  # fmt: skip
+    positions = np.array(
+        [
+            [1, 3, 2],  # candidate 0 in all three: consistent
+            [1, 1, 1],  # the first in all: F = 3 > 1
+            [1, 1, 3],  # F = 2 > 1
+            [2, 3, 3],  # F = 0 < 1
+            [1, 2, 2],  # F = 1 = m / 3: neutral
+            [0, 0, 0],  # a tie in all
+            [1, 0, 0],  # F = 1 > 1/3
+            [1, -1, 1],
+        ]
+    )
     made = stats.classify(positions)
     names = [stats.CLASSES[kind] for kind in made.kind]
-    assert names == ["consistent", "primacy", "primacy", "recency", "neutral", "consistent", "primacy", "unparsed"]
+    assert names == [
+        "consistent",
+        "primacy",
+        "primacy",
+        "recency",
+        "neutral",
+        "consistent",
+        "primacy",
+        "unparsed",
+    ]
     assert made.winner.tolist() == [0, -1, -1, -1, -1, 3, -1, -1]
     assert stats.nets(made, 3).tolist()[:5] == [0, -6, -3, 3, 0]
     # Candidate c of three wins all six orders of both circles: two series a comparison, both won by c.
@@ -137,18 +173,26 @@ def test_classes_and_winners_of_lists() -> None:
     assert only(found, "win_rate", candidate="c").value == 1.0
 
 
-@pytest.mark.parametrize(("nets", "p"), [
-    ([1, 1, 1, 1, 1], 2 / 32), ([], 1.0),
-    ([2, 1, 1, 0], 0.25),  # |sum| = 4 in two of eight patterns
-    ([150, -150, 150] * 200, 2 * 1.6e-16),  # sum 30,000, spread 150 sqrt(600) = 3,674: z = 8.16
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("nets", "p"),
+    [
+        ([1, 1, 1, 1, 1], 2 / 32),
+        ([], 1.0),
+        ([2, 1, 1, 0], 0.25),  # |sum| = 4 in two of eight patterns
+        ([150, -150, 150] * 200, 2 * 1.6e-16),  # sum 30,000, spread 150 sqrt(600) = 3,674: z = 8.16
+    ],
+)
 def test_signs_of_units_flipped(nets: list[int], p: float) -> None:
-    assert stats.sign_flip_p(np.array(nets, dtype=np.int64)) == pytest.approx(p, rel=0.2 if p < 1e-9 else 1e-6)
+    assert stats.sign_flip_p(np.array(nets, dtype=np.int64)) == pytest.approx(
+        p, rel=0.2 if p < 1e-9 else 1e-6
+    )
 
 
 def test_repetition_stability_by_hand() -> None:
     # Three calls of one query: A A B 2/3; A N N: 1/3; each sd is sqrt(s (1 - s) 3 / 2).
-    share, sd = stats.stability(np.array([0, 0, 0, 1, 1, 1, 2]), np.array([1, 1, 2, 1, -1, -1, 1]), 3, 2)
+    share, sd = stats.stability(
+        np.array([0, 0, 0, 1, 1, 1, 2]), np.array([1, 1, 2, 1, -1, -1, 1]), 3, 2
+    )
     assert share[:2] == pytest.approx([2 / 3, 1 / 3])
     assert sd[0] == pytest.approx(np.sqrt(2 / 9 * 1.5))
     assert np.isnan(share[2])
@@ -170,7 +214,10 @@ def test_a_parabola_that_only_arithmetic_makes_is_not_told() -> None:
     worth, cells = rng.uniform(0, 1, 200), np.arange(200)
     at = stats.Points(cells, np.zeros(200, dtype=np.int64), cells, np.zeros(200, dtype=np.int64))
     parsed = np.full(200, 40.0)
-    for pc, expected in ((rng.uniform(0.4, 0.9, 200), False), (0.5 + 1.6 * (worth - 0.5) ** 2, True)):
+    for pc, expected in (
+        (rng.uniform(0.4, 0.9, 200), False),
+        (0.5 + 1.6 * (worth - 0.5) ** 2, True),
+    ):
         consistent = rng.binomial(40, pc).astype(float)
         first = rng.binomial(consistent.astype(int), worth).astype(float)
         tied = (parsed - consistent) / 2
@@ -183,7 +230,8 @@ def test_a_parabola_that_only_arithmetic_makes_is_not_told() -> None:
 def beside(*tables: JudgmentTable) -> JudgmentTable:
     """Conditions of one run about the same comparisons."""
     rows = [
-        table.rows.assign(condition=k, call=table.rows["call"] + k * len(table.rows)) for k, table in enumerate(tables)
+        table.rows.assign(condition=k, call=table.rows["call"] + k * len(table.rows))
+        for k, table in enumerate(tables)
     ]
     conditions = tuple(table.conditions[0] for table in tables)
     return replace(tables[0], conditions=conditions, rows=pd.concat(rows, ignore_index=True))
@@ -191,7 +239,12 @@ def beside(*tables: JudgmentTable) -> JudgmentTable:
 
 def several(*judges: Any, names: Any = ("j0", "j1", "j2"), **items: Any) -> JudgmentTable:
     """``judges``: (comparisons, 2) each: who won in both orders."""
-    return beside(*(comparisons(won, BOTH, judge=name, **items) for won, name in zip(judges, names, strict=False)))
+    return beside(
+        *(
+            comparisons(won, BOTH, judge=name, **items)
+            for won, name in zip(judges, names, strict=False)
+        )
+    )
 
 
 @pytest.mark.papers(53, 54, 55, 56)
@@ -252,28 +305,45 @@ def judged(rng: np.random.Generator, consistent: float, judge: str) -> JudgmentT
     keeps = rng.random(len(cells)) < consistent
     position = np.stack([np.where(keeps, right, 1), np.where(keeps, 3 - right, 1)], axis=1)
     return comparisons(
-        position, BOTH, names=[("a", other) for _, other, _ in cells], judge=judge, task=[task for task, *_ in cells],
-        input_length=[10 + k for *_, k in cells], output_length=[5] * len(cells),
-    )  # fmt: skip
+        position,
+        BOTH,
+        names=[("a", other) for _, other, _ in cells],
+        judge=judge,
+        task=[task for task, *_ in cells],
+        input_length=[10 + k for *_, k in cells],
+        output_length=[5] * len(cells),
+    )
 
 
 @pytest.mark.papers(58)
 def test_the_judge_goes_along_where_judges_differ() -> None:
-    made = (judged(np.random.default_rng(k), share, f"judge {k}") for k, share in enumerate((0.95, 0.6, 0.2)))
-    rows = {(row.of["outcome"], row.of["term"]): row for row in what_goes_along(Judgments(beside(*made)).arms)}
+    made = (
+        judged(np.random.default_rng(k), share, f"judge {k}")
+        for k, share in enumerate((0.95, 0.6, 0.2))
+    )
+    rows = {
+        (row.of["outcome"], row.of["term"]): row
+        for row in what_goes_along(Judgments(beside(*made)).arms)
+    }
     whole, without = rows["PC", "none"], rows["PC", "judge"]
     assert whole.counts["n"] == 3 * 3 * 5
     assert (whole.value, without.counts["df"], without.why) == (0.0, 2, "chosen_by_aic")
     assert without.value == pytest.approx(without.counts["aic"] - whole.counts["aic"])
-    assert without.value == np.nanmax([row.value for (outcome, _), row in rows.items() if outcome == "PC"])
+    assert without.value == np.nanmax(
+        [row.value for (outcome, _), row in rows.items() if outcome == "PC"]
+    )
     # PF: each inconsistent pair is one of primacy, so that judge explains it as well; tasks explain nothing.
     assert rows["PF", "judge"].value > 20
     assert rows["PF", "task"].why == "dropped"
     # Every answer has as many signs, so its length is no variable; that of the question is the same in every cell.
     assert not {term for _, term in rows} & {"output_length", "input_length"}
     # Data sets are told by themselves and together.
-    table = on_two_sets(judged(np.random.default_rng(0), 0.9, "j"), judged(np.random.default_rng(1), 0.3, "j"))
-    conditions = {(row.condition, row.of.get("dataset")) for row in what_goes_along(Judgments(table).arms)}
+    table = on_two_sets(
+        judged(np.random.default_rng(0), 0.9, "j"), judged(np.random.default_rng(1), 0.3, "j")
+    )
+    conditions = {
+        (row.condition, row.of.get("dataset")) for row in what_goes_along(Judgments(table).arms)
+    }
     assert conditions == {(0, None), (1, None), (0, "all")}
 
 
@@ -282,7 +352,12 @@ def test_a_cell_by_hand() -> None:
     PF -1/4; a wins (1 + 2 x 1/2) / 4 = 1/2: no gap."""
     table = comparisons([[1, 2], [2, 1], [1, 1], [0, 0]], BOTH, input_length=[2, 4, 0, 2])
     (cell,) = cells_of(Judgments(table).arms[0]).to_dict("records")
-    assert (cell["PC"], cell["PF"], cell["quality_gap"], cell["input_length"]) == (0.75, -0.25, 0.0, 2.0)
+    assert (cell["PC"], cell["PF"], cell["quality_gap"], cell["input_length"]) == (
+        0.75,
+        -0.25,
+        0.0,
+        2.0,
+    )
 
 
 @pytest.mark.papers(59)
@@ -291,7 +366,10 @@ def test_lengths_come_from_the_texts_that_the_store_keeps(tmp_path: Path) -> Non
     kept = comparisons([[1, 2], [2, 1]], BOTH, task=["law", "maths"], unit_text=["u", "v"], **texts)
     without = comparisons([[1, 2], [1, 2]], BOTH, task=["law", "maths"], unit_text=["u", "v"])
     with Store.open(tmp_path / "lab.duckdb") as store:
-        runs = [store.add_table(replace(table, run=name)) for name, table in (("a", kept), ("b", without))]
+        runs = [
+            store.add_table(replace(table, run=name))
+            for name, table in (("a", kept), ("b", without))
+        ]
         read = [Judgments(store.table(run)) for run in runs]
     cells = cells_of(read[0].arms[0])
     assert cells[["input_length", "output_length"]].to_numpy().tolist() == [[2.0, 9.0], [4.0, 4.0]]

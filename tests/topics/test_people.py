@@ -18,7 +18,10 @@ rng = np.random.default_rng
 
 
 def people(values: np.ndarray) -> list[dict[str, float]]:
-    return [{f"rater {k}": x for k, x in enumerate(row) if np.isfinite(x)} for row in np.asarray(values).tolist()]
+    return [
+        {f"rater {k}": x for k, x in enumerate(row) if np.isfinite(x)}
+        for row in np.asarray(values).tolist()
+    ]
 
 
 def rated_as(table: JudgmentTable, ratings: list[dict[str, float]]) -> JudgmentTable:
@@ -38,7 +41,12 @@ def kinds(table: JudgmentTable, topic: str = "people") -> set[str]:
 
 @pytest.mark.parametrize("topic", PEOPLE)
 def test_without_ratings_there_is_nothing_at_all(topic: str) -> None:
-    assert list(TOPICS[topic].rows(Judgments(options(rng(0).integers(1, 6, (20, 20)), ORDERS)).arms[0])) == []
+    assert (
+        list(
+            TOPICS[topic].rows(Judgments(options(rng(0).integers(1, 6, (20, 20)), ORDERS)).arms[0])
+        )
+        == []
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- correlations
@@ -51,8 +59,12 @@ def test_correlations_are_scipys() -> None:
     assert row_of(table, "people", "kendall").value == pytest.approx(sp.kendalltau(x, y)[0])
     difference = row_of(table, "people", "mean_difference")
     assert difference.value == pytest.approx(np.mean(x - y))
-    assert difference.interval == pytest.approx(tuple(sp.ttest_1samp(x - y, 0).confidence_interval()))
-    others = [np.corrcoef(rating[:, k], np.delete(rating, k, 1).mean(axis=1))[0, 1] for k in range(3)]
+    assert difference.interval == pytest.approx(
+        tuple(sp.ttest_1samp(x - y, 0).confidence_interval())
+    )
+    others = [
+        np.corrcoef(rating[:, k], np.delete(rating, k, 1).mean(axis=1))[0, 1] for k in range(3)
+    ]
     assert row_of(table, "people", "people_pearson").value == pytest.approx(np.mean(others))
 
 
@@ -81,7 +93,9 @@ def test_single_orders_are_ranked_by_their_r() -> None:
     orders = [" ".join(map(str, shown)) for shown in ORDERS.tolist()]
     assert [rows["order_pearson", order].value for order in orders] == pytest.approx(every)
     assert all(rows["order_pearson", order].level > 0.95 for order in orders)
-    assert [rows["order_rank", order].value for order in orders] == sp.rankdata(-every, method="min").tolist()
+    assert [rows["order_rank", order].value for order in orders] == sp.rankdata(
+        -every, method="min"
+    ).tolist()
 
 
 @pytest.mark.papers(5, 23)
@@ -90,9 +104,13 @@ def test_strategies_are_compared_at_equal_calls_on_the_same_items() -> None:
     table = study(rng(6), 50, fixed=3, noise=1.0)
     row = row_of(table, "people", "pearson_difference", calls=3, against=1)
     fixed = row_of(table, "people", "pearson", condition=1)
-    assert row.value == pytest.approx(row_of(table, "people", "budget_pearson", calls=3).value - fixed.value)
+    assert row.value == pytest.approx(
+        row_of(table, "people", "budget_pearson", calls=3).value - fixed.value
+    )
     assert row.interval[0] < 0 < row.interval[1]
-    assert not [one for one in rows_of(table, "people", 1)[0] if one.measure == "pearson_difference"]
+    assert not [
+        one for one in rows_of(table, "people", 1)[0] if one.measure == "pearson_difference"
+    ]
 
 
 @pytest.mark.papers(34)
@@ -102,7 +120,9 @@ def test_several_criteria_have_one_each_and_their_mean() -> None:
     shown = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0], [1, 0, 2], [0, 2, 1]]
     rating = np.clip(np.rint(level[:, 0].ravel()[:, None] + rng(9).normal(0, 0.7, (90, 2))), 1, 5)
     table = rated_as(criteria(score, shown), people(rating))
-    by_hand = [np.corrcoef(score[:, :, k].mean(axis=1), rating.mean(axis=1)[k::3])[0, 1] for k in range(3)]
+    by_hand = [
+        np.corrcoef(score[:, :, k].mean(axis=1), rating.mean(axis=1)[k::3])[0, 1] for k in range(3)
+    ]
     for name, r in zip(("clarity", "depth", "style"), by_hand, strict=True):
         assert row_of(table, "people", "pearson", target=name).value == pytest.approx(r)
     macro = row_of(table, "people", "pearson")
@@ -120,13 +140,19 @@ def test_another_judge_is_a_yardstick_on_the_items_that_both_scored() -> None:
     conditions = (table.conditions[0], replace(table.conditions[1], judge="golden"))
     table = replace(table, conditions=conditions, rows=rows)
     x, y = score[:30].mean(axis=1), other.mean(axis=1)
-    assert row_of(table, "people", "pearson", against=1).value == pytest.approx(np.corrcoef(x, y)[0, 1])
-    assert row_of(table, "people", "spearman", 1, against=0).value == pytest.approx(sp.spearmanr(x, y).statistic)
+    assert row_of(table, "people", "pearson", against=1).value == pytest.approx(
+        np.corrcoef(x, y)[0, 1]
+    )
+    assert row_of(table, "people", "spearman", 1, against=0).value == pytest.approx(
+        sp.spearmanr(x, y).statistic
+    )
     alike = (score[:30, :, None] == other[:, None, :]).mean()
     exact = row_of(table, "agreement", "exact", side="judges", against=1)
     assert (exact.value, exact.counts["n"]) == (pytest.approx(alike), 30)
     alone = rated_as(table, [{}] * 40)
-    assert row_of(alone, "people", "pearson", against=1).value == pytest.approx(np.corrcoef(x, y)[0, 1])
+    assert row_of(alone, "people", "pearson", against=1).value == pytest.approx(
+        np.corrcoef(x, y)[0, 1]
+    )
     assert not rows_of(alone, "alt_test")[0]
 
 
@@ -135,11 +161,18 @@ def test_few_units_one_rater_and_other_scales_are_said() -> None:
     assert {"few_rated", "one_rater"} <= kinds(study(rng(10), 7, raters=1))
     assert not kinds(study(rng(10), 30))
     for items, raters, measure, why in (
-        (60, 2, "alt_winning_rate", "few_raters"), (14, 3, "alt_advantage", "few_raters"), (60, 1, "alt_advantage", "one_rating"),
-    ):  # fmt: skip
-        assert row_of(study(rng(20), items, raters=raters), "alt_test", measure, protocol=SINGLE).why == why
+        (60, 2, "alt_winning_rate", "few_raters"),
+        (14, 3, "alt_advantage", "few_raters"),
+        (60, 1, "alt_advantage", "one_rating"),
+    ):
+        assert (
+            row_of(study(rng(20), items, raters=raters), "alt_test", measure, protocol=SINGLE).why
+            == why
+        )
     table = study(rng(11), 30)
-    table = rated_as(table, [{name: 20 * x for name, x in ratings.items()} for ratings in table.items["ratings"]])
+    table = rated_as(
+        table, [{name: 20 * x for name, x in ratings.items()} for ratings in table.items["ratings"]]
+    )
     assert "other_scale" in kinds(table)
     assert row_of(table, "people", "mean_difference").why == "other_scale"
     assert np.isfinite(row_of(table, "people", "pearson").interval).all()
@@ -149,9 +182,14 @@ def test_few_units_one_rater_and_other_scales_are_said() -> None:
 
 def test_a_crowd_is_not_spoken_of_by_name() -> None:
     named = study(rng(13), 60)
-    crowd = [{f"worker {3 * i + k}": v for k, v in enumerate(r.values())} for i, r in enumerate(named.items["ratings"])]
+    crowd = [
+        {f"worker {3 * i + k}": v for k, v in enumerate(r.values())}
+        for i, r in enumerate(named.items["ratings"])
+    ]
     table = rated_as(named, crowd)
-    assert row_of(table, "people", "pearson").value == pytest.approx(row_of(named, "people", "pearson").value)
+    assert row_of(table, "people", "pearson").value == pytest.approx(
+        row_of(named, "people", "pearson").value
+    )
     assert "many_raters" in kinds(table, "alt_test")
     assert not [row for row in rows_of(table, "alt_test")[0] if row.measure == "alt_wins"]
 
@@ -164,14 +202,25 @@ def test_agreement_by_hand_on_three_sides() -> None:
     again[[0, 3]] = 3 - again[[0, 3]]
     one[[1, 4]] = 3 - one[[1, 4]]
     other[[2]] = 3 - other[[2]]
-    table = options(np.stack([first, again], axis=1), [[1, 2]], [0, 0], ratings=people(np.stack([one, other], axis=1)))
+    table = options(
+        np.stack([first, again], axis=1),
+        [[1, 2]],
+        [0, 0],
+        ratings=people(np.stack([one, other], axis=1)),
+    )
     # Calls with ratings, four pairs an item: 2 x (4 - 2) of items 0, 3, 1, 4, 2 are alike by half, all others are.
-    assert row_of(table, "agreement", "exact", side="single").value == pytest.approx((7 + 5 / 2) / 12)
+    assert row_of(table, "agreement", "exact", side="single").value == pytest.approx(
+        (7 + 5 / 2) / 12
+    )
     assert row_of(table, "agreement", "exact", side="people").value == pytest.approx(9 / 12)
     assert row_of(table, "agreement", "exact", side="repeats").value == pytest.approx(10 / 12)
     # Differences of +-1 in 3 of 12 items: limits 1.96 sqrt(1/4).
-    assert row_of(table, "agreement", "limit_high", side="people").value == pytest.approx(1.959964 / 2)
-    assert row_of(table, "agreement", "limit_low", side="repeats").value == pytest.approx(-1.959964 * np.sqrt(2 / 12))
+    assert row_of(table, "agreement", "limit_high", side="people").value == pytest.approx(
+        1.959964 / 2
+    )
+    assert row_of(table, "agreement", "limit_low", side="repeats").value == pytest.approx(
+        -1.959964 * np.sqrt(2 / 12)
+    )
     shares = [row.value for row in rows_of(table, "agreement")[0] if row.measure == "confusion"]
     assert sum(shares) == pytest.approx(1.0)
 
@@ -201,8 +250,12 @@ def test_the_reading_says_what_cheaper_is_worth_and_what_passes() -> None:
     row = found.select("alt_winning_rate", protocol=SINGLE)[0]
     assert (row.value, row.counts["epsilon"]) == (1.0, 0.5)
     assert row_of(table, "alt_test", "alt_winning_rate", protocol=SINGLE).value == 0.0
-    assert found.select("judge_pass", cut=4.0)[0].value == pytest.approx((score.mean(axis=1) >= 4).mean())
-    assert found.select("corrected_pass")[0].value == pytest.approx((rating.mean(axis=1) >= 4).mean())
+    assert found.select("judge_pass", cut=4.0)[0].value == pytest.approx(
+        (score.mean(axis=1) >= 4).mean()
+    )
+    assert found.select("corrected_pass")[0].value == pytest.approx(
+        (rating.mean(axis=1) >= 4).mean()
+    )
 
 
 def test_a_biased_judge_is_corrected_by_few_ratings_and_its_error_named() -> None:
@@ -244,13 +297,23 @@ def truths(seed: int, items: int) -> np.ndarray:
 
 
 def stated(
-    seed: int, items: int, sharper: float = 1.0, raters: int = 1, first: float = 0.0, **columns: object
+    seed: int,
+    items: int,
+    sharper: float = 1.0,
+    raters: int = 1,
+    first: float = 0.0,
+    **columns: object,
 ) -> JudgmentTable:
     """A judge that states the truth to a power, with a lean to the first option, in all balanced orders."""
     true, shown = truths(seed, items), ORDERS - 1
     given = true[:, shown] ** sharper * np.exp(first * (np.arange(5) == 0))
     given /= given.sum(axis=-1, keepdims=True)
-    score = np.take_along_axis(np.broadcast_to(shown, given.shape), given.argmax(axis=-1)[..., None], -1)[..., 0] + 1
+    score = (
+        np.take_along_axis(
+            np.broadcast_to(shown, given.shape), given.argmax(axis=-1)[..., None], -1
+        )[..., 0]
+        + 1
+    )
     people = rng(seed + 10**6)
     drawn = np.stack([people.choice(5, raters, p=row) + 1.0 for row in true])
     ratings = [{f"rater {k}": x for k, x in enumerate(row)} for row in drawn.tolist()]
@@ -273,7 +336,10 @@ def test_numbers_are_scikit_learns() -> None:
     assert rated[:8].tolist() == RATED
     assert calibration(made, "brier")[""].value == pytest.approx(BRIER, abs=1e-6)
     assert calibration(made, "log_loss")[""].value == pytest.approx(LOG_LOSS, abs=1e-6)
-    for fewer in (replace(made, probabilities=None), replace(made, items=made.items.assign(ratings=[{}] * 40))):
+    for fewer in (
+        replace(made, probabilities=None),
+        replace(made, items=made.items.assign(ratings=[{}] * 40)),
+    ):
         assert not calibration(fewer, "brier")
 
 
@@ -281,8 +347,13 @@ def test_an_order_that_leans_is_worse_calibrated_and_says_so() -> None:
     made = stated(5, 200, first=2.0, raters=3)
     whole, by_order = calibration(made, "brier")[""], calibration(made, "brier")
     assert len(by_order) == 11
-    assert np.mean([row.value for name, row in by_order.items() if name]) == pytest.approx(whole.value)
+    assert np.mean([row.value for name, row in by_order.items() if name]) == pytest.approx(
+        whole.value
+    )
     assert whole.value > calibration(stated(5, 200, raters=3), "brier")[""].value
     assert calibration(stated(5, 200, sharper=3.0), "overconfidence")[""].interval[0] > 0
     curve = calibration(stated(5, 400, raters=3), "agreed_share")
-    assert {row.interval[0] - 0.02 <= float(name) <= row.interval[1] + 0.02 for name, row in curve.items()} == {True}
+    assert {
+        row.interval[0] - 0.02 <= float(name) <= row.interval[1] + 0.02
+        for name, row in curve.items()
+    } == {True}

@@ -34,7 +34,9 @@ def test_distances_of_orders_and_of_forms_by_hand() -> None:
     assert [row.value for row in rows if row.measure == "budget_gain"] == pytest.approx([1.0])
     # Two forms without noise, 2 and 4 for every item: the mean over forms is 3, two calls in the first form are 1
     # off.
-    rows = rows_of(in_forms({form: options(np.full((40, 2), form), ORDERS[:1]) for form in (2.0, 4.0)}))
+    rows = rows_of(
+        in_forms({form: options(np.full((40, 2), form), ORDERS[:1]) for form in (2.0, 4.0)})
+    )
     assert one(rows, FORMS).value == pytest.approx(1.0)
     assert one(rows, FORMS).counts["calls"] == 2
 
@@ -61,18 +63,33 @@ def test_a_correction_helps_where_positions_differ_for_items_of_other_worth() ->
 def test_an_order_in_which_a_judge_says_nothing_is_gained_upon() -> None:
     """Ten calls in the default order, all by chance, against ten in all orders, of which one is that."""
     table = study(rng(0), 60, fixed=10)
-    chance = table.rows["score"].where(table.rows["ordering"] != 0, rng(1).integers(1, 6, len(table.rows)))
-    gained = one(rows_of(replace(table, rows=table.rows.assign(score=chance))), AVERAGE, "gain_pearson")
+    chance = table.rows["score"].where(
+        table.rows["ordering"] != 0, rng(1).integers(1, 6, len(table.rows))
+    )
+    gained = one(
+        rows_of(replace(table, rows=table.rows.assign(score=chance))), AVERAGE, "gain_pearson"
+    )
     assert (gained.interval[0] > 0.3, gained.counts["calls"]) == (True, 10)
 
 
-@pytest.mark.parametrize(("table", "protocol", "why"), [
-    (lambda: options(choose(rng(0), 40, ORDERS), ORDERS), AVERAGE, "no_repeats"),
-    (lambda: options(choose(rng(0), 40, ORDERS[:1], repeats=3), ORDERS[:1]), AVERAGE, "single_order"),
-    (lambda: options(np.full((40, 10), np.nan), ORDERS), AVERAGE, "nothing_parsed"),
-    (lambda: options(choose(rng(0), 29, ORDERS, repeats=2), ORDERS), AVERAGE, ""),
-    (lambda: options(choose(rng(0), 29, ORDERS, repeats=2), ORDERS), BEST, "few_for_best_order"),  # of 30 units
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("table", "protocol", "why"),
+    [
+        (lambda: options(choose(rng(0), 40, ORDERS), ORDERS), AVERAGE, "no_repeats"),
+        (
+            lambda: options(choose(rng(0), 40, ORDERS[:1], repeats=3), ORDERS[:1]),
+            AVERAGE,
+            "single_order",
+        ),
+        (lambda: options(np.full((40, 10), np.nan), ORDERS), AVERAGE, "nothing_parsed"),
+        (lambda: options(choose(rng(0), 29, ORDERS, repeats=2), ORDERS), AVERAGE, ""),
+        (
+            lambda: options(choose(rng(0), 29, ORDERS, repeats=2), ORDERS),
+            BEST,
+            "few_for_best_order",
+        ),  # of 30 units
+    ],
+)
 def test_reasons(table: Callable[[], JudgmentTable], protocol: str, why: str) -> None:
     assert one(rows_of(table()), protocol).why == why
 
@@ -100,7 +117,9 @@ def test_the_two_curves_and_the_calls_they_need() -> None:
     k = 6.75 on; in one order 1 / (1.5 + .25 / k), at most .667."""
     score = planted(900, 70.7, 50)
     for k in (1, 5, 10):
-        different, one = (row for row in reliability(score, "dependability") if row.of["calls"] == k)
+        different, one = (
+            row for row in reliability(score, "dependability") if row.of["calls"] == k
+        )
         assert different.value == pytest.approx(1 / (1 + 0.75 / k), abs=0.03)
         assert one.value == pytest.approx(1 / (1.5 + 0.25 / k), abs=0.03)
         for row in (different, one):
@@ -117,7 +136,11 @@ def test_the_two_curves_and_the_calls_they_need() -> None:
     # .36 / k <= 1 / 9: 3.24 calls, whatever their orders.
     assert different.value == one.value == 4
     # An error of the mean of many calls that came out below 0 had no interval.
-    rows = [row for seed in range(8) for row in reliability(planted(30, 0, 60, 4, seed), "dependability")]
+    rows = [
+        row
+        for seed in range(8)
+        for row in reliability(planted(30, 0, 60, 4, seed), "dependability")
+    ]
     assert {row.interval[0] <= row.value <= row.interval[1] for row in rows} == {True}
 
 
@@ -127,7 +150,9 @@ def test_reasons_of_reliability_and_criteria_within_themselves() -> None:
     assert not once.select("variance_share", term="noise")
     few = findings(options(choose(np.random.default_rng(0), 12, ORDERS, repeats=2), ORDERS))
     assert {row.why for row in few.select("dependability")} == {"too_few_units"}
-    single = findings(options(choose(np.random.default_rng(0), 30, ORDERS[:1], repeats=8), ORDERS[:1]))
+    single = findings(
+        options(choose(np.random.default_rng(0), 30, ORDERS[:1], repeats=8), ORDERS[:1])
+    )
     assert [row.why for row in single.select("calls_needed")] == ["", "single_order"]
     constant = findings(options(np.full((30, 20), 4.0), ORDERS))
     assert {row.why for row in constant.select("dependability")} == {"constant_scores"}

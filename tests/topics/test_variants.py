@@ -57,8 +57,16 @@ def test_cancelling_changes_are_seen_where_a_form_was_asked_twice() -> None:
     assert gate.p <= 0.005
     found = findings(two([[3, 3]] * 12, [[4, 4]] * 6 + [[2, 2]] * 6))
     about = {"topic": "verdict", "condition": 1, "variant": LETTERS}
-    (single,), (mean,) = found.select("changes_single", **about), found.select("moves_mean", **about)
-    assert (single.verdict, single.value, mean.verdict, mean.value) == ("effect", 1.0, "undecided", 0.0)
+    (single,), (mean,) = (
+        found.select("changes_single", **about),
+        found.select("moves_mean", **about),
+    )
+    assert (single.verdict, single.value, mean.verdict, mean.value) == (
+        "effect",
+        1.0,
+        "undecided",
+        0.0,
+    )
 
 
 def test_orders_are_not_taken_for_the_form() -> None:
@@ -66,7 +74,9 @@ def test_orders_are_not_taken_for_the_form() -> None:
     first = np.tile(ORDERS[:, 0], (9, 1))
     table = two(first, first, ORDERS)
     assert gate_of(table).p == 1.0
-    assert {row.why for row in findings(replace(table, state="paused")).select(topic="verdict")} == {"unfinished"}
+    assert {
+        row.why for row in findings(replace(table, state="paused")).select(topic="verdict")
+    } == {"unfinished"}
     found = findings(table)
     assert only(found, "variant_flips", 1, variant=LETTERS).value == 0.0
     # With another shift in each order of the other form, calls are dealt within their order: 2^(9 x 10) deals.
@@ -75,13 +85,17 @@ def test_orders_are_not_taken_for_the_form() -> None:
     assert (gate.exact, gate.p) == (False, 1 / 2000)
 
 
-def test_many_items_are_dealt_in_blocks_and_agree_with_plain_deals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_items_are_dealt_in_blocks_and_agree_with_plain_deals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     table = two(choose(rng(0), 60, ONE, repeats=3), choose(rng(1), 60, ONE, repeats=2))
     plain = gate_of(table)
     monkeypatch.setattr("rubriclab.core.gate.MOST_GROUPS", 10)
     blocks = gate_of(table)
     assert blocks.deals == 30_000
-    assert [blocks.parts[name] for name in blocks.parts] == pytest.approx(list(plain.parts.values()), abs=0.04)
+    assert [blocks.parts[name] for name in blocks.parts] == pytest.approx(
+        list(plain.parts.values()), abs=0.04
+    )
 
 
 def test_forms_share_the_five_percent() -> None:
@@ -105,12 +119,23 @@ def test_shift_changed_scores_and_noise_by_hand() -> None:
     found = findings(two([[1, 1], [2, 2]] * 6, [[1, 2], [2, 2]] * 6))
     numbers = {
         name: only(found, name, 1, variant=LETTERS).value
-        for name in ("variant_shift", "variant_distance", "variant_flips", "variant_repeat", "variant_excess")
+        for name in (
+            "variant_shift",
+            "variant_distance",
+            "variant_flips",
+            "variant_repeat",
+            "variant_excess",
+        )
     }
-    assert numbers == pytest.approx({
-        "variant_shift": 0.25, "variant_distance": 0.25, "variant_flips": 0.25, "variant_repeat": 0.25,
-        "variant_excess": 0.0,
-    })  # fmt: skip
+    assert numbers == pytest.approx(
+        {
+            "variant_shift": 0.25,
+            "variant_distance": 0.25,
+            "variant_flips": 0.25,
+            "variant_repeat": 0.25,
+            "variant_excess": 0.0,
+        }
+    )
     # r of (1, 2) with (1.5, 2) over items: a straight line.
     assert only(found, "variant_pearson", 1).value == pytest.approx(1.0)
     shares = {row.of["score"]: row.value for row in found.select("form_score_share", condition=1)}
@@ -155,10 +180,14 @@ def test_scales_with_other_ends_are_not_compared() -> None:
     five, three = options(np.full((9, 2), 5.0), ONE), options(np.full((9, 2), 3.0), [[1, 2, 3]])
     found = findings(in_forms({5: five, 3: three}, "scale"))
     rows = found.select(condition=1, variant="scale = 3")
-    assert {row.why for row in rows if row.topic == "verdict" or row.measure in ("variant_shift", "variant_flips")} == {
-        "other_scores"
-    }
-    nine = options(np.full((9, 2), 1.5), [np.arange(1, 5.5, 0.5)], scores=tuple(np.arange(1, 5.5, 0.5)))
+    assert {
+        row.why
+        for row in rows
+        if row.topic == "verdict" or row.measure in ("variant_shift", "variant_flips")
+    } == {"other_scores"}
+    nine = options(
+        np.full((9, 2), 1.5), [np.arange(1, 5.5, 0.5)], scores=tuple(np.arange(1, 5.5, 0.5))
+    )
     found = findings(in_forms({5: five, 9: nine}, "scale"))
     assert only(found, "variant_shift", 1).value == -3.5
 
@@ -167,7 +196,9 @@ def test_scales_with_other_ends_are_not_compared() -> None:
 def test_orders_of_one_strategy_each_are_forms_without_a_verdict_of_their_own() -> None:
     """Fixed against descending: what the orders do is the verdict of the orders."""
     table = options(np.tile([[5.0, 1.0]], (10, 1)), [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]])
-    strategies = tuple(replace(table.conditions[0], strategy=name) for name in ("fixed", "descending"))
+    strategies = tuple(
+        replace(table.conditions[0], strategy=name) for name in ("fixed", "descending")
+    )
     table = replace(table, conditions=strategies, rows=table.rows.assign(condition=[0, 1] * 10))
     found = findings(table)
     shift = only(found, "variant_shift", 1)
@@ -177,12 +208,18 @@ def test_orders_of_one_strategy_each_are_forms_without_a_verdict_of_their_own() 
 
 def test_strategies_are_compared_with_their_own_kind() -> None:
     """Balanced and fixed, each in two forms: balanced with balanced; the verdict has both. Another judge is not met."""
-    made = [options(choose(rng(k), 10, ORDERS), ORDERS, fixed=np.full((10, 2), 3.0)) for k in (0, 1)]
+    made = [
+        options(choose(rng(k), 10, ORDERS), ORDERS, fixed=np.full((10, 2), 3.0)) for k in (0, 1)
+    ]
     table = in_forms(dict(zip("ab", made, strict=True)))
     other = replace(table.conditions[0], judge="another", variant={})
     first = table.rows[table.rows["condition"] == 0]
     more = first.assign(condition=4, call=first["call"] + len(table.rows))
-    table = replace(table, conditions=(*table.conditions, other), rows=pd.concat([table.rows, more], ignore_index=True))
+    table = replace(
+        table,
+        conditions=(*table.conditions, other),
+        rows=pd.concat([table.rows, more], ignore_index=True),
+    )
     (form,) = forms(Judgments(table).arms)
     assert [(a.code, b.code) for a, b in zip(form.base, form.arms, strict=True)] == [(0, 2), (1, 3)]
     found = findings(table)
@@ -195,11 +232,26 @@ def test_an_excess_is_over_items_that_know_both_change_and_noise() -> None:
     letters once. Half of them know their noise: all three numbers are theirs. Else a change has no noise beside it."""
     default = [[1, 1]] * 6 + [[1, 2]] * 6
     found = findings(two(default, [[2, 2]] * 6 + [[2, np.nan]] * 6))
-    flips, own, excess = (only(found, f"variant_{name}", 1) for name in ("flips", "repeat", "excess"))
-    assert (flips.value, flips.counts["n"], own.value, excess.value, excess.counts["n"]) == (1.0, 6, 0.0, 1.0, 6)
+    flips, own, excess = (
+        only(found, f"variant_{name}", 1) for name in ("flips", "repeat", "excess")
+    )
+    assert (flips.value, flips.counts["n"], own.value, excess.value, excess.counts["n"]) == (
+        1.0,
+        6,
+        0.0,
+        1.0,
+        6,
+    )
     found = findings(two([[1, 1]] * 6 + [[1, np.nan]] * 6, [[2, np.nan]] * 6 + [[2, 2]] * 6))
-    flips, own, excess = (only(found, f"variant_{name}", 1) for name in ("flips", "repeat", "excess"))
-    assert (flips.value, flips.counts["n"], own.why, excess.why) == (1.0, 12, "noise_elsewhere", "noise_elsewhere")
+    flips, own, excess = (
+        only(found, f"variant_{name}", 1) for name in ("flips", "repeat", "excess")
+    )
+    assert (flips.value, flips.counts["n"], own.why, excess.why) == (
+        1.0,
+        12,
+        "noise_elsewhere",
+        "noise_elsewhere",
+    )
 
 
 # --------------------------------------------------------------------------------------- Rankings under two conditions
@@ -215,9 +267,15 @@ def two_strategies(fixed: Any, descending: Any, size: int, **more: Sequence[Any]
     """(items, calls) each: in the order 1..5, and in the order 5..1."""
     fixed, descending = np.asarray(fixed, dtype=float), np.asarray(descending, dtype=float)
     order = [0] * fixed.shape[1] + [1] * descending.shape[1]
-    table = options(np.hstack([fixed, descending]), [UP, DOWN], order, prompt=prompts(size, len(fixed)), **more)
-    conditions = tuple(replace(table.conditions[0], strategy=name) for name in ("fixed", "descending"))
-    return replace(table, conditions=conditions, rows=table.rows.assign(condition=np.tile(order, len(fixed))))
+    table = options(
+        np.hstack([fixed, descending]), [UP, DOWN], order, prompt=prompts(size, len(fixed)), **more
+    )
+    conditions = tuple(
+        replace(table.conditions[0], strategy=name) for name in ("fixed", "descending")
+    )
+    return replace(
+        table, conditions=conditions, rows=table.rows.assign(condition=np.tile(order, len(fixed)))
+    )
 
 
 def test_tau_b_is_scipys_with_ties_and_gaps() -> None:
@@ -225,7 +283,9 @@ def test_tau_b_is_scipys_with_ties_and_gaps() -> None:
     a[rng(1).random(a.shape) < 0.1] = NAN
     for ours, one, other in zip(tau_b(a, b), a, b, strict=True):
         known = np.isfinite(one)
-        theirs = scipy_stats.kendalltau(one[known], other[known]).statistic if known.sum() > 1 else NAN
+        theirs = (
+            scipy_stats.kendalltau(one[known], other[known]).statistic if known.sum() > 1 else NAN
+        )
         assert ours == pytest.approx(theirs, nan_ok=True)
 
 
@@ -236,19 +296,27 @@ def test_rank_reversal_by_hand() -> None:
     fixed = [[3, 2, 1], [3, 3, 1], [3, 3, 1], [2, 2, 2], [3, NAN, 1], [3, 2, 1]]
     descending = [[1, 2, 3], [3, 2, 1], [1, 1, 3], [3, 2, 1], [1, 5, 3], [3, 2, 1]]
     people = [{"a": float(x)} for x in [5, 3, 1, 4, 2, 1, 1, 1, 5, 3, 2, 1, 2, 2, 2, 4, 3, 2]]
-    table = two_strategies(np.ravel(fixed)[:, None], np.ravel(descending)[:, None], 3, ratings=people)
+    table = two_strategies(
+        np.ravel(fixed)[:, None], np.ravel(descending)[:, None], 3, ratings=people
+    )
     found = findings(table)
-    compared, mine, theirs = winners(np.array(fixed, dtype=float), np.array(descending, dtype=float))
+    compared, mine, theirs = winners(
+        np.array(fixed, dtype=float), np.array(descending, dtype=float)
+    )
     assert compared.all()
     assert (~(mine & theirs).any(axis=1)).tolist() == [True, False, True, False, True, False]
-    changed, strict = (only(found, name, 0, against=1) for name in ("top1_changed", "top1_changed_strict"))
+    changed, strict = (
+        only(found, name, 0, against=1) for name in ("top1_changed", "top1_changed_strict")
+    )
     assert (changed.value, strict.value) == (3 / 6, 5 / 6)
     # tau-b: -1; (2 - 0) / sqrt(2 x 3); -1 x 2 / sqrt(2 x 2); left out; -1; 1.
     tau = only(found, "kendall_tau", 0, against=1)
     assert tau.value == pytest.approx((-1 + 2 / np.sqrt(6) - 1 - 1 + 1) / 5)
     assert (tau.counts["n"], tau.counts["left_out"]) == (5, 1)
     # Rating of the picks, fixed less descending: 5 - 1, (4 + 2) / 2 - 4, 1 - 5, 2 - 3, 2 - 2, 0.
-    assert only(found, "pick_difference", 0, against=1).value == pytest.approx((4 - 1 - 4 - 1 + 0 + 0) / 6)
+    assert only(found, "pick_difference", 0, against=1).value == pytest.approx(
+        (4 - 1 - 4 - 1 + 0 + 0) / 6
+    )
     # Fixed against the mean answer of those it scored: 5 - 3, 3 - 7/3, 1 - 7/3, 0, 0, 4 - 3; the best: 2, 5/3, 8/3, 1, 0, 1.
     assert only(found, "pick_gain", 0).value == pytest.approx((2 + 2 / 3 - 4 / 3 + 0 + 0 + 1) / 6)
     assert only(found, "pick_most", 0).value == pytest.approx((2 + 5 / 3 + 8 / 3 + 1 + 0 + 1) / 6)
@@ -276,10 +344,17 @@ def test_a_planted_change_stands_out_and_calls_are_counted_equally() -> None:
 
 def test_forms_are_ranked_beside_the_default_within_prompts() -> None:
     level = np.tile([1.0, 2, 3], 8)[:, None]
-    made = [options(np.repeat(values, 2, axis=1), [UP], prompt=prompts(3, 24)) for values in (level, 4 - level)]
+    made = [
+        options(np.repeat(values, 2, axis=1), [UP], prompt=prompts(3, 24))
+        for values in (level, 4 - level)
+    ]
     found = findings(in_forms(dict(zip("ab", made, strict=True))))
     row = only(found, "kendall_tau", 1)
-    assert (row.of, row.value, row.interval[0]) == ({"against": 0}, -1.0, -1.0)  # tau ends at -1, and its interval
+    assert (row.of, row.value, row.interval[0]) == (
+        {"against": 0},
+        -1.0,
+        -1.0,
+    )  # tau ends at -1, and its interval
     excess = only(found, "top1_excess", 1)
     assert (excess.value, excess.p) == (1.0, 1 / 200)
     table = options(np.ones((9, 2)), [UP, DOWN], prompt=[f"p{k}" for k in range(9)])
