@@ -217,13 +217,14 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
     """The run's own reading, with what the options change in it; ``scores``: the scale of the setting that is shown."""
     run = state.kept(info.id)
     table, own = run.table, run.reading
-    step = step_of(scores)
-    mean = st.number_input(
+    step, default = step_of(scores), own.smallest.points(scores)
+    points = st.number_input(
         "Smallest effect that matters, points",
         0.01,
         10.0 * step,
-        own.smallest.mean * step,
+        default,
         0.05,
+        "%.4g",
         key="smallest",
         bind="query-params",
         help="Of a mean score. A change that surely is smaller is said to be none.",
@@ -254,7 +255,8 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
             help="auto: answers to one instruction count as one group.",
         )
     single = own.smallest.single if math.isclose(share, 100 * own.smallest.share) else share / 100
-    smallest = {"mean": mean / step, "share": share / 100, "single": single, "r": own.smallest.r}
+    mean = own.smallest.mean if math.isclose(points, default) else points / step
+    smallest = {"mean": mean, "share": share / 100, "single": single, "r": own.smallest.r}
     return ReadingPart.model_validate(own.model_dump() | {"unit": unit, "smallest": smallest})
 
 

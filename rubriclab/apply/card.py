@@ -88,7 +88,7 @@ def card_of(
     promises = {
         number: _promise(calls, grid, columns[:number]) for number in range(1, len(columns) + 1)
     }
-    wanted = margin or findings.reading.smallest.mean * arms[0].step
+    wanted = margin or findings.reading.smallest.points(arms[0].condition.scores)
     harmless = all(name in words and words[name].verdict == "equivalent" for name in QUESTIONS)
     near = [number for number, promise in promises.items() if promise["high"] <= wanted]
     if protocol == ONE_ORDER or (not protocol and margin is None and harmless):

@@ -25,6 +25,7 @@ class Answers:
     ``choices``: the code is the candidate that won, n for a tie; there is no score, ``points`` only counts the winners.
     ``drawn``: orders were drawn at random for each item, not set by a design. ``names`` (units,): of units, by their text.
     ``request`` (calls,): of an item's calls, which ones went out together; None where each went alone.
+    ``interchangeable``: the k answers of a call are no criteria: which of them is the first says nothing beyond the call.
     """
 
     item: Ints
@@ -39,6 +40,7 @@ class Answers:
     choices: bool = False
     names: NDArray[Any] | None = None
     request: Ints | None = None
+    interchangeable: bool = False
 
     @property
     def parsed(self) -> Bools:
@@ -88,6 +90,7 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
         about.chooses,
         run.unit_names[units],
         np.concatenate(sent)[kept] if about.packed else None,
+        interchangeable=about.reorder == "responses",
     )
 
 
@@ -157,6 +160,9 @@ class Cells:
     weights: Floats
     drawn: bool
     criteria: bool
+    asked: Ints
+    """(cells,): calls that were sent, those included that could not be parsed."""
+    interchangeable: bool = False
 
     @property
     def n(self) -> int:
@@ -205,6 +211,24 @@ class Cells:
         others = np.maximum(self.orders - 1, 1) if self.drawn else self.orders
         return self.by_item(self.at_position(self.mean - own[self.item])) / others[:, None]
 
+    @property
+    def by_criterion(self) -> bool:
+        """Is each column of the answers about a criterion of its own, in orders that an item was asked in several of?"""
+        return self.criteria and not self.interchangeable and not self.one_order_an_item
+
+    @cached_property
+    def lean_of_criteria(self) -> Floats:
+        """(items, n, n): each criterion's (first) score at each position less its own mean, in points.
+
+        The mean over criteria is ``lean``: here what two criteria do against each other does not cancel.
+        """
+        own = self.by_item(self.mean) / self.orders[:, None]
+        others = np.maximum(self.orders - 1, 1) if self.drawn else self.orders
+        stands_at = self.shown[:, None, :] == np.arange(self.n)[:, None]
+        moved = (self.mean - own[self.item])[:, :, None] * stands_at
+        by_item = self.by_item(moved.reshape(len(moved), -1))
+        return self.n * by_item.reshape(self.items, self.n, self.n) / others[:, None, None]
+
     @cached_property
     def contrasts(self) -> dict[str, Floats]:
         """Contrasts of the mean score, each (cells,), centred within the item.
@@ -244,10 +268,11 @@ def cells(answers: Answers) -> Cells:
     shown, rank = np.unique(answers.orders, axis=0, return_inverse=True)
     parsed = answers.parsed
     order, code = rank.ravel()[answers.order[parsed]], answers.code[parsed]
+    asked = _calls_sent(answers.item * len(shown) + rank.ravel()[answers.order])[parsed]
     mark = fingerprints(np.column_stack([order, code]))
     item, unit = sorted_items(answers.item[parsed], mark, answers.unit)
     row = np.lexsort((mark, item * len(shown) + order))
-    item, order, code = item[row], order[row], code[row]
+    item, order, code, asked = item[row], order[row], code[row], asked[row]
     fresh = (np.diff(item, prepend=-1) != 0) | (np.diff(order, prepend=-1) != 0)
     cell, cell_item = np.cumsum(fresh) - 1, item[fresh]
     count = np.bincount(cell, minlength=len(cell_item))
@@ -295,7 +320,15 @@ def cells(answers: Answers) -> Cells:
         weights,
         answers.drawn,
         answers.criteria,
+        asked[fresh],
+        answers.interchangeable,
     )
+
+
+def _calls_sent(cell: Ints) -> Ints:
+    """(calls,): how many calls the cell of each call has, parsed or not."""
+    _, code, count = np.unique(cell, return_inverse=True, return_counts=True)
+    return np.asarray(count[code.ravel()])
 
 
 def fingerprints(columns: NDArray[Any]) -> NDArray[np.uint64]:

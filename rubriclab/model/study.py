@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from rubriclab.model.judge import RESERVED, JudgeSettings, Packing, Part, Seed
-from rubriclab.model.judgment import Reorder
+from rubriclab.model.judgment import Reorder, step_of
 from rubriclab.model.orders import MAX_CALLS, STRATEGIES, Strategy, StrategyKind
 from rubriclab.model.text import LabError, digest, look_alike, shorten
 
@@ -389,13 +389,36 @@ class DesignPart(Part):
         ]
 
 
-class Smallest(Part):
-    """Smallest effects that matter. ``mean`` in steps of the scale, ``share`` and ``single`` as fractions."""
+SMALLEST_STEPS, SMALLEST_SPAN = 0.25, 1 / 16
+"""Where none is given: of a step, and of the whole scale."""
 
-    mean: float = Field(0.25, gt=0, le=10)
+
+class Smallest(Part):
+    """Smallest effects that matter. ``mean`` in steps of the scale, ``share`` and ``single`` as fractions.
+
+    ``mean`` None: as ``points`` says, by the number of scores.
+    """
+
+    mean: float | None = Field(None, gt=0, le=10)
     share: float = Field(0.05, gt=0, le=0.5)
     single: float = Field(0.05, gt=0, le=0.5)
     r: float = Field(0.05, gt=0, le=1)
+
+    def points(self, scores: Sequence[float]) -> float:
+        """Return the smallest change of a mean score that matters, in points of a scale of these ``scores``.
+
+        A given ``mean`` is in steps. Else a quarter of a step, of few scores at most a sixteenth of the whole scale, since
+        there a step is much of it; of two scores the mean is a pass rate and a step all of it: ``share``.
+        """
+        step = step_of(scores)
+        if self.mean is not None:
+            return self.mean * step
+        if len(scores) < 2:
+            return SMALLEST_STEPS * step
+        span = max(scores) - min(scores)
+        if len(scores) == 2:
+            return self.share * span
+        return min(SMALLEST_STEPS * step, SMALLEST_SPAN * span)
 
 
 class ReadingPart(Part):
@@ -409,6 +432,18 @@ class ReadingPart(Part):
     smallest: Smallest = Smallest()
     epsilon: float = Field(0.15, ge=0, le=0.5)
     cut: float | None = Field(None, allow_inf_nan=False)
+
+
+OLD_SMALLEST = {"mean": 0.25, "share": 0.05, "single": 0.05, "r": 0.05}
+"""What the lab wrote with every run while a quarter of a step was the default of every scale."""
+
+
+def stored_reading(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ``reading`` of a stored run as it was meant: a default that was written out then is none given now."""
+    made = dict(body)
+    if made.get("smallest") == OLD_SMALLEST:
+        made["smallest"] = {key: size for key, size in OLD_SMALLEST.items() if key != "mean"}
+    return made
 
 
 class ReferencesPart(Part):

@@ -147,6 +147,8 @@ def _say(facts: Facts, key: str, position: int | None = None, /, **fields: Any) 
         "needed": MIN_UNITS,
         "form": shorten(facts.variant),
         "default": shorten(facts.default),
+        "criterion": shorten(facts.criterion),
+        "alone": f"{number(facts.criterion_size)}{NBSP}points",
         "position": position + 1,
         "listed": listed,
         "Listed": listed.capitalize(),
@@ -183,7 +185,7 @@ def _line(facts: Facts) -> tuple[str, str]:
         strong = (
             f"{number(min(facts.leans), '+.2f')} to {number(max(facts.leans), '+.2f')}{NBSP}points"
         )
-        return _say(facts, "line", share=strong), strong
+        return _say(facts, "line_each" if facts.criterion else "line", share=strong), strong
     if facts.is_(EQUIVALENT, "positions"):
         strong, each = _range(facts.shares), _range(facts.expected)
         each = f"{'they' if ' to ' in each else 'each'} would get {each}"
@@ -310,6 +312,7 @@ def _question(facts: Facts, question: str, row: Row) -> Question:
             "seen": "" if row.value < row.interval[0] else f"{numbers['value']}, ",
             "rests": count(facts.units, "group") if facts.too_few else "this design",
             "Noun": _say(facts, "noun").capitalize(),
+            "together": _together(facts),
             "typical": known if math.isfinite(facts.typical) else "",
         }
         sentence = _say(
@@ -318,11 +321,24 @@ def _question(facts: Facts, question: str, row: Row) -> Question:
     return Question(BADGES[row.verdict], TITLES[facts.kind][question], sentence, row.verdict)
 
 
+def _together(facts: Facts) -> str:
+    """Of criteria: what the position that may be named does to all of them, where there is one."""
+    if not facts.criterion or facts.lead is None:
+        return ""
+    lean = facts.leans[facts.lead]
+    size = f"{number(abs(lean))}{NBSP}points"
+    return _say(facts, _way(lean, "together_up", "together_down", ""), facts.lead, lean=size)
+
+
 def _decided(facts: Facts, question: str, row: Row) -> str:
     """Which sentence says the answer to a question that has one."""
     if row.verdict == EQUIVALENT:
-        return "small" if row.counts.get("above_zero") else "equivalent"
+        if row.counts.get("above_zero"):
+            return "small"
+        return "each_equivalent" if question == "positions" and facts.criterion else "equivalent"
     if question == "positions":
+        if facts.criterion:
+            return "each"
         if facts.lead is None or (facts.lead != facts.largest and facts.reorder != "pairs"):
             return "furthest"
         return _way(facts.leans[facts.lead], "up", "down", "")
@@ -345,6 +361,8 @@ def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
     if question == "single" and why == "any_prompt":
         flips, noise = (number(100 * value, ".0f") for value in (facts.flips, facts.noise))
         return _say(facts, why, flips=flips, own_noise=noise)
+    if why == "one_criterion":
+        return _say(facts, why, **numbers)
     if not numbers["upper"]:
         few = why in ("too_few_units", "few_deals", "") and facts.too_few
         return _say(facts, "few_groups") if few else REASONS.get(why) or _say(facts, "no_interval")

@@ -53,6 +53,9 @@ class Facts:
     items: int = 0
     units: int = 0
     unit: str = "item"
+    criterion: str = ""
+    """Of criteria of one call: the one that position moves most, and by how much it does, in points."""
+    criterion_size: float = math.nan
     gate: float = math.nan
     questions: Mapping[str, Row] = field(default_factory=dict)
     shares: tuple[float, ...] = ()
@@ -235,6 +238,7 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
         items=arm.answers,
         units=int(positions.get("units", 0)) or arm.units,
         unit=arm.unit_kind,
+        **_criterion(arm, positions),
         shares=shares,
         expected=expected,
         leans=leans,
@@ -348,6 +352,17 @@ def calls_in(call: np.ndarray[Any, Any]) -> int:
         if bool((steps >= 0).all())
         else len(np.unique(call))
     )
+
+
+def _criterion(arm: Arm, positions: Mapping[str, Any]) -> dict[str, Any]:
+    """The criterion that its position moves most, where a call scores several."""
+    if "sizes" not in positions:
+        return {}
+    furthest = positions["criterion"]
+    return {
+        "criterion": arm.condition.targets[furthest],
+        "criterion_size": float(positions["sizes"][furthest]),
+    }
 
 
 def _shares(

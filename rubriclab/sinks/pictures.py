@@ -303,7 +303,7 @@ def target_cells(findings: Findings, condition: int) -> Picture | None:
 
 def smallest_mean(findings: Findings, condition: int) -> float:
     """The smallest change of the mean that matters, in points of a condition's scale."""
-    return findings.reading.smallest.mean * findings.judgments.arms[condition].step
+    return findings.reading.smallest.points(findings.judgments.arms[condition].condition.scores)
 
 
 def undecided_within(row: Row, verdict: str, smallest: float) -> bool:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.data import INTENDED
-from rubriclab.model.judgment import Condition, JudgmentTable, Status
+from rubriclab.model.judgment import Condition, JudgmentTable, Status, step_of
 from rubriclab.model.text import printable
 from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
@@ -180,7 +180,7 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
             "simulated": table.simulated,
             "made_with": as_json(dict(table.made_with)),
         },
-        "reading": findings.reading.model_dump(mode="json"),
+        "reading": _reading_document(findings),
         "conditions": conditions,
         "rows": [row_document(row) for row in (*findings.rows, *extra)],
         "cautions": [
@@ -188,6 +188,16 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
             for caution in findings.cautions
         ],
     }
+
+
+def _reading_document(findings: Findings) -> dict[str, Any]:
+    """The reading, with the smallest change of the mean that was used, in steps; None where it differs between scales."""
+    smallest = findings.reading.smallest
+    scales = {about.scores for about in findings.conditions if about.scores} or {()}
+    used = {round(smallest.points(scores) / step_of(scores), 9) for scores in scales}
+    made: dict[str, Any] = findings.reading.model_dump(mode="json")
+    made["smallest"]["mean"] = used.pop() if len(used) == 1 else None
+    return made
 
 
 def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:

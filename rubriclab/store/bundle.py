@@ -34,7 +34,7 @@ from rubriclab.model.judgment import (
     Ordering,
     Status,
 )
-from rubriclab.model.study import ReadingPart, validated
+from rubriclab.model.study import ReadingPart, stored_reading, validated
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.read import CALL_COLUMNS, TEXTS, WHOLE, condition_of, with_none
 from rubriclab.store.store import STATES, Store
@@ -289,8 +289,10 @@ def _table(head: Mapping[str, Any], items: Part, judgments: Part, name: str) -> 
         probabilities=probabilities,
         state=state,
         made_with=dict(head.get("made_with") or {}),
-        reading=validated(ReadingPart, head.get("reading") or {}, f"{name}: ").model_dump(
-            mode="json", exclude_unset=True
+        reading=stored_reading(
+            validated(ReadingPart, head.get("reading") or {}, f"{name}: ").model_dump(
+                mode="json", exclude_unset=True
+            )
         ),
     )
 

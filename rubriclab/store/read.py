@@ -23,6 +23,7 @@ from rubriclab.model.judgment import (
     Status,
     order_text,
 )
+from rubriclab.model.study import stored_reading
 from rubriclab.model.text import LabError, shorten
 from rubriclab.store.database import Database, in_words
 
@@ -283,7 +284,7 @@ class Reader:
             probabilities=probabilities,
             state=run.state,
             made_with=json.loads(made_with),
-            reading=json.loads(study).get("reading") or {},
+            reading=stored_reading(json.loads(study).get("reading") or {}),
         )
 
     def _judged(self, run: int) -> tuple[pd.DataFrame, np.ndarray | None]:

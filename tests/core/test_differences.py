@@ -39,7 +39,7 @@ def held(a: made.Rule, b: made.Rule, items: int = 120, **more: str) -> Pair:
     [
         (made.always_first, made.by_quality, 40, ["effect"] * 3),
         (noisy(0.5, 1), noisy(0.1, 2), 120, ["effect"] * 3),
-        (noisy(0.3, 3), noisy(0.3, 4), 120, ["equivalent"] * 3),
+        (noisy(0.3, 3), noisy(0.3, 4), 480, ["equivalent"] * 3),
         (noisy(0.3, 5), noisy(0.3, 6), 15, ["undecided"] * 3),
         (made.by_quality, made.by_quality, 15, ["undecided"] * 3),
         (made.by_quality, made.by_quality, 120, ["equivalent"] * 3),
