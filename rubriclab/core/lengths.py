@@ -34,7 +34,7 @@ def lean_test(top: Floats, bottom: Floats) -> float:
         return float("nan")
     mean = top.sum(axis=0) / bottom.sum()
     rest = (top - mean * bottom[:, None]) / bottom.mean()
-    covariance = np.stack([(column[:, None] * rest).sum(axis=0) for column in rest.T]) / (units - 1)
+    covariance = _covariance(rest)
     trace, length = float(np.trace(covariance)), float(np.square(mean).sum())
     if trace < FLAT:
         return 1.0 if length < FLAT else float(2.0 ** (1 - units))
@@ -57,17 +57,16 @@ def squared_length_test(top: Floats, bottom: Floats, rank: int) -> SquaredLength
     if units < MIN_UNITS:
         return SquaredLength(seen, float("nan"), float("nan"), float("nan"))
     rest = (top - mean * bottom[:, None]) / bottom.mean()
-    between_units = (
-        rest @ rest.T / (units - 1)
-    )  # has the traces of the covariance, and its squares'
-    trace, square = float(np.trace(between_units)), float(np.square(between_units).sum())
+    covariance = _covariance(rest)
+    trace, square = float(np.trace(covariance)), float(np.square(covariance).sum())
     if trace < FLAT:
         return SquaredLength(seen, seen, seen, 1.0 if seen < FLAT else float(2.0 ** (1 - units)))
     h = _directions(units, trace, square, rank)
     x, df = units * seen * h / trace, h * (units - 1)
     tail = float(special.ndtr(-special.stdtrit(df, 1 - ALPHA / 2)))
     length = np.sqrt(max(seen - trace / units, 0.0))
-    in_its_direction = float(np.square(rest @ mean).sum()) / (units - 1) / max(seen, FLAT**2)
+    along = float(np.square((rest * mean).sum(axis=1)).sum())
+    in_its_direction = along / (units - 1) / max(seen, FLAT**2)
     wider = np.sqrt(max(in_its_direction * h / trace, 1.0))
     ends = []
     for below in (1 - tail, tail):
@@ -75,6 +74,12 @@ def squared_length_test(top: Floats, bottom: Floats, rank: int) -> SquaredLength
         ends.append(float(max(length + (end - length) * wider, 0.0)) ** 2)
     p = float(special.fdtrc(h, df, x / h))
     return SquaredLength(max(seen - trace / units, 0.0), ends[0], ends[1], p)
+
+
+def _covariance(rest: Floats) -> Floats:
+    """(k, k) of ``rest`` (units, k); without BLAS, whose last bits hang on the processor."""
+    products = [(column[:, None] * rest).sum(axis=0) for column in rest.T]
+    return np.asarray(np.stack(products) / (len(rest) - 1))
 
 
 def _directions(units: int, trace: float, square: float, rank: int) -> float:
