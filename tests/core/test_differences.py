@@ -292,3 +292,36 @@ def test_derived_limits_lie_above_what_was_measured() -> None:
     limit, row = limits["favours_positions"]
     exact = row.value + 1.9247 * (row.interval[1] - row.value)
     assert exact <= limit.high <= 1.1 * exact or limit.high == pytest.approx(row.smallest)
+
+
+def drawn_once(seed: int, items: int, first: float, *, fixed: bool) -> JudgmentTable:
+    """Every order twice, of a judge that favours the first option; ``fixed``: one draw a prompt, the repeats its copies."""
+    rng = np.random.default_rng(seed)
+    score = choose(rng, items, ORDERS, first=first, repeats=1 if fixed else 2)
+    score = np.concatenate([score, score], axis=1) if fixed else score
+    return options(score, ORDERS, judge="fixed" if fixed else "noisy")
+
+
+def test_a_judge_without_preference_does_not_depend_more_on_the_order() -> None:
+    """Each prompt is one fixed draw: its single scores change with every prompt, so also with the order, but its own gate is
+    closed. The gate of the judge that favours the first option is open, and says nothing of the other one."""
+    biased, fixed = (
+        findings(drawn_once(1, 60, 1.0, fixed=False)),
+        findings(drawn_once(3, 60, 0.0, fixed=True)),
+    )
+    assert biased.gate_p(0) <= 0.05 < fixed.gate_p(0)
+    for a, b in ((biased, fixed), (fixed, biased)):
+        rows = {row.counts["question"]: row for row in differences(paired(a, 0, b, 0))}
+        single = rows["single"]
+        assert single.counts["above_zero"], "the difference of numbers is there"
+        assert (single.verdict, single.estimate.why) == ("undecided", "gate_of_more")
+        assert rows["positions"].verdict == "effect", "which is true of the biased one"
+
+
+def test_the_side_whose_gate_is_open_may_depend_more() -> None:
+    strong, none = (
+        findings(drawn_once(seed, 60, first, fixed=False)) for seed, first in ((1, 3.0), (2, 0.0))
+    )
+    for a, b, sign in ((strong, none, 1), (none, strong, -1)):
+        rows = {row.counts["question"]: row for row in differences(paired(a, 0, b, 0))}
+        assert (rows["single"].verdict, np.sign(rows["single"].value)) == ("effect", sign)
