@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.text import count, shorten
@@ -84,6 +85,15 @@ class Answer:
 def answers(findings: Findings) -> list[Answer]:
     """The answer of every judge, on each data set and variant; then that of each variant against the default."""
     return [judged(findings, facts) for facts in facts_to_say(findings)]
+
+
+def several_tests(findings: Findings) -> str:
+    """How often at least one of several answers is Yes by chance, as nothing guards them together; empty of one."""
+    tests = sum(not row.of and math.isfinite(row.p) for row in findings.select("gate"))
+    if tests < 2:
+        return ""
+    share = 100 * (1 - (1 - ALPHA) ** tests)
+    return say("method_several", ("every",), tests=f"{tests:,}", share=f"{share:.0f}")
 
 
 def judged(findings: Findings, facts: Facts) -> Answer:

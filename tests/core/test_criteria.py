@@ -1,10 +1,12 @@
 """Criteria of one call that move against each other: sizes, tests and words that their mean would hide."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import rubriclab as rl
 from rubriclab.core import gate as gates
 from rubriclab.core.answers import Answers, cells
 from rubriclab.core.judgments import Judgments
@@ -162,3 +164,15 @@ def test_a_deal_of_criteria_is_summed_by_position_and_criterion() -> None:
     # By position and criterion, as parts of the lean of .5, as seen and with the two answers exchanged.
     assert sums[0, 0, :4].tolist() == [0.25, 0.25, -0.25, -0.25]
     assert sums[1, 0, :4].tolist() == [-0.25, -0.25, 0.25, 0.25]
+
+
+def test_the_recorded_judge_whose_criteria_move_and_whose_mean_does_not() -> None:
+    """Real replies: every criterion moves with its position, and pooled they were called undecided (0.025 points)."""
+    run = rl.read(Path(__file__).parents[2] / "data" / "example-criteria.zip")
+    words = {
+        row.measure: row for row in run.findings.select(topic="verdict", condition=1) if row.verdict
+    }
+    moved = words["favours_positions"]
+    assert run.table.conditions[1].judge == "qwen2.5-coder-0.5b"
+    assert (moved.verdict, round(moved.value, 3)) == ("effect", 0.169)
+    assert words["moves_mean"].verdict == "equivalent"

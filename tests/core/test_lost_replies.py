@@ -161,3 +161,13 @@ def test_names_and_rows_decide_nothing() -> None:
             orders=ORDERS[np.argsort(order)],
         )
         assert unparsed(other) == unparsed(answers)
+
+
+def test_a_chance_difference_of_repeats_is_not_said_to_be_any_prompt() -> None:
+    """The judge does not care about the prompt, and its interval leaves out 0 as one in forty does: 7 of the first 300
+    such judges were told that any small change of the prompt may change their scores."""
+    found = decide(choices(scores(108, 30), TWICE, ORDERS), SMALLEST)
+    single = found.questions["single"]
+    assert found.gate.p > 0.05
+    assert single.more["beyond_noise"][1] > 0
+    assert (single.verdict, single.why) == ("undecided", "")

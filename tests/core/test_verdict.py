@@ -52,6 +52,12 @@ CASES = {
     "twice, prompts of four": choices(formula(TWICE), TWICE, B5, unit=ITEM // 4),
     "losses": choices(LOSSES, TEN_MORE, B5),
     "drawn": choices(DRAWN[:, None], ITEM[:, None] % 10, B5, drawn=True),
+    "criteria": choices(
+        np.random.default_rng(6).integers(0, 5, (30, 12, 3)),
+        np.tile(np.arange(6), 2),
+        B3,
+        points=np.arange(1.0, 6.0),
+    ),
     "many, by blocks": choices(np.random.default_rng(2).integers(0, 3, (420, 6)), np.arange(6), B3),
 }
 

@@ -13,12 +13,22 @@ from rubriclab.core.differences import differences, paired
 from rubriclab.core.estimate import Estimate
 from rubriclab.core.topic import Row
 from rubriclab.model.judgment import Condition
-from rubriclab.sinks.answer import BADGES, TITLES, Answer, answers, compose
+from rubriclab.sinks.answer import BADGES, TITLES, Answer, answers, compose, several_tests
 from rubriclab.sinks.answerable import answerable
 from rubriclab.sinks.compare import compare_answer, difference_forest
-from rubriclab.sinks.facts import IN_POINTS, MEASURE_OF, Facts, facts_of, settings
+from rubriclab.sinks.facts import (
+    IN_POINTS,
+    MEASURE_OF,
+    Facts,
+    every_facts,
+    facts_of,
+    settings,
+)
+from rubriclab.sinks.report import method_lines
+from rubriclab.sinks.terminal import findings_text
 from rubriclab.sinks.text import MINUS, NBSP
 from tests.sinks import made
+from tests.tables import NAMES, criteria, findings
 
 WORDS = ("effect", "equivalent", "undecided")
 ENDS = {"effect": (0.10, 0.20), "equivalent": (0.0, 0.03), "undecided": (0.0, 0.09)}
@@ -575,3 +585,38 @@ def test_no_band_stands_around_a_difference_that_few_groups_leave_undecided() ->
     for ends, banded in (((-0.05, 0.08), False), ((-0.05, 0.3), True)):
         forest = difference_forest([replace(row, ends=ends) for row in rows], ("a", "b"))
         assert math.isfinite(forest.smallest) == banded
+
+
+def test_criteria_name_the_one_that_moves_most() -> None:
+    """Two of three criteria gain a point where they are first, the third loses two: their mean says nothing of it."""
+
+    gain = {"clarity": 1, "depth": 1, "style": -2}
+    orders = [
+        ["clarity", "depth", "style"],
+        ["depth", "style", "clarity"],
+        ["style", "clarity", "depth"],
+    ]
+    of_text = [[3 + gain[name] * (order[0] == name) for name in NAMES[:3]] for order in orders]
+    score = [of_text] * 40
+    codes = [[NAMES.index(name) for name in order] for order in orders]
+    (said,) = answers(findings(criteria(score, codes)))
+    position = said.questions[0]
+    assert said.headline == "Scores of judge depend on where a criterion is listed"
+    assert said.line.startswith("By position, the criteria taken together score ")
+    assert position.badge == "Yes"
+    # D of the third: 2 x (1 - 1/3); of all: root((1 + 1 + 4) / 3) x (1 - 1/3).
+    assert position.sentence.startswith("Where a criterion is listed moves its score by 0.94")
+    assert f"most: style, 1.33{NBSP}points." in position.sentence
+
+
+def test_several_judges_are_said_to_be_tested_each_by_itself() -> None:
+    """1 - .95^2 = 9.75 %; one judge alone needs no such sentence."""
+    one = made.findings(made.options_table({"a": made.by_quality}, items=10))
+    two = made.findings(made.options_table({"a": made.by_quality, "b": made.by_quality}, items=10))
+    assert several_tests(one) == ""
+    assert "none of these 2, at least one Yes would still be said in 10 of 100" in several_tests(
+        two
+    )
+    assert several_tests(two) in findings_text(two)
+    assert several_tests(one) not in method_lines(one, every_facts(one))
+    assert several_tests(two) in method_lines(two, every_facts(two))
