@@ -10,6 +10,7 @@ import numpy as np
 from rubriclab.core.answers import line, turn
 from rubriclab.core.judgments import TIE, Arm
 from rubriclab.core.topic import MEASURES, TOPICS, Chart, Findings, Row
+from rubriclab.model.judgment import level_text
 from rubriclab.model.text import LabError, count
 from rubriclab.sinks.facts import CHOICES, UNDECIDED, Facts, facts_of, words_of
 from rubriclab.sinks.marks import Picture, Point, Series, picture
@@ -486,31 +487,42 @@ def levelled_factors(findings: Findings) -> list[str]:
 
 
 def level_curves(findings: Findings, measure: str, factor: str, dataset: str) -> Picture | None:
-    """A measure against the levels of a factor on one data set, a line a judge; all other factors at their baseline."""
+    """A measure against the levels of a factor on one data set, a line a judge.
+
+    A point is made of rows at the baseline of every other factor alone. The shift of a variant is 0 at the
+    factor's own baseline by definition: that point has no interval.
+    """
     try:
         table = paper_table(findings, measure, across=factor)
     except LabError:
         return None
-    points = {}
+    points: dict[tuple[str, str], Point] = {}
     for column, level in enumerate(table.columns):
         for key, cells in table.lines:
-            cell, variant = (
-                cells[column],
-                dict(zip(table.heads, key, strict=True)).get("Variant", DEFAULT),
-            )
-            if (
-                cell is None
-                or cell.row is None
-                or not math.isfinite(cell.value)
-                or variant != DEFAULT
-            ):
+            cell = cells[column]
+            variant = dict(zip(table.heads, key, strict=True)).get("Variant", DEFAULT)
+            if cell is None or cell.row is None or variant != DEFAULT:
                 continue
             asked = findings.conditions[cell.row.condition]
-            if asked.dataset == dataset:
-                title = f"{asked.judge} at {factor.replace('_', ' ')} {level}"
-                points[asked.judge, level] = mark(
-                    cell.row, level, title, value_text(cell.row), inside(cell.row)
-                )
+            if asked.dataset != dataset or not math.isfinite(cell.value):
+                continue
+            title = f"{asked.judge} at {factor.replace('_', ' ')} {level}"
+            points[asked.judge, level] = mark(
+                cell.row, level, title, value_text(cell.row), inside(cell.row)
+            )
+    if measure == "variant_shift":
+        for judge in dict.fromkeys(judge for judge, _ in points):
+            base = next(
+                asked
+                for asked in findings.conditions
+                if (asked.judge, asked.dataset) == (judge, dataset)
+            )
+            level = level_text(base.variant[factor])
+            hover = (f"{judge} at {factor.replace('_', ' ')} {level}", "the default itself")
+            points[judge, level] = Point(level, 0.0, number(0.0), hover=hover)
+        levels = [level for _, level in points]
+        if all(level.replace(".", "", 1).isdigit() for level in levels):
+            points = dict(sorted(points.items(), key=lambda kept: float(kept[0][1])))
     if len({level for _, level in points}) < 2:
         return None
     about = MEASURES[measure]
