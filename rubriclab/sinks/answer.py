@@ -13,6 +13,7 @@ from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.text import count, shorten
 from rubriclab.sinks.facts import (
     AXES,
+    CHOICES,
     EFFECT,
     EQUIVALENT,
     PEOPLE,
@@ -21,7 +22,15 @@ from rubriclab.sinks.facts import (
     facts_to_say,
     words_of,
 )
-from rubriclab.sinks.text import NBSP, SENTENCES, caution_text, ends, number, say
+from rubriclab.sinks.text import (
+    NBSP,
+    SENTENCES,
+    caution_text,
+    ends,
+    number,
+    say,
+    shown_difference,
+)
 
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
 TITLES: dict[str, dict[str, str]] = {kind: SENTENCES[kind]["titles"] for kind in (*AXES, "variant")}
@@ -142,6 +151,7 @@ def _say(facts: Facts, key: str, position: int | None = None, /, **fields: Any) 
     own = {
         "judge": shorten(facts.judge, 100),
         "calls": count(facts.calls, "call"),
+        "averaged": _say_averaged(facts),
         "items": count(facts.items, "answer"),
         "units": facts.units,
         "needed": MIN_UNITS,
@@ -152,6 +162,15 @@ def _say(facts: Facts, key: str, position: int | None = None, /, **fields: Any) 
         "Listed": listed.capitalize(),
     }
     return say(key, words_of(facts), **(own | fields))
+
+
+def _say_averaged(facts: Facts) -> str:
+    """How the verdict's share differs from the plain share of calls, where it does."""
+    if not (facts.averaged and facts.finished):
+        return ""
+    if facts.reorder in CHOICES:
+        return ", a tie counting as a share of a win"
+    return ", averaged over answers"
 
 
 def _listed(facts: Facts, position: int) -> str:
@@ -170,7 +189,9 @@ def _described(facts: Facts, answer: Answer, so_far: str = "") -> Answer:
         return replace(answer, headline=_say(facts, "seen_calls") + so_far)
     if facts.in_points:
         return replace(answer, headline=_say(facts, "seen") + so_far)
-    share, even = (number(values[facts.top], ".0%") for values in (facts.shares, facts.expected))
+    share, even = (
+        share_text(facts, values[facts.top]) for values in (facts.shares, facts.expected)
+    )
     line = _say(facts, "even" if math.isfinite(facts.expected[facts.top]) else "uneven", even=even)
     return replace(answer, headline=_say(facts, "seen", share=share) + so_far, line=line, strong="")
 
@@ -185,12 +206,13 @@ def _line(facts: Facts) -> tuple[str, str]:
         )
         return _say(facts, "line", share=strong), strong
     if facts.is_(EQUIVALENT, "positions"):
-        strong, each = _range(facts.shares), _range(facts.expected)
+        strong, each = _range(facts, facts.shares), _range(facts, facts.expected)
         each = f"{'they' if ' to ' in each else 'each'} would get {each}"
         return _say(facts, "line_every", share=strong, each=each), strong
     named = facts.named if facts.is_(EFFECT, "positions") else None
     position = facts.top if named is None else named
-    strong, even = number(facts.shares[position], ".0%"), number(facts.expected[position], ".0%")
+    strong = share_text(facts, facts.shares[position])
+    even = share_text(facts, facts.expected[position])
     rest = (
         "uneven"
         if not math.isfinite(facts.expected[position])
@@ -202,9 +224,26 @@ def _line(facts: Facts) -> tuple[str, str]:
     return _say(facts, "line", share=strong, shown=shown, rest=_say(facts, rest, even=even)), strong
 
 
-def _range(shares: tuple[float, ...]) -> str:
+def share_text(facts: Facts, share: float) -> str:
+    """A share as every surface writes those of these facts, so that their differences add up."""
+    return number(share, f".{facts.share_decimals}%")
+
+
+def lean_text(facts: Facts, position: int, otherwise: str = "") -> str:
+    """How far a position's share lies from the expected one, in percentage points: the shown minus the shown.
+
+    ``otherwise``: what is written where no expected share is known.
+    """
+    share, even = 100 * facts.shares[position], 100 * facts.expected[position]
+    if not math.isfinite(even):
+        return otherwise
+    decimals = facts.share_decimals
+    return number(abs(shown_difference(share, even, decimals)), f".{decimals}f")
+
+
+def _range(facts: Facts, shares: tuple[float, ...]) -> str:
     """“19 to 21 %”, or “20 %” where all are equal as they are written."""
-    low, high = number(min(shares), ".0%"), number(max(shares), ".0%")
+    low, high = share_text(facts, min(shares)), share_text(facts, max(shares))
     return high if low == high else f"{low.removesuffix(NBSP + '%')} to {high}"
 
 
@@ -234,10 +273,10 @@ def _numbers(facts: Facts, question: str) -> dict[str, str]:
     upper = number(high, form, limits) if math.isfinite(high) else ""
     if inside and row.counts.get("above_zero") and not low:
         inside = f"above 0, at most {upper}"
-    value, smallest = (
-        number(row.value * factor, form),
-        number(limits[1], ".2f" if unit == "points" else ".3g"),
-    )
+    value = number(row.value * factor, form)
+    if unit == "percentage points" and facts.spoken is not None:
+        value = lean_text(facts, facts.spoken, value)
+    smallest = number(limits[1], ".2f" if unit == "points" else ".3g")
     limit = smallest if question == "single" else f"{smallest}{NBSP}{unit}"
     return {
         "value": value,

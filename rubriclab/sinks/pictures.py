@@ -50,7 +50,10 @@ def main_picture(findings: Findings, facts: Facts, condition: int | None = None)
         "options": lambda: share_bars(findings, facts, code),
     }[facts.kind]()
     if facts.kind == "options" and drawn is not None:
-        note = say("whiskers" if drawn.points[0].has_interval else "no_whiskers", words_of(facts))
+        key = "whiskers" if drawn.points[0].has_interval else "no_whiskers"
+        if facts.unmoved and code == facts.condition:
+            key = "cannot_vary"
+        note = say(key, words_of(facts))
     return Shown(title, drawn, note)
 
 
@@ -109,35 +112,37 @@ def _said(points: Iterable[Point]) -> str:
 
 
 # ---------------------------------------------------------------- bars
-def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -> Picture | None:
-    """How often each position was chosen, or won, with its interval and where it would be without an effect.
+def share_bars(
+    findings: Findings, facts: Facts, condition: int | None = None, *, called: bool = False
+) -> Picture | None:
+    """How often each position was chosen, or won, and where it would be without an effect.
 
-    Of pairs and lists shares and intervals are the verdict's own (a tie counts as a share of a win). ``condition``: another
-    strategy of the same judge than the one that the verdicts are about; nothing is decided there.
+    Shares and intervals are the verdict's own, so that bars and sentences say the same; of pairs and lists a tie counts as
+    a share of a win. Shares that no order changed are even by design, and have no interval. ``condition``: another strategy
+    of the same judge than the one that the verdicts are about: the share of its calls, without interval or decision.
+    ``called``: so too for the condition of the verdicts.
     """
-    own = condition in (None, facts.condition)
-    if facts.reorder in CHOICES and facts.shares:
-        points = _by_position(findings, facts, facts.shares, ".0%")
-    else:
-        rows = findings.select("position_share", condition=facts.condition if own else condition)
+    own = condition in (None, facts.condition) and not called
+    points = _by_position(facts, facts.shares, f".{facts.share_decimals}%") if facts.shares else []
+    if facts.reorder not in CHOICES and not own:
+        rows = findings.select("position_share", condition=condition)
         points = [
-            mark(
-                row,
+            Point(
                 str(p + 1),
-                f"Position {p + 1}: {number(row.value, '.0%')} of calls",
-                inside(row),
-                f"without position bias: {number(facts.expected[p], '.0%')}"
-                if own and math.isfinite(facts.expected[p])
-                else "",
-                expected=facts.expected[p] if own else math.nan,
-                decided=own and facts.decided[p],
+                row.value,
+                number(row.value, ".0%"),
+                of=row.of,
+                hover=(f"Position {p + 1}: {number(row.value, '.0%')} of calls",),
             )
             for p, row in enumerate(rows)
         ]
-    even = {number(point.expected, ".0%") for point in points if math.isfinite(point.expected)}
+    if not points:
+        return None
+    expected = [point.expected for point in points if math.isfinite(point.expected)]
+    even = {number(value, f".{facts.share_decimals}%") for value in expected}
     reference = f"no bias: {even.pop()}" if len(even) == 1 else ""
-    shares = ", ".join(number(100 * point.value, ".0f") for point in points)
-    intervals = f"with {ci()}" if points and points[0].has_interval else "without intervals"
+    shares = ", ".join(point.text.removesuffix(f"{NBSP}%") for point in points)
+    intervals = f"with {ci()}" if points[0].has_interval else "without intervals"
     dotted = f" A dotted line marks {reference.removeprefix('no bias: ')}." if reference else ""
     what, axis = "the share of calls that chose each position", "Position in the list"
     if facts.reorder in CHOICES:
@@ -152,25 +157,27 @@ def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -
     )
 
 
-def _by_position(
-    findings: Findings, facts: Facts, values: Sequence[float], form: str
-) -> list[Point]:
+def _by_position(facts: Facts, values: Sequence[float], form: str) -> list[Point]:
     """A mark a position, with the intervals of the verdict about positions; ``values`` - their leans are the middle.
 
     Intervals of shares end at 0 and 1.
     """
-    least, most = (0.0, 1.0) if form.endswith("%") else (-math.inf, math.inf)
-    rows = [
-        row for row in findings.select("favours_positions", condition=facts.condition) if not row.of
-    ]
-    intervals = (rows[0].counts.get("intervals") if rows else None) or [(math.nan, math.nan)] * len(
-        values
-    )
+    shares = form.endswith("%")
+    least, most = (0.0, 1.0) if shares else (-math.inf, math.inf)
     points = []
     for p, (value, lean) in enumerate(zip(values, facts.leans, strict=True)):
-        middle, text = value - lean, number(value, form)
-        low, high = (float(np.clip(end + middle, least, most)) for end in intervals[p])
-        hover = (f"Position {p + 1}: {text}", ends(low, high, form) or "no interval")
+        middle = facts.expected[p] if shares else value - lean
+        low = high = math.nan
+        if facts.intervals and not facts.unmoved and math.isfinite(middle):
+            low, high = (float(np.clip(end + middle, least, most)) for end in facts.intervals[p])
+        text = number(value, form)
+        hover = [f"Position {p + 1}: {text}"]
+        if facts.unmoved:
+            hover.append("even by design: no score changed with the order")
+        else:
+            hover.append(ends(low, high, form) or "no interval")
+        if shares and math.isfinite(middle):
+            hover.append(f"without position bias: {number(middle, form)}")
         points.append(
             Point(
                 str(p + 1),
@@ -181,7 +188,7 @@ def _by_position(
                 middle,
                 facts.decided[p],
                 {"position": p + 1},
-                hover,
+                tuple(hover),
             )
         )
     return points
@@ -461,7 +468,7 @@ def forest_of(points: Iterable[Point], axis: str, smallest: float = math.nan) ->
 
 def by_position(findings: Findings, facts: Facts) -> Picture | None:
     """Answers of one call: how far they score from their own mean at each position, with the verdict's own intervals."""
-    points = _by_position(findings, facts, facts.leans, "+.2f")
+    points = _by_position(facts, facts.leans, "+.2f")
     said = ", ".join(point.text for point in points)
     return picture(
         "curves",

@@ -17,8 +17,11 @@ from rubriclab.sinks.answer import BADGES, TITLES, Answer, answers, compose
 from rubriclab.sinks.answerable import answerable
 from rubriclab.sinks.compare import compare_answer, difference_forest
 from rubriclab.sinks.facts import IN_POINTS, MEASURE_OF, Facts, facts_of, settings
+from rubriclab.sinks.pictures import main_picture, share_bars
+from rubriclab.sinks.report import report_html
 from rubriclab.sinks.text import MINUS, NBSP
 from tests.sinks import made
+from tests.tables import ORDERS, choose, options
 
 WORDS = ("effect", "equivalent", "undecided")
 ENDS = {"effect": (0.10, 0.20), "equivalent": (0.0, 0.03), "undecided": (0.0, 0.09)}
@@ -330,7 +333,7 @@ def test_a_headline_names_only_what_is_decided(
             ("equivalent",),
             row("equivalent", "positions", value=0.02, low=0.0, high=0.0496),
             0,
-            "No position differs from even by 5{_}percentage points or more (largest: 2, 95{_}% CI 0 to 4.96).",
+            "No position differs from even by 5{_}percentage points or more (largest: 1, 95{_}% CI 0 to 4.96).",
         ),
         (
             (),
@@ -497,9 +500,104 @@ def test_pairs_speak_of_sides_and_winners() -> None:
     none = compose(facts("equivalent", "", "equivalent", 0.5, reorder="pairs"))
     assert none.headline == "judge-7b favours neither side"
     assert none.questions[0].sentence.startswith(
-        "Neither side wins 5 in 100 more than even (largest: 2"
+        "Neither side wins 5 in 100 more than even (largest: 1"
     )
     assert none.advice == "one order is enough."
+
+
+def shown_numbers(said: Answer) -> tuple[float, float, float]:
+    """(share, even share, lean) as the line and the first question write them."""
+    share, even = re.findall(rf"([\d.]+){NBSP}%", said.line)[:2]
+    lean = re.search(rf"([\d.]+){NBSP}percentage points (?:above|below) even", sentences(said))
+    assert lean is not None
+    return float(share), float(even), float(lean[1])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_shares_on_one_screen_add_up(seed: int) -> None:
+    """The lean is the shown share minus the shown even share, whatever is rounded away."""
+    rng = np.random.default_rng(seed)
+    size, low = rng.uniform(0.051, 0.7), rng.uniform(0.001, 0.05)
+    leans = (size, *(np.full(4, -size / 4)))
+    asked = row("effect", "positions", value=size, low=low, high=min(size + low, 0.8))
+    said = compose(facts(leans=leans, **asked))
+    share, even, lean = shown_numbers(said)
+    assert round(share - even, 3) == lean
+    # Rounding moves it by 1 percentage point at most, and never to the other side of what matters.
+    assert abs(lean - 100 * size) <= 1
+    assert lean > 5
+
+
+def test_shares_are_the_verdict_s_own_where_replies_are_lost() -> None:
+    """20 items take the first option and keep every reply, 20 choose evenly and keep 4 of 20."""
+    rng = np.random.default_rng(0)
+    score = choose(rng, 40, ORDERS, first=0.0, repeats=2).astype(float)
+    score[:20] = choose(rng, 20, ORDERS, first=2.5, repeats=2)
+    for item in range(20, 40):
+        score[item, rng.choice(20, 16, replace=False)] = np.nan
+    found = made.findings(options(score, ORDERS))
+    own = found.select("favours_positions")[0].counts
+    pooled = found.select("position_share", position=1)[0].value
+    assert (pooled, own["shares"][0]) == (pytest.approx(0.525), pytest.approx(0.397, abs=0.001))
+    about = facts_of(found)
+    assert about.shares == tuple(own["shares"])
+    (said,) = answers(found)
+    share, even, lean = shown_numbers(said)
+    assert (share, even, lean) == (40, 20, 20)
+    assert "480 calls, averaged over answers." in said.line
+    picture = share_bars(found, about)
+    assert picture is not None
+    first = picture.points[0]
+    assert (first.value, first.text) == (own["shares"][0], f"40{NBSP}%")
+    report = report_html(found)
+    assert f"40{NBSP}%" in report
+    assert f"52{NBSP}%" not in report.partition("All numbers")[0]
+
+
+def test_bars_have_the_intervals_that_the_sentence_speaks_of() -> None:
+    """Ten prompts, no bias planted: as far as the sentence says, a bar reaches too."""
+    rng = np.random.default_rng(32)
+    rows = []
+    for _ in range(20):
+        level = rng.normal(3.2, 0.8)
+        rows.append([np.clip(round(level + rng.normal(0, 0.9)), 1, 5) for _ in ORDERS])
+    prompts = [f"prompt {item // 2}" for item in range(20)]
+    found = made.findings(options(np.array(rows), ORDERS, prompt=prompts))
+    (verdict_of_positions,) = found.select("favours_positions")
+    most = verdict_of_positions.interval[1]
+    assert most > 0.1
+    picture = share_bars(found, facts_of(found))
+    assert picture is not None
+    furthest = max(
+        max(point.high - point.expected, point.expected - point.low) for point in picture.points
+    )
+    assert furthest == pytest.approx(most, abs=1e-9)
+    # Of an effect the named bar has the very ends of its sentence.
+    biased = made.findings(made.options_table({"j": made.mostly_first}, items=40))
+    bars = share_bars(biased, facts_of(biased))
+    assert bars is not None
+    low, high = biased.select("favours_positions")[0].interval
+    named = bars.points[0]
+    assert (named.low - named.expected, named.high - named.expected) == pytest.approx((low, high))
+
+
+def test_shares_that_nothing_changed_have_no_error_bars() -> None:
+    """30 answers in 10 orders, twice: each its own score in all 600 calls."""
+    own = np.repeat(1.0 + np.arange(30)[:, None] % 5, 20, axis=1)
+    found = made.findings(options(own, ORDERS))
+    about = facts_of(found)
+    shown = main_picture(found, about)
+    assert shown.picture is not None
+    assert {point.text for point in shown.picture.points} == {f"20{NBSP}%"}
+    assert not any(point.has_interval for point in shown.picture.points)
+    assert "even by design" in shown.note
+    assert all("even by design" in " ".join(point.hover) for point in shown.picture.points)
+    # One score in 600 that follows the order is something measured, with an interval.
+    own[0, 0] = 6 - own[0, 0] if own[0, 0] != 3 else 1
+    moved = made.findings(options(own, ORDERS))
+    bars = share_bars(moved, facts_of(moved))
+    assert bars is not None
+    assert all(point.has_interval for point in bars.points)
 
 
 def test_settings_of_a_judge_are_told_apart_by_what_differs() -> None:
