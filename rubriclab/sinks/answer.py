@@ -27,7 +27,9 @@ from rubriclab.sinks.text import (
     SENTENCES,
     caution_text,
     ends,
+    lowered,
     number,
+    reason,
     say,
     shown_difference,
 )
@@ -248,11 +250,57 @@ def _range(facts: Facts, shares: tuple[float, ...]) -> str:
 
 
 def _note(facts: Facts) -> str:
-    """Behind the gate, the two orders that differ most: beside the questions, for no verdict speaks of them."""
-    if not facts.gate_open or facts.gap is None or facts.reorder != "options" or facts.gap[1] <= 0:
+    """Behind the gate, what was measured in two orders: beside the questions, for no verdict speaks of them."""
+    if not facts.gate_open or facts.reorder != "options" or facts.variant:
+        return ""
+    return " ".join(filter(None, [_reversed_list(facts), _gap(facts)]))
+
+
+def _reversed_list(facts: Facts) -> str:
+    """What reversing exactly this list did, from the calls in the two orders; empty where a question says it."""
+    row = facts.reversed_list
+    if row is None or not facts.trend or not row.counts["n"]:
+        return ""
+    changed, items = row.counts["changed"], row.counts["n"]
+    fields = {
+        "first": f"{facts.scores[0]:g}",
+        "last": f"{facts.scores[-1]:g}",
+        "changed": f"{changed:,}",
+        "compared": count(items, "answer"),
+        "again": count(row.counts["again"], "answer"),
+        "noisy": f"{row.counts['noisy']:,}",
+        "size": f"{number(abs(row.value))}{NBSP}points",
+        "inside": _unsigned(row),
+    }
+    if not changed:
+        return _say(facts, "reversed_none", **fields)
+    noise = "reversed_noise" if row.counts["again"] else "reversed_once"
+    key = _way(row.value, "reversed_up", "reversed_down", "")
+    if abs(row.value) < 0.005:
+        key = "reversed_even"
+    return f"{_say(facts, key, **fields)} {_say(facts, noise, **fields)}"
+
+
+def _unsigned(row: Row) -> str:
+    """The interval of a difference whose direction is said in words, or why it has none."""
+    low, high = row.interval
+    if row.value < 0:
+        low, high = -high, -low
+    return ends(low, high, limits=(0.0,)) or lowered(reason(row))
+
+
+def _gap(facts: Facts) -> str:
+    """The two orders that differ most: as seen, and without the luck of having picked them."""
+    if facts.gap is None or facts.gap[1] <= 0:
         return ""
     value, low, high = facts.gap
-    return _say(facts, "gap", size=f"{number(value)}{NBSP}points", inside=ends(low, high))
+    fields = {
+        "size": f"{number(value)}{NBSP}points",
+        "inside": ends(low, high),
+        "apart": f"{number(facts.gap_seen)}{NBSP}points",
+        "orders": f"{facts.orders:,}",
+    }
+    return _say(facts, "gap" if math.isfinite(facts.gap_seen) else "gap_corrected", **fields)
 
 
 def _numbers(facts: Facts, question: str) -> dict[str, str]:
@@ -349,6 +397,7 @@ def _question(facts: Facts, question: str, row: Row) -> Question:
             "seen": "" if row.value < row.interval[0] else f"{numbers['value']}, ",
             "rests": count(facts.units, "group") if facts.too_few else "this design",
             "Noun": _say(facts, "noun").capitalize(),
+            "orders": f"{facts.orders:,}",
             "typical": known if math.isfinite(facts.typical) else "",
         }
         sentence = _say(
@@ -360,7 +409,10 @@ def _question(facts: Facts, question: str, row: Row) -> Question:
 def _decided(facts: Facts, question: str, row: Row) -> str:
     """Which sentence says the answer to a question that has one."""
     if row.verdict == EQUIVALENT:
-        return "small" if row.counts.get("above_zero") else "equivalent"
+        if row.counts.get("above_zero"):
+            return "small"
+        trend = question == "mean" and facts.trend and not facts.variant
+        return "trend_equivalent" if trend else "equivalent"
     if question == "positions":
         if facts.lead is None or (facts.lead != facts.largest and facts.reorder != "pairs"):
             return "furthest"
@@ -368,9 +420,12 @@ def _decided(facts: Facts, question: str, row: Row) -> str:
     if question == "mean":
         by_turn = facts.by_turn and facts.kind == "options"
         moved = facts.shift if facts.variant else facts.turn if facts.by_turn else facts.line
-        return ("turn_" if by_turn else "") + _way(
-            moved, "up", "down", "away" if facts.variant else "down"
-        )
+        kind = ""
+        if by_turn:
+            kind = "turn_"
+        elif facts.trend and not facts.variant:
+            kind = "trend_"
+        return kind + _way(moved, "up", "down", "away" if facts.variant else "down")
     if not math.isfinite(row.interval[1]):
         return "uncounted"
     return "noise" if not facts.repeated else "few" if row.value < 0.005 else "effect"

@@ -65,7 +65,15 @@ class Facts:
     decided: tuple[bool, ...] = ()
     line: float = math.nan
     turn: float = math.nan
+    trend: bool = False
+    """Is the contrast of the mean a line through more orders than a list and its reverse?"""
+    orders: int = 0
+    """How many orders the verdicts rest on."""
     gap: tuple[float, float, float] | None = None
+    gap_seen: float = math.nan
+    """The gap of the two orders furthest apart as it was seen; ``gap`` is corrected for having picked them."""
+    reversed_list: Row | None = None
+    """The measured difference of the list and its reverse, made of the calls in these two orders alone."""
     flips: float = math.nan
     noise: float = math.nan
     repeated: bool = False
@@ -264,6 +272,7 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
     ]
     beside = {row.measure: row for row in rows if row.condition == chosen}
     gap, excess = beside.get("largest_gap"), beside.get("order_excess")
+    shown = {tuple(order) for part in arms for order in part.shown.tolist()}
     planned = table.planned or tuple(calls_in(part.call) for part in findings.judgments.arms)
     return Facts(
         judge=arm.condition.judge,
@@ -288,7 +297,11 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
         decided=tuple(p in positions.get("outside", ()) for p in range(len(leans))),
         line=float(contrasts.get("line", [math.nan])[0]),
         turn=float(contrasts.get("turn", [math.nan])[0]),
+        trend=len(shown) != 2 or any(order[::-1] not in shown for order in shown),
+        orders=len(shown),
         gap=(gap.value, *gap.interval) if gap and all(map(math.isfinite, gap.interval)) else None,
+        gap_seen=float(gap.counts.get("seen", math.nan)) if gap else math.nan,
+        reversed_list=beside.get("reversed_list"),
         typical=excess.value if excess else math.nan,
         about=_about(findings.conditions, chosen),
         **_judged(verdicts),
@@ -378,6 +391,7 @@ def _variant(findings: Findings, form: Form) -> Facts:
         units=next((int(row.counts["units"]) for row in rows.values() if "units" in row.counts), 0),
         typical=math.nan,
         gap=None,
+        reversed_list=None,
         about=" · ".join([*dataset, f"{form.name} against {against}"]),
         variant=form.name,
         default=against,
@@ -438,7 +452,7 @@ def _intervals(row: Row | None) -> tuple[tuple[float, float], ...]:
     if row is None or not math.isfinite(row.interval[1]):
         return ()
     ends = [(float(low), float(high)) for low, high in row.counts["intervals"]]
-    if row.verdict == EFFECT:
+    if row.verdict == EFFECT and "sizes" not in row.counts:  # of criteria it is no lean
         low, high = row.interval
         own = (low, high) if row.counts["lean"] >= 0 else (-high, -low)
         ends[row.counts["position"]] = own

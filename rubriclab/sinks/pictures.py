@@ -335,7 +335,9 @@ def score_slopes(findings: Findings, facts: Facts, condition: int | None = None)
         return None
     upwards = list(arm.names)
     labels = (
-        ("downwards", "upwards") if by_turn else (order_title(upwards[::-1]), order_title(upwards))
+        ("downwards", "upwards")
+        if by_turn or facts.trend
+        else (order_title(upwards[::-1]), order_title(upwards))
     )
     first = np.unique(arm.text, return_index=True)[1]
     ends_of = _lines_of_items(arm, turn(arm.shown) if by_turn else line(arm.shown))

@@ -11,7 +11,7 @@ import pytest
 
 from rubriclab.core.differences import differences, paired
 from rubriclab.core.estimate import Estimate
-from rubriclab.core.topic import Row
+from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import Condition
 from rubriclab.sinks.answer import BADGES, TITLES, Answer, answers, compose
 from rubriclab.sinks.answerable import answerable
@@ -579,6 +579,79 @@ def test_bars_have_the_intervals_that_the_sentence_speaks_of() -> None:
     low, high = biased.select("favours_positions")[0].interval
     named = bars.points[0]
     assert (named.low - named.expected, named.high - named.expected) == pytest.approx((low, high))
+
+
+def ten_orders(first: float, last: float, between: float) -> Findings:
+    """20 answers: one score in 1 to 5, one in 5 to 1, ``between`` in the eight other orders; each asked twice."""
+    score = np.full((20, len(ORDERS)), between)
+    score[:, ORDERS.tolist().index([1, 2, 3, 4, 5])] = first
+    score[:, ORDERS.tolist().index([5, 4, 3, 2, 1])] = last
+    every = np.concatenate([score, score], axis=1)
+    return made.findings(options(every, ORDERS, np.tile(np.arange(len(ORDERS)), 2)))
+
+
+def test_a_sentence_about_two_orders_is_made_of_these_two() -> None:
+    """Eight orders may pull a line anywhere: what is said of 1 to 5 against 5 to 1 is measured in these."""
+    (said,) = answers(ten_orders(first=2, last=4, between=3))
+    about_mean = said.questions[1]
+    assert about_mean.title == "Does the direction of the list change the mean score?"
+    assert "Listing" not in about_mean.sentence
+    assert said.note.startswith(
+        f"In these two orders alone, listing 1 to 5 instead of 5 to 1 lowers the mean by 2.00{NBSP}points"
+    )
+    assert (
+        "It changed 20 of 20 answers. Asked again in the same order, 0 of 20 answers changed."
+        in said.note
+    )
+
+
+def test_two_orders_that_agree_are_said_to_though_a_line_through_all_is_not_flat() -> None:
+    """Lists that begin with 1 or 2 score 1, the others 3; 1 to 5 and 5 to 1 alike 3."""
+    score = np.where(ORDERS[:, 0] <= 2, 1.0, 3.0)
+    score[ORDERS.tolist().index([1, 2, 3, 4, 5])] = 3.0
+    every = np.tile(np.concatenate([score, score]), (20, 1))
+    found = made.findings(options(every, ORDERS, np.tile(np.arange(len(ORDERS)), 2)))
+    (said,) = answers(found)
+    (row_of_two,) = found.select("reversed_list")
+    assert (row_of_two.value, row_of_two.counts["changed"], row_of_two.counts["n"]) == (0, 0, 20)
+    assert "Reversing 1 to 5 into 5 to 1 changed the score of none of 20 answers." in said.note
+    assert not re.search("Listing 1 to 5|reversing the list", sentences(said))
+
+
+def test_the_orders_furthest_apart_differ_as_seen_and_as_corrected() -> None:
+    (said,) = answers(ten_orders(first=2, last=4, between=3))
+    assert (
+        f"The mean scores of the two orders furthest apart differ by 2.00{NBSP}points. Corrected for having been "
+        "picked out of 10 orders, they differ by " in said.note
+    )
+
+
+def test_a_run_of_a_list_and_its_reverse_alone_says_what_reversing_does() -> None:
+    two = np.array([[1, 2, 3], [3, 2, 1]])
+    score = np.tile([1.0, 3.0, 1.0, 3.0], (20, 1))
+    (said,) = answers(made.findings(options(score, two, np.tile([0, 1], 2))))
+    assert said.questions[1].sentence.startswith(
+        f"Listing 1 to 3 instead of 3 to 1 lowers the mean by 2.00{NBSP}points"
+    )
+    assert "In these two orders alone" not in said.note
+
+
+@pytest.mark.parametrize(
+    ("reorder", "sentence"),
+    [
+        ("options", "On a line through all 10 orders, upward lists score 0.45{_}points lower than"),
+        (
+            "criteria",
+            "On a line through all 10 orders, criteria listed forwards score 0.45{_}points",
+        ),
+    ],
+)
+def test_a_contrast_over_all_orders_is_worded_as_a_trend(reorder: str, sentence: str) -> None:
+    said = compose(facts(reorder=reorder, trend=True, orders=10))
+    assert said.questions[1].sentence.startswith(sentence.replace("{_}", NBSP))
+    assert "instead of" not in said.questions[1].sentence
+    none = compose(facts("effect", "equivalent", reorder=reorder, trend=True, orders=10))
+    assert none.questions[1].sentence.startswith("On a line through all 10 orders, the direction")
 
 
 def test_shares_that_nothing_changed_have_no_error_bars() -> None:
