@@ -17,7 +17,7 @@ import pandas as pd
 
 import rubriclab.topics  # noqa: F401  every topic registers itself
 from rubriclab.core.judgments import Judgments
-from rubriclab.core.operations import check, contrast, limit_of, worst
+from rubriclab.core.operations import check, contrast, limit_of, same_rules, worst
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import PaperPart, ReadingPart, validated
@@ -181,11 +181,18 @@ class Run:
             [row for part in mine for row in contrast(part, theirs_rows)], self, self, codes
         )
 
-    def gate(self, *limits: str) -> Literal["passes", "fails", "unknown"]:
-        """Held against limits such as “favours_positions=0.1”, as the command ``gate`` does; all of them have to pass."""
-        return worst(
-            checked.word for checked in check(self.findings, [limit_of(text) for text in limits])
-        )
+    def gate(
+        self, *limits: str, judge: str = "", rules: int | None = None
+    ) -> Literal["passes", "fails", "unknown"]:
+        """Check limits such as “favours_positions=0.1”, as the command ``gate`` does; all of them have to pass.
+
+        ``judge``: only this judge of the run. ``rules``: the version of the rules that the limits were derived under.
+        Raises LabError where those rules have changed since, and for a judge that the run does not have.
+        """
+        if rules is not None:
+            same_rules(rules, "The gate", "Derive its limits again: rubriclab gate RUN --derive.")
+        read = [limit_of(text) for text in limits]
+        return worst(checked.word for checked in check(self.findings, read, judge))
 
     @cached_property
     def plan(self) -> Plan | None:

@@ -12,11 +12,13 @@ from pydantic import Field
 
 from rubriclab.core.estimate import Estimate, Student, mean_over
 from rubriclab.core.judgments import Arm
+from rubriclab.core.operations import same_rules
 from rubriclab.core.topic import QUESTIONS, Findings
 from rubriclab.data.tables import json_value
 from rubriclab.judges.client import request_body
 from rubriclab.model.data import DataSet
 from rubriclab.model.judge import Part
+from rubriclab.model.judgment import RULES
 from rubriclab.model.study import Study, validated
 from rubriclab.model.text import LabError, digest, shorten
 from rubriclab.stats.debias import Grid, grid_of, row_means
@@ -146,6 +148,7 @@ def card_of(
         }
     body = {
         "format": FORMAT,
+        "rules": RULES,
         "run": {"id": table.run, "name": table.name, "made_with": dict(table.made_with)},
         "simulated": about.simulated,
         "study": study.model_dump(mode="json", exclude_defaults=True),
@@ -291,6 +294,7 @@ class CardFile(Part):
     """What a card's file holds; ``study`` names no file, address or key."""
 
     format: int
+    rules: int
     run: dict[str, Any]
     simulated: bool
     study: Study
@@ -301,8 +305,11 @@ class CardFile(Part):
 
 
 def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], Study]:
-    """(the card as JSON values, its study) from its file or its values. Raises LabError for what is no card, of a later
-    format, changed since it was made, or names anything outside itself."""
+    """(the card as JSON values, its study) from its file or its values.
+
+    Raises LabError for what is no card, of a later format, changed since it was made, made under other rules of verdicts,
+    or names anything outside itself.
+    """
     if isinstance(source, Mapping):
         card: Any = dict(source)
     else:
@@ -338,6 +345,7 @@ def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], S
         raise LabError(
             "The card was changed after it was made, so its promise does not hold. Export it again."
         )
+    same_rules(card.get("rules", 1), "The card", "Export it again from its run.")
     study = validated(CardFile, card, "This is no judge card: ").study
     judge, part, strategies = study.judges[0], study.rubric, study.design.strategies
     outside = (

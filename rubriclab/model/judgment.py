@@ -15,6 +15,13 @@ import pandas as pd
 Reorder = Literal["options", "criteria", "responses", "pairs", "lists", "bare"]
 """What a call lists: score options, criteria, several answers to score, two answers or a list of them to choose from; or
 nothing (a bare score)."""
+RULES = 2
+"""The version of the rules by which verdicts are decided; raise it whenever a verdict may change.
+
+Runs, results, cards and limits for CI carry it. Verdicts of a stored run are computed again from its
+judgments, so only what was handed out (a card, a limit) can be of older rules. What carries no version
+was made under rules 1.
+"""
 
 
 class Status(IntEnum):

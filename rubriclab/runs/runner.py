@@ -20,7 +20,7 @@ import numpy as np
 
 from rubriclab.judges.kinds import Asker, Functions, in_thread, open_judge
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Call, Judgment, Status
+from rubriclab.model.judgment import RULES, Call, Judgment, Status
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking, about_request
 from rubriclab.runs.cluster import ClusterJudge, join_cluster
@@ -396,8 +396,12 @@ def study_body(plan: Plan) -> dict[str, Any]:
 
 
 def made_with() -> dict[str, str]:
-    """The versions that a run was made with."""
-    versions = {"python": platform.python_version(), "platform": platform.platform()}
+    """The versions that a run was made with, and that of the rules of verdicts."""
+    versions = {
+        "rules": str(RULES),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+    }
     for name in ("rubriclab", "openai", "xllamacpp", "duckdb", "numpy"):
         with suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)

@@ -6,8 +6,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from rubriclab.core.drift import Drift
-from rubriclab.core.operations import Checked, Limit, Word, worst
-from rubriclab.core.topic import REASONS, Findings, Row
+from rubriclab.core.operations import Checked, Derived, Word, worst
+from rubriclab.core.topic import REASONS, Findings
 from rubriclab.core.verdict import Answer
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import printable
@@ -112,13 +112,17 @@ def drift_document(condition: Condition, drift: Drift) -> dict[str, Any]:
     return {**about, **outcome, "questions": questions}
 
 
-def derived_line(limit: Limit, row: Row) -> str:
-    """A limit as the command takes it, and why it is this one."""
+def derived_line(derived: Derived) -> str:
+    """A limit as the command takes it and why it is this one; or why there is none."""
+    limit, row, can_fail = derived
     numbers = {
+        "name": row.about.name,
         "size": value_text(row),
         "inside": inside(row),
         "limit": number(limit.high, row.about.form),
     }
+    if not can_fail:
+        return f"# {say('too_wide', WORDS, **numbers)}"
     enough = limit.high <= row.smallest * 1.1
     return (
         f"--limit {limit}  # {say('derived_smallest' if enough else 'derived', WORDS, **numbers)}"

@@ -10,7 +10,7 @@ import pandas as pd
 
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.data import INTENDED
-from rubriclab.model.judgment import Condition, JudgmentTable, Status, step_of
+from rubriclab.model.judgment import RULES, Condition, JudgmentTable, Status, step_of
 from rubriclab.model.text import printable
 from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
@@ -171,6 +171,7 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
     conditions = conditions_document(findings)
     return {
         "format": FORMAT,
+        "rules": RULES,
         "run": {
             "id": table.run,
             "name": table.name,

@@ -36,12 +36,52 @@ def words(answer: Answer) -> list[str]:
 def test_a_judge_that_reads_what_people_read_and_one_that_does_not() -> None:
     good, poor = said(found(3, noise=0.2)), said(found(4, 80, link=0.0))
     assert words(good) == ["Yes good", "No good", "Yes good"]
-    assert good.strong.replace("\u00a0", " ") == "r = 0.92"
-    assert "One person's scores do at 0.81." in good.line
-    assert "It wins against 3 of 3 raters" in good.questions[2].sentence
+    assert good.strong.replace("\u00a0", " ") == "r = 0.85"
+    assert "One person's scores correlate with the same raters at 0.81." in good.line
+    # Ten calls against all raters are no yardstick for one person: they stand apart, with their number.
+    assert good.line.endswith("The mean of its 10 calls reaches 0.92 with all ratings.")
+    assert good.questions[2].sentence.startswith(
+        f"It wins against 3 of 3 raters, with an allowance of 15{NBSP}percentage points for being cheaper;"
+    )
     assert poor.headline == "One call of judge agrees with people less than another person would"
     assert poor.questions[0].badge != "Yes"
     assert poor.questions[2].badge != "Yes"
+
+
+def test_the_allowance_is_said_as_it_was_set() -> None:
+    table = study(np.random.default_rng(3), 60, noise=0.2)
+    none = said(findings(table, reading=ReadingPart(epsilon=0.0)))
+    assert "without an allowance for being cheaper" in none.questions[2].sentence
+    small = said(findings(table, reading=ReadingPart(epsilon=0.025)))
+    assert f"an allowance of 2.5{NBSP}percentage points" in small.questions[2].sentence
+
+
+def test_one_call_is_compared_with_the_raters_that_another_rater_is_compared_with() -> None:
+    """A judge whose calls are drawn as ratings are: one call reaches what one person does, ten calls more."""
+    rng = np.random.default_rng(8)
+    trait = rng.normal(size=(400, 1))
+    drawn = 1.0 + np.searchsorted([-1.2, -0.4, 0.4, 1.2], trait + 0.8 * rng.normal(size=(400, 13)))
+    people = [{f"rater {k}": x for k, x in enumerate(row)} for row in drawn[:, :3].tolist()]
+    made_up = findings(options(drawn[:, 3:], ORDERS, ratings=people))
+    call, person, mean = (
+        made_up.select(measure)[0].value
+        for measure in ("call_pearson", "people_pearson", "pearson")
+    )
+    assert call == pytest.approx(person, abs=0.02)
+    assert mean > person + 0.1
+    # Each call against the two raters that the left one is compared with.
+    by_hand = [
+        np.corrcoef(drawn[:, 3 + order], np.delete(drawn[:, :3], rater, axis=1).mean(axis=1))[0, 1]
+        for rater in range(3)
+        for order in range(10)
+    ]
+    assert call == pytest.approx(np.mean(by_hand))
+
+
+def test_one_rating_an_answer_says_what_was_compared() -> None:
+    line = said(found(2, raters=1)).line
+    assert line.startswith("One call correlates with the ratings at r")
+    assert "Only one rating per answer" in line
 
 
 def test_no_rater_is_replaced_by_a_judge_that_is_surely_farther_away() -> None:
@@ -104,6 +144,7 @@ def test_the_picture_and_the_terminal_say_the_rows() -> None:
         "balanced, 10 calls",
         "fixed, 1 call",
         "fixed, 4 calls",
+        "1 call against others",
         "one person",
     ]
     assert forest.points[1].value == table.select("pearson", condition=0)[0].value
