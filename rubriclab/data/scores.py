@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -21,6 +22,7 @@ from rubriclab.data.coded import (
     joint,
     names_shown,
 )
+from rubriclab.data.items import columns_sentence
 from rubriclab.data.limits import refusal
 from rubriclab.data.tables import Table, chosen_columns, number
 from rubriclab.model.data import MAX_OPTIONS, MIN_OPTIONS
@@ -103,7 +105,9 @@ def read_judgments(
             raise refusal(table.name, f" has no column {role}; {words} Name it, as {role}=THEIRS.")
     name = name or PurePath(table.name).stem or "Judgments"
     reader = ChoicesReader if kind in ("pairs", "lists") else _ScoresReader
-    return reader(table, kind, names).read(name)
+    judged = reader(table, kind, names).read(name)
+    taken = columns_sentence(table, names, {})
+    return replace(judged, made_with=judged.made_with | {"columns": taken})
 
 
 def column_names(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from rubriclab.data.items import guess_columns, items_of
+from rubriclab.data.items import columns_sentence, guess_columns, items_of
 from rubriclab.data.limits import MAX_PLAIN, checked_file
 from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
@@ -274,7 +274,12 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
             else ""
         )
         dataset = items_of(table, columns, name=PurePath(part.file).stem, further=shown)
-        dataset = replace(dataset, note=" ".join(filter(None, [table.note, unused])))
+        guessed = {role: why for role, why in guess.reasons.items() if role not in part.columns}
+        dataset = replace(
+            dataset,
+            note=" ".join(filter(None, [table.note, unused])),
+            taken=columns_sentence(table, columns, guessed),
+        )
     if part.name:
         dataset = replace(dataset, name=part.name)
     if part.candidates:
@@ -285,7 +290,10 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
                 f"“{dataset.name}” has no candidate “{shorten(sorted(missing)[0])}”. Check the spelling."
             )
         dataset = replace(dataset, items=chosen)
-    return dataset if part.take is None else drawn_items(dataset, part.take, part.seed)
+    if part.take is None:
+        return dataset
+    several = not SEVERAL.isdisjoint(study.design.axes)
+    return drawn_items(dataset, part.take, part.seed, whole_prompts=several)
 
 
 def study_of_import(store: Reader, id: str, files: Folder) -> Study:
@@ -305,15 +313,27 @@ def study_of_import(store: Reader, id: str, files: Folder) -> Study:
     return from_log(info.name, logged, files.keep, pairs=info.reorder == "pairs")
 
 
-def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:
-    """At most ``take`` items, drawn by the seed; those of one prompt stay together, in the data's own order."""
-    groups: dict[str, list[int]] = {}
+def drawn_items(dataset: DataSet, take: int, seed: int, *, whole_prompts: bool = False) -> DataSet:
+    """Return at most ``take`` items drawn by the seed, in the data's own order.
+
+    Each prompt gives one answer before any gives a second one: answers to one prompt say less
+    together than as many prompts do. All criteria of one text stay together. ``whole_prompts``:
+    a prompt's answers are drawn together, for designs that show several answers in a call.
+    """
+    prompts: dict[str, dict[str, list[int]]] = {}
     for code, item in enumerate(dataset.items):
-        groups.setdefault(item.prompt or item.block or f"item {item.item_id}", []).append(code)
+        prompt = item.prompt or item.block or f"item {item.item_id}"
+        text = "" if whole_prompts else item.block or item.item_id
+        prompts.setdefault(prompt, {}).setdefault(text, []).append(code)
+    drawn = random.Random(seed)
+    order = drawn.sample(sorted(prompts), len(prompts))
+    texts = [drawn.sample(sorted(prompts[name]), len(prompts[name])) for name in order]
     kept: list[int] = []
-    for name in random.Random(seed).sample(sorted(groups), len(groups)):
-        if len(kept) + len(groups[name]) <= take or not kept:
-            kept += groups[name]
+    for turn in range(max(map(len, texts))):
+        for name, own in zip(order, texts, strict=True):
+            codes = prompts[name][own[turn]] if turn < len(own) else []
+            if len(kept) + len(codes) <= take or not kept:
+                kept += codes
     return replace(dataset, items=tuple(dataset.items[code] for code in sorted(kept[:take])))
 
 
