@@ -360,9 +360,10 @@ def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = 
     """
     known = chosen_columns(table, columns, ROLES)
     if "response" not in known:
-        raise refusal(
-            table.name, f": which column has the answers to score? Choose one of {table.listed}."
-        )
+        held = ", ".join(f"“{shorten(column, 30)}”" for column in table.structured[:6])
+        lists = f" Lists or objects are no answers: {held}." if held else ""
+        words = f": which column has the answers to score? Choose one of {table.listed}.{lists}"
+        raise refusal(table.name, words)
     if table.size > MAX_ROWS:
         raise refusal(table.name, f" has {table.size:,} rows; {MAX_ROWS:,} are read. Split it.")
     rows = _Rows(table, known, further)

@@ -270,7 +270,7 @@ def _of_task(record: Json) -> _Task:
         plain = not isinstance(value, list | dict)
         if plain and key not in ("data", "annotations", "completions"):
             cells.setdefault(key if key not in cells else f"task {key}", value)
-    for annotation in record.get("annotations", record.get("completions")):
+    for annotation in record.get("annotations", record.get("completions")) or ():
         if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
             continue
         rater = _rater(annotation.get("completed_by"))

@@ -84,6 +84,10 @@ GUESSED_FROM = 1_000
 NO_NUMBER = "is not a number from -1e9 to 1e9; leave the cell empty where there is none"
 
 
+class MissingColumn(LabError):
+    """A table of judgments lacks a column: perhaps it is none, but a log of another tool."""
+
+
 def read_judgments(
     table: Table, kind: str | None = None, columns: Mapping[str, Any] | None = None, name: str = ""
 ) -> JudgmentTable:
@@ -102,12 +106,15 @@ def read_judgments(
     for role in REQUIRED[kind]:
         if role not in names:
             words = f"judgments of {kind} need {', '.join(REQUIRED[kind])}. It has {table.listed}."
-            raise refusal(table.name, f" has no column {role}; {words} Name it, as {role}=THEIRS.")
+            fault = refusal(
+                table.name, f" has no column {role}; {words} Name it, as {role}=THEIRS."
+            )
+            raise MissingColumn(str(fault))
     name = name or PurePath(table.name).stem or "Judgments"
     reader = ChoicesReader if kind in ("pairs", "lists") else _ScoresReader
     judged = reader(table, kind, names).read(name)
     taken = columns_sentence(table, names, {})
-    return replace(judged, made_with=judged.made_with | {"columns": taken})
+    return replace(judged, made_with={**judged.made_with, "columns": taken})
 
 
 def column_names(

@@ -16,7 +16,8 @@ from rubriclab.judges.kinds import Functions, judge_named
 from rubriclab.judges.python import function_settings, with_code
 from rubriclab.judges.simulated import Effects
 from rubriclab.judges.weights import with_weights
-from rubriclab.logs.log import read_log
+from rubriclab.logs.log import KNOWN, read_log
+from rubriclab.logs.unknown import unknown_log, unknown_table
 from rubriclab.model.data import Comparison, Criterion, DataSet, Item, Option, Rubric
 from rubriclab.model.judge import read_options
 from rubriclab.model.study import (
@@ -35,6 +36,7 @@ from rubriclab.study.from_text import SHORT, Pasted, from_text, locate, messages
 from rubriclab.study.plan import Plan, plan
 from rubriclab.study.protocols import PROTOCOLS
 
+DATA_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".eval")
 SEVERAL = {"responses", "pairs", "lists"}
 """Axes that want several answers to a prompt: of the lab's own, its drafts."""
 Sources = list[tuple[DataSet, Rubric]]
@@ -142,6 +144,11 @@ def read_sources(
             for row in rows
         ]
         study = from_log(log.name, logged, files.keep, pairs=log.kind == "pairs")
+    elif Path(path).is_file() and PurePath(path).suffix.lower() in DATA_ENDINGS:
+        raise LabError(
+            f"“{shorten(PurePath(path).name)}” is no study and no log of judgments with its prompts. Name a study "
+            f"file (TOML) that has it as [[data]] file. These logs are read: {', '.join(KNOWN)}."
+        )
     else:
         study = read_study(presets().get(str(path), Path(path)))
     if judged_by:
@@ -265,7 +272,10 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
         ]
         dataset = replace(dataset, items=tuple(known) or dataset.items)
     else:
-        table = one_answer_a_row(files.table(part.file), part.columns)
+        given = files.table(part.file)
+        if not part.columns.get("response") and (tool := unknown_table(given)):
+            raise unknown_log(given.name, tool, KNOWN)
+        table = one_answer_a_row(given, part.columns)
         guess, shown = guess_columns(table, rubric), study.prompt is not None
         columns = guess.columns | part.columns
         unused = (
