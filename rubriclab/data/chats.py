@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rubriclab.data.items import LOOKED_AT, NAMES, PRINTED, plain_name
+from rubriclab.data.items import LOOKED_AT, NAMES, PRINTED, WORDS, plain_name
 from rubriclab.data.records import as_json
 from rubriclab.data.tables import Columns, Table, as_list, json_value
 from rubriclab.model.text import LabError, shorten
@@ -45,6 +45,9 @@ NOT_JSON = (
     "a list as Python prints it, with single quotes, which is no JSON. Write the column with json.dumps, or save the "
     "table as JSON or Parquet."
 )
+TRANSCRIPT = re.compile(r"\n\nHuman:.*\n\nAssistant:", re.S)
+SPEAKER = re.compile(r"\n\n(Human|Assistant):")
+RATED = {"annotation", "annotations", "aspects", "dimensions"}
 ASKED = ("instruction", "prompt", "question", "query", "input", "prompt_text", "user_prompt")
 
 
@@ -68,6 +71,7 @@ def with_texts(table: Table, columns: Columns | None = None) -> Table:
     cannot be unfolded.
     """
     named = {role: as_list(column) for role, column in (columns or {}).items()}
+    table = _with_rated_aspects(_with_turns(table))
     chats = [column for column in table.columns if _holds_chats(table, column)]
     answers, asked = _roles(table, chats, named)
     _refuse_structures(table, {*answers, *asked}, named)
@@ -95,6 +99,105 @@ def with_texts(table: Table, columns: Columns | None = None) -> Table:
         table, said = _with_before(table, made, named, asked)
         notes.append(f"{note}{', all before it is its instruction' if said else ''}.")
     return replace(table, note=" ".join(filter(None, notes)))
+
+
+def _with_turns(table: Table) -> Table:
+    """Return the table with chats in place of two other forms of them: transcripts, and lists of turns.
+
+    “\\n\\nHuman: ...\\n\\nAssistant: ...” is what HH-RLHF writes; a list of prompts beside a list of as
+    many answers is what LMSYS writes.
+    """
+    asked = next((name for name in table.columns if plain_name(name) in ASKED), "")
+    prompts = _lists_of_texts(table, asked) if asked else None
+    made: dict[str, list[str]] = {}
+    for column in table.columns:
+        parts = FAMILY.fullmatch(plain_name(column))
+        stem = parts["stem"] if parts else plain_name(column)
+        if column == asked or not (plain_name(column) in PAIR or stem in ANSWERS):
+            continue
+        if all(TRANSCRIPT.match(cell) for cell in table.column(column)):
+            made[column] = [json.dumps(_of_transcript(cell)) for cell in table.column(column)]
+        answers = _lists_of_texts(table, column) if prompts else None
+        if prompts and answers and [*map(len, prompts)] == [*map(len, answers)]:
+            chats = [_of_turns(*both) for both in zip(prompts, answers, strict=True)]
+            made[column] = [json.dumps(chat, ensure_ascii=False) for chat in chats]
+            made[asked] = [turns[0] for turns in prompts]
+    data = table.data
+    for column, cells in made.items():
+        place = data.column_names.index(column)
+        data = data.set_column(place, column, pa.array(cells, pa.large_string()))
+    structured = tuple(name for name in table.structured if name != asked or asked not in made)
+    return replace(table, data=data, structured=structured) if made else table
+
+
+def _lists_of_texts(table: Table, column: str) -> list[list[str]] | None:
+    """Return the texts in each cell of a column; None unless every cell is a list of texts."""
+    read = []
+    for cell in table.column(column):
+        value = as_json(cell)
+        if not isinstance(value, list) or not value:
+            return None
+        if not all(isinstance(text, str) for text in value):
+            return None
+        read.append(value)
+    return read
+
+
+def _of_turns(prompts: Sequence[str], answers: Sequence[str]) -> list[dict[str, str]]:
+    roles = ("user", "assistant")
+    turns = zip(prompts, answers, strict=True)
+    return [
+        {"role": role, "content": text}
+        for turn in turns
+        for role, text in zip(roles, turn, strict=True)
+    ]
+
+
+def _of_transcript(text: str) -> list[dict[str, str]]:
+    _, *parts = SPEAKER.split(text)
+    turns = zip(parts[::2], parts[1::2], strict=True)
+    return [{"role": role.lower(), "content": said.strip()} for role, said in turns]
+
+
+def _with_rated_aspects(table: Table) -> Table:
+    """Return the table with a column for each aspect that nested ratings name.
+
+    So SummEval keeps what three experts say: a list of {coherence: 2, fluency: 5}. Which of these
+    are ratings of the rubric's criteria is found by their names.
+    """
+    data = table.data
+    people: list[tuple[str, str]] = []
+    for column in table.structured:
+        words = {*plain_name(column).split("_")}
+        if table.people is not None or not words & (WORDS["people"] | WORDS["rating"] | RATED):
+            continue
+        cells = [as_json(cell) if cell else [] for cell in table.column(column)]
+        rows = [cell if isinstance(cell, list) else [cell] for cell in cells]
+        if not any(rows) or not all(_is_rated(part) for row in rows for part in row):
+            continue
+        most = max(map(len, rows))
+        keys = dict.fromkeys(
+            (k, aspect) for row in rows for k, part in enumerate(row) for aspect in part
+        )
+        for k, aspect in keys:
+            name = f"{aspect} {column}" if most == 1 else f"{aspect} {column} {k + 1}"
+            found = [row[k].get(aspect) if k < len(row) else None for row in rows]
+            texts = ["" if value is None else f"{value:g}" for value in found]
+            if name not in data.column_names:
+                data = data.append_column(name, pa.array(texts, pa.large_string()))
+                people.append((name, aspect))
+    return replace(table, data=data, people=tuple(people)) if people else table
+
+
+def _is_rated(part: Any) -> bool:
+    """Return whether an object holds numbers alone, by the name of what they rate."""
+    return (
+        isinstance(part, dict)
+        and bool(part)
+        and all(
+            isinstance(value, int | float | None) and value is not True for value in part.values()
+        )
+    )
 
 
 def refuse_structured(table: Table, role: str, column: str, cells: Sequence[str]) -> None:

@@ -141,7 +141,11 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
         short = [name for name in plain if length[name] > 0]
         single = [name for name in texts if name not in repeated] or texts or short
         best = max(single, key=length.__getitem__, default="")
-        if best:
+        larger = [name for name in structured if best and length[name] > length[best]]
+        if larger:
+            listed = ", ".join(f"“{shorten(name, 30)}”" for name in larger)
+            reasons["response"] = f"{listed} may hold the answers, within lists or objects"
+        elif best:
             take("response", best, f"the longest text: {length[best]:,.0f} signs on average")
     answer = str(columns.get("response", ""))
     if "instruction" not in columns:
@@ -203,33 +207,37 @@ def _people(
     Columns that may be ratings of several things as well as of several people are not taken.
     """
     told = [column for column, _ in table.people or () if column in free]
-    pool = [name for name in free if name in numeric] if table.people is None else told
+    pool = told or [name for name in free if name in numeric]
     if under := _named_after(rubric, pool):
         return under, "named after the rubric's criteria"
-    if table.people is not None:
-        questions = {question for column, question in table.people if column in told}
-        overall = [question for question in questions if _overall(question) is not None]
-        asked = overall[:1] if len(questions) > 1 else [*questions]
-        if told and not asked:
-            return [], _unclear(told)
-        mine = [column for column, question in table.people if question in asked]
-        return mine, "ratings by people, as the export says" if mine else ""
     ranked = sorted(
         (rank, free.index(name), name)
-        for name in pool
-        if (rank := _overall(plain_name(name))) is not None
+        for name in free
+        if name in numeric and (rank := _overall(plain_name(name))) is not None
     )
+    best = ranked[0] if ranked else None
+    if table.people is not None:
+        questions = {question for column, question in table.people if column in told}
+        overall = [question for question in questions if _overall(plain_name(question)) is not None]
+        asked = overall[:1] if len(questions) > 1 else [*questions]
+        mine = [column for column, question in table.people if question in asked]
+        if mine:
+            return mine, "ratings by people, as the file says"
+        if best is not None and best[0] < PLAIN_SCORE:
+            return [best[2]], "by its name, and its cells are numbers"
+        return [], _unclear(told) if told else ""
     named = [name for name in free if HUMAN.fullmatch(plain_name(name))]
     raters = [name for name in named if name in numeric and _overall(plain_name(name)) is None]
     why = "by its name, and its cells are numbers"
-    if ranked and (ranked[0][0] < PLAIN_SCORE or not raters):
-        return [ranked[0][2]], why
+    if best is not None and (best[0] < PLAIN_SCORE or not raters):
+        return [best[2]], why
     if len(raters) > 1 and not _numbered(raters):
         return [], _unclear(raters)
     if raters:
         return raters, why if len(raters) == 1 else "one column a rater, by their names"
     whole = [name for name in rated if not NO_SCORE.search(plain_name(name))]
-    if len(whole) > 1 and not _numbered(whole):
+    aspects = [name for name in whole if {*plain_name(name).split("_")} & WORDS["aspects"]]
+    if (len(whole) > 1 and not _numbered(whole)) or aspects:
         return [], _unclear(whole)
     if whole:
         low, high = _ends(rubric)
@@ -299,9 +307,12 @@ def _numbered(columns: Sequence[str]) -> bool:
 
 def _unclear(columns: Sequence[str]) -> str:
     listed = ", ".join(f"“{shorten(name, 30)}”" for name in columns[:6])
+    cure = f'set columns = {{ human = ["{shorten(columns[0])}"] }}'
+    if len(columns) == 1:
+        return f"{listed} is not used as a human score: it rates something else than the rubric does. If it does not, {cure}"
     return (
         f"{listed} are not used as human scores: they may rate several criteria, or come from several people. Name "
-        f'criteria of the rubric as these columns, or set columns = {{ human = ["{columns[0]}"] }}'
+        f"criteria of the rubric as these columns, or {cure}"
     )
 
 

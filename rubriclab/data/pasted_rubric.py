@@ -164,7 +164,8 @@ def _lines(text: str) -> Iterator[_Line]:
         if RULE.fullmatch(bare) or bare.startswith("```"):
             bare = ""
         hashes = bare[: len(bare) - len(bare.lstrip("#"))]
-        plain = BOLD.sub(r"\2", BULLET.sub("", bare[len(hashes) :], count=1).replace("−", "-"))
+        plain = BULLET.sub("", BOLD.sub(r"\2", bare[len(hashes) :]), count=1)
+        plain = plain.replace("−", "-")
         yield _Line(number, raw, plain.strip() if bare else "", hashes)
 
 

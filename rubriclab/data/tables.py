@@ -671,10 +671,31 @@ def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
     except (duckdb.Error, OSError) as fault:
         if "Out of Memory" in str(fault):
             raise large from None
+        if "blob to UTF8" in str(fault):
+            raise _no_text(path, name) from None
         words = shorten(str(fault).splitlines()[0].replace(str(path), name).rstrip(". "), 160)
         raise refusal(
             name, f" is not a Parquet file that can be read: {words}. Write it again."
         ) from None
+
+
+def _no_text(path: Path, name: str) -> LabError:
+    """Return the error for bytes that are no UTF-8, with the first row and column that hold some."""
+    import pyarrow.parquet
+
+    file = pyarrow.parquet.ParquetFile(path)
+    start = 0
+    for batch in file.iter_batches(ROWS_AT_ONCE):
+        for column, cells in zip(batch.schema.names, batch.columns, strict=True):
+            binary = pa.types.is_binary(cells.type) or pa.types.is_large_binary(cells.type)
+            for row, cell in enumerate(cells.to_pylist() if binary else (), start + 1):
+                try:
+                    (cell or b"").decode("utf-8")
+                except UnicodeDecodeError:
+                    words = f"{shorten(repr(cell), 40)} is no UTF8 text. Write it as text."
+                    return refusal(name, f", row {row:,}, column “{shorten(column)}”: {words}")
+        start += len(batch)
+    return refusal(name, " holds bytes that are no UTF8 text. Write its columns as texts.")
 
 
 def _as_text(column: str, kind: str) -> str:
