@@ -45,6 +45,7 @@ NOT_JSON = (
     "a list as Python prints it, with single quotes, which is no JSON. Write the column with json.dumps, or save the "
     "table as JSON or Parquet."
 )
+QUOTED = re.compile(r"\s*(?:b'.*'|b\".*\"|\['.*'\]|\[\".*\"\])\s*", re.S)
 TRANSCRIPT = re.compile(r"\n\nHuman:.*\n\nAssistant:", re.S)
 SPEAKER = re.compile(r"\n\n(Human|Assistant):")
 RATED = {"annotation", "annotations", "aspects", "dimensions"}
@@ -86,6 +87,10 @@ def with_texts(table: Table, columns: Columns | None = None) -> Table:
         place = data.column_names.index(column)
         data = data.set_column(place, column, pa.array(cells, pa.large_string()))
     structured = tuple(column for column in table.structured if column not in texts)
+    for column in asked:
+        if plain_name(column) not in ASKED and column not in named.get("instruction", ()):
+            names = ["instruction" if name == column else name for name in data.column_names]
+            data = data.rename_columns(names)
     listed = ", ".join(f"“{shorten(column, 30)}”" for column in answers)
     note = f"{listed} {'holds' if len(answers) == 1 else 'hold'} chats: the last answer of each is scored"
     notes = [table.note]
@@ -115,7 +120,8 @@ def _with_turns(table: Table) -> Table:
         stem = parts["stem"] if parts else plain_name(column)
         if column == asked or not (plain_name(column) in PAIR or stem in ANSWERS):
             continue
-        if all(TRANSCRIPT.match(cell) for cell in table.column(column)):
+        first = table.column(column, LOOKED_AT)
+        if all(map(TRANSCRIPT.match, first)) and all(map(TRANSCRIPT.match, table.column(column))):
             made[column] = [json.dumps(_of_transcript(cell)) for cell in table.column(column)]
         answers = _lists_of_texts(table, column) if prompts else None
         if prompts and answers and [*map(len, prompts)] == [*map(len, answers)]:
@@ -132,6 +138,8 @@ def _with_turns(table: Table) -> Table:
 
 def _lists_of_texts(table: Table, column: str) -> list[list[str]] | None:
     """Return the texts in each cell of a column; None unless every cell is a list of texts."""
+    if any(not cell.lstrip().startswith("[") for cell in table.column(column, LOOKED_AT)):
+        return None
     read = []
     for cell in table.column(column):
         value = as_json(cell)
@@ -210,6 +218,11 @@ def refuse_structured(table: Table, role: str, column: str, cells: Sequence[str]
             )
         if PRINTED.match(cell):
             raise table.fault(row, column, NOT_JSON)
+    given = [cell for cell in cells if cell.strip()]
+    if given and all(QUOTED.fullmatch(cell) for cell in given):
+        row = [*cells].index(given[0])
+        words = f"“{shorten(given[0], 30)}” is a list or bytes as Python prints them, no text. Save the table as JSON."
+        raise table.fault(row, column, words)
 
 
 CURE = "Give that text a column of its own, or name another column."
@@ -276,7 +289,13 @@ def _roles(
     several = [family for family in families.values() if len(family) > 1]
     by_name = [column for column in table.columns if plain[column] in NAMES["response"]]
     if by_name:
-        return [column for column in by_name if column in free], asked
+        answers = [column for column in by_name if column in free]
+        others = [column for column in free if column not in answers]
+        known = any(name in plain.values() for name in ASKED)
+        # A chat that ends with the user, beside an answer: it is what was asked.
+        if len(others) == 1 and not known and not named.get("instruction"):
+            asked += [column for column in others if _ends_with_user(table, column)]
+        return answers, asked
     if len(several) == 1:
         return several[0], asked
     if several or _other_answers(plain):
@@ -289,6 +308,12 @@ def _roles(
             f'scored, as columns = {{ response = "{alone[0]}" }}.'
         )
     return alone, asked
+
+
+def _ends_with_user(table: Table, column: str) -> bool:
+    chats = [as_json(cell) for cell in table.column(column, LOOKED_AT) if cell.strip()]
+    lists = [chat for chat in chats if isinstance(chat, list) and chat]
+    return len(lists) == len(chats) and all(_role(chat[-1]) == "user" for chat in lists)
 
 
 def _other_answers(plain: Mapping[str, str]) -> bool:
@@ -321,11 +346,17 @@ def _refuse_structures(
             chat = plain[column] in CHATS and not several
             if plain[column] in (*NAMES["response"], *PAIR) or family or chat:
                 wanted.append(column)
+    if "instruction" not in named:
+        most_telling = [name for name in ASKED if name in plain.values()][:1]
+        wanted += [column for column in table.columns if plain[column] in most_telling]
     answers = {column for column in table.columns if plain[column] in NAMES["response"]}
+    chosen += [column for column in wanted if plain[column] in ASKED]
     for column in wanted:
         if column in unfolded or (answers and column not in (*answers, *chosen)):
             continue
-        refuse_structured(table, "answer", column, table.column(column))
+        role = "instruction" if plain[column] in ASKED else "answer"
+        most = None if column in table.structured else LOOKED_AT
+        refuse_structured(table, role, column, table.column(column, most))
 
 
 def _chats(table: Table, column: str, *, answer: bool) -> Iterator[Chat]:
@@ -380,14 +411,21 @@ def _turn(message: Any) -> tuple[str, str]:
     """
     if not isinstance(message, dict):
         return "", ""
-    role = next((message[key] for key in ROLE_KEYS if message.get(key)), "")
-    role = str(role).strip().lower()
     texts = [*_texts(_content(message))]
     for call in (*(message.get("tool_calls") or ()), message.get("function_call")):
         called = call.get("function", call) if isinstance(call, dict) else None
         if isinstance(called, dict):
             texts.append(_called(called.get("name"), called.get("arguments")))
-    return ROLES.get(role, role), "\n".join(texts)
+    return _role(message), "\n".join(texts)
+
+
+def _role(message: Any) -> str:
+    """Return the role of a message as OpenAI calls it; empty for what is no message."""
+    if not isinstance(message, dict):
+        return ""
+    given = next((message[key] for key in ROLE_KEYS if message.get(key)), "")
+    role = str(given).strip().lower()
+    return ROLES.get(role, role)
 
 
 def _content(message: Mapping[str, Any]) -> Any:

@@ -84,7 +84,11 @@ def columns_sentence(table: Table, columns: Columns, reasons: Mapping[str, str])
         why = reasons.get(role, "")
         guessed = f" ({why})" if why and not why.startswith("by its name") else ""
         said.append(f"{name} = {listed}{guessed}")
-    rest = [f"“{shorten(name, 30)}”" for name in table.columns if name not in used]
+    rest = []
+    for name in table.columns:
+        if name not in used:
+            held = " (lists or objects)" if name in table.structured else ""
+            rest.append(f"“{shorten(name, 30)}”{held}")
     more = f" and {len(rest) - 12:,} more" if len(rest) > 12 else ""
     left = f" Not used: {', '.join(rest[:12])}{more}." if rest else ""
     without = " No human scores." if "response" in columns and not columns.get("human") else ""

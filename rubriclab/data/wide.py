@@ -27,6 +27,8 @@ WINNERS = (
     "ganador",
     "gagnant",
 )
+WON = ("winner_model", "winner", "is_winner", "won", "preferred")
+"""Columns that come as often as the answers and mark the one that won with 1."""
 TIES = {"tie", "c", "both", "equal", "tie_bothbad", "unentschieden", "0_5"}
 
 
@@ -79,6 +81,13 @@ def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
     made["prompt_id"] = pa.array(ids, pa.large_string()).take(numbers)
     if not any(name in NAMES["candidate"] for name in made):
         made["candidate"] = pa.array(ends * table.size, pa.large_string())
+    flagged = [name for name in split if name in WON and _flags(made[name].to_pylist())]
+    if "human" not in made and flagged:
+        tie = names.get("winner_tie", "")
+        ties = table.column(tie) if tie else [""] * table.size
+        won_by = zip(made.pop(flagged[0]).to_pylist(), np.repeat(ties, len(ends)), strict=True)
+        human = ["0.5" if number(str(even)) == 1 else own for own, even in won_by]
+        made["human"] = pa.array(human, pa.large_string())
     won = next((names[name] for name in WINNERS if name in names), "")
     if "human" not in made and ("chosen" in ends or won):
         winners = ["chosen"] * table.size if "chosen" in ends else table.column(won)
@@ -115,6 +124,10 @@ def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
         structured=tuple(structured),
         people=people,
     )
+
+
+def _flags(cells: Sequence[str]) -> bool:
+    return all(cell.strip() in ("0", "1") for cell in cells) and "1" in {*map(str.strip, cells)}
 
 
 def _rated(made: dict[str, pa.Array], split: Collection[str], human: Sequence[str]) -> bool:

@@ -86,6 +86,20 @@ def test_two_chats_in_a_row_are_two_answers(record: dict[str, Any]) -> None:
     assert said(made(lines(record, record))) == PAIR * 2
 
 
+def test_a_winner_marked_by_flags_is_a_preference() -> None:
+    """As Kaggle's copy of LMSYS has it: a column each for the winner, and one for ties."""
+    header = "prompt,response_a,response_b,winner_model_a,winner_model_b,winner_tie\n"
+    rows = f"{ASKED},{GOOD},{BAD},1,0,0\n{ASKED},{GOOD},{BAD},0,0,1\n"
+    items = made(read_table((header + rows).encode(), "x.csv")).items
+    assert [[*item.ratings.values()] for item in items] == [[1.0], [0.0], [0.5], [0.5]]
+
+
+def test_a_chat_that_ends_with_the_user_is_what_was_asked() -> None:
+    chat = [user("Hello"), assistant("Hi"), user(ASKED)]
+    ((asked, answer, _),) = said(made(lines({"messages": chat, "response": GOOD})))
+    assert (asked, answer) == (f"User: Hello\n\nAssistant: Hi\n\nUser: {ASKED}", GOOD)
+
+
 def test_lists_of_turns_become_one_instruction() -> None:
     record = {"prompt": ["One?", "Two?"], "response_a": ["a", "b"], "response_b": ["c", "d"]}
     first, second = said(made(lines(record)))
@@ -154,6 +168,10 @@ PICTURE = [user([{"type": "image_url", "image_url": {"url": "x"}}]), assistant("
             "row 1, column “response”: an object with “text”, “id”; expected the text of the answer",
         ),
         (
+            [{"prompt": {"text": ASKED}, "response": GOOD}],
+            "row 1, column “prompt”: an object with “text”; expected the text of the instruction",
+        ),
+        (
             [{"prompt": ASKED, "response_a": ["x"], "response_b": ["y"]}],
             "row 1, column “response_a”: a list of 1 values; expected the text",
         ),
@@ -201,6 +219,13 @@ def test_a_list_that_python_printed_is_refused(cell: str, column: str) -> None:
     table = read_table(f'{column},note\n"{cell}",some remark\n'.encode(), "x.csv")
     words = f"column “{column}”: a list as Python prints it.*json.dumps"
     with pytest.raises(LabError, match=words):
+        made(table)
+
+
+@pytest.mark.parametrize("cell", ["b'some text'", "['one', 'two']"])
+def test_bytes_and_lists_that_python_printed_are_refused(cell: str) -> None:
+    table = read_table(f'response,rating\n"{cell}",3\n"{cell}",4\n'.encode(), "x.csv")
+    with pytest.raises(LabError, match=r"column “response”: .* as Python prints them, no text"):
         made(table)
 
 
