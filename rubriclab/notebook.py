@@ -405,9 +405,9 @@ def read(
 
     ``kind`` and ``columns`` (ours = theirs) only where the columns do not tell. Raises LabError naming row and column.
     """
-    from rubriclab.data.scores import read_judgments
+    from rubriclab.data.scores import MissingColumn, read_judgments
     from rubriclab.data.tables import read_table, table_of_frame
-    from rubriclab.logs.log import read_log
+    from rubriclab.logs.log import KNOWN, read_log
     from rubriclab.store.bundle import read_bundle
 
     if isinstance(source, pd.DataFrame):
@@ -418,7 +418,12 @@ def read(
             return Run(read_bundle(path))
         log = None if columns else read_log(path, kind=kind)
         table = log.table if log is not None else read_table(path, path.name)
-    return Run(read_judgments(table, kind=kind, columns=dict(columns or {}), name=name or ""))
+    try:
+        made = read_judgments(table, kind=kind, columns=dict(columns or {}), name=name or "")
+    except MissingColumn as fault:
+        words = f"If it is the log of a tool, its form is not known. These are: {', '.join(KNOWN)}."
+        raise LabError(f"{fault} {words}") from None
+    return Run(made)
 
 
 def run(

@@ -32,7 +32,8 @@ from rubriclab.data.sample import sample, sample_rubric
 from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import SEPARATORS, Table, as_list, read_table
 from rubriclab.data.wide import one_answer_a_row
-from rubriclab.logs.log import read_log
+from rubriclab.logs.log import KNOWN, read_log
+from rubriclab.logs.unknown import unknown_log, unknown_table
 from rubriclab.model.data import DataSet
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import DataPart, validated
@@ -211,7 +212,11 @@ def _uploaded(held: Draft, what: str, *, logs: bool = False) -> Table | None:
             if log is not None:
                 return log.table
             table = read_table(file.getvalue(), file.name)
-            return table if logs else one_answer_a_row(table)
+            if logs:
+                return table
+            if tool := unknown_table(table):
+                raise unknown_log(table.name, tool, KNOWN)
+            return one_answer_a_row(table)
     return None
 
 

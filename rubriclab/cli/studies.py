@@ -115,6 +115,7 @@ def plan(
             "name": planned.study.name,
             "conditions": conditions,
         }
+        document["columns"] = [dataset.taken for dataset, _ in planned.sources if dataset.taken]
         document |= {"notes": list(planned.notes)} | ({"read": read} if read else {})
         proofs = [
             {"prompt": proof.prompt, "item": proof.item, "proof": proof.sentence()}
@@ -122,7 +123,8 @@ def plan(
         ]
         return Outcome(document | ({"shown": shown, "proofs": proofs} if show else {}))
     axes = planned.study.design.axes
-    lines = [planned.study.name, *about.sentences(), *planned.notes]
+    taken = [dataset.taken for dataset, _ in planned.sources if dataset.taken]
+    lines = [*taken, planned.study.name, *about.sentences(), *planned.notes]
     lines += [f"Read of that reply: {read['status']}, {read['read']}."] if read else []
     if show:
         lines += [proof.sentence() for proof in planned.proofs]
@@ -204,7 +206,8 @@ def run(
     planned = plan_of_file(study, **loading)
     with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
         for dataset, _ in planned.sources:
-            print(dataset.note, end="\n" * bool(dataset.note))
+            for line in filter(None, (dataset.taken, dataset.note)):
+                print(line)
         made = run_study(
             planned,
             common.store_path(store),

@@ -23,8 +23,9 @@ from rubriclab.data.scores import REQUIRED
 from rubriclab.data.tables import Table, as_file
 from rubriclab.data.worker import Worker, program
 from rubriclab.logs.benchmarks import BENCHMARKS
-from rubriclab.logs.source import MAX_LOG, Record, Source
+from rubriclab.logs.source import MAX_LOG, Record, Source, decoded
 from rubriclab.logs.tools import DECISIONS, EXCHANGES, TOOLS
+from rubriclab.logs.unknown import unknown_form, unknown_log
 from rubriclab.model.data import MAX_OPTIONS
 from rubriclab.model.text import count, storable
 
@@ -51,6 +52,7 @@ COLUMNS = (
 SCHEMA = pa.schema([(name, pa.large_string()) for name in (*COLUMNS, "kind", "messages", "reply")])
 READERS = (*TOOLS, *BENCHMARKS, DECISIONS, EXCHANGES)
 """Every form that is known; the first that matches reads."""
+KNOWN = tuple(reader.name for reader in READERS)
 LISTED = {"scores": ("ordering", None, MAX_OPTIONS), "lists": ("order", "|", MAX_CANDIDATES)}
 """Column, sign between its entries, and how many of them are taken, by the kind of judgments."""
 READ_SECONDS = 300.0
@@ -97,7 +99,7 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
     """The log in a file or in the bytes of one; None where it is in no form that a reader knows.
 
     ``kind``: of judgments, the commonest where None. A batch's input is looked for in its output's folder. Raises LabError
-    for a broken or hostile file, and for a log none of whose records is a judgment, saying why.
+    for a log of a tool whose form is not read, for a broken or hostile file, and for a log none of whose records is a judgment, saying why.
     """
     name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "log.json")
     worker = Worker(READ_SECONDS, command=program(WORKER_MEMORY, "log"))
@@ -112,6 +114,8 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
             about = worker.run("log", file, name, result=str(result), beside=beside)
         finally:
             worker.close()
+        if about.get("unknown"):
+            raise unknown_log(name, about["unknown"], KNOWN)
         if about["format"] is None:
             return None
         with pa.memory_map(str(result)) as arrow:
@@ -167,6 +171,11 @@ def gather(
     """
     source = Source(Path(file), name, Path(result).with_name("unpacked"), tuple(map(Path, beside)))
     reader = next((reader for reader in READERS if reader.matches(source)), None)
+    if reader in (None, EXCHANGES):
+        first = {key: decoded(value) for key, value in source.first.items()}
+        nested = [key for key, value in first.items() if isinstance(value, list | dict)]
+        if unknown := unknown_form(first, nested):
+            return {"format": None, "unknown": unknown}
     if reader is None:
         return {"format": None}
     left, kinds, rows = Counter[str](), Counter[str](), list[Mapping[str, str]]()

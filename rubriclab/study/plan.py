@@ -18,6 +18,7 @@ from typing import Any
 
 import pandas as pd
 
+from rubriclab.data.rubrics import rubric_notes
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import (
@@ -461,6 +462,9 @@ def plan(
     origins: list[tuple[int, int]] = []
     parts: list[PlanPart] = []
     notes = [data.note for data, _ in sources if data.note]
+    if not prompts and not {*design.axes} <= {"pairs", "lists"}:
+        said = [note for _, base in sources for note in rubric_notes(base)]
+        notes += dict.fromkeys(said)
     proofs: list[Proof] = []
     for number, (data, base) in enumerate(sources):
         shared: dict[tuple[Any, ...], int] = {}
