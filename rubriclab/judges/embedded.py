@@ -71,6 +71,7 @@ class EmbeddedJudge:
             )
             self._client: ChatClient = DecisionClient(settings, **own)
         else:
+            # llama.cpp reports probabilities as they are without a constraint: no call is asked for a free token too.
             self._client = ChatClient(settings, top_logprobs=TOP_LOGPROBS, **own)
 
     @classmethod
@@ -90,6 +91,11 @@ class EmbeddedJudge:
         except BaseException:
             release(server)
             raise
+
+    @property
+    def adaptations(self) -> list[str]:
+        """What is sent otherwise than the settings say, in words."""
+        return self._client.adaptations
 
     async def ask(self, call: Call) -> Reply:
         """One call, one Reply; calls wait their turn here, outside of their timeout.
