@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rubriclab.core.fairness import constraint_reason
 from rubriclab.core.judgments import Arm, widest
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
@@ -24,7 +25,8 @@ class Answers:
     ``orders`` (m, n): which option (or criterion) stands at each position. ``unit`` (items,): what is independent.
     ``choices``: the code is the candidate that won, n for a tie; there is no score, ``points`` only counts the winners.
     ``drawn``: orders were drawn at random for each item, not set by a design. ``names`` (units,): of units, by their text.
-    ``request`` (calls,): of an item's calls, which ones went out together; None where each went alone.
+    ``request`` (calls,): of an item's calls, which ones went out together; None where each went alone. ``unsure``: why their
+    constraint allows no verdict of fairness (``core/fairness.py``), or empty.
     """
 
     item: Ints
@@ -39,6 +41,7 @@ class Answers:
     choices: bool = False
     names: NDArray[Any] | None = None
     request: Ints | None = None
+    unsure: str = ""
 
     @property
     def parsed(self) -> Bools:
@@ -88,6 +91,7 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
         about.chooses,
         run.unit_names[units],
         np.concatenate(sent)[kept] if about.packed else None,
+        unsure=constraint_reason(chosen),
     )
 
 

@@ -158,6 +158,8 @@ class ChatClient(Chat):
     Raises LabError for settings that can never work; a fault of a call is a Reply. ``path``: behind the base URL.
     """
 
+    samples = True
+
     def __init__(
         self,
         settings: JudgeSettings,
@@ -171,7 +173,6 @@ class ChatClient(Chat):
         import openai
 
         inward, self._path = bool(base_urls) or not served(), path
-        self.samples = settings.kind in ("vllm", "openai")
         self._label_tokens: dict[tuple[str, ...], list[int]] = {}
         self._servers = [Server(base_url(url) + path) for url in base_urls or settings.base_urls]
         if not self._servers:

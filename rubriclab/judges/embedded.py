@@ -71,7 +71,6 @@ class EmbeddedJudge:
             )
             self._client: ChatClient = DecisionClient(settings, **own)
         else:
-            # llama.cpp reports probabilities as they are without a constraint: no call is asked for a free token too.
             self._client = ChatClient(settings, top_logprobs=TOP_LOGPROBS, **own)
 
     @classmethod

@@ -269,7 +269,8 @@ class Plan:
         if UNBEGUN in reply.note and call.begun:  # what a cut answer says is read otherwise
             call = replace(call, messages=call.messages[:-1])
         made = self._read(call, as_constrained(call, reply))
-        if call.constrain == "free" or self._unmasked(self.conditions[call.condition].judge):
+        judge = self.conditions[call.condition].judge
+        if call.constrain == "free" or self._reports_free(judge, call.constrain):
             return made
         mass = label_probabilities(reply.free_top, call.labels)[1] if reply.free_top else None
         return tuple(replace(outcome, mass=mass) for outcome in made)
@@ -280,9 +281,13 @@ class Plan:
             reply = reply.noted(BROKEN)
         return Judgment(call, reply, self.parse(call, reply))
 
-    def _unmasked(self, judge: str) -> bool:
-        """Whether the judge's server reports probabilities as they are without a constraint: llama.cpp does."""
-        return any(part.name == judge and part.kind == "embedded" for part in self.study.judges)
+    def _reports_free(self, judge: str, rung: Constraint) -> bool:
+        """Whether a reply itself says what its labels get without the constraint.
+
+        llama.cpp reports probabilities before it masks; in JSON the first token is a brace whoever reports it.
+        """
+        embedded = any(part.name == judge and part.kind == "embedded" for part in self.study.judges)
+        return embedded and rung == "grammar"
 
     def _read(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
         own = self.parts[self.part_of[call.condition]].own
@@ -447,7 +452,8 @@ class Plan:
 
     def _sampled(self, condition: int, key: str) -> bool:
         """Whether a call is one of the about SAMPLED_CALLS of a constrained condition, whichever session asks it."""
-        if self.conditions[condition].constrain == "free":
+        about = self.conditions[condition]
+        if about.constrain == "free" or self._reports_free(about.judge, about.constrain):
             return False
         return int(key[:8], 16) / 2**32 < SAMPLED_CALLS / self.planned[condition]
 
@@ -750,7 +756,7 @@ def constraint_notes(judge: JudgeSettings, conditions: Sequence[Condition]) -> I
             f'{judge.name}: constrain = "{judge.constrain}" is for replies that are one label, and {every} of this study is. '
             "The others are asked for freely."
         )
-    if len(left) < len(own) and judge.kind != "embedded":
+    if len(left) < len(own) and (judge.kind, judge.constrain) != ("embedded", "grammar"):
         yield (
             f"{judge.name}: about {SAMPLED_CALLS} calls of each condition are followed by a request for one free token, to "
             "measure what probability the labels have without the constraint."
