@@ -148,7 +148,8 @@ def check(findings: Findings, limits: Sequence[Limit]) -> list[Checked]:
             why = ""
             if limit.low <= low and high <= limit.high:
                 # A number within its limit shows nothing of a judge whose calls could not have left it.
-                why = findings.withheld(row) if row.about.question else ""
+                about_order = row.about.question or row.topic == "verdict"
+                why = findings.withheld(row) if about_order else ""
                 word = "unknown" if why else "passes"
             elif wide[0] > limit.high or wide[1] < limit.low:
                 shut = (
