@@ -95,7 +95,7 @@ class Chat:
                 if ties(reply.top, call.labels):
                     reply = reply.noted(TIED)
                 if call.sampled and self.samples:
-                    reply = replace(reply, free_top=await self._asked_freely(call))
+                    reply = await self._asked_freely(call, reply)
             return mask_reply(reply, self._secrets)
 
     async def _completed(self, call: Call, body: dict[str, Any], started: float) -> Reply:
@@ -109,26 +109,32 @@ class Chat:
             is_meant=lambda name: is_meant(self.settings, name),
         )
 
-    async def _asked_freely(self, call: Call) -> tuple[tuple[str, float], ...]:
-        """The alternatives to the first token where nothing constrains it; none where they cannot be had.
+    async def _asked_freely(self, call: Call, reply: Reply) -> Reply:
+        """The reply with the alternatives to the first token where nothing constrains it, as far as they can be had.
 
-        vLLM masks before it reports, so a constrained reply does not say what the labels would get without it.
+        vLLM masks before it reports, so a constrained reply does not say what the labels would get without it. Its tokens
+        count as the call's, since they are paid for.
         """
         if not self._manner.top_logprobs:
-            return ()
-        free = replace(call, constrain="free", max_tokens=1)
-        body = request_body(self.settings, free, manner=self._manner)
-        wanted: dict[str, Any] = {
-            "logprobs": True,
-            "top_logprobs": min(self._manner.top_logprobs, TOP_LOGPROBS),
-        }
+            return reply
+        body = request_body(
+            self.settings, replace(call, constrain="free", max_tokens=1), manner=self._manner
+        )
+        few = min(self._manner.top_logprobs, TOP_LOGPROBS)
+        wanted: dict[str, Any] = {"logprobs": True, "top_logprobs": few}
         try:
             tokens = await self.label_tokens(call.labels)
             if tokens:
                 wanted = {"logprobs": True, "logprob_token_ids": tokens}
-            return (await self._completed(call, {**body, **wanted}, time.perf_counter())).top
+            free = await self._completed(call, {**body, **wanted}, time.perf_counter())
         except Fault:
-            return ()
+            return reply
+        return replace(
+            reply,
+            free_top=free.top,
+            tokens_in=added(reply.tokens_in, free.tokens_in),
+            tokens_out=added(reply.tokens_out, free.tokens_out),
+        )
 
     async def label_tokens(self, labels: tuple[str, ...]) -> list[int]:
         """The tokens that are labels, by this server's own numbers; empty where it gives none."""
@@ -326,6 +332,11 @@ def request_body(
     begun = "" if manner.unbegun else call.begun
     body.update(constraint_fields(call.constrain, call.labels, begun))
     return {**body, **(call.extra or settings.extra)}
+
+
+def added(first: int | None, second: int | None) -> int | None:
+    """Return the sum of two counts of tokens; None where the first is not known."""
+    return None if first is None else first + (second or 0)
 
 
 def ties(top: Sequence[tuple[str, float]], labels: Sequence[str]) -> bool:

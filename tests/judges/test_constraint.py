@@ -389,17 +389,21 @@ def test_a_question_that_a_free_answer_breaks_tells_what_holds(
     assert {body["temperature"] for body in server.bodies} == {0.0}
 
 
-async def free_mass(server: Holding, **judge: Any) -> float | None:
-    """What one constrained call says of the mass on its labels, through the client and the plan."""
+async def free_mass(server: Holding, tokens: int = 200, **judge: Any) -> float | None:
+    """What one constrained call says of the mass on its labels, through the client and the plan.
+
+    ``tokens``: of the prompt, which is paid for twice where the free token came.
+    """
     own = held(settings(server.base_url, **judge), "choice")
     plan = small_plan(1, judges=(own,))
     client = ChatClient(own)
     call = next(plan.calls())
     try:
-        (outcome,) = plan.parse(call, await client.ask(call))
+        reply = await client.ask(call)
     finally:
         await client.close()
-    assert outcome.score == 5.0
+    (outcome,) = plan.parse(call, reply)
+    assert (outcome.score, reply.tokens_in) == (5.0, tokens)
     return outcome.mass
 
 
@@ -423,10 +427,10 @@ async def test_a_free_mass_that_cannot_be_had_is_not_known() -> None:
         return failure(403, "You may not: logprobs are not allowed") if "logprobs" in body else None
 
     async with Holding(("structured_outputs",), rule=no_logprobs) as server:
-        assert await free_mass(server) is None
+        assert await free_mass(server, tokens=100) is None
     broken = lambda body: None if "structured_outputs" in body else failure(500, "no")  # noqa: E731
     async with Holding(("structured_outputs",), rule=broken) as server:
-        assert await free_mass(server) is None
+        assert await free_mass(server, tokens=100) is None
 
 
 async def test_a_tie_is_noted_on_its_call() -> None:
