@@ -307,6 +307,10 @@ class Holding(Pages):
         return f"{self.url}/v1"
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
+        if request.path == "/v1/models":
+            return web.json_response({"data": [{"id": "test-model"}]})
+        if request.method == "GET":
+            return failure(404, "Not Found")
         body = json.loads(await request.read())
         if request.path == "/tokenize":
             if not self.ids:
