@@ -6,7 +6,7 @@ import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.draft import Draft, changed, draft
-from rubriclab.app.forms import SETUP, ask, form, listed, open_row, segments
+from rubriclab.app.forms import SETUP, ask, field, form, listed, open_row, segments
 from rubriclab.app.frame import faults, safe, verbatim
 from rubriclab.judges.keys import read_key
 from rubriclab.judges.probe import JudgeReport, decision_forms, find_servers, models_of, test_judge
@@ -15,7 +15,7 @@ from rubriclab.judges.served import served
 from rubriclab.judges.simulated import Effects
 from rubriclab.judges.vllm import VllmServer, why_not
 from rubriclab.judges.weights import CATALOGUE
-from rubriclab.model.judge import JudgeSettings, read_options
+from rubriclab.model.judge import CONSTRAINED_KINDS, JudgeSettings, read_options
 from rubriclab.model.study import validated
 from rubriclab.model.text import LabError, shorten
 
@@ -117,6 +117,9 @@ def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
         }
         judge = JudgeSettings(**judge.model_dump(include=kept))
     settings = changed(judge, **values)
+    if settings.kind in CONSTRAINED_KINDS:
+        words = {"format_func": WORDS["constraints"].__getitem__, **WORDS["constrain"]}
+        settings = changed(settings, constrain=field(settings, "constrain", key="judge", **words))
     settings = changed(settings, **_fold(settings, names))
     return settings.in_folder(code_folder() or "") if kind == "python" else settings
 
@@ -404,8 +407,8 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
 
 def _tested(judge: JudgeSettings) -> JudgeReport | None:
     """The button, and what came back when this very judge was last tested."""
-    if st.button("Test with one call", icon=":material/bolt:", key="judge-test"):
-        with st.spinner("Asking once …"), faults():
+    if st.button("Test the judge", icon=":material/bolt:", key="judge-test", help=WORDS["test"]):
+        with st.spinner("Asking …"), faults():
             st.session_state["setup test"] = judge, test_judge(judge)
     tested, report = st.session_state.get("setup test", (None, None))
     return report if tested == judge else None
@@ -413,7 +416,7 @@ def _tested(judge: JudgeSettings) -> JudgeReport | None:
 
 def _report(report: JudgeReport) -> None:
     """What the judge answered, whether a score could be read, and whether its server gives probabilities."""
-    said = safe(report.sentence(), 700)
+    said = safe(report.sentence(), 1_200)
     if report.error:
         st.error(said, icon=":material/error:")
     elif report.score is None:

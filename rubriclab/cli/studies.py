@@ -329,13 +329,14 @@ def judges(
     *,
     local: Annotated[bool, Parameter(help="Look for servers on this machine.")] = False,
     test: Annotated[
-        str | None, Parameter(help="Ask one call of a judge: a model of the lab, or a base URL.")
+        str | None,
+        Parameter(help="Test a judge with up to four calls: a model of the lab, or a base URL."),
     ] = None,
     model: Annotated[str | None, Parameter(help="The model to ask for at a base URL.")] = None,
     key_env: Annotated[str | None, Parameter(help="The environment variable with the key.")] = None,
     json: Json = False,
 ) -> Outcome:
-    """The judges that this machine offers; with --test, whether one answers."""
+    """The judges that this machine offers; with --test, whether one answers and which constraints its server holds."""
     from rubriclab.judges.kinds import judge_named
     from rubriclab.judges.probe import find_servers, test_judge
     from rubriclab.judges.weights import CATALOGUE

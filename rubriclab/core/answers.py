@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rubriclab.core.fairness import constraint_reason
 from rubriclab.core.judgments import Arm, widest
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
@@ -26,6 +27,7 @@ class Answers:
     ``drawn``: orders were drawn at random for each item, not set by a design. ``names`` (units,): of units, by their text.
     ``request`` (calls,): of an item's calls, which ones went out together; None where each went alone.
     ``interchangeable``: the k answers of a call are no criteria: which of them is the first says nothing beyond the call.
+    ``unsure``: why their constraint allows no verdict of fairness (``core/fairness.py``), or empty.
     """
 
     item: Ints
@@ -41,6 +43,7 @@ class Answers:
     names: NDArray[Any] | None = None
     request: Ints | None = None
     interchangeable: bool = False
+    unsure: str = ""
 
     @property
     def parsed(self) -> Bools:
@@ -91,6 +94,7 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
         run.unit_names[units],
         np.concatenate(sent)[kept] if about.packed else None,
         interchangeable=about.reorder == "responses",
+        unsure=constraint_reason(chosen),
     )
 
 

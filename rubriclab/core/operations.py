@@ -152,7 +152,10 @@ def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[
             wide = row.ends or row.estimate.interval(1 - ALPHA / len(held))
             why = ""
             if limit.low <= low and high <= limit.high:
-                word = "passes"
+                # A number within its limit shows nothing of a judge whose calls could not have left it.
+                about_order = row.about.question or row.topic == "verdict"
+                why = findings.withheld(row) if about_order else ""
+                word = "unknown" if why else "passes"
             elif wide[0] > limit.high or wide[1] < limit.low:
                 shut = (
                     row.about.question

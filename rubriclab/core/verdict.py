@@ -17,6 +17,7 @@ from scipy import special
 
 from rubriclab.core.answers import FLAT, Answers, Cells, cells, from_arms
 from rubriclab.core.estimate import FEW_MOVED, Estimate, Reach, missing, ratio
+from rubriclab.core.fairness import one_answer
 from rubriclab.core.gate import ALPHA, Gate, gate, unparsed
 from rubriclab.core.judgments import Arm
 from rubriclab.core.lengths import lean_test, squared_length_test
@@ -151,7 +152,23 @@ def decide(
         name: _answer(name, size, name in rejected, limits[name], units, **how)
         for name, size in sizes.items()
     }
+    unsure = unsure_reason(answers)
+    answered = {name: withheld(answer, unsure) for name, answer in answered.items()}
     return Verdicts(passed, answered, unparsed_p, answers.condition, units, int(usable.sum()))
+
+
+def unsure_reason(answers: Answers) -> str:
+    """Return why these calls could not have shown an order effect (``core/fairness.py``); empty where they could."""
+    code = answers.code[answers.parsed]
+    tie = answers.orders.shape[1]
+    return one_answer(code, choices=answers.choices, tie=tie) or answers.unsure
+
+
+def withheld(answer: Answer, reason: str) -> Answer:
+    """Return the answer without its word where it is "equivalent" and a reason speaks against saying so."""
+    if not reason or answer.verdict != "equivalent":
+        return answer
+    return replace(answer, verdict="undecided", why=reason)
 
 
 def _lack(table: Cells, usable: NDArray[np.bool_]) -> str:

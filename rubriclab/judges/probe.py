@@ -17,6 +17,7 @@ from rubriclab.judges.decisions import PATHS
 from rubriclab.judges.faults import Fault, advised
 from rubriclab.judges.keys import read_key
 from rubriclab.judges.kinds import DEFAULT_ADDRESS, in_thread, open_judge
+from rubriclab.judges.rungs import Rung, ladder
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import fetch, host_of
 from rubriclab.model.judge import JudgeKind, JudgeSettings
@@ -59,13 +60,16 @@ class FoundServer:
 
 @dataclass(frozen=True)
 class JudgeReport:
-    """What one call of a judge showed. ``score``: the number that was read; ``probabilities``: whether the server
-    gives those of tokens; ``error``: what happened and what to do, empty where an answer came."""
+    """What a few calls of a judge showed. ``score``: the number that was read; ``probabilities``: whether the server
+    gives those of tokens; ``error``: what happened and what to do, empty where an answer came; ``rungs``: what became of
+    each constraint; ``adaptations``: what the server refuses and is therefore sent otherwise."""
 
     reply: Reply
     score: float | None
     probabilities: bool
     error: str
+    rungs: tuple[Rung, ...] = ()
+    adaptations: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -82,7 +86,21 @@ class JudgeReport:
             else " No score could be read from it."
         )
         said = shorten(self.reply.text, 200) or "nothing"
-        return f"It answered in {self.reply.seconds:.1f} s: “{said}”{score} The server {given} token probabilities."
+        sent = "".join(f" {words[0].upper()}{words[1:]}." for words in self.adaptations)
+        return (
+            f"It answered in {self.reply.seconds:.1f} s: “{said}”{score} The server {given} token probabilities.{sent}"
+            f"{self._constraints()}"
+        )
+
+    def _constraints(self) -> str:
+        """Which constraints the server holds, with the reason of each that it does not; empty where none was tried."""
+        if not self.rungs:
+            return ""
+        held = [f'"{rung.rung}"' for rung in self.rungs if rung.held]
+        said = (
+            f" It holds constrain = {' and '.join(held)}." if held else " It holds no constraint."
+        )
+        return said + "".join(f" {rung.sentence()}." for rung in self.rungs if not rung.held)
 
     def document(self) -> dict[str, Any]:
         """The report for JSON."""
@@ -94,6 +112,8 @@ class JudgeReport:
             "seconds": round(self.reply.seconds, 3),
             "probabilities": self.probabilities,
             "model": self.reply.model,
+            "constraints": {rung.rung: rung.word for rung in self.rungs},
+            "adaptations": list(self.adaptations),
         }
 
 
@@ -180,7 +200,7 @@ def decision_forms(address: str, *, key_env: str | None = None) -> list[str]:
 
 
 def test_judge(settings: JudgeSettings) -> JudgeReport:
-    """Ask a judge one small question, through the client that a run would use.
+    """Ask a judge one small question, through the client that a run would use; and by each constraint, where it answers.
 
     Raises LabError for settings that can never work (no key, no address); a fault of the call is in the report.
     """
@@ -210,20 +230,22 @@ def test_judge(settings: JudgeSettings) -> JudgeReport:
         seed=settings.seed,
     )
 
-    async def ask() -> Reply:
+    async def ask() -> tuple[Reply, list[Rung], list[str]]:
         asker = await open_judge(settings)
         try:
-            return await asker.ask(call)
+            answer = await asker.ask(call)
+            rungs = [] if answer.error else await ladder(settings, asker)
+            return answer, rungs, list(getattr(asker, "adaptations", ()))
         finally:
             await asker.close()
 
-    reply = in_thread(ask)
+    reply, rungs, adaptations = in_thread(ask)
     error = advised(reply.error, reply.kind) if reply.error else ""
     if reply.kind in ("not_found", "wrong_model") and settings.kind in DEFAULT_ADDRESS:
         error += models_hint(settings)
     numbers = re.findall(r"(?<![\d.])\d+(?![\d.]*\d)", reply.text.rpartition("</think>")[2])
     score = float(numbers[0]) if len(set(numbers)) == 1 and not reply.error else None
-    return JudgeReport(reply, score, bool(reply.top), error)
+    return JudgeReport(reply, score, bool(reply.top), error, tuple(rungs), tuple(adaptations))
 
 
 test_judge.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's, wherever it is imported

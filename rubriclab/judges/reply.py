@@ -40,6 +40,8 @@ class Message(msgspec.Struct):
     content: Any = None
     refusal: Any = None
     tool_calls: Any = None
+    reasoning: Any = None
+    reasoning_content: Any = None
 
 
 class Choice(msgspec.Struct):
@@ -123,6 +125,7 @@ def read_completion(
         top=top,
         model=model or None,
         note="; ".join(dict.fromkeys(notes)),
+        thought=bool(choice.message.reasoning or choice.message.reasoning_content),
     )
 
 

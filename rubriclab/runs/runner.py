@@ -108,7 +108,7 @@ class Run(Session[RunSnapshot]):
         self._finished: deque[float] = deque(maxlen=2_000)
         self._last_error = ""
         self._waiting: dict[str, str] = {}
-        self._servers_down: list[str] = []
+        self._remarks: list[str] = []
         self._writer: RunWriter | None = None
 
     # ------------------------------------------------------------ from any thread
@@ -201,7 +201,7 @@ class Run(Session[RunSnapshot]):
                 "failed",
                 f"0 of {self._done:,} replies could be parsed.{last} Look at the replies under Judgments.",
             )
-        return "finished", " ".join(self._servers_down)
+        return "finished", " ".join(self._remarks)
 
     async def _take_over(self, writer: RunWriter, store: Reader, id: str) -> None:
         """Keep what another run was answered to calls of this one; a run that is gone has no answers."""
@@ -237,6 +237,7 @@ class Run(Session[RunSnapshot]):
         if self._wanted is not None:
             asking.stop()
         try:
+            await asking.check_constraint(self.plan.constraint(settings.name))
             async with asyncio.TaskGroup() as group:
                 while calls is not None and await asking.enter():
                     if self._budget_spent():
@@ -250,7 +251,10 @@ class Run(Session[RunSnapshot]):
                     self._track(group.create_task(self._ask(asking, calls)))
                     calls = await next_request(requests)
         finally:
-            self._servers_down += filter(None, [getattr(asker, "trouble", "")])
+            self._remarks += filter(None, [getattr(asker, "trouble", "")])
+            self._remarks += [
+                f"{settings.name}: {said}." for said in getattr(asker, "adaptations", ())
+            ]
             await asker.close()
         if asking.reason:
             self._waiting[settings.name] = asking.reason
@@ -286,7 +290,7 @@ class Run(Session[RunSnapshot]):
         for call, reply in zip(calls, replies, strict=True):
             self._keep(
                 asking.settings,
-                Judgment(call, reply, self.plan.parse(call, reply)),
+                self.plan.judgment(call, reply),
                 len(calls),
                 self._writer,
             )

@@ -128,6 +128,7 @@ class Trial(Session[Snapshot]):
         asking = self._askings[settings.name] = Asking(settings, asker)
         self._stage = ""
         try:
+            await asking.check_constraint(self.plan.constraint(settings.name))
             async with asyncio.TaskGroup() as group:
                 for call in self.calls if self._wanted is None else ():
                     self._track(group.create_task(self._ask(asking, call)))
@@ -138,4 +139,4 @@ class Trial(Session[Snapshot]):
     async def _ask(self, asking: Asking, call: Call) -> None:
         reply = await asking.answered(call)
         if reply is not None:
-            self.judgments[call.key] = Judgment(call, reply, self.plan.parse(call, reply))
+            self.judgments[call.key] = self.plan.judgment(call, reply)

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rubriclab.core.fairness import LOW, ONE_SCORE, ONE_TIE, UNKNOWN, WITHHELD
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.core.verdict import MIN_UNITS
@@ -42,6 +43,7 @@ SAID_BY_QUESTIONS = {
     "few_units": "too_few_units",
     "few_moved": "too_few_units",
     "single_order": "no_orders",
+    "constant_judge": ONE_SCORE,
 }
 """Cautions that say again what a question gives as its reason: kind -> reason."""
 
@@ -124,7 +126,21 @@ def judged(findings: Findings, facts: Facts) -> Answer:
 
 
 def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
-    """The answer of one judge in the sentences of its axis."""
+    """The answer of one judge in the sentences of its axis; beside constrained figures stands the free mass."""
+    answer = _composed(facts, cautions)
+    known = facts.free_mass
+    if known is None:
+        return answer
+    if known.calls:
+        fields = {"mass": number(known.median), "sampled": count(known.calls, "call")}
+        said = _say(facts, "free_mass", **fields)
+    else:
+        said = _say(facts, "free_mass_unknown")
+    return replace(answer, line=f"{answer.line} {said}")
+
+
+def _composed(facts: Facts, cautions: tuple[str, ...]) -> Answer:
+    """The answer, whether replies were constrained or not."""
     judge = shorten(facts.judge, 100)
     seen = Answer(
         judge,
@@ -368,9 +384,12 @@ def _headline(facts: Facts) -> str:
             _say(facts, "but_mean" if mean else "but_single") if mean or single else ""
         )
     rules = {
+        "one_score": facts.because(ONE_SCORE),
+        "one_tie": facts.because(ONE_TIE),
         "mean": facts.is_(EFFECT, "mean"),
         "unparsed": facts.because("unparsed_by_order"),
         "matters": facts.gate_open or single,
+        "constrained": facts.because(LOW, UNKNOWN),
         "no_orders": facts.because("no_orders", "no_two_orders"),
         "too_few": facts.too_few,
     }
@@ -462,6 +481,8 @@ def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
     why = facts.questions[question].estimate.why
     if why == "unparsed_by_order":
         return _say(facts, why)
+    if why in WITHHELD:
+        return REASONS[why]
     if question == "single" and why == "any_prompt":
         flips, noise = (number(100 * value, ".0f") for value in (facts.flips, facts.noise))
         return _say(facts, why, flips=flips, own_noise=noise)
@@ -495,6 +516,8 @@ def _advice(facts: Facts) -> str:
         and facts.is_(UNDECIDED, "single")
         and single.estimate.why == "any_prompt",
         "enough": facts.is_(EQUIVALENT, *facts.questions),
+        "other_judge": facts.because(ONE_SCORE, ONE_TIE),
+        "unconstrained": facts.because(LOW, UNKNOWN),
         "parse": facts.because("unparsed_by_order"),
         "ask_orders": facts.because("no_orders", "no_two_orders"),
         "add": facts.too_few,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.answers import is_full
+from rubriclab.core.fairness import FreeMass, free_mass
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import QUESTIONS, Findings, Row
@@ -90,6 +91,8 @@ class Facts:
     default_condition: int = -1
     shift: float = math.nan
     """Of a variant: its mean score - that of the default, points."""
+    free_mass: FreeMass | None = None
+    """Of a judge whose replies were constrained: what its labels get without that."""
 
     @property
     def kind(self) -> str:
@@ -308,6 +311,7 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
         reversed_list=beside.get("reversed_list"),
         typical=excess.value if excess else math.nan,
         about=_about(findings.conditions, chosen),
+        free_mass=free_mass(arms),
         **_judged(verdicts),
     )
 

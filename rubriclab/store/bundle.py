@@ -13,7 +13,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,6 +33,7 @@ from rubriclab.model.judgment import (
     JudgmentTable,
     Ordering,
     Status,
+    count_notes,
 )
 from rubriclab.model.study import ReadingPart, stored_reading, validated
 from rubriclab.model.text import LabError, digest, shorten, storable
@@ -75,7 +76,7 @@ def bundle_bytes(
         "name": table.name,
         "state": table.state,
         "study": study,
-        "conditions": [asdict(condition) for condition in table.conditions],
+        "conditions": [condition.document() for condition in table.conditions],
         "orderings": [asdict(ordering) for ordering in table.orderings],
         "planned": list(table.planned),
         "reading": dict(table.reading),
@@ -158,7 +159,11 @@ def read_parts(path: str | Path) -> tuple[JudgmentTable, pd.DataFrame, dict[str,
                 file.unlink()
         items, judgments, calls = parts
         table = _table(_storable(head), items, judgments, study)
-        return table, _calls(calls, table), dict(head.get("study") or {})
+        known = _calls(calls, table)
+        if "note" in known:
+            own = known[["condition", "note"]].assign(calls=1)
+            table = replace(table, notes=count_notes(own.itertuples(index=False, name=None)))
+        return table, known, dict(head.get("study") or {})
     except LabError:
         raise
     except (

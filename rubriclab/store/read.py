@@ -15,12 +15,14 @@ import pyarrow.parquet as parquet
 from rubriclab.model.judgment import (
     ITEM_COLUMNS,
     JUDGMENT_COLUMNS,
+    NOTED,
     Condition,
     JudgmentTable,
     Ordering,
     Outcome,
     Reply,
     Status,
+    count_notes,
     order_text,
 )
 from rubriclab.model.study import stored_reading
@@ -283,9 +285,16 @@ class Reader:
             planned=tuple(planned for _, planned in conditions),
             probabilities=probabilities,
             state=run.state,
+            notes=self._notes(run.number),
             made_with=json.loads(made_with),
             reading=stored_reading(json.loads(study).get("reading") or {}),
         )
+
+    def _notes(self, run: int) -> dict[tuple[int, str], int]:
+        """How many final calls of each condition have each of NOTED."""
+        wanted = " OR ".join("contains(note, ?)" for _ in NOTED)
+        sql = f"SELECT condition, note, count(*) FROM calls WHERE run = ? AND final AND ({wanted}) GROUP BY ALL"
+        return count_notes(self._db.rows(sql, [run, *NOTED]))
 
     def _judged(self, run: int) -> tuple[pd.DataFrame, np.ndarray | None]:
         """(JUDGMENT_COLUMNS, probabilities (rows, longest list) with NaN where one is missing or shorter, or None)."""

@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -194,7 +194,7 @@ class Store(Reader):
                     now(),
                 ],
             )
-            bodies = [_json(asdict(condition)) for condition in conditions]
+            bodies = [_json(condition.document()) for condition in conditions]
             numbered = {"run": [number] * len(bodies), "condition": list(range(len(bodies)))}
             insert(
                 cursor,
@@ -338,7 +338,7 @@ class Store(Reader):
             "table",
             hashed,
             len(table.rows),
-            [asdict(condition) for condition in table.conditions],
+            [condition.document() for condition in table.conditions],
             [list(map(str, table.items[name])) for name in ITEM_COLUMNS[:-1]],
             [dict(given or {}) for given in table.items["ratings"]],
             [ordering.shown for ordering in table.orderings],

@@ -82,7 +82,7 @@ def test_a_judge_asked_once(text: str, score: float | None, said: str) -> None:
     )
     assert said in report.sentence()
     assert ("The server gives token probabilities." in report.sentence()) == report.probabilities
-    assert (report.document()["model"], server.bodies[-1]["max_tokens"]) == ("test-model", 1_024)
+    assert (report.document()["model"], server.bodies[0]["max_tokens"]) == ("test-model", 1_024)
 
 
 @pytest.mark.parametrize(
