@@ -433,7 +433,7 @@ def run(
 
     ``study``: a TOML file, a log with prompts, ``demo`` for the sample with the embedded judge, or a plan of one. ``judges``: functions
     ``(messages, item)`` of your own, each in place of the study's judge of that name, or one more; ``trust``: a study that was
-    handed on may run its own code; ``ray``: the address of a Ray cluster whose nodes ask the calls. ``progress`` is called
+    handed on may run its own code, and the study's keys may be sent to its addresses, which the store keeps; ``ray``: the address of a Ray cluster whose nodes ask the calls. ``progress`` is called
     twice a second. Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
     """
     from rubriclab.runs.loading import plan_of_file
@@ -453,6 +453,7 @@ def run(
             retry_failed=retry_failed,
             functions=judges,
             ray=ray,
+            agree=trust,
         ).start()
         waited(running, progress)
         return kept_run(opened, running.id)

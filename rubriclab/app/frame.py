@@ -12,7 +12,9 @@ from typing import NoReturn
 import streamlit as st
 
 from rubriclab.app import guard, state
-from rubriclab.model.text import LabError, printable, shorten, without_invisible
+from rubriclab.judges.served import served
+from rubriclab.model.consent import Consent, NoConsent
+from rubriclab.model.text import LabError, digest, printable, shorten, without_invisible
 
 log = logging.getLogger("rubriclab")
 
@@ -121,6 +123,8 @@ def show(name: str) -> None:
         st.toast(text, icon=":material/check:")
     try:
         import_module(f"rubriclab.app.{MODULES.get(name, name)}").page()
+    except NoConsent as fault:
+        agreement(fault)
     except LabError as fault:
         st.error(safe(str(fault)), icon=":material/error:")
     except Exception as fault:
@@ -138,8 +142,46 @@ def faults() -> Iterator[None]:
     """A part of a page that may meet the user's mistakes: said where it happened, and the rest goes on."""
     try:
         yield
+    except NoConsent as fault:
+        agreement(fault)
     except LabError as fault:
         st.error(safe(str(fault)), icon=":material/error:")
+
+
+def agreement(asked: NoConsent) -> None:
+    """Say which key would go where, with the button that says yes; then the visitor tries again what needed it.
+
+    On a served lab a visitor is not the one whose keys these are: only its owner says yes, before the start.
+    """
+    for variable, address in asked.wanted:
+        st.warning(
+            f"Nothing was sent. The key in **{safe(variable, 100)}** would be sent to **{safe(address, 300)}**, and "
+            "nobody has agreed to that on this machine.",
+            icon=":material/key:",
+        )
+    if served():
+        listed = ",".join(f"{variable}@{address}" for variable, address in asked.wanted)
+        st.markdown(
+            f"The owner of this lab can agree by starting it with RUBRICLAB\\_KEYS={safe(listed, 600)}."
+        )
+        return
+    named = "-".join(f"{variable}-{address}" for variable, address in asked.wanted)
+    st.button(
+        "Yes, send it there" if len(asked.wanted) == 1 else "Yes, send them there",
+        icon=":material/check:",
+        key=f"agree-{digest(named)[:12]}",
+        on_click=_agree,
+        args=(asked.wanted,),
+    )
+
+
+def _agree(wanted: Sequence[Consent]) -> None:
+    try:
+        state.store().agree(wanted)
+    except LabError as fault:
+        announce(safe(str(fault), 300))
+        return
+    announce("Agreed, on this machine. Now do again what you were doing.")
 
 
 def go(name: str, **query: str | list[str]) -> NoReturn:

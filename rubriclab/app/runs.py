@@ -11,6 +11,7 @@ from rubriclab.app import state
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import download, ways_in
 from rubriclab.app.frame import announce, faults, fold, go, labelled, safe
+from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.text import count, duration, file_name, look_alike
 from rubriclab.sinks.marks import Picture, Point, Series
 from rubriclab.sinks.text import number
@@ -230,6 +231,9 @@ def again_button(
     if failed and state.kept(info.id).plan is None:
         return
     label, icon = ("Ask again what failed", "replay") if failed else ("Resume", "play_arrow")
+    store = state.store_of(info.id)
+    for sentence in where_asked(judges_of(store.study(info.id))) if store.imported(info.id) else ():
+        st.caption(safe(f"Imported. {sentence}", 400))
     with faults():
         if st.button(label, icon=f":material/{icon}:", key=key, type=kind):
             state.manager().resume(info.id, retry_failed=failed)

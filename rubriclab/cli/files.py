@@ -18,6 +18,7 @@ from rubriclab.cli.common import (
     opened,
     run_of,
 )
+from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.text import LabError, count
 
 
@@ -64,7 +65,9 @@ def import_file(
     imported: list[dict[str, Any]] = [
         {"run": info.id, "name": info.name, "judgments": info.done} for info in infos
     ]
-    for entry, (table, *_) in zip(imported, made, strict=True):
+    for entry, (table, _, study) in zip(imported, made, strict=True):
+        if asks := where_asked(judges_of(study or {})):
+            entry["asks"] = asks
         head, questions = answerable(table)
         entry |= {
             "answers": {"holds": head, "questions": [asdict(question) for question in questions]}
@@ -75,6 +78,7 @@ def import_file(
     lines = [
         f"{answerable_line(table)}\n{entry['name']}: {count(entry['judgments'], 'call')} · rubriclab results {entry['run']}"
         + (f"\n{entry['note']}" if "note" in entry else "")
+        + "".join(f"\n{sentence}" for sentence in entry.get("asks", ()))
         for entry, (table, *_) in zip(imported, made, strict=True)
     ]
     return Outcome("\n".join(lines))

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from rubriclab.cli import common
 from rubriclab.cli.common import Json, JudgeNames, KeyName, Outcome, StorePath, StudyName
+from rubriclab.model.consent import sent_by, where_asked
 from rubriclab.model.text import LabError, count
 
 LAST_ANSWERS_SECONDS = 20.0
@@ -123,6 +124,7 @@ def plan(
         return Outcome(document | ({"shown": shown, "proofs": proofs} if show else {}))
     axes = planned.study.design.axes
     lines = [planned.study.name, *about.sentences(), *planned.notes]
+    lines += where_asked(planned.study.judges)
     lines += [f"Read of that reply: {read['status']}, {read['read']}."] if read else []
     if show:
         lines += [proof.sentence() for proof in planned.proofs]
@@ -156,7 +158,10 @@ def run(
     key_env: KeyName = None,
     drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.")] = None,
     trust: Annotated[
-        bool, Parameter(help="The study's own code, which you have read, may run.")
+        bool,
+        Parameter(
+            help="Yes to the study's own code, which you have read, and to sending its keys to its addresses."
+        ),
     ] = False,
     ray: Annotated[
         str | None, Parameter(help="Spread the calls over this Ray cluster: HOST:PORT or auto.")
@@ -202,6 +207,8 @@ def run(
             json=json,
         )
     planned = plan_of_file(study, **loading)
+    # Whoever types an address and the variable of its key has said yes to just that.
+    agreed = trust or bool(judge and key_env)
     with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
         for dataset, _ in planned.sources:
             print(dataset.note, end="\n" * bool(dataset.note))
@@ -212,6 +219,7 @@ def run(
             max_money=max_money,
             retry_failed=retry_failed,
             ray=ray,
+            trust=agreed,
             progress=common.progress_line(),
         )
     info = made.info()
@@ -299,7 +307,10 @@ def _references(
             f"{out} is the study's own data, which is never written over. Choose another name."
         )
     with Store.open(store) as opened:
-        job = ReferenceJob(opened, asked, *sources[0]).start()
+        job = ReferenceJob(opened, asked, *sources[0])
+        if loading["trust"] or (loading["judged_by"] and loading["key_env"]):
+            opened.agree(consent for judge in job.judges for consent in sent_by(judge))
+        job.start()
         waited(job, common.progress_line("answer"))
         made = job.document()
     if made["accepted"]:
@@ -338,7 +349,9 @@ def judges(
     from rubriclab.judges.weights import CATALOGUE
 
     if test is not None:
-        report = test_judge(judge_named(f"{model}@{test}" if model else test, key_env))
+        asked = judge_named(f"{model}@{test}" if model else test, key_env)
+        # Whoever types an address and the variable of its key has said yes to just that.
+        report = test_judge(asked, frozenset(sent_by(asked)))
         return Outcome(
             report.document() if json else report.sentence(),
             common.DONE if report.ok else common.MEND,

@@ -5,11 +5,21 @@ import html
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from rubriclab.judges.served import served
+from rubriclab.model.consent import (
+    NO_CONSENTS,
+    Consent,
+    Consents,
+    NoConsent,
+    destination,
+    require_consent,
+    sent_by,
+)
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Reply
 from rubriclab.model.text import LabError
@@ -34,10 +44,26 @@ KEY_FORMS = (
 """What looks like a key, whoever's it is."""
 
 
-def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) -> str | None:
-    """The judge's key, from ``secrets`` or the environment; None where the judge names no variable.
+def key_to_send(
+    settings: JudgeSettings,
+    secrets: Mapping[str, str] | None = None,
+    consents: Consents = NO_CONSENTS,
+) -> str | None:
+    """Return the key that a judge's requests carry. Raises LabError as ``read_key`` does.
 
-    Raises LabError, naming the variable and never its value, where it may not be sent, is not set or cannot be a header.
+    Raises NoConsent where nobody has agreed that it goes to all of the judge's addresses.
+    """
+    key = read_key(settings, secrets)
+    if key is not None:
+        require_consent(settings, consents | consents_of_environment())
+    return key
+
+
+def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) -> str | None:
+    """Return the judge's key, from ``secrets`` or the environment; None where the judge names no variable.
+
+    To see whether there is one; what is sent comes from ``key_to_send``. Raises LabError, naming the variable and never
+    its value, where it may not be sent, is not set or cannot be a header.
     """
     name = settings.key_env
     if not name:
@@ -64,12 +90,46 @@ def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) 
     return key
 
 
+def require_consents(
+    judges: Iterable[JudgeSettings],
+    secrets: Mapping[str, str] | None = None,
+    consents: Consents = NO_CONSENTS,
+) -> None:
+    """Raise one NoConsent for all of these judges, before any of them is opened.
+
+    A judge whose key is not at hand sends nothing; opening it says what is missing.
+    """
+    given = consents | consents_of_environment()
+    missing = []
+    for settings in judges:
+        wanted = [consent for consent in sent_by(settings) if consent not in given]
+        with suppress(LabError):
+            if wanted and read_key(settings, secrets) is not None:
+                missing += wanted
+    if missing:
+        raise NoConsent(missing)
+
+
+def consents_of_environment() -> Consents:
+    """Return what the lab's owner has agreed to before the start: entries ``NAME@https://HOST`` in RUBRICLAB_KEYS.
+
+    Raises LabError for an entry whose address is none.
+    """
+    entries = [part.strip().partition("@") for part in listed_keys() if "@" in part]
+    return frozenset(Consent(name, destination(address)) for name, _, address in entries)
+
+
+def listed_keys() -> list[str]:
+    """Return the entries of RUBRICLAB_KEYS: a variable, or ``NAME@https://HOST`` for one address alone."""
+    return [part.strip() for part in os.environ.get("RUBRICLAB_KEYS", "").split(",")]
+
+
 def may_be_sent(name: str) -> bool:
     """Whether a variable of the environment may hold a judge's key: what may is listed, since secrets have no list.
 
     Visitors of a served lab can name both a variable and an address, so there only its owner says which.
     """
-    listed = [part.strip() for part in os.environ.get("RUBRICLAB_KEYS", "").split(",")]
+    listed = {part.partition("@")[0] for part in listed_keys()}
     return name in listed or (name.upper().endswith("_API_KEY") and not served())
 
 

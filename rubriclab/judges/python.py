@@ -28,8 +28,9 @@ from rubriclab.data.limits import MAX_PLAIN, MB, checked_file
 from rubriclab.data.worker import Worker
 from rubriclab.judges import own_code, supervisor
 from rubriclab.judges.faults import FINAL, Fault
-from rubriclab.judges.keys import mask_reply, read_key
+from rubriclab.judges.keys import key_to_send, mask_reply
 from rubriclab.judges.reply import MAX_TEXT
+from rubriclab.model.consent import NO_CONSENTS, Consents
 from rubriclab.model.data import Item
 from rubriclab.model.judge import JudgeSettings, Part, read_options
 from rubriclab.model.judgment import Call, Reply
@@ -112,10 +113,11 @@ class PythonJudge:
         items: Sequence[Item] = (),
         secrets: Mapping[str, str] | None = None,
         function: Callable[..., Any] | None = None,
+        consents: Consents = NO_CONSENTS,
     ) -> None:
         self._settings, self._items, self._function = settings, items, function
         self._options = read_options(PythonOptions, settings)
-        key = read_key(settings, secrets)
+        key = key_to_send(settings, secrets, consents)
         self._key = {str(settings.key_env): key} if key else {}
         self._all: list[Worker] = []
         self._idle: list[Worker] = []

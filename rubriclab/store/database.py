@@ -1,6 +1,7 @@
 """A store's file in, cursors and transactions out; faults of the disk and the database become words."""
 
 import atexit
+import itertools
 import os
 import re
 import shutil
@@ -29,7 +30,11 @@ ADDED = """
 CREATE TABLE IF NOT EXISTS reference_attempts (job VARCHAR, task VARCHAR, score INTEGER, attempt SMALLINT,
     writer VARCHAR, reviewer VARCHAR, status VARCHAR, verdict INTEGER, text VARCHAR, review VARCHAR, reason VARCHAR,
     asked TIMESTAMP);
+CREATE TABLE IF NOT EXISTS objects (kind VARCHAR, id VARCHAR, name VARCHAR, body JSON, created TIMESTAMP,
+    PRIMARY KEY (kind, id));
 ALTER TABLE calls ADD COLUMN IF NOT EXISTS prompt VARCHAR;
+ALTER TABLE runs ADD COLUMN IF NOT EXISTS token VARCHAR;
+UPDATE runs SET token = uuid()::VARCHAR WHERE token IS NULL;
 """
 """What earlier labs may lack."""
 
@@ -72,6 +77,9 @@ class Database:
 
     def __init__(self, path: str, read_only: bool) -> None:
         self.path = path
+        self.serial = next(
+            _serials
+        )  # tells two openings apart in what is cached, whatever they hold
         self.unsaved: dict[
             int, Any
         ] = {}  # what a writer could not commit, by run: its next writer takes it up
@@ -197,6 +205,11 @@ class Database:
         with in_words(self.path), self._db.cursor() as cursor:
             return cursor.execute(sql, list(values)).fetchall()
 
+    def has_column(self, table: str, column: str) -> bool:
+        """Return whether the file has this column: one of an earlier lab that is only read may lack it."""
+        sql = "SELECT 1 FROM duckdb_columns() WHERE NOT internal AND table_name = ? AND column_name = ?"
+        return bool(self.rows(sql, [table, column]))
+
     def frame(self, sql: str, values: Sequence[Any] = ()) -> pd.DataFrame:
         with in_words(self.path), self._db.cursor() as cursor:
             return cursor.execute(sql, list(values)).df()
@@ -268,6 +281,7 @@ class Database:
             self._lock.release()
 
 
+_serials = itertools.count(1)
 _opened: dict[str, Database] = {}
 _opening = threading.Lock()
 

@@ -14,6 +14,7 @@ import pytest
 
 from rubriclab.judges.kinds import open_judge
 from rubriclab.judges.python import function_settings, with_code
+from rubriclab.model.consent import NoConsent, sent_by
 from rubriclab.model.data import Comparison, Item
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
@@ -210,7 +211,9 @@ def test_it_sees_no_key_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "return ' '.join(os.environ) + ' ' + os.environ['MINE_API_KEY']",
         key_env="MINE_API_KEY",
     )
-    (reply,) = asked(judge)
+    with pytest.raises(NoConsent, match=r"MINE_API_KEY would be sent to own code: .*my_judge\.py"):
+        asked(judge)
+    (reply,) = asked(judge, consents=frozenset(sent_by(judge)))
     assert "MINE_API_KEY" in reply.text
     assert not {"OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN"} & set(reply.text.split())
     assert "secret-of" not in reply.text  # a reply never holds the judge's key
