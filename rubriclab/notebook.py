@@ -278,9 +278,10 @@ class Run:
         ``texts``: the report shows one answer word for word; ``table``: it alone is written, as .tex or .csv. A file that
         was there stays whole until the new one is.
         """
+        from rubriclab.data.limits import user_path
         from rubriclab.data.outfiles import csv_text, write_atomically
 
-        path = Path(path)
+        path = user_path(path)
         ending = ".card.json" if path.name.endswith(".card.json") else path.suffix
         own = {".html": ("texts", "title"), ".card.json": ("protocol", "margin", "judge")}.get(
             ending, ()
@@ -398,6 +399,7 @@ def read(
 
     ``kind`` and ``columns`` (ours = theirs) only where the columns do not tell. Raises LabError naming row and column.
     """
+    from rubriclab.data.limits import user_path
     from rubriclab.data.scores import read_judgments
     from rubriclab.data.tables import read_table, table_of_frame
     from rubriclab.logs.log import read_log
@@ -406,7 +408,7 @@ def read(
     if isinstance(source, pd.DataFrame):
         table = table_of_frame(source, name or "frame")
     else:
-        path = Path(source)
+        path = user_path(source)
         if path.suffix == ".zip":
             return Run(read_bundle(path))
         log = None if columns else read_log(path, kind=kind)
@@ -443,6 +445,7 @@ def run(
     known = {"items": items, "drop": drop, "trust": trust, "functions": judges}
     plan = plan_of_file(study, **known) if isinstance(study, str | Path) else study
     opened = Store.open(Path(store))
+    running: Running | None = None
     try:
         running = Running(
             opened,
@@ -458,6 +461,9 @@ def run(
         waited(running, progress)
         return kept_run(opened, running.id)
     except BaseException:
+        if running is not None and running.active:  # stopped in the moment in which it had begun
+            running.pause("stopped as it began")
+            running.wait(60)
         opened.close()
         raise
 

@@ -1,10 +1,14 @@
 """The frame of every page: navigation and deep links in, a page without markup of strangers and without traces out."""
 
+import asyncio
 import gc
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
@@ -78,6 +82,24 @@ def warm() -> None:
     gc.freeze()
 
 
+@asynccontextmanager
+async def serving(_app: object) -> AsyncIterator[None]:
+    """While the server is up. However it is ended, runs are paused first and answers under way are kept.
+
+    The server dies of SIGTERM without Python's exit handlers, so this is where runs are paused; a closed terminal
+    (SIGHUP) is taken for SIGTERM.
+    """
+    hangup = getattr(signal, "SIGHUP", None)
+    in_main = threading.current_thread() is threading.main_thread()
+    if hangup is not None and in_main and signal.getsignal(hangup) is signal.SIG_DFL:
+        signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
+    yield
+    if "rubriclab.runs.manager" in sys.modules:
+        from rubriclab.runs.manager import stop_everything
+
+        await asyncio.to_thread(stop_everything)
+
+
 def _ended(title: str) -> bool:
     """Says in a toast and in the tab's title which runs have ended since this visit's last look; whether any is going."""
     st.set_page_config(page_title=f"{title} · rubriclab")
@@ -146,6 +168,26 @@ def faults() -> Iterator[None]:
         agreement(fault)
     except LabError as fault:
         st.error(safe(str(fault)), icon=":material/error:")
+
+
+@contextmanager
+def contained(what: str) -> Iterator[None]:
+    """A part of a page about one run: what fails in it costs this part, never the page. ``what``: the run's name."""
+    try:
+        yield
+    except NoConsent as fault:
+        agreement(fault)
+    except LabError as fault:
+        st.error(safe(str(fault)), icon=":material/error:")
+    except Exception as fault:
+        if type(fault).__module__.startswith("streamlit.runtime.scriptrunner"):
+            raise
+        log.exception("a part of a page failed")
+        st.error(
+            f"“{safe(what, 60)}” cannot be shown: it holds something that the lab cannot compute with "
+            f"({type(fault).__name__}). Nothing else is touched. Its menu deletes it.",
+            icon=":material/error:",
+        )
 
 
 def agreement(asked: NoConsent) -> None:

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +13,8 @@ from cyclopts import Parameter
 
 from rubriclab.cli import common
 from rubriclab.cli.common import Json, JudgeNames, KeyName, Outcome, StorePath, StudyName
+from rubriclab.data.limits import user_path
+from rubriclab.judges.supervisor import PR_SET_PDEATHSIG, prctl
 from rubriclab.model.consent import sent_by, where_asked
 from rubriclab.model.text import LabError, count
 
@@ -33,25 +35,37 @@ def lab(
     from rubriclab.data.sample import lab_folder
 
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    environment = os.environ | {"RUBRICLAB_STORE": str(common.store_path(store).absolute())}
+    environment = os.environ | {
+        "RUBRICLAB_STORE": str(user_path(common.store_path(store)).absolute())
+    }
     if code is not None:
-        if not code.is_dir():
+        if not user_path(code).is_dir():
             raise LabError(f"--code {code} is no folder; name the one that your functions are in.")
-        environment["RUBRICLAB_CODE"] = str(code.absolute())
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # whoever ends the command ends the pages with it
-    with subprocess.Popen(command, cwd=lab_folder(), env=environment) as pages:
+        environment["RUBRICLAB_CODE"] = str(user_path(code).absolute())
+    # In a session of its own: the end comes to it once, from here, whoever was told to end.
+    with subprocess.Popen(
+        command,
+        cwd=lab_folder(),
+        env=environment,
+        start_new_session=True,
+        preexec_fn=end_with_parent if sys.platform == "linux" else None,
+    ) as pages:
         try:
             ended = pages.wait()
-        except (
-            KeyboardInterrupt
-        ):  # the pages have had it too: they pause what runs and keep what is being answered
+        except KeyboardInterrupt:
             ended = 0
-            with suppress(subprocess.TimeoutExpired):
+            pages.terminate()  # they pause what runs and keep what is being answered
+            try:
                 pages.wait(LAST_ANSWERS_SECONDS)
-            pages.terminate()
-    return Outcome("The lab has ended.", common.DONE if ended in (0, -2, 130) else common.MEND)
+            except (KeyboardInterrupt, subprocess.TimeoutExpired):
+                pages.kill()
+    by_signal = (0, -signal.SIGINT, -signal.SIGTERM, 130, 143)
+    return Outcome("The lab has ended.", common.DONE if ended in by_signal else common.MEND)
+
+
+def end_with_parent() -> None:
+    """On Linux, between fork and exec: ask for SIGTERM when the program that started this one dies."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def plan(
@@ -302,7 +316,10 @@ def _references(
         raise LabError(
             f"The study has {len(sources)} data sets; write reference answers for one of them at a time."
         )
-    if any(part.file and (folder / part.file).resolve() == out.resolve() for part in asked.data):
+    if any(
+        part.file and (folder / part.file).resolve() == user_path(out).resolve()
+        for part in asked.data
+    ):
         raise LabError(
             f"{out} is the study's own data, which is never written over. Choose another name."
         )

@@ -7,7 +7,6 @@ import asyncio
 import ssl
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -16,6 +15,7 @@ import aiohttp
 import httpx2
 from aiohttp.abc import ResolveResult
 
+from rubriclab.data.limits import user_path
 from rubriclab.judges.faults import Fault, from_response
 from rubriclab.judges.keys import mask
 from rubriclab.judges.served import InwardAddress, in_figures, refuse_inward
@@ -260,7 +260,7 @@ def trust(ca_file: str | None) -> ssl.SSLContext | bool:
     if not ca_file:
         return True
     try:
-        path = Path(ca_file).expanduser()
+        path = user_path(ca_file)
         if not path.is_file() or path.stat().st_size > MAX_CA_BYTES:
             raise ValueError(f"no file of at most {MAX_CA_BYTES:,} bytes")
         context = ssl.create_default_context()

@@ -27,7 +27,7 @@ class RunManager:
         self.store = store
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
-        atexit.register(self.stop_all)
+        _managers.append(self)
 
     def start(self, planned: Plan, **limits: Any) -> Run:
         """Start the run of a plan, or go on with it; one that is going is returned as it is.
@@ -51,10 +51,11 @@ class RunManager:
         going = self.get(id)
         if going is not None and going.active:
             return going
-        before = self.store.made_with(id).get("answers_of")  # what it was stopped in taking over
-        known = {"known": (self.store, before)} if before else {}
         planned = plan_of_run(self.store, id)
         handed = self.store.imported(id)
+        # What it was stopped in taking over; an import names no run of this store.
+        before = None if handed else self.store.made_with(id).get("answers_of")
+        known = {"known": (self.store, before)} if before else {}
         if handed:
             refuse_misfit(self.store, id, planned)
         judges = [
@@ -82,6 +83,16 @@ class RunManager:
         until = time.monotonic() + seconds
         for run in running:
             run.wait(max(0.0, until - time.monotonic()))
+
+
+_managers: list[RunManager] = []
+
+
+@atexit.register
+def stop_everything() -> None:
+    """Pause what this process asks, as it ends: by itself, or by a signal that lets no exit handler run."""
+    for manager in tuple(_managers):
+        manager.stop_all()
 
 
 def refuse_misfit(store: Store, id: str, planned: Plan) -> None:

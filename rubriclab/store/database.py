@@ -1,6 +1,7 @@
 """A store's file in, cursors and transactions out; faults of the disk and the database become words."""
 
 import atexit
+import glob
 import itertools
 import os
 import re
@@ -12,11 +13,13 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import duckdb
 import pandas as pd
 import pyarrow as pa
 
+from rubriclab.data.limits import HELD_FILES, user_path
 from rubriclab.model.text import LabError, shorten
 
 SCHEMA = 1
@@ -92,6 +95,7 @@ class Database:
         self._lock = threading.RLock()
         self._joined: duckdb.DuckDBPyConnection | None = None
         self._identity: tuple[int, int] | None = None
+        self.file_id: tuple[int, int] | None = None
         self._new = path == MEMORY or not Path(path).exists() or _never_made(path)
         writable = self._new or all(os.access(part, os.W_OK) for part in (path, Path(path).parent))
         self.read_only = read_only or not writable
@@ -118,6 +122,15 @@ class Database:
             opened.close()
             raise
         self.path, self._db, self._identity = path, opened, _identity(path)
+        self._hold(_file_id(Path(path)))
+
+    def _hold(self, file_id: tuple[int, int] | None) -> None:
+        """Nobody in this process opens that file besides; None lets go of the one that was held."""
+        if self.file_id is not None:
+            HELD_FILES.discard(self.file_id)
+        self.file_id = file_id
+        if file_id is not None:
+            HELD_FILES.add(file_id)
 
     def _check_version(self, db: duckdb.DuckDBPyConnection, path: str) -> None:
         if db.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall() == [
@@ -230,15 +243,17 @@ class Database:
 
     def backup(self, path: str | Path) -> Path:
         """A whole copy as of now, while runs go on; written aside and renamed. Raises LabError for a name in use."""
-        target = Path(path).expanduser()
+        target = user_path(path)
         if target.exists():
             raise LabError(
                 f"{target} exists already, and nothing is overwritten. Choose another name."
             )
-        aside = target.with_name(f"{target.name}.part")
+        # A name of its own: what a killed backup left behind is in nobody's way, and is cleared by the next one.
+        aside = target.with_name(f".{target.name[:40]}.{uuid4().hex}.part")
+        for left in target.parent.glob(f".{glob.escape(target.name[:40])}.*.part*"):
+            left.unlink(missing_ok=True)
         with in_words(str(target)), self._db.cursor() as source:
             target.parent.mkdir(parents=True, exist_ok=True)
-            aside.unlink(missing_ok=True)
             try:
                 source.begin()  # one moment, whatever is committed meanwhile
                 with _connect(str(aside)) as copy:
@@ -277,6 +292,7 @@ class Database:
                 with self._db.cursor() as last:
                     last.execute("PRAGMA disable_checkpoint_on_shutdown")
         _close(self._db)
+        self._hold(None)
         if waited:
             self._lock.release()
 
@@ -323,17 +339,40 @@ def open_database(path: str | Path, *, read_only: bool = False) -> Database:
             raise LabError(
                 f"“{shorten(text)}” cannot be a store: name a .duckdb file on this computer."
             )
-        text = str(Path(text).expanduser().absolute())
+        # One spelling: DuckDB keeps the log beside the name that it was given.
+        text = _resolved(text)
         if Path(text).exists() and not Path(text).is_file():
             raise LabError(
                 f"{text} is a folder or a device, not a store. Name a file, as {text}/lab.duckdb."
             )
     with _opening:
-        database = _opened.get(text) or Database(text, read_only)
+        database = _opened.get(text) or _same_file(text) or Database(text, read_only)
         if text != MEMORY:
             _opened[text] = database
         database.users += 1
         return database
+
+
+def _resolved(text: str) -> str:
+    """Return the path without links and dots. Raises LabError for what no file can be called."""
+    try:
+        return str(user_path(text).resolve())
+    except (OSError, RuntimeError) as fault:  # links that lead in a circle
+        raise LabError(f"“{shorten(text)}” cannot be opened: {fault}. Check the name.") from None
+
+
+def _same_file(path: str) -> Database | None:
+    """Return the open database of this file under another name (a hard link): two of them would damage it."""
+    try:
+        known = _file_id(Path(path))
+    except OSError:
+        return None
+    return next((other for other in _opened.values() if other.file_id == known), None)
+
+
+def _file_id(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
 def insert(
@@ -355,7 +394,7 @@ def recover(path: str | Path, target: str | Path) -> int:
 
     Returns the byte at which the log was cut. Raises LabError where the damage is not in the log.
     """
-    path, target = Path(path).expanduser(), Path(target).expanduser()
+    path, target = user_path(path), user_path(target)
     log, copy = Path(f"{path}.wal"), Path(f"{target}.wal")
     if target.exists() or copy.exists():
         raise LabError(f"{target} exists already, and nothing is overwritten. Choose another name.")

@@ -114,7 +114,8 @@ def test_drawing_the_form_of_a_judge_asks_nobody(lab: Lab, monkeypatch: pytest.M
         assert held(app).study.judges[0].model == "m"
 
 
-def test_another_run_with_a_deleted_runs_id_shows_its_own_numbers(lab: Lab, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("lab")
+def test_another_run_with_a_deleted_runs_id_shows_its_own_numbers() -> None:
     first = made.options_table({"judge-7b": made.mostly_first}, items=12, name="First")
     second = made.options_table({"judge-7b": made.always_first}, items=12, name="Second")
     keep = lambda table: state.store().add_table(replace(table, run="same-id"))  # noqa: E731
@@ -128,9 +129,8 @@ def test_another_run_with_a_deleted_runs_id_shows_its_own_numbers(lab: Lab, tmp_
     assert state.kept("same-id").table.name == "Second"
 
 
-def test_a_zip_with_the_id_of_the_recorded_example_stands_beside_it(
-    lab: Lab, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("lab")
+def test_a_zip_with_the_id_of_the_recorded_example_stands_beside_it(tmp_path: Path) -> None:
     example = state.recorded()
     table = made.options_table({"judge-7b": made.always_first}, items=12, name="Impostor")
     path = tmp_path / "other.zip"

@@ -70,9 +70,7 @@ def test_a_study_with_a_key_needs_one_yes(here: Path, capsys: pytest.CaptureFixt
             assert (server.asked, stranger.asked) == (asked, 0)
 
 
-def test_what_is_typed_is_a_yes_to_just_that(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_typed_is_a_yes_to_just_that(here: Path) -> None:
     with running(FakeServer()) as server, running(FakeServer()) as stranger:
         path = study(here, judge(stranger.base_url))
         typed = ["--judge", f"test-model@{server.base_url}", "--key-env", "OPENAI_API_KEY"]
