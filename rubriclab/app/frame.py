@@ -16,6 +16,7 @@ from typing import NoReturn
 import streamlit as st
 
 from rubriclab.app import guard, state
+from rubriclab.judges.keys import hide_environment
 from rubriclab.judges.served import served
 from rubriclab.model.consent import Consent, NoConsent
 from rubriclab.model.text import LabError, digest, printable, shorten, without_invisible
@@ -77,6 +78,7 @@ def warm() -> None:
 
     Streamlit collects garbage at the end of each run of the script: a tenth of a second over all that modules hold.
     """
+    hide_environment()
     import_module("rubriclab.app.home")
     gc.collect()
     gc.freeze()

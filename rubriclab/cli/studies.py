@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from rubriclab.cli import common
 from rubriclab.cli.common import Json, JudgeNames, KeyName, Outcome, StorePath, StudyName
 from rubriclab.data.limits import user_path
+from rubriclab.judges.keys import hide_environment
 from rubriclab.judges.supervisor import PR_SET_PDEATHSIG, prctl
 from rubriclab.model.consent import sent_by, where_asked
 from rubriclab.model.text import LabError, count
@@ -42,6 +43,7 @@ def lab(
         if not user_path(code).is_dir():
             raise LabError(f"--code {code} is no folder; name the one that your functions are in.")
         environment["RUBRICLAB_CODE"] = str(user_path(code).absolute())
+    hide_environment()
     # In a session of its own: the end comes to it once, from here, whoever was told to end.
     with subprocess.Popen(
         command,

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from rubriclab.judges.served import served
+from rubriclab.judges.supervisor import PR_SET_DUMPABLE, prctl
 from rubriclab.model.consent import (
     NO_CONSENTS,
     Consent,
@@ -122,6 +123,20 @@ def consents_of_environment() -> Consents:
 def listed_keys() -> list[str]:
     """Return the entries of RUBRICLAB_KEYS: a variable, or ``NAME@https://HOST`` for one address alone."""
     return [part.strip() for part in os.environ.get("RUBRICLAB_KEYS", "").split(",")]
+
+
+def hide_environment() -> None:
+    """Keep other programs of this user from reading this process's keys: on Linux ``/proc/PID/environ`` and its memory.
+
+    Own judge code runs as the same user, without the lab's keys in its own environment; it could read them from here.
+    Nothing is hidden from root, from a program that the user's shell has given the keys to, or on other systems.
+    """
+    prctl(PR_SET_DUMPABLE, 0)
+
+
+def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what programs that the lab starts may see of the environment: no judge's key."""
+    return {name: value for name, value in environment.items() if not may_be_sent(name)}
 
 
 def may_be_sent(name: str) -> bool:

@@ -28,7 +28,7 @@ from rubriclab.data.limits import MAX_PLAIN, MB, checked_file
 from rubriclab.data.worker import Worker
 from rubriclab.judges import own_code, supervisor
 from rubriclab.judges.faults import FINAL, Fault
-from rubriclab.judges.keys import key_to_send, mask_reply
+from rubriclab.judges.keys import hide_environment, key_to_send, mask_reply
 from rubriclab.judges.reply import MAX_TEXT
 from rubriclab.model.consent import NO_CONSENTS, Consents
 from rubriclab.model.data import Item
@@ -122,6 +122,7 @@ class PythonJudge:
         self._all: list[Worker] = []
         self._idle: list[Worker] = []
         if function is None:
+            hide_environment()
             sha256 = with_code(settings, settings.folder, trust=True).options["sha256"]
             file, memory = (
                 Path(settings.folder).resolve() / self._options.path,

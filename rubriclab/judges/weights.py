@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rubriclab.data.limits import user_path
-from rubriclab.judges.keys import mask
+from rubriclab.judges.keys import mask, without_keys
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError, shorten
 
@@ -215,7 +215,7 @@ def run_python(
     temporary = folder / "tmp"  # where pip grows its file
     temporary.mkdir()
     environment = {
-        **os.environ,
+        **without_keys(os.environ),
         **PLAIN,
         **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)),
     }

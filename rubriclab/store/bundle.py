@@ -240,7 +240,9 @@ class Part:
         """Raises LabError naming the first row in which ``bad`` holds, its value and how many more there are."""
         where = np.flatnonzero(bad)
         if where.size:
-            value = shorten(str(self.frame[column].iloc[int(where[0])]))
+            cell = self.frame[column].iloc[int(where[0])]
+            missing = cell is None or (isinstance(cell, float) and np.isnan(cell))
+            value = "an empty cell" if missing else shorten(str(cell))
             more = f", and {where.size - 1:,} more rows" if where.size > 1 else ""
             raise LabError(
                 f"{self.name}, row {where[0] + 1:,}, column {column}: {value} is not {expected}{more}."
@@ -513,7 +515,7 @@ def _calls(part: Part, table: JudgmentTable) -> pd.DataFrame:
         part.refuse("key", once, "a key that stands once")
     if "asked" in known:
         cells = part.frame["asked"]
-        times = pd.to_datetime(cells, errors="coerce", utc=True)
+        times = pd.to_datetime(cells, errors="coerce", utc=True, format="ISO8601")
         part.refuse("asked", cells.notna() & times.isna(), "a time")
         known["asked"] = times.dt.tz_localize(None).astype("datetime64[us]")
     if "text" in known:

@@ -426,9 +426,9 @@ def test_any_one_fault_is_refused_in_words_or_harms_nothing(
 @pytest.mark.parametrize(
     ("part", "column", "how", "words"),
     [
-        ("items", "dataset", "all null", "column dataset: None is not a text"),
+        ("items", "dataset", "all null", "column dataset: an empty cell is not a text"),
         ("items", "dataset", "text", "is not an item of the data set that its condition asks"),
-        ("items", "item_id", "one null", "column item_id: None is not a text"),
+        ("items", "item_id", "one null", "column item_id: an empty cell is not a text"),
         ("items", "prompt", "numbers", "column prompt: 7 is not a text"),
         ("calls", "key", "text", "column key: text 0 is not the key of a call"),
         ("calls", "key", "constant", "is not a key that stands once"),
