@@ -4,7 +4,7 @@ import base64
 import html
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -195,25 +195,54 @@ def mask_reply(reply: Reply, secrets: tuple[str, ...]) -> Reply:
     return replace(reply, **changes, top=top, note=f"{reply.note}; {note}" if reply.note else note)
 
 
+SEPARATORS = r"[\s,.;:|'\"*_\u00b7\u200b-]{0,3}"
+"""What may stand between the signs of a key that is spelled out, or of its hexadecimal digits."""
+ALIKE_IN_BASE64 = {"+": "(?:[+-]|%2B)", "/": "(?:[/_]|%2F)"}
+"""How the plain, the URL-safe and the URL-quoted alphabet write the two signs in which they differ."""
+
+
 @lru_cache(maxsize=64)
 def written_forms(secret: str) -> re.Pattern[str]:
-    """Every way in which a key may be written: sign by sign plain, by %, or escaped for JSON or HTML; or in base64."""
-    signs = []
-    for sign in secret:
-        code = ord(sign)
-        forms = (
-            f"\\u{code:04x}",
-            f"\\{sign}",
-            f"%{code:02x}",
-            f"&#{code};",
-            f"&#x{code:x};",
-            html.escape(sign),
-            sign,
-        )
-        signs.append(f"(?:{'|'.join(map(re.escape, forms))})")
+    """Return a pattern of the ways in which a key may be written.
+
+    Sign by sign, forwards or backwards, run together or spelled out: plain, by %, or escaped for JSON or HTML, each also
+    twice; as hexadecimal digits; in base64, alone or inside a longer text (“Bearer KEY”), also twice. A server that
+    means to hide a key can always find another way, so this is no protection against one that nobody trusts.
+    """
+    signs = [_sign_forms(sign) for sign in secret]
+    # A key's last sign may be followed by anything, so separators stand only between signs.
+    spelled = SEPARATORS.join(signs)
+    backwards = SEPARATORS.join(reversed(signs))
+    digits = SEPARATORS.join(rf"(?:\\x|0x)?{byte:02x}" for byte in secret.encode())
     raw = secret.encode()
-    whole = (
-        base64.b64encode(raw).decode().rstrip("="),
-        base64.urlsafe_b64encode(raw).decode().rstrip("="),
+    coded = [*_inside_base64(raw), *_inside_base64(base64.b64encode(raw).rstrip(b"="))]
+    return re.compile("|".join((spelled, backwards, digits, *coded)), re.IGNORECASE)
+
+
+def _sign_forms(sign: str) -> str:
+    """Return a pattern of one sign as it may be written, escaped once or twice."""
+    code = ord(sign)
+    quoted = re.escape(html.escape(sign))
+    twice = re.escape(html.escape(html.escape(sign)))
+    forms = (
+        rf"\\{{1,4}}u{code:04x}",
+        rf"\\{{0,4}}{re.escape(sign)}",
+        f"%(?:25)?{code:02x}",
+        f"&(?:amp;)?#{code};",
+        f"&(?:amp;)?#x{code:x};",
+        quoted,
+        twice,
     )
-    return re.compile("|".join(("".join(signs), *map(re.escape, whole))), re.IGNORECASE)
+    return f"(?:{'|'.join(dict.fromkeys(forms))})"
+
+
+def _inside_base64(raw: bytes) -> Iterator[str]:
+    """Yield a pattern of these bytes in base64 at each place that they can have in a longer text.
+
+    Three bytes become four signs; signs that hold bits of neighbours are left out.
+    """
+    for before in range(3):
+        text = base64.b64encode(bytes(before) + raw).decode().rstrip("=")
+        first = -(-before * 8 // 6)
+        last = (before + len(raw)) * 8 // 6
+        yield "".join(ALIKE_IN_BASE64.get(sign, re.escape(sign)) for sign in text[first:last])

@@ -24,7 +24,7 @@ from typing import Any
 
 from pydantic import Field
 
-from rubriclab.data.limits import MAX_PLAIN, MB, checked_file
+from rubriclab.data.limits import MAX_PLAIN, MB, checked_file, user_path
 from rubriclab.data.worker import Worker
 from rubriclab.judges import own_code, supervisor
 from rubriclab.judges.faults import FINAL, Fault
@@ -71,7 +71,7 @@ def with_code(settings: JudgeSettings, folder: str | Path, *, trust: bool = Fals
         raise LabError(
             f"{name} runs {options.path}: start the lab with --code FOLDER, say yes to it in Set up."
         )
-    path = Path(folder).resolve() / options.path
+    path = user_path(Path(folder).resolve() / options.path)
     if not path.resolve().is_relative_to(Path(folder).resolve()):
         raise LabError(f"{name} names “{shorten(options.path)}”; expected a file in {folder}.")
     sha256 = own_code.code_hash(checked_file(path, MAX_PLAIN))

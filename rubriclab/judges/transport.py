@@ -188,9 +188,24 @@ class Connector(aiohttp.TCPConnector):
 
 
 def proxy_of(scheme: str, host: str) -> str | None:
-    """The environment's proxy for a host; None for this machine and where there is none."""
-    own = host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host)
-    return None if own else getproxies().get(scheme)
+    """Return the environment's proxy for a host; None for this machine and where there is none.
+
+    HTTPS_PROXY or HTTP_PROXY goes before ALL_PROXY. Raises Fault for one that does not speak HTTP, such as SOCKS: to
+    speak HTTP to it would fail oddly, and to go without it might send a key on a way that was not meant.
+    """
+    if host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host):
+        return None
+    known = getproxies()
+    proxy = known.get(scheme) or known.get("all")
+    if not proxy:
+        return None
+    if "://" not in proxy:  # as curl reads it
+        proxy = f"http://{proxy}"
+    if not proxy.lower().startswith(("http://", "https://")):
+        kind, _, rest = proxy.partition("://")
+        where = rest.rpartition("@")[2]  # a user and a password may stand before
+        raise Fault("proxy", f"The proxy of this machine is a {kind} proxy ({where})")
+    return proxy
 
 
 async def fetch(

@@ -256,11 +256,18 @@ class Store(Reader):
                 f"“{shorten(state)}” is no state of a run; expected one of {', '.join(STATES)}."
             )
         self._db.unsaved_states[id] = state, reason
-        with self._db.transaction() as cursor:
-            cursor.execute(
-                "UPDATE runs SET state = ?, reason = ?, changed = ?, revision = revision + 1 WHERE id = ?",
-                [state, storable(reason), now(), id],
-            )
+        try:
+            with self._db.transaction() as cursor:
+                cursor.execute(
+                    "UPDATE runs SET state = ?, reason = ?, changed = ?, revision = revision + 1 WHERE id = ?",
+                    [state, storable(reason), now(), id],
+                )
+        except LabError as fault:
+            if (
+                state == "finished"
+            ):  # all is answered, but the file does not say so: to be gone on with
+                self._db.unsaved_states[id] = "paused", str(fault)
+            raise
         self._db.unsaved_states.pop(id, None)
         if state not in ("planned", "running"):
             self.checkpoint()
