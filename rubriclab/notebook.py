@@ -285,9 +285,10 @@ class Run:
         ``texts``: the report shows one answer word for word; ``table``: it alone is written, as .tex or .csv. A file that
         was there stays whole until the new one is.
         """
+        from rubriclab.data.limits import user_path
         from rubriclab.data.outfiles import csv_text, write_atomically
 
-        path = Path(path)
+        path = user_path(path)
         ending = ".card.json" if path.name.endswith(".card.json") else path.suffix
         own = {".html": ("texts", "title"), ".card.json": ("protocol", "margin", "judge")}.get(
             ending, ()
@@ -405,6 +406,7 @@ def read(
 
     ``kind`` and ``columns`` (ours = theirs) only where the columns do not tell. Raises LabError naming row and column.
     """
+    from rubriclab.data.limits import user_path
     from rubriclab.data.scores import MissingColumn, read_judgments
     from rubriclab.data.tables import read_table, table_of_frame
     from rubriclab.logs.log import KNOWN, read_log
@@ -413,7 +415,7 @@ def read(
     if isinstance(source, pd.DataFrame):
         table = table_of_frame(source, name or "frame")
     else:
-        path = Path(source)
+        path = user_path(source)
         if path.suffix == ".zip":
             return Run(read_bundle(path))
         log = None if columns else read_log(path, kind=kind)
@@ -445,7 +447,7 @@ def run(
 
     ``study``: a TOML file, a log with prompts, ``demo`` for the sample with the embedded judge, or a plan of one. ``judges``: functions
     ``(messages, item)`` of your own, each in place of the study's judge of that name, or one more; ``trust``: a study that was
-    handed on may run its own code; ``ray``: the address of a Ray cluster whose nodes ask the calls. ``progress`` is called
+    handed on may run its own code, and the study's keys may be sent to its addresses, which the store keeps; ``ray``: the address of a Ray cluster whose nodes ask the calls. ``progress`` is called
     twice a second. Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
     """
     from rubriclab.runs.loading import plan_of_file
@@ -455,6 +457,7 @@ def run(
     known = {"items": items, "drop": drop, "trust": trust, "functions": judges}
     plan = plan_of_file(study, **known) if isinstance(study, str | Path) else study
     opened = Store.open(Path(store))
+    running: Running | None = None
     try:
         running = Running(
             opened,
@@ -465,10 +468,14 @@ def run(
             retry_failed=retry_failed,
             functions=judges,
             ray=ray,
+            agree=trust,
         ).start()
         waited(running, progress)
         return kept_run(opened, running.id)
     except BaseException:
+        if running is not None and running.active:  # stopped in the moment in which it had begun
+            running.pause("stopped as it began")
+            running.wait(60)
         opened.close()
         raise
 

@@ -10,7 +10,8 @@ import streamlit as st
 from rubriclab.app import state
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import download, ways_in
-from rubriclab.app.frame import announce, faults, fold, go, labelled, safe
+from rubriclab.app.frame import announce, contained, faults, fold, go, labelled, safe
+from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.text import count, duration, file_name, look_alike
 from rubriclab.sinks.marks import Picture, Point, Series
 from rubriclab.sinks.text import number
@@ -184,7 +185,8 @@ def _list(infos: list[RunInfo], running: bool) -> None:
         else 0
     )
     for info in infos[first : first + PAGE]:
-        _row(info)
+        with contained(info.name):
+            _row(info)
 
 
 def _row(info: RunInfo, *, own: bool = True) -> None:
@@ -207,7 +209,11 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
         why = reason and f"  \n:small[:orange[{reason}]]"
         # The headline's number is the first judge's.
         whose = f"{safe(info.judges[0], 40)}: " if len(info.judges) > 1 and info.done else ""
-        middle.markdown(f"**{whose}{state.headline(info)}**  \n:small[:gray[{facts}]]{why}")
+        headline = "Cannot be shown"
+        with middle:
+            with contained(info.name):
+                headline = state.headline(info)
+            st.markdown(f"**{whose}{headline}**  \n:small[:gray[{facts}]]{why}")
         with (
             right,
             st.container(
@@ -230,6 +236,9 @@ def again_button(
     if failed and state.kept(info.id).plan is None:
         return
     label, icon = ("Ask again what failed", "replay") if failed else ("Resume", "play_arrow")
+    store = state.store_of(info.id)
+    for sentence in where_asked(judges_of(store.study(info.id))) if store.imported(info.id) else ():
+        st.caption(safe(f"Imported. {sentence}", 400))
     with faults():
         if st.button(label, icon=f":material/{icon}:", key=key, type=kind):
             state.manager().resume(info.id, retry_failed=failed)

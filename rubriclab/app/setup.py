@@ -15,6 +15,7 @@ from rubriclab.app.forms import ask, download, forget, open_row, open_step, step
 from rubriclab.app.frame import announce, conversation, faults, fold, go, safe
 from rubriclab.app.runs import ORDERED
 from rubriclab.data.sample import presets
+from rubriclab.model.consent import where_asked
 from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_study, study_from_toml
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
 from rubriclab.runs.loading import study_of_import
@@ -243,6 +244,8 @@ def load(study: Study) -> None:
         if first
         else "Loaded."
     )
+    for sentence in where_asked(study.judges):
+        announce(safe(sentence, 400))
     st.rerun()
 
 

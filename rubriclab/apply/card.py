@@ -14,6 +14,7 @@ from rubriclab.core.estimate import Estimate, Student, mean_over
 from rubriclab.core.judgments import Arm
 from rubriclab.core.operations import same_rules
 from rubriclab.core.topic import QUESTIONS, Findings
+from rubriclab.data.limits import user_path
 from rubriclab.data.tables import json_value
 from rubriclab.judges.client import request_body
 from rubriclab.model.data import DataSet
@@ -313,7 +314,7 @@ def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], S
     if isinstance(source, Mapping):
         card: Any = dict(source)
     else:
-        path = Path(source)
+        path = user_path(source)
         try:
             text = (
                 path.read_text("utf-8")

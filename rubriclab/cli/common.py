@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from rubriclab.data.limits import names_file, user_path
 from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def store_path(store: Path | None) -> Path:
 def existing_store(store: Path | None) -> Path:
     """As ``store_path``. Raises LabError where no store is there yet."""
     path = store_path(store)
-    if not path.is_file():
+    if not user_path(path).is_file():
         raise LabError(
             f"There is no store at {path}. Make a run first (rubriclab run demo), or name one with --store."
         )
@@ -102,7 +103,7 @@ def run_of(name: str, store: Path | None) -> Iterator[Run]:
     from rubriclab.notebook import read
 
     path = Path(name)
-    if path.suffix and path.is_file():
+    if path.suffix and names_file(path):
         yield read(path)
         return
     with opened(store) as lab:
@@ -114,7 +115,7 @@ def other_run(run: Run, against: str) -> Run:
     from rubriclab.notebook import Run, read
 
     path = Path(against)
-    if path.suffix and path.is_file():
+    if path.suffix and names_file(path):
         return Run(read(path).table, run.reading)
     if run.store is None:
         raise LabError(
@@ -125,7 +126,7 @@ def other_run(run: Run, against: str) -> Run:
 
 def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
     """A function that keeps one line of progress (of calls, or ``what`` is made) on standard error, on a terminal."""
-    shown = sys.stderr.isatty()
+    shown = sys.stderr is not None and sys.stderr.isatty()
 
     def show(snapshot: Snapshot) -> None:
         if not shown:
@@ -135,8 +136,9 @@ def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
         )
         stage = f" · {snapshot.stage}" if snapshot.stage else ""
         line = f"\r\x1b[K{snapshot.done:,} of {snapshot.planned:,} {what}s{left}{stage}"
-        print(line, end="", file=sys.stderr, flush=True)
-        if snapshot.state not in ("planned", "running", "pausing"):
-            print(file=sys.stderr)
+        with suppress(OSError, ValueError):  # the terminal was closed: the work goes on to its end
+            print(line, end="", file=sys.stderr, flush=True)
+            if snapshot.state not in ("planned", "running", "pausing"):
+                print(file=sys.stderr)
 
     return show

@@ -18,6 +18,7 @@ from rubriclab.cli.common import (
     opened,
     run_of,
 )
+from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.text import LabError, count
 
 
@@ -64,7 +65,9 @@ def import_file(
     imported: list[dict[str, Any]] = [
         {"run": info.id, "name": info.name, "judgments": info.done} for info in infos
     ]
-    for entry, (table, *_) in zip(imported, made, strict=True):
+    for entry, (table, _, study) in zip(imported, made, strict=True):
+        if asks := where_asked(judges_of(study or {})):
+            entry["asks"] = asks
         head, questions = answerable(table)
         entry |= {
             "answers": {"holds": head, "questions": [asdict(question) for question in questions]}
@@ -81,6 +84,7 @@ def import_file(
         lines += [answerable_line(table)]
         lines += [f"{entry['name']}: {calls} · rubriclab results {entry['run']}"]
         lines += [entry["note"]] if "note" in entry else []
+        lines += entry.get("asks", ())
     return Outcome("\n".join(lines))
 
 

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +13,10 @@ from cyclopts import Parameter
 
 from rubriclab.cli import common
 from rubriclab.cli.common import Json, JudgeNames, KeyName, Outcome, StorePath, StudyName
+from rubriclab.data.limits import user_path
+from rubriclab.judges.keys import hide_environment
+from rubriclab.judges.supervisor import PR_SET_PDEATHSIG, prctl
+from rubriclab.model.consent import sent_by, where_asked
 from rubriclab.model.text import LabError, count
 
 LAST_ANSWERS_SECONDS = 20.0
@@ -32,25 +36,38 @@ def lab(
     from rubriclab.data.sample import lab_folder
 
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    environment = os.environ | {"RUBRICLAB_STORE": str(common.store_path(store).absolute())}
+    environment = os.environ | {
+        "RUBRICLAB_STORE": str(user_path(common.store_path(store)).absolute())
+    }
     if code is not None:
-        if not code.is_dir():
+        if not user_path(code).is_dir():
             raise LabError(f"--code {code} is no folder; name the one that your functions are in.")
-        environment["RUBRICLAB_CODE"] = str(code.absolute())
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # whoever ends the command ends the pages with it
-    with subprocess.Popen(command, cwd=lab_folder(), env=environment) as pages:
+        environment["RUBRICLAB_CODE"] = str(user_path(code).absolute())
+    hide_environment()
+    # In a session of its own: the end comes to it once, from here, whoever was told to end.
+    with subprocess.Popen(
+        command,
+        cwd=lab_folder(),
+        env=environment,
+        start_new_session=True,
+        preexec_fn=end_with_parent if sys.platform == "linux" else None,
+    ) as pages:
         try:
             ended = pages.wait()
-        except (
-            KeyboardInterrupt
-        ):  # the pages have had it too: they pause what runs and keep what is being answered
+        except KeyboardInterrupt:
             ended = 0
-            with suppress(subprocess.TimeoutExpired):
+            pages.terminate()  # they pause what runs and keep what is being answered
+            try:
                 pages.wait(LAST_ANSWERS_SECONDS)
-            pages.terminate()
-    return Outcome("The lab has ended.", common.DONE if ended in (0, -2, 130) else common.MEND)
+            except (KeyboardInterrupt, subprocess.TimeoutExpired):
+                pages.kill()
+    by_signal = (0, -signal.SIGINT, -signal.SIGTERM, 130, 143)
+    return Outcome("The lab has ended.", common.DONE if ended in by_signal else common.MEND)
+
+
+def end_with_parent() -> None:
+    """On Linux, between fork and exec: ask for SIGTERM when the program that started this one dies."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def plan(
@@ -125,6 +142,7 @@ def plan(
     axes = planned.study.design.axes
     taken = [dataset.taken for dataset, _ in planned.sources if dataset.taken]
     lines = [*taken, planned.study.name, *about.sentences(), *planned.notes]
+    lines += where_asked(planned.study.judges)
     lines += [f"Read of that reply: {read['status']}, {read['read']}."] if read else []
     if show:
         lines += [proof.sentence() for proof in planned.proofs]
@@ -158,7 +176,10 @@ def run(
     key_env: KeyName = None,
     drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.")] = None,
     trust: Annotated[
-        bool, Parameter(help="The study's own code, which you have read, may run.")
+        bool,
+        Parameter(
+            help="Yes to the study's own code, which you have read, and to sending its keys to its addresses."
+        ),
     ] = False,
     ray: Annotated[
         str | None, Parameter(help="Spread the calls over this Ray cluster: HOST:PORT or auto.")
@@ -204,6 +225,8 @@ def run(
             json=json,
         )
     planned = plan_of_file(study, **loading)
+    # Whoever types an address and the variable of its key has said yes to just that.
+    agreed = trust or bool(judge and key_env)
     with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
         for dataset, _ in planned.sources:
             for line in filter(None, (dataset.taken, dataset.note)):
@@ -215,6 +238,7 @@ def run(
             max_money=max_money,
             retry_failed=retry_failed,
             ray=ray,
+            trust=agreed,
             progress=common.progress_line(),
         )
     info = made.info()
@@ -297,12 +321,18 @@ def _references(
         raise LabError(
             f"The study has {len(sources)} data sets; write reference answers for one of them at a time."
         )
-    if any(part.file and (folder / part.file).resolve() == out.resolve() for part in asked.data):
+    if any(
+        part.file and (folder / part.file).resolve() == user_path(out).resolve()
+        for part in asked.data
+    ):
         raise LabError(
             f"{out} is the study's own data, which is never written over. Choose another name."
         )
     with Store.open(store) as opened:
-        job = ReferenceJob(opened, asked, *sources[0]).start()
+        job = ReferenceJob(opened, asked, *sources[0])
+        if loading["trust"] or (loading["judged_by"] and loading["key_env"]):
+            opened.agree(consent for judge in job.judges for consent in sent_by(judge))
+        job.start()
         waited(job, common.progress_line("answer"))
         made = job.document()
     if made["accepted"]:
@@ -342,7 +372,9 @@ def judges(
     from rubriclab.judges.weights import CATALOGUE
 
     if test is not None:
-        report = test_judge(judge_named(f"{model}@{test}" if model else test, key_env))
+        asked = judge_named(f"{model}@{test}" if model else test, key_env)
+        # Whoever types an address and the variable of its key has said yes to just that.
+        report = test_judge(asked, frozenset(sent_by(asked)))
         return Outcome(
             report.document() if json else report.sentence(),
             common.DONE if report.ok else common.MEND,

@@ -259,6 +259,14 @@ def yaml_value(text: str, name: str) -> Any:
         ) from None
 
 
+OTHER_NOTATION = re.compile(
+    r"[-+]?(0[0-9_]+|0x[0-9a-f_]+|0b[01_]+|[0-9]+_[0-9_]*(\.[0-9_]*)?|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)"
+    r"|yes|no|on|off",
+    re.IGNORECASE,
+)
+"""What YAML 1.1 reads as an octal, hexadecimal or sexagesimal number, or as true or false: ``010`` is 8 to it."""
+
+
 class _Loader(yaml.SafeLoader):
     """The safe loader within limits; it also refuses a key that stands twice, however it is written (1, 0x1, 1.0)."""
 
@@ -275,6 +283,8 @@ class _Loader(yaml.SafeLoader):
             problem = f"nested deeper than {limits.MAX_DEPTH} levels"
         elif self.nodes > limits.MAX_NODES:
             problem = f"more than {limits.MAX_NODES:,} values"
+        elif OTHER_NOTATION.fullmatch(plain):
+            problem = f"“{plain}” is taken for another value by YAML: write a number in decimal digits, or put a text in quotes"
         elif len(plain) > limits.MAX_DIGITS and NUMBER.fullmatch(plain):
             problem = f"a number of {len(plain):,} digits: put it in quotes if it is a text"
         else:

@@ -16,10 +16,11 @@ import msgspec
 
 from rubriclab.judges.adapt import Manner, adapted
 from rubriclab.judges.faults import Fault
-from rubriclab.judges.keys import mask_reply, read_key
+from rubriclab.judges.keys import key_to_send, mask_reply
 from rubriclab.judges.reply import read_completion
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import SENT, Transport
+from rubriclab.model.consent import NO_CONSENTS, Consents
 from rubriclab.model.constraint import constraint_fields
 from rubriclab.model.judge import ADDRESS, AN_ADDRESS, JudgeSettings
 from rubriclab.model.judgment import TIED, Call, Reply
@@ -157,6 +158,7 @@ class ChatClient(Chat):
     """A judge behind ``POST {base_url}/chat/completions``; make it inside the event loop that asks it.
 
     ``base_urls`` replaces the judge's own (a server started for the occasion), ``key`` the one that the judge names.
+    ``consents``: which key may go to which address; without one for each of them NoConsent is raised.
     ``top_logprobs``: alternatives asked for, 0 for none. ``options.served_model`` names the model that a server
     answers as where that differs ("*": any).
 
@@ -172,6 +174,7 @@ class ChatClient(Chat):
         *,
         path: str = "/chat/completions",
         secrets: Mapping[str, str] | None = None,
+        consents: Consents = NO_CONSENTS,
         base_urls: Sequence[str] = (),
         key: str | None = None,
         top_logprobs: int = TOP_LOGPROBS,
@@ -185,7 +188,8 @@ class ChatClient(Chat):
             raise LabError(
                 f"Judge “{settings.name}” has no address: give a base URL, as http://127.0.0.1:8000/v1."
             )
-        key = key or read_key(settings, secrets)
+        if key is None:
+            key = key_to_send(settings, secrets, consents)
         super().__init__(settings, (key,) if key else (), top_logprobs=top_logprobs)
         self._broken = openai.OpenAIError
         transport = Transport(

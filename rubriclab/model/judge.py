@@ -38,6 +38,9 @@ SECRET_FIELD = re.compile(
 
 CONSTRAINED_KINDS = ("embedded", "vllm", "openai")
 """Kinds of judges whose server writes a text, which it can constrain."""
+DEFAULT_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}
+"""Of the kinds that have one, where the settings give none."""
+
 RESERVED = frozenset({"model", "messages", "stream", "n", "state", "input", "questions"})
 """Fields of a request that ``extra`` may not replace: they would make another study of it."""
 
@@ -172,6 +175,16 @@ class JudgeSettings(Part):
     @property
     def simulated(self) -> bool:
         return self.kind == "simulated"
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The base URLs that this judge asks; empty for one of this machine, whatever its settings name."""
+        if self.kind in ("embedded", "python", "simulated"):
+            return ()
+        if self.kind == "decisions" and self.options.get("path"):
+            return ()
+        default = DEFAULT_ADDRESS.get(self.kind)
+        return self.base_urls or ((default,) if default else ())
 
     def identity(self) -> dict[str, Any]:
         """What decides an answer: part of a call's key. Pace, prices and timeouts are not."""

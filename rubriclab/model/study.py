@@ -558,7 +558,7 @@ def read_study(path: str | Path) -> Study:
         fits = (
             stat.S_ISREG(known.st_mode) and known.st_size <= MAX_STUDY
         )  # a pipe is never waited for
-        raw = path.read_text("utf-8") if fits else ""
+        raw = path.read_text("utf-8-sig") if fits else ""
     except (OSError, ValueError) as fault:  # ValueError: no UTF-8, or NUL in the name
         raise LabError(
             f"Could not read the study file “{shorten(str(path))}”: {getattr(fault, 'strerror', '') or shorten(str(fault), 100)}."
@@ -572,7 +572,7 @@ def read_study(path: str | Path) -> Study:
 
 def study_from_toml(text: str, source: str = "study.toml") -> Study:
     """As ``read_study``, from its text."""
-    return _from_toml(Study, text, source)
+    return _from_toml(Study, text.removeprefix("\ufeff"), source)
 
 
 def _from_toml(model: type[P], text: str, source: str, **default: Any) -> P:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from rubriclab.data.limits import MB, checked_file
+from rubriclab.data.limits import MB, checked_file, user_path
 from rubriclab.judges.client import is_meant, request_body
 from rubriclab.judges.faults import FINAL, Fault, from_response
 from rubriclab.judges.reply import ABSENT, leniently, read_completion
@@ -110,6 +110,7 @@ def write_batch(
 
     No key is written. Raises LabError for a folder that holds anything, and where nothing is left to ask.
     """
+    folder = user_path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise LabError(
             f"{folder} is not empty: requests of another time in it could be sent twice. Name a new folder."

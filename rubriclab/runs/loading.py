@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from rubriclab.data.items import columns_sentence, guess_columns, items_of
-from rubriclab.data.limits import MAX_PLAIN, checked_file
+from rubriclab.data.limits import MAX_PLAIN, checked_file, names_file
 from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
 from rubriclab.data.sample import presets, sample, sample_rubric
@@ -135,7 +135,7 @@ def read_sources(
         study, folder = Study(name=name, data=(DataPart(sample=True),)), Path.cwd()
     elif (
         Path(path).suffix not in ("", ".toml")
-        and Path(path).is_file()
+        and names_file(path)
         and (log := read_log(Path(path)))
     ):
         rows: list[Any] = log.frame.to_dict("records")

@@ -18,7 +18,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from rubriclab.judges.keys import require_consents
 from rubriclab.judges.kinds import Asker, Functions, in_thread, open_judge
+from rubriclab.model.consent import NO_CONSENTS, Consents, sent_by
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import RULES, Call, Judgment, Status
 from rubriclab.model.text import LabError, count
@@ -62,8 +64,9 @@ class Run(Session[RunSnapshot]):
     ``secrets``: keys by the variables' names, before the environment's. ``max_calls``, ``max_money``: of this session;
     the run pauses there. ``retry_failed``: calls without a score are asked again. ``functions``: of judges that are a
     notebook's own code, by name; ``ray``: the address of a Ray cluster that asks the calls. ``known``: a run (its store
-    and id) whose answers to the same calls are taken over, so that only the others are asked. Raises LabError, before
-    anything is kept, where no judge can be opened.
+    and id) whose answers to the same calls are taken over, so that only the others are asked. ``agree``: the user says
+    yes to sending this plan's keys to its addresses, which is kept. Raises LabError, before anything is kept, where no
+    judge can be opened, and NoConsent where a key would go to an address that nobody has agreed to.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class Run(Session[RunSnapshot]):
         functions: Functions | None = None,
         ray: str | None = None,
         known: tuple[Reader, str] | None = None,
+        agree: bool = False,
     ) -> None:
         for name, limit in {"calls": max_calls, "money": max_money}.items():
             if limit is not None and not limit > 0:  # NaN would be no limit at all
@@ -91,8 +95,16 @@ class Run(Session[RunSnapshot]):
                 "No judge has a price, so no limit of money would hold: give price_input and price_output."
             )
         kept = next((info for info in store.runs() if info.identity == plan.identity), None)
-        if retry_failed or kept is None or kept.done < kept.planned:
-            check_judges(plan, secrets, functions)  # a run that is over needs no judge
+        self._consents = store.consents()
+        if agree:
+            given = [consent for judge in plan.study.judges for consent in sent_by(judge)]
+            self._consents |= frozenset(given)
+        if retry_failed or kept is None or kept.done < kept.planned:  # else it needs no judge
+            asked = [judge for judge in plan.study.judges if judge.name not in (functions or {})]
+            require_consents(asked, secrets, self._consents)
+            check_judges(plan, secrets, functions, self._consents)
+        if agree:
+            store.agree(given)
         self.store, self.plan = store, plan
         self._secrets, self._max_calls, self._max_money = secrets, max_calls, max_money
         self._retry_failed, self._functions = retry_failed, functions or {}
@@ -264,7 +276,9 @@ class Run(Session[RunSnapshot]):
         self._stage = f"opening {settings.name}"
         try:
             if self._ray is not None:
-                return ClusterJudge(self._ray, settings, self.plan.rubric, self.plan.items)
+                return ClusterJudge(
+                    self._ray, settings, self.plan.rubric, self.plan.items, self._consents
+                )
             return await open_judge(
                 settings,
                 secrets=self._secrets,
@@ -272,6 +286,7 @@ class Run(Session[RunSnapshot]):
                 rubric=self.plan.rubric,
                 items=self.plan.items,
                 function=self._functions.get(settings.name),
+                consents=self._consents,
             )
         except LabError as fault:
             self._waiting[settings.name] = f"{settings.name}: {fault}"
@@ -343,7 +358,10 @@ async def next_request(requests: Iterator[list[Call]]) -> list[Call] | None:
 
 
 def check_judges(
-    plan: Plan, secrets: Mapping[str, str] | None = None, functions: Functions | None = None
+    plan: Plan,
+    secrets: Mapping[str, str] | None = None,
+    functions: Functions | None = None,
+    consents: Consents = NO_CONSENTS,
 ) -> None:
     """Raises LabError where none of a plan's judges can be opened, as far as that shows without loading a model.
 
@@ -356,9 +374,14 @@ def check_judges(
             check_options(settings)
         else:
             function = (functions or {}).get(settings.name)
-            await (
-                await open_judge(settings, secrets=secrets, rubric=plan.rubric, function=function)
-            ).close()
+            asker = await open_judge(
+                settings,
+                secrets=secrets,
+                rubric=plan.rubric,
+                function=function,
+                consents=consents,
+            )
+            await asker.close()
 
     faults = []
     for settings in plan.study.judges:

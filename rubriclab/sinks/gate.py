@@ -1,6 +1,7 @@
 """Limits held against a run, or two runs held against each other, in; lines for a terminal, a document, JUnit's XML out."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
@@ -129,23 +130,29 @@ def derived_line(derived: Derived) -> str:
     )
 
 
+NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+
+
+def xml_text(text: str) -> str:
+    """Return ``text`` as XML 1.0 can hold it: other characters (U+FFFE, U+FFFF) become U+FFFD."""
+    return NOT_XML.sub("\ufffd", printable(text))
+
+
 def junit(name: str, cases: Sequence[tuple[str, Word, str]]) -> bytes:
     """JUnit's XML of (case, word, line): what fails is a failure, what cannot be told an error, so that neither is green."""
     counted = {kind: sum(word == kind for _, word, _ in cases) for kind in ("fails", "unknown")}
     suite = ElementTree.Element(
         "testsuite",
-        name=printable(name),
+        name=xml_text(name),
         tests=str(len(cases)),
         failures=str(counted["fails"]),
         errors=str(counted["unknown"]),
     )
     for case, word, line in cases:
-        made = ElementTree.SubElement(
-            suite, "testcase", classname="rubriclab", name=printable(case)
-        )
+        made = ElementTree.SubElement(suite, "testcase", classname="rubriclab", name=xml_text(case))
         if word != "passes":
             ElementTree.SubElement(
-                made, "failure" if word == "fails" else "error", message=printable(line)
+                made, "failure" if word == "fails" else "error", message=xml_text(line)
             )
     return bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
 

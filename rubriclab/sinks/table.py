@@ -129,7 +129,8 @@ def judgments_frame(table: JudgmentTable, judged: pd.DataFrame) -> pd.DataFrame:
         winner = [
             "" if won < 0 else (["tie", *line])[won] for line, won in zip(shown, said, strict=True)
         ]
-        made = made.assign(question_id=made["prompt"], winner=winner)
+        question = made["prompt"] if "prompt" in made else made["item_id"]
+        made = made.assign(question_id=question, winner=winner)
         if table.conditions[0].reorder == "pairs":
             choice = ["NCAB"[won + 1] for won in said]
             made = made.assign(

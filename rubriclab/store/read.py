@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as parquet
 
+from rubriclab.model.consent import NO_CONSENTS, Consent, Consents
 from rubriclab.model.judgment import (
     ITEM_COLUMNS,
     JUDGMENT_COLUMNS,
@@ -28,6 +29,7 @@ from rubriclab.model.judgment import (
 from rubriclab.model.study import stored_reading
 from rubriclab.model.text import LabError, shorten
 from rubriclab.store.database import Database, in_words
+from rubriclab.store.machine import is_sealed
 
 CALL_COLUMNS = (
     "call",
@@ -89,8 +91,10 @@ JUDGED = f"""SELECT k.body->>'judge' AS judge, k.body->>'dataset' AS dataset, k.
 class RunInfo:
     """What lists say of a run. ``done``: calls that have a final answer, ``failed`` of them without a score.
 
-    ``revision`` changes with each commit and each renaming: caches over a run are kept by it. ``dataset``: id of its
-    data set, of several with blanks between them; empty where an import had no texts.
+    ``content`` names what the run holds now: it changes with each commit and each renaming, and no other run of any
+    store ever has it, also after this one was deleted. Caches over a run are kept by it, never by ``id`` or
+    ``revision``, which a zip brings along. ``token``: the same for as long as this run is in this store.
+    ``dataset``: id of its data set, of several with blanks between them; empty where an import had no texts.
     """
 
     number: int
@@ -104,11 +108,16 @@ class RunInfo:
     revision: int
     identity: str
     dataset: str
+    token: str
     done: int
     failed: int
     judges: tuple[str, ...]
     reorder: str
     simulated: bool
+
+    @property
+    def content(self) -> str:
+        return f"{self.token} {self.revision} {self.state} {self.name}"
 
 
 class Reader:
@@ -136,9 +145,11 @@ class Reader:
         return list(self._listing[1])
 
     def _read_runs(self) -> list[RunInfo]:
+        own_token = "token" if self._db.has_column("runs", "token") else "''"
         rows = self._db.rows(
-            """
+            f"""
             SELECT r.run, id, name, state, coalesce(reason, ''), planned, created, changed, revision, identity, dataset,
+                   {own_token},
                    -- an import has judgments without calls
                    coalesce(done, CASE WHEN state IN ('finished', 'failed') THEN planned ELSE 0 END), coalesce(failed, 0)
             FROM runs r LEFT JOIN (SELECT run, count(*) AS done, count(*) FILTER (status <> 0) AS failed
@@ -151,6 +162,8 @@ class Reader:
             bodies.setdefault(run, []).append(json.loads(body))
         made = []
         for number, id, name, state, reason, *rest in rows:
+            planned, created, changed, revision, identity, dataset, token, done, failed = rest
+            token = f"{self._db.serial} {token or created} {number}"
             state, reason = self._db.unsaved_states.get(id, (state, reason))
             if state == "running" and self.read_only:
                 state = "interrupted"
@@ -158,18 +171,26 @@ class Reader:
             judges = tuple(dict.fromkeys(body["judge"] for body in asked))
             reorder = asked[0]["reorder"] if asked else "options"
             simulated = any(body["simulated"] for body in asked)
-            values: tuple[Any, ...] = (
-                number,
-                id,
-                name,
-                state,
-                reason,
-                *rest,
-                judges,
-                reorder,
-                simulated,
+            info = RunInfo(
+                number=number,
+                id=id,
+                name=name,
+                state=state,
+                reason=reason,
+                planned=planned,
+                created=created,
+                changed=changed,
+                revision=revision,
+                identity=identity,
+                dataset=dataset,
+                token=token,
+                done=done,
+                failed=failed,
+                judges=judges,
+                reorder=reorder,
+                simulated=simulated,
             )
-            made.append(RunInfo(*values))
+            made.append(info)
         return made
 
     def run(self, text: str) -> RunInfo:
@@ -253,6 +274,21 @@ class Reader:
             "SELECT origin FROM datasets WHERE dataset IN (SELECT unnest(?))", [keys]
         )
         return not origins or any(origin.startswith("imported") for (origin,) in origins)
+
+    # ---- what the user has agreed to
+
+    def consents(self) -> Consents:
+        """Return which key may be sent where: what was agreed to on this machine, whoever made the store."""
+        if not self._db.has_column("objects", "body"):
+            return NO_CONSENTS
+        rows = self._db.rows(
+            "SELECT body->>'variable', body->>'address', body->>'seal' FROM objects WHERE kind = 'consent'"
+        )
+        return frozenset(
+            Consent(variable, address)
+            for variable, address, seal in rows
+            if variable and address and seal and is_sealed(seal, "consent", variable, address)
+        )
 
     # ---- as columns
 

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from rubriclab.model.consent import Consent
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, Condition, JudgmentTable
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.database import DamagedLog, insert, now, open_database, recover
+from rubriclab.store.machine import sealed
 from rubriclab.store.read import CALL_COLUMNS, RATED, TEXTS, Reader
 from rubriclab.store.writer import RunWriter, orderings_columns
 
@@ -129,6 +131,24 @@ class Store(Reader):
         ]
         return DataSet(head[0][0], tuple(items), head[0][1])
 
+    # ---- what the user has agreed to
+
+    def agree(self, consents: Iterable[Consent]) -> None:
+        """Keep that the user has said yes to sending these keys to these addresses. Raises LabError."""
+        new = [consent for consent in dict.fromkeys(consents) if consent not in self.consents()]
+        if not new:
+            return
+        with self._db.transaction() as cursor:
+            for variable, address in new:
+                seal = sealed("consent", variable, address)
+                body = {"variable": variable, "address": address, "seal": seal}
+                key = digest("consent", variable, address)[:32]
+                cursor.execute("DELETE FROM objects WHERE kind = 'consent' AND id = ?", [key])
+                cursor.execute(
+                    "INSERT INTO objects (kind, id, name, body, created) VALUES (?, ?, ?, ?, ?)",
+                    ["consent", key, storable(variable), _json(body), now()],
+                )
+
     # ---- reference answers
 
     def reference_attempts(self, job: str) -> list[Attempt]:
@@ -178,7 +198,7 @@ class Store(Reader):
             ((number,),) = cursor.execute("SELECT coalesce(max(run), 0) + 1 FROM runs").fetchall()
             cursor.execute(
                 "INSERT INTO runs (run, id, name, identity, dataset, study, made_with, state, reason, planned, revision, "
-                "created, changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)",
+                "created, changed, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)",
                 [
                     number,
                     key,
@@ -192,6 +212,7 @@ class Store(Reader):
                     int(sum(planned)),
                     now(),
                     now(),
+                    secrets.token_hex(16),
                 ],
             )
             bodies = [_json(condition.document()) for condition in conditions]
@@ -235,11 +256,18 @@ class Store(Reader):
                 f"“{shorten(state)}” is no state of a run; expected one of {', '.join(STATES)}."
             )
         self._db.unsaved_states[id] = state, reason
-        with self._db.transaction() as cursor:
-            cursor.execute(
-                "UPDATE runs SET state = ?, reason = ?, changed = ?, revision = revision + 1 WHERE id = ?",
-                [state, storable(reason), now(), id],
-            )
+        try:
+            with self._db.transaction() as cursor:
+                cursor.execute(
+                    "UPDATE runs SET state = ?, reason = ?, changed = ?, revision = revision + 1 WHERE id = ?",
+                    [state, storable(reason), now(), id],
+                )
+        except LabError as fault:
+            if (
+                state == "finished"
+            ):  # all is answered, but the file does not say so: to be gone on with
+                self._db.unsaved_states[id] = "paused", str(fault)
+            raise
         self._db.unsaved_states.pop(id, None)
         if state not in ("planned", "running"):
             self.checkpoint()
@@ -269,6 +297,9 @@ class Store(Reader):
                 for table in ("items", "datasets"):
                     kept = "AND NOT EXISTS (SELECT 1 FROM runs r WHERE list_contains(string_split(r.dataset, ' '), ?))"
                     cursor.execute(f"DELETE FROM {table} WHERE dataset = ? {kept}", [key, key])
+        # The next run may get this one's number, or come with its id: nothing of this one may become that one's.
+        self._db.unsaved.pop(info.number, None)
+        self._db.unsaved_states.pop(info.id, None)
         self.checkpoint()
 
     def rate(self, id: str, item: int, rater: str, score: float | None) -> float | None:

@@ -152,7 +152,8 @@ def orders(arm: Arm) -> Iterator[Row | Caution]:
     if arm.condition.reorder == "options" and not shown_evenly(arm):
         yield Caution("uneven")
     if not alone and not any(np.isfinite(changes(control)[1]).any() for control in arm.controls()):
-        yield Caution("no_repeats")
+        asked_twice = any(bool((control.repeat > 0).any()) for control in arm.controls())
+        yield Caution("repeats_unparsed" if asked_twice else "no_repeats")
 
 
 def units(arm: Arm) -> Iterator[Caution]:

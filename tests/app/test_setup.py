@@ -268,7 +268,10 @@ def test_several_judges_and_a_key_that_is_not_set(
     monkeypatch.setattr(setup_judge, "models_of", lambda *_, **__: ["big-model"])
     app = pressed(step(confirmed(lab("setup")), 3), "Add another judge")
     app.button_group(key="judge-where").set_value("api").run()
-    assert healthy(app).selectbox(key="judge-model").value == "big-model"
+    assert app.selectbox(key="judge-model").value is None  # nothing is asked by itself
+    assert healthy(pressed(app, "Ask for its models")).selectbox(key="judge-model").value == (
+        "big-model"
+    )
     assert [judge.name for judge in held(app).study.judges] == ["smollm2-135m", "big-model"]
     for variable, why in (
         ("NOT_SET_API_KEY", "is not set where rubriclab runs"),
@@ -303,7 +306,7 @@ def test_a_server_that_takes_typed_questions_is_asked_them(lab: Lab) -> None:
         app = step(confirmed(lab("setup")), 3)
         app.button_group(key="judge-where").set_value("api").run()
         app.text_input(key="judge-url").set_value(f"{server.url}/v1").run()
-        app.selectbox(key="judge-model").set_value("decider").run()
+        pressed(app, "Ask for its models").selectbox(key="judge-model").set_value("decider").run()
         assert held(app).study.judges[0].kind == "openai"
         app.button_group(key="judge-asked").set_value("decisions").run()
         app.button_group(key="judge-question").set_value("score").run()
