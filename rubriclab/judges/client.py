@@ -60,8 +60,18 @@ class Chat:
     ) -> None:
         self.settings = settings
         self._secrets = secrets
-        self._top_logprobs = top_logprobs
+        self._top_logprobs = self._wanted_logprobs = top_logprobs
         self._limit_field = limit_field(settings.model)
+
+    @property
+    def adapted(self) -> tuple[str, ...]:
+        """What the server refused, so that it is left out of the requests or sent in another form."""
+        parts = []
+        if self._limit_field != limit_field(self.settings.model):
+            parts.append(f"max_tokens (sent as {self._limit_field})")
+        if self._top_logprobs == 0 < self._wanted_logprobs:
+            parts.append("log-probabilities")
+        return tuple(parts)
 
     async def carry(self, call: Call, body: dict[str, Any]) -> tuple[bytes, Mapping[str, str]]:
         """(content, headers) of the answer to a request. Raises Fault where there is none."""
