@@ -264,14 +264,15 @@ def _tried(study: str, number: int, store: Path, loading: dict[str, Any], *, jso
     """Ask some calls of each judge of a study, and say how their replies are read. The run stays paused."""
     from rubriclab.notebook import run as run_study
     from rubriclab.runs.loading import plan_of_file
+    from rubriclab.runs.runner import TRIED
 
     planned = plan_of_file(study, **loading)
     with redirect_stdout(sys.stderr):
         made = run_study(planned, store, tries=number, progress=common.progress_line())
     info, checks = made.info(), made.reading_checks
     made.close()
-    stopped = any(check.stop for check in checks) or not checks
-    code = common.STOPPED if stopped else common.CODES_OF_STATES.get(info.state, common.DONE)
+    tried = info.state == "paused" and info.reason == TRIED
+    code = common.DONE if tried else common.CODES_OF_STATES.get(info.state, common.STOPPED)
     if json:
         return Outcome(_facts(info) | {"checks": [check.document() for check in checks]}, code)
     lines = [f"{info.name}: {info.done:,} of {count(info.planned, 'call')} asked"]

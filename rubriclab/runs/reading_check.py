@@ -75,7 +75,7 @@ WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 SERVED = ("openai", "vllm", "decisions")
 """Kinds of judges behind an address."""
 HOLDING = frozenset({"unparsed", "partly", "cut", "cut_by_server", "refused", "error"}) | frozenset(
-    {"tokens", "few_tokens", "reasoning"}
+    {"unlike", "tokens", "few_tokens", "reasoning"}
 )
 """Warnings for which a page waits for a click: the run would lose replies or money. The others are only shown."""
 

@@ -139,6 +139,7 @@ class Run(Session[RunSnapshot]):
         self._servers_down: list[str] = []
         self._writer: RunWriter | None = None
         self._checks: dict[str, ReadingCheck] = {}
+        self._cutting: set[str] = set()  # judges whose server turned out to cut prompts
         self._recent = {
             judge.name: deque[Judgment](maxlen=LAST_CALLS) for judge in plan.study.judges
         }
@@ -330,7 +331,7 @@ class Run(Session[RunSnapshot]):
         self._checks = self._checks | {name: made}  # other threads read the one that is there
         self._keep_check(name, calls=[call.key for call in calls], adapted=self._adapted(asking))
         if made.cut:
-            self._leave_out(asking.settings, [call for call in calls if call.key in made.cut])
+            self._leave_out([call for call in calls if call.key in made.cut])
         if self._tries is not None and made.stop is None:
             return False
         held = self._check == "hold" and made.holds and spends(asking.settings)
@@ -346,7 +347,11 @@ class Run(Session[RunSnapshot]):
     def _look(self, asking: Asking, calls: Sequence[Call]) -> ReadingCheck | None:
         """The check of these calls of a judge; None where not all of them have been answered."""
         assert self._writer is not None
-        self._writer.flush()
+        try:
+            self._writer.flush()
+        except LabError as fault:  # a full disk: what is kept is not all that was answered
+            self.pause(str(fault))
+            return None
         answers = self.store.answers(self.id, [call.key for call in calls], errors=True)
         asked = judged_again(calls, answers)
         if not asked or len(asked) < len(calls):
@@ -372,9 +377,11 @@ class Run(Session[RunSnapshot]):
         with suppress(LabError):  # a full disk is said by the writer
             self.store.keep_made_with(self.id, {CHECKS: self._checks_kept})
 
-    def _leave_out(self, settings: JudgeSettings, calls: Sequence[Call]) -> None:
+    def _leave_out(self, calls: Sequence[Call]) -> None:
         """Turn replies to cut prompts into failed calls: what the judge did not see whole, it did not judge."""
         assert self._writer is not None
+        with suppress(LabError):
+            self._writer.flush()
         answers = self.store.answers(self.id, [call.key for call in calls])
         for judgment in judged_again(calls, answers):
             for outcome in judgment.outcomes:
@@ -393,24 +400,19 @@ class Run(Session[RunSnapshot]):
         recent = self._recent[settings.name]
         passed = self._let_pass.get(settings.name, frozenset())
         reason: Remark | None = None
-        cut: frozenset[str] = frozenset()
         if "unparsed" not in passed and not settings.simulated:
             reason = too_many_lost(recent)
-        if (
-            reason is None
-            and "context" not in passed
-            and self._asked[settings.name] % LOOK_EVERY == 0
-        ):
+        # Replies that come in while the judge is being halted for its context are looked at one by one.
+        due = self._asked[settings.name] % LOOK_EVERY == 0 or settings.name in self._cutting
+        if reason is None and "context" not in passed and due:
             sizes = [size for judgment in recent if (size := PromptSize.of(judgment)) is not None]
             reason, cut = cut_context(sizes)
-        if reason is None or asking.reason:
-            return
-        asking.halt(reason.text)
-        self._keep_check(settings.name, paused=[reason.kind])
-        if cut:
-            self._leave_out(
-                settings, [judgment.call for judgment in recent if judgment.call.key in cut]
-            )
+            if cut:
+                self._cutting.add(settings.name)
+                self._leave_out([judgment.call for judgment in recent if judgment.call.key in cut])
+        if reason is not None and not asking.reason:
+            asking.halt(reason.text)
+            self._keep_check(settings.name, paused=[reason.kind])
 
     async def _opened(self, settings: JudgeSettings) -> Asker | None:
         """The judge, ready to be asked; None where it cannot be had, which is said."""
