@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rubriclab.judges.vllm import VllmServer
     from rubriclab.notebook import Run as Kept
     from rubriclab.runs.manager import RunManager
+    from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.runner import Run
     from rubriclab.store.read import RunInfo
     from rubriclab.store.store import Store
@@ -147,6 +148,23 @@ def findings(run_id: str, reading: ReadingPart | None = None) -> Findings:
     return _findings(
         run_id, revision, (reading or _kept(run_id, revision).reading).model_dump_json()
     )
+
+
+def check_facts(run_id: str) -> dict[str, dict[str, list[str]]]:
+    """What a run of the user's store keeps of its reading checks, by judge."""
+    from rubriclab.runs.reading_check import kept_checks
+
+    return kept_checks(store().made_with(run_id))
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _checks(run_id: str, revision: int) -> list[ReadingCheck]:
+    return _kept(run_id, revision).reading_checks
+
+
+def reading_checks(run_id: str) -> list[ReadingCheck]:
+    """The reading check of each judge of a run, with its replies."""
+    return _checks(run_id, run_info(run_id).revision)
 
 
 # ---------------------------------------------------------------- runs of this server

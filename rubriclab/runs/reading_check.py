@@ -70,7 +70,7 @@ MASK = "\u25a1"
 
 CHECKS = "reading_checks"
 """Where a run's ``made_with`` keeps its reading checks, by judge: the keys of the ``calls``, what the server ``adapted``,
-and the kinds of reasons for which the run has ``paused``."""
+the kinds of warnings (``warned``) and of reasons for which the run has ``paused``, and the last such ``reason``."""
 WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 SERVED = ("openai", "vllm", "decisions")
 """Kinds of judges behind an address."""

@@ -329,7 +329,12 @@ class Run(Session[RunSnapshot]):
         if made is None:
             return False  # stopped before all were answered
         self._checks = self._checks | {name: made}  # other threads read the one that is there
-        self._keep_check(name, calls=[call.key for call in calls], adapted=self._adapted(asking))
+        self._keep_check(
+            name,
+            calls=[call.key for call in calls],
+            adapted=self._adapted(asking),
+            warned=[remark.kind for remark in made.warnings],
+        )
         if made.cut:
             self._leave_out([call for call in calls if call.key in made.cut])
         if self._tries is not None and made.stop is None:
@@ -340,7 +345,7 @@ class Run(Session[RunSnapshot]):
         if await next_request(packs(self.plan.calls(name), done)) is None:
             return True  # nothing is left to be spared; the run ends, and says how
         kinds = [remark.kind for remark in (made.stop, *made.warnings) if remark is not None]
-        self._keep_check(name, paused=kinds)
+        self._keep_check(name, paused=kinds, reason=[made.reason()])
         asking.halt(made.reason())
         return False
 
@@ -412,7 +417,7 @@ class Run(Session[RunSnapshot]):
                 self._leave_out([judgment.call for judgment in recent if judgment.call.key in cut])
         if reason is not None and not asking.reason:
             asking.halt(reason.text)
-            self._keep_check(settings.name, paused=[reason.kind])
+            self._keep_check(settings.name, paused=[reason.kind], reason=[reason.text])
 
     async def _opened(self, settings: JudgeSettings) -> Asker | None:
         """The judge, ready to be asked; None where it cannot be had, which is said."""
