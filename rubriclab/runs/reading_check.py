@@ -345,7 +345,7 @@ def _why_kind(judgment: Judgment) -> str:
 def _advised_tokens(cut: Sequence[Judgment]) -> int:
     """The max_tokens that replies which were cut should get."""
     limit = max(judgment.call.max_tokens for judgment in cut)
-    reasons = any(_reasoned(judgment.reply) for judgment in cut)
+    reasons = any(_reasoned(judgment) for judgment in cut)
     wanted = TOKENS_FOR_REASONING if reasons else TOKENS_FOR_TEXT
     return wanted if limit < wanted else 2 * limit
 
@@ -362,10 +362,13 @@ def _served_as(settings: JudgeSettings, asked: Sequence[Judgment]) -> Iterator[R
         yield _warning("model", names=listed, model=settings.model)
 
 
-def _reasoned(reply: Reply) -> bool:
+def _reasoned(judgment: Judgment) -> bool:
     """Whether the judge reasoned before it answered: by its marks, or by tokens that its text cannot have taken."""
+    reply = judgment.reply
     if REASONING.search(reply.text[:20_000]):
         return True
+    if judgment.call.pack:  # the count is of all replies to the request
+        return False
     most = SPARE_TOKENS + TOKENS_A_SIGN * len(reply.text)
     return reply.tokens_out is not None and reply.tokens_out > most
 
@@ -373,7 +376,7 @@ def _reasoned(reply: Reply) -> bool:
 def _reasoning(settings: JudgeSettings, asked: Sequence[Judgment]) -> Iterator[Remark]:
     if settings.reasoning_effort is not None or settings.kind == "simulated":
         return
-    reasoned = [judgment for judgment in asked if _reasoned(judgment.reply)]
+    reasoned = [judgment for judgment in asked if _reasoned(judgment)]
     if reasoned:
         tokens = max(judgment.reply.tokens_out or 0 for judgment in reasoned)
         yield _warning(
