@@ -60,7 +60,7 @@ class Run:
 
     @cached_property
     def reading_checks(self) -> list[ReadingCheck]:
-        """The reading check of each judge: its first replies, what was read of them, and warnings."""
+        """The reading check of each judge: its first replies, what was read, and warnings."""
         from rubriclab.runs.reading_check import stored_checks
 
         if self.store is None or self.id is None or self.plan is None:
@@ -445,9 +445,10 @@ def run(
 
     ``study``: a TOML file, a log with prompts, ``demo`` for the sample with the embedded judge, or a plan of one. ``judges``: functions
     ``(messages, item)`` of your own, each in place of the study's judge of that name, or one more; ``trust``: a study that was
-    handed on may run its own code; ``ray``: the address of a Ray cluster whose nodes ask the calls. ``check``: each judge is asked
-    eight calls first, and the run pauses with the reason where their replies cannot be read (``Run.reading_checks``).
-    ``tries``: ask so many calls of each judge and pause. ``progress`` is called twice a second. Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
+    handed on may run its own code; ``ray``: the address of a Ray cluster whose nodes ask the calls.
+    ``check``: each judge is asked eight calls first, and the run pauses with the reason where their
+    replies cannot be read (``Run.reading_checks``). ``tries``: ask so many calls of each judge and
+    pause. ``progress`` is called twice a second. Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
     """
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.runs.runner import Run as Running

@@ -260,7 +260,10 @@ def again_button(
 
 
 def _check_panel(info: RunInfo, checks: Checks) -> None:
-    """Of a run that its reading check stopped, or warned about: why, what to do, and the replies; else nothing."""
+    """Show why the reading check stopped a run, what to do, and the replies; of warnings the replies.
+
+    Nothing where the check found nothing.
+    """
     if _held(info, checks):
         st.markdown(f":orange[{safe(info.reason, 900)}]")
         with st.container(horizontal=True), faults():
@@ -295,7 +298,7 @@ def _check_fold(run_id: str) -> None:
 
 
 def checks_shown(checks: Iterable[ReadingCheck]) -> None:
-    """Reading checks as they are: their replies are a judge's words, so they are shown as plain text."""
+    """Show reading checks. Their replies are a judge's words, so they are shown as plain text."""
     for check in checks:
         st.markdown(f"**{safe(check.title(), 200)}**")
         verbatim("\n".join(line.text() for line in check.lines))

@@ -141,7 +141,8 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     fold("The prompt, exactly as sent", prompt, icon="chat", key="launch-prompt")
     fold("study.toml · Load a study", partial(_study_file, held), icon="code", key="launch-toml")
     st.caption(
-        "Nothing is sent before you launch. Your file stays here; the judge's server sees the prompts. "
+        "Nothing is sent before you launch. Your file stays here; the judge's server sees the "
+        "prompts. "
         "The first eight replies are checked. The run waits for you if they cannot be parsed."
     )
 

@@ -144,7 +144,7 @@ def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
 
 
 def watched(made: list[ReadingCheck]) -> Callable[[Any], None]:
-    """As ``progress_line``, for a run: its reading checks are printed as they are made, and added to ``made``."""
+    """As ``progress_line``, for a run: prints its reading checks too, and adds them to ``made``."""
     progress = progress_line()
 
     def show(snapshot: Any) -> None:

@@ -19,8 +19,8 @@ LAST_ANSWERS_SECONDS = 20.0
 """How long the pages may take to end: they wait for answers that are under way."""
 GOES_ON = "The same command goes on where it stopped."
 CHECK_AGAIN = (
-    "The same command checks the next calls. It goes on without a check with --no-check, and asks the failed calls again "
-    "with --retry-failed."
+    "The same command checks the next calls. It goes on without a check with --no-check, and asks "
+    "the failed calls again with --retry-failed."
 )
 NOT_CHECKED = (
     "Nobody looks at the first replies of a batch: try some calls before, with plan STUDY --try 8."
@@ -80,7 +80,7 @@ def plan(
         int | None,
         Parameter(
             name="--try",
-            help="Ask N calls of each judge and show how their replies are read; run goes on with them.",
+            help="Ask N calls of each judge and show how replies are read; run goes on with them.",
         ),
     ] = None,
     key_env: KeyName = None,
@@ -261,7 +261,7 @@ def run(
 
 
 def _tried(study: str, number: int, store: Path, loading: dict[str, Any], *, json: bool) -> Outcome:
-    """Ask some calls of each judge of a study, and say how their replies are read. The run stays paused."""
+    """Ask some calls of each judge, and say how their replies are read. The run stays paused."""
     from rubriclab.notebook import run as run_study
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.runs.runner import TRIED

@@ -65,7 +65,7 @@ class Chat:
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """What the server refused, so that it is left out of the requests or sent in another form."""
+        """What the server refused, so that it is left out or sent in another form."""
         parts = []
         if self._limit_field != limit_field(self.settings.model):
             parts.append(f"max_tokens (sent as {self._limit_field})")

@@ -84,9 +84,10 @@ class Run(Session[RunSnapshot]):
     ``secrets``: keys by the variables' names, before the environment's. ``max_calls``, ``max_money``: of this session;
     the run pauses there. ``retry_failed``: calls without a score are asked again. ``functions``: of judges that are a
     notebook's own code, by name; ``ray``: the address of a Ray cluster that asks the calls. ``known``: a run (its store
-    and id) whose answers to the same calls are taken over, so that only the others are asked. ``check``: the first calls
-    of each judge are asked before all others, and the judge pauses where its replies cannot be read (see
-    ``reading_check``). ``tries``: ask no more than so many calls of each judge, look at them in the same way, and pause.
+    and id) whose answers to the same calls are taken over, so that only the others are asked.
+    ``check``: the first calls of each judge are asked before all others, and the judge pauses where
+    its replies cannot be read (see ``reading_check``). ``tries``: ask no more than so many calls of
+    each judge, look at them in the same way, and pause.
     Raises LabError, before anything is kept, where no judge can be opened.
     """
 
@@ -306,10 +307,10 @@ class Run(Session[RunSnapshot]):
     # ------------------------------------------------------------ how replies are read
 
     async def _reads_well(self, asking: Asking, done: set[str]) -> bool:
-        """Ask a judge's first calls and look at their replies; whether all others may be asked now.
+        """Ask a judge's first calls, look at their replies, and return whether to ask all others.
 
-        ``done`` gets the keys of the calls that were asked. Calls of an earlier session count. Where these stopped the
-        run, whoever goes on with it may have mended the server: the next calls are looked at then.
+        ``done`` gets the keys of the calls that were asked. Calls of an earlier session count. Where
+        these stopped the run, the server may have been mended: the next calls are looked at then.
         """
         name, number = asking.settings.name, self._tries or CHECKED
         requests = check_requests(self.plan, name, number)
@@ -375,7 +376,7 @@ class Run(Session[RunSnapshot]):
         return list(getattr(asking.asker, "adapted", ()))
 
     def _keep_check(self, judge: str, **facts: list[str]) -> None:
-        """Keep what a check was made of; reasons for which the run pauses are added to the earlier ones."""
+        """Keep what a check was made of; reasons to pause are added to the earlier ones."""
         kept = self._checks_kept.setdefault(judge, {})
         facts["paused"] = sorted({*kept.get("paused", ()), *facts.get("paused", ())})
         self._checks_kept[judge] = kept | facts
@@ -383,7 +384,7 @@ class Run(Session[RunSnapshot]):
             self.store.keep_made_with(self.id, {CHECKS: self._checks_kept})
 
     def _leave_out(self, calls: Sequence[Call]) -> None:
-        """Turn replies to cut prompts into failed calls: what the judge did not see whole, it did not judge."""
+        """Turn replies to cut prompts into failed calls: the judge did not see the whole prompt."""
         assert self._writer is not None
         with suppress(LabError):
             self._writer.flush()
@@ -400,14 +401,17 @@ class Run(Session[RunSnapshot]):
                 self._writer.add(Judgment(judgment.call, reply, outcomes))
 
     def _watch(self, asking: Asking) -> None:
-        """Pause a judge whose latest replies are lost or whose prompts are cut, but for a reason that was let pass."""
+        """Pause a judge whose latest replies are lost or whose prompts are cut.
+
+        A reason for which the run has paused before does not pause it again.
+        """
         settings = asking.settings
         recent = self._recent[settings.name]
         passed = self._let_pass.get(settings.name, frozenset())
         reason: Remark | None = None
         if "unparsed" not in passed and not settings.simulated:
             reason = too_many_lost(recent)
-        # Replies that come in while the judge is being halted for its context are looked at one by one.
+        # Replies that come in while the judge is being halted for its context are each looked at.
         due = self._asked[settings.name] % LOOK_EVERY == 0 or settings.name in self._cutting
         if reason is None and "context" not in passed and due:
             sizes = [size for judgment in recent if (size := PromptSize.of(judgment)) is not None]

@@ -210,11 +210,14 @@ class Reader:
     def answers(
         self, id: str, keys: Sequence[str], *, errors: bool = False
     ) -> dict[str, tuple[Reply, list[Outcome]]]:
-        """Reply and outcomes (by slot) of the calls with these keys; those that ended in an error only with ``errors``."""
+        """Reply and outcomes (by slot) of the calls with these keys.
+
+        Those that ended in an error come with ``errors`` alone.
+        """
         run, names = self.run(id).number, (*REPLY, "error") if errors else REPLY
         calls = self._db.arrow(
-            f"SELECT call, key, {', '.join(names)} FROM calls WHERE run = ? AND final AND (? OR status <> ?) "
-            "AND key IN (SELECT unnest(?))",
+            f"SELECT call, key, {', '.join(names)} FROM calls WHERE run = ? AND final "
+            "AND (? OR status <> ?) AND key IN (SELECT unnest(?))",
             [run, errors, int(Status.ERROR), list(keys)],
         ).to_pylist()
         rows = self._db.arrow(

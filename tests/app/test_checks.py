@@ -1,4 +1,5 @@
-"""The reading check on the pages: a clean one needs no click, a stopped run says why and shows its replies as text."""
+"""The reading check on the pages: a clean one needs no click, a stopped run says why and shows its
+replies as text."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""The first replies are looked at before the others are paid for; what the check says, and when it stops a run."""
+"""The first replies are looked at before the others are paid for; what the check says, and when it
+stops a run."""
 
 import json
 from collections.abc import Callable
