@@ -24,6 +24,7 @@ from rubriclab.model.study import PaperPart, ReadingPart, validated
 from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
+    from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.session import Snapshot
     from rubriclab.sinks.answer import Answer
     from rubriclab.sinks.paper_table import PaperTable
@@ -56,6 +57,15 @@ class Run:
         if self.store is None or self.id is None:
             raise LabError(f"“{self.table.name}” is in no store: it was read from a file.")
         return self.store.run(self.id)
+
+    @cached_property
+    def reading_checks(self) -> list[ReadingCheck]:
+        """The reading check of each judge: its first replies, what was read, and warnings."""
+        from rubriclab.runs.reading_check import stored_checks
+
+        if self.store is None or self.id is None or self.plan is None:
+            return []
+        return stored_checks(self.store, self.plan, self.id)
 
     def close(self) -> None:
         """Let go of the store, so that another process can open it."""
@@ -441,14 +451,20 @@ def run(
     judges: Mapping[str, Callable[..., Any]] | None = None,
     ray: str | None = None,
     secrets: Mapping[str, str] | None = None,
+    check: bool = True,
+    tries: int | None = None,
     progress: Callable[[Snapshot], None] | None = None,
 ) -> Run:
     """Ask what a study has not asked yet, and come back with the run; its store stays open until ``Run.close``.
 
     ``study``: a TOML file, a log with prompts, ``demo`` for the sample with the embedded judge, or a plan of one. ``judges``: functions
     ``(messages, item)`` of your own, each in place of the study's judge of that name, or one more; ``trust``: a study that was
-    handed on may run its own code, and the study's keys may be sent to its addresses, which the store keeps; ``ray``: the address of a Ray cluster whose nodes ask the calls. ``progress`` is called
-    twice a second. Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
+    handed on may run its own code, and the study's keys may be sent to its addresses, which the store keeps;
+    ``ray``: the address of a Ray cluster whose nodes ask the calls.
+    ``check``: each judge is asked eight calls first, and the run pauses with the reason where their
+    replies cannot be read (``Run.reading_checks``). ``tries``: ask so many calls of each judge and
+    pause. ``progress`` is called twice a second. Stopped by Ctrl-C the run pauses: calls in flight
+    are waited for, then KeyboardInterrupt goes on.
     """
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.runs.runner import Run as Running
@@ -469,6 +485,8 @@ def run(
             functions=judges,
             ray=ray,
             agree=trust,
+            check="stop" if check else "off",
+            tries=tries,
         ).start()
         waited(running, progress)
         return kept_run(opened, running.id)

@@ -133,7 +133,7 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
         st.caption(safe(blocked, 400))
     elif pressed and planned is not None:
         with faults():
-            run_id = state.manager().start(planned[0], known=known).id
+            run_id = state.manager().start(planned[0], known=known, check="hold").id
             announce(f"Launched: {safe(held.study.name, 60)}.")
             go("runs", run=run_id)
     if kept := _kept(held.study):
@@ -142,7 +142,9 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     fold("The prompt, exactly as sent", prompt, icon="chat", key="launch-prompt")
     fold("study.toml · Load a study", partial(_study_file, held), icon="code", key="launch-toml")
     st.caption(
-        "Nothing is sent before you launch. Your file stays here; the judge's server sees the prompts."
+        "Nothing is sent before you launch. Your file stays here; the judge's server sees the "
+        "prompts. "
+        "The first eight replies are checked. The run waits for you if they cannot be parsed."
     )
 
 

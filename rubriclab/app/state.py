@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rubriclab.judges.vllm import VllmServer
     from rubriclab.notebook import Run as Kept
     from rubriclab.runs.manager import RunManager
+    from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.runner import Run
     from rubriclab.store.read import RunInfo
     from rubriclab.store.store import Store
@@ -146,6 +147,23 @@ def findings(run_id: str, reading: ReadingPart | None = None) -> Findings:
     content = run_info(run_id).content
     read_as = reading or _kept(content, run_id).reading
     return _findings(content, run_id, read_as.model_dump_json())
+
+
+def check_facts(run_id: str) -> dict[str, dict[str, list[str]]]:
+    """What a run of the user's store keeps of its reading checks, by judge."""
+    from rubriclab.runs.reading_check import kept_checks
+
+    return kept_checks(store().made_with(run_id))
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _checks(content: str, run_id: str) -> list[ReadingCheck]:
+    return _kept(content, run_id).reading_checks
+
+
+def reading_checks(run_id: str) -> list[ReadingCheck]:
+    """The reading check of each judge of a run, with its replies."""
+    return _checks(run_info(run_id).content, run_id)
 
 
 # ---------------------------------------------------------------- runs of this server

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from rubriclab.data.limits import names_file, user_path
-from rubriclab.model.text import LabError
+from rubriclab.model.text import LabError, printable
 
 if TYPE_CHECKING:
     from rubriclab.notebook import Lab, Run
+    from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.session import Snapshot
     from rubriclab.sinks.paper_table import PaperTable
 
@@ -140,5 +141,19 @@ def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
             print(line, end="", file=sys.stderr, flush=True)
             if snapshot.state not in ("planned", "running", "pausing"):
                 print(file=sys.stderr)
+
+    return show
+
+
+def watched(made: list[ReadingCheck]) -> Callable[[Any], None]:
+    """As ``progress_line``, for a run: prints its reading checks too, and adds them to ``made``."""
+    progress = progress_line()
+
+    def show(snapshot: Any) -> None:
+        for check in snapshot.checks[len(made) :]:
+            made.append(check)
+            start = "\r\x1b[K" if sys.stderr.isatty() else ""
+            print(f"{start}{printable(chr(10).join(check.text()))}", file=sys.stderr, flush=True)
+        progress(snapshot)
 
     return show

@@ -22,6 +22,13 @@ from rubriclab.model.text import LabError, count
 LAST_ANSWERS_SECONDS = 20.0
 """How long the pages may take to end: they wait for answers that are under way."""
 GOES_ON = "The same command goes on where it stopped."
+CHECK_AGAIN = (
+    "The same command checks the next calls. It goes on without a check with --no-check, and asks "
+    "the failed calls again with --retry-failed."
+)
+NOT_CHECKED = (
+    "Nobody looks at the first replies of a batch: try some calls before, with plan STUDY --try 8."
+)
 
 
 def lab(
@@ -86,6 +93,17 @@ def plan(
     effect: Annotated[
         float | None, Parameter(help="A change that the run should find, in points.")
     ] = None,
+    try_calls: Annotated[
+        int | None,
+        Parameter(
+            name="--try",
+            help="Ask N calls of each judge and show how replies are read; run goes on with them.",
+        ),
+    ] = None,
+    key_env: KeyName = None,
+    trust: Annotated[
+        bool, Parameter(help="With --try: the study's own code, which you have read, may run.")
+    ] = False,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -94,6 +112,11 @@ def plan(
     from rubriclab.runs.estimate import estimate, measured
     from rubriclab.runs.loading import plan_of_file
 
+    if try_calls is not None:
+        if try_calls < 1:
+            raise LabError(f"--try is {try_calls}; expected 1 or more.")
+        loading = {"judged_by": tuple(judge or ()), "key_env": key_env, "trust": trust}
+        return _tried(study, try_calls, common.store_path(store), loading, json=json)
     planned = plan_of_file(study, judged_by=tuple(judge or ()), trust=True)  # planning runs no code
     shown: list[dict[str, Any]] = []
     for call in planned.previews()[:show]:
@@ -181,6 +204,9 @@ def run(
             help="Yes to the study's own code, which you have read, and to sending its keys to its addresses."
         ),
     ] = False,
+    no_check: Annotated[
+        bool, Parameter(help="Leave out the reading check of the first eight calls of each judge.")
+    ] = False,
     ray: Annotated[
         str | None, Parameter(help="Spread the calls over this Ray cluster: HOST:PORT or auto.")
     ] = None,
@@ -227,6 +253,7 @@ def run(
     planned = plan_of_file(study, **loading)
     # Whoever types an address and the variable of its key has said yes to just that.
     agreed = trust or bool(judge and key_env)
+    checks: list[Any] = []
     with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
         for dataset, _ in planned.sources:
             for line in filter(None, (dataset.taken, dataset.note)):
@@ -239,18 +266,48 @@ def run(
             retry_failed=retry_failed,
             ray=ray,
             trust=agreed,
-            progress=common.progress_line(),
+            check=not no_check,
+            progress=common.watched(checks),
         )
     info = made.info()
     code = common.CODES_OF_STATES.get(info.state, common.STOPPED)
     ending = f": {info.reason}" if info.reason else ""
     lines = [f"{info.name}: {info.state}{ending} · {info.done:,} of {count(info.planned, 'call')}"]
+    for check in checks:
+        if check.warnings or check.stop:
+            lines += [check.title(), *(f"! {remark}" for remark in check.remarks())]
     if info.state == "finished" and not json:
         lines += ["", made.text()]
     elif code == common.STOPPED:
-        lines.append(GOES_ON)
+        stopped = any(check.stop for check in checks)
+        lines.append(CHECK_AGAIN if stopped else GOES_ON)
     made.close()
-    return Outcome(_facts(info) if json else "\n".join(lines), code)
+    if json:
+        return Outcome(_facts(info) | {"checks": [check.document() for check in checks]}, code)
+    return Outcome("\n".join(lines), code)
+
+
+def _tried(study: str, number: int, store: Path, loading: dict[str, Any], *, json: bool) -> Outcome:
+    """Ask some calls of each judge, and say how their replies are read. The run stays paused."""
+    from rubriclab.notebook import run as run_study
+    from rubriclab.runs.loading import plan_of_file
+    from rubriclab.runs.runner import TRIED
+
+    planned = plan_of_file(study, **loading)
+    with redirect_stdout(sys.stderr):
+        made = run_study(planned, store, tries=number, progress=common.progress_line())
+    info, checks = made.info(), made.reading_checks
+    made.close()
+    tried = info.state == "paused" and info.reason == TRIED
+    code = common.DONE if tried else common.CODES_OF_STATES.get(info.state, common.STOPPED)
+    if json:
+        return Outcome(_facts(info) | {"checks": [check.document() for check in checks]}, code)
+    lines = [f"{info.name}: {info.done:,} of {count(info.planned, 'call')} asked"]
+    for check in checks:
+        lines += ["", *check.text()]
+    if info.reason:
+        lines += ["", info.reason]
+    return Outcome("\n".join(lines), code)
 
 
 def _facts(info: Any) -> dict[str, Any]:
@@ -291,6 +348,7 @@ def _batch(
                 *names,
             ]
             lines += [f"Not in them: {name}, which is asked by run itself." for name in left_out]
+            lines.append(NOT_CHECKED)
             return Outcome(
                 {"files": names, "calls": calls, "left_out": left_out} if json else "\n".join(lines)
             )

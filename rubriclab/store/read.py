@@ -231,13 +231,18 @@ class Reader:
         sql = f"SELECT key FROM calls WHERE run = ? AND final{more}"
         return {key for (key,) in self._db.rows(sql, [self.run(id).number])}
 
-    def answers(self, id: str, keys: Sequence[str]) -> dict[str, tuple[Reply, list[Outcome]]]:
-        """Reply and outcomes (by slot) of the calls with these keys; those that ended in an error have no answer."""
-        run, names = self.run(id).number, REPLY
+    def answers(
+        self, id: str, keys: Sequence[str], *, errors: bool = False
+    ) -> dict[str, tuple[Reply, list[Outcome]]]:
+        """Reply and outcomes (by slot) of the calls with these keys.
+
+        Those that ended in an error come with ``errors`` alone.
+        """
+        run, names = self.run(id).number, (*REPLY, "error") if errors else REPLY
         calls = self._db.arrow(
-            f"SELECT call, key, {', '.join(names)} FROM calls WHERE run = ? AND final AND status <> ? "
-            "AND key IN (SELECT unnest(?))",
-            [run, int(Status.ERROR), list(keys)],
+            f"SELECT call, key, {', '.join(names)} FROM calls WHERE run = ? AND final "
+            "AND (? OR status <> ?) AND key IN (SELECT unnest(?))",
+            [run, errors, int(Status.ERROR), list(keys)],
         ).to_pylist()
         rows = self._db.arrow(
             "SELECT call, item, slot, status, score, position, expected, mass, p FROM judgments "

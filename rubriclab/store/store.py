@@ -272,6 +272,15 @@ class Store(Reader):
         if state not in ("planned", "running"):
             self.checkpoint()
 
+    def keep_made_with(self, id: str, facts: Mapping[str, Any]) -> None:
+        """Add to what is known of a run's making; a fact of the same name is replaced."""
+        known = self.made_with(id) | dict(facts)
+        with self._db.transaction() as cursor:
+            cursor.execute(
+                "UPDATE runs SET made_with = ?, revision = revision + 1 WHERE id = ?",
+                [_json(known), id],
+            )
+
     def rename(self, id: str, name: str) -> str:
         """Returns the name that was free. Raises LabError for an empty one."""
         if not name.strip():
