@@ -171,6 +171,8 @@ class Outcome:
 
     ``position``: from 1, where the chosen option (or the scored criterion) stood; None where nothing was parsed and
     options are reordered. ``p``: probability of the option at each position; ``mass``: what fell on labels at all.
+    ``why``: of one without a score, the reason in at most 120 characters, the same words for every reply of that kind;
+    ``form``: of a score, the form of words that gave it.
     """
 
     item: int
@@ -181,6 +183,8 @@ class Outcome:
     expected: float | None = None
     mass: float | None = None
     p: tuple[float, ...] | None = None
+    why: str = ""
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)
