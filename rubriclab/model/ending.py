@@ -1,9 +1,10 @@
-"""Tell a reply that is whole from one that was cut, held back or given up, by its finish reason.
+"""Say how a reply ended by its finish reason, and why replies were not read.
 
 Servers name the end of a reply in many words. Only a short list of them says that the judge had finished; whatever else a
 server answers, known or not, is no whole reply, since "Score: 1" may have become "Score: 10".
 """
 
+from collections.abc import Mapping
 from typing import Literal
 
 Ending = Literal["whole", "cut", "held back", "failed"]
@@ -56,6 +57,12 @@ def ending_of(finish: str | None) -> Ending:
     return "cut" if words in CUT else "failed"
 
 
+def lost_status(finish: str | None) -> str:
+    """Return the status, as tables name it, of a reply with this finish reason; "" for a whole one."""
+    status = {"whole": "", "cut": "truncated", "held back": "refused", "failed": "error"}
+    return status[ending_of(finish)]
+
+
 def plain_finish(finish: str | None) -> str:
     """Return a finish reason as the lists have it: "FinishReason.MAX_TOKENS" is "max_tokens"."""
     return (finish or "").strip().lower().rpartition(".")[2].replace("-", "_").replace(" ", "_")
@@ -73,3 +80,19 @@ def why_not_whole(finish: str | None) -> str:
     if ending == "cut":
         return "cut at the model's own limit"
     return f"ended by the server: {words}"
+
+
+MOST_REASONS = 6
+
+
+def not_read(reasons: Mapping[str, int], judgments: int) -> str:
+    """Say how many of ``judgments`` have no score and why, the commonest reasons first; "" where all have one."""
+    lost = sum(reasons.values())
+    if not lost:
+        return ""
+    ordered = sorted(reasons.items(), key=lambda pair: -pair[1])
+    parts = [f"{number:,} {reason or 'for no reason that was kept'}" for reason, number in ordered]
+    if len(parts) > MOST_REASONS:
+        rest = sum(number for _, number in ordered[MOST_REASONS:])
+        parts = [*parts[:MOST_REASONS], f"{rest:,} for other reasons"]
+    return f"{lost:,} of {judgments:,} not read: {', '.join(parts)}"

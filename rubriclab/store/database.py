@@ -30,6 +30,9 @@ CREATE TABLE IF NOT EXISTS reference_attempts (job VARCHAR, task VARCHAR, score 
     writer VARCHAR, reviewer VARCHAR, status VARCHAR, verdict INTEGER, text VARCHAR, review VARCHAR, reason VARCHAR,
     asked TIMESTAMP);
 ALTER TABLE calls ADD COLUMN IF NOT EXISTS prompt VARCHAR;
+ALTER TABLE judgments ADD COLUMN IF NOT EXISTS why VARCHAR;
+ALTER TABLE judgments ADD COLUMN IF NOT EXISTS form VARCHAR;
+ALTER TABLE judgments ADD COLUMN IF NOT EXISTS reader SMALLINT;
 """
 """What earlier labs may lack."""
 

@@ -14,7 +14,7 @@ from rubriclab.study.comparison import letters
 from rubriclab.study.own_answers import answer_reading, answer_readings
 from rubriclab.study.own_words import looks_refused
 from rubriclab.study.prompts import FEEDBACK_TEMPLATE
-from rubriclab.study.reading import Reading, read_each, read_one
+from rubriclab.study.reading import READER, Reading, read_each, read_one
 
 REFUSED = "the judge declines"
 MOST_TEXT = 10_000
@@ -30,6 +30,13 @@ def outcomes(
 
     ``tie``: may one be answered; ``rule``: how the answer to a prompt of the user's own is read.
     """
+    given = _outcomes(call, reply, condition, tie=tie, rule=rule)
+    return tuple(replace(outcome, reader=READER) for outcome in given)
+
+
+def _outcomes(
+    call: Call, reply: Reply, condition: Condition, *, tie: bool, rule: AnswerPart | None
+) -> tuple[Outcome, ...]:
     if condition.chooses:
         return choice_outcomes(call, reply, tie=tie, rule=rule)
     if condition.joint:

@@ -750,13 +750,13 @@ def _verdict(said: str, form: Grammar, nouns: Sequence[str], rule: Rule, brief: 
         if body.strip(DRESS + "\n.,:"):
             _refuse_others(verdict, in_words(body, form, opens=False))
         return verdict
+    if values and (asked := _marked(plain("\n".join(_strings(values)), form.kept), form)):
+        return agreed(asked, form)  # {"reason": "... so [[A]]"}
     if not body or body == CUT_MARK.strip():
-        raise Unread(EMPTY)
+        raise Unread(NO_FORM if values else EMPTY)
     if not form.mention.search(body) and not form.marks.search(body):
         raise Unread(LONG if body.startswith(CUT_MARK) else NO_FORM)
-    asked = [form.verdict(match, "mark") for match in form.marks.finditer(body)]
-    if form.kind == "choice":
-        asked += in_brackets(body, form)
+    asked = _marked(body, form)
     if asked and (rule == "feedback" or form.kind == "choice"):
         verdict = agreed(asked, form)  # the form that the prompt asked for decides alone
         if rule == "feedback":
@@ -791,6 +791,23 @@ def agreed(given: Sequence[Verdict], form: Grammar, body: str = "") -> Verdict:
     if chosen[0].index is None:
         raise Unread(chosen[0].why)
     return chosen[-1]
+
+
+def _marked(body: str, form: Grammar) -> list[Verdict]:
+    """Return the verdicts in the brackets that a prompt asks for: [RESULT], and [[A]] of comparisons."""
+    if not body:
+        return []
+    asked = [form.verdict(match, "mark") for match in form.marks.finditer(body)]
+    return [*asked, *in_brackets(body, form)] if form.kind == "choice" else asked
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield the texts in JSON, at any depth."""
+    if isinstance(value, str):
+        yield value
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        yield from _strings(part)
 
 
 _SCALE_NAMED = re.compile(
