@@ -53,6 +53,7 @@ class Message(msgspec.Struct):
     content: Any = None
     refusal: Any = None
     tool_calls: Any = None
+    function_call: Any = None
 
 
 class Choice(msgspec.Struct):
@@ -117,8 +118,10 @@ def read_completion(
     finish = storable(choice.finish_reason)[:40] if isinstance(choice.finish_reason, str) else ""
     if plain_finish(finish) in GIVEN_UP:  # the text is cut anywhere
         raise Fault("reset", f"The server gave up on the answer ({finish})")
-    said = text_of(choice.message.content) or arguments_of(choice.message.tool_calls)
-    refusal = "" if said else text_of(choice.message.refusal)
+    message = choice.message
+    said = text_of(message.content) or arguments_of(message.tool_calls)
+    said = said or arguments_of([{"function": message.function_call}])
+    refusal = "" if said else text_of(message.refusal)
     text = storable(said or refusal)
     if len(text) > MAX_TEXT:
         raise Fault(
@@ -214,6 +217,8 @@ def text_of(content: Any) -> str:
         elif isinstance(part, dict) and part.get("type", "") in SPOKEN:
             text = part.get("text")
             texts.append(text if isinstance(text, str) else "")
+        elif isinstance(part, dict) and part.get("type") == "tool_use":
+            texts.append(json.dumps(part.get("input"), ensure_ascii=False))
     return "".join(texts)
 
 

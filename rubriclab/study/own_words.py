@@ -4,6 +4,7 @@ A verdict in a judge's reasoning is not its answer, and one inside a repeated pr
 Everything here is linear in the reply, since a reply is hostile text.
 """
 
+import html
 import re
 import tomllib
 import unicodedata
@@ -98,10 +99,15 @@ def _without_turns(text: str) -> str:
     turn = FORMS["turn"]
     for mark in turn["starts"]:
         text = text.replace(mark, "")
+    text = _SPEAKER.sub("", text)
     for mark in turn["ends"]:
         before, _, after = text.partition(mark)
         text = before if before.strip() else after
     return text
+
+
+_SPEAKER = re.compile(r"\A\s*(?:assistant|judge)\s*:\s*", re.IGNORECASE)
+"""Who speaks, as some templates begin a turn."""
 
 
 def _without_prompt(text: str) -> str:
@@ -128,9 +134,9 @@ _HALVES = re.compile("[\ud800-\udfff]")
 """Halves of characters, which RE2 does not take."""
 _FRACTIONS = dict.fromkeys(map(ord, "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"), FRACTION)
 _CONTROLS = dict.fromkeys({*range(32), 127} - {ord("\n"), ord("\t")})
-_TYPOGRAPHY = str.maketrans({"−": "-", "’": "'", "‐": "-", "‑": "-"})
+_TYPOGRAPHY = str.maketrans({"▁": " ", "−": "-", "’": "'", "‐": "-", "‑": "-"})
 _RUNS = re.compile(r"([^\w\s]{1,3}\s?)\1{4,}")
-_MARKDOWN = re.compile(r"\\[()\[\]]|</?(?:b|i|u|em|strong|mark|p|span|h[1-6])>|<br ?/?>")
+_MARKDOWN = re.compile(r"\\[()\[\]]|==|</?(?:b|i|u|em|strong|mark|p|span|h[1-6])>|<br ?/?>")
 
 
 def plain(text: str, kept: Collection[str] = ()) -> str:
@@ -142,6 +148,8 @@ def plain(text: str, kept: Collection[str] = ()) -> str:
     cut = len(text) > READ
     if cut:
         text = text[-READ:].partition(" ")[2] or text[-READ:]
+    if "&" in text:
+        text = html.unescape(text)
     text = visible(text)
     if len(text) > READ:  # NFKC makes eighteen signs of one
         text, cut = text[-READ:], True

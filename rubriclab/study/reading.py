@@ -112,7 +112,7 @@ def spelled(words: str) -> str:
 
 NO_BLANKS = r"\u2e80-\u9fff\uac00-\ud7af"
 """Letters of scripts without blanks between words, where a value may stand beside any other letter."""
-OPEN = r"[\s\"'“‘«(\[{|]{0,6}"
+OPEN = r"[\s\"'“‘«(\[{|【「]{0,6}"
 SHUT = r"[\s\"'”’»)\]}|]{0,6}"
 UNIT = rf"(?:\s*-?{any_of(WORDS['unit'])})?"
 CANDIDATE = rf"(?:{any_of(WORDS['candidate'])}\s*)?"
@@ -123,13 +123,13 @@ OF_SCALE = (
 )
 SCALE_WORDS = ("scale", "skala", "échelle", "escala", "grades")
 LEAD = rf"[\s>#•|-]{{0,6}}{OPEN}(?:\d+[.)]\s+)?(?:\[?criterion\]?\s*\d*\s*:?\s*)?"
-COLON = r"\s*[\"'”’)\]]*\s*(?:[:=→⇒|]|->|=>|[–—-](?=\s))\s*"
+COLON = r"\s*[\"'”’)\]]*\s*(?:[:=→⇒|】]|->|=>|[–—-](?=\s))\s*"
 # "Score (1-5):", "Clarity (out of 5):", "Tone (weight: 2):": what a bracket behind a name may hold.
 BRACKET = (
     r"(?:out\s+of|max\.?(?:\s+\d+\s+points)?|of|scale:?|von|sur|de|weight:?)?\s*[\d ./–-]+(?:points?)?"
     r"|scale[^)\]]{0,20}|score|final|overall|rounded(?:\s+(?:up|down))?"
 )
-SCALE = rf"\s*(?:[(\[](?:{BRACKET})[)\]]|out\s+of\s+\d+)?"
+SCALE = rf"\s*(?:[(\[](?:{BRACKET})[)\]]|(?:out\s+of|sur|von|sobre)\s+\d+)?"
 DOUBT = re.compile(any_of(WORDS["doubt"]), re.I)
 HEDGE = re.compile(any_of(WORDS["hedge"]) + r"|n't\b", re.I)
 QUOTED = re.compile(any_of(WORDS["quoted"]), re.I)
@@ -162,7 +162,7 @@ def _scan(words: Sequence[str], more: str = "", *, numeric: bool = False) -> Any
     """Return a scan by RE2, linear in any text, for words anywhere in it, and for values that look like those."""
     parts = [re2.escape(word) for word in words]
     if numeric:
-        parts = [r"\pN", *(rf"\b{word}\b" for word in WORDS["numbers"])]
+        parts = [r"\pN", "★", "⭐", *(rf"\b{word}\b" for word in WORDS["numbers"])]
     elif more:
         parts.append(more)
     options = re2.Options()
@@ -174,6 +174,13 @@ def number_of(words: str) -> int:
     """Return the number that digits or a word are."""
     word = words.casefold()
     return WORDS["numbers"].index(word) if word in WORDS["numbers"] else int(word)
+
+
+# "Response A is better." says who is; "Response A is better written, but ..." does not.
+_DECIDED = re.compile(
+    r"(?i)\s*(?:overall|here|in\s+(?:my\s+(?:view|opinion)|general|total)|one|response|answer|choice)?\s*"
+    r"(?:$|[.!;:)\]。，、]|,(?!\s*(?:but|yet|however|while)\b)|[–—-]\s|(?:because|since|as|than|als|que|over|due|for|of)\b)"
+)
 
 
 class Grammar:
@@ -215,6 +222,7 @@ class Grammar:
         nouns_of = WORDS["choice"] if kind == "choice" else [*WORDS["score"], *WORDS["weak"]]
         self.noun = _scan([*nouns_of, *WORDS["final"], *nouns, *SCALE_WORDS])
         self.stem = _scan([*FORMS["stems"][kind], *nouns])
+        self.names = re.compile(any_of(nouns), re.I)
         self.within = filled(rf"(?<![^\W\d_{NO_BLANKS}])(?<!\d)‹value›")
         scale = rf"(?:\s*/\s*{self.top})?" if self.numeric else ""
         self.short = filled(rf"\s*(?:\**score\**\s*[:=]\s*)?\**‹value›\**{scale}\.?\s*\Z")
@@ -308,7 +316,7 @@ class Grammar:
         The scale's own top, a unit and brackets that repeat the value may follow, then an end or, not ``strict``, reasons.
         """
         if match[0].endswith(DECIDES):
-            return ""
+            return "" if _DECIDED.match(match.string, match.end()) else NOT_SINGLE
         line = match.string[match.end("value") : match.end("value") + SPAN].split("\n")[0]
         opened = re.search(r"[\"“‘«]", match[0])
         if opened and re.match(r"[\s.)\]]*[\"”’»][\s,.]*[^\W\d]", line):
@@ -336,7 +344,7 @@ class Grammar:
 
     def _objection_of_note(self, note: str, index: int | None) -> str:
         """Say why the words in a bracket behind a value leave it no single label: (maybe 4), but not (2 slips)."""
-        if self.instead.fullmatch(note):
+        if self.instead.fullmatch(note) or re.match(r"\s*(?:confidence|weight)\b", note, re.I):
             return ""  # (not B)
         if DOUBT.search(note):
             return NOT_SINGLE
@@ -386,6 +394,7 @@ def in_words(text: str, form: Grammar, *, opens: bool) -> Iterator[Verdict]:
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     if not lines:
         return
+    yield from _ticked(text, form)
     yield from _alone(lines, form, len(text))
     for tag in form.tags.finditer(text):
         verdict = form.verdict(form.alone.match(tag[2].strip(DRESS)), "tag", tag[0])
@@ -408,9 +417,31 @@ _TAG_VALUE = re.compile(
 )
 
 
+_UNTICKED = re.compile(r"\[ ?\]|\( ?\)|☐")
+# A score of one aspect is the verdict only where the reply says nothing else.
+_ASPECT = re.compile(any_of(WORDS["aspect"]), re.I)
+
+
+def _ticked(text: str, form: Grammar) -> Iterator[Verdict]:
+    """Yield the one option that is ticked beside others that are not, and stars of which so many are filled."""
+    if _UNTICKED.search(text):
+        for tick in re.finditer(r"(?:\[\s?[xX✓✔]\s?\]|\(\s?[xX]\s?\)|[☑☒✅])\s*(\S{1,40})", text):
+            verdict = form.verdict(form.alone.match(tick[1].strip(DRESS)), "tick", tick[0])
+            yield replace(verdict, end=len(text))
+    for stars in re.finditer(
+        r"^\W{0,12}?(?:(?:rating|score)\s*:\s*)?([★⭐]{1,12})(☆{0,12})\W*$", text, re.M | re.I
+    ):
+        if form.numeric and len(stars[1]) + len(stars[2]) == form.top:
+            index = form.index(str(len(stars[1])))
+            why = "" if index is not None else NOT_OFFERED
+            yield Verdict(index, stars[0], "stars", why, end=stars.end())
+
+
 def _alone(lines: Sequence[str], form: Grammar, end: int) -> Iterator[Verdict]:
     """Yield a value that is the whole first or last line; lines of different values object."""
     bare = {form.index(line.strip(DRESS + "-•.!。,;:")) for line in lines if len(line) <= SHORT}
+    if any(_UNTICKED.search(line) for line in lines):
+        return  # options to tick
     if len(bare - {None}) > 1:
         yield Verdict(None, "", "alone", TWO)
     for number in {0, len(lines) - 1}:
@@ -462,6 +493,9 @@ def _entries(text: str, form: Grammar) -> Iterator[Verdict]:
             verdict = form.verdict(_whole(match, pattern, text), "entry")
             if _is_quoted(text, start, verdict):
                 continue
+            of_aspect = _ASPECT.search(verdict.words) and not form.names.search(verdict.words)
+            if of_aspect and len(SENTENCE_END.split(text)) > 1:
+                continue
             seen.add(match.start("value"))
             yield verdict
 
@@ -475,7 +509,10 @@ def _is_quoted(text: str, start: int, verdict: Verdict) -> bool:
     """Whether what stands before a form says that its verdict is somebody else's, an example, or none."""
     before = text[max(0, start - SPAN) : start]
     if before.endswith(", ") or before.endswith("> "):
-        return not verdict.final
+        clause = re.split(r"[.;!?\n。！？]", before)[-1]
+        if re.match(r"(?:so|therefore|thus|hence)\b", verdict.words, re.I):
+            return CONDITION.search(clause) is not None
+        return not verdict.final or CONDITION.search(clause) is not None
     if before.endswith("\n"):
         above = before.rstrip().rpartition("\n")[2]
         return above.endswith((":", "：")) and QUOTED.search(above) is not None
@@ -549,11 +586,11 @@ def in_brackets(text: str, form: Grammar) -> Iterator[Verdict]:
             why = "" if index is not None else NOT_OFFERED
             end = start + match.end()
             clause = re.split(r"[.;!?]\s", line[max(0, match.start() - SPAN) : match.start()])[-1]
-            if CONDITION.search(clause):
+            if CONDITION.search(clause) or _DENIES.search(clause):
                 continue  # "I would have chosen [[B]]"
             yield Verdict(index, match[0], "brackets", why, final=announced, end=end)
         start += len(line) + 1
-    last = text.rpartition("\n")[2].strip(DRESS + ".")
+    last = text.rpartition("\n")[2].rpartition(":")[2].strip(DRESS + ".")
     if len(last) <= SPAN and _CHAIN.fullmatch(last):
         index = best_of(last, form)
         why = "" if index is not None else NOT_SINGLE
@@ -571,6 +608,7 @@ def _ranking(text: str, form: Grammar) -> Iterator[Verdict]:
         yield Verdict(indices[0], f"1. {form.labels[indices[0] or 0]}", "ranking", end=len(text))
 
 
+_DENIES = re.compile(r"\b(?:not|neither|nor|never|instead\s+of|rather\s+than)\W*\Z", re.I)
 _RANKED = re.compile(rf"\W{{0,3}}([0-9])[.)]\s*{CANDIDATE}([A-Za-z])\W{{0,3}}")
 CONDITION = re.compile(r"\b(?:if|had|would\s+have|unless|were)\b", re.I)
 _BRACKETED = re.compile(
@@ -592,6 +630,13 @@ def best_of(words: str, form: Grammar) -> int | None:
 
 
 # ---------------------------------------------------------------- JSON by its keys
+
+
+ASPECT_KEYS = [
+    f"{aspect.replace(' ', '_')}_{noun}"
+    for aspect in WORDS["aspect"]
+    for noun in ("score", "rating")
+]
 
 
 class _Twice(list[Any]):
@@ -673,7 +718,12 @@ def by_key(value: Any, keys: Sequence[str]) -> Iterator[Any]:
 
 def in_json(value: Any, form: Grammar, nouns: Sequence[str] = ()) -> list[Verdict]:
     """Return the verdicts under the keys that say so; under vague keys only where no other one has a value."""
-    strong = [*KEYS["final"], *KEYS[form.kind], *(re.sub(r"[\s-]", "_", noun) for noun in nouns)]
+    strong = [
+        *KEYS["final"],
+        *KEYS[form.kind],
+        *ASPECT_KEYS,
+        *(re.sub(r"[\s-]", "_", noun) for noun in nouns),
+    ]
     given = [_keyed(part, form) for part in by_key(value, strong)]
     if given:
         return given
@@ -686,7 +736,7 @@ def in_json(value: Any, form: Grammar, nouns: Sequence[str] = ()) -> list[Verdic
 def _keyed(value: Any, form: Grammar) -> Verdict:
     words = "" if isinstance(value, bool | list | dict | None) else plain(str(value), form.kept)
     match = form.alone.match(words.strip(DRESS))
-    return form.verdict(match, "json", words or str(value)[:SHORT], strict=True)
+    return form.verdict(match, "json", words or str(value)[:SHORT])
 
 
 # ---------------------------------------------------------------- one verdict
