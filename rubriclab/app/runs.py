@@ -14,6 +14,7 @@ from rubriclab.app.forms import download, ways_in
 from rubriclab.app.frame import announce, contained, faults, fold, go, labelled, safe, verbatim
 from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.text import count, duration, file_name, look_alike
+from rubriclab.runs.read_again import read_again
 from rubriclab.sinks.marks import Picture, Point, Series
 from rubriclab.sinks.text import number
 
@@ -359,11 +360,19 @@ def _menu(info: RunInfo) -> None:
             again_button(info, f"menu-again-{info.id}")
         elif info.done and info.state in STOPPED:
             open_button("Open results so far", info)
+        if lost := state.store_of(info.id).not_read(info.id):
+            st.caption(f"{safe(lost, 400)}.")
         logged_button(info, "logged")
         again_with_changes(info)
         checks = state.check_facts(info.id)
         if checks and not _held(info, checks) and not _warned(checks):
             _check_fold(info.id)  # those that found something stand in the run's row
+        if (
+            info.done
+            and state.kept(info.id).plan is not None
+            and st.button("Read again", icon=":material/menu_book:", key=f"reread-{info.id}")
+        ):
+            _read_again(info)
         typed = str(
             st.text_input("Name", value=info.name[:200], max_chars=200, key=f"menu-name-{info.id}")
         ).strip()
@@ -381,6 +390,25 @@ def _menu(info: RunInfo) -> None:
         )
         if st.button("Delete", icon=":material/delete:", key=f"menu-delete-{info.id}"):
             _delete(info)
+
+
+@st.dialog("Read the replies again")
+def _read_again(info: RunInfo) -> None:
+    """Say what today's reader would change in a run, and keep it where the user wants that."""
+    plan = state.kept(info.id).plan
+    if plan is None:
+        return
+    with faults():
+        made = read_again(state.store(), info.id, plan, write=False)
+        st.markdown(safe(made.sentence(), 900))
+        with st.container(horizontal=True):
+            keep = "Keep the new readings"
+            if made.differing and st.button(keep, type="primary", key="reread-yes"):
+                written = read_again(state.store(), info.id, plan, write=True)
+                announce(safe(written.sentence(), 400))
+                st.rerun()
+            if st.button("Leave it", key="reread-no"):
+                st.rerun()
 
 
 @st.dialog("Delete this run?")

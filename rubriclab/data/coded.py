@@ -31,7 +31,7 @@ from rubriclab.model.orders import STRATEGIES
 from rubriclab.model.text import LabError, digest, shorten
 
 TEXTS = ("response", "instruction")
-KEPT = {"text": "reply", "prompt": "messages"}
+KEPT = {"text": "reply", "prompt": "messages", "finish": "finish"}
 """Columns of the calls, and the roles that fill them."""
 MAX_SMALL = 32_767
 MAX_ORDER = 20_000

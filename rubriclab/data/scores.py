@@ -55,10 +55,11 @@ OPTIONAL = (
     "expected",
     "reply",
     "messages",
+    "finish",
 )
 """``human``: also ``human_1``, ``human_2``; ``variant``: factors and their levels as JSON; ``gold``: of pairs and lists, the candidate
 that should win; ``expected``: the score that the judge's probabilities mean (of pairs: the probability that the first wins, a
-tie half); ``reply``, ``messages`` (the prompt as JSON): kept beside the judgment."""
+tie half); ``reply``, ``messages`` (the prompt as JSON), ``finish`` (the reply's finish reason): kept beside the judgment."""
 KNOWN = tuple(
     dict.fromkeys(
         [*REQUIRED["criteria"], "item_id", *OPTIONAL, *REQUIRED["pairs"], *REQUIRED["lists"]]

@@ -42,6 +42,7 @@ COLUMNS = (
     "choice",
     "order",
     "winner",
+    "status",
     "expected",
     "gold",
     "human",
@@ -49,7 +50,9 @@ COLUMNS = (
     "candidate",
 )
 """Columns of ``data/scores.py`` that a reader may fill."""
-SCHEMA = pa.schema([(name, pa.large_string()) for name in (*COLUMNS, "kind", "messages", "reply")])
+SCHEMA = pa.schema(
+    [(name, pa.large_string()) for name in (*COLUMNS, "kind", "messages", "reply", "finish")]
+)
 READERS = (*TOOLS, *BENCHMARKS, DECISIONS, EXCHANGES)
 """Every form that is known; the first that matches reads."""
 KNOWN = tuple(reader.name for reader in READERS)
@@ -66,7 +69,7 @@ class Log:
     """The judgments of a log, a row each.
 
     ``format``: the tool's name; ``kind``: of judgments, scores or pairs; ``data``: Arrow texts, the columns of
-    ``data/scores.py`` that the log fills, then ``messages`` (as JSON) and ``reply``, empty where none are kept; ``left``:
+    ``data/scores.py`` that the log fills, then ``messages`` (as JSON), ``reply`` and ``finish``, empty where none are kept; ``left``:
     reason -> records that are no judgment.
     """
 
@@ -136,7 +139,9 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
         name for name in COLUMNS if compute.any(compute.not_equal(data.column(name), "")).as_py()
     }
     kept = [name for name in COLUMNS if name in filled.union(REQUIRED[taken])]  # type: ignore[index]
-    return Log(name, about["format"], taken, data.select([*kept, "messages", "reply"]), left)
+    return Log(
+        name, about["format"], taken, data.select([*kept, "messages", "reply", "finish"]), left
+    )
 
 
 def _taken(record: Record | str) -> Record | str:
@@ -203,6 +208,7 @@ def gather(
             kinds[made.kind] += 1
             messages = json.dumps(made.prompt, ensure_ascii=False) if made.prompt else ""
             cells = {**made.cells, "kind": made.kind, "messages": messages, "reply": made.reply}
+            cells["finish"] = made.finish
             rows.append({key: storable(text) for key, text in cells.items()})
             if len(rows) >= BATCH or sum(map(len, rows[-1].values())) > HEAD:
                 flush()

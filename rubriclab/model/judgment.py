@@ -210,6 +210,8 @@ class Outcome:
     ``position``: from 1, where the chosen option (or the scored criterion) stood; None where nothing was parsed and
     options are reordered. ``p``: probability of the option at each position; ``mass``: what fell on labels at all,
     of a constrained call without its constraint, where that is known.
+    ``why``: of one without a score, the reason in at most 120 characters, the same words for every reply of that kind;
+    ``form``: of a score, the form of words that gave it; ``reader``: the version of the reader, None where it is not known.
     """
 
     item: int
@@ -220,6 +222,9 @@ class Outcome:
     expected: float | None = None
     mass: float | None = None
     p: tuple[float, ...] | None = None
+    why: str = ""
+    form: str = ""
+    reader: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,8 @@ FORMAT = 2
 MAX_JSON = 20 * MB
 MAX_POSITIONS = 1_000
 MAX_SCORE = 1e6
+MOST_WHY = 120
+"""Characters of the reason why a judgment has no score."""
 PlannedCalls = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 CALL_TEXTS = ("key", "text", "finish", "error", "kind", "model", "sent", "prompt", "note")
 CALL_KEY = re.compile(r"[0-9a-f]{16,64}")
@@ -85,7 +87,9 @@ def bundle_bytes(
         "reading": dict(table.reading),
         "made_with": dict(table.made_with),
     }
-    rows = table.rows
+    rows = table.rows[list(JUDGMENT_COLUMNS)]
+    if store is not None and run is not None and store.readers(run) - {None}:
+        rows = rows.merge(store.readings(run), on=["call", "item"], how="left", validate="1:1")
     if table.probabilities is not None:
         width = table.probabilities.shape[1]
         names = [f"p{k + 1}" for k in range(width)]
@@ -359,6 +363,14 @@ def _judgments(
     frame = pd.DataFrame(
         {column: part.numbers(column, *limits[column]) for column in JUDGMENT_COLUMNS}
     )
+    if "reader" in part.frame:
+        frame["reader"] = pd.array(part.numbers("reader", 0, 32_767), dtype="Float64")
+        for name in ("why", "form"):
+            given = part.frame[name] if name in part.frame else [None] * len(frame)
+            frame[name] = [
+                storable(text)[:MOST_WHY] if isinstance(text, str) and text else None
+                for text in given
+            ]
     lengths = np.array([len(ordering.shown) for ordering in orderings])
     part.refuse(
         "position", frame["position"] > lengths[frame["ordering"]], "a position in the list shown"

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow.parquet as parquet
 
 from rubriclab.model.consent import NO_CONSENTS, Consent, Consents
+from rubriclab.model.ending import not_read
 from rubriclab.model.judgment import (
     ITEM_COLUMNS,
     JUDGMENT_COLUMNS,
@@ -63,6 +64,8 @@ REPLY = (
     "attempt",
     "note",
 )
+READING = ("why", "form", "reader")
+"""Of a judgment: why it has no score, the form of words that gave one, the version of the reader (NULL: not known)."""
 FRACTIONS = ("score", "expected", "mass")
 WHOLE = tuple(name for name in JUDGMENT_COLUMNS if name not in FRACTIONS)
 TEXTS = ("response", "instruction", "reference")
@@ -245,7 +248,8 @@ class Reader:
             [run, errors, int(Status.ERROR), list(keys)],
         ).to_pylist()
         rows = self._db.arrow(
-            "SELECT call, item, slot, status, score, position, expected, mass, p FROM judgments "
+            "SELECT call, item, slot, status, score, position, expected, mass, p, "
+            f"{self._reading} FROM judgments "
             "WHERE run = ? AND call IN (SELECT unnest(?)) ORDER BY call, slot",
             [run, [call["call"] for call in calls]],
         ).to_pylist()
@@ -383,6 +387,44 @@ class Reader:
         sql = f"SELECT {', '.join(CALL_COLUMNS)} FROM calls WHERE run = ? AND final ORDER BY call"
         return self._db.frame(sql, [self.run(id).number])
 
+    @property
+    def _reading(self) -> str:
+        """READING as columns; an older file that is open for reading only does not have them."""
+        kept = "SELECT 1 FROM duckdb_columns() WHERE table_name = 'judgments' AND column_name = 'reader'"
+        if self._db.rows(kept):
+            return "coalesce(why, '') AS why, coalesce(form, '') AS form, reader"
+        return "'' AS why, '' AS form, NULL::SMALLINT AS reader"
+
+    def keys(self, id: str) -> list[tuple[str, int]]:
+        """Return (key, number) of each final call."""
+        kept = "SELECT key, call FROM calls WHERE run = ? AND final"
+        return self._db.rows(kept, [self.run(id).number])
+
+    def readings(self, id: str) -> pd.DataFrame:
+        """READING of each judgment of final calls, with its call and item."""
+        kept = f"SELECT call, item, {self._reading} FROM judgments j WHERE run = ? AND {FINAL}"
+        return self._db.frame(f"{kept} ORDER BY call, slot", [self.run(id).number])
+
+    def reasons(self, id: str) -> dict[str, int]:
+        """Why judgments of final calls have no score, counted, the commonest first; by their status where no reason was kept."""
+        kept = f"""SELECT CASE WHEN why <> '' THEN why WHEN status = {int(Status.ERROR)} THEN 'failed calls'
+                WHEN status = {int(Status.TRUNCATED)} THEN 'cut at max_tokens'
+                WHEN status = {int(Status.REFUSED)} THEN 'refused' ELSE '' END AS reason, count(*) AS n
+            FROM (SELECT status, {self._reading} FROM judgments j WHERE run = ? AND {FINAL})
+            WHERE status <> 0 GROUP BY reason ORDER BY n DESC, reason"""
+        return dict(self._db.rows(kept, [self.run(id).number]))
+
+    def not_read(self, id: str) -> str:
+        """Say how many judgments have no score and why: “82 of 240 not read: 70 cut at max_tokens, ...”; "" for none."""
+        asked = f"SELECT count(*) FROM judgments j WHERE run = ? AND {FINAL}"
+        ((judgments,),) = self._db.rows(asked, [self.run(id).number])
+        return not_read(self.reasons(id), judgments)
+
+    def readers(self, id: str) -> set[int | None]:
+        """The versions of the reader that judgments of final calls were read by; None: not known."""
+        kept = f"SELECT DISTINCT reader FROM (SELECT {self._reading} FROM judgments j WHERE run = ? AND {FINAL})"
+        return {version for (version,) in self._db.rows(kept, [self.run(id).number])}
+
     def keeps_prompts(self, id: str) -> bool:
         """Whether an import brought prompts as they were sent."""
         kept = "SELECT 1 FROM calls WHERE run = ? AND prompt IS NOT NULL LIMIT 1"
@@ -410,7 +452,7 @@ class Reader:
         ``item``: its number or its id; ``position`` from 1; ``status``: ok, unparsed, refused, truncated, error, or
         “failed” for all but ok; ``ordering`` as in the column, ``3 1 2``; ``text``: part of an id, a reply or an answer,
         whatever its case. Columns: call, condition, item, item_id, criterion, ordering, labels, slot, repeat, status,
-        score, position, expected, mass, reply, error, kind, note.
+        score, position, expected, mass, reply, error, kind, note, why, form, reader.
         """
         run = self.run(id).number
         filters: dict[str, Any] = {
@@ -440,7 +482,8 @@ class Reader:
         frame = self._db.frame(
             f"""
             SELECT j.call, j.condition, j.item, i.item_id, i.criterion, o.shown AS ordering, o.labels, j.slot, j.repeat,
-                   j.status, j.score, j.position, j.expected, j.mass, c.text AS reply, c.error, c.kind, c.note
+                   j.status, j.score, j.position, j.expected, j.mass, c.text AS reply, c.error, c.kind, c.note,
+                   {self._reading}
             FROM judgments j
             JOIN {ITEMS} i ON i.item = j.item
             JOIN orderings o ON o.run = j.run AND o.ordering = j.ordering

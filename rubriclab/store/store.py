@@ -18,7 +18,7 @@ from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, Condition, 
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.database import DamagedLog, insert, now, open_database, recover
 from rubriclab.store.machine import sealed
-from rubriclab.store.read import CALL_COLUMNS, RATED, TEXTS, Reader
+from rubriclab.store.read import CALL_COLUMNS, RATED, READING, TEXTS, Reader
 from rubriclab.store.writer import RunWriter, orderings_columns
 
 STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
@@ -354,6 +354,17 @@ class Store(Reader):
 
     # ---- judgments
 
+    def set_reader(self, id: str, version: int) -> None:
+        """Note that the judgments of a run's final calls are what this version of the reader reads, too."""
+        run = self.run(id).number
+        with self._db.transaction() as cursor:
+            cursor.execute(
+                "UPDATE judgments SET reader = ? WHERE run = ? AND call IN "
+                "(SELECT call FROM calls WHERE run = ? AND final)",
+                [version, run, run],
+            )
+            cursor.execute("UPDATE runs SET revision = revision + 1 WHERE run = ?", [run])
+
     def writer(self, id: str) -> RunWriter:
         """The one that keeps a run's judgments. Raises LabError where the run has one already."""
         return RunWriter(self._db, self.run(id).number)
@@ -372,7 +383,9 @@ class Store(Reader):
         reference) are kept as its data set.
         """
         hashed = int(
-            pd.util.hash_pandas_object(table.rows, index=False).to_numpy().sum(dtype=np.uint64)
+            pd.util.hash_pandas_object(table.rows[list(JUDGMENT_COLUMNS)], index=False)
+            .to_numpy()
+            .sum(dtype=np.uint64)
         )
         identity = digest(
             "table",
@@ -419,7 +432,7 @@ class Store(Reader):
                 _insert_dataset(cursor, identity, table.name, origin, table.items, texts)
             ((number,),) = cursor.execute("SELECT run FROM runs WHERE id = ?", [key]).fetchall()
             insert(cursor, "orderings", orderings_columns(number, 0, table.orderings))
-            rows = _arrow(table.rows, JUDGMENT_COLUMNS)
+            rows = _arrow(table.rows, [*JUDGMENT_COLUMNS, *READING])
             if table.probabilities is None:
                 insert(cursor, "judgments", rows, f"{number} AS run, *")
             else:
