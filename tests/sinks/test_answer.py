@@ -523,8 +523,8 @@ def test_shares_on_one_screen_add_up(seed: int) -> None:
     said = compose(facts(leans=leans, **asked))
     share, even, lean = shown_numbers(said)
     assert round(share - even, 3) == lean
-    # Rounding moves it by 1 percentage point at most, and never to the other side of what matters.
-    assert abs(lean - 100 * size) <= 1
+    # It is a rounding of the exact lean, and never on the other side of what matters.
+    assert abs(lean - 100 * size) <= 0.5 + 1e-9
     assert lean > 5
 
 
