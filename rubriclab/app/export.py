@@ -131,8 +131,7 @@ def _card(run: Kept, name: str, left: Any, right: Any) -> None:  # noqa: ARG001 
                     bind="query-params",
                     required=True,
                     wrap=True,
-                    help="Recommended: one order where the order surely does not matter, else as many orders as What helps "
-                    "says, and as their mean needs to come within the smallest change that matters.",
+                    help="Recommended: as many orders as What helps says.",
                 )
             )
         ]

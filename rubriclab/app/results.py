@@ -23,7 +23,7 @@ from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, file_name, printable, shorten
 from rubriclab.sinks import pictures
 from rubriclab.sinks.answer import Answer, judged
-from rubriclab.sinks.facts import CHOICES, Facts, facts_by_name, settings
+from rubriclab.sinks.facts import CHOICES, Facts, calls_in, facts_by_name, settings
 from rubriclab.sinks.helps import has_help
 from rubriclab.sinks.paper_table import PaperTable, axes_of, numbers_of, paper_table
 from rubriclab.sinks.people import has_people
@@ -279,7 +279,8 @@ def _main(chosen: Chosen) -> Shown:
         arm.run.items["criterion"].iloc[arm.item_code].nunique() if arm.answers < arm.texts else 0
     )
     under = f" under {count(criteria, 'criterion', 'criteria')}" if criteria else ""
-    made = f"{count(facts.calls, 'call')}: {count(arm.answers, what, several)}{under}{orders}."
+    calls = calls_in(arm.call[arm.ok])
+    made = f"{count(calls, 'call')}: {count(arm.answers, what, several)}{under}{orders}."
     return shown._replace(note=f"{shown.note} {made}")
 
 

@@ -200,7 +200,7 @@ def _say_averaged(facts: Facts) -> str:
         return ""
     if facts.reorder in CHOICES:
         return ", a tie counting as a share of a win"
-    return ", averaged over answers"
+    return ", averaged over answers and orders"
 
 
 def _listed(facts: Facts, position: int) -> str:
@@ -497,33 +497,8 @@ def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
 
 # ---------------------------------------------------------------- what to do
 def _advice(facts: Facts) -> str:
-    """What to do: the first rule that holds; empty where nothing was asked."""
-    single = facts.questions.get("single")
-    low, smallest = (single.interval[0], single.smallest) if single else (math.nan, math.nan)
-    small = (
-        facts.is_(EFFECT, "positions")
-        and facts.is_(EQUIVALENT, "mean", "single")
-        and not facts.gap_matters
-    )
-    effect = any(row.verdict == EFFECT for row in facts.questions.values())
-    rules = {
-        "": not facts.questions,
-        "several_orders": facts.is_(EFFECT, "single") and facts.repeated and low >= smallest,
-        "small": small
-        and facts.reorder == "options",  # positions of criteria are about scores themselves
-        "average": effect or facts.gap_matters,
-        "wordings": single is not None
-        and facts.is_(UNDECIDED, "single")
-        and single.estimate.why == "any_prompt",
-        "enough": facts.is_(EQUIVALENT, *facts.questions),
-        "other_judge": facts.because(ONE_SCORE, ONE_TIE),
-        "unconstrained": facts.because(LOW, UNKNOWN),
-        "parse": facts.because("unparsed_by_order"),
-        "ask_orders": facts.because("no_orders", "no_two_orders"),
-        "add": facts.too_few,
-        "ask_twice": facts.is_(UNDECIDED, "single") and not facts.repeated,
-    }
-    key = next((key for key, holds in rules.items() if holds), "about")
+    """What to do, in words; empty where nothing was asked."""
+    key: str = facts.action
     if key == "add":
         more = count(
             MIN_UNITS - facts.units, "more instruction" if facts.unit == "prompt" else "more item"

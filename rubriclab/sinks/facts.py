@@ -16,6 +16,7 @@ from rubriclab.core.variants import Form, forms
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.judgment import Condition, level_text, variant_text
 from rubriclab.sinks.text import SENTENCES, decimals_of_difference, order_title
+from rubriclab.topics.advice import Action, decide
 
 AXES = {
     kind: SENTENCES[kind]["name"]
@@ -185,6 +186,17 @@ class Facts:
         return bool(self.gate_open and self.gap and mean and self.gap[1] > mean.smallest)
 
     @property
+    def action(self) -> Action:
+        """What to do, as ``topics.advice`` decides it from the verdicts."""
+        return decide(
+            self.questions,
+            reorder=self.reorder,
+            gap_matters=self.gap_matters,
+            units=self.units,
+            repeated=self.repeated,
+        )
+
+    @property
     def too_few(self) -> bool:
         return self.units < MIN_UNITS
 
@@ -285,7 +297,7 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
         condition=chosen,
         reorder=arm.condition.reorder,
         scores=tuple(arm.condition.scores),
-        calls=calls_in(arm.call[arm.ok]),
+        calls=sum(calls_in(part.call[part.ok]) for part in (arms if positions else [arm])),
         asked=sum(calls_in(part.call) for part in arms),
         planned=sum(planned[code] for code in codes),
         finished=findings.judgments.finished,

@@ -12,8 +12,11 @@ from rubriclab.core.topic import Findings, Row
 from rubriclab.model.data import INTENDED
 from rubriclab.model.judgment import RULES, Condition, JudgmentTable, Status, step_of
 from rubriclab.model.text import printable
+from rubriclab.sinks.answer import judged
+from rubriclab.sinks.facts import every_facts
 from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
+from rubriclab.topics.advice import advice_of
 
 FACETS = (
     "position",
@@ -166,6 +169,26 @@ def conditions_document(findings: Findings) -> list[dict[str, Any]]:
     return out
 
 
+def advice_document(findings: Findings) -> list[dict[str, Any]]:
+    """What to do about each judge, data set and setting: the decision, its sentence, and how many calls it takes."""
+    out = []
+    if findings.judgments.finished:
+        for facts in every_facts(findings):
+            advice = advice_of(findings, facts.condition)
+            needed = plain(advice.needed.value) if advice.needed is not None else None
+            out.append(
+                {
+                    "condition": facts.condition,
+                    "action": advice.action or None,
+                    "sentence": judged(findings, facts).advice or None,
+                    "orders": advice.orders,
+                    "orders_asked": advice.asked or None,
+                    "calls_needed": needed,
+                }
+            )
+    return out
+
+
 def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
     """JSON version 2 of a run: what ``results --json`` prints. ``extra``: further rows, contrasts."""
     table = findings.judgments.table
@@ -184,6 +207,7 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
         },
         "reading": _reading_document(findings),
         "conditions": conditions,
+        "advice": advice_document(findings),
         "rows": [row_document(row) for row in (*findings.rows, *extra)],
         "cautions": [
             {"condition": caution.condition, "kind": caution.kind} | as_json(dict(caution.of))

@@ -60,7 +60,7 @@ def decimals_of_difference(
 
     Numbers on one screen add up, so a difference is that of the two rounded numbers. It needs as many
     decimals (``decimals`` to three more) as keep it on the side of every limit where the exact
-    difference is, and ``inside`` its interval as that is rounded.
+    difference is, and ``inside`` its interval as that is rounded; one more where whole numbers are no rounding of it.
     """
     exact = round(a - b, 9)
     limits = (0.0, *limits)
@@ -71,7 +71,9 @@ def decimals_of_difference(
             (exact > limit) == (shown > limit) and (exact < limit) == (shown < limit)
             for limit in limits
         )
-        if sides and (low <= shown <= high or not low <= exact <= high):
+        # Two numbers rounded each for itself may stay a last digit off at any precision: one more is enough.
+        rounded = shown_decimals > decimals or abs(shown - exact) <= 0.5 * 10.0**-decimals + 1e-9
+        if rounded and sides and (low <= shown <= high or not low <= exact <= high):
             return shown_decimals
     return shown_decimals
 

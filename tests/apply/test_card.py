@@ -14,6 +14,7 @@ import rubriclab as rl
 from rubriclab.model.judgment import RULES
 from rubriclab.model.text import digest
 from rubriclab.notebook import Run
+from rubriclab.topics.advice import advice_of
 from tests.apply.kit import CRITERIA, Planted, item, serving, written
 from tests.servers import DecisionServer, running
 
@@ -96,7 +97,9 @@ def test_the_noise_of_calls_is_promised_too(tmp_path: Path) -> None:
         within, recommended = (
             card["protocol"]["calls"] for card in (wide.card(margin=0.6), wide.card())
         )
+        advised = advice_of(wide.findings, 0).orders
         run.close()
+    assert recommended == advised
     # The margin alone takes fewer calls than What helps says: the card asks as many as the page recommends.
     assert within < recommended == min(needed, 10)
     for card in cards:

@@ -39,7 +39,7 @@ def test_bars_are_orange_only_where_the_band_decides(findings: made.Findings) ->
         (bar,) = draw(picture, palette).data
         colours = [palette.effect if point.decided else palette.neutral for point in picture.points]
         assert list(bar.marker.color) == colours
-    assert picture.reference == f"no bias: 33{NBSP}%"
+    assert picture.reference == f"no bias: 33.3{NBSP}%"
     assert picture.points[0].hover[0].startswith("Position 1: ")
     assert picture.alt.startswith("Bar chart of the share of calls that chose each position: ")
 

@@ -1,5 +1,6 @@
 """Sentences about people and about what helps: the words that intervals allow, the reasons where there are none, the same on every way out."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +16,11 @@ from rubriclab.sinks.answer import Answer, answers
 from rubriclab.sinks.facts import every_facts, facts_of
 from rubriclab.sinks.helps import calls_curve, helps_answer
 from rubriclab.sinks.people import has_people, people_answer, people_answers, reach_forest
+from rubriclab.sinks.table import advice_document
 from rubriclab.sinks.terminal import findings_text
 from rubriclab.sinks.text import NBSP, number
 from rubriclab.store.bundle import read_bundle
+from rubriclab.topics.advice import advice_of
 from tests.tables import ORDERS, choose, comparisons, findings, in_forms, options, study
 
 
@@ -217,40 +220,105 @@ def badges(answer: Answer) -> dict[str, str]:
 
 def test_a_judge_that_favours_a_position() -> None:
     answer = remedies(findings(judged(2.5)))
-    assert answer.headline == "Average 32 calls in different orders"
-    assert "95\u00a0% CI for the number of calls: 19 to 50" in answer.line
+    # Ten orders were asked, so ten are advised, on the page as in the card; 32 calls would take more of them.
+    assert answer.headline == "Average 10 orders, one call in each"
+    assert "That reaches a dependability of " in answer.line
+    assert "takes 32 calls in different orders (95\u00a0% CI 19 to 50)." in answer.line
     assert "Repeating one order does not get there in 200 calls." in answer.line
     assert badges(answer) == {
         "Several orders, averaged": "Helps",
         "Correct one call for its position": "Undecided",
         "One better order": "Helps",
     }
-    nearer = "Scores come 0.50 points nearer to the mean over all orders at equal cost (95 % CI 0.23 to 0.71)."
+    nearer = (
+        "Scores come 0.50 points nearer to the mean over all orders, with 10 calls each "
+        "(95 % CI 0.23 to 0.71)."
+    )
     assert answer.questions[0].sentence.replace(NBSP, " ") == nearer
 
 
 def test_a_judge_without_an_order_effect_is_told_no_remedy() -> None:
-    answer = remedies(findings(judged(0.0)))
-    assert answer.headline == "18 calls in one order are as good"
+    found_fair = findings(judged(0.0))
+    answer = remedies(found_fair)
+    assert answer.headline == "One order is enough"
+    assert answers(found_fair)[0].advice == "one order is enough."
+    # A number of calls that was counted goes with its interval.
+    assert re.search(
+        rf"takes 18 calls in different orders \(95{NBSP}% CI \d+ to \d+\)\. "
+        rf"In one order it takes \d+ \(95{NBSP}% CI \d+ (to \d+|or more)\)\.",
+        answer.line,
+    )
     assert "Helps" not in badges(answer).values()
     assert badges(answer)["Several orders, averaged"] == "No"
 
 
-def test_nothing_is_claimed_outside_the_gate() -> None:
-    """The same rows, but for a gate that stays shut."""
+def test_nothing_helps_outside_the_gate() -> None:
+    """The same rows, but for a gate that stays shut and verdicts that it leaves open."""
     found = findings(judged(2.5))
-    shut = replace(facts_of(found), gate=0.2)
-    answer = helps_answer(found, shut)
-    assert answer.headline == "Average 32 calls"
+    about = facts_of(found)
+    questions = {
+        name: replace(row, verdict="undecided", estimate=replace(row.estimate, why=""))
+        for name, row in about.questions.items()
+    }
+    answer = helps_answer(found, replace(about, gate=0.2, questions=questions))
     assert "Helps" not in badges(answer).values()
     assert "The order itself is not shown to matter." in answer.questions[0].sentence
+
+
+TEMPERATURE_0 = np.random.default_rng(11).choice([-1, 0, 0, 1], size=(60, len(ORDERS))) + np.repeat(
+    2.0 + np.arange(60)[:, None] % 3, len(ORDERS), axis=1
+)
+"""(items, orders): a score that any change of the prompt moves, whatever it is, and that a repeat gives again."""
+
+
+def repeated(once: np.ndarray) -> JudgmentTable:
+    return options(np.concatenate([once, once], axis=1), ORDERS, np.tile(np.arange(len(ORDERS)), 2))
+
+
+def test_a_judge_at_temperature_0_is_never_told_to_repeat_a_prompt() -> None:
+    found = findings(repeated(TEMPERATURE_0))
+    assert found.select("gate")[0].p > 0.05
+    (said_of_orders,) = answers(found)
+    assert said_of_orders.advice == "average several orders or wordings."
+    answer = remedies(found)
+    assert re.fullmatch(r"Average \d+ orders or wordings, one call in each", answer.headline)
+    assert "Repeating one order gives the same score again, so it gains nothing." in answer.line
+    assert badges(answer)["Several orders, averaged"] == "Helps"
+    text = findings_text(found)
+    for never in ("No gain", "not shown", "One call is enough", "one order is enough", "ask twice"):
+        assert never not in text
+
+
+@pytest.mark.parametrize("first", [0.0, 0.4, 1.0, 2.5])
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_one_decision_gives_one_advice(first: float, repeats: int) -> None:
+    """Page, tab, text, JSON and card speak of the same number of orders, and never against each other."""
+    found = findings(judged(first, repeats=repeats))
+    about = facts_of(found)
+    advice = advice_of(found, 0)
+    assert advice.action == about.action
+    (document,) = advice_document(found)
+    assert (document["action"], document["orders"]) == (advice.action, advice.orders)
+    assert document["sentence"] == answers(found)[0].advice
+    headline = remedies(found).headline
+    assert advice.orders is not None
+    if advice.one_will_do:
+        assert (advice.orders, headline) in ((1, "One order is enough"), (1, "One call is enough"))
+        assert "one order is enough" in document["sentence"] or advice.action == "small"
+    else:
+        assert f"average {advice.orders} orders" in headline.lower()
+        assert advice.orders > 1
+        assert "enough" not in document["sentence"]
+    badge = badges(remedies(found))["Several orders, averaged"]
+    assert badge != ("No" if advice.averages else "Helps" if advice.one_will_do else "-")
 
 
 def test_r_is_said_where_people_rated() -> None:
     answer = remedies(findings(study(np.random.default_rng(0), 60, fixed=10)))
     assert answer.questions[0].sentence.startswith(
-        "No gain of 0.05 or more in r with the ratings at equal cost"
+        f"A gain of less than 0.25{NBSP}points in distance from the mean over all orders, with 10 calls each"
     )
+    assert "r with the ratings changes by " in answer.questions[0].sentence
 
 
 def test_reasons_and_unfinished_runs() -> None:
@@ -304,4 +372,4 @@ def test_the_curve_and_the_command_line() -> None:
     curve = calls_curve(found, facts_of(found))
     assert [line.name for line in curve.series] == ["in different orders", "in one order"]
     assert curve.target == 0.9
-    assert "judge: Average 32 calls in different orders" in findings_text(found)
+    assert "judge: Average 10 orders, one call in each" in findings_text(found)
