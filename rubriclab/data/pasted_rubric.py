@@ -49,7 +49,7 @@ PERCENT = re.compile(rf"{WORD}{NUMBER}(?<=%)", re.I)
 NOT_APPLICABLE = re.compile(
     r"(?:n\s*[/.]?\s*a\.?|not applicable|none|null|unknown|[?✗x-])\s*[=:：|]", re.I
 )
-LETTER = re.compile(r"(?:grade\s+)?[A-F][+-]?\s*[=:：|).](?:\s|$)")
+LETTER = re.compile(r"(?:grade\s+[A-Fa-f][+-]?(?!\w)|[A-F][+-]?\s*[=:：|).](?:\s|$))", re.I)
 ROMAN = re.compile(r"(?:level\s+)?(?=[IVX])(?:X{0,2}(?:IX|IV|V?I{0,3}))\s*[=:：|).–—-](?:\s|$)")
 STARS = re.compile(r"[★☆⭐🌟]+")
 STEP = re.compile(
@@ -64,8 +64,7 @@ STEP = re.compile(
 )
 """How steps of an instruction begin. Levels say what an answer is, not what to do."""
 SECOND = re.compile(
-    rf"(?:[,;|/…→]|\.{{2,}}|\b(?:to|and|bis|und)\b"
-    rf"|\s[-–—])\s*[-+−]?\d{{1,3}}{UNIT}\s*[=:：]\s*[^\d\s]",
+    rf"(?:[,;|/…→]|\.{{2,}}|\s[-–—]|\s)\s*[-+−]?\d{{1,3}}{UNIT}\s*[=:：]\s*[^\d\s]",
     re.I,
 )
 """A second score behind the first in one line."""
@@ -214,11 +213,8 @@ def _refuse_fractions(lines: list[_Line]) -> None:
         return
     words = f"“{text}” is no score; expected a whole number from -999 to 999."
     halves = sorted(dict.fromkeys(values))
-    if (
-        halves
-        and "." in text.replace(",", ".")
-        and all((2 * value).is_integer() for value in halves)
-    ):
+    halved = any(value % 1 for value in halves)
+    if halved and all((2 * value).is_integer() for value in halves):
         doubled = ", ".join(f"{2 * value:g}" for value in halves)
         labels = ", ".join(f"{value:g}" for value in halves)
         words += (
@@ -233,7 +229,7 @@ def _entry(line: _Line) -> dict[str, Any] | None:
     Raises LabError for a line that looks like a score and is not one for certain.
     """
     plain = line.plain
-    if NOT_APPLICABLE.match(plain):
+    if NOT_APPLICABLE.match(plain) or plain[0] in "=:：|":
         raise line.refused("a level without a score. Leave it out, or give it a whole number.")
     if BAND.match(plain):
         raise line.refused(
