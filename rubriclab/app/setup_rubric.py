@@ -141,8 +141,8 @@ def _own(held: Draft) -> None:
     again: Any = {"key": f"rubric-from-{held.uploads.version}", "on_change": "rerun"}
     with st.popover("Paste or upload", icon=":material/content_paste:", type="tertiary", **again):
         text = st.text_area(
-            "One line per score, for example “5: Convincing”; above them what is judged; a blank line before "
-            "another criterion. YAML and JSON are read, too.",
+            "One line per score, for example “5: Convincing”; above them what is judged; a blank "
+            "line before another criterion. YAML and JSON are read, too.",
             key="rubric-pasted",
             max_chars=20_000,
             height=180,

@@ -1,4 +1,6 @@
-"""Unfold columns that hold chats: the last answer of each is judged, what was said before is its instruction.
+"""Unfold columns that hold chats.
+
+The last answer of each chat is judged, and what was said before is its instruction.
 
 A cell that holds any other list or object is never taken for a text: it is refused with its row.
 """
@@ -14,7 +16,7 @@ import pyarrow as pa
 from rubriclab.data.items import LOOKED_AT, NAMES, PRINTED, WORDS, plain_name
 from rubriclab.data.records import as_json
 from rubriclab.data.tables import Columns, Table, as_list, json_value
-from rubriclab.model.text import LabError, shorten
+from rubriclab.model.text import LabError, count, shorten
 
 CHATS = ("messages", "conversations", "conversation", "chat", "dialogue", "dialog")
 PAIR = ("chosen", "rejected")
@@ -42,7 +44,8 @@ ROLE_KEYS, CONTENT_KEYS = ("role", "from", "speaker"), ("content", "value", "tex
 THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought")
 """Parts of a message that are no part of the answer."""
 NOT_JSON = (
-    "a list as Python prints it, with single quotes, which is no JSON. Write the column with json.dumps, or save the "
+    "a list as Python prints it, with single quotes, which is no JSON. Write the column with "
+    "json.dumps, or save the "
     "table as JSON or Parquet."
 )
 QUOTED = re.compile(r"\s*(?:b'.*'|b\".*\"|\['.*'\]|\[\".*\"\])\s*", re.S)
@@ -67,7 +70,7 @@ class Chat:
 def with_texts(table: Table, columns: Columns | None = None) -> Table:
     """Return the table with texts in place of chats; itself where no column that counts holds any.
 
-    ``columns``: those that the study names. A column of answers keeps its name and gets the answers;
+    ``columns``: those that the study names. A column of answers gets the answers;
     what was said before them becomes “instruction”. Raises LabError naming row and column of what
     cannot be unfolded.
     """
@@ -92,7 +95,8 @@ def with_texts(table: Table, columns: Columns | None = None) -> Table:
             names = ["instruction" if name == column else name for name in data.column_names]
             data = data.rename_columns(names)
     listed = ", ".join(f"“{shorten(column, 30)}”" for column in answers)
-    note = f"{listed} {'holds' if len(answers) == 1 else 'hold'} chats: the last answer of each is scored"
+    holds = "holds" if len(answers) == 1 else "hold"
+    note = f"{listed} {holds} chats: the last answer of each is scored"
     notes = [table.note]
     if len(answers) == 1 and not named.get("response"):
         (column,) = answers
@@ -107,10 +111,10 @@ def with_texts(table: Table, columns: Columns | None = None) -> Table:
 
 
 def _with_turns(table: Table) -> Table:
-    """Return the table with chats in place of two other forms of them: transcripts, and lists of turns.
+    """Return the table with chats in place of transcripts and of lists of turns.
 
-    “\\n\\nHuman: ...\\n\\nAssistant: ...” is what HH-RLHF writes; a list of prompts beside a list of as
-    many answers is what LMSYS writes.
+    HH-RLHF writes “\\n\\nHuman: ...\\n\\nAssistant: ...”. LMSYS writes a list of prompts beside a
+    list of as many answers.
     """
     asked = next((name for name in table.columns if plain_name(name) in ASKED), "")
     prompts = _lists_of_texts(table, asked) if asked else None
@@ -209,7 +213,7 @@ def _is_rated(part: Any) -> bool:
 
 
 def refuse_structured(table: Table, role: str, column: str, cells: Sequence[str]) -> None:
-    """Raise LabError for cells of a text's column that hold a list or an object, with the first row."""
+    """Raise LabError for the first cell of a text's column that holds a list or an object."""
     structured = column in table.structured
     for row, cell in enumerate(cells):
         if structured and as_json(cell) is not None:
@@ -221,8 +225,8 @@ def refuse_structured(table: Table, role: str, column: str, cells: Sequence[str]
     given = [cell for cell in cells if cell.strip()]
     if given and all(QUOTED.fullmatch(cell) for cell in given):
         row = [*cells].index(given[0])
-        words = f"“{shorten(given[0], 30)}” is a list or bytes as Python prints them, no text. Save the table as JSON."
-        raise table.fault(row, column, words)
+        words = f"“{shorten(given[0], 30)}” is a list or bytes as Python prints them, no text."
+        raise table.fault(row, column, f"{words} Save the table as JSON.")
 
 
 CURE = "Give that text a column of its own, or name another column."
@@ -231,23 +235,18 @@ CURE = "Give that text a column of its own, or name another column."
 def _described(value: Any) -> str:
     """Return what a cell holds, in a few words."""
     if isinstance(value, dict):
-        return f"an object with {', '.join(f'“{shorten(key, 20)}”' for key in [*value][:4]) or 'nothing in it'}"
-    if isinstance(value, list) and value:
-        first = value[0]
-        kind = (
-            "objects"
-            if isinstance(first, dict)
-            else "lists"
-            if isinstance(first, list)
-            else "values"
-        )
-        about = (
-            f", the first with {', '.join(f'“{shorten(key, 20)}”' for key in [*first][:4])}"
-            if first and kind == "objects"
-            else ""
-        )
-        return f"a list of {len(value):,} {kind}{about}"
-    return "an empty list"
+        return f"an object with {_keys(value)}" if value else "an empty object"
+    if not value:
+        return "an empty list"
+    first = value[0]
+    if isinstance(first, dict):
+        return f"a list of {count(len(value), 'object')}, the first with {_keys(first)}"
+    kind = "list" if isinstance(first, list) else "value"
+    return f"a list of {count(len(value), kind)}"
+
+
+def _keys(value: Mapping[str, Any]) -> str:
+    return ", ".join(f"“{shorten(key, 20)}”" for key in [*value][:4]) or "no keys"
 
 
 def _holds_chats(table: Table, column: str) -> bool:
@@ -304,7 +303,8 @@ def _roles(
     if len(alone) > 1:
         listed = ", ".join(f"“{shorten(column, 30)}”" for column in alone)
         raise LabError(
-            f"“{shorten(table.name)}”: several columns hold chats ({listed}). Name the one whose last answers are "
+            f"“{shorten(table.name)}”: several columns hold chats ({listed}). Name the one whose "
+            "last answers are "
             f'scored, as columns = {{ response = "{alone[0]}" }}.'
         )
     return alone, asked
@@ -317,7 +317,7 @@ def _ends_with_user(table: Table, column: str) -> bool:
 
 
 def _other_answers(plain: Mapping[str, str]) -> bool:
-    """Return whether the table has texts of several answers in a row: its chats are then no answers."""
+    """Return whether rows have texts of several answers: their chats are then no answers."""
     ends: dict[str, int] = {}
     for name in plain.values():
         parts = FAMILY.fullmatch(name)
@@ -374,7 +374,8 @@ def _chat(table: Table, row: int, cell: str, *, answer: bool) -> Chat:
         if not answer:
             return Chat("", "")
         raise _Fault(
-            "it holds no messages; expected a chat that ends with the assistant's answer, to score it."
+            "it holds no messages; expected a chat that ends with the assistant's answer, to "
+            "score it."
         )
     if bare[:1] not in ("[", "{"):
         if not answer:
@@ -481,7 +482,7 @@ def _with_before(
     named: Mapping[str, Sequence[str]],
     asked: Sequence[str],
 ) -> tuple[Table, bool]:
-    """Return the table with what comes before the answers as “instruction”, and whether it was added.
+    """Return the table with what comes before the answers as “instruction”; True if it was added.
 
     It is not added where a column says the same, or where the study names one. Raises LabError
     where a column of instructions and the chats disagree.
@@ -502,7 +503,8 @@ def _with_before(
                     raise table.fault(
                         row,
                         column,
-                        f"its messages before the answer (“{shorten(chat.before, 30)}”) differ from “{shorten(known)}” "
+                        f"its messages before the answer (“{shorten(chat.before, 30)}”) differ "
+                        f"from “{shorten(known)}” "
                         f"(“{shorten(cell, 30)}”). Name the one that was asked, as "
                         f'columns = {{ instruction = "{known}" }}, or leave that column out.',
                     )

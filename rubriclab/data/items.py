@@ -34,9 +34,10 @@ HUMAN = re.compile(
     r"|grade|(nota|note|bewertung|punkte|puntuacion|puntaje|calificacion)(_\w+)?|(mean|avg)_(human_)?(score|rating)"
 )
 NO_SCORE = re.compile(
-    r"(^|_)(id|idx|index|row|page|year|date|turn|position|length|len|n|nr|num|words|tokens|seed|level|intended\w*"
-    r"|llm|gpt\w*|claude\w*|model|judge|auto\w*|pred\w*|reward|suggestion|latency|ms|seconds|cost|temperature"
-    r"|version|attempt|confidence|age|votes|unnamed)(_|$)"
+    r"(^|_)(id|idx|index|row|page|year|date|turn|position|length|len|n|nr|num|words|tokens"
+    r"|seed|level|intended\w*|llm|gpt\w*|claude\w*|model|judge|auto\w*|pred\w*|reward"
+    r"|suggestion|latency|ms|seconds|cost|temperature|version|attempt"
+    r"|confidence|age|votes|unnamed)(_|$)"
 )
 """What whole numbers within a scale are besides people's scores."""
 ROLE_NAMES = {
@@ -257,7 +258,7 @@ def _ends(rubric: Rubric | None) -> tuple[float, float]:
 
 
 def _named_after(rubric: Rubric | None, columns: Sequence[str]) -> list[str]:
-    """Return the columns whose names hold the name of a criterion, also where there is one alone."""
+    """Return the columns whose names hold the name of a criterion, also of the only one."""
     if rubric is None:
         return []
     if len(rubric.criteria) > 1:
@@ -313,10 +314,13 @@ def _unclear(columns: Sequence[str]) -> str:
     listed = ", ".join(f"“{shorten(name, 30)}”" for name in columns[:6])
     cure = f'set columns = {{ human = ["{shorten(columns[0])}"] }}'
     if len(columns) == 1:
-        return f"{listed} is not used as a human score: it rates something else than the rubric does. If it does not, {cure}"
+        return (
+            f"{listed} is not used as a human score: it rates something else than the rubric "
+            f"does. If it does not, {cure}"
+        )
     return (
-        f"{listed} are not used as human scores: they may rate several criteria, or come from several people. Name "
-        f"criteria of the rubric as these columns, or {cure}"
+        f"{listed} are not used as human scores: they may rate several criteria, or come from "
+        f"several people. Name criteria of the rubric as these columns, or {cure}"
     )
 
 

@@ -38,8 +38,10 @@ BAND = re.compile(
 UNCLEAR_BAND = re.compile(r"-?\d+\s+[-–—]\s+\d", re.I)
 """“2 - 3 errors”: the scores 2 to 3, or the score 2 for three errors."""
 BOUND = re.compile(
-    rf"{WORD}(?:[<>≤≥≈~]=?\s*\d|(?:up to|at least|at most|below|above|under|over|less than|more than|from)"
-    rf"\s+{NUMBER}|\d+\s*\+|\d+{UNIT}\s*(?:or|and)\s+(?:more|less|above|below|higher|lower|fewer|up)\b)",
+    rf"{WORD}(?:[<>≤≥≈~]=?\s*\d|(?:up to|at least|at most|below|above|under|over|less than"
+    rf"|more than|from)"
+    rf"\s+{NUMBER}|\d+\s*\+|\d+{UNIT}\s*(?:or|and)\s+(?:more|less|above|below|higher|lower|fewer"
+    rf"|up)\b)",
     re.I,
 )
 FRACTION = re.compile(rf"{WORD}(-?(?:\d+[.,]\d+|\d*[½¼¾]|\d+/\d+)|-?\d{{4,}})", re.I)
@@ -47,19 +49,22 @@ PERCENT = re.compile(rf"{WORD}{NUMBER}(?<=%)", re.I)
 NOT_APPLICABLE = re.compile(
     r"(?:n\s*[/.]?\s*a\.?|not applicable|none|null|unknown|[?✗x-])\s*[=:：|]", re.I
 )
-LETTER = re.compile(r"(?:grade\s+)?[A-F][+-]?\s*[=:：|).](?:\s|$)")
+LETTER = re.compile(r"(?:grade\s+[A-Fa-f][+-]?(?!\w)|[A-F][+-]?\s*[=:：|).](?:\s|$))", re.I)
 ROMAN = re.compile(r"(?:level\s+)?(?=[IVX])(?:X{0,2}(?:IX|IV|V?I{0,3}))\s*[=:：|).–—-](?:\s|$)")
 STARS = re.compile(r"[★☆⭐🌟]+")
 STEP = re.compile(
-    r"(?:first,?\s+|then\s+|finally,?\s+)?(?:read|check|compare|assess|evaluate|identify|assign|give|rate|score"
-    r"|determine|consider|look|write|decide|think|review|analy[sz]e|count|add|award|deduct|subtract|start|begin"
-    r"|provide|output|list|verify|examine|judge|answer|return|use|make|ask|take|lies|lesen|prüfe|prüfen|vergib"
+    r"(?:first,?\s+|then\s+|finally,?\s+)?(?:read|check|compare|assess|evaluate|identify|assign"
+    r"|give|rate|score"
+    r"|determine|consider|look|write|decide|think|review|analy[sz]e|count|add|award|deduct"
+    r"|subtract|start|begin"
+    r"|provide|output|list|verify|examine|judge|answer|return|use|make|ask|take|lies|lesen|prüfe"
+    r"|prüfen|vergib"
     r"|lee|compara|asigna|lis|lisez)\b",
     re.I,
 )
 """How steps of an instruction begin. Levels say what an answer is, not what to do."""
 SECOND = re.compile(
-    rf"(?:[,;|/…→]|\.{{2,}}|\b(?:to|and|bis|und)\b|\s[-–—])\s*[-+−]?\d{{1,3}}{UNIT}\s*[=:：]\s*[^\d\s]",
+    rf"(?:[,;|/…→]|\.{{2,}}|\s[-–—]|\s)\s*[-+−]?\d{{1,3}}{UNIT}\s*[=:：]\s*[^\d\s]",
     re.I,
 )
 """A second score behind the first in one line."""
@@ -79,7 +84,11 @@ LABELS = {"label", "name"}
 
 @dataclass
 class _Line:
-    """One line of the text. ``plain``: without what stands before it; ``heading``: its ``#`` signs."""
+    """One line of the text.
+
+    plain: the line without the bullet before it
+    heading: its ``#`` signs
+    """
 
     number: int
     raw: str
@@ -185,7 +194,7 @@ def _refuse_headings_that_may_be_scores(lines: list[_Line]) -> None:
 
 
 def _refuse_fractions(lines: list[_Line]) -> None:
-    """Raise LabError for scores such as 0.5 or 9999; of half points, with the scores to write instead."""
+    """Raise LabError for scores such as 0.5 or 9999; for half points with the cure."""
     values: list[float] = []
     wrong: _Line | None = None
     text = ""
@@ -204,11 +213,8 @@ def _refuse_fractions(lines: list[_Line]) -> None:
         return
     words = f"“{text}” is no score; expected a whole number from -999 to 999."
     halves = sorted(dict.fromkeys(values))
-    if (
-        halves
-        and "." in text.replace(",", ".")
-        and all((2 * value).is_integer() for value in halves)
-    ):
+    halved = any(value % 1 for value in halves)
+    if halved and all((2 * value).is_integer() for value in halves):
         doubled = ", ".join(f"{2 * value:g}" for value in halves)
         labels = ", ".join(f"{value:g}" for value in halves)
         words += (
@@ -223,7 +229,7 @@ def _entry(line: _Line) -> dict[str, Any] | None:
     Raises LabError for a line that looks like a score and is not one for certain.
     """
     plain = line.plain
-    if NOT_APPLICABLE.match(plain):
+    if NOT_APPLICABLE.match(plain) or plain[0] in "=:：|":
         raise line.refused("a level without a score. Leave it out, or give it a whole number.")
     if BAND.match(plain):
         raise line.refused(
@@ -231,7 +237,8 @@ def _entry(line: _Line) -> dict[str, Any] | None:
         )
     if plain.startswith("+"):
         raise line.refused(
-            f"a score with a plus sign. If it is the score, write it without the sign, as “{plain[1:9].strip()}…”. "
+            "a score with a plus sign. If it is the score, write it without the sign, as "
+            f"“{plain[1:9].strip()}…”. "
             "Points that are added up are not read."
         )
     if BOUND.match(plain):
@@ -249,13 +256,15 @@ def _entry(line: _Line) -> dict[str, Any] | None:
         )
     if LETTER.match(plain):
         raise line.refused(
-            "a letter is no score. Write a whole number, higher for better, and put the letter as its label in the table."
+            "a letter is no score. Write a whole number, higher for better, and put the letter as "
+            "its label in the table."
         )
     if ROMAN.match(plain):
         raise line.refused("a Roman numeral is no score. Write 1, 2, 3 and so on.")
     if UNCLEAR_BAND.match(plain):
         raise line.refused(
-            "one score or a band of scores? Write a colon behind each score, and one line per score."
+            "one score or a band of scores? Write a colon behind each score, and one line per "
+            "score."
         )
     alone = LABEL_ALONE.fullmatch(plain)
     found = ENTRY.fullmatch(plain)
@@ -268,7 +277,8 @@ def _entry(line: _Line) -> dict[str, Any] | None:
     if found is None or re.match(r"\d{1,3}:\d", plain):
         if re.match(rf"(?:{WORD}|[(\[]*)[-−]?\d|(?:score|level)\b.{{0,3}}\d", plain, re.I):
             raise line.refused(
-                f"a number, but no score with its description. Write scores one per line, {EXAMPLE}."
+                "a number, but no score with its description. Write scores one per line, "
+                f"{EXAMPLE}."
             )
         return None
     description = ": ".join(filter(None, (found["label"], found["text"].strip())))
@@ -284,12 +294,13 @@ def _entry(line: _Line) -> dict[str, Any] | None:
 def _refuse_step(line: _Line, description: str) -> None:
     if STEP.match(description):
         raise line.refused(
-            f"this looks like a step to follow, not like a level. Leave steps out. If it is a level, write it {EXAMPLE}."
+            "this looks like a step to follow, not like a level. Leave steps out. If it is a "
+            f"level, write it {EXAMPLE}."
         )
 
 
 def _goes_on(line: _Line) -> bool:
-    """Return whether a line goes on with the one above: it is indented, a bullet, or in lower case."""
+    """Return whether a line goes on with the one above: indented, a bullet, or in lower case."""
     return (
         line.raw[:1] in " \t"
         or not line.raw.strip().startswith(line.plain[:1])
@@ -298,10 +309,11 @@ def _goes_on(line: _Line) -> bool:
 
 
 def _add(option: dict[str, Any], line: _Line) -> None:
-    """Append a line to the description above. Raises LabError for one that may be something else."""
+    """Append a line to the description above. Raises LabError if it may be something else."""
     if SHORT_NAME.match(line.plain) or (option["description"] and not _goes_on(line)):
         raise line.refused(
-            "neither a score nor the rest of the line above. Indent it if it belongs to that line; put what is judged "
+            "neither a score nor the rest of the line above. Indent it if it belongs to that "
+            "line; put what is judged "
             "above the scores, after a blank line; leave instructions out."
         )
     option["description"] = f"{option['description']} {line.plain}".strip()
@@ -316,7 +328,8 @@ def _head(line: _Line, *, first: bool) -> _Line:
     named = NAMED.match(line.plain) if first else ABOUT.match(line.plain)
     if not first and named is None and SHORT_NAME.match(line.plain):
         raise line.refused(
-            f"not understood above the scores. Write “name: what is judged” in one line, and scores {EXAMPLE}."
+            "not understood above the scores. Write “name: what is judged” in one line, and "
+            f"scores {EXAMPLE}."
         )
     return line
 
@@ -376,7 +389,8 @@ def _table_of(lines: list[_Line], rows: list[_Line], sign: str, names: list[str]
         or len({*roles}) < len(roles)
     ):
         raise rows[0].refused(
-            "the columns of this table are not understood. Name them score and description (and label), one row per score."
+            "the columns of this table are not understood. Name them score and description (and "
+            "label), one row per score."
         )
     options = []
     for line in rows[1:]:
@@ -388,7 +402,8 @@ def _table_of(lines: list[_Line], rows: list[_Line], sign: str, names: list[str]
         values = dict(zip(roles, cells, strict=True))
         if not re.fullmatch(r"-?\d{1,3}", values["score"]):
             raise line.refused(
-                f"“{shorten(values['score'])}” is no score; expected a whole number from -999 to 999."
+                f"“{shorten(values['score'])}” is no score; expected a whole number from -999 to "
+                "999."
             )
         options.append(
             {str(role): cell for role, cell in values.items()} | {"score": int(values["score"])}

@@ -116,7 +116,8 @@ def _of_split(columns: list[Any], data: list[Any], name: str) -> list[Any]:
         if not isinstance(row, list) or len(row) != len(names):
             raise refusal(
                 name,
-                f", row {number:,} of “data”: expected a list of {len(names)} cells, as “columns” has. "
+                f", row {number:,} of “data”: expected a list of {len(names)} cells, as “columns” "
+                "has. "
                 f"{AS_RECORDS}",
             )
     return [dict(zip(names, row, strict=True)) for row in data]
@@ -144,7 +145,8 @@ def _of_named(value: Json, name: str) -> list[Any]:
         return _keyed(value) if mixed_rows else _turned(value, inner)
     raise refusal(
         name,
-        f" holds objects in an object (“{shorten(next(iter(value)), 30)}”, in it “{shorten(inner[0], 30)}”): "
+        f" holds objects in an object (“{shorten(next(iter(value)), 30)}”, in it "
+        f"“{shorten(inner[0], 30)}”): "
         f"rows or columns? {AS_RECORDS}",
     )
 
@@ -206,7 +208,8 @@ def _rated(tool: str, tasks: list[_Task], name: str) -> Found:
             if rated.setdefault((question, rater), score) != score:
                 raise refusal(
                     name,
-                    f", record {number:,}: {rater} rated “{shorten(question)}” twice, {rated[question, rater]} "
+                    f", record {number:,}: {rater} rated “{shorten(question)}” twice, "
+                    f"{rated[question, rater]} "
                     f"and {score}. Keep the rating that counts.",
                 )
         ratings.append(rated)

@@ -22,7 +22,8 @@ NUMBER = re.compile(r"[-+]?[\d_.:xob]+")
 FENCED = re.compile(r"```\w*\n(.*?)\n?```", re.S)
 """What a chat or a README puts around YAML and JSON."""
 KEYS = re.compile(
-    r"^\s*(?:-\s+)?(?:(?:criteria|options)\s*:\s*(?:$|[\[{|#&*!])|(?:[\[{]\s*)?score\s*:\s*-?\d+\s*(?:$|[,}#]))",
+    r"^\s*(?:-\s+)?(?:(?:criteria|options)\s*:\s*(?:$|[\[{|#&*!])"
+    r"|(?:[\[{]\s*)?score\s*:\s*-?\d+\s*(?:$|[,}#]))",
     re.M,
 )
 """A line that YAML of a rubric has, and a pasted list of scores has not."""
@@ -38,8 +39,10 @@ COLUMNS = ("criterion", "score", "description", "label", "criterion_description"
 def read_rubric(source: str | Path | bytes, name: str = "") -> Rubric:
     """The rubric in a file or in the bytes of one; the ending of ``name`` says how it is read.
 
-    Text (.txt, .md) is read as ``rubric_of_text`` reads it. YAML and JSON: ``name``, ``criteria: [{name, description, options: [{score, description, label}]}]``. CSV: a row an
-    option, ``criterion, score, description`` and optional ``label, criterion_description``. Raises LabError.
+    Text (.txt, .md) is read as ``rubric_of_text`` reads it. YAML and JSON: ``name``,
+    ``criteria: [{name, description, options: [{score, description, label}]}]``. CSV: a row
+    per option, ``criterion, score, description`` and optional ``label, criterion_description``.
+    Raises LabError.
     """
     name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "rubric.yaml")
     ending = PurePath(name.lower()).suffix
@@ -113,7 +116,7 @@ def rubric_notes(rubric: Rubric) -> list[str]:
 
 
 def _narrow(scores: Sequence[int]) -> bool:
-    """Return whether few enough scores are missing between the lowest and the highest to list them."""
+    """Return whether few enough scores are missing in between to list them."""
     return scores[-1] - scores[0] - len(scores) + 1 <= MOST_LISTED
 
 

@@ -44,7 +44,7 @@ CHUNK, ROWS_AT_ONCE = 50_000, 10_000
 STRUCTURES = (dict, list, tuple, set, np.ndarray)
 ANNOTATIONS = re.compile(r"\.responses\.users$")
 NESTED = ("STRUCT", "MAP", "UNION", "JSON", "VARIANT")
-"""How the names of DuckDB's types begin whose values are objects; those of lists end in brackets."""
+"""How the names of DuckDB's types of objects begin; those of lists end in brackets."""
 Columns = Mapping[str, str | Sequence[str]]
 """The column, or the several columns, of each role."""
 OTHER_KINDS = {
@@ -579,7 +579,7 @@ def _json(content: bytes, name: str, whole: bool) -> Table:
 
 
 def _holds_rows(record: Mapping[str, Any]) -> bool:
-    """Return whether the one line of a file is a whole frame, as ``DataFrame.to_json`` writes it."""
+    """Return whether a file's one line is a whole frame, as ``DataFrame.to_json`` writes it."""
     parts = [*record.values()]
     objects = len(parts) > 1 and all(isinstance(part, dict) and part for part in parts)
     return (objects and all(key.isdigit() for part in parts for key in part)) or (
@@ -680,7 +680,7 @@ def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
 
 
 def _no_text(path: Path, name: str) -> LabError:
-    """Return the error for bytes that are no UTF-8, with the first row and column that hold some."""
+    """Return the error for bytes that are no UTF-8, with the first row that holds some."""
     import pyarrow.parquet
 
     file = pyarrow.parquet.ParquetFile(path)
@@ -732,7 +732,7 @@ def _parquet(path: Path, name: str) -> Table:
 
 
 def _with_annotations(table: Table) -> Table:
-    """Return a Parquet table of an annotation tool with its ratings as columns; others as they are."""
+    """Return a Parquet table with the ratings of an annotation tool as columns, if it has any."""
     known = [column for column in table.columns if ANNOTATIONS.search(column)]
     cells = {column: table.column(column, 1)[0] for column in table.structured}
     hub = [column for column, cell in cells.items() if '"user_id"' in cell and '"status"' in cell]

@@ -102,7 +102,8 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
     """The log in a file or in the bytes of one; None where it is in no form that a reader knows.
 
     ``kind``: of judgments, the commonest where None. A batch's input is looked for in its output's folder. Raises LabError
-    for a log of a tool whose form is not read, for a broken or hostile file, and for a log none of whose records is a judgment, saying why.
+    for a log of a tool whose form is not read, for a broken or hostile file, and for a log none of whose records is a
+    judgment, saying why.
     """
     name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "log.json")
     worker = Worker(READ_SECONDS, command=program(WORKER_MEMORY, "log"))

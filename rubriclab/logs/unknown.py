@@ -1,4 +1,4 @@
-"""Recognise logs of tools whose form the lab does not read, so that none is guessed at as a table."""
+"""Recognise logs of tools whose form the lab does not read: none is guessed at as a table."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def unknown_form(keys: Collection[str], structured: Collection[str]) -> str:
 
 
 def unknown_log(name: str, tool: str, known: Collection[str]) -> LabError:
-    """Return the error for a file that looks like a log of ``tool``, with the forms that are read."""
+    """Return the error for a file that looks like a log of ``tool``, with the known forms."""
     return refusal(
         name,
         f" looks like a log of {tool}, whose form is not read. These logs are: {', '.join(known)}. "
@@ -107,7 +107,7 @@ def unknown_log(name: str, tool: str, known: Collection[str]) -> LabError:
 
 
 def unknown_table(table: Table) -> str:
-    """Return the tool whose log a table of answers looks like; empty where a column has the answers."""
+    """Return the tool whose log a table looks like; empty where a column has the answers."""
     texts = [
         column
         for column in table.columns

@@ -74,7 +74,9 @@ PublishedName = Literal[
 
 
 class DataPart(Part):
-    """``[[data]]``. ``take``: items at most, one answer of each prompt first (whole prompts where calls show several).
+    """``[[data]]``.
+
+    ``take``: items at most, one answer of each prompt first, or whole prompts if calls show several.
 
     ``published``: a data set as it was published, fetched or read from the user's own ``files``; ``candidates``: only
     their answers. ``rubric``: its own, in place of the study's.

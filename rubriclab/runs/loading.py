@@ -146,8 +146,9 @@ def read_sources(
         study = from_log(log.name, logged, files.keep, pairs=log.kind == "pairs")
     elif Path(path).is_file() and PurePath(path).suffix.lower() in DATA_ENDINGS:
         raise LabError(
-            f"“{shorten(PurePath(path).name)}” is no study and no log of judgments with its prompts. Name a study "
-            f"file (TOML) that has it as [[data]] file. These logs are read: {', '.join(KNOWN)}."
+            f"“{shorten(PurePath(path).name)}” is no study and no log of judgments with its "
+            f"prompts. Name a study file (TOML) that has it as [[data]] file. These logs are "
+            f"read: {', '.join(KNOWN)}."
         )
     else:
         study = read_study(presets().get(str(path), Path(path)))

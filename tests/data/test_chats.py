@@ -173,7 +173,7 @@ PICTURE = [user([{"type": "image_url", "image_url": {"url": "x"}}]), assistant("
         ),
         (
             [{"prompt": ASKED, "response_a": ["x"], "response_b": ["y"]}],
-            "row 1, column “response_a”: a list of 1 values; expected the text",
+            "row 1, column “response_a”: a list of 1 value; expected the text",
         ),
         (
             [{"one": CHAT["chosen"], "two": CHAT["rejected"]}],
