@@ -120,7 +120,7 @@ class Chat:
         body = request_body(
             self.settings, replace(call, constrain="free", max_tokens=1), manner=self._manner
         )
-        listed = {"logprobs": True, "top_logprobs": min(self._manner.top_logprobs, TOP_LOGPROBS)}
+        listed = {"logprobs": True, "top_logprobs": self._manner.top_logprobs}
         free = Reply()
         try:
             if tokens := await self.label_tokens(call.labels):
