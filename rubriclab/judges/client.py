@@ -121,13 +121,14 @@ class Chat:
         body = request_body(
             self.settings, replace(call, constrain="free", max_tokens=1), manner=self._manner
         )
-        few = min(self._manner.top_logprobs, TOP_LOGPROBS)
-        wanted: dict[str, Any] = {"logprobs": True, "top_logprobs": few}
+        listed = {"logprobs": True, "top_logprobs": self._manner.top_logprobs}
+        free = Reply()
         try:
-            tokens = await self.label_tokens(call.labels)
-            if tokens:
-                wanted = {"logprobs": True, "logprob_token_ids": tokens}
-            free = await self._completed(call, {**body, **wanted}, time.perf_counter())
+            if tokens := await self.label_tokens(call.labels):
+                exact = {"logprobs": True, "logprob_token_ids": tokens}
+                free = await self._completed(call, {**body, **exact}, time.perf_counter())
+            if not free.top:  # an older vLLM does not know the field, and says nothing
+                free = await self._completed(call, {**body, **listed}, time.perf_counter())
         except Fault:
             return reply
         return replace(

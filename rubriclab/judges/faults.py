@@ -104,6 +104,8 @@ SETTINGS = (
 """Fields of a request that come from the judge's settings: a refusal that names one is mended there."""
 
 
+PLAIN_WORDS = ("temperature", "seed", "grammar")
+"""Settings whose names also stand in messages that are about something else, as the name of a model."""
 REFUSING = frozenset({400, 403, 404, 405, 415, 422, 500, 501})
 """Statuses with which servers refuse a field or a number of a request; 401 is a wrong key, whatever it says."""
 REFUSES = re.compile(
@@ -143,9 +145,10 @@ def from_response(
     detail = error.get("message") or words_of_page(text)
     kind = kind_of(status, error, detail)
     message = f"HTTP {status}: {detail}" if detail else f"HTTP {status}"
+    setting = setting_named(error, detail)
     # A status that says “key” and words that say “field”: the words are right (OpenAI refuses log-probabilities by 403).
-    about_a_field = kind == "bad_request" or (status == 403 and FORBIDS.search(detail) is not None)
-    if about_a_field and (setting := setting_named(error, detail)):
+    by_words = status == 403 and setting not in PLAIN_WORDS and FORBIDS.search(detail)
+    if setting and (kind == "bad_request" or by_words):
         kind, message = "bad_setting", f"Setting “{setting}” is refused. {message}"
     if status < 400:
         message += f" (moved to {headers.get('Location', '?')})"

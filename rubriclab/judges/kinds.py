@@ -22,7 +22,8 @@ Functions = Mapping[str, Callable[..., Any]]
 
 class Asker(Protocol):
     """An open judge; made, asked and closed in one event loop. One that answers several calls about one answer in one request
-    has ``ask_together(calls) -> list[Reply]`` besides."""
+    has ``ask_together(calls) -> list[Reply]`` besides. One behind servers may say which of them do not answer (``trouble``), and
+    what they refuse and are sent otherwise (``adaptations``, a list of words)."""
 
     async def ask(self, call: Call) -> Reply:
         """One attempt. Never raises for a fault of a call: that is a Reply with ``error`` and ``kind``."""

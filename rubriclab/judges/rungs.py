@@ -17,8 +17,9 @@ LABELS = ("3", "7")
 QUESTION = "Write the word banana and nothing else."
 BEGUN = "The word is "
 """How the answer of a judge whose answers are begun is begun here: llama.cpp takes a grammar then, and no schema."""
-PROBE_TOKENS = 64
-"""Room for an answer in JSON with blanks between; a label that is cut (1 of 10) is not held."""
+PROBE_TOKENS, THINKING_TOKENS = 64, 2_048
+"""Room for an answer in JSON with blanks between, and for a judge that is told to reason first; a label that is cut (1 of 10)
+is not held."""
 Word = Literal["held", "ignored", "refused", "cut", "reasoning"]
 
 
@@ -52,6 +53,7 @@ def probe_call(settings: JudgeSettings, rung: Constraint) -> Call:
     messages: tuple[dict[str, str], ...] = ({"role": "user", "content": QUESTION},)
     if settings.kind == "embedded" and settings.options.get("prefill", True):
         messages = (*messages, {"role": "assistant", "content": BEGUN})
+    thinks = settings.reasoning_effort not in (None, "none")
     return Call(
         key=f"rung-{rung}",
         condition=0,
@@ -61,7 +63,7 @@ def probe_call(settings: JudgeSettings, rung: Constraint) -> Call:
         messages=messages,
         template="score.rung",
         scores=(3, 7),
-        max_tokens=PROBE_TOKENS,
+        max_tokens=THINKING_TOKENS if thinks else PROBE_TOKENS,
         temperature=settings.temperature if settings.temperature is None else 0.0,
         reasoning_effort=settings.reasoning_effort,
         seed=settings.seed,

@@ -184,8 +184,13 @@ async def test_a_403_that_speaks_of_logprobs_is_met_without_them() -> None:
 
 
 async def test_a_wrong_key_stays_a_wrong_key() -> None:
-    for status in (401, 403):
-        async with FakeServer(rule=lambda *_, code=status: failure(code, "Bad key")) as server:
+    for status, words in (
+        (401, "Bad key"),
+        (403, "Bad key"),
+        (403, "Your project is not allowed to use the model grammar-7b"),
+    ):
+        refused = failure(status, words)
+        async with FakeServer(rule=lambda *_, answer=refused: answer) as server:
             (reply,) = await ask(settings(server.base_url))
         assert (reply.kind, server.asked) == ("auth", 1)
 

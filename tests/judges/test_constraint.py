@@ -426,6 +426,15 @@ async def test_the_free_mass_comes_from_one_free_token() -> None:
         assert server.bodies[1]["top_logprobs"] == 20
 
 
+async def test_a_server_that_drops_the_numbers_of_tokens_is_asked_for_the_likeliest_ones() -> None:
+    def older(body: dict[str, Any]) -> web.Response | None:
+        return web.json_response(completion("The")) if "logprob_token_ids" in body else None
+
+    async with Holding(("structured_outputs",), mass=0.93, ids=True, rule=older) as server:
+        assert await free_mass(server, kind="vllm") == pytest.approx(0.93)
+    assert ["logprob_token_ids" in body for body in server.bodies] == [False, True, False]
+
+
 async def test_a_free_mass_that_cannot_be_had_is_not_known() -> None:
     def no_logprobs(body: dict[str, Any]) -> web.Response | None:
         return failure(403, "You may not: logprobs are not allowed") if "logprobs" in body else None

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+import rubriclab.topics  # noqa: F401  # registers what findings hold
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings
 from rubriclab.model.judge import JudgeSettings
