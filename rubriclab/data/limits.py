@@ -42,8 +42,11 @@ HELD_FILES: set[tuple[int, int]] = set()
 that keeps other processes out, so it is never opened a second time."""
 
 
-def user_path(text: str | Path) -> Path:
-    """Return a path that a person wrote, its ``~`` expanded. Raises LabError for what no file can be called."""
+def user_path(text: str | Path, use: str = "read") -> Path:
+    """Return a path that a person wrote, its ``~`` expanded. Raises LabError for what no file can be called.
+
+    ``use``: what is to be done with the file, for the message: read or written.
+    """
     try:
         path = Path(text).expanduser()
         path.lstat()
@@ -51,7 +54,7 @@ def user_path(text: str | Path) -> Path:
         return path
     except (OSError, ValueError, RuntimeError) as fault:
         why = getattr(fault, "strerror", None) or str(fault)
-        raise refusal(str(text), f" cannot be opened: {why}. Check the name.") from None
+        raise refusal(str(text), f" cannot be {use}: {why}. Check the name.") from None
     return path
 
 

@@ -49,7 +49,7 @@ def read_shielded(text: str) -> str:
 
 def write_atomically(path: str | Path, content: bytes) -> Path:
     """``content`` at ``path``: killed or on a full disk, what was there before is as it was. Raises LabError."""
-    path = user_path(path)
+    path = user_path(path, "written")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(f".{path.name[:40]}.{uuid4().hex}.part")

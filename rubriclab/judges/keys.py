@@ -237,10 +237,12 @@ def _sign_forms(sign: str) -> str:
 
 
 def _inside_base64(raw: bytes) -> Iterator[str]:
-    """Yield a pattern of these bytes in base64 at each place that they can have in a longer text.
+    """Yield a pattern of these bytes in base64: alone, then at each place that they can have in a longer text.
 
     Three bytes become four signs; signs that hold bits of neighbours are left out.
     """
+    whole = base64.b64encode(raw).decode().rstrip("=")
+    yield "".join(ALIKE_IN_BASE64.get(sign, re.escape(sign)) for sign in whole)
     for before in range(3):
         text = base64.b64encode(bytes(before) + raw).decode().rstrip("=")
         first = -(-before * 8 // 6)

@@ -50,7 +50,6 @@ MOST_WHY = 120
 """Characters of the reason why a judgment has no score."""
 PlannedCalls = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 CALL_TEXTS = ("key", "text", "finish", "error", "kind", "model", "sent", "prompt", "note")
-CALL_KEY = re.compile(r"[0-9a-f]{16,64}")
 # What each column may hold; anything else would falsify a result or not fit into the store.
 RANGES: dict[str, tuple[float, float]] = {
     "call": (0, 2**31 - 1),
@@ -528,8 +527,6 @@ def _calls(part: Part, table: JudgmentTable) -> pd.DataFrame:
             part.refuse(column, beyond, f"a number from 0 to {most:,}, or missing")
             known[column] = numbers
     if "key" in known:
-        wrong = [key is not None and not CALL_KEY.fullmatch(key) for key in known["key"]]
-        part.refuse("key", wrong, "the key of a call (16 to 64 hexadecimal digits)")
         once = known["key"].notna() & known["key"].duplicated()
         part.refuse("key", once, "a key that stands once")
     if "asked" in known:

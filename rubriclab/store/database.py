@@ -246,7 +246,7 @@ class Database:
 
     def backup(self, path: str | Path) -> Path:
         """A whole copy as of now, while runs go on; written aside and renamed. Raises LabError for a name in use."""
-        target = user_path(path)
+        target = user_path(path, "written")
         if target.exists():
             raise LabError(
                 f"{target} exists already, and nothing is overwritten. Choose another name."
