@@ -65,13 +65,9 @@ class Chat:
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """What the server refused, so that it is left out or sent in another form."""
-        parts = []
-        if self._limit_field != limit_field(self.settings.model):
-            parts.append(f"max_tokens (sent as {self._limit_field})")
-        if self._top_logprobs == 0 < self._wanted_logprobs:
-            parts.append("log-probabilities")
-        return tuple(parts)
+        """What the server refused, so that requests leave it out, in words."""
+        left_out = self._top_logprobs == 0 < self._wanted_logprobs
+        return ("log-probabilities",) if left_out else ()
 
     async def carry(self, call: Call, body: dict[str, Any]) -> tuple[bytes, Mapping[str, str]]:
         """(content, headers) of the answer to a request. Raises Fault where there is none."""
