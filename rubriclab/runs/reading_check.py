@@ -55,6 +55,9 @@ and never fewer than 1.5 times the second one."""
 FEWER = 0.8
 """Equal counts of unlike prompts mean a cut context where they are below this share of the usual
 number of tokens."""
+FEW = 0.75
+"""Counts below this share of the usual number are worth a warning: more than 5.3 letters a token are
+rare in any prose."""
 UNLIKE = 1.05
 """Ratio of two lengths from which on two prompts are of unlike length."""
 
@@ -72,6 +75,9 @@ REASONING = re.compile(
 
 SHOWN = 96
 """Characters of a reply in one line."""
+LONGEST_MARKED = 20_000
+"""Characters of a reply in which the part that was read is looked for: a reader takes up to a second
+for the longest."""
 TRIED_LABELS = 12
 """Places of a label in a reply, from its end, of which one is marked as the part that was read."""
 OPEN, CLOSE, BREAK, NOTHING = "»", "«", " ⏎ ", "–"
@@ -85,7 +91,7 @@ WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 SERVED = ("openai", "vllm", "decisions")
 """Kinds of judges behind an address."""
 HOLDING = frozenset({"unparsed", "partly", "cut", "cut_by_server", "refused", "error"}) | frozenset(
-    {"unlike", "tokens", "few_tokens", "reasoning"}
+    {"unlike", "tokens", "reasoning"}
 )
 """Warnings for which a page waits for a click: the run would lose replies or money. The others are
 only shown."""
@@ -517,7 +523,7 @@ def _wrong_counts(sizes: Sequence[PromptSize]) -> Iterator[Remark]:
     }
     if len({size.counted for size in sizes}) == 1 and _spread(by_unit) >= UNLIKE:
         yield _warning("tokens", asked=len(sizes), **words)
-    elif any(size.counted < size.fewest for size in by_unit):
+    elif any(size.counted < FEW * size.usual for size in by_unit):
         yield _warning("few_tokens", **words)
 
 
@@ -552,7 +558,7 @@ def read_part(
     span: tuple[int, int] | None = getattr(outcome, "span", None)
     if span is not None:
         return span
-    if not label:
+    if not label or len(text) > LONGEST_MARKED:
         return None
     word = re.compile(rf"(?<!\w){re.escape(label)}(?!\w)", re.IGNORECASE)
     places = [match.span() for match in word.finditer(text)]

@@ -158,8 +158,12 @@ class Run(Session[RunSnapshot]):
         }
         # By judge: reasons for which the run has paused before, and went on.
         self._checks_kept = kept_checks(store.made_with(self.id))
+        # Whoever goes on has seen the reason. Of a cut context a command is told each time, for it
+        # would count replies to prompts that the judge did not see; on a page somebody clicks.
+        asked_back = frozenset() if check == "hold" else frozenset({"context"})
         self._let_pass = {
-            name: frozenset(known.get("paused", ())) for name, known in self._checks_kept.items()
+            name: frozenset(known.get("paused", ())) - asked_back
+            for name, known in self._checks_kept.items()
         }
 
     # ------------------------------------------------------------ from any thread

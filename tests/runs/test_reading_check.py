@@ -47,7 +47,7 @@ def messages_of(body: dict[str, Any]) -> str:
 
 
 def said(
-    text: str, *, finish: str = "stop", tokens: int = 100, out: int = 1, model: str = "m"
+    text: str, *, finish: str = "stop", tokens: int = 250, out: int = 1, model: str = "m"
 ) -> web.Response:
     """A completion with these counts of tokens."""
     body = completion(text, model=model, finish=finish)
@@ -206,9 +206,11 @@ def test_a_cut_context_stops_and_its_replies_do_not_count(store: Store) -> None:
         assert "The server counted 2,050 prompt tokens for all of them; about 4," in end.reason
         assert "it cuts long prompts (Ollama: num_ctx)" in end.reason
         assert len(store.table(end.run).rows.query("status == 0")) == 0
+        again = checked(store, plan)  # the server still cuts
+        assert (again.state, again.done, again.failed) == ("paused", 16, 16)
         server.rule = lambda body, _: said("4", tokens=len(messages_of(body)) // 5)
         mended = checked(store, plan, retry_failed=True)
-    assert (mended.state, mended.failed, server.asked) == ("finished", 0, 120 + 8)
+    assert (mended.state, mended.failed, server.asked) == ("finished", 0, 120 + 16)
     assert set(store.calls(end.run)["kind"]) == {""}
 
 
@@ -447,6 +449,8 @@ def test_equal_counts_of_unlike_prompts_warn() -> None:
     )
     alike = check_of(*(judgment_of("3", k, 400, tokens_in=100) for k in range(4)))
     assert alike.warnings == ()
+    few = check_of(*(judgment_of("3", k, 4_000, tokens_in=700) for k in range(4)))
+    assert (few.stop, kinds(few), few.holds) == (None, ["few_tokens"], False)
 
 
 def sizes(*counted_and_signs: tuple[int, int]) -> list[PromptSize]:
@@ -526,6 +530,8 @@ def test_a_long_reply_is_shown_around_what_was_read() -> None:
     assert line.shown.startswith("… ")
     assert line.shown.endswith("[RESULT] »2«")
     assert len(line.shown) < 120
+    (line,) = check_of(judgment_of("word " * 5_000 + "\nScore: 2")).lines
+    assert (line.read, "»" in line.shown) == ("2", False)
     assert shown_reply("x" * 500).endswith(" …")
     assert shown_reply("") == "(empty)"
 
