@@ -136,6 +136,8 @@ _FRACTIONS = dict.fromkeys(map(ord, "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛�
 _CONTROLS = dict.fromkeys({*range(32), 127} - {ord("\n"), ord("\t")})
 _TYPOGRAPHY = str.maketrans({"▁": " ", "−": "-", "’": "'", "‐": "-", "‑": "-"})
 _RUNS = re.compile(r"([^\w\s]{1,3}\s?)\1{4,}")
+_EMOJI = re.compile(r"(?m)^[^\x00-\x7f\w\s☐☑☒✅❌“‘«【「]{1,3}\s+(?=[^\W\d])")
+"""Signs that dress the beginning of a line: "🏆 Final score: 5"."""
 _MARKDOWN = re.compile(r"\\[()\[\]]|==|</?(?:b|i|u|em|strong|mark|p|span|h[1-6])>|<br ?/?>")
 
 
@@ -167,6 +169,7 @@ def plain(text: str, kept: Collection[str] = ()) -> str:
             text = text.replace(mark, "")
     if "_" not in kept:
         text = re.sub(r"(?<!\w)_++|(?<!_)_++(?!\w)", "", text)
+    text = _EMOJI.sub("", text)
     text = re.sub(r"[^\S\n]+", " ", text)
     text = re.sub(r" ?\n[ \n]*", "\n", text).strip()
     return CUT_MARK + text if cut else text

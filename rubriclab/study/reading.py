@@ -533,6 +533,8 @@ def _opening(lines: Sequence[str], form: Grammar) -> Verdict | None:
     listed = sum(LIST_NUMBER.match(line) is not None for line in lines) > 1
     if re.match(r"[.)]\s", after) and match["value"] == "1":
         listed = True  # a list may have one entry
+    if re.match(r"[.)]\s", after) and len(lines) > 1 and not re.search(r"[.!?。…]\W*$", line):
+        listed = True  # "2. Evaluation" is a heading
     because = any_of(WORDS["opening_because"])
     top = rf"{SHUT}(?:{UNIT}\s*{any_of(WORDS['out_of'])}\s*\d+)?{SHUT}\s*"
     reasons = re.match(rf"(?i){top}(?:[.:)–—]\s|-\s|[。：，]|{because})", after)
@@ -590,7 +592,10 @@ def in_brackets(text: str, form: Grammar) -> Iterator[Verdict]:
                 continue  # "I would have chosen [[B]]"
             yield Verdict(index, match[0], "brackets", why, final=announced, end=end)
         start += len(line) + 1
-    last = text.rpartition("\n")[2].rpartition(":")[2].strip(DRESS + ".")
+    before, _, last = text.rpartition("\n")[2].rpartition(":")
+    if before and not re.search(r"(?i)\b(?:rank|order|best|worst)", before):
+        last = ""
+    last = last.strip(DRESS + ".")
     if len(last) <= SPAN and _CHAIN.fullmatch(last):
         index = best_of(last, form)
         why = "" if index is not None else NOT_SINGLE
@@ -797,6 +802,8 @@ def _verdict(said: str, form: Grammar, nouns: Sequence[str], rule: Rule, brief: 
     keyed = in_json(values, form, nouns)
     if keyed:
         verdict = agreed(keyed, form)
+        if form.numeric and any(_other_top(top, form) for top in by_key(values, KEYS["top"])):
+            raise Unread(OTHER_SCALE)
         if body.strip(DRESS + "\n.,:"):
             _refuse_others(verdict, in_words(body, form, opens=False))
         return verdict
@@ -866,6 +873,12 @@ _SCALE_NAMED = re.compile(
     r"|\b[01]\s*(?:to|-|–)\s*([0-9]{1,3})(?:\s+|-)(?:point\s+)?scale|\b([0-9]{1,3})-point\s+scale",
     re.I,
 )
+
+
+def _other_top(value: Any, form: Grammar) -> bool:
+    """Whether what JSON says of its scale's top is another top than that of the labels: "max_score": 10."""
+    numbers = re.findall(r"[0-9]{1,9}", str(value))
+    return bool(numbers) and int(numbers[-1]) != form.top
 
 
 def _names_other_scale(body: str, form: Grammar) -> bool:
