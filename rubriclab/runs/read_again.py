@@ -1,7 +1,9 @@
-"""Read a run's stored replies again with today's reader, and say what would change before anything is written.
+"""Read a run's stored replies again with today's reader, and say what would change before anything
+is written.
 
-Replies are stored word for word, so a better reader can be used on runs of years ago. Nothing is lost by it: a call whose
-judgments change gets a second, final row with the same reply, as if it had been asked again, and the earlier row stays.
+Replies are stored word for word, so a better reader can be used on runs of years ago. Nothing is
+lost by it: a call whose judgments change gets a second, final row with the same reply, as if it
+had been asked again, and the earlier row stays.
 """
 
 from collections import Counter
@@ -27,9 +29,11 @@ NOTE = "read again"
 
 @dataclass
 class ReadAgain:
-    """What another reading of a run's replies changes. ``judgments``: those read; ``gained``: without a score so far, with
-    one now; ``lost``: the other way round; ``changed``: another score or choice; ``reasons``: of those that are lost;
-    ``verdicts``: those of the run that would differ; ``readers``: the versions that read them last."""
+    """What another reading of a run's replies changes. ``judgments``: those read; ``gained``:
+    without a score so far, with one now; ``lost``: the other way round; ``changed``: another
+    score or choice; ``reasons``: of those that are lost; ``verdicts``: those of the run that
+    would differ; ``readers``: the versions that read them last.
+    """
 
     judgments: int = 0
     gained: int = 0
@@ -123,14 +127,18 @@ def _answered(
 
 
 def _kept(old: Outcome, new: Outcome) -> Outcome:
-    """Return the new outcome with what the old one knows of probabilities, which are not stored with the reply."""
+    """Return the new outcome with what the old one knows of probabilities, which are not stored
+    with the reply.
+    """
     if new.status == Status.OK and old.status == Status.OK:
         return replace(new, p=old.p, expected=old.expected, mass=old.mass)
     return replace(new, mass=old.mass)
 
 
 def _same(old: Outcome, new: Outcome) -> bool:
-    """Whether two outcomes give an item the same; which failure it was does not count as a score."""
+    """Whether two outcomes give an item the same; which failure it was does not count as a
+    score.
+    """
     if old.status != new.status:
         return False
     return old.score == new.score and (old.position or 0) == (new.position or 0)
