@@ -29,13 +29,14 @@ NOTE = "read again"
 
 @dataclass
 class ReadAgain:
-    """What another reading of a run's replies changes. ``judgments``: those read; ``gained``:
+    """What another reading of a run's replies changes. ``judgments``: those read; ``left``: calls that were not; ``gained``:
     without a score so far, with one now; ``lost``: the other way round; ``changed``: another
     score or choice; ``reasons``: of those that are lost; ``verdicts``: those of the run that
     would differ; ``readers``: the versions that read them last.
     """
 
     judgments: int = 0
+    left: int = 0
     gained: int = 0
     lost: int = 0
     changed: int = 0
@@ -50,8 +51,12 @@ class ReadAgain:
 
     def sentence(self) -> str:
         """Say in one line how many scores and verdicts change, or changed."""
+        left = ""
+        if self.left:
+            calls = count(self.left, "call")
+            left = f" {calls} without a reply, or not in the study any more, stay as they were."
         if not self.differing:
-            return f"Read again: none of {count(self.judgments, 'judgment')} changes."
+            return f"Read again: none of {count(self.judgments, 'judgment')} changes.{left}"
         parts = [
             f"{self.gained:,} without a score get one",
             f"{self.lost:,} lose theirs",
@@ -65,7 +70,7 @@ class ReadAgain:
             )
             words += f"Why they lose it: {why}. "
         verdicts = "; ".join(self.verdicts) if self.verdicts else "none"
-        words += f"Verdicts that change: {verdicts}."
+        words += f"Verdicts that change: {verdicts}.{left}"
         return words if self.written else f"{words} Nothing was written."
 
 
@@ -81,17 +86,20 @@ def read_again(store: Store, id: str, plan: Plan, *, write: bool) -> ReadAgain:
     before = store.table(info.id)
     changes: dict[tuple[str, int], Outcome] = {}
     judgments: list[Judgment] = []
+    keys: list[str] = []
     for call, reply, old in _stored(store, info.id, plan):
         new = [
             _kept(known, fresh) for known, fresh in zip(old, plan.parse(call, reply), strict=True)
         ]
         made.judgments += len(new)
+        keys.append(call.key)
         if all(map(_same, old, new)):
             continue
         judgments.append(Judgment(call, replace(reply, note=_noted(reply.note)), tuple(new)))
         for known, fresh in zip(old, new, strict=True):
             _count(made, known, fresh)
             changes[call.key, fresh.slot] = fresh
+    made.left = info.done - len(keys)
     if changes:
         after = _with(store, info.id, before, changes)
         made.verdicts = _verdicts_that_change(before, after, plan.study.reading)
@@ -101,7 +109,7 @@ def read_again(store: Store, id: str, plan: Plan, *, write: bool) -> ReadAgain:
                 writer.add(judgment)
             writer.flush()
     if write:
-        store.set_reader(info.id, READER)
+        store.set_reader(info.id, READER, keys)
         made.written = True
     return made
 
