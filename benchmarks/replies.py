@@ -1,10 +1,12 @@
-"""Count how a corpus of judges' replies is read: right, unread or misread, by kind, and what a reading costs.
+"""Count how a corpus of judges' replies is read: right, unread or misread, by kind, and what a
+reading costs.
 
     python -m benchmarks replies FILE.jsonl [--show misread|unread|all]
 
-A line of the corpus has ``rule`` (score, bare, feedback, criteria, batch, pair, list), ``scores`` (the labels), ``reply``
-(or ``message``, as a server sends it), ``finish_reason``, ``expect`` (a label, "unread", or {name: score}), and where they
-apply ``names``, ``tie``, ``brief``. Misread is another score than the expected one, or one where none is.
+A line of the corpus has ``rule`` (score, bare, feedback, criteria, batch, pair, list), ``scores``
+(the labels), ``reply`` (or ``message``, as a server sends it), ``finish_reason``, ``expect`` (a
+label, "unread", or {name: score}), and where they apply ``names``, ``tie``, ``brief``. Misread is
+another score than the expected one, or one where none is.
 """
 
 import argparse
@@ -110,7 +112,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def costs() -> dict[str, float]:
-    """Return milliseconds of CPU a reading takes: of short forms, of prose, and of the worst of HOSTILE."""
+    """Return milliseconds of CPU a reading takes: of short forms, of prose, and of the worst of
+    HOSTILE.
+    """
     five = ("1", "2", "3", "4", "5")
     sentence = (
         "The reply names {} of the 3 causes, and its tone is kind; it could say more about dates. "

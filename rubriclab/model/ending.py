@@ -1,7 +1,8 @@
 """Say how a reply ended by its finish reason, and why replies were not read.
 
-Servers name the end of a reply in many words. Only a short list of them says that the judge had finished; whatever else a
-server answers, known or not, is no whole reply, since "Score: 1" may have become "Score: 10".
+Servers name the end of a reply in many words. Only a short list of them says that the judge had
+finished; whatever else a server answers, known or not, is no whole reply, since "Score: 1" may
+have become "Score: 10".
 """
 
 from collections.abc import Mapping
@@ -58,7 +59,9 @@ def ending_of(finish: str | None) -> Ending:
 
 
 def lost_status(finish: str | None) -> str:
-    """Return the status, as tables name it, of a reply with this finish reason; "" for a whole one."""
+    """Return the status, as tables name it, of a reply with this finish reason; "" for a whole
+    one.
+    """
     status = {"whole": "", "cut": "truncated", "held back": "refused", "failed": "error"}
     return status[ending_of(finish)]
 
@@ -86,7 +89,9 @@ MOST_REASONS = 6
 
 
 def not_read(reasons: Mapping[str, int], judgments: int) -> str:
-    """Say how many of ``judgments`` have no score and why, the commonest reasons first; "" where all have one."""
+    """Say how many of ``judgments`` have no score and why, the commonest reasons first; ""
+    where all have one.
+    """
     lost = sum(reasons.values())
     if not lost:
         return ""

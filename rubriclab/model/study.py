@@ -140,9 +140,11 @@ MOST_PROMPTS, MAX_TEXT = 20, 200_000
 class AnswerPart(Part):
     """``[answer]`` of a prompt file: where the answer stands in a reply.
 
-    ``read``: the whole reply or its verdict (label; behind ``path``: where it repeats that word), the last label in it, the one group of the last match of ``pattern``
-    (RE2), a key of the last JSON object or a tag, both named by ``path`` (dotted; ``{criterion}`` for each). ``labels``: of
-    pairs and lists, what stands for the candidates by position, and last for a tie. ``ask``: what a server is held to.
+    ``read``: the verdict of the reply (label; behind ``path``: where it repeats that word), the one
+    label in its last line that has any (last_label), the one group of ``pattern`` (RE2), a key of
+    JSON or a tag, both named by ``path`` (dotted; ``{criterion}`` for each). Where a rule fits
+    several times, all must give one label. ``labels``: of pairs and lists, what stands for the
+    candidates by position, and last for a tie. ``ask``: what a server is held to.
     """
 
     read: Literal["label", "last_label", "pattern", "json", "tag"] = "label"

@@ -1,7 +1,9 @@
-"""Read a run's stored replies again with today's reader, and say what would change before anything is written.
+"""Read a run's stored replies again with today's reader, and say what would change before anything
+is written.
 
-Replies are stored word for word, so a better reader can be used on runs of years ago. Nothing is lost by it: a call whose
-judgments change gets a second, final row with the same reply, as if it had been asked again, and the earlier row stays.
+Replies are stored word for word, so a better reader can be used on runs of years ago. Nothing is
+lost by it: a call whose judgments change gets a second, final row with the same reply, as if it
+had been asked again, and the earlier row stays.
 """
 
 from collections import Counter
@@ -27,11 +29,14 @@ NOTE = "read again"
 
 @dataclass
 class ReadAgain:
-    """What another reading of a run's replies changes. ``judgments``: those read; ``gained``: without a score so far, with
-    one now; ``lost``: the other way round; ``changed``: another score or choice; ``reasons``: of those that are lost;
-    ``verdicts``: those of the run that would differ; ``readers``: the versions that read them last."""
+    """What another reading of a run's replies changes. ``judgments``: those read; ``left``: calls that were not; ``gained``:
+    without a score so far, with one now; ``lost``: the other way round; ``changed``: another
+    score or choice; ``reasons``: of those that are lost; ``verdicts``: those of the run that
+    would differ; ``readers``: the versions that read them last.
+    """
 
     judgments: int = 0
+    left: int = 0
     gained: int = 0
     lost: int = 0
     changed: int = 0
@@ -46,8 +51,12 @@ class ReadAgain:
 
     def sentence(self) -> str:
         """Say in one line how many scores and verdicts change, or changed."""
+        left = ""
+        if self.left:
+            calls = count(self.left, "call")
+            left = f" {calls} without a reply, or not in the study any more, stay as they were."
         if not self.differing:
-            return f"Read again: none of {count(self.judgments, 'judgment')} changes."
+            return f"Read again: none of {count(self.judgments, 'judgment')} changes.{left}"
         parts = [
             f"{self.gained:,} without a score get one",
             f"{self.lost:,} lose theirs",
@@ -61,7 +70,7 @@ class ReadAgain:
             )
             words += f"Why they lose it: {why}. "
         verdicts = "; ".join(self.verdicts) if self.verdicts else "none"
-        words += f"Verdicts that change: {verdicts}."
+        words += f"Verdicts that change: {verdicts}.{left}"
         return words if self.written else f"{words} Nothing was written."
 
 
@@ -77,17 +86,20 @@ def read_again(store: Store, id: str, plan: Plan, *, write: bool) -> ReadAgain:
     before = store.table(info.id)
     changes: dict[tuple[str, int], Outcome] = {}
     judgments: list[Judgment] = []
+    keys: list[str] = []
     for call, reply, old in _stored(store, info.id, plan):
         new = [
             _kept(known, fresh) for known, fresh in zip(old, plan.parse(call, reply), strict=True)
         ]
         made.judgments += len(new)
+        keys.append(call.key)
         if all(map(_same, old, new)):
             continue
         judgments.append(Judgment(call, replace(reply, note=_noted(reply.note)), tuple(new)))
         for known, fresh in zip(old, new, strict=True):
             _count(made, known, fresh)
             changes[call.key, fresh.slot] = fresh
+    made.left = info.done - len(keys)
     if changes:
         after = _with(store, info.id, before, changes)
         made.verdicts = _verdicts_that_change(before, after, plan.study.reading)
@@ -97,7 +109,7 @@ def read_again(store: Store, id: str, plan: Plan, *, write: bool) -> ReadAgain:
                 writer.add(judgment)
             writer.flush()
     if write:
-        store.set_reader(info.id, READER)
+        store.set_reader(info.id, READER, keys)
         made.written = True
     return made
 
@@ -123,14 +135,18 @@ def _answered(
 
 
 def _kept(old: Outcome, new: Outcome) -> Outcome:
-    """Return the new outcome with what the old one knows of probabilities, which are not stored with the reply."""
+    """Return the new outcome with what the old one knows of probabilities, which are not stored
+    with the reply.
+    """
     if new.status == Status.OK and old.status == Status.OK:
         return replace(new, p=old.p, expected=old.expected, mass=old.mass)
     return replace(new, mass=old.mass)
 
 
 def _same(old: Outcome, new: Outcome) -> bool:
-    """Whether two outcomes give an item the same; which failure it was does not count as a score."""
+    """Whether two outcomes give an item the same; which failure it was does not count as a
+    score.
+    """
     if old.status != new.status:
         return False
     return old.score == new.score and (old.position or 0) == (new.position or 0)

@@ -354,14 +354,14 @@ class Store(Reader):
 
     # ---- judgments
 
-    def set_reader(self, id: str, version: int) -> None:
-        """Note that the judgments of a run's final calls are what this version of the reader reads, too."""
+    def set_reader(self, id: str, version: int, keys: Sequence[str]) -> None:
+        """Note that this version of the reader reads the final calls with these keys as they stand."""
         run = self.run(id).number
         with self._db.transaction() as cursor:
             cursor.execute(
                 "UPDATE judgments SET reader = ? WHERE run = ? AND call IN "
-                "(SELECT call FROM calls WHERE run = ? AND final)",
-                [version, run, run],
+                "(SELECT call FROM calls WHERE run = ? AND final AND key IN (SELECT unnest(?)))",
+                [version, run, run, list(keys)],
             )
             cursor.execute("UPDATE runs SET revision = revision + 1 WHERE run = ?", [run])
 

@@ -1,6 +1,7 @@
 """Read the label that a reply gives to a prompt of the user's own, by the rule of its answer.
 
-A rule says where the answer stands. It takes the one value that stands there: two that differ are none, whichever comes last.
+A rule says where the answer stands. It takes the one value that stands there: two that differ are
+none, whichever comes last.
 """
 
 import json
@@ -33,7 +34,9 @@ MOST_VALUES = 100
 """Places of a reply that a rule may fit; one that fits more often gives nothing."""
 CRITERION = "{criterion}"
 SLOT = "\ue000"
-"""Stands for the label in the form of a reply; of criteria in one call, the sign so many behind it for each."""
+"""Stands for the label in the form of a reply; of criteria in one call, the sign so many behind
+it for each.
+"""
 
 
 def read_answer(
@@ -49,8 +52,8 @@ def answer_reading(
 ) -> Reading:
     """Read the label that the reply gives by ``rule``, or say why there is none.
 
-    ``chooses``: labels stand for candidates, the last one for a tie where ``tie``. Where a rule fits several times, all
-    must give one label.
+    ``chooses``: labels stand for candidates, the last one for a tie where ``tie``. Where a rule
+    fits several times, all must give one label.
     """
     if rule.read == "label":
         if rule.path:
@@ -74,7 +77,9 @@ def answer_reading(
 def answer_readings(
     text: str, rule: AnswerPart, names: Sequence[str], scores: Sequence[int]
 ) -> dict[str, Reading]:
-    """Read the score that the reply gives to each of the criteria ``names``, or say why there is none."""
+    """Read the score that the reply gives to each of the criteria ``names``, or say why there
+    is none.
+    """
     labels = tuple(map(str, scores))
     if rule.read in ("label", "last_label"):
         return read_each(text, labels, names)
@@ -82,7 +87,9 @@ def answer_readings(
 
 
 def _without_word(text: str, word: str) -> str:
-    """Return a reply without the word that its prompt ends in, which a judge may repeat: "Total rating: 2"."""
+    """Return a reply without the word that its prompt ends in, which a judge may repeat: "Total
+    rating: 2".
+    """
     try:
         said = own_words(text)
     except Unread:
@@ -112,7 +119,9 @@ def _given(said: str, rule: AnswerPart, labels: Sequence[str]) -> Iterator[str]:
 
 
 def _in_last_line(body: str, labels: Sequence[str]) -> Iterator[str]:
-    """Yield the labels in the last line that has any, unless its words are of doubt: what is no verdict has no form here."""
+    """Yield the labels in the last line that has any, unless its words are of doubt: what is no
+    verdict has no form here.
+    """
     words = _label_words(tuple(labels))
     for line in reversed(body.split("\n")):
         if words.search(line):
@@ -138,7 +147,9 @@ def _about(rule: AnswerPart, name: str) -> AnswerPart:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Any:
-    """The pattern by RE2, whatever the case of letters, in time linear in a reply. Raises LabError with the cure."""
+    """The pattern by RE2, whatever the case of letters, in time linear in a reply. Raises
+    LabError with the cure.
+    """
     options = re2.Options()
     options.case_sensitive, options.log_errors, options.max_mem = False, False, 8 << 20
     try:
@@ -158,7 +169,9 @@ def compiled(pattern: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _label_words(labels: tuple[str, ...]) -> re.Pattern[str]:
-    """Labels as words of their own that are no top of a scale (4/5). Case counts for a lone letter: “a” is a word."""
+    """Labels as words of their own that are no top of a scale (4/5). Case counts for a lone
+    letter: “a” is a word.
+    """
     spelled = (
         re.escape(label) if len(label) == 1 else f"(?i:{re.escape(label)})"
         for label in sorted(labels, key=len, reverse=True)
@@ -169,7 +182,9 @@ def _label_words(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _label_of(words: str, labels: Sequence[str]) -> Reading:
-    """Read the label that words are: as written, else whatever the case; else as everywhere (4/5, **4**, Score: 4)."""
+    """Read the label that words are: as written, else whatever the case; else as everywhere
+    (4/5, **4**, Score: 4).
+    """
     bare = words.strip().strip("*_`\"'“”‘’.").strip()
     folded = [fold(label) for label in labels]
     if bare in labels:
@@ -180,7 +195,9 @@ def _label_of(words: str, labels: Sequence[str]) -> Reading:
 
 
 def _values(said: str, path: Sequence[str]) -> Iterator[Any]:
-    """Yield the value at ``path`` of every JSON object of an answer that has it. Raises Unread for JSON that does not end."""
+    """Yield the value at ``path`` of every JSON object of an answer that has it. Raises Unread
+    for JSON that does not end.
+    """
     for value in objects(said)[0]:
         part: Any = value
         for key in path:
@@ -198,7 +215,9 @@ def _values(said: str, path: Sequence[str]) -> Iterator[Any]:
 
 
 def form(rule: AnswerPart, names: Sequence[str] = ()) -> str:
-    """A reply that gives SLOT as its label, as far as the rule can tell; ``names``: criteria, each with a sign of its own."""
+    """A reply that gives SLOT as its label, as far as the rule can tell; ``names``: criteria,
+    each with a sign of its own.
+    """
     signs = [(name, chr(ord(SLOT) + k)) for k, name in enumerate(names)]
     if rule.read in ("label", "last_label"):
         return "\n".join(f"[{name}] {sign}" for name, sign in signs) or SLOT
@@ -269,7 +288,9 @@ def _nested(paths: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 def asked_format(
     rule: AnswerPart, labels: Sequence[str], names: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The fields of a request that hold a server to the rule's JSON, by a schema or by a tool; none unless it asks for that."""
+    """The fields of a request that hold a server to the rule's JSON, by a schema or by a tool;
+    none unless it asks for that.
+    """
     if not rule.ask:
         return {}
     values: list[Any] = [int(label) if re.fullmatch(r"-?\d+", label) else label for label in labels]

@@ -1,7 +1,8 @@
-"""Take the judge's own words out of a reply: without its reasoning, a repeated prompt and the marks of templates.
+"""Take the judge's own words out of a reply: without its reasoning, a repeated prompt and the
+marks of templates.
 
-A verdict in a judge's reasoning is not its answer, and one inside a repeated prompt belongs to the texts that are judged.
-Everything here is linear in the reply, since a reply is hostile text.
+A verdict in a judge's reasoning is not its answer, and one inside a repeated prompt belongs to the
+texts that are judged. Everything here is linear in the reply, since a reply is hostile text.
 """
 
 import html
@@ -24,7 +25,9 @@ LONGEST = 200_000
 READ = 8_000
 """Characters of the judge's own words, from their end, in which forms in words are looked for."""
 CUT_MARK = "…\n"
-"""Stands before a text whose beginning was cut off, so that its first line is not taken for how the reply opens."""
+"""Stands before a text whose beginning was cut off, so that its first line is not taken for how
+the reply opens.
+"""
 FRACTION = "\ue001"
 """Stands for ½ and its like, which would otherwise become a digit, a slash and a digit."""
 
@@ -40,7 +43,9 @@ PROMPT_ENDINGS = (
 
 
 class Unread(Exception):
-    """Why a reply has no reading, in a few words for the user; the same words for every reply of that kind."""
+    """Why a reply has no reading, in a few words for the user; the same words for every reply
+    of that kind.
+    """
 
 
 def own_words(text: str) -> str:
@@ -53,7 +58,9 @@ def own_words(text: str) -> str:
 
 
 def _behind_reasoning(text: str) -> str:
-    """Return what stands behind the last mark that closes reasoning. Raises Unread for reasoning that does not end."""
+    """Return what stands behind the last mark that closes reasoning. Raises Unread for
+    reasoning that does not end.
+    """
     reasoning = FORMS["reasoning"]
     low = _lower(text)
     channels = [*reasoning["channel_finals"], *reasoning["bare_finals"]]
@@ -73,7 +80,9 @@ def _behind_reasoning(text: str) -> str:
 
 
 def _glued(low: str) -> bool:
-    """Whether a reply that begins with "analysis" is harmony without its marks: "analysisThe user ..."."""
+    """Whether a reply that begins with "analysis" is harmony without its marks: "analysisThe
+    user ...".
+    """
     return low[len("analysis") : len("analysis") + 1] not in (":", ".", "\n", " ", "*")
 
 
@@ -136,14 +145,18 @@ _FRACTIONS = dict.fromkeys(map(ord, "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛�
 _CONTROLS = dict.fromkeys({*range(32), 127} - {ord("\n"), ord("\t")})
 _TYPOGRAPHY = str.maketrans({"▁": " ", "−": "-", "’": "'", "‐": "-", "‑": "-"})
 _RUNS = re.compile(r"([^\w\s]{1,3}\s?)\1{4,}")
+_EMOJI = re.compile(r"(?m)^[^\x00-\x7f\w\s☐☑☒✅❌“‘«【「]{1,3}\s+(?=[^\W\d])")
+"""Signs that dress the beginning of a line: "🏆 Final score: 5"."""
 _MARKDOWN = re.compile(r"\\[()\[\]]|==|</?(?:b|i|u|em|strong|mark|p|span|h[1-6])>|<br ?/?>")
 
 
 def plain(text: str, kept: Collection[str] = ()) -> str:
-    """Return the end of ``text`` in plain letters: NFKC, nothing invisible, no Markdown or LaTeX, no long runs.
+    """Return the end of ``text`` in plain letters: NFKC, nothing invisible, no Markdown or LaTeX,
+    no long runs.
 
-    ``kept``: signs of Markdown that a label itself uses. Words that are struck out are gone; fractions are FRACTION.
-    A text longer than READ loses its beginning, at a blank, and begins with CUT_MARK.
+    ``kept``: signs of Markdown that a label itself uses. Words that are struck out are gone;
+    fractions are FRACTION. A text longer than READ loses its beginning, at a blank, and begins
+    with CUT_MARK.
     """
     cut = len(text) > READ
     if cut:
@@ -167,6 +180,7 @@ def plain(text: str, kept: Collection[str] = ()) -> str:
             text = text.replace(mark, "")
     if "_" not in kept:
         text = re.sub(r"(?<!\w)_++|(?<!_)_++(?!\w)", "", text)
+    text = _EMOJI.sub("", text)
     text = re.sub(r"[^\S\n]+", " ", text)
     text = re.sub(r" ?\n[ \n]*", "\n", text).strip()
     return CUT_MARK + text if cut else text
@@ -205,7 +219,8 @@ _REFUSAL = re.compile(
 
 
 def looks_refused(text: str) -> bool:
-    """Whether a reply in which no score was found opens by declining ("I'm sorry, but I cannot ...").
+    """Whether a reply in which no score was found opens by declining ("I'm sorry, but I cannot
+    ...").
 
     Looks at its first 160 signs, since feedback may quote a refusal.
     """

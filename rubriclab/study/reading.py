@@ -1,13 +1,14 @@
 """Read the verdict out of a judge's reply, only where a form says which words are the verdict.
 
-Looking for numbers and leaving out the bad ones never ends: there is always another number that is no score. So it is the
-other way round. ``forms.toml`` lists what may stand before, inside and behind a verdict; "the maximum score is 5" is not
-read because *maximum* is no word that may stand before *score*. All forms in a reply are collected. Two verdicts that
-differ are none, and a form that holds no single label (3 or 4, 4 out of 10) is an objection to the whole reply. What has no
+Looking for numbers and leaving out the bad ones never ends: there is always another number that is
+no score. So it is the other way round. ``forms.toml`` lists what may stand before, inside and
+behind a verdict; "the maximum score is 5" is not read because *maximum* is no word that may stand
+before *score*. All forms in a reply are collected. Two verdicts that differ are none, and a form
+that holds no single label (3 or 4, 4 out of 10) is an objection to the whole reply. What has no
 reading is unread, with the reason in words.
 
-Scores, the scores of several criteria or responses, the choice between candidates and the labels of a user's own prompt
-are values of the same forms.
+Scores, the scores of several criteria or responses, the choice between candidates and the labels
+of a user's own prompt are values of the same forms.
 """
 
 import ast
@@ -26,10 +27,14 @@ from rubriclab.study.own_words import CUT_MARK, FORMS, FRACTION, READ, Unread, o
 from rubriclab.study.prompts import fold
 
 READER = 2
-"""The version of this reader, kept with each judgment: raise it with every change of what is read."""
+"""The version of this reader, kept with each judgment: raise it with every change of what is
+read.
+"""
 
 Rule = Literal["score", "bare", "feedback", "pair", "list"]
-"""What a reply was asked for: a score alone (of a list, or bare), feedback with [RESULT], the best of two or of several."""
+"""What a reply was asked for: a score alone (of a list, or bare), feedback with [RESULT], the
+best of two or of several.
+"""
 Kind = Literal["score", "choice"]
 
 WORDS, KEYS, MARKS, PATTERNS = FORMS["words"], FORMS["json"], FORMS["marks"], FORMS["patterns"]
@@ -38,7 +43,9 @@ SHORT = 40
 SPAN = 240
 """Characters from the beginning of a form to its value, at most."""
 MOST_PLACES = 400
-"""Places at which a form may begin, and sentences with a value: a reply with more has no reading."""
+"""Places at which a form may begin, and sentences with a value: a reply with more has no
+reading.
+"""
 MOST_OBJECTS, MOST_REPAIRED = 50, 20_000
 """JSON objects that are looked at, and characters of those that are no strict JSON."""
 DRESS = " \t\"'“”‘’«»()[]{}|*_~#"
@@ -58,8 +65,9 @@ LONG = f"no verdict in its last {READ:,} characters"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one reply says. ``label``: None where it is unread, ``why`` says then; ``words``: those that give the label, in
-    plain letters; ``form``: which form they have."""
+    """What one reply says. ``label``: None where it is unread, ``why`` says then; ``words``:
+    those that give the label, in plain letters; ``form``: which form they have.
+    """
 
     label: str | None
     words: str = ""
@@ -69,8 +77,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One form in a reply. ``index``: of a label, None for what is no single one, ``why`` says then; ``final``: it calls
-    itself final; ``revised``: it replaces an earlier one; ``end``: where its value ends in the text."""
+    """One form in a reply. ``index``: of a label, None for what is no single one, ``why`` says
+    then; ``final``: it calls itself final; ``revised``: it replaces an earlier one; ``end``:
+    where its value ends in the text.
+    """
 
     index: int | None
     words: str
@@ -85,7 +95,9 @@ class Verdict:
 
 
 def any_of(words: Sequence[str]) -> str:
-    """Return a pattern for one of ``words``, the longest first; as whole words, but in scripts without blanks."""
+    """Return a pattern for one of ``words``, the longest first; as whole words, but in scripts
+    without blanks.
+    """
 
     def whole(word: str) -> str:
         before = r"(?<![^\W\d])" if _has_blanks(word[0]) else ""
@@ -103,7 +115,9 @@ def _has_blanks(letter: str) -> bool:
 
 
 def spelled(words: str) -> str:
-    """Return a pattern for a label or a name, however it is spaced; a sign must not run on into itself."""
+    """Return a pattern for a label or a name, however it is spaced; a sign must not run on into
+    itself.
+    """
     body = r"[\s_-]*".join(map(re.escape, words.split()))
     if words[-1].isalnum():
         return body
@@ -111,7 +125,9 @@ def spelled(words: str) -> str:
 
 
 NO_BLANKS = r"\u2e80-\u9fff\uac00-\ud7af"
-"""Letters of scripts without blanks between words, where a value may stand beside any other letter."""
+"""Letters of scripts without blanks between words, where a value may stand beside any other
+letter.
+"""
 OPEN = r"[\s\"'“‘«(\[{|【「]{0,6}"
 SHUT = r"[\s\"'”’»)\]}|]{0,6}"
 UNIT = rf"(?:\s*-?{any_of(WORDS['unit'])})?"
@@ -143,7 +159,8 @@ RETRACT = re.compile(rf"{CLAUSE}(?:no,?\s+|but\s+)?{any_of(WORDS['retract'])}", 
 CORRECT = re.compile(rf"{CLAUSE}(?:but\s+|well,?\s+)?{any_of(WORDS['correct'])}", re.I)
 DECIDES = (*WORDS["best"], "wins", "とします")
 """Words that a choice ends in: "Assistant A is better" needs no end of a line behind it."""
-# Where a form in words may begin: a line, a sentence, or behind a colon; behind a comma only what calls itself final.
+# Where a form in words may begin: a line, a sentence, or behind a colon; behind a comma only what
+# calls itself final.
 PLACE = re.compile(rf"^|(?<=[.;:!?)] )|(?<=[。、！？])|(?<=[{NO_BLANKS}][,:;!?])|(?<=[,>] )", re.M)
 SENTENCE_END = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！？])|\n|,?\s+but\s+(?=[iI]\b)")
 DENIED = re.compile(
@@ -159,7 +176,9 @@ OUT_OF = re.compile(
 
 
 def _scan(words: Sequence[str], more: str = "", *, numeric: bool = False) -> Any:
-    """Return a scan by RE2, linear in any text, for words anywhere in it, and for values that look like those."""
+    """Return a scan by RE2, linear in any text, for words anywhere in it, and for values that
+    look like those.
+    """
     parts = [re2.escape(word) for word in words]
     if numeric:
         parts = [r"\pN", "★", "⭐", *(rf"\b{word}\b" for word in WORDS["numbers"])]
@@ -184,9 +203,11 @@ _DECIDED = re.compile(
 
 
 class Grammar:
-    """The forms, filled with one set of labels. ``nouns``: what a verdict is called besides the usual words.
+    """The forms, filled with one set of labels. ``nouns``: what a verdict is called besides the
+    usual words.
 
-    ``tie``: the last label stands for a tie. Compiling one takes some 30 ms: ``grammar`` keeps them.
+    ``tie``: the last label stands for a tie. Compiling one takes some 30 ms: ``grammar`` keeps
+    them.
     """
 
     def __init__(
@@ -292,7 +313,9 @@ class Grammar:
         return parts
 
     def index(self, words: str) -> int | None:
-        """Return the label that ``words`` are: whole numbers also as 3.0, 03 or three; None for none."""
+        """Return the label that ``words`` are: whole numbers also as 3.0, 03 or three; None for
+        none.
+        """
         key = " ".join(fold(words).split())
         if self.numeric:
             if key in WORDS["numbers"]:
@@ -313,7 +336,8 @@ class Grammar:
     def objection(self, match: re.Match[str], *, strict: bool = False) -> str:
         """Say why what follows a value leaves it no single label of this scale; "" where it does.
 
-        The scale's own top, a unit and brackets that repeat the value may follow, then an end or, not ``strict``, reasons.
+        The scale's own top, a unit and brackets that repeat the value may follow, then an end or,
+        not ``strict``, reasons.
         """
         if match[0].endswith(DECIDES):
             return "" if _DECIDED.match(match.string, match.end()) else NOT_SINGLE
@@ -343,7 +367,9 @@ class Grammar:
         return OTHER_SCALE if re.match(r"\s*(?:/|%|percent)", rest) else NOT_SINGLE
 
     def _objection_of_note(self, note: str, index: int | None) -> str:
-        """Say why the words in a bracket behind a value leave it no single label: (maybe 4), but not (2 slips)."""
+        """Say why the words in a bracket behind a value leave it no single label: (maybe 4),
+        but not (2 slips).
+        """
         if self.instead.fullmatch(note) or re.match(r"\s*(?:confidence|weight)\b", note, re.I):
             return ""  # (not B)
         if DOUBT.search(note):
@@ -390,7 +416,9 @@ def grammar(
 
 
 def in_words(text: str, form: Grammar, *, opens: bool) -> Iterator[Verdict]:
-    """Yield every verdict that a form gives in a plain text; ``opens``: a reply may begin with the label and its reasons."""
+    """Yield every verdict that a form gives in a plain text; ``opens``: a reply may begin with
+    the label and its reasons.
+    """
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     if not lines:
         return
@@ -423,7 +451,9 @@ _ASPECT = re.compile(any_of(WORDS["aspect"]), re.I)
 
 
 def _ticked(text: str, form: Grammar) -> Iterator[Verdict]:
-    """Yield the one option that is ticked beside others that are not, and stars of which so many are filled."""
+    """Yield the one option that is ticked beside others that are not, and stars of which so
+    many are filled.
+    """
     if _UNTICKED.search(text):
         for tick in re.finditer(r"(?:\[\s?[xX✓✔]\s?\]|\(\s?[xX]\s?\)|[☑☒✅])\s*(\S{1,40})", text):
             verdict = form.verdict(form.alone.match(tick[1].strip(DRESS)), "tick", tick[0])
@@ -454,7 +484,9 @@ def _alone(lines: Sequence[str], form: Grammar, end: int) -> Iterator[Verdict]:
 
 
 def _belongs_above(line: str, form: Grammar) -> bool:
-    """Whether a line says what the value below it is, and that it is no verdict: "Errors found:", "## Weight"."""
+    """Whether a line says what the value below it is, and that it is no verdict: "Errors
+    found:", "## Weight".
+    """
     heading = line.startswith("#") or line.rstrip(" *").endswith((":", "："))
     if not heading:
         return False
@@ -467,7 +499,9 @@ def _belongs_above(line: str, form: Grammar) -> bool:
 
 
 def _entries(text: str, form: Grammar) -> Iterator[Verdict]:
-    """Yield "Score: 4" and its like, at the beginning of a line or a sentence, or behind a colon."""
+    """Yield "Score: 4" and its like, at the beginning of a line or a sentence, or behind a
+    colon.
+    """
     nouns = [match.start() for match in form.noun.finditer(text)]
     values = [match.start() for match in form.mention.finditer(text)]
     if not nouns or not values:
@@ -506,7 +540,9 @@ def _whole(match: re.Match[str], pattern: re.Pattern[str], text: str) -> re.Matc
 
 
 def _is_quoted(text: str, start: int, verdict: Verdict) -> bool:
-    """Whether what stands before a form says that its verdict is somebody else's, an example, or none."""
+    """Whether what stands before a form says that its verdict is somebody else's, an example,
+    or none.
+    """
     before = text[max(0, start - SPAN) : start]
     if before.endswith(", ") or before.endswith("> "):
         clause = re.split(r"[.;!?\n。！？]", before)[-1]
@@ -523,7 +559,9 @@ def _is_quoted(text: str, start: int, verdict: Verdict) -> bool:
 
 
 def _opening(lines: Sequence[str], form: Grammar) -> Verdict | None:
-    """Return the verdict of a reply that begins with it: "4. Because ...", and not the first entry of a list."""
+    """Return the verdict of a reply that begins with it: "4. Because ...", and not the first
+    entry of a list.
+    """
     line = lines[0]
     match = form.opening.match(line)
     if match is None:
@@ -533,6 +571,8 @@ def _opening(lines: Sequence[str], form: Grammar) -> Verdict | None:
     listed = sum(LIST_NUMBER.match(line) is not None for line in lines) > 1
     if re.match(r"[.)]\s", after) and match["value"] == "1":
         listed = True  # a list may have one entry
+    if re.match(r"[.)]\s", after) and len(lines) > 1 and not re.search(r"[.!?。…]\W*$", line):
+        listed = True  # "2. Evaluation" is a heading
     because = any_of(WORDS["opening_because"])
     top = rf"{SHUT}(?:{UNIT}\s*{any_of(WORDS['out_of'])}\s*\d+)?{SHUT}\s*"
     reasons = re.match(rf"(?i){top}(?:[.:)–—]\s|-\s|[。：，]|{because})", after)
@@ -542,7 +582,9 @@ def _opening(lines: Sequence[str], form: Grammar) -> Verdict | None:
 
 
 def _sentences(text: str, form: Grammar) -> Iterator[Verdict]:
-    """Yield what somebody gives in a sentence without a word of doubt, condition or another person around the form."""
+    """Yield what somebody gives in a sentence without a word of doubt, condition or another
+    person around the form.
+    """
     tried, end = 0, 0
     for sentence in SENTENCE_END.split(text):
         end = text.find(sentence, end) + len(sentence)
@@ -575,7 +617,9 @@ _COUNTED = re.compile(r"\s+(?!(?:or|to|and|out|bis|oder|ou|bis)\b)[^\W\d]{3,}")
 
 
 def in_brackets(text: str, form: Grammar) -> Iterator[Verdict]:
-    """Yield [[A]] and [[A>B]] with nothing but an end behind, and a last line A > B: the first of a chain is the best."""
+    """Yield [[A]] and [[A>B]] with nothing but an end behind, and a last line A > B: the first
+    of a chain is the best.
+    """
     yield from _ranking(text, form)
     start = 0
     for line in text.split("\n"):
@@ -590,7 +634,10 @@ def in_brackets(text: str, form: Grammar) -> Iterator[Verdict]:
                 continue  # "I would have chosen [[B]]"
             yield Verdict(index, match[0], "brackets", why, final=announced, end=end)
         start += len(line) + 1
-    last = text.rpartition("\n")[2].rpartition(":")[2].strip(DRESS + ".")
+    before, _, last = text.rpartition("\n")[2].rpartition(":")
+    if before and not re.search(r"(?i)\b(?:rank|order|best|worst)", before):
+        last = ""
+    last = last.strip(DRESS + ".")
     if len(last) <= SPAN and _CHAIN.fullmatch(last):
         index = best_of(last, form)
         why = "" if index is not None else NOT_SINGLE
@@ -619,7 +666,9 @@ _CHAIN = re.compile(rf"{CANDIDATE}[A-Za-z](?:\s*[<>=]+\s*{CANDIDATE}[A-Za-z])+")
 
 
 def best_of(words: str, form: Grammar) -> int | None:
-    """Return the label that a chain such as "A > C > B" puts first, a tie for "A = B"; None for what is no such chain."""
+    """Return the label that a chain such as "A > C > B" puts first, a tie for "A = B"; None for
+    what is no such chain.
+    """
     names = re.split(r"\s*([<>=]+)\s*", re.sub(any_of(WORDS["candidate"]), "", words, flags=re.I))
     signs = {sign[0] for sign in names[1::2]}
     if any(form.index(name) is None for name in names[::2]) or len(signs) > 1:
@@ -656,7 +705,9 @@ _DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_pairs)
 
 
 def objects(text: str) -> tuple[list[dict[str, Any]], str]:
-    """Return the outermost JSON objects of an answer and the rest of it. Raises Unread for one that does not end."""
+    """Return the outermost JSON objects of an answer and the rest of it. Raises Unread for one
+    that does not end.
+    """
     objects: list[dict[str, Any]] = []
     rest, position, budget = [], 0, MOST_REPAIRED
     last = text.rfind("}") + 1
@@ -686,7 +737,9 @@ def objects(text: str) -> tuple[list[dict[str, Any]], str]:
 
 
 def _repaired(body: str) -> Any:
-    """Return the value of JSON as judges write it, with single quotes, a last comma, remarks; None for what is none."""
+    """Return the value of JSON as judges write it, with single quotes, a last comma, remarks;
+    None for what is none.
+    """
     body = re.sub(r"(?m)\s//[^\n\"]*$", "", body)
     body = re.sub(r",\s*([}\]])", r"\1", body)
     with suppress(ValueError, RecursionError):
@@ -717,7 +770,9 @@ def by_key(value: Any, keys: Sequence[str]) -> Iterator[Any]:
 
 
 def in_json(value: Any, form: Grammar, nouns: Sequence[str] = ()) -> list[Verdict]:
-    """Return the verdicts under the keys that say so; under vague keys only where no other one has a value."""
+    """Return the verdicts under the keys that say so; under vague keys only where no other one
+    has a value.
+    """
     strong = [
         *KEYS["final"],
         *KEYS[form.kind],
@@ -753,8 +808,9 @@ def read_one(
 ) -> Reading:
     """Read one label out of a reply. It never raises for what a judge wrote.
 
-    ``labels``: as they were shown, a tie's last where ``tie``; ``names``: what a verdict may be called besides the usual
-    words, as its criterion; ``brief``: a comparison asked for the letter alone, so a reply may open with it.
+    ``labels``: as they were shown, a tie's last where ``tie``; ``names``: what a verdict may be
+    called besides the usual words, as its criterion; ``brief``: a comparison asked for the letter
+    alone, so a reply may open with it.
     """
     kind: Kind = "choice" if rule in ("pair", "list") else "score"
     known = tuple(labels) if kind == "choice" else tuple(sorted(labels))
@@ -797,6 +853,8 @@ def _verdict(said: str, form: Grammar, nouns: Sequence[str], rule: Rule, brief: 
     keyed = in_json(values, form, nouns)
     if keyed:
         verdict = agreed(keyed, form)
+        if form.numeric and any(_other_top(top, form) for top in by_key(values, KEYS["top"])):
+            raise Unread(OTHER_SCALE)
         if body.strip(DRESS + "\n.,:"):
             _refuse_others(verdict, in_words(body, form, opens=False))
         return verdict
@@ -824,8 +882,8 @@ def _verdict(said: str, form: Grammar, nouns: Sequence[str], rule: Rule, brief: 
 def agreed(given: Sequence[Verdict], form: Grammar, body: str = "") -> Verdict:
     """Return the one verdict that all give. Raises Unread.
 
-    In comparisons those that are announced decide, if the last one is. A verdict that calls itself revised stands in place
-    of those before it.
+    In comparisons those that are announced decide, if the last one is. A verdict that calls itself
+    revised stands in place of those before it.
     """
     if not given:
         raise Unread(LONG if body.startswith(CUT_MARK) else NO_FORM)
@@ -844,7 +902,9 @@ def agreed(given: Sequence[Verdict], form: Grammar, body: str = "") -> Verdict:
 
 
 def _marked(body: str, form: Grammar) -> list[Verdict]:
-    """Return the verdicts in the brackets that a prompt asks for: [RESULT], and [[A]] of comparisons."""
+    """Return the verdicts in the brackets that a prompt asks for: [RESULT], and [[A]] of
+    comparisons.
+    """
     if not body:
         return []
     asked = [form.verdict(match, "mark") for match in form.marks.finditer(body)]
@@ -866,6 +926,14 @@ _SCALE_NAMED = re.compile(
     r"|\b[01]\s*(?:to|-|–)\s*([0-9]{1,3})(?:\s+|-)(?:point\s+)?scale|\b([0-9]{1,3})-point\s+scale",
     re.I,
 )
+
+
+def _other_top(value: Any, form: Grammar) -> bool:
+    """Whether what JSON says of its scale's top is another top than that of the labels:
+    "max_score": 10.
+    """
+    numbers = re.findall(r"[0-9]{1,9}", str(value))
+    return bool(numbers) and int(numbers[-1]) != form.top
 
 
 def _names_other_scale(body: str, form: Grammar) -> bool:
@@ -898,10 +966,12 @@ def _refuse_retraction(verdict: Verdict, body: str, form: Grammar) -> None:
 
 
 def read_each(text: str, labels: Sequence[str], names: Sequence[str]) -> dict[str, Reading]:
-    """Read the label that a reply gives to each of ``names``: criteria, or responses that one call showed.
+    """Read the label that a reply gives to each of ``names``: criteria, or responses that one call
+    showed.
 
-    A name's label stands under its key in JSON, in the one column of a table that says so, on a line or in a tag that
-    begins with the name, or on a labelled line below it. Two that differ cost that name alone.
+    A name's label stands under its key in JSON, in the one column of a table that says so, on a
+    line or in a tag that begins with the name, or on a labelled line below it. Two that differ
+    cost that name alone.
     """
     form = grammar(tuple(sorted(labels)))
     try:
@@ -955,7 +1025,9 @@ def _records(value: Any, key: str) -> Iterator[Any]:
 
 @lru_cache(maxsize=256)
 def _name_patterns(names: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """Return what finds a name that begins a line, where a further entry begins within one, and "NAME gets a"."""
+    """Return what finds a name that begins a line, where a further entry begins within one, and
+    "NAME gets a".
+    """
 
     def letters(name: str) -> str:
         runs = re.findall(r"[^\W_]+|[\u2e80-\u9fff\uac00-\ud7af]", fold(name))
@@ -976,7 +1048,9 @@ def _name_patterns(names: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 
 def _in_lines(body: str, names: Sequence[str], form: Grammar) -> Iterator[tuple[str, Verdict]]:
-    """Yield (name, verdict) of lines and tags that begin with a name, and of labelled lines below it."""
+    """Yield (name, verdict) of lines and tags that begin with a name, and of labelled lines
+    below it.
+    """
     begins, further, gets = _name_patterns(tuple(names))
     section = ""
     heading = False
@@ -1039,7 +1113,9 @@ def _entry(line: str, form: Grammar) -> Verdict | None:
 
 
 def _in_table(body: str, names: Sequence[str], form: Grammar) -> Iterator[tuple[str, Verdict]]:
-    """Yield the cell in a name's row under the one head that is a word for a score; without a head, the only cell."""
+    """Yield the cell in a name's row under the one head that is a word for a score; without a
+    head, the only cell.
+    """
     rows = [
         [cell.strip() for cell in line.strip().strip("|").split("|")]
         for line in body.split("\n")
