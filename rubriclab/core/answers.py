@@ -1,5 +1,6 @@
 """Calls of one judge in; what each order did to each item out: cells (item x order), leans, contrasts, agreements."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -204,7 +205,7 @@ class Cells:
         """(items, n): share of each position less what the item's own scores give there without an order effect.
 
         For criteria: the score at a position less the criterion's own mean, in points. 0 of a constant judge, whatever
-        was not parsed. Drawn orders are each held against the item's other orders; a single one against 1/n (or the
+        was not parsed. Of drawn orders it is what all orders would give; a single one is held against 1/n (or the
         criterion's mean over items).
         """
         if self.one_order_an_item:
@@ -212,8 +213,20 @@ class Cells:
                 self.mean - (self.mean.mean(axis=0) if self.criteria else 1 / self.n)
             )
         own = self.by_item(self.mean) / self.orders[:, None]
-        others = np.maximum(self.orders - 1, 1) if self.drawn else self.orders
-        return self.by_item(self.at_position(self.mean - own[self.item])) / others[:, None]
+        moved = self.by_item(self.at_position(self.mean - own[self.item]))
+        return moved / self._held_against[:, None]
+
+    @cached_property
+    def _held_against(self) -> Floats:
+        """(items,): what a sum over an item's orders is divided by, for its mean lean.
+
+        An item's own mean over O orders holds each order's own answer too. Of orders that a design sets that is meant; of O
+        drawn out of all M = n! it is so in one part of O where it should be one of M: (1 - 1/O) becomes (1 - 1/M).
+        """
+        if not self.drawn or self.n < 2:
+            return self.orders
+        every = math.factorial(self.n)
+        return np.maximum(self.orders - 1, 1) * every / (every - 1)
 
     @property
     def by_criterion(self) -> bool:
@@ -227,11 +240,11 @@ class Cells:
         The mean over criteria is ``lean``: here what two criteria do against each other does not cancel.
         """
         own = self.by_item(self.mean) / self.orders[:, None]
-        others = np.maximum(self.orders - 1, 1) if self.drawn else self.orders
         stands_at = self.shown[:, None, :] == np.arange(self.n)[:, None]
         moved = (self.mean - own[self.item])[:, :, None] * stands_at
         by_item = self.by_item(moved.reshape(len(moved), -1))
-        return self.n * by_item.reshape(self.items, self.n, self.n) / others[:, None, None]
+        by_item = by_item.reshape(self.items, self.n, self.n)
+        return self.n * by_item / self._held_against[:, None, None]
 
     @cached_property
     def contrasts(self) -> dict[str, Floats]:

@@ -40,8 +40,9 @@ BLOCKS, PICKS, CARDS_DEALT = 200, 29_999, 5_000_000
 CHUNK = 1_000_000
 """Numbers of one batch: bounds memory, changes no result."""
 MOST_ORDERS = 30
-SHARED_FATE = 0.5
-"""If more of the calls beside a lost one were lost too, calls of one order are copies of each other."""
+SHARED_FATE, SAME_ANSWERS = 0.5, 0.9
+"""Calls of one order are copies of each other if more of those beside a lost call were lost too; where no lost call has
+another beside it, if more of them gave the same answer."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def unparsed(answers: Answers) -> float:
             [seats, _chosen_in_other_orders(answers, item, order, shown)], axis=1
         )
     gone, cell = lost.astype(np.float64), item * len(shown) + order
-    if _share_their_fate(lost[row], cell[row]):
+    if _are_copies(given[row], cell[row]):
         _, first, own = np.unique(cell[row], return_index=True, return_inverse=True)
         gone[row[first]] = np.bincount(own.ravel(), gone[row]) / np.bincount(own.ravel())
         row = row[first]
@@ -157,12 +158,17 @@ def _chosen_in_other_orders(answers: Answers, item: Ints, order: Ints, shown: In
     return np.asarray(np.take_along_axis(share[item, order], shown[order], axis=1))
 
 
-def _share_their_fate(lost: Ints, cell: Ints) -> bool:
-    """Are calls of one cell (item in an order) lost together: of the calls beside a lost one, most were lost too?"""
+def _are_copies(given: Ints, cell: Ints) -> bool:
+    """Are calls of one cell (an item in an order) copies of each other, as at temperature 0? ``given``: -1 where lost."""
     code = np.unique(cell, return_inverse=True)[1].ravel()
+    lost = given < 0
     calls, gone = np.bincount(code), np.bincount(code, lost)
     beside = float((gone * (calls - 1)).sum())
-    return beside > 0 and float((gone * (gone - 1)).sum()) > SHARED_FATE * beside
+    if beside:
+        return float((gone * (gone - 1)).sum()) > SHARED_FATE * beside
+    tally = crossed(code, len(calls), given + 1, int(given.max()) + 2)
+    pairs = float((calls * (calls - 1)).sum())
+    return float((tally * (tally - 1)).sum()) > SAME_ANSWERS * pairs
 
 
 # ------------------------------------------------------------------------------------------------- what is dealt, and how

@@ -139,6 +139,17 @@ def test_one_failure_asked_five_times_is_one() -> None:
     assert unparsed(choices(apart, order, ORDERS)) <= 0.05
 
 
+def test_copies_that_never_fail_are_one_call_too() -> None:
+    """Temperature 0, ten orders once and the default one ten times more; eight other prompts fail. Had each copy been a call
+    of its own, more than half of the failures should have been of the default order."""
+    rng = np.random.default_rng(2)
+    order = np.r_[np.arange(10), [0] * 10]
+    score = scores(5)[:, order]
+    for item in range(8):
+        score[item, order == rng.integers(1, 10)] = np.nan
+    assert unparsed(choices(score, order, ORDERS)) > 0.05
+
+
 def test_copies_that_go_with_the_order_are_still_told() -> None:
     """Temperature 0, every order twice: every fourth item fails in all descending lists, both times."""
     score = scores(7)[:, :10][:, TWICE]

@@ -245,6 +245,20 @@ def test_one_drawn_order_an_item() -> None:
     assert np.isnan([single.value, single.low, single.high]).all()
 
 
+def test_all_orders_drawn_are_all_orders() -> None:
+    """Three options in all their six orders, drawn or set by a design: a judge that always takes the first leans by 2/3.
+    Held against the item's other orders alone it was .8, beyond what a position can gain."""
+    every = np.array(list(itertools.permutations(range(3))))
+    first = choices(np.tile(every[:, 0], (12, 1)), np.arange(6), every)
+    for drawn in (False, True):
+        leans = decide(replace(first, drawn=drawn), SMALLEST).questions["positions"].more["leans"]
+        assert leans == pytest.approx([2 / 3, -1 / 3, -1 / 3])
+    # On average over all pairs of orders that may be drawn it is the lean of all six.
+    pairs = np.array(list(itertools.combinations(range(6), 2)))
+    table = cells(choices(every[pairs, 0], pairs, every, drawn=True))
+    assert table.lean.mean(axis=0) == pytest.approx([2 / 3, -1 / 3, -1 / 3])
+
+
 def test_fewest_units_for_equivalence() -> None:
     """ln .05 / ln(1 - 2 smallest / reach), rounded up: n = 2, a tenth of a step of 1 point: ln .05 / ln .8 = 13.4."""
     assert [units_needed(0.1, n - 1) for n in (2, 3, 5, 7, 10)] == [14, 29, 59, 89, 134]
