@@ -101,7 +101,8 @@ def judged(
     any_prompt = any(answer.why == "any_prompt" for answer in given.questions.values())
     if "any" in false:
         made["false anything told"] = any(told.values()) or (any_prompt and not prompt_matters)
-        made["false gate open"] = given.gate.p <= 0.05
+        # Where replies go with the order the gate may well open: nothing is said of it then.
+        made["false gate open"] = given.gate.p <= 0.05 < given.unparsed_p
     else:
         made["found anything"] = any(told.values())
     for name, answer in given.questions.items():
