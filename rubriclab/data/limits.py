@@ -54,7 +54,8 @@ def user_path(text: str | Path, use: str = "read") -> Path:
         return path
     except (OSError, ValueError, RuntimeError) as fault:
         why = getattr(fault, "strerror", None) or str(fault)
-        raise refusal(str(text), f" cannot be {use}: {why}. Check the name.") from None
+        kept = " What was there before is as it was." if use == "written" else ""
+        raise refusal(str(text), f" cannot be {use}: {why}.{kept} Check the name.") from None
     return path
 
 

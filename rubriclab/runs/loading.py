@@ -144,7 +144,7 @@ def read_sources(
             for row in rows
         ]
         study = from_log(log.name, logged, files.keep, pairs=log.kind == "pairs")
-    elif Path(path).is_file() and PurePath(path).suffix.lower() in DATA_ENDINGS:
+    elif names_file(path) and PurePath(path).suffix.lower() in DATA_ENDINGS:
         raise LabError(
             f"“{shorten(PurePath(path).name)}” is no study and no log of judgments with its "
             f"prompts. Name a study file (TOML) that has it as [[data]] file. These logs are "

@@ -17,8 +17,9 @@ from statistics import median
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from rubriclab.core.fairness import LEAST_FREE_MASS
 from rubriclab.judges.served import in_figures, is_public
-from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judge import CONSTRAINED_KINDS, JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Outcome, Reply, Status, level_text
 from rubriclab.model.text import count, shorten, without_invisible
 from rubriclab.runs.estimate import price_of_reply
@@ -276,14 +277,16 @@ def reading_check(
         warnings += _wrong_counts(sizes)
     warnings += [*_served_as(settings, asked), *_reasoning(settings, asked)]
     warnings += [*_scores_seen(asked)]
-    if adapted:
-        warnings.append(_warning("adapted", parts="; ".join(adapted)))
     masses = [
         outcome.mass
         for judgment in asked
         for outcome in judgment.outcomes
         if outcome.mass is not None
     ]
+    if lost:
+        warnings += _constraint_advice(settings, masses)
+    if adapted:
+        warnings.append(_warning("adapted", parts="; ".join(adapted)))
     return ReadingCheck(
         judge=settings.name,
         asked=len(asked),
@@ -295,6 +298,19 @@ def reading_check(
         cut=cut,
         spent=sum(price_of_reply(settings, each.call, each.reply) for each in asked),
     )
+
+
+def _constraint_advice(settings: JudgeSettings, masses: Sequence[float]) -> Iterator[Remark]:
+    """Whether to hold a judge that loses replies to the labels.
+
+    A constraint makes every reply readable, also that of a judge which would give no score at all
+    and then looks fair. So it is offered only where the judge, left free, mostly gives a label.
+    """
+    if settings.kind not in CONSTRAINED_KINDS or settings.constrain != "free" or not masses:
+        return
+    mass = median(masses)
+    kind = "constrain" if mass >= LEAST_FREE_MASS else "guess"
+    yield _warning(kind, mass=f"{mass:.2f}")
 
 
 def too_many_lost(recent: Sequence[Judgment]) -> Remark | None:

@@ -76,7 +76,7 @@ def test_warnings_are_shown_and_hold_only_a_judge_that_costs_money(lab: Lab, pai
         assert ("1 of 8 replies could not be parsed." in texts(app)) is paid
         app = healthy(opened(app, run.id))
         assert "1 of 8 replies could not be parsed." in texts(app)
-        assert "   –  Hard to tell.  (no score found)" in codes(app)
+        assert "   –  Hard to tell.  (no verdict in a form that is known)" in codes(app)
         if paid:
             pressed(app, "Go on")
             ended()

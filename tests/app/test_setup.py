@@ -344,7 +344,9 @@ def test_a_judge_that_is_tested_says_which_constraints_its_server_holds(lab: Lab
         app = step(confirmed(lab("setup")), 3)
         app.button_group(key="judge-where").set_value("api").run()
         app.text_input(key="judge-url").set_value(server.base_url).run()
-        app.selectbox(key="judge-model").set_value("test-model").run()
+        pressed(app, "Ask for its models").selectbox(key="judge-model").set_value(
+            "test-model"
+        ).run()
         pressed(app, "Test the judge")
         (box,) = app.warning  # “banana” is no score
         said = box.value.replace("\\", "")  # as Markdown shows it

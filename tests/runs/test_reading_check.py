@@ -106,7 +106,7 @@ def test_two_of_eight_unparsed_warn_and_go_on(store: Store) -> None:
     assert [line.text() for line in check.lines][:3] == [
         "   4  Score: »4«",
         "   4  Score: »4«",
-        "   –  Hard to tell.  (no score found)",
+        "   –  Hard to tell.  (no verdict in a form that is known)",
     ]
     assert (end.state, end.done) == ("finished", 160)  # 20 of its 160 replies are lost
 
@@ -243,7 +243,8 @@ def test_log_probabilities_that_were_refused_are_said(store: Store) -> None:
         end = checked(store, small_plan(4, judges=(settings_of(server),)))
     assert end.state == "finished"
     left_out = (
-        "The server refused parts of the request, so the lab left them out: log-probabilities."
+        "The server refused part of the request: token probabilities are not asked for: the server "
+        "refuses them."
     )
     assert left_out in only(end).remarks()
 
@@ -515,7 +516,7 @@ def test_tokens_are_guessed_by_script(text: str, usual: float, fewest: float) ->
             "4",
             "4 criteria are met. I would give it a »4«.",
         ),
-        ("Score: 4 »5«", "4", "Score: »4« ›5‹"),
+        ("Score: 4. »Well done«", "4", "Score: »4«. ›Well done‹"),
         ("Score:\n\n4\u202e\x07", "4", "Score: ⏎ »4«"),
     ],
 )
