@@ -11,4 +11,4 @@ if __name__ == "__main__":
     frame.run()
 else:
     frame.warm()
-    app = st.App(__file__, middleware=guard.middleware())
+    app = st.App(__file__, middleware=guard.middleware(), lifespan=frame.serving)

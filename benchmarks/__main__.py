@@ -1,11 +1,11 @@
-"""``python -m benchmarks judgments|method|pages|peers|scale ...``: speed as ratios; how often what the lab says is true."""
+"""``python -m benchmarks judgments|method|pages|peers|replies|scale ...``: speed as ratios; how often the lab is right."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-WHAT = ("judgments", "method", "pages", "peers", "scale")
+WHAT = ("judgments", "method", "pages", "peers", "replies", "scale")
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in WHAT:

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from benchmarks import foreign
 from rubriclab.core import gate
 from rubriclab.core.answers import Answers, Cells, cells, from_arms
+from rubriclab.core.differences import differences, paired
 from rubriclab.core.drift import drift
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.operations import Limit, check, derived
@@ -52,7 +53,10 @@ def sizes(answers: Answers) -> dict[str, Any]:
     table = cells(answers)
     usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
     span = float(np.ptp(answers.points))
-    made: dict[str, Any] = {"positions": np.array(_positions(table, usable, span).more["leans"])}
+    positions = _positions(table, usable, span)
+    made: dict[str, Any] = {"positions": np.array(positions.more["leans"])}
+    if table.by_criterion:
+        made["size"] = positions.value
     if not answers.choices:
         made["mean"] = {
             name: part[0] for name, part in _mean(table, span).more.get("contrasts", {}).items()
@@ -81,30 +85,44 @@ def single_tests(table: Cells, given: Verdicts) -> Events:
     return {f"best {name}": float(value <= 0.05) for name, value in p.items()}
 
 
-def judged(given: Verdicts, truth: Mapping[str, Any] | None, false: tuple[str, ...]) -> Events:
-    """Events of one study's verdicts. ``false``: nothing of these questions is true ("any": of none of them)."""
+def judged(
+    given: Verdicts,
+    truth: Mapping[str, Any] | None,
+    false: tuple[str, ...],
+    *,
+    prompt_matters: bool = False,
+) -> Events:
+    """Events of one study's verdicts. ``false``: nothing of these questions is true ("any": of none of them).
+
+    ``prompt_matters``: an order is a prompt of its own to this judge; else it is untrue that any prompt may move it.
+    """
     made: Events = {}
     told = {name: a.verdict == "effect" or a.above_zero for name, a in given.questions.items()}
+    any_prompt = any(answer.why == "any_prompt" for answer in given.questions.values())
     if "any" in false:
-        made["false anything told"] = any(told.values())
-        made["false gate open"] = given.gate.p <= 0.05
+        made["false anything told"] = any(told.values()) or (any_prompt and not prompt_matters)
+        # Where replies go with the order the gate may well open: nothing is said of it then.
+        made["false gate open"] = given.gate.p <= 0.05 < given.unparsed_p
     else:
         made["found anything"] = any(told.values())
     for name, answer in given.questions.items():
         made[f"false {name}" if {name, "any"} & {*false} else f"found {name}"] = told[name]
         made[f"says {name} equivalent"] = answer.verdict == "equivalent"
         if name == "single":
-            made["says any prompt may do it"] = answer.why == "any_prompt"
+            made["says any prompt may do it"] = any_prompt
         if truth is None or name not in truth or not np.isfinite(answer.high):
             continue
         true = truth[name]
         every = [*true.values()] if isinstance(true, dict) else np.atleast_1d(true)
         largest = float(np.max(np.abs(every))) if name != "single" else float(true)
+        of_criteria = name == "positions" and "size" in truth
+        if of_criteria:
+            largest = float(truth["size"])
         if largest >= answer.smallest:
             made[f"equal {name}"] = answer.verdict == "equivalent"
             del made[f"says {name} equivalent"]
         shown = largest
-        if answer.verdict == "effect" and name == "positions":
+        if answer.verdict == "effect" and name == "positions" and not of_criteria:
             shown = abs(true[answer.more["position"]])
         if answer.verdict == "effect" and name == "mean":
             shown = abs(true[answer.more["named"]])
@@ -137,13 +155,18 @@ def questioned(
     units: int,
     false: tuple[str, ...],
     few_blocks: bool,
+    prompt_matters: bool,
+    blind_losses: bool,
 ) -> Events:
+    """``blind_losses``: whether a reply is lost hangs on nothing that has to do with the order."""
     answers, cards = maker(rng, units), gate.CARDS_DEALT
     gate.CARDS_DEALT = 0 if few_blocks else cards
     given = decide(answers, SMALLEST)
     gate.CARDS_DEALT = cards
-    made = judged(given, truth, false)
-    if given.unparsed_p < 1:
+    made = judged(given, truth, false, prompt_matters=prompt_matters)
+    if blind_losses:
+        made["false unparsed by order"] = given.unparsed_p <= 0.05
+    elif given.unparsed_p < 1:
         made["says unparsed by order"] = given.unparsed_p <= 0.05
     return made if "any" in false else made | single_tests(cells(answers), given)
 
@@ -202,6 +225,7 @@ def joint_maker(about: About) -> Callable[..., Answers]:
         size=about.size,
         lost=0.1 * ("lost" in about.planted),
         halo=0.7 * (about.part == "criteria"),
+        interchangeable=about.part != "criteria",
     )
 
 
@@ -218,7 +242,12 @@ def choice_maker(about: About) -> Callable[..., Answers]:
     )
 
 
+def pass_maker(about: About) -> Callable[..., Answers]:
+    return partial(foreign.pass_answers, change=about.size / 100)
+
+
 MAKERS: dict[str, Callable[[About], Callable[..., Answers]]] = {
+    "pass or fail": pass_maker,
     "options": option_maker,
     "an assumption broken": option_maker,
     "criteria": joint_maker,
@@ -237,8 +266,24 @@ def asked(about: About) -> Cell:
         units=about.units,
         false=about.false,
         few_blocks="blocks" in about.how,
+        prompt_matters=about.judge == "one fixed draw a prompt",
+        blind_losses=bool(re.search("lost (at random|by prompt)", about.planted)),
     )
+    if about.part == "pass or fail":
+        return Cell(made, partial(pass_sizes, about.size / 100))
     return Cell(made, lambda: sizes(maker(np.random.default_rng(10**6), LARGE)))
+
+
+def pass_sizes(change: float) -> dict[str, Any]:
+    """Exactly what ``foreign.pass_answers`` plants: a change at the limit must not fall below it by chance."""
+    shift, (middle, spread) = foreign.pass_shift(change), foreign.PASSES
+    item = special.ndtri((np.arange(20_000) + 0.5) / 20_000) * spread + middle
+    between = special.expit(item + shift / 2) - special.expit(item - shift / 2)
+    return {
+        "positions": np.array([change, -change]) / 2,
+        "mean": {"line": -change},
+        "single": float(np.square(between).mean()),
+    }
 
 
 def forms_cell(about: About) -> Cell:
@@ -293,6 +338,33 @@ def of_arms(rng: np.random.Generator, truth: Any, *, about: About) -> Events:
 def mixed_cell(about: About) -> Cell:
     large = partial(foreign.option_answers, units=LARGE, kind=about.kind, size=about.size)
     return Cell(partial(of_arms, about=about), lambda: sizes(large(np.random.default_rng(10**6))))
+
+
+def compared(rng: np.random.Generator, _: Any, *, about: About) -> Events:
+    """Two judges on the same items: what is said of their difference. Of a judge that answers each prompt by one fixed draw
+    nothing is true of the order, though its single scores change with it."""
+    sides = about.judge.split(" and ")
+    planted = [about.kind if about.kind != "nothing" else ""] * 2
+    if "by one alone" in about.planted:
+        planted[1] = ""
+    found = [
+        Findings(
+            Judgments(
+                foreign.option_table(
+                    rng, about.units, family, kind or "nothing", about.size * bool(kind), fixed=0
+                ),
+                "auto",
+            )
+        )
+        for family, kind in zip(sides, planted, strict=True)
+    ]
+    rows = differences(paired(found[0], 0, found[1], 0))
+    same = planted[0] == planted[1]
+    return {
+        f"{'false' if same or row.counts['question'] == 'single' else 'found'} "
+        f"{row.counts['question']} differs": row.verdict == "effect"
+        for row in rows
+    } | {f"says {row.counts['question']} alike": row.verdict == "equivalent" for row in rows}
 
 
 # ------------------------------------------------------------------------------------------- drift between runs, limits
@@ -475,6 +547,7 @@ PARTS: dict[str, Callable[[About], Cell]] = {
     **dict.fromkeys(MAKERS, asked),
     "forms of a prompt": forms_cell,
     "mixed arms": mixed_cell,
+    "compare": lambda about: Cell(partial(compared, about=about)),
     "limits": limits_cell,
     "several settings": lambda about: Cell(partial(several_settings, about=about)),
     "decision judges": lambda about: Cell(partial(of_arms, about=about)),

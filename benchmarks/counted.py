@@ -11,15 +11,21 @@ ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).with_name("method-check.jsonl")
 PORTION, FULL = 20, 1_000
 DEALS = 199
+RULES = 2
+"""Of the verdicts that are checked; 2: criteria that do not cancel, replies lost by the place of their answer, orders that
+were asked twice and read once, scales of two scores, single scores in Compare. Cells of earlier rules stand until they are
+forgotten, and the document names them."""
 
 
 @dataclass(eq=False)
 class Counted:
-    """``portions``: numbers of those run; ``sums``: of each event (sum, studies in which it was defined, sum of widths)."""
+    """``portions``: numbers of those run; ``sums``: of each event (sum, studies in which it was defined, sum of widths);
+    ``rules``: the verdicts' when it was counted."""
 
     portions: list[int] = field(default_factory=list)
     seconds: float = 0.0
     sums: dict[str, list[float]] = field(default_factory=dict)
+    rules: int = RULES
 
     @property
     def studies(self) -> int:
@@ -47,7 +53,7 @@ Results = dict[tuple[str, int], Counted]
 
 
 def load(path: Path = RESULTS) -> Results:
-    """A line that a kill cut off is left out: its studies are run again."""
+    """A line that a kill cut off is left out: its studies are run again. Of two rules the later one's studies count."""
     made: Results = {}
     for line in path.read_text("utf-8").splitlines() if path.exists() else []:
         try:
@@ -58,9 +64,13 @@ def load(path: Path = RESULTS) -> Results:
             [k for a, b in record["portions"] for k in range(a, b)],
             record["seconds"],
             record["sums"],
+            record.get("rules", 1),
         )
-        known = made.setdefault((record["cell"], part.portions[0] * PORTION // FULL), Counted())
-        if not {*known.portions} & {*part.portions}:
+        key = record["cell"], part.portions[0] * PORTION // FULL
+        known = made.get(key)
+        if known is None or part.rules > known.rules:
+            made[key] = part
+        elif part.rules == known.rules and not {*known.portions} & {*part.portions}:
             known.add(part)
     return made
 
@@ -76,7 +86,13 @@ def record_of(name: str, counted: Counted) -> str:
         key: [int(v) if v == int(v) else round(v, 3) for v in values]
         for key, values in counted.sums.items()
     }
-    made = {"cell": name, "portions": ranges, "seconds": round(counted.seconds, 1), "sums": sums}
+    made = {
+        "cell": name,
+        "rules": counted.rules,
+        "portions": ranges,
+        "seconds": round(counted.seconds, 1),
+        "sums": sums,
+    }
     return json.dumps(made, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 

@@ -8,6 +8,8 @@ call are judged by traits with noise of their own. Every maker is ``maker(rng, u
 from __future__ import annotations
 
 import dataclasses
+import re
+from functools import cache
 from itertools import permutations
 from typing import Any
 
@@ -144,8 +146,7 @@ def option_answers(
     session: str = "",
     declared: bool = True,
 ) -> Answers:
-    """``loss``: replies unparsed "at random" (10 %), "by score" (15 % of the two highest), "by order" (15 % of descending
-    lists), "by both" (by score, in lists that do not begin with the lowest). ``session``: the judge's level rises by 1
+    """``loss``: as ``chance_of_loss``. ``session``: the judge's level rises by 1
     while it runs, each item's calls "at random" times or "order by order". Orders drawn: "3 drawn orders an item"."""
     items = 4 * units if family == "clustered" else units
     orders, drawn = balanced_orders(n) - 1, design.split()[0] if "drawn" in design else ""
@@ -164,16 +165,63 @@ def option_answers(
         )
         drift = time - time.mean()
     code = option_calls(rng, family, kind, size, items, order, orders, drift)
-    chance = {"at random": 0.1 + 0.0 * code, "by score": 0.15 * (code >= n - 2)}.get(
-        loss, 0.0 * code
-    )
-    if loss == "by order":
-        chance = 0.15 * (order >= len(orders) // 2)
-    if loss == "by both":
-        chance = 0.3 * (code >= n - 2) * (orders[order, 0] > 0)
+    chance = chance_of_loss(rng, loss, code, order, orders)
     code = np.where(rng.random(code.shape) < chance, -1, code)
     unit = np.arange(items) // (4 if family == "clustered" and declared else 1)
     return choices(np.where(code < 0, np.nan, code), order, orders, unit=unit, drawn=bool(drawn))
+
+
+def chance_of_loss(
+    rng: Generator, loss: str, code: np.ndarray, order: np.ndarray, orders: np.ndarray
+) -> np.ndarray:
+    """(items, slots): the chance that a reply cannot be parsed.
+
+    "at random 1 %" (10 % where no number is given); "by score 40 %" of the two highest (15 %); "by order" (15 % of
+    descending lists), "by both" (30 % by score, in lists that do not begin with the lowest); "where the answer stood
+    first 30 %", or last; "by prompt 5 %": of an item's orders, each with all its repeats.
+    """
+    number = re.search(r"([\d.]+) %", loss)
+    rate, high = float(number[1]) / 100 if number else 0.0, code >= orders.shape[1] - 2
+    if loss.startswith("at random"):
+        return np.full(code.shape, rate or 0.1)
+    if loss.startswith("by score"):
+        return (rate or 0.15) * high
+    if loss == "by order":
+        return 0.15 * (order >= len(orders) // 2)
+    if loss == "by both":
+        return 0.3 * high * (orders[order, 0] > 0)
+    if loss.startswith("where"):
+        place = orders.shape[1] - 1 if "last" in loss else 0
+        return rate * (orders[order, place] == code)
+    if loss.startswith("by prompt"):
+        gone = rng.random((len(code), len(orders))) < rate
+        return np.take_along_axis(gone, order, axis=1) * 1.0
+    return np.zeros(code.shape)
+
+
+# Of a judge that passes or fails: the mean and standard deviation of its items in log-odds.
+PASSES = (0.6, 1.5)
+
+
+@cache
+def pass_shift(change: float) -> float:
+    """How many log-odds between two orders change the pass rate by ``change``, by halving."""
+    item = special.ndtri((np.arange(20_000) + 0.5) / 20_000) * PASSES[1] + PASSES[0]
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        moved = np.mean(special.expit(item + middle / 2) - special.expit(item - middle / 2))
+        low, high = (middle, high) if moved < change else (low, middle)
+    return (low + high) / 2
+
+
+def pass_answers(rng: Generator, units: int, change: float = 0.0) -> Answers:
+    """Items pass or fail in two orders, each twice; listed first, the low score is given more often by ``change`` (a share)."""
+    orders, order = rotations(2), np.array([0, 1, 0, 1])
+    item = rng.normal(*PASSES, (units, 1))
+    moved = pass_shift(change) / 2 * np.where(order == 0, -1.0, 1.0)
+    code = (rng.random((units, len(order))) < special.expit(item + moved)).astype(float)
+    return choices(code, order, orders, points=[0.0, 1.0])
 
 
 def option_table(
@@ -187,7 +235,7 @@ def option_table(
 ) -> JudgmentTable:
     """Every balanced order twice, and the default one ``fixed`` times more; ``calls``: of random orders instead, an arm beside."""
     orders = balanced_orders(5)
-    slots = np.r_[np.tile(np.arange(10), 2), [0] * fixed]
+    slots = np.r_[np.tile(np.arange(10), 2), np.zeros(fixed, dtype=np.int64)]
     every = np.array(list(permutations(range(5))))
     index = {tuple(row): k for k, row in enumerate(every.tolist())}
     known = np.array([index[tuple(row)] for row in (orders - 1).tolist()])
@@ -215,6 +263,14 @@ def rotations(k: int, both: bool = False) -> np.ndarray:
     return np.vstack([forward, forward[:, ::-1]]) if both else forward
 
 
+GAINS_FIRST = {
+    "first": np.ones(4),
+    "opposite": np.array([1.0, -1.0, 1.0, -1.0]),
+    "one": np.array([1.0, 0.0, 0.0, 0.0]),
+}
+"""Of each of four criteria, what it gains where it is listed first, in sizes."""
+
+
 def joint_scores(
     rng: Generator,
     units: int,
@@ -226,7 +282,8 @@ def joint_scores(
 ) -> np.ndarray:
     """(units, calls, 4): scores 1 to 5 of four criteria (or answers) of one call, in the order shown by ``rotations(4, True)``.
 
-    first: the position adds ``size`` points; cancel: each unit's own positions; backward: lists read backwards lower all.
+    first: the position adds ``size`` points; opposite: to every other criterion it adds, from the others it takes them;
+    one: to one criterion alone; cancel: each unit's own positions; backward: lists read backwards lower all.
     """
     orders = np.tile(rotations(4, both=True), (repeats, 1))
     position = np.broadcast_to(np.argsort(orders, axis=1), (units, len(orders), 4))
@@ -238,10 +295,11 @@ def joint_scores(
         noise = np.exp(rng.normal(-1, 0.8, (units, 1, 1))).clip(0.05, 2)
     if family == "constant":
         trait, noise = np.full((units, 4), 2.0), 0.05 * noise
-    lean = size * (np.arange(4) == 0) * (kind == "first") + np.zeros((units, 1, 4))
+    lean = np.zeros((units, 4, 4))
     if kind == "cancel":
-        lean = rng.normal(0, size, (units, 1, 4))
-    gain = np.take_along_axis(np.broadcast_to(lean, position.shape), position, axis=2)
+        lean = lean + rng.normal(0, size, (units, 1, 4))
+    lean[:, :, 0] += size * GAINS_FIRST.get(kind, np.zeros(4))
+    gain = lean[np.arange(units)[:, None, None], np.arange(4), position]
     backward = -size * (kind == "backward") * (np.arange(len(orders)) % 8 >= 4)
     call = rng.normal(0, 0.25, (units, len(orders), 1)) * (family != "constant")
     score = (
@@ -264,11 +322,13 @@ def joint_answers(
     lost: float = 0.0,
     halo: float = 0.7,
     repeats: int = 2,
+    interchangeable: bool = False,
 ) -> Answers:
     score = joint_scores(rng, units, kind, size, family, halo, repeats)
     score[rng.random(score.shape[:2]) < lost] = np.nan
     orders = rotations(4, both=True)
-    return choices(score - 1, np.tile(np.arange(8), repeats), orders, points=np.arange(1.0, 6.0))
+    made = choices(score - 1, np.tile(np.arange(8), repeats), orders, points=np.arange(1.0, 6.0))
+    return dataclasses.replace(made, interchangeable=interchangeable)
 
 
 def winners(

@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import rubriclab.topics  # noqa: F401 - registers what is measured
-from benchmarks.counted import DEALS, FULL, RESULTS, ROOT, Counted, Results, alarms, misses
+from benchmarks.counted import (
+    DEALS,
+    FULL,
+    RESULTS,
+    ROOT,
+    RULES,
+    Counted,
+    Results,
+    alarms,
+    misses,
+)
 from rubriclab.core.topic import MEASURES
 
 DOCUMENT = ROOT / "docs" / "method-check.md"
@@ -247,6 +257,22 @@ def coverage(lines: list[Line]) -> str:
     )
 
 
+def earlier(lines: list[Line]) -> str:
+    """Which cells stand as they were counted under earlier rules of the verdicts."""
+    old: dict[str, set[str]] = defaultdict(set)
+    for line in lines:
+        if line.counted.rules < RULES:
+            old[line.part].add(f"{line.about}, {line.units} units")
+    if not old:
+        return f"All cells were counted under the present rules of the verdicts ({RULES})."
+    cells = sum(map(len, old.values()))
+    parts = ", ".join(f"{part} {len(named)}" for part, named in sorted(old.items()))
+    return (
+        f"{cells} cells were counted under earlier rules of the verdicts than the present ones ({RULES}), which change nothing "
+        f"in them or were not run again: {parts}."
+    )
+
+
 def document(results: Results) -> str:
     lines, every = lines_of(results), results.values()
     head = HEAD.format(
@@ -280,7 +306,12 @@ def document(results: Results) -> str:
         + coverage(lines),
         "Never simulated": f"{NEVER}\n- Intervals of {', '.join(unseen)}.",
     }
-    return "\n\n".join([head, *(f"## {title}\n{text}" for title, text in sections.items())]) + "\n"
+    return (
+        "\n\n".join(
+            [head, earlier(lines), *(f"## {title}\n{text}" for title, text in sections.items())]
+        )
+        + "\n"
+    )
 
 
 def summary(results: Results) -> str:

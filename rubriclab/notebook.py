@@ -17,13 +17,14 @@ import pandas as pd
 
 import rubriclab.topics  # noqa: F401  every topic registers itself
 from rubriclab.core.judgments import Judgments
-from rubriclab.core.operations import check, contrast, limit_of, worst
+from rubriclab.core.operations import check, contrast, limit_of, same_rules, worst
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import PaperPart, ReadingPart, validated
 from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
+    from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.session import Snapshot
     from rubriclab.sinks.answer import Answer
     from rubriclab.sinks.paper_table import PaperTable
@@ -56,6 +57,15 @@ class Run:
         if self.store is None or self.id is None:
             raise LabError(f"“{self.table.name}” is in no store: it was read from a file.")
         return self.store.run(self.id)
+
+    @cached_property
+    def reading_checks(self) -> list[ReadingCheck]:
+        """The reading check of each judge: its first replies, what was read, and warnings."""
+        from rubriclab.runs.reading_check import stored_checks
+
+        if self.store is None or self.id is None or self.plan is None:
+            return []
+        return stored_checks(self.store, self.plan, self.id)
 
     def close(self) -> None:
         """Let go of the store, so that another process can open it."""
@@ -181,11 +191,18 @@ class Run:
             [row for part in mine for row in contrast(part, theirs_rows)], self, self, codes
         )
 
-    def gate(self, *limits: str) -> Literal["passes", "fails", "unknown"]:
-        """Held against limits such as “favours_positions=0.1”, as the command ``gate`` does; all of them have to pass."""
-        return worst(
-            checked.word for checked in check(self.findings, [limit_of(text) for text in limits])
-        )
+    def gate(
+        self, *limits: str, judge: str = "", rules: int | None = None
+    ) -> Literal["passes", "fails", "unknown"]:
+        """Check limits such as “favours_positions=0.1”, as the command ``gate`` does; all of them have to pass.
+
+        ``judge``: only this judge of the run. ``rules``: the version of the rules that the limits were derived under.
+        Raises LabError where those rules have changed since, and for a judge that the run does not have.
+        """
+        if rules is not None:
+            same_rules(rules, "The gate", "Derive its limits again: rubriclab gate RUN --derive.")
+        read = [limit_of(text) for text in limits]
+        return worst(checked.word for checked in check(self.findings, read, judge))
 
     @cached_property
     def plan(self) -> Plan | None:
@@ -278,9 +295,10 @@ class Run:
         ``texts``: the report shows one answer word for word; ``table``: it alone is written, as .tex or .csv. A file that
         was there stays whole until the new one is.
         """
+        from rubriclab.data.limits import user_path
         from rubriclab.data.outfiles import csv_text, write_atomically
 
-        path = Path(path)
+        path = user_path(path)
         ending = ".card.json" if path.name.endswith(".card.json") else path.suffix
         own = {".html": ("texts", "title"), ".card.json": ("protocol", "margin", "judge")}.get(
             ending, ()
@@ -398,20 +416,26 @@ def read(
 
     ``kind`` and ``columns`` (ours = theirs) only where the columns do not tell. Raises LabError naming row and column.
     """
-    from rubriclab.data.scores import read_judgments
+    from rubriclab.data.limits import user_path
+    from rubriclab.data.scores import MissingColumn, read_judgments
     from rubriclab.data.tables import read_table, table_of_frame
-    from rubriclab.logs.log import read_log
+    from rubriclab.logs.log import KNOWN, read_log
     from rubriclab.store.bundle import read_bundle
 
     if isinstance(source, pd.DataFrame):
         table = table_of_frame(source, name or "frame")
     else:
-        path = Path(source)
+        path = user_path(source)
         if path.suffix == ".zip":
             return Run(read_bundle(path))
         log = None if columns else read_log(path, kind=kind)
         table = log.table if log is not None else read_table(path, path.name)
-    return Run(read_judgments(table, kind=kind, columns=dict(columns or {}), name=name or ""))
+    try:
+        made = read_judgments(table, kind=kind, columns=dict(columns or {}), name=name or "")
+    except MissingColumn as fault:
+        words = f"If it is the log of a tool, its form is not known. These are: {', '.join(KNOWN)}."
+        raise LabError(f"{fault} {words}") from None
+    return Run(made)
 
 
 def run(
@@ -427,14 +451,20 @@ def run(
     judges: Mapping[str, Callable[..., Any]] | None = None,
     ray: str | None = None,
     secrets: Mapping[str, str] | None = None,
+    check: bool = True,
+    tries: int | None = None,
     progress: Callable[[Snapshot], None] | None = None,
 ) -> Run:
     """Ask what a study has not asked yet, and come back with the run; its store stays open until ``Run.close``.
 
     ``study``: a TOML file, a log with prompts, ``demo`` for the sample with the embedded judge, or a plan of one. ``judges``: functions
     ``(messages, item)`` of your own, each in place of the study's judge of that name, or one more; ``trust``: a study that was
-    handed on may run its own code; ``ray``: the address of a Ray cluster whose nodes ask the calls. ``progress`` is called
-    twice a second. Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
+    handed on may run its own code, and the study's keys may be sent to its addresses, which the store keeps;
+    ``ray``: the address of a Ray cluster whose nodes ask the calls.
+    ``check``: each judge is asked eight calls first, and the run pauses with the reason where their
+    replies cannot be read (``Run.reading_checks``). ``tries``: ask so many calls of each judge and
+    pause. ``progress`` is called twice a second. Stopped by Ctrl-C the run pauses: calls in flight
+    are waited for, then KeyboardInterrupt goes on.
     """
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.runs.runner import Run as Running
@@ -443,6 +473,7 @@ def run(
     known = {"items": items, "drop": drop, "trust": trust, "functions": judges}
     plan = plan_of_file(study, **known) if isinstance(study, str | Path) else study
     opened = Store.open(Path(store))
+    running: Running | None = None
     try:
         running = Running(
             opened,
@@ -453,10 +484,16 @@ def run(
             retry_failed=retry_failed,
             functions=judges,
             ray=ray,
+            agree=trust,
+            check="stop" if check else "off",
+            tries=tries,
         ).start()
         waited(running, progress)
         return kept_run(opened, running.id)
     except BaseException:
+        if running is not None and running.active:  # stopped in the moment in which it had begun
+            running.pause("stopped as it began")
+            running.wait(60)
         opened.close()
         raise
 

@@ -21,6 +21,14 @@ class Kept(Worker):
 
 
 @pytest.fixture(autouse=True, scope="session")
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The secret that seals consents lies in a folder of the tests, not in the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def shared_worker() -> Iterator[None]:
     """Each log of the lab is read by a process of its own, which takes most of a second to start."""
     with pytest.MonkeyPatch.context() as patch:

@@ -119,8 +119,10 @@ def with_people(findings: Findings, facts: Facts) -> None:
     """The tab With people: how the judge compares with another person, and every number about it."""
     whom = "the intended levels" if intended_levels(findings, facts.condition) else "people"
     alone = whom != "people" or not findings.select("people_pearson", condition=facts.condition)
-    title = f"Agreement with {whom} (r)" + ("" if alone else ", beside what people reach")
-    person = "" if alone else " One person: r of a rater with the mean of the others."
+    title = f"Agreement with {whom} (r)" + ("" if alone else ", compared with one person")
+    person = ""
+    if not alone:
+        person = " Compare the last two: r of one call, and of one person, with the other raters."
     note = f"Lines: {ci()}.{person} More calls raise r."
     if facts.reorder in CHOICES:
         title, note = (

@@ -57,9 +57,7 @@ def page() -> None:
     with st.spinner("Computing …", show_time=True, width="content"):
         if len(sides) == 2:
             (_, run_a, code_a), (_, run_b, code_b) = sides
-            pair = _pair(
-                run_a, code_a, run_b, code_b, (infos[run_a].revision, infos[run_b].revision)
-            )
+            pair = _pair(run_a, code_a, run_b, code_b, (infos[run_a].content, infos[run_b].content))
             _two(pair, pair_names(pair, (infos[run_a].name, infos[run_b].name)))
         if len(sides) > 2 or pair.why:
             table = sizes_table([(name, state.findings(run), code) for name, run, code in sides])
@@ -101,7 +99,7 @@ def _choose(names: dict[str, str], start: list[str]) -> list[str]:
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _pair(run_a: str, code_a: int, run_b: str, code_b: int, revisions: tuple[int, ...]) -> Pair:  # noqa: ARG001
+def _pair(run_a: str, code_a: int, run_b: str, code_b: int, contents: tuple[str, ...]) -> Pair:  # noqa: ARG001
     return paired(state.findings(run_a), code_a, state.findings(run_b), code_b)
 
 

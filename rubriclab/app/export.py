@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from base64 import b64encode
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from rubriclab.app.frame import faults, fold, safe, verbatim
 from rubriclab.apply.card import read_card
 from rubriclab.core.operations import derived
 from rubriclab.data.sample import lab_folder
+from rubriclab.model.judgment import RULES
 from rubriclab.model.text import count, file_name
 from rubriclab.sinks.facts import every_facts
 from rubriclab.sinks.gate import derived_line
@@ -129,8 +131,7 @@ def _card(run: Kept, name: str, left: Any, right: Any) -> None:  # noqa: ARG001 
                     bind="query-params",
                     required=True,
                     wrap=True,
-                    help="Recommended: one order where the order surely does not matter, else as many orders as What helps "
-                    "says, and as their mean needs to come within the smallest change that matters.",
+                    help="Recommended: as many orders as What helps says.",
                 )
             )
         ]
@@ -167,7 +168,7 @@ def _card(run: Kept, name: str, left: Any, right: Any) -> None:  # noqa: ARG001 
             + f' --judge "{judge}"' * several
         )
     with right:
-        fold("Gate for CI", lambda: _gate(run), icon="verified", key="gate")
+        fold("Gate for CI", lambda: _gate(run, judge), icon="verified", key="gate")
         fold("Check for drift", lambda: _drift(run), icon="monitoring", key="drift")
 
 
@@ -219,20 +220,30 @@ def _example(heading: str) -> str:
     return block[1]
 
 
-def _gate(run: Kept) -> None:
-    """Limits that the run itself supports, as a command and as a test."""
-    limits = derived(run.findings)
-    if not limits:
+def _gate(run: Kept, judge: str) -> None:
+    """Limits that this judge of the run supports, as a command and as a test."""
+    limits = derived(run.findings, judge)
+    for part in limits:
+        st.caption(safe(derived_line(part).removeprefix("# ").replace("  # ", ": ")))
+    useful = [str(part.limit) for part in limits if part.can_fail]
+    if not useful:
         st.markdown(safe(say("not_derived", ("gate",))))
         return
-    for part in limits:
-        st.caption(safe(derived_line(*part).replace("  # ", ": ")))
-    flags = "".join(f" --limit {limit}" for limit, _ in limits)
-    # Judgments made elsewhere have no study to ask anew: the gate reads the next file of them.
+    several = len({asked.judge for asked in run.table.conditions}) > 1
+    flags = "".join(f" --limit {limit}" for limit in useful)
+    named = ", ".join(f'"{limit}"' for limit in useful)
+    if several:
+        flags = f" --judge {shlex.quote(judge)}{flags}"
+        named += f", judge={judge!r}"
+    flags += f" --rules {RULES}"
+    # Judgments made elsewhere have no study to ask again: the gate reads the next file of them.
     source, asked = ("judgments.csv", "read") if run.plan is None else ("study.toml", "run")
     verbatim(f"rubriclab gate {source}{flags} --junit gate.xml")
-    named = ", ".join(f'"{limit}"' for limit, _ in limits)
-    test = f'def test_the_judge_is_as_measured():\n    run = rl.{asked}("{source}")\n    assert run.gate({named}) == "passes"'
+    call = f'rl.{asked}("{source}")'
+    test = (
+        f"def test_the_judge_is_as_measured():\n    run = {call}\n"
+        f'    assert run.gate({named}, rules={RULES}) == "passes"'
+    )
     verbatim(f"import rubriclab as rl\n\n\n{test}")
     st.caption(
         "Ends with 0 where it passes, 4 where it fails, 5 where it cannot tell."

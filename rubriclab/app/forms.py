@@ -86,7 +86,7 @@ def sample_button(*, width: Literal["content", "stretch"] = "content") -> None:
         from rubriclab.runs.loading import plan_of_file
 
         with faults():
-            run_id = state.manager().start(plan_of_file("demo")).id
+            run_id = state.manager().start(plan_of_file("demo"), check="hold").id
             announce("The sample is being judged.")
             go("runs", run=run_id)
 

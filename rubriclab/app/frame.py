@@ -1,10 +1,14 @@
 """The frame of every page: navigation and deep links in, a page without markup of strangers and without traces out."""
 
+import asyncio
 import gc
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
@@ -12,7 +16,10 @@ from typing import NoReturn
 import streamlit as st
 
 from rubriclab.app import guard, state
-from rubriclab.model.text import LabError, printable, shorten, without_invisible
+from rubriclab.judges.keys import hide_environment
+from rubriclab.judges.served import served
+from rubriclab.model.consent import Consent, NoConsent
+from rubriclab.model.text import LabError, digest, printable, shorten, without_invisible
 
 log = logging.getLogger("rubriclab")
 
@@ -71,9 +78,28 @@ def warm() -> None:
 
     Streamlit collects garbage at the end of each run of the script: a tenth of a second over all that modules hold.
     """
+    hide_environment()
     import_module("rubriclab.app.home")
     gc.collect()
     gc.freeze()
+
+
+@asynccontextmanager
+async def serving(_app: object) -> AsyncIterator[None]:
+    """While the server is up. However it is ended, runs are paused first and answers under way are kept.
+
+    The server dies of SIGTERM without Python's exit handlers, so this is where runs are paused; a closed terminal
+    (SIGHUP) is taken for SIGTERM.
+    """
+    hangup = getattr(signal, "SIGHUP", None)
+    in_main = threading.current_thread() is threading.main_thread()
+    if hangup is not None and in_main and signal.getsignal(hangup) is signal.SIG_DFL:
+        signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
+    yield
+    if "rubriclab.runs.manager" in sys.modules:
+        from rubriclab.runs.manager import stop_everything
+
+        await asyncio.to_thread(stop_everything)
 
 
 def _ended(title: str) -> bool:
@@ -121,6 +147,8 @@ def show(name: str) -> None:
         st.toast(text, icon=":material/check:")
     try:
         import_module(f"rubriclab.app.{MODULES.get(name, name)}").page()
+    except NoConsent as fault:
+        agreement(fault)
     except LabError as fault:
         st.error(safe(str(fault)), icon=":material/error:")
     except Exception as fault:
@@ -138,8 +166,66 @@ def faults() -> Iterator[None]:
     """A part of a page that may meet the user's mistakes: said where it happened, and the rest goes on."""
     try:
         yield
+    except NoConsent as fault:
+        agreement(fault)
     except LabError as fault:
         st.error(safe(str(fault)), icon=":material/error:")
+
+
+@contextmanager
+def contained(what: str) -> Iterator[None]:
+    """A part of a page about one run: what fails in it costs this part, never the page. ``what``: the run's name."""
+    try:
+        yield
+    except NoConsent as fault:
+        agreement(fault)
+    except LabError as fault:
+        st.error(safe(str(fault)), icon=":material/error:")
+    except Exception as fault:
+        if type(fault).__module__.startswith("streamlit.runtime.scriptrunner"):
+            raise
+        log.exception("a part of a page failed")
+        st.error(
+            f"“{safe(what, 60)}” cannot be shown: it holds something that the lab cannot compute with "
+            f"({type(fault).__name__}). Nothing else is touched. Its menu deletes it.",
+            icon=":material/error:",
+        )
+
+
+def agreement(asked: NoConsent) -> None:
+    """Say which key would go where, with the button that says yes; then the visitor tries again what needed it.
+
+    On a served lab a visitor is not the one whose keys these are: only its owner says yes, before the start.
+    """
+    for variable, address in asked.wanted:
+        st.warning(
+            f"Nothing was sent. The key in **{safe(variable, 100)}** would be sent to **{safe(address, 300)}**, and "
+            "nobody has agreed to that on this machine.",
+            icon=":material/key:",
+        )
+    if served():
+        listed = ",".join(f"{variable}@{address}" for variable, address in asked.wanted)
+        st.markdown(
+            f"The owner of this lab can agree by starting it with RUBRICLAB\\_KEYS={safe(listed, 600)}."
+        )
+        return
+    named = "-".join(f"{variable}-{address}" for variable, address in asked.wanted)
+    st.button(
+        "Yes, send it there" if len(asked.wanted) == 1 else "Yes, send them there",
+        icon=":material/check:",
+        key=f"agree-{digest(named)[:12]}",
+        on_click=_agree,
+        args=(asked.wanted,),
+    )
+
+
+def _agree(wanted: Sequence[Consent]) -> None:
+    try:
+        state.store().agree(wanted)
+    except LabError as fault:
+        announce(safe(str(fault), 300))
+        return
+    announce("Agreed, on this machine. Now do again what you were doing.")
 
 
 def go(name: str, **query: str | list[str]) -> NoReturn:

@@ -9,7 +9,7 @@ import streamlit as st
 from rubriclab.app import runs, state
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import sample_button, setup_button
-from rubriclab.app.frame import faults, go, labelled, safe
+from rubriclab.app.frame import contained, faults, go, labelled, safe
 from rubriclab.model.text import count
 
 if TYPE_CHECKING:
@@ -56,11 +56,13 @@ def _latest() -> None:
     own = sorted(state.store().runs(), key=lambda info: info.changed, reverse=True)
     finished = next((info for info in own if info.state == "finished"), None)
     if own and own[0].state in ("interrupted", "failed", "paused"):
-        _stopped(own[0])
+        with contained(own[0].name):
+            _stopped(own[0])
     elif finished is not None:
-        _finished(
-            finished, f"Latest run · {safe(finished.name, 60)} · {finished.created:%-d %b %Y}"
-        )
+        with contained(finished.name):
+            _finished(
+                finished, f"Latest run · {safe(finished.name, 60)} · {finished.created:%-d %b %Y}"
+            )
     else:
         with faults():
             info = state.run_info(state.recorded())

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rubriclab.study.plan import Plan
 
 ANY = "any"
+NOT_READ = "No score could be read from this reply:"
 STATUSES = ("ok", "failed", "unparsed", "refused", "truncated", "error")
 COLUMNS = {"item_id": "Answer", "ordering": "Order"}
 VIEWS = ("Reply", "Prompt as sent", "Probabilities", "Same answer, other orders")
@@ -189,7 +190,8 @@ def _reply(facts: dict[str, Any]) -> None:
     if facts.get("error"):
         st.markdown(f":orange[{safe(str(facts['error']), 300)}]")
     if facts["status"] == "unparsed":
-        st.markdown("No score could be read from this reply:")
+        why = next((part["why"] for part in facts["outcomes"] if part.get("why")), "")
+        st.markdown(f"No score was read from this reply: {safe(why, 120)}." if why else NOT_READ)
     if reply := facts.get("reply"):
         verbatim(reply)
     else:

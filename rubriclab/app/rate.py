@@ -126,7 +126,7 @@ def sampled(means: pd.Series, seed: int) -> tuple[list[int], list[int]]:
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _material(run_id: str) -> Material:
+def _material(token: str, run_id: str) -> Material:  # noqa: ARG001 - the run that it is cached by
     """What is rated on the first condition's scale; the same sample for every rater, so that raters can be compared."""
     run = state.kept(run_id)
     rows, scores = run.table.rows, run.table.conditions[0].scores
@@ -153,7 +153,7 @@ def page(info: RunInfo) -> None:
         )
     if fault := st.session_state.pop("rate-fault", ""):
         st.error(safe(fault), icon=":material/error:")
-    given, material = state.store().ratings(info.id), _material(info.id)
+    given, material = state.store().ratings(info.id), _material(info.token, info.id)
     if not material.sample:
         raise LabError(
             "No answer of this run has a score yet, so none can be chosen. Come back when some are in."

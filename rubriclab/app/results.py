@@ -23,7 +23,7 @@ from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, file_name, printable, shorten
 from rubriclab.sinks import pictures
 from rubriclab.sinks.answer import Answer, judged
-from rubriclab.sinks.facts import CHOICES, Facts, facts_by_name, settings
+from rubriclab.sinks.facts import CHOICES, Facts, calls_in, facts_by_name, settings
 from rubriclab.sinks.helps import has_help
 from rubriclab.sinks.paper_table import PaperTable, axes_of, numbers_of, paper_table
 from rubriclab.sinks.people import has_people
@@ -217,13 +217,14 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
     """The run's own reading, with what the options change in it; ``scores``: the scale of the setting that is shown."""
     run = state.kept(info.id)
     table, own = run.table, run.reading
-    step = step_of(scores)
-    mean = st.number_input(
+    step, default = step_of(scores), own.smallest.points(scores)
+    points = st.number_input(
         "Smallest effect that matters, points",
         0.01,
         10.0 * step,
-        own.smallest.mean * step,
+        default,
         0.05,
+        "%.4g",
         key="smallest",
         bind="query-params",
         help="Of a mean score. A change that surely is smaller is said to be none.",
@@ -254,7 +255,8 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
             help="auto: answers to one instruction count as one group.",
         )
     single = own.smallest.single if math.isclose(share, 100 * own.smallest.share) else share / 100
-    smallest = {"mean": mean / step, "share": share / 100, "single": single, "r": own.smallest.r}
+    mean = own.smallest.mean if math.isclose(points, default) else points / step
+    smallest = {"mean": mean, "share": share / 100, "single": single, "r": own.smallest.r}
     return ReadingPart.model_validate(own.model_dump() | {"unit": unit, "smallest": smallest})
 
 
@@ -277,7 +279,8 @@ def _main(chosen: Chosen) -> Shown:
         arm.run.items["criterion"].iloc[arm.item_code].nunique() if arm.answers < arm.texts else 0
     )
     under = f" under {count(criteria, 'criterion', 'criteria')}" if criteria else ""
-    made = f"{count(facts.calls, 'call')}: {count(arm.answers, what, several)}{under}{orders}."
+    calls = calls_in(arm.call[arm.ok])
+    made = f"{count(calls, 'call')}: {count(arm.answers, what, several)}{under}{orders}."
     return shown._replace(note=f"{shown.note} {made}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
@@ -10,15 +11,20 @@ import streamlit as st
 from rubriclab.app import state
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import download, ways_in
-from rubriclab.app.frame import announce, faults, fold, go, labelled, safe
+from rubriclab.app.frame import announce, contained, faults, fold, go, labelled, safe, verbatim
+from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.text import count, duration, file_name, look_alike
+from rubriclab.runs.read_again import read_again
 from rubriclab.sinks.marks import Picture, Point, Series
 from rubriclab.sinks.text import number
 
 if TYPE_CHECKING:
+    from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.runner import Run
     from rubriclab.store.read import RunInfo
 
+Checks = Mapping[str, Mapping[str, list[str]]]
+"""What a run keeps of its reading checks, by judge."""
 PAGE = 20
 ORDERED = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}
 STOPPED = {
@@ -81,11 +87,19 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
         st.caption(f"{safe(', '.join(info.judges), 120)}{rate} · {now.failed:,} failed{price}")
         if now.reason:
             st.markdown(f":orange[{safe(now.reason, 300)}]")
+        for check in now.checks:
+            if check.warnings:
+                said = " ".join(check.remarks())
+                st.markdown(f":orange[{safe(check.judge, 40)}: {safe(said, 600)}]")
         if buttons:
             st.caption("You can close this tab. The run goes on, and no call is asked twice.")
     if picture is not None:
         with drawing:
             chart(picture, key=f"{key}-early-{run_id}", height=240, data=False)
+    if buttons and now.checks:
+        checks, label = now.checks, "Reading check: the first replies"
+        key = f"{key}-check-{run_id}"
+        fold(label, lambda: checks_shown(checks), icon="fact_check", key=key)
 
 
 def early_counts(run: Run) -> tuple[int, ...]:
@@ -184,7 +198,8 @@ def _list(infos: list[RunInfo], running: bool) -> None:
         else 0
     )
     for info in infos[first : first + PAGE]:
-        _row(info)
+        with contained(info.name):
+            _row(info)
 
 
 def _row(info: RunInfo, *, own: bool = True) -> None:
@@ -198,7 +213,9 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
             f"**{safe(info.name, 70)}**{labelled('', info.simulated)}  \n:small[:gray[{about}]]"
         )
         word = STOPPED.get(info.state, "")
-        reason = safe(info.reason, 200) if word else ""
+        checks = state.check_facts(info.id) if own else {}
+        held = _held(info, checks)
+        reason = safe(info.reason, 200) if word and not held else ""  # said in full below
         if reason.endswith("by you"):  # “paused by you” says both
             word, reason = reason, ""
         facts = f"{info.done:,} of {count(info.planned, 'call')} · {info.created:%-d %b %Y}" + (
@@ -207,7 +224,11 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
         why = reason and f"  \n:small[:orange[{reason}]]"
         # The headline's number is the first judge's.
         whose = f"{safe(info.judges[0], 40)}: " if len(info.judges) > 1 and info.done else ""
-        middle.markdown(f"**{whose}{state.headline(info)}**  \n:small[:gray[{facts}]]{why}")
+        headline = "Cannot be shown"
+        with middle:
+            with contained(info.name):
+                headline = state.headline(info)
+            st.markdown(f"**{whose}{headline}**  \n:small[:gray[{facts}]]{why}")
         with (
             right,
             st.container(
@@ -215,25 +236,85 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
             ),
         ):
             if info.state in STOPPED and info.state != "failed" and info.planned > 0:
-                again_button(info, f"resume-{info.id}")
+                again_button(info, f"resume-{info.id}", label="Go on" if held else "Resume")
             else:
                 open_button("Open results", info, ":material/grid_on:")
             if own:
                 _menu(info)
+        _check_panel(info, checks)
 
 
 def again_button(
-    info: RunInfo, key: str, kind: Literal["primary", "secondary"] = "secondary"
+    info: RunInfo,
+    key: str,
+    kind: Literal["primary", "secondary"] = "secondary",
+    label: str = "Resume",
 ) -> None:
     """Goes on with a stopped run; where all was asked, asks again what failed. Nothing for judgments made elsewhere."""
     failed = info.state == "failed"
     if failed and state.kept(info.id).plan is None:
         return
-    label, icon = ("Ask again what failed", "replay") if failed else ("Resume", "play_arrow")
+    icon = "play_arrow"
+    if failed:
+        label, icon = "Ask again what failed", "replay"
+    store = state.store_of(info.id)
+    for sentence in where_asked(judges_of(store.study(info.id))) if store.imported(info.id) else ():
+        st.caption(safe(f"Imported. {sentence}", 400))
     with faults():
         if st.button(label, icon=f":material/{icon}:", key=key, type=kind):
-            state.manager().resume(info.id, retry_failed=failed)
+            state.manager().resume(info.id, retry_failed=failed, check="hold")
             go("runs", run=info.id)
+
+
+# ---------------------------------------------------------------- the reading check
+
+
+def _check_panel(info: RunInfo, checks: Checks) -> None:
+    """Show why the reading check stopped a run, what to do, and the replies; of warnings the replies.
+
+    Nothing where the check found nothing.
+    """
+    if _held(info, checks):
+        st.markdown(f":orange[{safe(info.reason, 900)}]")
+        with st.container(horizontal=True), faults():
+            if st.button("Check again", icon=":material/replay:", key=f"check-{info.id}"):
+                # Failed replies are asked again: their server may have been mended.
+                state.manager().resume(info.id, retry_failed=True, check="hold")
+                go("runs", run=info.id)
+            if st.button("Change", icon=":material/tune:", key=f"check-change-{info.id}"):
+                go("setup", again=info.id)
+        _check_fold(info.id)
+    elif _warned(checks):
+        _check_fold(info.id)
+
+
+def _warned(checks: Checks) -> bool:
+    return any(known.get("warned") for known in checks.values())
+
+
+def _held(info: RunInfo, checks: Checks) -> bool:
+    """Whether a run is paused because of its reading check, and not for another reason since."""
+    reasons = [reason for known in checks.values() for reason in known.get("reason", ())]
+    return info.state == "paused" and any(reason in info.reason for reason in reasons)
+
+
+def _check_fold(run_id: str) -> None:
+    fold(
+        "Reading check: the first replies",
+        lambda: checks_shown(state.reading_checks(run_id)),
+        icon="fact_check",
+        key=f"check-replies-{run_id}",
+    )
+
+
+def checks_shown(checks: Iterable[ReadingCheck]) -> None:
+    """Show reading checks. Their replies are a judge's words, so they are shown as plain text."""
+    for check in checks:
+        st.markdown(f"**{safe(check.title(), 200)}**")
+        verbatim("\n".join(line.text() for line in check.lines))
+        for remark in check.remarks():
+            colour = "orange" if check.stop or check.warnings else "gray"
+            st.markdown(f":{colour}[{safe(remark, 600)}]")
 
 
 def logged_button(info: RunInfo, key: str) -> None:
@@ -279,8 +360,19 @@ def _menu(info: RunInfo) -> None:
             again_button(info, f"menu-again-{info.id}")
         elif info.done and info.state in STOPPED:
             open_button("Open results so far", info)
+        if lost := state.store_of(info.id).not_read(info.id):
+            st.caption(f"{safe(lost, 400)}.")
         logged_button(info, "logged")
         again_with_changes(info)
+        checks = state.check_facts(info.id)
+        if checks and not _held(info, checks) and not _warned(checks):
+            _check_fold(info.id)  # those that found something stand in the run's row
+        if (
+            info.done
+            and state.kept(info.id).plan is not None
+            and st.button("Read again", icon=":material/menu_book:", key=f"reread-{info.id}")
+        ):
+            _read_again(info)
         typed = str(
             st.text_input("Name", value=info.name[:200], max_chars=200, key=f"menu-name-{info.id}")
         ).strip()
@@ -298,6 +390,25 @@ def _menu(info: RunInfo) -> None:
         )
         if st.button("Delete", icon=":material/delete:", key=f"menu-delete-{info.id}"):
             _delete(info)
+
+
+@st.dialog("Read the replies again")
+def _read_again(info: RunInfo) -> None:
+    """Say what today's reader would change in a run, and keep it where the user wants that."""
+    plan = state.kept(info.id).plan
+    if plan is None:
+        return
+    with faults():
+        made = read_again(state.store(), info.id, plan, write=False)
+        st.markdown(safe(made.sentence(), 900))
+        with st.container(horizontal=True):
+            keep = "Keep the new readings"
+            if made.differing and st.button(keep, type="primary", key="reread-yes"):
+                written = read_again(state.store(), info.id, plan, write=True)
+                announce(safe(written.sentence(), 400))
+                st.rerun()
+            if st.button("Leave it", key="reread-no"):
+                st.rerun()
 
 
 @st.dialog("Delete this run?")

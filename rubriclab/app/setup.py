@@ -15,6 +15,7 @@ from rubriclab.app.forms import ask, download, forget, open_row, open_step, step
 from rubriclab.app.frame import announce, conversation, faults, fold, go, safe
 from rubriclab.app.runs import ORDERED
 from rubriclab.data.sample import presets
+from rubriclab.model.consent import where_asked
 from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_study, study_from_toml
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
 from rubriclab.runs.loading import study_of_import
@@ -132,7 +133,7 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
         st.caption(safe(blocked, 400))
     elif pressed and planned is not None:
         with faults():
-            run_id = state.manager().start(planned[0], known=known).id
+            run_id = state.manager().start(planned[0], known=known, check="hold").id
             announce(f"Launched: {safe(held.study.name, 60)}.")
             go("runs", run=run_id)
     if kept := _kept(held.study):
@@ -141,7 +142,9 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
     fold("The prompt, exactly as sent", prompt, icon="chat", key="launch-prompt")
     fold("study.toml · Load a study", partial(_study_file, held), icon="code", key="launch-toml")
     st.caption(
-        "Nothing is sent before you launch. Your file stays here; the judge's server sees the prompts."
+        "Nothing is sent before you launch. Your file stays here; the judge's server sees the "
+        "prompts. "
+        "The first eight replies are checked. The run waits for you if they cannot be parsed."
     )
 
 
@@ -243,6 +246,8 @@ def load(study: Study) -> None:
         if first
         else "Loaded."
     )
+    for sentence in where_asked(study.judges):
+        announce(safe(sentence, 400))
     st.rerun()
 
 

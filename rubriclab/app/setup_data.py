@@ -32,7 +32,9 @@ from rubriclab.data.sample import sample, sample_rubric
 from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import SEPARATORS, Table, as_list, read_table
 from rubriclab.data.wide import one_answer_a_row
-from rubriclab.logs.log import read_log
+from rubriclab.logs.log import KNOWN, read_log
+from rubriclab.logs.unknown import unknown_log, unknown_table
+from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.data import DataSet
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import DataPart, validated
@@ -204,14 +206,21 @@ def _uploaded(held: Draft, what: str, *, logs: bool = False) -> Table | None:
                 with tempfile.TemporaryDirectory(prefix="rubriclab-") as folder:
                     path = Path(folder, PurePath(file.name).name[-100:])
                     path.write_bytes(file.getvalue())
-                    run_id = state.store().add_table(*read_parts(path))
+                    judged, calls, study = read_parts(path)
+                    run_id = state.store().add_table(judged, calls, study)
                 announce("Kept as a run of its own.")
+                for sentence in where_asked(judges_of(study)):
+                    announce(safe(sentence, 400))
                 go("results", run=run_id)
             log = read_log(file.getvalue(), file.name) if logs else None
             if log is not None:
                 return log.table
             table = read_table(file.getvalue(), file.name)
-            return table if logs else one_answer_a_row(table)
+            if logs:
+                return table
+            if tool := unknown_table(table):
+                raise unknown_log(table.name, tool, KNOWN)
+            return one_answer_a_row(table)
     return None
 
 

@@ -1,21 +1,23 @@
 """Step 3 of Set up: where the judge runs and how it is asked in; one or several judges' settings out."""
 
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.draft import Draft, changed, draft
-from rubriclab.app.forms import SETUP, ask, form, listed, open_row, segments
+from rubriclab.app.forms import SETUP, ask, field, form, listed, open_row, segments
 from rubriclab.app.frame import faults, safe, verbatim
-from rubriclab.judges.keys import read_key
+from rubriclab.judges.keys import read_key, require_consents
 from rubriclab.judges.probe import JudgeReport, decision_forms, find_servers, models_of, test_judge
 from rubriclab.judges.python import code_folder, with_code
 from rubriclab.judges.served import served
 from rubriclab.judges.simulated import Effects
 from rubriclab.judges.vllm import VllmServer, why_not
 from rubriclab.judges.weights import CATALOGUE
-from rubriclab.model.judge import JudgeSettings, read_options
+from rubriclab.model.judge import CONSTRAINED_KINDS, JudgeSettings, read_options
 from rubriclab.model.study import validated
 from rubriclab.model.text import LabError, shorten
 
@@ -117,6 +119,9 @@ def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
         }
         judge = JudgeSettings(**judge.model_dump(include=kept))
     settings = changed(judge, **values)
+    if settings.kind in CONSTRAINED_KINDS:
+        words = {"format_func": WORDS["constraints"].__getitem__, **WORDS["constrain"]}
+        settings = changed(settings, constrain=field(settings, "constrain", key="judge", **words))
     settings = changed(settings, **_fold(settings, names))
     return settings.in_folder(code_folder() or "") if kind == "python" else settings
 
@@ -161,11 +166,25 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
         placeholder="OPENAI_API_KEY",
         help="The variable's name, never the key itself. It is read where the lab runs.",
     )
+    addresses = (address, *judge.base_urls[1:])
+    if len(addresses) > 1:
+        st.caption(f"It also asks {safe(', '.join(addresses[1:]), 400)}.")
     # Raises where the variable is not set, or is not meant for judges.
     read_key(validated(JudgeSettings, {"name": "this judge", "key_env": variable or None}))
-    known, why = (
-        _models(address, variable) if address.startswith(("http://", "https://")) else ([], "")
-    )
+    answers: dict[tuple[str, str], Offered] = st.session_state.setdefault("setup offers", {})
+    offered = answers.get((address, variable), Offered())
+    with faults():
+        typed = {"name": "this judge", "kind": "openai", "base_urls": addresses}
+        more = {"key_env": variable or None, "ca_file": judge.ca_file}
+        settings = validated(JudgeSettings, typed | more)
+        require_consents([settings], consents=state.store().consents())
+        # Only a click sends anything: an address may come from a study that somebody else wrote.
+        if st.button("Ask for its models", icon=":material/search:", key="judge-models"):
+            with st.spinner("Asking the server for its models …"):
+                offered = answers[address, variable] = _offered(settings)
+            if len(offered.models) == 1 and not st.session_state.get("judge-model"):
+                st.session_state["judge-model"] = offered.models[0]
+    known, why = offered.models, offered.why
     own = (
         judge.model
         if judge.kind in ("openai", "decisions")
@@ -182,22 +201,20 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
         index=None,
         accept_new_options=True,
         placeholder="Choose or type a model",
-        help="Read from the server." if known else "The server named no models; type the name.",
+        help="Read from the server."
+        if known
+        else "Type the name, or ask the server for its models.",
     )
     if why:
         st.caption(safe(why, 300))
     values = {
         "model": model or "",
-        "base_urls": (address, *judge.base_urls[1:]),
+        "base_urls": addresses,
         "key_env": variable or None,
     }
     decided = judge.options if judge.kind == "decisions" else {}
-    forms = _forms(address, variable) if address.startswith(("http://", "https://")) else []
-    forms = list(
-        dict.fromkeys(
-            [*([decided.get("form", "systemone")] if judge.kind == "decisions" else []), *forms]
-        )
-    )
+    own_form = [decided.get("form", "systemone")] if judge.kind == "decisions" else []
+    forms = list(dict.fromkeys([*own_form, *offered.forms]))
     start = "decisions" if judge.kind == "decisions" else "chat"
     asked = "chat"
     if forms:
@@ -225,23 +242,30 @@ def _provider_chosen() -> None:
     st.session_state["judge-url"], st.session_state["judge-key"] = address, variable
 
 
-@st.cache_data(ttl=60, max_entries=20, show_spinner="Asking the server for its models …")
-def _models(address: str, variable: str) -> tuple[list[str], str]:
-    """The models that a server names, and why there are none."""
+@dataclass(frozen=True)
+class Offered:
+    """What a server has said of itself. ``why``: it named no models; ``forms``: of typed questions that it takes."""
+
+    models: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
+    why: str = ""
+
+
+def _offered(settings: JudgeSettings) -> Offered:
+    """Ask the judge's first address, with its key if the visitor has agreed to that."""
+    asking: dict[str, Any] = {
+        "key_env": settings.key_env,
+        "consents": state.store().consents(),
+    }
+    (address, *_) = settings.base_urls
+    models, forms, why = list[str](), list[str](), ""
     try:
-        return models_of(address, key_env=variable or None), ""
+        models = models_of(address, **asking)
     except LabError as fault:
-        return [], str(fault)
-
-
-@st.cache_data(
-    ttl=60, max_entries=20, show_spinner="Asking the server whether it takes typed questions …"
-)
-def _forms(address: str, variable: str) -> list[str]:
-    try:
-        return decision_forms(address, key_env=variable or None)
-    except LabError:
-        return []
+        why = str(fault)
+    with suppress(LabError):
+        forms = decision_forms(address, **asking)
+    return Offered(tuple(models), tuple(forms), why)
 
 
 def _vllm(judge: JudgeSettings) -> dict[str, Any]:
@@ -404,16 +428,17 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
 
 def _tested(judge: JudgeSettings) -> JudgeReport | None:
     """The button, and what came back when this very judge was last tested."""
-    if st.button("Test with one call", icon=":material/bolt:", key="judge-test"):
-        with st.spinner("Asking once …"), faults():
-            st.session_state["setup test"] = judge, test_judge(judge)
+    if st.button("Test the judge", icon=":material/bolt:", key="judge-test", help=WORDS["test"]):
+        with st.spinner("Asking …"), faults():
+            consents = state.store().consents()
+            st.session_state["setup test"] = judge, test_judge(judge, consents)
     tested, report = st.session_state.get("setup test", (None, None))
     return report if tested == judge else None
 
 
 def _report(report: JudgeReport) -> None:
     """What the judge answered, whether a score could be read, and whether its server gives probabilities."""
-    said = safe(report.sentence(), 700)
+    said = safe(report.sentence(), 1_200)
     if report.error:
         st.error(said, icon=":material/error:")
     elif report.score is None:

@@ -10,7 +10,7 @@ import streamlit as st
 from rubriclab.app import state
 from rubriclab.app.draft import Draft, changed
 from rubriclab.app.forms import SETUP, download, forget, form
-from rubriclab.app.frame import announce, safe
+from rubriclab.app.frame import announce, faults, safe
 from rubriclab.data.tables import read_table
 from rubriclab.model.study import DataPart
 from rubriclab.model.text import count, file_name, shorten
@@ -57,8 +57,9 @@ def body(held: Draft) -> None:
     if now.done < now.planned:
         label = f"Write {count(now.planned - now.done, 'answer')}"
         if st.button(label, icon=":material/edit:", key="references-go"):
-            _jobs()[job.id] = job.start()
-            st.rerun()
+            with faults():
+                _jobs()[job.id] = job.start()
+                st.rerun()
 
 
 @st.fragment(run_every=1.0)

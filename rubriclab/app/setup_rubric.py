@@ -9,7 +9,7 @@ from rubriclab.app import setup_prompt
 from rubriclab.app.draft import Draft, draft, written
 from rubriclab.app.forms import SETUP, ask, editor, forget, segments, upload
 from rubriclab.app.frame import faults, safe
-from rubriclab.data.rubrics import read_rubric, rubric_of_text
+from rubriclab.data.rubrics import read_rubric, rubric_notes, rubric_of_text
 from rubriclab.data.sample import sample_rubrics
 from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.text import LabError, count, shorten
@@ -83,6 +83,7 @@ def body(held: Draft) -> None:
     rubric = held.rubric(None if kind == "ready" else 0)
     for criterion in rubric.criteria:
         _shown(criterion)
+    _notes(rubric)
     st.button(
         "Change its words",
         icon=":material/edit:",
@@ -120,8 +121,10 @@ def _shown(criterion: Criterion) -> None:
 
 def rubric_file(label: str, held: Draft, name: str) -> tuple[str, Rubric] | None:
     """An uploader of rubrics: the file's name and what was read of it, once. Raises LabError for what is no rubric."""
-    kinds = ("yaml", "yml", "json", "csv")
-    file = upload(f"{label}: YAML, JSON or CSV", kinds, held, f"{name}-rubric", max_upload_size=2)
+    kinds = ("yaml", "yml", "json", "csv", "txt", "md")
+    file = upload(
+        f"{label}: YAML, JSON, CSV or text", kinds, held, f"{name}-rubric", max_upload_size=2
+    )
     if file is None:
         return None
     with faults():  # said where the file is
@@ -138,7 +141,8 @@ def _own(held: Draft) -> None:
     again: Any = {"key": f"rubric-from-{held.uploads.version}", "on_change": "rerun"}
     with st.popover("Paste or upload", icon=":material/content_paste:", type="tertiary", **again):
         text = st.text_area(
-            "A line a score, as “5: Convincing”; above them what is judged; a blank line before another criterion",
+            "One line per score, for example “5: Convincing”; above them what is judged; a blank "
+            "line before another criterion. YAML and JSON are read, too.",
             key="rubric-pasted",
             max_chars=20_000,
             height=180,
@@ -158,8 +162,15 @@ def _own(held: Draft) -> None:
         st.rerun()
     start = held.rubric(None)
     typed = typed_rubric(start)
+    _notes(typed)
     if typed != start:
         held.set_rubric(written(typed))
+
+
+def _notes(rubric: Rubric) -> None:
+    """Say which levels are missing or not described."""
+    for note in rubric_notes(rubric):
+        st.caption(safe(note))
 
 
 def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:

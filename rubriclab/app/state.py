@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rubriclab.judges.vllm import VllmServer
     from rubriclab.notebook import Run as Kept
     from rubriclab.runs.manager import RunManager
+    from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.runner import Run
     from rubriclab.store.read import RunInfo
     from rubriclab.store.store import Store
@@ -120,33 +121,49 @@ def run_choice() -> RunInfo | None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _kept(run_id: str, revision: int) -> Kept:  # noqa: ARG001 - a new revision is another table
+def _kept(content: str, run_id: str) -> Kept:  # noqa: ARG001 - the content is what it is cached by
     from rubriclab.notebook import kept_run
 
     return kept_run(store_of(run_id), run_id)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _findings(run_id: str, revision: int, reading: str) -> Findings:
+def _findings(content: str, run_id: str, reading: str) -> Findings:
     from rubriclab.notebook import Run as Kept
 
-    return Kept(_kept(run_id, revision).table, ReadingPart.model_validate_json(reading)).findings
+    return Kept(_kept(content, run_id).table, ReadingPart.model_validate_json(reading)).findings
 
 
 def kept(run_id: str) -> Kept:
     """A run as it is now: its table, plan, single judgments, and what it is written as."""
-    return _kept(run_id, run_info(run_id).revision)
+    return _kept(run_info(run_id).content, run_id)
 
 
 def findings(run_id: str, reading: ReadingPart | None = None) -> Findings:
-    """All rows of a run, computed once for each of its revisions and readings.
+    """All rows of a run, computed once for each content of it and each reading.
 
     ``reading``: None takes the run's own.
     """
-    revision = run_info(run_id).revision
-    return _findings(
-        run_id, revision, (reading or _kept(run_id, revision).reading).model_dump_json()
-    )
+    content = run_info(run_id).content
+    read_as = reading or _kept(content, run_id).reading
+    return _findings(content, run_id, read_as.model_dump_json())
+
+
+def check_facts(run_id: str) -> dict[str, dict[str, list[str]]]:
+    """What a run of the user's store keeps of its reading checks, by judge."""
+    from rubriclab.runs.reading_check import kept_checks
+
+    return kept_checks(store().made_with(run_id))
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _checks(content: str, run_id: str) -> list[ReadingCheck]:
+    return _kept(content, run_id).reading_checks
+
+
+def reading_checks(run_id: str) -> list[ReadingCheck]:
+    """The reading check of each judge of a run, with its replies."""
+    return _checks(run_info(run_id).content, run_id)
 
 
 # ---------------------------------------------------------------- runs of this server
@@ -176,14 +193,14 @@ def backup() -> bytes:
 
 
 @st.cache_data(show_spinner=False, max_entries=500)
-def _headline(run_id: str, revision: int) -> str:
+def _headline(content: str, run_id: str) -> str:
     from rubriclab.core.answers import cells, from_arms
     from rubriclab.core.judgments import Judgments
     from rubriclab.sinks.pictures import winner_classes
     from rubriclab.sinks.text import number
     from rubriclab.topics.position import shares
 
-    arm = Judgments(_kept(run_id, revision).table).arms[0]
+    arm = Judgments(_kept(content, run_id).table).arms[0]
     if arm.condition.reorder == "options" and arm.ok.any():
         top = max(shares(arm), key=lambda row: row.value)
         return f"Position {top.of['position']} chosen in {number(top.value, '.0%')}"
@@ -202,7 +219,7 @@ def headline(info: RunInfo) -> str:
     """The one number that the list of runs shows of a run, in words: no markup of strangers in it."""
     if info.done > MOST_CALLS:
         return "Open results to see"
-    return _headline(info.id, info.revision) if info.done else NO_ESTIMATE
+    return _headline(info.content, info.id) if info.done else NO_ESTIMATE
 
 
 # ---------------------------------------------------------------- a vLLM server started from a page

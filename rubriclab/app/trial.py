@@ -50,7 +50,9 @@ def page() -> None:
     trials: dict[str, Trial] = st.session_state.setdefault("try trials", {})
     trial = trials.get(planned.identity)
     if st.session_state.pop("try ask", False) and not (trial and trial.active):
-        trial = trials[planned.identity] = Trial(planned).start()
+        with faults():
+            started = Trial(planned, state.store().consents())
+            trial = trials[planned.identity] = started.start()
         for old in [key for key, kept in trials.items() if not kept.active][
             : max(0, len(trials) - MOST_KEPT)
         ]:

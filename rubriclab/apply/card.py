@@ -3,27 +3,29 @@ over all orders. The card holds no key and no address."""
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import Field
 
-from rubriclab.core.estimate import Estimate, Student, mean_over
 from rubriclab.core.judgments import Arm
+from rubriclab.core.operations import same_rules
 from rubriclab.core.topic import QUESTIONS, Findings
+from rubriclab.data.limits import user_path
 from rubriclab.data.tables import json_value
 from rubriclab.judges.client import request_body
 from rubriclab.model.data import DataSet
 from rubriclab.model.judge import Part
+from rubriclab.model.judgment import RULES
 from rubriclab.model.study import Study, validated
 from rubriclab.model.text import LabError, digest, shorten
-from rubriclab.stats.debias import Grid, grid_of, row_means
-from rubriclab.stats.resample import Floats
 from rubriclab.study.plan import Plan, plan
+from rubriclab.topics.advice import advice_of
+from rubriclab.topics.expected_error import error_by_orders
 from rubriclab.topics.protocols import AVERAGE, BEST, CORRECTED, FORMS
-from rubriclab.topics.reliability import ONE_ORDER, Pooled, pooled
+from rubriclab.topics.reliability import ONE_ORDER, pooled
 
 FORMAT = 1
 PROTOCOLS = (ONE_ORDER, AVERAGE)
@@ -35,8 +37,6 @@ REFUSED = {
 """Protocols of What helps that no card promises, and why."""
 AXES = ("options", "criteria")
 MAX_CARD = 2_000_000
-ASKED_AGAIN = 0.5
-"""At least so many of the items must have been asked in every order of a protocol."""
 
 
 def card_of(
@@ -49,9 +49,9 @@ def card_of(
 ) -> dict[str, Any]:
     """The card of one judge of a run, as JSON values.
 
-    ``protocol``: of PROTOCOLS; left out, one order where no question found an effect as large as matters, else as many orders
-    as come within the margin, and where that is left out too at least as many as calls reach a dependability of 0.9.
-    ``margin``: the distance that must not be passed, in points; the smallest change of the mean that matters where left out. Raises LabError for what cannot be promised, with the reason.
+    ``protocol``: of PROTOCOLS; left out, as many orders as the advice about the judge says, or, with a ``margin``, as come
+    within it. ``margin``: the distance that must not be passed, in points. Raises LabError for what cannot be promised, with
+    the reason.
     """
     table = findings.judgments.table
     if asked is None:
@@ -84,35 +84,20 @@ def card_of(
             "Unparsed replies may go with the order, so no distance can be promised. Make them parse first."
         )
     calls = pooled(arms)
-    grid, columns = _grid(calls, arms[0])
-    promises = {
-        number: _promise(calls, grid, columns[:number]) for number in range(1, len(columns) + 1)
-    }
-    wanted = margin or findings.reading.smallest.mean * arms[0].step
-    harmless = all(name in words and words[name].verdict == "equivalent" for name in QUESTIONS)
-    near = [number for number, promise in promises.items() if promise["high"] <= wanted]
-    if protocol == ONE_ORDER or (not protocol and margin is None and harmless):
+    columns, promises = error_by_orders(calls, arms[0])
+    if protocol == ONE_ORDER:
         number = 1
-    elif protocol == AVERAGE and margin is None:
+    elif margin is not None:
+        near = [number for number, promise in promises.items() if promise.high <= margin]
+        number = near[0] if near else len(columns)
+    elif protocol == AVERAGE:
         number = len(columns)
     else:
-        number = near[0] if near else len(columns)
-        if margin is None:  # what What helps recommends
-            rows = [
-                row
-                for row in findings.select("calls_needed")
-                if not row.of and math.isfinite(row.value)
-            ]
-            needed = [
-                int(row.value)
-                for row in rows
-                if findings.conditions[row.condition].setting == about.setting
-            ]
-            number = min(max([number, *needed]), len(columns))
-    if margin is not None and promises[number]["high"] > margin:
+        number = advice_of(findings, arms[0].code).orders or len(columns)
+    if margin is not None and promises[number].high > margin:
         best = promises[number]
         raise LabError(
-            f"{number} order{'s' * (number > 1)} lie {best['distance']:.2g} points (95 % CI to {best['high']:.2g}) from the mean "
+            f"{number} order{'s' * (number > 1)} lie {best.distance:.2g} points (95% CI to {best.high:.2g}) from the mean "
             f"over all orders, which is not within {margin:g}. Give a wider margin, or ask more orders in a new run."
         )
     named = arms[0].names
@@ -146,6 +131,7 @@ def card_of(
         }
     body = {
         "format": FORMAT,
+        "rules": RULES,
         "run": {"id": table.run, "name": table.name, "made_with": dict(table.made_with)},
         "simulated": about.simulated,
         "study": study.model_dump(mode="json", exclude_defaults=True),
@@ -154,7 +140,7 @@ def card_of(
             "orders": orders,
             "calls": number,
         },
-        "promise": promises[number] | {"one_order": promises[1]["distance"]},
+        "promise": asdict(promises[number]) | {"one_order": promises[1].distance},
         "bias": bias,
     }
     return body | {"sha256": digest(body)}
@@ -193,72 +179,6 @@ def _arms(findings: Findings, asked: Plan, judge: str) -> list[Arm]:
     return sorted(fixed, key=lambda arm: -len(arm.shown))
 
 
-def _grid(calls: Pooled, widest: Arm) -> tuple[Grid, list[int]]:
-    """(calls by item and order, the orders that a card asks one after the other: ascending, its reverse, the next, its …)."""
-    if not len(calls.value):
-        raise LabError("No reply could be parsed, so there is nothing to promise.")
-    grid = grid_of(calls.item, calls.items, calls.order, len(calls.shown), calls.value, 0)
-    often = (grid.count > 0).mean(axis=0) >= ASKED_AGAIN
-    lines = {tuple(row): column for column, row in enumerate(calls.shown.tolist()) if often[column]}
-    wanted = [tuple(row) for row in widest.shown.tolist()]
-    ascending = tuple(range(calls.shown.shape[1]))
-    columns: dict[int, None] = {}
-    for line in [ascending, *wanted]:
-        for order in (line, line[::-1]):
-            if order in lines and (order in wanted or line == ascending):
-                columns[lines[order]] = None
-    if len(columns) < 2:
-        raise LabError(
-            "All judgments were made in one order, so nothing is known of the others: run balanced orders."
-        )
-    if not np.isfinite(grid.noise).any():
-        raise LabError(
-            "No order was asked twice, so the noise of a call is not known: set repeats to 2 or more."
-        )
-    return grid, list(columns)
-
-
-def _promise(calls: Pooled, grid: Grid, columns: list[int]) -> dict[str, Any]:
-    """How far the mean of one call in each of these orders lies from the mean over all orders, in points.
-
-    ``distance``: root mean square over items, without what the run's own noise adds, with its 95 % ends; ``margin``: the most
-    of any item, its bias and 1.96 standard deviations of the calls' noise. Items that lack an order are left out.
-    """
-    known = grid.noise[np.isfinite(grid.noise)]
-    noise = np.where(np.isfinite(grid.noise), grid.noise, known.mean())
-    everywhere = (grid.count > 0).all(axis=1)
-    if not everywhere.any():
-        raise LabError("No answer has a score in every order, so no distance can be promised.")
-    k, m = len(columns), grid.count.shape[1]
-    share = np.full(m, -1 / m)
-    share[columns] += 1 / k
-    with np.errstate(invalid="ignore", divide="ignore"):
-        error = ((share**2) * noise / grid.count).sum(axis=1)
-    away: Floats = np.where(everywhere, (grid.mean * share).sum(axis=1), np.nan)
-    of_call = row_means(noise[:, columns]) / k
-    square: Estimate = mean_over(
-        away**2 - error + of_call, calls.unit, calls.names, lambda _: Student(lopsided=True)
-    )
-    low, high = (
-        math.sqrt(max(end, 0.0)) if math.isfinite(end) else math.nan for end in square.interval()
-    )
-    margin = float(np.nanmax(np.abs(away) + 1.96 * np.sqrt(of_call)))
-    if not math.isfinite(high):
-        raise LabError(
-            f"{square.units} independent groups are too few for a promise: 8 are needed."
-        )
-    distance = math.sqrt(max(square.value, 0.0))
-    return {
-        "distance": distance,
-        "low": low,
-        "high": high,
-        "level": 0.95,
-        "margin": margin,
-        "items": int(everywhere.sum()),
-        "groups": square.units,
-    }
-
-
 def _same_requests(asked: Plan, judge: str, study: Study) -> None:
     """Raises LabError where the card would send what the run did not: held against all calls about the first answer."""
     calls = asked.calls(judge)
@@ -275,7 +195,7 @@ def _same_requests(asked: Plan, judge: str, study: Study) -> None:
 
 
 class Promise(Part):
-    """In points, of the distance of a score from the mean over all orders; see ``_promise``."""
+    """In points, of the distance of a score from the mean over all orders; see ``ExpectedError``."""
 
     distance: float = Field(ge=0, allow_inf_nan=False)
     low: float = Field(ge=0, allow_inf_nan=False)
@@ -291,6 +211,7 @@ class CardFile(Part):
     """What a card's file holds; ``study`` names no file, address or key."""
 
     format: int
+    rules: int
     run: dict[str, Any]
     simulated: bool
     study: Study
@@ -301,12 +222,15 @@ class CardFile(Part):
 
 
 def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], Study]:
-    """(the card as JSON values, its study) from its file or its values. Raises LabError for what is no card, of a later
-    format, changed since it was made, or names anything outside itself."""
+    """(the card as JSON values, its study) from its file or its values.
+
+    Raises LabError for what is no card, of a later format, changed since it was made, made under other rules of verdicts,
+    or names anything outside itself.
+    """
     if isinstance(source, Mapping):
         card: Any = dict(source)
     else:
-        path = Path(source)
+        path = user_path(source)
         try:
             text = (
                 path.read_text("utf-8")
@@ -338,6 +262,7 @@ def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], S
         raise LabError(
             "The card was changed after it was made, so its promise does not hold. Export it again."
         )
+    same_rules(card.get("rules", 1), "The card", "Export it again from its run.")
     study = validated(CardFile, card, "This is no judge card: ").study
     judge, part, strategies = study.judges[0], study.rubric, study.design.strategies
     outside = (

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from rubriclab.model.text import LabError
+from rubriclab.data.limits import names_file, user_path
+from rubriclab.model.text import LabError, printable
 
 if TYPE_CHECKING:
     from rubriclab.notebook import Lab, Run
+    from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.session import Snapshot
     from rubriclab.sinks.paper_table import PaperTable
 
@@ -69,7 +71,7 @@ def store_path(store: Path | None) -> Path:
 def existing_store(store: Path | None) -> Path:
     """As ``store_path``. Raises LabError where no store is there yet."""
     path = store_path(store)
-    if not path.is_file():
+    if not user_path(path).is_file():
         raise LabError(
             f"There is no store at {path}. Make a run first (rubriclab run demo), or name one with --store."
         )
@@ -102,7 +104,7 @@ def run_of(name: str, store: Path | None) -> Iterator[Run]:
     from rubriclab.notebook import read
 
     path = Path(name)
-    if path.suffix and path.is_file():
+    if path.suffix and names_file(path):
         yield read(path)
         return
     with opened(store) as lab:
@@ -114,7 +116,7 @@ def other_run(run: Run, against: str) -> Run:
     from rubriclab.notebook import Run, read
 
     path = Path(against)
-    if path.suffix and path.is_file():
+    if path.suffix and names_file(path):
         return Run(read(path).table, run.reading)
     if run.store is None:
         raise LabError(
@@ -125,7 +127,7 @@ def other_run(run: Run, against: str) -> Run:
 
 def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
     """A function that keeps one line of progress (of calls, or ``what`` is made) on standard error, on a terminal."""
-    shown = sys.stderr.isatty()
+    shown = sys.stderr is not None and sys.stderr.isatty()
 
     def show(snapshot: Snapshot) -> None:
         if not shown:
@@ -135,8 +137,23 @@ def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
         )
         stage = f" · {snapshot.stage}" if snapshot.stage else ""
         line = f"\r\x1b[K{snapshot.done:,} of {snapshot.planned:,} {what}s{left}{stage}"
-        print(line, end="", file=sys.stderr, flush=True)
-        if snapshot.state not in ("planned", "running", "pausing"):
-            print(file=sys.stderr)
+        with suppress(OSError, ValueError):  # the terminal was closed: the work goes on to its end
+            print(line, end="", file=sys.stderr, flush=True)
+            if snapshot.state not in ("planned", "running", "pausing"):
+                print(file=sys.stderr)
+
+    return show
+
+
+def watched(made: list[ReadingCheck]) -> Callable[[Any], None]:
+    """As ``progress_line``, for a run: prints its reading checks too, and adds them to ``made``."""
+    progress = progress_line()
+
+    def show(snapshot: Any) -> None:
+        for check in snapshot.checks[len(made) :]:
+            made.append(check)
+            start = "\r\x1b[K" if sys.stderr.isatty() else ""
+            print(f"{start}{printable(chr(10).join(check.text()))}", file=sys.stderr, flush=True)
+        progress(snapshot)
 
     return show

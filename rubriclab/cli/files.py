@@ -18,6 +18,7 @@ from rubriclab.cli.common import (
     opened,
     run_of,
 )
+from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.text import LabError, count
 
 
@@ -64,19 +65,26 @@ def import_file(
     imported: list[dict[str, Any]] = [
         {"run": info.id, "name": info.name, "judgments": info.done} for info in infos
     ]
-    for entry, (table, *_) in zip(imported, made, strict=True):
+    for entry, (table, _, study) in zip(imported, made, strict=True):
+        if asks := where_asked(judges_of(study or {})):
+            entry["asks"] = asks
         head, questions = answerable(table)
         entry |= {
             "answers": {"holds": head, "questions": [asdict(question) for question in questions]}
         }
-        entry |= {"note": table.made_with["note"]} if "note" in table.made_with else {}
+        for key in ("columns", "note"):
+            if isinstance(table.made_with.get(key), str):
+                entry[key] = table.made_with[key]
     if json:
         return Outcome(imported[0] if len(imported) == 1 else imported[0] | {"runs": imported})
-    lines = [
-        f"{answerable_line(table)}\n{entry['name']}: {count(entry['judgments'], 'call')} · rubriclab results {entry['run']}"
-        + (f"\n{entry['note']}" if "note" in entry else "")
-        for entry, (table, *_) in zip(imported, made, strict=True)
-    ]
+    lines = []
+    for entry, (table, *_) in zip(imported, made, strict=True):
+        calls = count(entry["judgments"], "call")
+        lines += [entry["columns"]] if "columns" in entry else []
+        lines += [answerable_line(table)]
+        lines += [f"{entry['name']}: {calls} · rubriclab results {entry['run']}"]
+        lines += [entry["note"]] if "note" in entry else []
+        lines += entry.get("asks", ())
     return Outcome("\n".join(lines))
 
 

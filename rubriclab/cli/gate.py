@@ -19,7 +19,8 @@ from rubriclab.cli.common import (
     run_of,
     store_path,
 )
-from rubriclab.model.text import LabError
+from rubriclab.model.judgment import RULES
+from rubriclab.model.text import LabError, printable
 
 if TYPE_CHECKING:
     from rubriclab.notebook import Run
@@ -40,12 +41,31 @@ def gate(
         str | None, Parameter(help="An earlier run: has the judge changed since?")
     ] = None,
     derive: Annotated[bool, Parameter(help="Write limits that the run itself supports.")] = False,
+    judge: Annotated[
+        str,
+        Parameter(help="Only this judge of the run. With --derive: each for itself if left out."),
+    ] = "",
+    rules: Annotated[
+        int | None,
+        Parameter(
+            help="The rules that the limits were derived under; refused if they changed since."
+        ),
+    ] = None,
     junit: Annotated[Path | None, Parameter(help="Write the outcome as JUnit's XML.")] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
     """Pass (0), fail (4) or cannot tell (5): limits on a run's intervals; drift against an earlier run."""
-    from rubriclab.core.operations import Word, check, derived, drifts, limit_of, worst
+    from rubriclab.core.operations import (
+        Word,
+        check,
+        derived,
+        drifts,
+        known_judge,
+        limit_of,
+        same_rules,
+        worst,
+    )
     from rubriclab.data.outfiles import write_atomically
     from rubriclab.sinks import gate as said
     from rubriclab.sinks.text import say
@@ -55,16 +75,34 @@ def gate(
         raise LabError(
             "Give limits (--limit favours_positions=0.1), an earlier run (--against RUN), or --derive."
         )
+    if rules is not None:
+        same_rules(rules, "The gate", "Derive its limits again: rubriclab gate RUN --derive.")
     with _judged(target, store) as run:
         if derive:
-            made = derived(run.findings)
-            lines = [said.derived_line(*part) for part in made] or [say("not_derived", said.WORDS)]
-            supported = [
-                {"limit": str(made_limit), "condition": row.condition} for made_limit, row in made
-            ]
-            code = CODES["passes" if made else "unknown"]
+            names = list(dict.fromkeys(asked.judge for asked in run.findings.conditions))
+            if judge:
+                names = [known_judge(run.findings, judge)]
+            lines, supported = [], []
+            for name in names:
+                made = derived(run.findings, name)
+                if len(names) > 1:
+                    lines.append(f"# {printable(name)}")
+                lines += [said.derived_line(part) for part in made]
+                supported += [
+                    {
+                        "limit": str(part.limit),
+                        "judge": name,
+                        "condition": part.row.condition,
+                        "rules": RULES,
+                    }
+                    for part in made
+                    if part.can_fail
+                ]
+            if not supported:
+                lines.append(say("not_derived", said.WORDS))
+            code = CODES["passes" if supported else "unknown"]
             return Outcome({"limits": supported} if json else "\n".join(lines), code)
-        checked = check(run.findings, limits)
+        checked = check(run.findings, limits, judge)
         cases: list[tuple[str, Word, str]] = [
             (said.case_name(part, run.findings), part.word, said.checked_line(part, run.findings))
             for part in checked
@@ -84,6 +122,7 @@ def gate(
         word = worst([case[1] for case in cases])
         document = {
             "run": run.table.name,
+            "rules": RULES,
             "word": word,
             "limits": said.checked_document(checked),
             "drift": [said.drift_document(*part) for part in changed],

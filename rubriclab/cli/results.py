@@ -1,13 +1,16 @@
 """A run's name in; results, judgments or the list of runs out: the commands that show."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
 from rubriclab.cli import common
 from rubriclab.cli.common import Across, ByStrategy, Json, Outcome, RunName, StorePath, Tables
 from rubriclab.model.text import LabError, count, printable, shorten
+
+if TYPE_CHECKING:
+    from rubriclab.store.store import Store
 
 Unit = Literal["auto", "item", "block", "prompt"]
 
@@ -116,13 +119,22 @@ def runs(
     rename: Annotated[str | None, Parameter(help="Give the run another name.")] = None,
     delete: Annotated[bool, Parameter(help="Delete the run and its judgments.")] = False,
     backup: Annotated[Path | None, Parameter(help="Copy the whole store to a new file.")] = None,
+    read_again: Annotated[
+        bool,
+        Parameter(help="Say what today's reader would change in the run's scores and verdicts."),
+    ] = False,
+    write: Annotated[bool, Parameter(help="With --read-again: keep the new readings.")] = False,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """The runs of the store; rename or delete one, or back the store up."""
-    if [rename is not None, delete, backup is not None].count(True) > 1:
-        raise LabError("--rename, --delete and --backup are a command each: give one.")
-    if (rename is not None or delete) and run is None:
+    """The runs of the store; rename or delete one, read its replies again, or back the store up."""
+    if [rename is not None, delete, backup is not None, read_again].count(True) > 1:
+        raise LabError(
+            "--rename, --delete, --backup and --read-again are a command each: give one."
+        )
+    if write and not read_again:
+        raise LabError("--write keeps what --read-again finds: give both.")
+    if (rename is not None or delete or read_again) and run is None:
         raise LabError("Name the run that is meant, as: rubriclab runs RUN --rename NAME.")
     if backup is not None:
         return _backed_up(store, backup, json)
@@ -136,9 +148,12 @@ def runs(
                 if json
                 else f"Deleted {info.name} and its {count(info.done, 'call')}."
             )
+        if read_again:
+            return _read_again(lab.store, listed[0].id, write=write, json=json)
         if rename is not None:
             lab.store.rename(listed[0].id, rename)
             listed = [lab.store.run(listed[0].id)]
+        lost = "" if run is None else lab.store.not_read(listed[0].id)
     if json:
         fields = ("id", "name", "state", "reason", "planned", "done", "reorder", "created")
         return Outcome(
@@ -149,7 +164,22 @@ def runs(
         + (f" · {info.reason}" if info.reason else "")
         for info in listed
     ]
+    if run is not None and lost:
+        lines.append(lost)
     return Outcome("\n".join(lines) if lines else "No runs yet. Try: rubriclab run demo --items 20")
+
+
+def _read_again(store: "Store", id: str, *, write: bool, json: bool) -> Outcome:
+    """Show what another reading of the stored replies changes, and keep it where that is asked for."""
+    from rubriclab.runs.manager import plan_of_run
+    from rubriclab.runs.read_again import read_again
+
+    made = read_again(store, id, plan_of_run(store, id), write=write)
+    if json:
+        fields = ("judgments", "gained", "lost", "changed", "verdicts", "written")
+        return Outcome({"run": id, **{name: getattr(made, name) for name in fields}})
+    hint = "" if made.written or not made.differing else " Keep it with --write."
+    return Outcome(made.sentence() + hint)
 
 
 def _backed_up(store: Path | None, target: Path, json: bool) -> Outcome:

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,11 +13,22 @@ from cyclopts import Parameter
 
 from rubriclab.cli import common
 from rubriclab.cli.common import Json, JudgeNames, KeyName, Outcome, StorePath, StudyName
+from rubriclab.data.limits import user_path
+from rubriclab.judges.keys import hide_environment
+from rubriclab.judges.supervisor import PR_SET_PDEATHSIG, prctl
+from rubriclab.model.consent import sent_by, where_asked
 from rubriclab.model.text import LabError, count
 
 LAST_ANSWERS_SECONDS = 20.0
 """How long the pages may take to end: they wait for answers that are under way."""
 GOES_ON = "The same command goes on where it stopped."
+CHECK_AGAIN = (
+    "The same command checks the next calls. It goes on without a check with --no-check, and asks "
+    "the failed calls again with --retry-failed."
+)
+NOT_CHECKED = (
+    "Nobody looks at the first replies of a batch: try some calls before, with plan STUDY --try 8."
+)
 
 
 def lab(
@@ -32,25 +43,38 @@ def lab(
     from rubriclab.data.sample import lab_folder
 
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    environment = os.environ | {"RUBRICLAB_STORE": str(common.store_path(store).absolute())}
+    environment = os.environ | {
+        "RUBRICLAB_STORE": str(user_path(common.store_path(store)).absolute())
+    }
     if code is not None:
-        if not code.is_dir():
+        if not user_path(code).is_dir():
             raise LabError(f"--code {code} is no folder; name the one that your functions are in.")
-        environment["RUBRICLAB_CODE"] = str(code.absolute())
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # whoever ends the command ends the pages with it
-    with subprocess.Popen(command, cwd=lab_folder(), env=environment) as pages:
+        environment["RUBRICLAB_CODE"] = str(user_path(code).absolute())
+    hide_environment()
+    # In a session of its own: the end comes to it once, from here, whoever was told to end.
+    with subprocess.Popen(
+        command,
+        cwd=lab_folder(),
+        env=environment,
+        start_new_session=True,
+        preexec_fn=end_with_parent if sys.platform == "linux" else None,
+    ) as pages:
         try:
             ended = pages.wait()
-        except (
-            KeyboardInterrupt
-        ):  # the pages have had it too: they pause what runs and keep what is being answered
+        except KeyboardInterrupt:
             ended = 0
-            with suppress(subprocess.TimeoutExpired):
+            pages.terminate()  # they pause what runs and keep what is being answered
+            try:
                 pages.wait(LAST_ANSWERS_SECONDS)
-            pages.terminate()
-    return Outcome("The lab has ended.", common.DONE if ended in (0, -2, 130) else common.MEND)
+            except (KeyboardInterrupt, subprocess.TimeoutExpired):
+                pages.kill()
+    by_signal = (0, -signal.SIGINT, -signal.SIGTERM, 130, 143)
+    return Outcome("The lab has ended.", common.DONE if ended in by_signal else common.MEND)
+
+
+def end_with_parent() -> None:
+    """On Linux, between fork and exec: ask for SIGTERM when the program that started this one dies."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def plan(
@@ -69,6 +93,17 @@ def plan(
     effect: Annotated[
         float | None, Parameter(help="A change that the run should find, in points.")
     ] = None,
+    try_calls: Annotated[
+        int | None,
+        Parameter(
+            name="--try",
+            help="Ask N calls of each judge and show how replies are read; run goes on with them.",
+        ),
+    ] = None,
+    key_env: KeyName = None,
+    trust: Annotated[
+        bool, Parameter(help="With --try: the study's own code, which you have read, may run.")
+    ] = False,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -77,6 +112,11 @@ def plan(
     from rubriclab.runs.estimate import estimate, measured
     from rubriclab.runs.loading import plan_of_file
 
+    if try_calls is not None:
+        if try_calls < 1:
+            raise LabError(f"--try is {try_calls}; expected 1 or more.")
+        loading = {"judged_by": tuple(judge or ()), "key_env": key_env, "trust": trust}
+        return _tried(study, try_calls, common.store_path(store), loading, json=json)
     planned = plan_of_file(study, judged_by=tuple(judge or ()), trust=True)  # planning runs no code
     shown: list[dict[str, Any]] = []
     for call in planned.previews()[:show]:
@@ -115,6 +155,7 @@ def plan(
             "name": planned.study.name,
             "conditions": conditions,
         }
+        document["columns"] = [dataset.taken for dataset, _ in planned.sources if dataset.taken]
         document |= {"notes": list(planned.notes)} | ({"read": read} if read else {})
         proofs = [
             {"prompt": proof.prompt, "item": proof.item, "proof": proof.sentence()}
@@ -122,7 +163,9 @@ def plan(
         ]
         return Outcome(document | ({"shown": shown, "proofs": proofs} if show else {}))
     axes = planned.study.design.axes
-    lines = [planned.study.name, *about.sentences(), *planned.notes]
+    taken = [dataset.taken for dataset, _ in planned.sources if dataset.taken]
+    lines = [*taken, planned.study.name, *about.sentences(), *planned.notes]
+    lines += where_asked(planned.study.judges)
     lines += [f"Read of that reply: {read['status']}, {read['read']}."] if read else []
     if show:
         lines += [proof.sentence() for proof in planned.proofs]
@@ -156,7 +199,13 @@ def run(
     key_env: KeyName = None,
     drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.")] = None,
     trust: Annotated[
-        bool, Parameter(help="The study's own code, which you have read, may run.")
+        bool,
+        Parameter(
+            help="Yes to the study's own code, which you have read, and to sending its keys to its addresses."
+        ),
+    ] = False,
+    no_check: Annotated[
+        bool, Parameter(help="Leave out the reading check of the first eight calls of each judge.")
     ] = False,
     ray: Annotated[
         str | None, Parameter(help="Spread the calls over this Ray cluster: HOST:PORT or auto.")
@@ -202,9 +251,13 @@ def run(
             json=json,
         )
     planned = plan_of_file(study, **loading)
+    # Whoever types an address and the variable of its key has said yes to just that.
+    agreed = trust or bool(judge and key_env)
+    checks: list[Any] = []
     with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
         for dataset, _ in planned.sources:
-            print(dataset.note, end="\n" * bool(dataset.note))
+            for line in filter(None, (dataset.taken, dataset.note)):
+                print(line)
         made = run_study(
             planned,
             common.store_path(store),
@@ -212,18 +265,49 @@ def run(
             max_money=max_money,
             retry_failed=retry_failed,
             ray=ray,
-            progress=common.progress_line(),
+            trust=agreed,
+            check=not no_check,
+            progress=common.watched(checks),
         )
     info = made.info()
     code = common.CODES_OF_STATES.get(info.state, common.STOPPED)
     ending = f": {info.reason}" if info.reason else ""
     lines = [f"{info.name}: {info.state}{ending} · {info.done:,} of {count(info.planned, 'call')}"]
+    for check in checks:
+        if check.warnings or check.stop:
+            lines += [check.title(), *(f"! {remark}" for remark in check.remarks())]
     if info.state == "finished" and not json:
         lines += ["", made.text()]
     elif code == common.STOPPED:
-        lines.append(GOES_ON)
+        stopped = any(check.stop for check in checks)
+        lines.append(CHECK_AGAIN if stopped else GOES_ON)
     made.close()
-    return Outcome(_facts(info) if json else "\n".join(lines), code)
+    if json:
+        return Outcome(_facts(info) | {"checks": [check.document() for check in checks]}, code)
+    return Outcome("\n".join(lines), code)
+
+
+def _tried(study: str, number: int, store: Path, loading: dict[str, Any], *, json: bool) -> Outcome:
+    """Ask some calls of each judge, and say how their replies are read. The run stays paused."""
+    from rubriclab.notebook import run as run_study
+    from rubriclab.runs.loading import plan_of_file
+    from rubriclab.runs.runner import TRIED
+
+    planned = plan_of_file(study, **loading)
+    with redirect_stdout(sys.stderr):
+        made = run_study(planned, store, tries=number, progress=common.progress_line())
+    info, checks = made.info(), made.reading_checks
+    made.close()
+    tried = info.state == "paused" and info.reason == TRIED
+    code = common.DONE if tried else common.CODES_OF_STATES.get(info.state, common.STOPPED)
+    if json:
+        return Outcome(_facts(info) | {"checks": [check.document() for check in checks]}, code)
+    lines = [f"{info.name}: {info.done:,} of {count(info.planned, 'call')} asked"]
+    for check in checks:
+        lines += ["", *check.text()]
+    if info.reason:
+        lines += ["", info.reason]
+    return Outcome("\n".join(lines), code)
 
 
 def _facts(info: Any) -> dict[str, Any]:
@@ -264,6 +348,7 @@ def _batch(
                 *names,
             ]
             lines += [f"Not in them: {name}, which is asked by run itself." for name in left_out]
+            lines.append(NOT_CHECKED)
             return Outcome(
                 {"files": names, "calls": calls, "left_out": left_out} if json else "\n".join(lines)
             )
@@ -294,12 +379,18 @@ def _references(
         raise LabError(
             f"The study has {len(sources)} data sets; write reference answers for one of them at a time."
         )
-    if any(part.file and (folder / part.file).resolve() == out.resolve() for part in asked.data):
+    if any(
+        part.file and (folder / part.file).resolve() == user_path(out).resolve()
+        for part in asked.data
+    ):
         raise LabError(
             f"{out} is the study's own data, which is never written over. Choose another name."
         )
     with Store.open(store) as opened:
-        job = ReferenceJob(opened, asked, *sources[0]).start()
+        job = ReferenceJob(opened, asked, *sources[0])
+        if loading["trust"] or (loading["judged_by"] and loading["key_env"]):
+            opened.agree(consent for judge in job.judges for consent in sent_by(judge))
+        job.start()
         waited(job, common.progress_line("answer"))
         made = job.document()
     if made["accepted"]:
@@ -326,19 +417,22 @@ def judges(
     *,
     local: Annotated[bool, Parameter(help="Look for servers on this machine.")] = False,
     test: Annotated[
-        str | None, Parameter(help="Ask one call of a judge: a model of the lab, or a base URL.")
+        str | None,
+        Parameter(help="Test a judge with up to four calls: a model of the lab, or a base URL."),
     ] = None,
     model: Annotated[str | None, Parameter(help="The model to ask for at a base URL.")] = None,
     key_env: Annotated[str | None, Parameter(help="The environment variable with the key.")] = None,
     json: Json = False,
 ) -> Outcome:
-    """The judges that this machine offers; with --test, whether one answers."""
+    """The judges that this machine offers; with --test, whether one answers and which constraints its server holds."""
     from rubriclab.judges.kinds import judge_named
     from rubriclab.judges.probe import find_servers, test_judge
     from rubriclab.judges.weights import CATALOGUE
 
     if test is not None:
-        report = test_judge(judge_named(f"{model}@{test}" if model else test, key_env))
+        asked = judge_named(f"{model}@{test}" if model else test, key_env)
+        # Whoever types an address and the variable of its key has said yes to just that.
+        report = test_judge(asked, frozenset(sent_by(asked)))
         return Outcome(
             report.document() if json else report.sentence(),
             common.DONE if report.ok else common.MEND,

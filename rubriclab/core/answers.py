@@ -1,5 +1,6 @@
 """Calls of one judge in; what each order did to each item out: cells (item x order), leans, contrasts, agreements."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rubriclab.core.fairness import constraint_reason
 from rubriclab.core.judgments import Arm, widest
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
@@ -25,6 +27,8 @@ class Answers:
     ``choices``: the code is the candidate that won, n for a tie; there is no score, ``points`` only counts the winners.
     ``drawn``: orders were drawn at random for each item, not set by a design. ``names`` (units,): of units, by their text.
     ``request`` (calls,): of an item's calls, which ones went out together; None where each went alone.
+    ``interchangeable``: the k answers of a call are no criteria: which of them is the first says nothing beyond the call.
+    ``unsure``: why their constraint allows no verdict of fairness (``core/fairness.py``), or empty.
     """
 
     item: Ints
@@ -39,6 +43,8 @@ class Answers:
     choices: bool = False
     names: NDArray[Any] | None = None
     request: Ints | None = None
+    interchangeable: bool = False
+    unsure: str = ""
 
     @property
     def parsed(self) -> Bools:
@@ -88,6 +94,8 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
         about.chooses,
         run.unit_names[units],
         np.concatenate(sent)[kept] if about.packed else None,
+        interchangeable=about.reorder == "responses",
+        unsure=constraint_reason(chosen),
     )
 
 
@@ -157,6 +165,9 @@ class Cells:
     weights: Floats
     drawn: bool
     criteria: bool
+    asked: Ints
+    """(cells,): calls that were sent, those included that could not be parsed."""
+    interchangeable: bool = False
 
     @property
     def n(self) -> int:
@@ -194,7 +205,7 @@ class Cells:
         """(items, n): share of each position less what the item's own scores give there without an order effect.
 
         For criteria: the score at a position less the criterion's own mean, in points. 0 of a constant judge, whatever
-        was not parsed. Drawn orders are each held against the item's other orders; a single one against 1/n (or the
+        was not parsed. Of drawn orders it is what all orders would give; a single one is held against 1/n (or the
         criterion's mean over items).
         """
         if self.one_order_an_item:
@@ -202,8 +213,38 @@ class Cells:
                 self.mean - (self.mean.mean(axis=0) if self.criteria else 1 / self.n)
             )
         own = self.by_item(self.mean) / self.orders[:, None]
-        others = np.maximum(self.orders - 1, 1) if self.drawn else self.orders
-        return self.by_item(self.at_position(self.mean - own[self.item])) / others[:, None]
+        moved = self.by_item(self.at_position(self.mean - own[self.item]))
+        return moved / self._held_against[:, None]
+
+    @cached_property
+    def _held_against(self) -> Floats:
+        """(items,): what a sum over an item's orders is divided by, for its mean lean.
+
+        An item's own mean over O orders holds each order's own answer too. Of orders that a design sets that is meant; of O
+        drawn out of all M = n! it is so in one part of O where it should be one of M: (1 - 1/O) becomes (1 - 1/M).
+        """
+        if not self.drawn or self.n < 2:
+            return self.orders
+        every = math.factorial(self.n)
+        return np.maximum(self.orders - 1, 1) * every / (every - 1)
+
+    @property
+    def by_criterion(self) -> bool:
+        """Is each column of the answers about a criterion of its own, in orders that an item was asked in several of?"""
+        return self.criteria and not self.interchangeable and not self.one_order_an_item
+
+    @cached_property
+    def lean_of_criteria(self) -> Floats:
+        """(items, n, n): each criterion's (first) score at each position less its own mean, in points.
+
+        The mean over criteria is ``lean``: here what two criteria do against each other does not cancel.
+        """
+        own = self.by_item(self.mean) / self.orders[:, None]
+        stands_at = self.shown[:, None, :] == np.arange(self.n)[:, None]
+        moved = (self.mean - own[self.item])[:, :, None] * stands_at
+        by_item = self.by_item(moved.reshape(len(moved), -1))
+        by_item = by_item.reshape(self.items, self.n, self.n)
+        return self.n * by_item / self._held_against[:, None, None]
 
     @cached_property
     def contrasts(self) -> dict[str, Floats]:
@@ -244,10 +285,11 @@ def cells(answers: Answers) -> Cells:
     shown, rank = np.unique(answers.orders, axis=0, return_inverse=True)
     parsed = answers.parsed
     order, code = rank.ravel()[answers.order[parsed]], answers.code[parsed]
+    asked = _calls_sent(answers.item * len(shown) + rank.ravel()[answers.order])[parsed]
     mark = fingerprints(np.column_stack([order, code]))
     item, unit = sorted_items(answers.item[parsed], mark, answers.unit)
     row = np.lexsort((mark, item * len(shown) + order))
-    item, order, code = item[row], order[row], code[row]
+    item, order, code, asked = item[row], order[row], code[row], asked[row]
     fresh = (np.diff(item, prepend=-1) != 0) | (np.diff(order, prepend=-1) != 0)
     cell, cell_item = np.cumsum(fresh) - 1, item[fresh]
     count = np.bincount(cell, minlength=len(cell_item))
@@ -295,7 +337,15 @@ def cells(answers: Answers) -> Cells:
         weights,
         answers.drawn,
         answers.criteria,
+        asked[fresh],
+        answers.interchangeable,
     )
+
+
+def _calls_sent(cell: Ints) -> Ints:
+    """(calls,): how many calls the cell of each call has, parsed or not."""
+    _, code, count = np.unique(cell, return_inverse=True, return_counts=True)
+    return np.asarray(count[code.ravel()])
 
 
 def fingerprints(columns: NDArray[Any]) -> NDArray[np.uint64]:

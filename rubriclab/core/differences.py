@@ -94,15 +94,21 @@ def differences(pair: Pair, against: Any = None) -> list[Row]:
     """A row A - B for each question that both have numbers for; ``against`` as of ``contrast``.
 
     *effect*: the number's interval, by the rule of verdicts and at 95 % for all numbers of all questions at once (Sidak),
-    leaves out 0, and the order is shown to matter to one of the two at all. *equivalent*: every number's own 95 % interval
+    leaves out 0, and the order is shown to matter to one of the two at all; of single scores to the one that is said to
+    depend more. *equivalent*: every number's own 95 % interval
     lies inside the smallest effect, and so does what units that were not met could carry (``core/verdict.py``). Shares are
     held against the smallest share, points against the smallest change of the mean. ``counts``: ``question``; the numbers
     ``a`` and ``b``; ``most``, what the difference may be in size; ``parts``, how many numbers a question has.
     Judges alike in bias, or without one, were said to differ in 0.01 to 0.09 (mean 0.04) of 100 simulated studies a cell, of
     15, 40 and 100 answers; 1 of log-odds more for the first option was found in 0.74 of 15 answers and in all of 40.
     """
+    # Of two scores what a position gains is half of what the pass rate moves by: one question, not two.
+    pass_rate = not pair.arms[0].condition.chooses and len(pair.arms[0].scores) == 2
+    questions = [name for name in PARTS if name != "positions" or not pass_rate]
     asked = [
-        (question, parts) for question in PARTS if (parts := _parts(pair, PARTS[question], against))
+        (question, parts)
+        for question in questions
+        if (parts := _parts(pair, PARTS[question], against))
     ]
     return [
         _difference(pair, *part, (1 - ALPHA) ** (1 / (len(asked) * len(part[1])))) for part in asked
@@ -125,11 +131,10 @@ def _difference(pair: Pair, question: str, parts: list[tuple[Row, Row, Row]], le
     """The number of a question that differs for sure, else the one that may differ most, with its word, or why it has none."""
     scores, smallest = pair.arms[0].scores, pair.findings[0].reading.smallest
     points = parts[0][0].about.unit == "points"
-    limit = (
-        smallest.mean * pair.arms[0].step
-        if points
-        else getattr(smallest, question.replace("positions", "share"))
-    )
+    if points:
+        limit = smallest.points(pair.arms[0].condition.scores)
+    else:
+        limit = smallest.single if question == "single" else smallest.share
     reach = (
         2 * float(scores[-1] - scores[0])
         if points
@@ -164,7 +169,16 @@ def _difference(pair: Pair, question: str, parts: list[tuple[Row, Row, Row]], le
     if not why and most < limit:
         verdict = "equivalent"
     elif not why and away:
-        verdict, why = ("effect", "") if min(gates) <= ALPHA else ("undecided", "neither_gate")
+        if question == "single":
+            # The side that is said to depend more has to be shown to depend on the order at all: a judge that answers
+            # each prompt by a fixed draw changes scores with the order as with any other change of the prompt.
+            shown, lacking = both[0 if row.value > 0 else 1] <= ALPHA, "gate_of_more"
+        else:
+            shown, lacking = min(gates) <= ALPHA, "neither_gate"
+        if shown:
+            verdict = "effect"
+        else:
+            why = lacking
     why = why or row.estimate.why or ("" if math.isfinite(most) else "too_few_units")
     counts = {
         **row.counts,

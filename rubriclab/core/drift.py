@@ -16,8 +16,8 @@ from rubriclab.core.answers import FLAT, SEED, Answers, Cells, cells, from_arms
 from rubriclab.core.estimate import Estimate, Reach, mean_over
 from rubriclab.core.gate import ALPHA, DEALS, Gate, standardised, together
 from rubriclab.core.judgments import Arm
-from rubriclab.core.verdict import MIN_UNITS, Answer, Word, lean_test, t_test
-from rubriclab.model.judgment import step_of
+from rubriclab.core.lengths import lean_test
+from rubriclab.core.verdict import MIN_UNITS, Answer, Word, t_test
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, sum_by
 from rubriclab.stats.tests import holm
@@ -67,10 +67,14 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
     moved = {name: values[1][name] - values[0][name] for name in values[0]}
     passed = _gate(moved)
     estimate = partial(_estimate, names=shared)
-    step, span = step_of(sides[0].points.tolist()), float(np.ptp(sides[0].points))
-    limits = {"level": smallest.mean * step, "noise": smallest.single, "order": smallest.share}
+    points, span = smallest.points(sides[0].points.tolist()), float(np.ptp(sides[0].points))
+    limits = {"level": points, "noise": smallest.single, "order": smallest.share}
     if first.criteria:
-        limits["order"] = smallest.mean * step
+        limits["order"] = points
+    elif len(sides[0].points) == 2 and not sides[0].choices:
+        limits["order"] = (
+            points / span / 2
+        )  # what a position gains is half of what the pass rate moves by
     lean = [estimate(column, span if first.criteria else 1.0) for column in moved["lean"].T]
     lines = [estimate(column, 2 * span) for column in moved["contrast"].T]
     largest = int(np.argmax([abs(e.value) for e in lean]))
@@ -82,7 +86,7 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
         "order": replace(
             _change(
                 [lean[largest], *(e for e in lean if e is not lean[largest]), *lines],
-                [limits["order"]] * len(lean) + [smallest.mean * step] * len(lines),
+                [limits["order"]] * len(lean) + [points] * len(lines),
             ),
             p=float(1 - (1 - np.nanmin(tests)) ** len(tests))
             if np.isfinite(tests).any()

@@ -24,11 +24,13 @@ from rubriclab.core.answers import (
     sorted_items,
     turn,
 )
-from rubriclab.stats.resample import Floats, Ints, distinct, sum_by
+from rubriclab.stats.resample import Floats, Ints, crossed, distinct, sum_by
 
 ALPHA = 0.05
 WEIGHTS = {"positions": 0.5, "mean": 0.25, "single": 0.25}
 """Of the 5 %, what each direction may use."""
+WEIGHTS_OF_CRITERIA = {"positions": 0.25, "criteria": 0.25, "mean": 0.25, "single": 0.25}
+"""Of several criteria of a call: what each of them does by position must not cancel in their mean."""
 ENUMERATED, DEALS = 5_000, 1_999
 """At most so many deals are gone through one by one; else so many are drawn: with the one seen, p has steps of 0.0005."""
 MOST_GROUPS, MOST_CARDS = 400, 4_000
@@ -38,11 +40,14 @@ BLOCKS, PICKS, CARDS_DEALT = 200, 29_999, 5_000_000
 CHUNK = 1_000_000
 """Numbers of one batch: bounds memory, changes no result."""
 MOST_ORDERS = 30
+SHARED_FATE, SAME_ANSWERS = 0.5, 0.9
+"""Calls of one order are copies of each other if more of those beside a lost call were lost too; where no lost call has
+another beside it, if more of them gave the same answer."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """``p`` of the sharp null; ``parts``: p of each of three directions, from the same deals.
+    """``p`` of the sharp null; ``parts``: p of each of its directions, from the same deals.
 
     ``deals``: how many; ``exact``: they are all there are. ``least``: the smallest p that these answers could have
     given in any arrangement: above 0.05 no data of this size could tell.
@@ -59,17 +64,25 @@ def gate(cells: Cells) -> Gate:
     """The exact test of the sharp null over three directions that share the 5 %: 1/2, 1/4, 1/4.
 
     positions: sum over positions of the squared pooled lean (V squared). mean: the larger contrast of the mean score,
-    each standardised by the deals. single: sum of the items' own squared leans. Together: the least p over its weight,
-    ranked among the same deals, so that taking the least costs nothing (Westfall and Young 1993).
+    each standardised by the deals. single: sum of the items' own squared leans. Of criteria a fourth, and each has 1/4:
+    criteria, the sum over criteria and positions of squared pooled leans, in which two criteria that move against each
+    other do not cancel. Together: the least p over its weight, ranked among the same deals, so that taking the least
+    costs nothing (Westfall and Young 1993).
     """
+    weights = WEIGHTS_OF_CRITERIA if cells.by_criterion else WEIGHTS
     cards = _cards(cells)
     if cards is None:
-        return Gate()
+        return Gate(parts=dict.fromkeys(weights, 1.0))
     sums, exact = deal(cards)
-    positions = np.square(sums[:, : cells.n] + cards.constant).sum(axis=1)
-    mean = np.abs(standardised(sums[:, cells.n : -1])).max(axis=1, initial=0.0)
-    single = np.zeros(len(sums)) if cells.one_order_an_item else sums[:, -1]
-    return together({"positions": positions, "mean": mean, "single": single}, WEIGHTS, exact)
+    moved = sums[:, : cards.leans].reshape(len(sums), cells.n, -1)
+    parts = {
+        "positions": np.square(moved.sum(axis=2) + cards.constant).sum(axis=1),
+        "mean": np.abs(standardised(sums[:, cards.leans : -1])).max(axis=1, initial=0.0),
+        "single": np.zeros(len(sums)) if cells.one_order_an_item else sums[:, -1],
+    }
+    if cells.by_criterion:
+        parts["criteria"] = np.square(moved).sum(axis=(1, 2))
+    return together(parts, weights, exact)
 
 
 def together(parts: dict[str, Floats], weights: dict[str, float], exact: bool) -> Gate:
@@ -87,12 +100,16 @@ def together(parts: dict[str, Floats], weights: dict[str, float], exact: bool) -
 def unparsed(answers: Answers) -> float:
     """Exact p of "whether a reply can be parsed does not depend on the order": failures dealt anew over an item's calls.
 
-    The largest standardised sum decides, over ascending against descending, forwards against backwards, and each order
-    by itself (unless there are more than 30 orders). 1 where nothing, or everything, was parsed.
+    The largest standardised sum decides, over ascending against descending, forwards against backwards, each order by
+    itself (unless there are more than 30 orders), and each position: a reply may be lost for the place of its answer,
+    which is not known, so the item's other orders say how often what stands there is chosen. Where calls of one order
+    are copies of each other, as at temperature 0, whole orders are dealt: one failure that is asked five times is one.
+    1 where nothing, or everything, was parsed.
     """
     shown, rank = np.unique(answers.orders, axis=0, return_inverse=True)
     order, lost = rank.ravel()[answers.order], (~answers.parsed).astype(np.int64)
-    mark = fingerprints(np.column_stack([order, lost]))
+    given = np.where(answers.parsed, answers.code[:, 0], -1)
+    mark = fingerprints(np.column_stack([order, lost, given]))
     item, unit = sorted_items(answers.item, mark, answers.unit)
     losses, calls = np.bincount(item, lost, len(unit)), np.bincount(item, minlength=len(unit))
     row = np.lexsort((mark, item))
@@ -102,13 +119,56 @@ def unparsed(answers: Answers) -> float:
     directions = np.stack([line(shown), turn(shown)], axis=1)
     if len(shown) <= MOST_ORDERS:
         directions = np.concatenate([directions, np.eye(len(shown))], axis=1)
+    seats = directions[order]
+    if not answers.criteria:
+        seats = np.concatenate(
+            [seats, _chosen_in_other_orders(answers, item, order, shown)], axis=1
+        )
+    gone, cell = lost.astype(np.float64), item * len(shown) + order
+    if _are_copies(given[row], cell[row]):
+        _, first, own = np.unique(cell[row], return_index=True, return_inverse=True)
+        gone[row[first]] = np.bincount(own.ravel(), gone[row]) / np.bincount(own.ravel())
+        row = row[first]
     group = distinct(item[row])[1]
-    gone = centred(lost[row, None].astype(np.float64), group)[:, 0]
     nothing = np.zeros((len(row), 0))
     cards = Cards(
-        group, nothing, nothing.astype(np.int64), gone, centred(directions[order[row]], group)
+        group,
+        nothing,
+        nothing.astype(np.int64),
+        centred(gone[row, None], group)[:, 0],
+        centred(seats[row], group),
     )
     return float(upper_p(np.abs(standardised(deal(cards)[0])).max(axis=1))[0])
+
+
+def _chosen_in_other_orders(answers: Answers, item: Ints, order: Ints, shown: Ints) -> Floats:
+    """(calls, n): of the item's calls in its other orders, the share that chose what this call shows at each position.
+
+    Not of the order's own calls: of a judge that follows the order, a lost reply would itself lower the share, and
+    replies lost at random would look like replies lost by their place.
+    """
+    n, read = shown.shape[1], answers.parsed
+    codes = n + answers.choices
+    items = int(item.max(initial=-1)) + 1
+    tally = crossed(item[read], items, order[read], len(shown), answers.code[read, 0], codes)[
+        ..., :n
+    ]
+    others = tally.sum(axis=1, keepdims=True) - tally
+    share = others / np.maximum(others.sum(axis=2, keepdims=True), 1)
+    return np.asarray(np.take_along_axis(share[item, order], shown[order], axis=1))
+
+
+def _are_copies(given: Ints, cell: Ints) -> bool:
+    """Are calls of one cell (an item in an order) copies of each other, as at temperature 0? ``given``: -1 where lost."""
+    code = np.unique(cell, return_inverse=True)[1].ravel()
+    lost = given < 0
+    calls, gone = np.bincount(code), np.bincount(code, lost)
+    beside = float((gone * (calls - 1)).sum())
+    if beside:
+        return float((gone * (gone - 1)).sum()) > SHARED_FATE * beside
+    tally = crossed(code, len(calls), given + 1, int(given.max()) + 2)
+    pairs = float((calls * (calls - 1)).sum())
+    return float((tally * (tally - 1)).sum()) > SAME_ANSWERS * pairs
 
 
 # ------------------------------------------------------------------------------------------------- what is dealt, and how
@@ -130,11 +190,19 @@ class Cards:
     stretch: float = 1.0
     stratum: Ints | None = None
     """(cards,): a card is dealt within its stratum of the group alone; cards of a group are sorted by it."""
+    by_criterion: bool = False
+    """Leans are summed for each criterion at each position, not for each position alone."""
+
+    @property
+    def leans(self) -> int:
+        """How many leans ``sums`` gives: n, or n x n by position and criterion, the latter the faster."""
+        n = int(self.value.shape[1])
+        return n * n if self.by_criterion else n
 
     @property
     def width(self) -> int:
         """How many numbers ``sums`` gives."""
-        return int(self.value.shape[1] + self.contrast.shape[1] + 1)
+        return self.leans + int(self.contrast.shape[1]) + 1
 
     @cached_property
     def _padded(self) -> tuple[Floats, Ints, Floats, Floats]:
@@ -154,19 +222,31 @@ class Cards:
         )
 
     def sums(self, seats: Ints, dealt: Ints) -> Floats:
-        """(deals, groups, n + k + 1): lean by position, contrasts, squared lean, of the cards ``dealt`` to ``seats``.
+        """(deals, groups, leans + k + 1): lean by position, contrasts, squared lean, of the cards ``dealt`` to ``seats``.
 
         ``seats`` (groups, size), ``dealt`` (deals, groups, size): indexes of cards; len(group): no card.
         """
         value, shown, score, contrast = self._padded
-        lean = value.take(dealt[..., None] * shown.shape[1] + shown[seats]).sum(axis=-2)
+        at_position = value.take(dealt[..., None] * shown.shape[1] + shown[seats])
+        by_position = at_position.sum(axis=-2)
+        lean = self._of_criteria(at_position, shown[seats]) if self.by_criterion else by_position
         moves = [(column[seats] * score[dealt]).sum(axis=-1) for column in contrast]
-        return np.concatenate(
-            [lean, np.stack([*moves, np.square(lean).sum(axis=-1)], axis=-1)], axis=-1
-        )
+        moves.append(np.square(by_position).sum(axis=-1))
+        return np.concatenate([lean, np.stack(moves, axis=-1)], axis=-1)
+
+    def _of_criteria(self, at_position: Floats, shown: Ints) -> Floats:
+        """(deals, groups, n x n): ``at_position`` (deals, groups, size, n) summed for each position and criterion.
+
+        One product of matrices for each group: its seats say which criterion stands at which position.
+        """
+        groups, size, n = shown.shape
+        of_criterion = shown[..., None] == np.arange(n)
+        spread = of_criterion[:, :, :, None, :] * np.eye(n)[:, :, None]
+        flat = np.moveaxis(at_position, 0, 1).reshape(groups, len(at_position), size * n)
+        return np.moveaxis(flat @ spread.reshape(groups, size * n, n * n), 0, 1)
 
     def expected(self, seats: Ints) -> Floats:
-        """(n + k + 1,): the sums over these groups on average over all deals.
+        """(leans + k + 1,): the sums over these groups on average over all deals.
 
         0 but for the squared lean: a sum of one card a seat, dealt from a table t (seats, cards), has the variance
         sum of t~^2 / (cards - 1), t~ being t less its row and column means (Hoeffding 1951).
@@ -181,9 +261,8 @@ class Cards:
         square = (
             size * np.square(value).sum(axis=(1, 2)) - np.square(columns).sum(axis=(1, 2)) / size
         )
-        return np.append(
-            np.zeros(n + self.contrast.shape[1]), (square / np.maximum(size - 1, 1)).sum()
-        )
+        unmoved = np.zeros(self.leans + self.contrast.shape[1])
+        return np.append(unmoved, (square / np.maximum(size - 1, 1)).sum())
 
 
 def _cards(cells: Cells) -> Cards | None:
@@ -222,7 +301,14 @@ def _cards(cells: Cells) -> Cards | None:
     value = centred(dealt, group)
     score = (value * cells.weights).sum(axis=1)
     size = np.bincount(group)[group][:, None]
-    return Cards(group, value / (size - cells.drawn), shown, score, centred(contrast, group) / size)
+    return Cards(
+        group,
+        value / (size - cells.drawn),
+        shown,
+        score,
+        centred(contrast, group) / size,
+        by_criterion=cells.by_criterion,
+    )
 
 
 def centred(values: Floats, group: Ints) -> Floats:
@@ -235,7 +321,7 @@ def centred(values: Floats, group: Ints) -> Floats:
 def deal(cards: Cards) -> tuple[Floats, bool]:
     """Sums over groups: as seen, then with the cards of each group dealt anew.
 
-    Returns (deals, n + k + 1), the first row as seen, and whether these are all deals there are (where at most 5,000).
+    Returns (deals, leans + k + 1), the first row as seen, and whether these are all deals there are (where at most 5,000).
     Up to 400 groups: 1,999 random deals. Above, groups are put into 200 blocks at random (whatever their answers), each
     block is dealt 25 to 200 times, its sums are centred on the mean of all deals and widened for having so few, and 29,999
     times one of its sums is picked for every block. Measured: ``docs/method-check.md``.
@@ -277,7 +363,7 @@ def _seats(starts: Ints, sizes: Ints, empty: int) -> Ints:
 
 
 def _random_deals(rng: np.random.Generator, cards: Cards, seats: Ints, deals: int) -> Floats:
-    """(deals, n + k + 1): sums over the groups of random deals."""
+    """(deals, leans + k + 1): sums over the groups of random deals."""
     sums = []
     absent = seats == len(cards.group)
     first = 0 if cards.stratum is None else np.append(cards.stratum, 0)[seats]

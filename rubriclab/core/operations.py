@@ -11,8 +11,9 @@ from rubriclab.core.drift import Drift, drift
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.judgments import grouped
 from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
-from rubriclab.model.judgment import Condition
+from rubriclab.model.judgment import RULES, Condition
 from rubriclab.model.text import LabError, shorten
+from rubriclab.stats.proportions import clopper_pearson
 
 Word = Literal["passes", "fails", "unknown"]
 AGAIN = 1 + 1.2816 * math.sqrt(2) / 1.96
@@ -117,13 +118,16 @@ def limit_of(text: str) -> Limit:
     return Limit(measure, *ends, key or "")
 
 
-def check(findings: Findings, limits: Sequence[Limit]) -> list[Checked]:
+def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[Checked]:
     """Every row that a limit is about: it passes where its interval lies inside, fails where it lies outside.
 
     To pass all intervals must lie inside, which needs no correction (intersection-union); to fail, an interval at 5 % over
     the number of rows has to lie outside, and what is about the order also needs the open gate (``verdicts.md`` 2). An
-    unfinished run, and a row whose number, interval or verdict is missing, cannot tell.
+    unfinished run, and a row whose number, interval or verdict is missing, cannot tell. ``judge``: only this judge's rows;
+    of every judge where left out. Raises LabError for a judge that the run does not have.
     """
+    if judge:
+        known_judge(findings, judge)
     held: list[tuple[Limit, Row]] = []
     out: list[Checked] = []
     for limit in limits:
@@ -131,6 +135,7 @@ def check(findings: Findings, limits: Sequence[Limit]) -> list[Checked]:
             row
             for row in findings.select(limit.measure)
             if limit.key in ("", *map(str, row.of.values()))
+            and judge in ("", findings.conditions[row.condition].judge)
         ]
         plainest = min((len(row.of) for row in rows), default=0)
         rows = [row for row in rows if limit.key or len(row.of) == plainest]
@@ -147,7 +152,10 @@ def check(findings: Findings, limits: Sequence[Limit]) -> list[Checked]:
             wide = row.ends or row.estimate.interval(1 - ALPHA / len(held))
             why = ""
             if limit.low <= low and high <= limit.high:
-                word = "passes"
+                # A number within its limit shows nothing of a judge whose calls could not have left it.
+                about_order = row.about.question or row.topic == "verdict"
+                why = findings.withheld(row) if about_order else ""
+                word = "unknown" if why else "passes"
             elif wide[0] > limit.high or wide[1] < limit.low:
                 shut = (
                     row.about.question
@@ -158,30 +166,88 @@ def check(findings: Findings, limits: Sequence[Limit]) -> list[Checked]:
     return out
 
 
-def derived(findings: Findings) -> list[tuple[Limit, Row]]:
-    """Limits that a run supports: the same judge, design and texts asked anew pass each in some nine of ten runs.
+def same_rules(made: Any, what: str, again: str) -> None:
+    """Raise LabError where something was made under other rules than those that decide verdicts now.
 
-    One for each question, over all judges and settings: at least the smallest effect that matters, rounded up to two digits.
-    Questions without an interval have none.
+    ``what``: the thing, as the subject of a sentence; ``again``: how it is made again.
     """
-    made: dict[str, tuple[float, Row]] = {}
-    for row in (
-        row
-        for measure in QUESTIONS
-        for row in findings.select(measure)
-        if math.isfinite(row.interval[1])
-    ):
-        size = max(
-            row.smallest, max(row.value, 0.0) + AGAIN * (row.interval[1] - max(row.value, 0.0))
+    if type(made) is not int or made < 1:
+        raise LabError(f"{what} names “{shorten(str(made))}” as its rules; expected {RULES}.")
+    if made < RULES:
+        raise LabError(
+            f"{what} was made under rules {made}; this version decides by rules {RULES}, so its "
+            f"numbers may differ. {again}"
         )
-        if size > made.get(row.measure, (0.0, row))[0]:
-            made[row.measure] = size, row
-    limits = []
-    for name, (size, row) in made.items():
+    if made > RULES:
+        raise LabError(
+            f"{what} was made under rules {made}; this version knows rules up to {RULES}. "
+            "Update rubriclab."
+        )
+
+
+def known_judge(findings: Findings, judge: str) -> str:
+    """The judge, if the run has it. Raises LabError naming those that it has."""
+    names = list(dict.fromkeys(asked.judge for asked in findings.conditions))
+    if judge not in names:
+        raise LabError(
+            f"The run has no judge “{shorten(judge)}”. It has {shorten(', '.join(names), 300)}."
+        )
+    return judge
+
+
+class Derived(NamedTuple):
+    """A limit that a run supports, and the row that it was derived from.
+
+    ``can_fail``: whether any judge could fail it under the same design; a limit that none can fail
+    proves nothing and is not offered.
+    """
+
+    limit: Limit
+    row: Row
+    can_fail: bool
+
+
+def derived(findings: Findings, judge: str) -> list[Derived]:
+    """Limits that one judge of a run supports: asked again it passes each in nine of ten runs.
+
+    One for each question, over all settings of this judge alone: another judge's numbers would give
+    it limits that it cannot fail. At least the smallest effect that matters, rounded up to two
+    digits. Questions without an interval have none.
+    """
+    largest: dict[str, tuple[float, Row]] = {}
+    for measure in QUESTIONS:
+        for row in findings.select(measure):
+            high = row.interval[1]
+            if findings.conditions[row.condition].judge != judge or not math.isfinite(high):
+                continue
+            value = max(row.value, 0.0)
+            size = max(row.smallest, value + AGAIN * (high - value))
+            if size > largest.get(measure, (0.0, row))[0]:
+                largest[measure] = size, row
+    made = []
+    for measure, (size, row) in largest.items():
         step = 10.0 ** (math.floor(math.log10(size)) - 1)
         high = math.ceil(size / step - 1e-9) * step
-        limits.append((Limit(name, -high, high), row))
-    return limits
+        limit = Limit(measure, -high, high)
+        made.append(Derived(limit, row, high < _surely(findings.conditions[row.condition], row)))
+    return made
+
+
+def _surely(about: Condition, row: Row) -> float:
+    """How large the effect surely is where every unit shows the most there can be.
+
+    The lower end of the exact interval of such a judge (Clopper and Pearson 1934) at as many units
+    as the row has: a limit at or above it fails no judge at all, however it answers. In the row's
+    own unit.
+    """
+    most = 1.0
+    reach = 1.0
+    if row.measure == "moves_mean" or (row.measure == "favours_positions" and about.joint):
+        most = reach = float(about.scores[-1] - about.scores[0])
+    elif row.measure == "favours_positions":
+        most = reach = 1.0 - 1.0 / about.positions
+    units = float(row.counts["units"])
+    return most - reach * clopper_pearson(0.0, units, level=1 - ALPHA)[1]
 
 
 def worst(words: Iterable[Word]) -> Word:

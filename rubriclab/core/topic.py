@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rubriclab.core.estimate import Estimate, missing
+from rubriclab.core.fairness import WITHHELD
 from rubriclab.core.judgments import Arm, Judgments, grouped, widest
 from rubriclab.core.variants import form_verdicts, forms
 from rubriclab.core.verdict import Verdicts, verdicts
@@ -390,3 +391,14 @@ class Findings:
             ):
                 return row.p
         return float("nan")
+
+    def withheld(self, row: Row) -> str:
+        """Return why the verdicts of a row's setting are not answered with No (``core/fairness.py``), or empty."""
+        setting = self.conditions[row.condition].setting
+        variant = row.of.get("variant")
+        for measure in QUESTIONS:
+            for other in self.select(measure):
+                alike = self.conditions[other.condition].setting == setting
+                if alike and other.of.get("variant") == variant and other.estimate.why in WITHHELD:
+                    return other.estimate.why
+        return ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rubriclab.core.answers import FLAT, Answers, calls_of, fingerprints, sorted_items
+from rubriclab.core.fairness import constraint_reason
 from rubriclab.core.gate import Cards, Gate, centred, deal, standardised, together
 from rubriclab.core.judgments import Arm, grouped, widest
 from rubriclab.core.verdict import Verdicts, decide
@@ -121,6 +122,7 @@ def side_by_side(form: Form) -> tuple[Answers, Ints] | None:
         first.condition.joint,
         widest(form.arms).code,
         chooses,
+        unsure=constraint_reason([*form.base, *form.arms]),
     )
     return answers, item_of_lot
 

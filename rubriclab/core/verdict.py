@@ -17,15 +17,18 @@ from scipy import special
 
 from rubriclab.core.answers import FLAT, Answers, Cells, cells, from_arms
 from rubriclab.core.estimate import FEW_MOVED, Estimate, Reach, missing, ratio
+from rubriclab.core.fairness import one_answer
 from rubriclab.core.gate import ALPHA, Gate, gate, unparsed
 from rubriclab.core.judgments import Arm
-from rubriclab.model.judgment import step_of
+from rubriclab.core.lengths import lean_test, squared_length_test
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, distinct, sum_by
 from rubriclab.stats.shift import OrderCells, over_texts, within_texts
 from rubriclab.stats.tests import holm
 
 Word = Literal["effect", "equivalent", "undecided"]
+ANY_PROMPT = 0.998
+"""Level of the interval that says of a closed gate that scores change with the prompt: it adds 0.1 % to the gate's 5 %."""
 MIN_UNITS = 8
 """Fewer independent units have no interval and no test of a mean; the gate is exact at any number."""
 
@@ -38,7 +41,8 @@ class Answer:
     the most the value can be. ``few_moved``: is the interval an exact bound, for want of units that moved? ``above_zero``:
     the test rejects, though the interval's own end may touch 0. ``smallest``: the smallest effect that matters, in the
     unit of value. ``why``: a key of the reasons, where something cannot be said. ``more``: what sentences need beside it
-    (see ``verdicts``).
+    (see ``verdicts``). ``furthest``: of criteria the size of the one that moves most; from the smallest effect on there
+    is no "equivalent", however little the others move. ``any_prompt``: does the prompt matter, whether or not its order does?
     """
 
     value: float = float("nan")
@@ -53,6 +57,8 @@ class Answer:
     above_zero: bool = False
     verdict: Word = "undecided"
     smallest: float = float("nan")
+    furthest: float = 0.0
+    any_prompt: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,13 @@ def verdicts(arms: Sequence[Arm], smallest: Smallest) -> Verdicts:
     """The verdicts of one judge, data set and variant.
 
     Of choices (pairs, lists) there are two questions, positions and single: they have no score whose mean could move.
-    Two orders asked once each: the gate is then the exact sign-flip test over the pairs that differ.
+    Two orders asked once each: the gate is then the exact sign-flip test over the pairs that differ. Of a scale of two
+    scores positions and mean are one question, "does the order change the pass rate": what a position gains is half of
+    what the pass rate moves by, so it has the mean's test, ends and word.
+
+    Of criteria of one call the size of positions is D, in points: D^2 = mean over criteria of (1 - 1/n) x the sum over
+    positions of a criterion's squared leans, noise taken off. It is the lean where one position stands out, and criteria
+    that move against each other do not cancel. Measured: ``docs/method-check.md``.
 
     Reasons in ``why``: keys of ``measures.toml``. ``any_prompt``: scores change with the prompt, but no position or direction
     explains it, so that any small change of it may do the same.
@@ -79,9 +91,10 @@ def verdicts(arms: Sequence[Arm], smallest: Smallest) -> Verdicts:
     In ``more``: ``units_needed`` for "equivalent" at least, ``more_units``: about how many would decide (None where
     decided or not known). positions: ``position`` (0-based, of the largest lean), ``lean`` (signed), ``leans``,
     ``intervals`` (single, 95 %), ``shares``, ``expected``, ``outside`` (positions whose simultaneous band leaves out 0;
-    only where the question's test rejects), ``v``, ``v_without_noise``. mean: ``named`` (the contrast that the value is
+    only where the question's test rejects), ``v``, ``v_without_noise``; of criteria ``sizes`` (of each, as D), ``criterion``
+    (0-based, of the largest), ``p_pooled`` and ``p_criteria`` (of the tests of their mean, and of each). mean: ``named`` (the contrast that the value is
     of), ``signed``, ``contrasts``: name -> (value, low, high). Of both ``own``: the ends of an effect. single: ``flips``,
-    ``own_noise``, ``noise``: ``all``, ``some`` or ``none`` of the orders were asked twice; ``beyond_noise``: value and its own ends.
+    ``own_noise``, ``noise``: ``all``, ``some`` or ``none`` of the orders were asked twice (lost replies count); ``beyond_noise``: value and its own ends.
     """
     return decide(from_arms(arms), smallest)
 
@@ -100,36 +113,62 @@ def decide(
     unparsed_p = unparsed(answers)
     usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
     units = len(distinct(table.unit[usable])[0])
-    step = step_of(answers.points.tolist())
     span = float(np.ptp(answers.points))
 
     lack = _lack(table, usable)
-    means = ("positions",) * (not of_form) + ("mean",) * (not answers.choices)
+    means: list[str] = []
+    if not of_form:
+        means.append("positions")
+    if not answers.choices:
+        means.append("mean")
+    pass_rate = len(answers.points) == 2 and len(means) == 2 and not table.criteria
     sizes = {name: Answer(why=lack) for name in (*means, "single")}
     if not lack:
         if "positions" in means:
             sizes["positions"] = _positions(table, usable, span)
         if "mean" in means:
             sizes["mean"] = _mean(table, span)
+        if pass_rate:
+            sizes["positions"] = _half_the_pass_rate(sizes["positions"], sizes["mean"], span)
         one_each = Answer(p=passed.p, why="one_order_an_item")
         sizes["single"] = one_each if table.one_order_an_item else _single(table, passed.p)
-    limits = {"positions": smallest.mean * step if table.criteria else smallest.share}
-    limits |= {"mean": smallest.mean * step, "single": smallest.single}
+    points = smallest.points(answers.points.tolist())
+    limits = {"positions": smallest.share, "mean": points, "single": smallest.single}
+    if table.criteria:
+        limits["positions"] = points
+    elif pass_rate:
+        limits["positions"] = points / span / 2
     blocked = "unparsed_by_order" if unparsed_p <= ALPHA else ""
     rejected: set[str] = set()
     if passed.p <= ALPHA and not blocked:
-        adjusted = holm(np.array([sizes[name].p for name in means])) * tested
-        rejected = {
-            "single",
-            *(name for name, p in zip(means, adjusted, strict=True) if p <= ALPHA),
-        }
+        # One hypothesis of a pass rate: there is nothing to correct for.
+        p = [sizes[name].p for name in (means[1:] if pass_rate else means)]
+        adjusted = np.broadcast_to(holm(np.array(p)) * tested, len(means))
+        rejected = {name for name, own in zip(means, adjusted, strict=True) if own <= ALPHA}
+        rejected.add("single")
     few_deals = passed.deals > 1 and passed.least > ALPHA
     how: dict[str, Any] = {"blocked": blocked, "few_deals": few_deals, "of_form": of_form}
     answered = {
         name: _answer(name, size, name in rejected, limits[name], units, **how)
         for name, size in sizes.items()
     }
+    unsure = unsure_reason(answers)
+    answered = {name: withheld(answer, unsure) for name, answer in answered.items()}
     return Verdicts(passed, answered, unparsed_p, answers.condition, units, int(usable.sum()))
+
+
+def unsure_reason(answers: Answers) -> str:
+    """Return why these calls could not have shown an order effect (``core/fairness.py``); empty where they could."""
+    code = answers.code[answers.parsed]
+    tie = answers.orders.shape[1]
+    return one_answer(code, choices=answers.choices, tie=tie) or answers.unsure
+
+
+def withheld(answer: Answer, reason: str) -> Answer:
+    """Return the answer without its word where it is "equivalent" and a reason speaks against saying so."""
+    if not reason or answer.verdict != "equivalent":
+        return answer
+    return replace(answer, verdict="undecided", why=reason)
 
 
 def _lack(table: Cells, usable: NDArray[np.bool_]) -> str:
@@ -162,7 +201,7 @@ def _answer(
     if np.isfinite(size.high):
         low = max(size.low, 0.0) if rejected else 0.0
         high = max(min(size.high, size.most), size.reach * (1 - ALPHA ** (1 / units)) / 2)
-        if high < smallest and not blocked:
+        if high < smallest and size.furthest < smallest and not blocked:
             word = "equivalent"
     if rejected and word == "undecided" and size.why != "one_order_an_item":
         word = "effect"
@@ -174,11 +213,11 @@ def _answer(
     if question == "positions" and not rejected:
         more["outside"] = []
     noise = more.get("noise", "all")
-    any_prompt = (
-        noise == "all" and question == "single" and size.low > 0 and not rejected and not of_form
-    )
+    any_prompt = size.any_prompt and not rejected and not of_form
+    one_criterion = high < smallest <= size.furthest
     lacking = (
         size.why,
+        "one_criterion" * one_criterion,
         "" if np.isfinite(high) else "too_few_units",
         "few_deals" * few_deals,
         "any_prompt" * any_prompt,
@@ -260,28 +299,82 @@ def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Answer:
     }
     more["own"] = _own_ends(bands[largest], intervals[largest], most)
     p, few = lean_test(top, bottom[:, 0]), _few_moved(leans[largest])
-    return Answer(abs(leans[largest].value), low, high, p, most, most, few, more=more)
+    pooled = Answer(abs(leans[largest].value), low, high, p, most, most, few, more=more)
+    return _of_criteria(table, usable, pooled) if table.by_criterion else pooled
 
 
-def lean_test(top: Floats, bottom: Floats) -> float:
-    """p of "no position gains or loses": the squared length of the mean lean over what noise alone makes of it.
+def _of_criteria(table: Cells, usable: NDArray[np.bool_], pooled: Answer) -> Answer:
+    """Question 1 of several criteria of a call: how far a position moves a criterion, whichever way each goes.
 
-    F = N |mean|^2 / trace S on (h, h (N - 1)) degrees of freedom, h = trace(S)^2 / trace(S^2) (ANOVA-type statistic:
-    Brunner, Dette and Munk 1997). No inverse, so any number of units will do. All units equal: 2^(1 - N), if not 0.
-    ``top`` (units, n): sums of leans, ``bottom`` (units,): of items. NaN below 8 units.
+    ``pooled``: the answer about their mean. The upper end is never below its upper end, and the test is the better of
+    the two, by Sidak's rule. See ``verdicts`` for the size.
     """
-    units = len(top)
-    if units < MIN_UNITS:
-        return float("nan")
-    mean = top.sum(axis=0) / bottom.sum()
-    rest = (top - mean * bottom[:, None]) / bottom.mean()
-    covariance = np.stack([(column[:, None] * rest).sum(axis=0) for column in rest.T]) / (units - 1)
-    trace, length = float(np.trace(covariance)), float(np.square(mean).sum())
-    if trace < FLAT:
-        return 1.0 if length < FLAT else float(2.0 ** (1 - units))
-    h = trace**2 / float(np.square(covariance).sum())
-    f = units * length / trace
-    return float(special.betainc(h * (units - 1) / 2, h / 2, 1 / (1 + f / (units - 1))))
+    n = table.n
+    moved = table.lean_of_criteria[usable].reshape(-1, n * n)
+    top, bottom = _unit_sums(table.unit[usable], moved, np.ones((len(moved), 1)))
+    every = squared_length_test(top, bottom[:, 0], n * (n - 1))
+    of_each = (1 - 1 / n) * np.array(
+        [
+            squared_length_test(top[:, k * n : k * n + n], bottom[:, 0], n - 1).value
+            for k in range(n)
+        ]
+    )
+    sizes = np.sqrt(np.maximum(of_each, 0.0))
+    value, low, high = (
+        float(np.sqrt((1 - 1 / n) / n * part)) for part in (every.value, every.low, every.high)
+    )
+    more = {
+        **pooled.more,
+        "own": (low, min(high, pooled.most)),
+        "sizes": sizes.tolist(),
+        "criterion": int(np.argmax(sizes)),
+        "p_pooled": pooled.p,
+        "p_criteria": every.p,
+    }
+    return replace(
+        pooled,
+        value=value,
+        low=low,
+        high=max(high, pooled.high) if np.isfinite(high) else high,
+        p=float(1 - (1 - np.fmin(every.p, pooled.p)) ** 2),
+        more=more,
+        furthest=float(sizes.max()),
+    )
+
+
+def _half_the_pass_rate(positions: Answer, mean: Answer, span: float) -> Answer:
+    """Question 1 of a scale of two scores: what the low score gains where it is listed first is half of the pass rate's move."""
+
+    def half(ends: tuple[float, float]) -> tuple[float, float]:
+        return ends[0] / span / 2, ends[1] / span / 2
+
+    if not np.isfinite(mean.value):
+        missing_ends = float("nan")
+        return replace(positions, low=missing_ends, high=missing_ends, p=mean.p, why=mean.why)
+    line, below, above = mean.more["contrasts"][mean.more["named"]]
+    lean = line / span / 2
+    low, high = half((mean.low, mean.high))
+    single = half((below, above))
+    shares = np.array(positions.more["shares"])
+    more = {
+        **positions.more,
+        "lean": -lean,
+        "leans": [-lean, lean],
+        "position": 0,
+        "intervals": [(-single[1], -single[0]), single],
+        "expected": (shares - [-lean, lean]).tolist(),
+        "outside": [0, 1] if mean.low > 0 else [],
+        "own": half(mean.more["own"]),
+    }
+    return replace(
+        positions,
+        value=abs(lean),
+        low=low,
+        high=high,
+        p=mean.p,
+        few_moved=mean.few_moved,
+        more=more,
+    )
 
 
 def _squared_length(parts: Floats) -> tuple[float, float]:
@@ -350,35 +443,42 @@ def _single(table: Cells, p: float) -> Answer:
     """Question 3: scores that change between two orders, less those that change in the same order asked again.
 
     At least 0 in truth where every order was asked twice (the energy distance between orders; Szekely and Rizzo 2013).
-    The noise of an order asked once is unknown and counts as none: then the number is an upper one only.
+    The noise of an order asked once is unknown and counts as none: then the number is an upper one only. An order that
+    was asked twice and read once has the noise of its item's other orders; an item that has none of these is left out,
+    as long as half of the items have one.
     """
     several = table.orders > 1
     changed = table.by_item(np.where(table.count > 1, 1 - table.same, 0.0))
     repeated = table.by_item((table.count > 1) * np.ones(len(table.count)))
     flips = 1 - table.cross
+    again = several & (repeated > 0)
+    asked_twice = bool((table.asked[several[table.item]] > 1).all())
+    every = asked_twice and again.any() and bool(2 * again.sum() >= several.sum())
+    if every:
+        several = again
+        changed = np.where(again, changed * table.orders / np.maximum(repeated, 1), changed)
+        repeated = np.where(again, table.orders, repeated)
     beyond = (flips - changed / table.orders)[several]
     top, bottom = _unit_sums(table.unit[several], beyond[:, None], np.ones((len(beyond), 1)))
     estimate = _estimate(top[:, 0], bottom[:, 0], 1.0)
-    again = several & (repeated > 0)
-    every = bool((repeated == table.orders)[several].all())
     low, high = estimate.interval()
+    noise = float((changed[again] / repeated[again]).mean()) if again.any() else float("nan")
     more = {
         "flips": float(flips[several].mean()),
-        "own_noise": float((changed[again] / repeated[again]).mean())
-        if again.any()
-        else float("nan"),
+        "own_noise": noise,
         "noise": "all" if every else "some" if again.any() else "none",
         "beyond_noise": (estimate.value, low, high),
     }
     return Answer(
-        estimate.value,
-        low if every else -np.inf,
-        high,
-        p,
-        1.0,
-        1.0,
-        _few_moved(estimate),
+        value=estimate.value,
+        low=low if every else -np.inf,
+        high=high,
+        p=p,
+        reach=1.0,
+        most=1.0,
+        few_moved=_few_moved(estimate),
         more=more,
+        any_prompt=bool(every and estimate.interval(ANY_PROMPT)[0] > 0),
     )
 
 

@@ -31,7 +31,7 @@ from rubriclab.model.orders import STRATEGIES
 from rubriclab.model.text import LabError, digest, shorten
 
 TEXTS = ("response", "instruction")
-KEPT = {"text": "reply", "prompt": "messages"}
+KEPT = {"text": "reply", "prompt": "messages", "finish": "finish"}
 """Columns of the calls, and the roles that fill them."""
 MAX_SMALL = 32_767
 MAX_ORDER = 20_000
@@ -128,13 +128,12 @@ class Reader:
             raise refusal(
                 self.table.name, f"{words} Is a column of ids named judge, dataset or strategy?"
             )
-        repeat = self.repeats(condition, item, order.code)
-        # Where a call is about one item, repeats tell its rows apart.
-        call = (
-            np.arange(self.rows)
-            if subject is item
-            else joint(condition, subject, order.code, repeat)[0]
-        )
+        alone = subject is item  # a call is about one item: repeats tell its rows apart
+        repeat = self.repeats(condition, item, order.code, alone=alone)
+        if alone:
+            call = by_repeat(joint(condition, item, order.code)[0], repeat)
+        else:
+            call = joint(condition, subject, order.code, repeat)[0]
         lines = zip(self.whole, self.shown, strict=True)
         local, distinct = distinct_of([tuple(map(whole.index, line)) for whole, line in lines])
         conditions = []
@@ -175,7 +174,7 @@ class Reader:
         rows |= {"expected": self.expected(), "mass": np.full(self.rows, np.nan)}
         frame = pd.DataFrame(rows, columns=list(JUDGMENT_COLUMNS), copy=False)
         source = np.arange(self.rows)
-        if (condition[1:] < condition[:-1]).any() or subject is not item:
+        if (condition[1:] < condition[:-1]).any() or not alone or (call != source).any():
             source = np.lexsort((slot, call, condition))
             frame = frame.iloc[source].reset_index(drop=True)
         new = np.diff(frame["call"].to_numpy(), prepend=-1) != 0
@@ -314,13 +313,29 @@ class Reader:
         said = np.array([known.get(text) or Status.UNPARSED for text in column.texts])
         return np.where(read, Status.OK, said[column.code])
 
-    def repeats(self, condition: np.ndarray, item: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """(rows,): the same order of an item again is a repeat; a column that counts them has to tell them apart."""
+    def content(self) -> np.ndarray:
+        """(rows,): a hash of all cells of a row that have a role."""
+        made = np.zeros(self.rows, dtype=np.uint64)
+        for column in sorted({name for named in self.names.values() for name in as_list(named)}):
+            codes, texts = self.table.coded(column)
+            of_text = pd.util.hash_array(np.array(texts, dtype=object), categorize=False)
+            made = made * np.uint64(0x9E3779B97F4A7C15) + of_text[codes]
+        return made
+
+    def repeats(
+        self, condition: np.ndarray, item: np.ndarray, order: np.ndarray, *, alone: bool
+    ) -> np.ndarray:
+        """(rows,): the same order of an item again is a repeat; a column that counts them has to tell them apart.
+
+        Without one, repeats of a call that is about one item (``alone``) are counted by a hash of what the row says, so
+        that no number hangs on the order of rows; the rows of a call about several belong together as they come.
+        """
         if "repeat" not in self.names:
             group, first = joint(condition, item, order)
             if len(first) == self.rows:
                 return np.zeros(self.rows, dtype=np.int64)
-            return pd.Series(group).groupby(group).cumcount().to_numpy()
+            by = self.content() if alone else np.arange(self.rows)
+            return ranks(group, by)
         column = self.coded("repeat")
         counts = self.parsed(column, _repeat, f"a whole number from 0 to {MAX_SMALL:,}")
         repeat = np.asarray(np.array(counts, dtype=np.int64)[column.code])
@@ -376,6 +391,21 @@ def joint(*codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     rows = np.sort(first[first >= 0])
     first[key[rows]] = np.arange(len(rows))
     return first[key], rows
+
+
+def ranks(code: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """(rows,): which of the rows of its code each is, from 0, sorted by ``by`` and then as they come."""
+    row = np.lexsort((by, code))
+    made = np.empty(len(code), dtype=np.int64)
+    made[row] = np.arange(len(code)) - np.searchsorted(code[row], code[row])
+    return made
+
+
+def by_repeat(cell: np.ndarray, repeat: np.ndarray) -> np.ndarray:
+    """(rows,): numbers of calls: the rows' own, shared out among those of a cell by their repeats."""
+    call = np.empty(len(cell), dtype=np.int64)
+    call[np.lexsort((repeat, cell))] = np.argsort(cell, kind="stable")
+    return call
 
 
 def different(codes: np.ndarray) -> int:

@@ -1,10 +1,13 @@
-"""A table of answers in, a guess at its columns with reasons out; a table and its columns in, a data set out."""
+"""Guess which column of a table has which role, and make a data set of the table.
+
+A guess that cannot be known for certain is left out, with the reason in words.
+"""
 
 import itertools
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +15,18 @@ from typing import Any
 import numpy as np
 
 from rubriclab.data.limits import MAX_ROWS, refusal
+from rubriclab.data.records import as_json
 from rubriclab.data.tables import Columns, Table, as_list, chosen_columns, number
 from rubriclab.model.data import MAX_ID, DataSet, Item, Rubric
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 
-NAMES: Mapping[str, Sequence[str]] = tomllib.loads(
-    Path(__file__).with_name("columns.toml").read_text("utf-8")
-)
+_KNOWN = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
+NAMES: Mapping[str, Sequence[str]] = _KNOWN["roles"]
 """Names that columns have by their roles, most telling first."""
+WORDS: Mapping[str, frozenset[str]] = {
+    kind: frozenset(words) for kind, words in _KNOWN["words"].items()
+}
+"""Words in the names of columns of ratings: whose they are, of what, and what they are called."""
 ROLES = (*NAMES, "human")
 HUMAN = re.compile(
     r"(human|rater|annotator|expert|grader|coder|teacher|mensch|bewerter|gutachter|lehrer|evaluador|profesor|docente"
@@ -27,8 +34,22 @@ HUMAN = re.compile(
     r"|grade|(nota|note|bewertung|punkte|puntuacion|puntaje|calificacion)(_\w+)?|(mean|avg)_(human_)?(score|rating)"
 )
 NO_SCORE = re.compile(
-    r"(^|_)(id|idx|index|row|page|year|date|turn|position|length|len|n|nr|num|words|tokens|seed|level|intended\w*)(_|$)"
+    r"(^|_)(id|idx|index|row|page|year|date|turn|position|length|len|n|nr|num|words|tokens"
+    r"|seed|level|intended\w*|llm|gpt\w*|claude\w*|model|judge|auto\w*|pred\w*|reward"
+    r"|suggestion|latency|ms|seconds|cost|temperature|version|attempt"
+    r"|confidence|age|votes|unnamed)(_|$)"
 )
+"""What whole numbers within a scale are besides people's scores."""
+ROLE_NAMES = {
+    "response": "answer",
+    "instruction": "instruction",
+    "reference": "reference answer",
+    "human": "human score",
+    "item_id": "id",
+    "prompt": "prompt group",
+    "candidate": "writer",
+}
+"""How roles are called in sentences, where their own name is not plain."""
 REFERENCE = re.compile(r"reference_-?\d+")
 """A column with reference answers of one score, which the factor ``reference`` shows."""
 TEXTS = ("response", "instruction", "reference")
@@ -48,6 +69,33 @@ class Guess:
     matched: bool = True
 
 
+def columns_sentence(table: Table, columns: Columns, reasons: Mapping[str, str]) -> str:
+    """Return one line that says which column was taken for what, and which were not used.
+
+    ``reasons``: why, of those that were guessed; a role that the study names has none.
+    """
+    said, used = [], set[str]()
+    for role in sorted(columns, key=[*ROLE_NAMES, *columns].index):
+        named = as_list(columns[role])
+        used |= {*named}
+        if not named:
+            continue
+        listed = ", ".join(f"“{shorten(name, 40)}”" for name in named)
+        name = ROLE_NAMES.get(role, role) + ("s" if role == "human" and len(named) > 1 else "")
+        why = reasons.get(role, "")
+        guessed = f" ({why})" if why and not why.startswith("by its name") else ""
+        said.append(f"{name} = {listed}{guessed}")
+    rest = []
+    for name in table.columns:
+        if name not in used:
+            held = " (lists or objects)" if name in table.structured else ""
+            rest.append(f"“{shorten(name, 30)}”{held}")
+    more = f" and {len(rest) - 12:,} more" if len(rest) > 12 else ""
+    left = f" Not used: {', '.join(rest[:12])}{more}." if rest else ""
+    without = " No human scores." if "response" in columns and not columns.get("human") else ""
+    return f"Columns of “{shorten(table.name)}”: {'; '.join(said)}.{without}{left}"
+
+
 def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
     """Which column has which role, by names, then by contents; whoever brought the file has the last word."""
     names = {plain_name(column): column for column in reversed(table.columns)}
@@ -60,6 +108,9 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
         for name, part in cells.items()
     }
     numeric = {name for name, part in cells.items() if holds_numbers(part)}
+    structured = {
+        name for name, part in cells.items() if name in table.structured or looks_structured(part)
+    }
     free = [name for name in table.columns if not REFERENCE.fullmatch(name)]
     columns: dict[str, str | list[str]] = {}
     reasons: dict[str, str] = {}
@@ -76,6 +127,9 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
             or (role in LABELS and length[named] > LABEL_SIGNS)
         ):
             continue
+        if named in table.structured:
+            reasons[role] = f"“{shorten(named, 30)}” is not used: it holds lists or objects"
+            continue
         if role == "item_id" and _repeats(table, named, names):
             reasons[role] = (
                 f"“{shorten(named, 30)}” has one value in several rows, so rows are numbered instead"
@@ -85,13 +139,18 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
     matched = "response" in columns
 
     # The answer is the longest text that differs from row to row; the instruction repeats, or comes before it.
-    texts = [name for name in free if length[name] >= TEXT_SIGNS and name not in numeric]
+    plain = [name for name in free if name not in numeric and name not in structured]
+    texts = [name for name in plain if length[name] >= TEXT_SIGNS]
     repeated = {name for name in texts if len(set(cells[name])) <= 0.8 * len(cells[name])}
     if not matched:
-        short = [name for name in free if name not in numeric and length[name] > 0]
+        short = [name for name in plain if length[name] > 0]
         single = [name for name in texts if name not in repeated] or texts or short
         best = max(single, key=length.__getitem__, default="")
-        if best:
+        larger = [name for name in structured if best and length[name] > length[best]]
+        if larger:
+            listed = ", ".join(f"“{shorten(name, 30)}”" for name in larger)
+            reasons["response"] = f"{listed} may hold the answers, within lists or objects"
+        elif best:
             take("response", best, f"the longest text: {length[best]:,.0f} signs on average")
     answer = str(columns.get("response", ""))
     if "instruction" not in columns:
@@ -115,29 +174,10 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
         if rubric
         else {1.0, 5.0}
     )
-    under = [
-        name
-        for name in free
-        if name in numeric and rubric is not None and rubric.criterion_named(name)
-    ]
-    known = under or [name for name in free if HUMAN.fullmatch(plain_name(name))]
-    people = [name for name in known if name in numeric]
-    why = (
-        "by its name, and its cells are numbers"
-        if len(people) == 1
-        else "one column a rater, by their names"
-    )
-    why = "named after the rubric's criteria" if under else why
-    if known and not people:
-        reasons["human"] = f"“{shorten(known[0], 30)}” is not used: it holds more than numbers"
-    if not people:
-        whole = [
-            name
-            for name in free
-            if not NO_SCORE.search(plain_name(name)) and _whole_within(cells[name], scale)
-        ]
-        people = [name for name in whole if _stem(name) == _stem(whole[0])]
-        why = f"whole numbers from {scale[0]:g} to {scale[-1]:g}, as the rubric's scores"
+    rated = [name for name in free if name in numeric and _whole_within(cells[name], scale)]
+    people, why = _people(table, rubric, free, numeric, rated)
+    if not people and why:
+        reasons["human"] = why
     if people:
         columns["human"], reasons["human"] = people, why
     if (
@@ -156,6 +196,132 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
     if "rater" in columns and not people:
         del columns["rater"], reasons["rater"]
     return Guess(columns, reasons, matched)
+
+
+def _people(
+    table: Table,
+    rubric: Rubric | None,
+    free: Sequence[str],
+    numeric: Collection[str],
+    rated: Sequence[str],
+) -> tuple[list[str], str]:
+    """Return (the columns of people's scores, why these, or why none).
+
+    In this order: what the file's own form says; columns named after the rubric's criteria; an
+    overall score; one column per rater; whole numbers within the rubric's scale (``rated``).
+    Columns that may be ratings of several things as well as of several people are not taken.
+    """
+    told = [column for column, _ in table.people or () if column in free]
+    pool = told or [name for name in free if name in numeric]
+    if under := _named_after(rubric, pool):
+        return under, "named after the rubric's criteria"
+    ranked = sorted(
+        (rank, free.index(name), name)
+        for name in free
+        if name in numeric and (rank := _overall(plain_name(name))) is not None
+    )
+    best = ranked[0] if ranked else None
+    if table.people is not None:
+        questions = {question for column, question in table.people if column in told}
+        overall = [question for question in questions if _overall(plain_name(question)) is not None]
+        asked = overall[:1] if len(questions) > 1 else [*questions]
+        mine = [column for column, question in table.people if question in asked]
+        if mine:
+            return mine, "ratings by people, as the file says"
+        if best is not None and best[0] < PLAIN_SCORE:
+            return [best[2]], "by its name, and its cells are numbers"
+        return [], _unclear(told) if told else ""
+    named = [name for name in free if HUMAN.fullmatch(plain_name(name))]
+    raters = [name for name in named if name in numeric and _overall(plain_name(name)) is None]
+    why = "by its name, and its cells are numbers"
+    if best is not None and (best[0] < PLAIN_SCORE or not raters):
+        return [best[2]], why
+    if len(raters) > 1 and not _numbered(raters):
+        return [], _unclear(raters)
+    if raters:
+        return raters, why if len(raters) == 1 else "one column a rater, by their names"
+    whole = [name for name in rated if not NO_SCORE.search(plain_name(name))]
+    aspects = [name for name in whole if {*plain_name(name).split("_")} & WORDS["aspects"]]
+    if (len(whole) > 1 and not _numbered(whole)) or aspects:
+        return [], _unclear(whole)
+    if whole:
+        low, high = _ends(rubric)
+        return whole, f"whole numbers from {low:g} to {high:g}, as the rubric's scores"
+    if named:
+        return [], f"“{shorten(named[0], 30)}” is not used: it holds more than numbers"
+    return [], ""
+
+
+def _ends(rubric: Rubric | None) -> tuple[float, float]:
+    scores = [score for part in rubric.criteria for score in part.scores] if rubric else [1, 5]
+    return min(scores), max(scores)
+
+
+def _named_after(rubric: Rubric | None, columns: Sequence[str]) -> list[str]:
+    """Return the columns whose names hold the name of a criterion, also of the only one."""
+    if rubric is None:
+        return []
+    if len(rubric.criteria) > 1:
+        return [name for name in columns if rubric.criterion_named(name)]
+    words = f"_{plain_name(rubric.criteria[0].name)}_"
+    return [
+        name
+        for name in columns
+        if words in f"_{plain_name(name)}_" and not NO_SCORE.search(plain_name(name))
+    ]
+
+
+PLAIN_SCORE = 4
+
+
+def _overall(name: str) -> int | None:
+    """Return how telling a name is of one human score in all (0 the most), None for other names.
+
+    “Overall rating (human, 1-5)” is one, “annotator_1” is that of one rater of several.
+    """
+    parts = name.split("_")
+    digits = [part for part in parts if part.isdigit()]
+    words = [part for part in parts if not part.isdigit() and part not in WORDS["scale"]]
+    known = WORDS["people"] | WORDS["whole"] | WORDS["rating"]
+    if len(digits) == 1 or not words or not {*words} <= known:
+        return None
+    people, whole, rating = ({*words} & WORDS[kind] for kind in ("people", "whole", "rating"))
+    if people and (whole or rating):
+        return 0
+    if whole and (rating or "overall" in words):
+        return 1
+    if people:
+        return 2 if {*words} & {"human", "gold"} else None
+    if "rating" in words or "ratings" in words:
+        return 3
+    return PLAIN_SCORE if rating and len(words) == 1 and words[0] in ("score", "grade") else None
+
+
+def _numbered(columns: Sequence[str]) -> bool:
+    """Return whether names differ in a number or a letter, as those of raters of one thing do.
+
+    Of “annotator anna” the first word says that the second is a person.
+    """
+    names = [plain_name(name) for name in columns]
+    if len({_stem(name) for name in names}) > 1:
+        return False
+    ends = [name.removeprefix(_stem(name)).strip("_") for name in names]
+    persons = _stem(names[0]) in WORDS["raters"] and not {*ends} & WORDS["aspects"]
+    return persons or all(end.isdigit() or len(end) <= 1 for end in ends)
+
+
+def _unclear(columns: Sequence[str]) -> str:
+    listed = ", ".join(f"“{shorten(name, 30)}”" for name in columns[:6])
+    cure = f'set columns = {{ human = ["{shorten(columns[0])}"] }}'
+    if len(columns) == 1:
+        return (
+            f"{listed} is not used as a human score: it rates something else than the rubric "
+            f"does. If it does not, {cure}"
+        )
+    return (
+        f"{listed} are not used as human scores: they may rate several criteria, or come from "
+        f"several people. Name criteria of the rubric as these columns, or {cure}"
+    )
 
 
 def plain_name(column: str) -> str:
@@ -183,6 +349,15 @@ def _repeats(table: Table, column: str, names: Mapping[str, str]) -> bool:
     return len(texts) < len(codes) and not told_apart
 
 
+PRINTED = re.compile(r"\s*(?:array\()?\s*\[?\s*(?:\{|dict\()\s*'\w")
+"""A list of objects as Python or NumPy prints it, with single quotes: no JSON."""
+
+
+def looks_structured(cells: Sequence[str]) -> bool:
+    """Return whether any of these texts is a list or an object, as JSON or as Python prints it."""
+    return any(PRINTED.match(cell) or as_json(cell) is not None for cell in cells)
+
+
 def _whole_within(cells: Sequence[str], scale: Sequence[float]) -> bool:
     """Whole numbers within the scale, at least two of them, and no running number."""
     values = [number(cell) for cell in cells if cell]
@@ -204,9 +379,10 @@ def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = 
     """
     known = chosen_columns(table, columns, ROLES)
     if "response" not in known:
-        raise refusal(
-            table.name, f": which column has the answers to score? Choose one of {table.listed}."
-        )
+        held = ", ".join(f"“{shorten(column, 30)}”" for column in table.structured[:6])
+        lists = f" Lists or objects are no answers: {held}." if held else ""
+        words = f": which column has the answers to score? Choose one of {table.listed}.{lists}"
+        raise refusal(table.name, words)
     if table.size > MAX_ROWS:
         raise refusal(table.name, f" has {table.size:,} rows; {MAX_ROWS:,} are read. Split it.")
     rows = _Rows(table, known, further)

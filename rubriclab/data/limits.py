@@ -37,14 +37,48 @@ def refusal(name: str, words: str) -> LabError:
     return LabError(f"“{shorten(name)}”{words}")
 
 
+HELD_FILES: set[tuple[int, int]] = set()
+"""(device, inode) of the stores that are open in this process. Closing any descriptor of such a file would drop the lock
+that keeps other processes out, so it is never opened a second time."""
+
+
+def user_path(text: str | Path, use: str = "read") -> Path:
+    """Return a path that a person wrote, its ``~`` expanded. Raises LabError for what no file can be called.
+
+    ``use``: what is to be done with the file, for the message: read or written.
+    """
+    try:
+        path = Path(text).expanduser()
+        path.lstat()
+    except FileNotFoundError:
+        return path
+    except (OSError, ValueError, RuntimeError) as fault:
+        why = getattr(fault, "strerror", None) or str(fault)
+        kept = " What was there before is as it was." if use == "written" else ""
+        raise refusal(str(text), f" cannot be {use}: {why}.{kept} Check the name.") from None
+    return path
+
+
+def names_file(text: str | Path) -> bool:
+    """Return whether an existing file is called so; a text that no file can be called names none."""
+    try:
+        return user_path(text).is_file()
+    except (LabError, OSError):
+        return False
+
+
 def checked_file(path: str | Path, most: int = MAX_FILE) -> Path:
     """``path`` where it is an ordinary file of at most ``most`` bytes; a pipe or a device is never waited for."""
-    path = Path(path).expanduser()
+    path = user_path(path)
     try:
         known = path.stat()
     except (OSError, ValueError) as fault:
         why = getattr(fault, "strerror", None) or str(fault)
         raise refusal(str(path), f" cannot be read: {why}. Check the name.") from None
+    if (known.st_dev, known.st_ino) in HELD_FILES:
+        raise refusal(
+            str(path), " is the store that this lab has open, so it is no data. Name another file."
+        )
     if not stat.S_ISREG(known.st_mode):
         kind = "a folder" if stat.S_ISDIR(known.st_mode) else "a pipe or a device"
         raise refusal(str(path), f" cannot be read: it is {kind}, not a file. Name a file.")

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pandas as pd
 
+from rubriclab.data.limits import user_path
 from rubriclab.model.text import LabError, storable
 
 # An apostrophe stands before what a spreadsheet would take for a formula, and before apostrophes that lead to one,
@@ -48,7 +49,7 @@ def read_shielded(text: str) -> str:
 
 def write_atomically(path: str | Path, content: bytes) -> Path:
     """``content`` at ``path``: killed or on a full disk, what was there before is as it was. Raises LabError."""
-    path = Path(path).expanduser()
+    path = user_path(path, "written")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(f".{path.name[:40]}.{uuid4().hex}.part")

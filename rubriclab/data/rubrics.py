@@ -1,36 +1,48 @@
-"""A rubric's YAML, JSON, CSV or pasted text in, a rubric out: aliases, keys that stand twice and deep nesting are refused."""
+"""Read a rubric from YAML, JSON, CSV or pasted text.
+
+What is hostile or unclear is refused: aliases, keys that stand twice, deep nesting, unknown keys.
+"""
 
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
 
 from rubriclab.data import limits
+from rubriclab.data.pasted_rubric import criteria_of_text
 from rubriclab.data.tables import Table, as_file, json_value, read_table
 from rubriclab.data.worker import WORKER
 from rubriclab.model.data import MAX_OPTIONS, Criterion, Option, Rubric
-from rubriclab.model.text import LabError, look_alike, shorten, storable, without_invisible
+from rubriclab.model.text import LabError, look_alike, shorten, storable
 
 NUMBER = re.compile(r"[-+]?[\d_.:xob]+")
-ENTRY = re.compile(
-    r"(?:[\s*•>#]|-(?!\d))*(?:(?:score|level|rating|grade)\s+)?(-?\d{1,3})[*_]*(?:\s*(?:points?|pts?))?\s*(?:\(([^)]*)\)\s*)?(?:[=:)|\t–—]|[.-](?=\s))+(.*)",
-    re.I,
+FENCED = re.compile(r"```\w*\n(.*?)\n?```", re.S)
+"""What a chat or a README puts around YAML and JSON."""
+KEYS = re.compile(
+    r"^\s*(?:-\s+)?(?:(?:criteria|options)\s*:\s*(?:$|[\[{|#&*!])"
+    r"|(?:[\[{]\s*)?score\s*:\s*-?\d+\s*(?:$|[,}#]))",
+    re.M,
 )
-NO_SCORE = re.compile(r"(?:[\s*•>#]|-(?!\d))*(-?\d+(?:[.,/]\d+)?)\s*[=:)]")
-"""A line of a pasted rubric: a score and what it stands for; what looks like a score but is a fraction or too large."""
+"""A line that YAML of a rubric has, and a pasted list of scores has not."""
+MOST_LISTED = 10
+QUOTE = 'Put a text with a comma or a colon in quotes, as {score: 1, description: "bad, vague"}.'
 MAX_SCORE = 1_000_000
-ENDINGS = (".yaml", ".yml", ".json", ".csv", ".tsv", ".xlsx")
+ENDINGS = (".yaml", ".yml", ".json", ".csv", ".tsv", ".xlsx", ".txt", ".md")
+PLAIN = (".txt", ".md")
+"""Files that hold what could be pasted."""
 COLUMNS = ("criterion", "score", "description", "label", "criterion_description")
 
 
 def read_rubric(source: str | Path | bytes, name: str = "") -> Rubric:
     """The rubric in a file or in the bytes of one; the ending of ``name`` says how it is read.
 
-    YAML and JSON: ``name``, ``criteria: [{name, description, options: [{score, description, label}]}]``. CSV: a row an
-    option, ``criterion, score, description`` and optional ``label, criterion_description``. Raises LabError.
+    Text (.txt, .md) is read as ``rubric_of_text`` reads it. YAML and JSON: ``name``,
+    ``criteria: [{name, description, options: [{score, description, label}]}]``. CSV: a row
+    per option, ``criterion, score, description`` and optional ``label, criterion_description``.
+    Raises LabError.
     """
     name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "rubric.yaml")
     ending = PurePath(name.lower()).suffix
@@ -46,45 +58,71 @@ def read_rubric(source: str | Path | bytes, name: str = "") -> Rubric:
 
 
 def rubric_of_text(text: str) -> Rubric:
-    """The rubric in pasted text: a line a score (“5: Convincing”), above them “name: what is judged”, a blank line before
-    the next criterion. Raises LabError where no line is one."""
-    criteria: list[dict[str, Any]] = []
-    for number, part in enumerate(
-        re.split(r"\n\s*\n", without_invisible("\n".join(text.splitlines()))), 1
-    ):
-        head, options = list[str](), list[dict[str, Any]]()
-        for line in filter(None, map(str.strip, part.splitlines())):
-            if entry := ENTRY.fullmatch(line):
-                about = ": ".join(filter(None, (entry[2], entry[3].strip())))
-                options.append({"score": int(entry[1]), "description": about})
-            elif wrong := NO_SCORE.match(line):
-                raise LabError(
-                    f"“{shorten(wrong[1])}” is no score; expected a whole number from -999 to 999."
-                )
-            elif options:
-                options[-1]["description"] += f" {line}"
-            else:
-                head.append(line)
-        name, _, about = " ".join(head).partition(":")
-        if criteria and not criteria[-1]["options"]:  # a heading with a blank line under it
-            about, name = about or name, criteria[-1]["name"] or name
-            criteria.pop()
-        if head or options:
-            criteria.append(
-                {
-                    "name": name or f"Criterion {number}",
-                    "description": about.strip(),
-                    "options": options,
-                }
-            )
-    criteria = [criterion for criterion in criteria if criterion["options"]]
-    if not criteria:
-        words = "expected one a line, as “5: Convincing, weighs the other side”."
-        raise LabError(f"No line of this text is a score; {words}")
-    return rubric_of(
-        {"name": criteria[0]["name"] if len(criteria) == 1 else "My rubric", "criteria": criteria},
-        "text",
-    )
+    """Return the rubric in pasted text: YAML or JSON as in a file, else one line per score.
+
+    “5: Convincing” is a score; above the scores stands “name: what is judged”, and a blank line
+    before the next criterion. Raises LabError naming the line that is not understood.
+    """
+    value = _pasted_value(text)
+    if value is None:
+        criteria = criteria_of_text(text)
+        title = criteria[0]["name"] if len(criteria) == 1 else "My rubric"
+        value = {"name": title, "criteria": criteria}
+    return rubric_of(value, "text")
+
+
+def _pasted_value(text: str) -> Any:
+    """Return the value of pasted JSON or YAML; None for a text of another kind.
+
+    A list of options or a table of scores is completed to a rubric of one criterion.
+    """
+    bare = text.strip()
+    if fenced := FENCED.fullmatch(bare):
+        bare = fenced[1].strip()
+    if bare[:1] == "{" or re.match(r"\[\s*[{\]]", bare):
+        value = json_value(bare, "text")
+    elif KEYS.search(bare) or bare.startswith("---\n"):
+        value = yaml_value(text if bare == text.strip() else bare, "text")
+    else:
+        return None
+    if isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
+        of_options = all("score" in part for part in value)
+        value = {"options": value} if of_options else {"criteria": value}
+    if isinstance(value, Mapping) and value and all(_whole(key) is not None for key in value):
+        value = {"options": dict(value)}
+    if isinstance(value, Mapping) and "name" not in value:
+        value = {"name": "My rubric", **value}
+    return value
+
+
+def rubric_notes(rubric: Rubric) -> list[str]:
+    """Return what a reader should know of a rubric: levels that are missing or not described."""
+    notes = []
+    for criterion in rubric.criteria:
+        name, scores = shorten(criterion.name), criterion.scores
+        missing = sorted({*range(scores[0], scores[-1] + 1)} - {*scores}) if _narrow(scores) else []
+        if missing:
+            has, lacks = _listed(scores), _listed(missing)
+            notes.append(f"“{name}” has the scores {has}, but not {lacks}: no answer can get them.")
+        elif not _narrow(scores):
+            notes.append(f"“{name}” has only the scores {_listed(scores)}.")
+        bare = [option.score for option in criterion.options if not option.description.strip()]
+        if len(bare) == len(scores):
+            notes.append(f"“{name}” describes none of its scores.")
+        elif bare:
+            what = "score" if len(bare) == 1 else "scores"
+            notes.append(f"“{name}” has no description of the {what} {_listed(bare)}.")
+    return notes
+
+
+def _narrow(scores: Sequence[int]) -> bool:
+    """Return whether few enough scores are missing in between to list them."""
+    return scores[-1] - scores[0] - len(scores) + 1 <= MOST_LISTED
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def rubric_task(file: str, name: str) -> dict[str, Any]:
@@ -95,7 +133,10 @@ def rubric_task(file: str, name: str) -> dict[str, Any]:
         raise LabError(
             f"“{shorten(name)}” is no text in UTF-8 (byte {fault.start:,}). Save it as UTF-8."
         ) from None
-    value = json_value(text, name) if name.lower().endswith(".json") else yaml_value(text, name)
+    ending = PurePath(name.lower()).suffix
+    if ending in PLAIN:
+        return {"rubric": rubric_of_text(text).document()}
+    value = json_value(text, name) if ending == ".json" else yaml_value(text, name)
     rubric_of(value, name)  # refused here, before a value that JSON cannot carry goes to the parent
     return {"rubric": value}
 
@@ -149,11 +190,11 @@ def _table(value: Any, known: set[str], where: str) -> dict[str, Any]:
         raise LabError(f"{where} is {shorten(repr(value), 40)}; expected a table of {names}.")
     for key in value:
         if key not in known:
-            cure = (
-                " Leave it out: results are told by criterion, none is weighed."
-                if "weight" in str(key)
-                else ""
-            )
+            cure = ""
+            if "weight" in str(key):
+                cure = " Leave it out: results are told by criterion, none is weighed."
+            elif value[key] is None and len(value) > 1:
+                cure = f" {QUOTE}"
             raise LabError(
                 f"{where}: {shorten(repr(key), 40)} is not known; expected {names}.{cure}"
             )
@@ -215,9 +256,18 @@ def yaml_value(text: str, name: str) -> Any:
         mark = getattr(fault, "problem_mark", None)
         where = f", line {mark.line + 1:,}, column {mark.column + 1:,}" if mark else ""
         problem = getattr(fault, "problem", None) or str(fault)
+        cure = f" {QUOTE}" if re.search("mapping values|expected ',' or '}'", problem) else ""
         raise LabError(
-            f"“{shorten(name)}”{where}: not YAML that is read ({shorten(problem, 120)})."
+            f"“{shorten(name)}”{where}: not YAML that is read ({shorten(problem, 120)}).{cure}"
         ) from None
+
+
+OTHER_NOTATION = re.compile(
+    r"[-+]?(0[0-9_]+|0x[0-9a-f_]+|0b[01_]+|[0-9]+_[0-9_]*(\.[0-9_]*)?|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)"
+    r"|yes|no|on|off",
+    re.IGNORECASE,
+)
+"""What YAML 1.1 reads as an octal, hexadecimal or sexagesimal number, or as true or false: ``010`` is 8 to it."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -236,6 +286,8 @@ class _Loader(yaml.SafeLoader):
             problem = f"nested deeper than {limits.MAX_DEPTH} levels"
         elif self.nodes > limits.MAX_NODES:
             problem = f"more than {limits.MAX_NODES:,} values"
+        elif OTHER_NOTATION.fullmatch(plain):
+            problem = f"“{plain}” is taken for another value by YAML: write a number in decimal digits, or put a text in quotes"
         elif len(plain) > limits.MAX_DIGITS and NUMBER.fullmatch(plain):
             problem = f"a number of {len(plain):,} digits: put it in quotes if it is a text"
         else:

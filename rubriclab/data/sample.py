@@ -1,5 +1,9 @@
 """Names in; the answers, rubrics and studies that come with the lab out, and where their files lie."""
 
+import hashlib
+import json
+import zipfile
+from functools import cache
 from pathlib import Path
 
 from rubriclab.data.items import items_of
@@ -28,6 +32,17 @@ def data_path(name: str) -> Path:
             f"{name} did not come with this lab. Install rubriclab again, or use a clone."
         )
     return path
+
+
+@cache
+def recorded_runs() -> dict[str, str]:
+    """Return the ids of the recorded examples, each with the sha256 of its judgments: an import may bring the same id."""
+    known = {}
+    for path in sorted((lab_folder() / "data").glob("example*.zip")):
+        with zipfile.ZipFile(path) as archive:
+            name = json.loads(archive.read("study.json"))["id"]
+            known[name] = hashlib.sha256(archive.read("judgments.parquet")).hexdigest()
+    return known
 
 
 def sample(*, drafts: bool = False) -> DataSet:

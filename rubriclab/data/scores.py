@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -21,6 +22,7 @@ from rubriclab.data.coded import (
     joint,
     names_shown,
 )
+from rubriclab.data.items import columns_sentence
 from rubriclab.data.limits import refusal
 from rubriclab.data.tables import Table, chosen_columns, number
 from rubriclab.model.data import MAX_OPTIONS, MIN_OPTIONS
@@ -53,10 +55,11 @@ OPTIONAL = (
     "expected",
     "reply",
     "messages",
+    "finish",
 )
 """``human``: also ``human_1``, ``human_2``; ``variant``: factors and their levels as JSON; ``gold``: of pairs and lists, the candidate
 that should win; ``expected``: the score that the judge's probabilities mean (of pairs: the probability that the first wins, a
-tie half); ``reply``, ``messages`` (the prompt as JSON): kept beside the judgment."""
+tie half); ``reply``, ``messages`` (the prompt as JSON), ``finish`` (the reply's finish reason): kept beside the judgment."""
 KNOWN = tuple(
     dict.fromkeys(
         [*REQUIRED["criteria"], "item_id", *OPTIONAL, *REQUIRED["pairs"], *REQUIRED["lists"]]
@@ -82,6 +85,10 @@ GUESSED_FROM = 1_000
 NO_NUMBER = "is not a number from -1e9 to 1e9; leave the cell empty where there is none"
 
 
+class MissingColumn(LabError):
+    """A table of judgments lacks a column: perhaps it is none, but a log of another tool."""
+
+
 def read_judgments(
     table: Table, kind: str | None = None, columns: Mapping[str, Any] | None = None, name: str = ""
 ) -> JudgmentTable:
@@ -100,10 +107,15 @@ def read_judgments(
     for role in REQUIRED[kind]:
         if role not in names:
             words = f"judgments of {kind} need {', '.join(REQUIRED[kind])}. It has {table.listed}."
-            raise refusal(table.name, f" has no column {role}; {words} Name it, as {role}=THEIRS.")
+            fault = refusal(
+                table.name, f" has no column {role}; {words} Name it, as {role}=THEIRS."
+            )
+            raise MissingColumn(str(fault))
     name = name or PurePath(table.name).stem or "Judgments"
     reader = ChoicesReader if kind in ("pairs", "lists") else _ScoresReader
-    return reader(table, kind, names).read(name)
+    judged = reader(table, kind, names).read(name)
+    taken = columns_sentence(table, names, {})
+    return replace(judged, made_with={**judged.made_with, "columns": taken})
 
 
 def column_names(

@@ -27,6 +27,7 @@ import pyarrow.compute as compute
 from rubriclab.data import limits
 from rubriclab.data.limits import MB, refusal
 from rubriclab.data.outfiles import SHIELDED, read_shielded
+from rubriclab.data.records import annotated, records_in
 from rubriclab.data.worker import WORKER
 from rubriclab.model.text import LabError, count, look_alike, shorten, storable
 
@@ -40,6 +41,10 @@ NOT_COMPUTED = re.compile(rb"(?:</f>|<f[^>]*/>)\s*(?:<v\s*/>|<v></v>|</c>)")
 """A formula in a sheet's XML without the value that a spreadsheet had computed."""
 SNIFFED_ROWS, MOST_ABOVE = 50, 10
 CHUNK, ROWS_AT_ONCE = 50_000, 10_000
+STRUCTURES = (dict, list, tuple, set, np.ndarray)
+ANNOTATIONS = re.compile(r"\.responses\.users$")
+NESTED = ("STRUCT", "MAP", "UNION", "JSON", "VARIANT")
+"""How the names of DuckDB's types of objects begin; those of lists end in brackets."""
 Columns = Mapping[str, str | Sequence[str]]
 """The column, or the several columns, of each role."""
 OTHER_KINDS = {
@@ -62,7 +67,9 @@ class Table:
     ``note``: what a reader should know.
 
     ``separator``: of delimited text; ``first_line``: the line of the first row where each row is one line of the file;
-    ``answers``: how many rows were made of each row of the file.
+    ``answers``: how many rows were made of each row of the file; ``structured``: columns whose
+    cells hold lists or objects, as JSON; ``people``: (column, question) of each column of ratings
+    that the file's own form tells, None where it tells nothing.
     """
 
     name: str
@@ -71,6 +78,8 @@ class Table:
     separator: str | None = None
     first_line: int | None = None
     answers: int = 1
+    structured: tuple[str, ...] = ()
+    people: tuple[tuple[str, str], ...] | None = None
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -190,6 +199,9 @@ def read_table(source: str | Path | bytes, name: str = "") -> Table:
         about = WORKER.run("table", file, name, result=str(result))
         with pa.OSFile(str(result)) as arrow, pa.ipc.open_stream(arrow) as reader:
             data = reader.read_all()
+    about["structured"] = tuple(about["structured"])
+    if about["people"] is not None:
+        about["people"] = tuple((column, question) for column, question in about["people"])
     return Table(name, data, **about)
 
 
@@ -207,8 +219,16 @@ def as_file(
 
 def table_of_frame(frame: pd.DataFrame, name: str = "frame") -> Table:
     """A pandas frame as a table of texts, for notebooks. Raises LabError for columns that look alike."""
-    rows = frame.astype(object).itertuples(index=False, name=None)
-    return _table(name, [str(column) for column in frame.columns], _texts(rows))
+    frame = frame.astype(object)
+    columns = [str(column) for column in frame.columns]
+    structured = [
+        str(column)
+        for k, column in enumerate(frame.columns)
+        if any(isinstance(cell, STRUCTURES) for cell in frame.iloc[:, k])
+    ]
+    rows = frame.itertuples(index=False, name=None)
+    table = _table(name, columns, _texts(rows))
+    return replace(table, structured=tuple(column.strip() for column in structured))
 
 
 def _table(
@@ -254,7 +274,13 @@ def table_task(file: str, name: str, result: str) -> dict[str, Any]:
     table = read_here(path, name)
     with pa.OSFile(result, "wb") as sink, pa.ipc.new_stream(sink, table.data.schema) as writer:
         writer.write_table(table.data)
-    return {"note": table.note, "separator": table.separator, "first_line": table.first_line}
+    return {
+        "note": table.note,
+        "separator": table.separator,
+        "first_line": table.first_line,
+        "structured": table.structured,
+        "people": table.people,
+    }
 
 
 def read_here(path: Path, name: str) -> Table:
@@ -511,30 +537,24 @@ def json_value(text: str, name: str, line: int = 0) -> Any:
 
 
 def _json(content: bytes, name: str, whole: bool) -> Table:
-    """A list of records, ``{"data": [...]}``, an object of named records, or a record a line."""
+    """Read a JSON document (see ``records_in``) or a record per line."""
     text, note = _text_of(content, name)
     heads = [line.strip() for line in text[:MB].split("\n") if line.strip()][:2]
     by_line = len(heads) == 2 and all(line.startswith("{") and line.endswith("}") for line in heads)
     if whole and not by_line:
-        value = json_value(text, name)
-        if isinstance(value, dict) and isinstance(value.get("data"), list):
-            value = value["data"]
-        elif (
-            isinstance(value, dict)
-            and value
-            and all(isinstance(record, dict) for record in value.values())
-        ):
-            value = list(value.values())
-        if not isinstance(value, list):
-            raise refusal(name, f" holds a JSON {_kind(value)}; expected a list of records.")
-        unit, records = "record", [*enumerate(value, 1)]
+        found = records_in(json_value(text, name), name)
+        unit, numbers = "record", [*range(1, len(found.records) + 1)]
     else:
-        lines = enumerate(text.split("\n"), 1)
-        unit, records = (
-            "line",
-            [(k, json_value(line, name, k)) for k, line in lines if line.strip()],
-        )
+        lines = [(k, line) for k, line in enumerate(text.split("\n"), 1) if line.strip()]
+        values = [json_value(line, name, k) for k, line in lines]
+        alone = len(values) == 1 and isinstance(values[0], dict) and _holds_rows(values[0])
+        found = records_in(values[0], name) if alone else annotated(values, name)
+        unit, numbers = "line", [k for k, _ in lines]
+        if len(found.records) != len(lines):
+            unit, numbers = "record", [*range(1, len(found.records) + 1)]
+    records = [*zip(numbers, found.records, strict=True)]
     columns: dict[str, None] = {}
+    structured: dict[str, None] = {}
     for k, record in records:
         if not isinstance(record, dict):
             raise refusal(
@@ -542,10 +562,29 @@ def _json(content: bytes, name: str, whole: bool) -> Table:
             )
         if len(columns) <= limits.MAX_COLUMNS:
             columns |= dict.fromkeys(record)
+            structured |= {
+                key: None for key, cell in record.items() if isinstance(cell, STRUCTURES)
+            }
     if records and not columns:
         raise refusal(name, f": its {len(records):,} records are empty. Check the export.")
     _refuse_amount(name, len(records), len(columns))
-    return _table(name, [*columns], _texts(map(record.get, columns) for _, record in records), note)
+    note = " ".join(filter(None, [note, found.note]))
+    cells = _texts([record.get(column) for column in columns] for _, record in records)
+    table = _table(name, [*columns], cells, note)
+    known = dict(zip(columns, table.columns, strict=True))
+    people = found.people
+    if people is not None:
+        people = tuple((known[column], question) for column, question in people)
+    return replace(table, structured=tuple(known[key] for key in structured), people=people)
+
+
+def _holds_rows(record: Mapping[str, Any]) -> bool:
+    """Return whether a file's one line is a whole frame, as ``DataFrame.to_json`` writes it."""
+    parts = [*record.values()]
+    objects = len(parts) > 1 and all(isinstance(part, dict) and part for part in parts)
+    return (objects and all(key.isdigit() for part in parts for key in part)) or (
+        {"columns", "index", "data"} <= {*record}
+    )
 
 
 def _kind(value: Any) -> str:
@@ -565,11 +604,18 @@ def _text(value: Any) -> str:
         )
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, dict | list | tuple):
-        return storable(json.dumps(value, ensure_ascii=False, default=str))
+        return storable(json.dumps(value, ensure_ascii=False, default=_plain))
     if isinstance(value, float) and value != value:
         return ""  # a frame's sign for a missing cell; files cannot bring it
     return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold of a value within a list or an object."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
 
 
 def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
@@ -609,11 +655,7 @@ def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
             ):
                 raise large
             if texts:
-                casts = [
-                    f"decode({column})" if kind == "BLOB" else f"{column}::VARCHAR"
-                    for column, kind in columns
-                ]
-                file = file.project(", ".join(casts))
+                file = file.project(", ".join(_as_text(column, kind) for column, kind in columns))
             batches, size = [], 0
             for batch in file.to_arrow_reader(ROWS_AT_ONCE):
                 cells = [_encoded(column) for column in batch.columns] if texts else batch.columns
@@ -629,10 +671,42 @@ def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
     except (duckdb.Error, OSError) as fault:
         if "Out of Memory" in str(fault):
             raise large from None
+        if "blob to UTF8" in str(fault):
+            raise _no_text(path, name) from None
         words = shorten(str(fault).splitlines()[0].replace(str(path), name).rstrip(". "), 160)
         raise refusal(
             name, f" is not a Parquet file that can be read: {words}. Write it again."
         ) from None
+
+
+def _no_text(path: Path, name: str) -> LabError:
+    """Return the error for bytes that are no UTF-8, with the first row that holds some."""
+    import pyarrow.parquet
+
+    file = pyarrow.parquet.ParquetFile(path)
+    start = 0
+    for batch in file.iter_batches(ROWS_AT_ONCE):
+        for column, cells in zip(batch.schema.names, batch.columns, strict=True):
+            binary = pa.types.is_binary(cells.type) or pa.types.is_large_binary(cells.type)
+            for row, cell in enumerate(cells.to_pylist() if binary else (), start + 1):
+                try:
+                    (cell or b"").decode("utf-8")
+                except UnicodeDecodeError:
+                    words = f"{shorten(repr(cell), 40)} is no UTF8 text. Write it as text."
+                    return refusal(name, f", row {row:,}, column “{shorten(column)}”: {words}")
+        start += len(batch)
+    return refusal(name, " holds bytes that are no UTF8 text. Write its columns as texts.")
+
+
+def _as_text(column: str, kind: str) -> str:
+    """Return the SQL of a column as texts: bytes as UTF-8, lists and structs as JSON."""
+    if kind == "BLOB":
+        return f"decode({column})"
+    return f"to_json({column})::VARCHAR" if _nested(kind) else f"{column}::VARCHAR"
+
+
+def _nested(kind: str) -> bool:
+    return kind.startswith(NESTED) or kind.endswith("]")
 
 
 def _encoded(column: pa.Array) -> pa.DictionaryArray:
@@ -648,10 +722,43 @@ def _parquet(path: Path, name: str) -> Table:
     import pyarrow.parquet
 
     data = parquet_table(path, name, texts=True)
-    checked_names(
-        name, pyarrow.parquet.read_schema(path).names
-    )  # DuckDB gives the second of two the same a new name
-    return _checked(Table(name, data))
+    schema = pyarrow.parquet.read_schema(path)
+    # DuckDB gives the second of two columns with one name a new name.
+    names = checked_names(name, schema.names)
+    structured = [
+        column for column, kind in zip(names, schema.types, strict=True) if pa.types.is_nested(kind)
+    ]
+    return _with_annotations(_checked(Table(name, data, structured=tuple(structured))))
+
+
+def _with_annotations(table: Table) -> Table:
+    """Return a Parquet table with the ratings of an annotation tool as columns, if it has any."""
+    known = [column for column in table.columns if ANNOTATIONS.search(column)]
+    cells = {column: table.column(column, 1)[0] for column in table.structured}
+    hub = [column for column, cell in cells.items() if '"user_id"' in cell and '"status"' in cell]
+    tasks = {"data", "annotations"} <= {*table.structured}
+    fields = {"fields", "responses"} <= {*table.structured}
+    if not (known or hub or tasks or fields):
+        return table
+    rows = zip(*(table.column(column) for column in table.columns), strict=True)
+    records = []
+    for row in rows:
+        record: dict[str, Any] = dict(zip(table.columns, row, strict=True))
+        for column in table.structured:
+            record[column] = json_value(record[column], table.name) if record[column] else None
+        records.append(record)
+    found = annotated(records, table.name)
+    if found.people is None:
+        return table
+    columns = [*dict.fromkeys(key for record in found.records for key in record)]
+    made = _table(
+        table.name,
+        columns,
+        _texts(map(record.get, columns) for record in found.records),
+        found.note,
+    )
+    structured = tuple(column for column in columns if column in (*table.structured, "annotations"))
+    return replace(made, structured=structured, people=found.people)
 
 
 def _excel(path: Path, name: str) -> Table:

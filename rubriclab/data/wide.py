@@ -1,32 +1,21 @@
-"""A table with several answers a row in (``response_a``, ``response_b``), or a chat, the same with one answer a row out.
+"""Split rows that hold several answers (``response_a``, ``response_b``), so that each row has one.
 
-So are preference data kept: a prompt, two or more answers side by side, perhaps who won; and data for fine-tuning, as lists
-of messages. Rows stay in their order.
+So are preference data kept: a prompt, two or more answers side by side, perhaps who won. Chats are
+unfolded first. Rows stay in their order.
 """
 
-import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from rubriclab.data.items import LOOKED_AT, NAMES, holds_numbers, plain_name
-from rubriclab.data.tables import Columns, Table, as_list, json_value
+from rubriclab.data.chats import ANSWERS, CHATS, FAMILY, PAIR, with_texts
+from rubriclab.data.items import HUMAN, LOOKED_AT, NAMES, holds_numbers, plain_name
+from rubriclab.data.tables import Columns, Table, as_list, number
 from rubriclab.model.text import shorten
 
-FAMILY = re.compile(r"(?P<stem>\w+?)_?(?P<end>[a-h]|[1-9]|chosen|rejected)")
-TEXTS = (
-    "assistant",
-    "text",
-    "response_text",
-    "answer_text",
-    "assistant_response",
-    "model_response",
-)
-ANSWERS = {*NAMES["response"], *TEXTS}
 WINNERS = (
     "winner",
     "preference",
@@ -38,39 +27,30 @@ WINNERS = (
     "ganador",
     "gagnant",
 )
+WON = ("winner_model", "winner", "is_winner", "won", "preferred")
+"""Columns that come as often as the answers and mark the one that won with 1."""
 TIES = {"tie", "c", "both", "equal", "tie_bothbad", "unentschieden", "0_5"}
-CHATS = ("messages", "conversations", "conversation")
-ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
-"""What some files call the roles of a chat."""
 
 
 def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
-    """``table`` itself where no row has several answers; else a row each, with the columns ``candidate`` (unless columns
-    say who wrote them), ``prompt_id``, and ``human`` (1 for the winner, 0, 0.5 for a tie) where a column names the winner.
+    """Return a row for each answer; ``table`` itself where no row has several and none is a chat.
 
-    Columns that come as often as the answers are split with them; all others are repeated. Chats: see ``_of_chats``.
-    ``columns``: those that the study names; one of the answers, or the chats, among them leaves the table as it is.
+    New columns are ``candidate`` (unless columns say who wrote them), ``prompt_id``, and ``human``
+    (1 for the winner, 0, 0.5 for a tie) where a column names the winner and no column rates the
+    answers. Columns that come as often as the answers are split with them; all others are repeated.
+    ``columns``: those that the study names; one of the answers among them leaves the rows whole.
     """
     chosen = {column for named in (columns or {}).values() for column in as_list(named)}
-    chats = next(
-        (
-            column
-            for column in table.columns
-            if plain_name(column) in CHATS and column not in chosen
-        ),
-        None,
-    )
-    if chats is not None and (split_chats := _of_chats(table, chats)) is not None:
-        return split_chats
+    table = with_texts(table, columns)
     families: dict[str, dict[str, str]] = defaultdict(dict)
     for column in table.columns:
         name = plain_name(column)
         parts = FAMILY.fullmatch(name)
-        if name in ("chosen", "rejected"):
+        if name in PAIR:
             families["response"][name] = column
         elif parts and not name.startswith("reference"):
             families[parts["stem"]][parts["end"]] = column
-    known = [stem for stem in families if stem in ANSWERS and len(families[stem]) > 1]
+    known = [stem for stem in families if stem in (*ANSWERS, *CHATS) and len(families[stem]) > 1]
     if len(known) != 1 or any(plain_name(column) in NAMES["response"] for column in table.columns):
         return table
     (stem,) = known
@@ -101,6 +81,13 @@ def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
     made["prompt_id"] = pa.array(ids, pa.large_string()).take(numbers)
     if not any(name in NAMES["candidate"] for name in made):
         made["candidate"] = pa.array(ends * table.size, pa.large_string())
+    flagged = [name for name in split if name in WON and _flags(made[name].to_pylist())]
+    if "human" not in made and flagged:
+        tie = names.get("winner_tie", "")
+        ties = table.column(tie) if tie else [""] * table.size
+        won_by = zip(made.pop(flagged[0]).to_pylist(), np.repeat(ties, len(ends)), strict=True)
+        human = ["0.5" if number(str(even)) == 1 else own for own, even in won_by]
+        made["human"] = pa.array(human, pa.large_string())
     won = next((names[name] for name in WINNERS if name in names), "")
     if "human" not in made and ("chosen" in ends or won):
         winners = ["chosen"] * table.size if "chosen" in ends else table.column(won)
@@ -111,12 +98,60 @@ def one_answer_a_row(table: Table, columns: Columns | None = None) -> Table:
             for cell, own in zip(winners, chunks, strict=True)
             for score in _preferences(cell, ends, own)
         ]
-        if sum(map(bool, human)) > 0.9 * len(human):
+        if sum(map(bool, human)) > 0.9 * len(human) and not _rated(made, split, human):
             made["human"] = pa.array(human, pa.large_string())
     listed = ", ".join(f"“{shorten(column, 30)}”" for column in families[stem].values())
     note = f"Each row has {len(ends)} answers ({listed}): read as one answer a row."
     note = " ".join(filter(None, [table.note, note]))
-    return replace(table, data=pa.table(made), note=note, answers=len(ends))
+    structured = [column for column in rest if column in table.structured]
+    structured += [
+        name
+        for name, own in split.items()
+        if name in made and {*own.values()} & {*table.structured}
+    ]
+    people = table.people
+    if people is not None:
+        stems = {own[end]: name for name, own in split.items() for end in ends}
+        people = tuple(
+            dict.fromkeys((stems.get(column, column), asked) for column, asked in people)
+        )
+        people = tuple((column, asked) for column, asked in people if column in made)
+    return replace(
+        table,
+        data=pa.table(made),
+        note=note,
+        answers=len(ends),
+        structured=tuple(structured),
+        people=people,
+    )
+
+
+def _flags(cells: Sequence[str]) -> bool:
+    return all(cell.strip() in ("0", "1") for cell in cells) and "1" in {*map(str.strip, cells)}
+
+
+def _rated(made: dict[str, pa.Array], split: Collection[str], human: Sequence[str]) -> bool:
+    """Return whether a column of ratings came with the answers and says nothing else than who won.
+
+    Beside such ratings the preference would count as a second rater on another scale. Where the
+    two disagree the preference is kept, and the ratings are not taken for people's.
+    """
+    for name in split:
+        if name not in made or not HUMAN.fullmatch(plain_name(name)):
+            continue
+        scores = [number(cell) for cell in made[name].to_pylist()]
+        winners = zip(scores, human, strict=True)
+        best = [score for score, won in winners if won == "1" and score is not None]
+        rest = [
+            score
+            for score, won in zip(scores, human, strict=True)
+            if won == "0" and score is not None
+        ]
+        agree = len(best) == len(rest) and all(map(float.__ge__, best, rest))
+        if best and agree:
+            return True
+        made[f"{name} (not people's)"] = made.pop(name)
+    return False
 
 
 def _preferences(winner: str, ends: Sequence[str], makers: Sequence[str]) -> list[str]:
@@ -130,52 +165,3 @@ def _preferences(winner: str, ends: Sequence[str], makers: Sequence[str]) -> lis
     if wins.count(True) == 1:
         return ["1" if own else "0" for own in wins]
     return ["0.5" if said in TIES else ""] * len(ends)
-
-
-def _of_chats(table: Table, column: str) -> Table | None:
-    """The last message of each chat as ``response``, those before it as ``instruction``; None where the column holds no chats.
-
-    Raises LabError for a chat that does not end with the assistant's message: nothing in it is an answer to score.
-    """
-    cells, instructions, answers = table.column(column), [], []
-    if re.match(r"\s*\[\s*\{", cells[0]) is None or {"response", "instruction"} & {
-        *map(plain_name, table.columns)
-    }:
-        return None
-    for row, cell in enumerate(cells):
-        chat = json_value(cell, table.name, row + 1) if cell.lstrip().startswith("[") else []
-        said = [(role, text) for role, text in map(_message, chat) if text.strip()]
-        if not said or said[-1][0] != "assistant":
-            last = (
-                f"its last message is of “{shorten(said[-1][0])}”"
-                if said
-                else "it holds no messages"
-            )
-            words = f"{last}; expected a chat that ends with the assistant's answer, to score it. Leave the row out."
-            raise table.fault(row, column, words)
-        *before, (_, answer) = said
-        lines = [
-            f"{role.capitalize()}: {text}" if len(before) > 1 else text for role, text in before
-        ]
-        instructions.append("\n\n".join(lines))
-        answers.append(answer)
-    data = table.data.drop_columns([column])
-    for name, texts in (("instruction", instructions), ("response", answers)):
-        data = data.append_column(name, pa.array(texts, pa.large_string()))
-    note = f"“{shorten(column)}” holds chats: the last answer of each is scored, all before it is its instruction."
-    return replace(table, data=data, note=" ".join(filter(None, [table.note, note])))
-
-
-def _message(message: Any) -> tuple[str, str]:
-    """(role, text) of a message; a text in parts is joined, and what is no text is empty."""
-    if not isinstance(message, dict):
-        return "", ""
-    role, content = (
-        message.get(key) or message.get(other)
-        for key, other in (("role", "from"), ("content", "value"))
-    )
-    parts = content if isinstance(content, list) else [content]
-    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
-    return ROLES.get(str(role), str(role)), "\n".join(
-        text for text in texts if isinstance(text, str)
-    )

@@ -91,6 +91,11 @@ class EmbeddedJudge:
             release(server)
             raise
 
+    @property
+    def adaptations(self) -> list[str]:
+        """What is sent otherwise than the settings say, in words."""
+        return self._client.adaptations
+
     async def ask(self, call: Call) -> Reply:
         """One call, one Reply; calls wait their turn here, outside of their timeout.
 

@@ -28,7 +28,8 @@ FAULTS: dict[str, str] = RETRYABLE | FATAL | FINAL
 class Fault(Exception):
     """One fault of one call: a kind of FAULTS, and what happened on one line of at most MAX_MESSAGE signs, without keys.
 
-    ``secrets``: the judge's own; ``retry_after``: seconds for which the server asked to be left alone.
+    ``secrets``: the judge's own; ``retry_after``: seconds for which the server asked to be left alone; ``status``: of the
+    HTTP answer that it was, 0 for none.
     """
 
     def __init__(
@@ -38,9 +39,10 @@ class Fault(Exception):
         secrets: Iterable[str] = (),
         *,
         retry_after: float | None = None,
+        status: int = 0,
     ) -> None:
         assert kind in FAULTS, kind
-        self.kind, self.retry_after = kind, retry_after
+        self.kind, self.retry_after, self.status = kind, retry_after, status
         self.message = shorten(mask(message, secrets), MAX_MESSAGE)
         super().__init__(self.message)
 
@@ -58,7 +60,9 @@ class Fault(Exception):
 
 def advised(message: str, kind: str) -> str:
     """A fault's message, and what a user should do about it."""
-    return f"{message.rstrip('.')}. {FAULTS[kind]}"
+    setting = re.match(r"Setting “(\w+)” is refused", message) if kind == "bad_setting" else None
+    more = f" {ADVICE[setting[1]]}" if setting and setting[1] in ADVICE else ""
+    return f"{message.rstrip('.')}. {FAULTS[kind]}{more}"
 
 
 # ---------------------------------------------------------------- from a response
@@ -95,8 +99,34 @@ SETTINGS = (
     "logprobs",
     "structured_outputs",
     "response_format",
+    "grammar",
 )
 """Fields of a request that come from the judge's settings: a refusal that names one is mended there."""
+
+
+PLAIN_WORDS = ("temperature", "seed", "grammar")
+"""Settings whose names also stand in messages that are about something else, as the name of a model."""
+REFUSING = frozenset({400, 403, 404, 405, 415, 422, 500, 501})
+"""Statuses with which servers refuse a field or a number of a request; 401 is a wrong key, whatever it says."""
+REFUSES = re.compile(
+    r"unsupported|not (?:be )?(?:supported|allowed|enabled|permitted|available|accepted)|unknown|unrecogni[sz]ed"
+    r"|\bextra|invalid|cannot find|does(?: not|n't) support|not supporting|no field|\bmust\b|\bonly\b|\bunexpected",
+    re.I,
+)
+"""Words of a refusal that is about what was sent, not about who sends it."""
+FORBIDS = re.compile(
+    r"unsupported|not (?:allowed|permitted|enabled|available|supported)|does not support", re.I
+)
+ADVICE = {
+    "temperature": 'Set temperature = "server" in the study file, or empty the field in Set up: the server then takes its own.',
+    "seed": "Leave out the judge's seed: this server takes none.",
+    "reasoning_effort": "Leave out the judge's reasoning effort, or choose one that the server names.",
+    **dict.fromkeys(
+        ("structured_outputs", "response_format", "grammar"),
+        "The server does not constrain replies so: test the judge to see which constraint it holds.",
+    ),
+}
+"""What to do where a server refuses a setting that changes the answer, so that the lab does not leave it out by itself."""
 
 
 def from_response(
@@ -115,11 +145,14 @@ def from_response(
     detail = error.get("message") or words_of_page(text)
     kind = kind_of(status, error, detail)
     message = f"HTTP {status}: {detail}" if detail else f"HTTP {status}"
-    if kind == "bad_request" and (setting := setting_named(error, detail)):
+    setting = setting_named(error, detail)
+    # A status that says “key” and words that say “field”: the words are right (OpenAI refuses log-probabilities by 403).
+    by_words = status == 403 and setting not in PLAIN_WORDS and FORBIDS.search(detail)
+    if setting and (kind == "bad_request" or by_words):
         kind, message = "bad_setting", f"Setting “{setting}” is refused. {message}"
     if status < 400:
         message += f" (moved to {headers.get('Location', '?')})"
-    return Fault(kind, message, secrets, retry_after=retry_after(headers))
+    return Fault(kind, message, secrets, retry_after=retry_after(headers), status=status)
 
 
 def error_object(text: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
 from rubriclab.judges.weights import Progress
+from rubriclab.model.consent import NO_CONSENTS, Consents
 from rubriclab.model.data import Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
@@ -17,13 +18,12 @@ from rubriclab.model.text import shorten
 T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
 """By judges' names: the own code that a notebook hands over."""
-DEFAULT_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}
-"""Of the kinds that have one, where the settings give none."""
 
 
 class Asker(Protocol):
     """An open judge; made, asked and closed in one event loop. One that answers several calls about one answer in one request
-    has ``ask_together(calls) -> list[Reply]`` besides."""
+    has ``ask_together(calls) -> list[Reply]`` besides. One behind servers may say which of them do not answer (``trouble``), and
+    what they refuse and are sent otherwise (``adaptations``, a list of words)."""
 
     async def ask(self, call: Call) -> Reply:
         """One attempt. Never raises for a fault of a call: that is a Reply with ``error`` and ``kind``."""
@@ -60,12 +60,13 @@ async def open_judge(
     rubric: Rubric | None = None,
     items: Sequence[Item] = (),
     function: Callable[..., Any] | None = None,
+    consents: Consents = NO_CONSENTS,
 ) -> Asker:
     """An open judge; call it inside the event loop that will ask it, and ``close`` it there.
 
     ``secrets``: keys by variable name, looked up before the environment; ``progress``: while weights are fetched;
     ``rubric``: what a simulated judge may look at; ``items``: the run's, for a judge that is own code, and ``function``: that
-    code where a notebook hands it over. Raises LabError for settings that can never work (no address, a key
+    code where a notebook hands it over; ``consents``: which key may go to which address. Raises LabError for settings that can never work (no address, a key
     that is not set, an unknown model or option) and for weights that cannot be had.
     """
     if settings.kind == "embedded" or (
@@ -77,20 +78,19 @@ async def open_judge(
     if settings.kind == "python":
         from rubriclab.judges.python import PythonJudge
 
-        return PythonJudge(settings, items, secrets, function)
+        return PythonJudge(settings, items, secrets, function, consents)
     if settings.kind == "simulated":
         from rubriclab.judges.simulated import SimulatedJudge
 
         return SimulatedJudge(settings, rubric)
-    addresses = settings.base_urls or tuple(filter(None, [DEFAULT_ADDRESS.get(settings.kind)]))
-    settings = settings.model_copy(update={"base_urls": addresses})
+    settings = settings.model_copy(update={"base_urls": settings.addresses})
     if settings.kind == "decisions":
         from rubriclab.judges.decisions import DecisionClient
 
-        return DecisionClient(settings, secrets=secrets)
+        return DecisionClient(settings, secrets=secrets, consents=consents)
     from rubriclab.judges.client import ChatClient
 
-    return ChatClient(settings, secrets=secrets)
+    return ChatClient(settings, secrets=secrets, consents=consents)
 
 
 def in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

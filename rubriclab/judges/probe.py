@@ -15,11 +15,13 @@ import msgspec
 from rubriclab.judges.client import base_url, same_model
 from rubriclab.judges.decisions import PATHS
 from rubriclab.judges.faults import Fault, advised
-from rubriclab.judges.keys import read_key
-from rubriclab.judges.kinds import DEFAULT_ADDRESS, in_thread, open_judge
+from rubriclab.judges.keys import key_to_send
+from rubriclab.judges.kinds import in_thread, open_judge
+from rubriclab.judges.rungs import Rung, ladder
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import fetch, host_of
-from rubriclab.model.judge import JudgeKind, JudgeSettings
+from rubriclab.model.consent import NO_CONSENTS, Consents
+from rubriclab.model.judge import DEFAULT_ADDRESS, JudgeKind, JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
 from rubriclab.model.text import LabError, shorten
 
@@ -59,13 +61,16 @@ class FoundServer:
 
 @dataclass(frozen=True)
 class JudgeReport:
-    """What one call of a judge showed. ``score``: the number that was read; ``probabilities``: whether the server
-    gives those of tokens; ``error``: what happened and what to do, empty where an answer came."""
+    """What a few calls of a judge showed. ``score``: the number that was read; ``probabilities``: whether the server
+    gives those of tokens; ``error``: what happened and what to do, empty where an answer came; ``rungs``: what became of
+    each constraint; ``adaptations``: what the server refuses and is therefore sent otherwise."""
 
     reply: Reply
     score: float | None
     probabilities: bool
     error: str
+    rungs: tuple[Rung, ...] = ()
+    adaptations: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -82,7 +87,21 @@ class JudgeReport:
             else " No score could be read from it."
         )
         said = shorten(self.reply.text, 200) or "nothing"
-        return f"It answered in {self.reply.seconds:.1f} s: “{said}”{score} The server {given} token probabilities."
+        sent = "".join(f" {words[0].upper()}{words[1:]}." for words in self.adaptations)
+        return (
+            f"It answered in {self.reply.seconds:.1f} s: “{said}”{score} The server {given} token probabilities.{sent}"
+            f"{self._constraints()}"
+        )
+
+    def _constraints(self) -> str:
+        """Which constraints the server holds, with the reason of each that it does not; empty where none was tried."""
+        if not self.rungs:
+            return ""
+        held = [f'"{rung.rung}"' for rung in self.rungs if rung.held]
+        said = (
+            f" It holds constrain = {' and '.join(held)}." if held else " It holds no constraint."
+        )
+        return said + "".join(f" {rung.sentence()}." for rung in self.rungs if not rung.held)
 
     def document(self) -> dict[str, Any]:
         """The report for JSON."""
@@ -94,6 +113,8 @@ class JudgeReport:
             "seconds": round(self.reply.seconds, 3),
             "probabilities": self.probabilities,
             "model": self.reply.model,
+            "constraints": {rung.rung: rung.word for rung in self.rungs},
+            "adaptations": list(self.adaptations),
         }
 
 
@@ -125,10 +146,19 @@ def find_servers(addresses: Mapping[str, str] = LOCAL) -> list[FoundServer]:
     return [server for server in in_thread(look_everywhere) if server is not None]
 
 
-def models_of(address: str, *, key_env: str | None = None) -> list[str]:
+def key_for(url: str, key_env: str | None, consents: Consents) -> str | None:
+    """Return the key that may go to this base URL. Raises LabError, also where nobody has agreed to that."""
+    name = (host_of(url) or "server")[:100]
+    settings = JudgeSettings(name=name, kind="openai", base_urls=(url,), key_env=key_env)
+    return key_to_send(settings, consents=consents)
+
+
+def models_of(
+    address: str, *, key_env: str | None = None, consents: Consents = NO_CONSENTS
+) -> list[str]:
     """The names of the models at a base URL. Raises LabError, saying what to do, where nothing usable answers."""
     url = base_url(address)
-    key = read_key(JudgeSettings(name=host_of(url) or "server", key_env=key_env))
+    key = key_for(url, key_env, consents)
     try:
         models = in_thread(
             lambda: listed(url, key=key, timeout=ANSWER_SECONDS, inward=not served())
@@ -160,11 +190,13 @@ async def listed(
     ]
 
 
-def decision_forms(address: str, *, key_env: str | None = None) -> list[str]:
+def decision_forms(
+    address: str, *, key_env: str | None = None, consents: Consents = NO_CONSENTS
+) -> list[str]:
     """In which forms a base URL takes typed questions; none is asked: an address that exists refuses a GET otherwise than one
     that does not."""
     url = base_url(address)
-    key = read_key(JudgeSettings(name=host_of(url) or "server", key_env=key_env))
+    key = key_for(url, key_env, consents)
 
     async def there(form: str) -> bool:
         try:
@@ -179,8 +211,11 @@ def decision_forms(address: str, *, key_env: str | None = None) -> list[str]:
     return [form for form, known in zip(PATHS, in_thread(every_form), strict=True) if known]
 
 
-def test_judge(settings: JudgeSettings) -> JudgeReport:
-    """Ask a judge one small question, through the client that a run would use.
+def test_judge(
+    settings: JudgeSettings,
+    consents: Consents = NO_CONSENTS,  # noqa: PT028 - it is no test
+) -> JudgeReport:
+    """Ask a judge one small question, through the client that a run would use; and by each constraint, where it answers.
 
     Raises LabError for settings that can never work (no key, no address); a fault of the call is in the report.
     """
@@ -210,30 +245,31 @@ def test_judge(settings: JudgeSettings) -> JudgeReport:
         seed=settings.seed,
     )
 
-    async def ask() -> Reply:
-        asker = await open_judge(settings)
+    async def ask() -> tuple[Reply, list[Rung], list[str]]:
+        asker = await open_judge(settings, consents=consents)
         try:
-            return await asker.ask(call)
+            answer = await asker.ask(call)
+            rungs = [] if answer.error else await ladder(settings, asker)
+            return answer, rungs, list(getattr(asker, "adaptations", ()))
         finally:
             await asker.close()
 
-    reply = in_thread(ask)
+    reply, rungs, adaptations = in_thread(ask)
     error = advised(reply.error, reply.kind) if reply.error else ""
     if reply.kind in ("not_found", "wrong_model") and settings.kind in DEFAULT_ADDRESS:
-        error += models_hint(settings)
+        error += models_hint(settings, consents)
     numbers = re.findall(r"(?<![\d.])\d+(?![\d.]*\d)", reply.text.rpartition("</think>")[2])
     score = float(numbers[0]) if len(set(numbers)) == 1 and not reply.error else None
-    return JudgeReport(reply, score, bool(reply.top), error)
+    return JudgeReport(reply, score, bool(reply.top), error, tuple(rungs), tuple(adaptations))
 
 
 test_judge.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's, wherever it is imported
 
 
-def models_hint(settings: JudgeSettings) -> str:
+def models_hint(settings: JudgeSettings, consents: Consents) -> str:
     """Which models the server lists, for a judge whose model it does not know."""
     try:
-        address = (*settings.base_urls, DEFAULT_ADDRESS[settings.kind])[0]
-        names = models_of(address, key_env=settings.key_env)
+        names = models_of(settings.addresses[0], key_env=settings.key_env, consents=consents)
     except LabError:
         return ""
     if any(same_model(settings.model, name) for name in names):

@@ -24,12 +24,13 @@ from typing import Any
 
 from pydantic import Field
 
-from rubriclab.data.limits import MAX_PLAIN, MB, checked_file
+from rubriclab.data.limits import MAX_PLAIN, MB, checked_file, user_path
 from rubriclab.data.worker import Worker
 from rubriclab.judges import own_code, supervisor
 from rubriclab.judges.faults import FINAL, Fault
-from rubriclab.judges.keys import mask_reply, read_key
+from rubriclab.judges.keys import hide_environment, key_to_send, mask_reply
 from rubriclab.judges.reply import MAX_TEXT
+from rubriclab.model.consent import NO_CONSENTS, Consents
 from rubriclab.model.data import Item
 from rubriclab.model.judge import JudgeSettings, Part, read_options
 from rubriclab.model.judgment import Call, Reply
@@ -70,7 +71,7 @@ def with_code(settings: JudgeSettings, folder: str | Path, *, trust: bool = Fals
         raise LabError(
             f"{name} runs {options.path}: start the lab with --code FOLDER, say yes to it in Set up."
         )
-    path = Path(folder).resolve() / options.path
+    path = user_path(Path(folder).resolve() / options.path)
     if not path.resolve().is_relative_to(Path(folder).resolve()):
         raise LabError(f"{name} names “{shorten(options.path)}”; expected a file in {folder}.")
     sha256 = own_code.code_hash(checked_file(path, MAX_PLAIN))
@@ -112,14 +113,16 @@ class PythonJudge:
         items: Sequence[Item] = (),
         secrets: Mapping[str, str] | None = None,
         function: Callable[..., Any] | None = None,
+        consents: Consents = NO_CONSENTS,
     ) -> None:
         self._settings, self._items, self._function = settings, items, function
         self._options = read_options(PythonOptions, settings)
-        key = read_key(settings, secrets)
+        key = key_to_send(settings, secrets, consents)
         self._key = {str(settings.key_env): key} if key else {}
         self._all: list[Worker] = []
         self._idle: list[Worker] = []
         if function is None:
+            hide_environment()
             sha256 = with_code(settings, settings.folder, trust=True).options["sha256"]
             file, memory = (
                 Path(settings.folder).resolve() / self._options.path,

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from rubriclab.judges.faults import Fault, from_response
+from rubriclab.model.ending import plain_finish
 from rubriclab.model.judgment import Reply
 from rubriclab.model.text import storable
 
@@ -30,6 +31,18 @@ ABSENT = msgspec.Raw(b"null")
 REPLACED = "signs that cannot be kept were replaced"
 NO_NUMBERS = "numbers that are none were left out"
 NO_LOGPROBS = "log-probabilities that are no numbers were left out"
+SPOKEN = ("text", "output_text", "")
+"""Types of the parts of a message that are its answer; all others are reasoning, or no words."""
+GIVEN_UP = (
+    "abort",
+    "aborted",
+    "cancelled",
+    "error",
+    "insufficient_system_resource",
+    "network_error",
+    "timeout",
+)
+"""How an answer ends whose server gave up on it: vLLM says abort when it is shut down. Asking again can help."""
 UNREADABLE = (ValueError, RecursionError)
 """What decoding raises, by whatever it finds."""
 NOT_STRICT = re.compile(r'"(?:[^"\\]++|\\.)*+"?|-?(?:NaN|Infinity)', re.DOTALL)
@@ -40,11 +53,15 @@ class Message(msgspec.Struct):
     content: Any = None
     refusal: Any = None
     tool_calls: Any = None
+    reasoning: Any = None
+    reasoning_content: Any = None
+    function_call: Any = None
 
 
 class Choice(msgspec.Struct):
     message: Message
     finish_reason: Any = None
+    error: Any = None
     logprobs: msgspec.Raw = ABSENT
 
 
@@ -98,12 +115,15 @@ def read_completion(
     if model and is_meant is not None and not is_meant(model):
         raise Fault("wrong_model", f"The server answered as “{model}”", secrets)
     choice = completion.choices[0]
+    if choice.error is not None:
+        raise from_response(200, headers, msgspec.json.encode({"error": choice.error}), secrets)
     finish = storable(choice.finish_reason)[:40] if isinstance(choice.finish_reason, str) else ""
-    if finish in ("abort", "error"):
-        # vLLM answers so when it is shut down in the middle: the text is cut anywhere.
+    if plain_finish(finish) in GIVEN_UP:  # the text is cut anywhere
         raise Fault("reset", f"The server gave up on the answer ({finish})")
-    said = text_of(choice.message.content) or arguments_of(choice.message.tool_calls)
-    refusal = "" if said else text_of(choice.message.refusal)
+    message = choice.message
+    said = text_of(message.content) or arguments_of(message.tool_calls)
+    said = said or arguments_of([{"function": message.function_call}])
+    refusal = "" if said else text_of(message.refusal)
     text = storable(said or refusal)
     if len(text) > MAX_TEXT:
         raise Fault(
@@ -123,6 +143,7 @@ def read_completion(
         top=top,
         model=model or None,
         note="; ".join(dict.fromkeys(notes)),
+        thought=bool(choice.message.reasoning or choice.message.reasoning_content),
     )
 
 
@@ -187,13 +208,21 @@ def strict_json(body: bytes, notes: list[str]) -> str:
 
 
 def text_of(content: Any) -> str:
-    """The text of a message, which some servers send as a list of parts."""
+    """Return the answer's text of a message, which some servers send as a list of parts, reasoning among them."""
     if isinstance(content, str):
         return content
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
-    return ""
+    if not isinstance(content, list):
+        return ""
+    texts = []
+    for part in content:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict) and part.get("type", "") in SPOKEN:
+            text = part.get("text")
+            texts.append(text if isinstance(text, str) else "")
+        elif isinstance(part, dict) and part.get("type") == "tool_use":
+            texts.append(json.dumps(part.get("input"), ensure_ascii=False))
+    return "".join(texts)
 
 
 def arguments_of(calls: Any) -> str:

@@ -7,7 +7,6 @@ import asyncio
 import ssl
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -16,6 +15,7 @@ import aiohttp
 import httpx2
 from aiohttp.abc import ResolveResult
 
+from rubriclab.data.limits import user_path
 from rubriclab.judges.faults import Fault, from_response
 from rubriclab.judges.keys import mask
 from rubriclab.judges.served import InwardAddress, in_figures, refuse_inward
@@ -188,9 +188,24 @@ class Connector(aiohttp.TCPConnector):
 
 
 def proxy_of(scheme: str, host: str) -> str | None:
-    """The environment's proxy for a host; None for this machine and where there is none."""
-    own = host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host)
-    return None if own else getproxies().get(scheme)
+    """Return the environment's proxy for a host; None for this machine and where there is none.
+
+    HTTPS_PROXY or HTTP_PROXY goes before ALL_PROXY. Raises Fault for one that does not speak HTTP, such as SOCKS: to
+    speak HTTP to it would fail oddly, and to go without it might send a key on a way that was not meant.
+    """
+    if host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host):
+        return None
+    known = getproxies()
+    proxy = known.get(scheme) or known.get("all")
+    if not proxy:
+        return None
+    if "://" not in proxy:  # as curl reads it
+        proxy = f"http://{proxy}"
+    if not proxy.lower().startswith(("http://", "https://")):
+        kind, _, rest = proxy.partition("://")
+        where = rest.rpartition("@")[2]  # a user and a password may stand before
+        raise Fault("proxy", f"The proxy of this machine is a {kind} proxy ({where})")
+    return proxy
 
 
 async def fetch(
@@ -260,7 +275,7 @@ def trust(ca_file: str | None) -> ssl.SSLContext | bool:
     if not ca_file:
         return True
     try:
-        path = Path(ca_file).expanduser()
+        path = user_path(ca_file)
         if not path.is_file() or path.stat().st_size > MAX_CA_BYTES:
             raise ValueError(f"no file of at most {MAX_CA_BYTES:,} bytes")
         context = ssl.create_default_context()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rubriclab.judges import supervisor
 from rubriclab.judges.faults import Fault
-from rubriclab.judges.keys import mask
+from rubriclab.judges.keys import mask, without_keys
 from rubriclab.judges.kinds import in_thread
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import fetch
@@ -82,7 +82,7 @@ class VllmServer:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, "VLLM_NO_USAGE_STATS": "1"},
+                env=without_keys(os.environ) | {"VLLM_NO_USAGE_STATS": "1"},
             )
         atexit.register(self.log_file.unlink, missing_ok=True)
         atexit.register(self.stop)  # called before what was registered before it

@@ -20,7 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rubriclab.judges.keys import mask
+from rubriclab.data.limits import user_path
+from rubriclab.judges.keys import mask, without_keys
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError, shorten
 
@@ -133,7 +134,7 @@ def with_weights(settings: JudgeSettings) -> JudgeSettings:
 def own_file(path: str) -> Path:
     """The user's own GGUF file. Raises LabError where it is missing or of another kind."""
     try:
-        file = Path(path).expanduser()
+        file = user_path(path)
         if file.exists() and not file.is_file():
             raise OSError("a folder, a pipe or a device")  # a pipe is never waited for
         with file.open("rb") as head:
@@ -214,7 +215,7 @@ def run_python(
     temporary = folder / "tmp"  # where pip grows its file
     temporary.mkdir()
     environment = {
-        **os.environ,
+        **without_keys(os.environ),
         **PLAIN,
         **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)),
     }

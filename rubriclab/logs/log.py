@@ -23,8 +23,9 @@ from rubriclab.data.scores import REQUIRED
 from rubriclab.data.tables import Table, as_file
 from rubriclab.data.worker import Worker, program
 from rubriclab.logs.benchmarks import BENCHMARKS
-from rubriclab.logs.source import MAX_LOG, Record, Source
+from rubriclab.logs.source import MAX_LOG, Record, Source, decoded
 from rubriclab.logs.tools import DECISIONS, EXCHANGES, TOOLS
+from rubriclab.logs.unknown import unknown_form, unknown_log
 from rubriclab.model.data import MAX_OPTIONS
 from rubriclab.model.text import count, storable
 
@@ -41,6 +42,7 @@ COLUMNS = (
     "choice",
     "order",
     "winner",
+    "status",
     "expected",
     "gold",
     "human",
@@ -48,9 +50,12 @@ COLUMNS = (
     "candidate",
 )
 """Columns of ``data/scores.py`` that a reader may fill."""
-SCHEMA = pa.schema([(name, pa.large_string()) for name in (*COLUMNS, "kind", "messages", "reply")])
+SCHEMA = pa.schema(
+    [(name, pa.large_string()) for name in (*COLUMNS, "kind", "messages", "reply", "finish")]
+)
 READERS = (*TOOLS, *BENCHMARKS, DECISIONS, EXCHANGES)
 """Every form that is known; the first that matches reads."""
+KNOWN = tuple(reader.name for reader in READERS)
 LISTED = {"scores": ("ordering", None, MAX_OPTIONS), "lists": ("order", "|", MAX_CANDIDATES)}
 """Column, sign between its entries, and how many of them are taken, by the kind of judgments."""
 READ_SECONDS = 300.0
@@ -64,7 +69,7 @@ class Log:
     """The judgments of a log, a row each.
 
     ``format``: the tool's name; ``kind``: of judgments, scores or pairs; ``data``: Arrow texts, the columns of
-    ``data/scores.py`` that the log fills, then ``messages`` (as JSON) and ``reply``, empty where none are kept; ``left``:
+    ``data/scores.py`` that the log fills, then ``messages`` (as JSON), ``reply`` and ``finish``, empty where none are kept; ``left``:
     reason -> records that are no judgment.
     """
 
@@ -97,7 +102,8 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
     """The log in a file or in the bytes of one; None where it is in no form that a reader knows.
 
     ``kind``: of judgments, the commonest where None. A batch's input is looked for in its output's folder. Raises LabError
-    for a broken or hostile file, and for a log none of whose records is a judgment, saying why.
+    for a log of a tool whose form is not read, for a broken or hostile file, and for a log none of whose records is a
+    judgment, saying why.
     """
     name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "log.json")
     worker = Worker(READ_SECONDS, command=program(WORKER_MEMORY, "log"))
@@ -112,6 +118,8 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
             about = worker.run("log", file, name, result=str(result), beside=beside)
         finally:
             worker.close()
+        if about.get("unknown"):
+            raise unknown_log(name, about["unknown"], KNOWN)
         if about["format"] is None:
             return None
         with pa.memory_map(str(result)) as arrow:
@@ -132,7 +140,9 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
         name for name in COLUMNS if compute.any(compute.not_equal(data.column(name), "")).as_py()
     }
     kept = [name for name in COLUMNS if name in filled.union(REQUIRED[taken])]  # type: ignore[index]
-    return Log(name, about["format"], taken, data.select([*kept, "messages", "reply"]), left)
+    return Log(
+        name, about["format"], taken, data.select([*kept, "messages", "reply", "finish"]), left
+    )
 
 
 def _taken(record: Record | str) -> Record | str:
@@ -167,6 +177,11 @@ def gather(
     """
     source = Source(Path(file), name, Path(result).with_name("unpacked"), tuple(map(Path, beside)))
     reader = next((reader for reader in READERS if reader.matches(source)), None)
+    if reader in (None, EXCHANGES):
+        first = {key: decoded(value) for key, value in source.first.items()}
+        nested = [key for key, value in first.items() if isinstance(value, list | dict)]
+        if unknown := unknown_form(first, nested):
+            return {"format": None, "unknown": unknown}
     if reader is None:
         return {"format": None}
     left, kinds, rows = Counter[str](), Counter[str](), list[Mapping[str, str]]()
@@ -194,6 +209,7 @@ def gather(
             kinds[made.kind] += 1
             messages = json.dumps(made.prompt, ensure_ascii=False) if made.prompt else ""
             cells = {**made.cells, "kind": made.kind, "messages": messages, "reply": made.reply}
+            cells["finish"] = made.finish
             rows.append({key: storable(text) for key, text in cells.items()})
             if len(rows) >= BATCH or sum(map(len, rows[-1].values())) > HEAD:
                 flush()

@@ -33,7 +33,8 @@ class Record:
     """One judgment in a log. ``cells``: columns of ``data/scores.py``; where ``kind`` is empty the order stands in the prompt
     alone, and ``verdict`` is what the tool itself read in the reply (empty: nothing).
 
-    ``prompt``: the messages as they were sent, empty where the log keeps none.
+    ``prompt``: the messages as they were sent, empty where the log keeps none; ``finish``: the finish reason of the reply,
+    where the log keeps one: what is no whole reply has no verdict.
     """
 
     kind: Literal["scores", "pairs", "lists", ""] = ""
@@ -41,6 +42,7 @@ class Record:
     prompt: tuple[Mapping[str, str], ...] = ()
     reply: str = ""
     verdict: str = ""
+    finish: str = ""
 
 
 class Source:

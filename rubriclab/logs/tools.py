@@ -31,6 +31,9 @@ REPLIES = (
     "output",
     "response",
 )
+FINISHES = ("finish_reason", "stop_reason", "finish")
+SPOKEN = ("text", "output_text", "input_text", "message")
+"""Types of parts of a message whose words count; reasoning is of other types."""
 JUDGES = ("judge", "judge_model", "evaluator", "model")
 JUDGED = {"ordering", "order", "order_shown", "shown", "first", "second", "winner"}
 
@@ -64,6 +67,8 @@ def text_in(value: Any) -> str:
         inner = _parsed(value)
         return text_in(inner) if under(inner, "choices") or under(inner, "content") else value
     if isinstance(value, Mapping):
+        if value.get("type", "text") not in SPOKEN and "choices" not in value:
+            return ""  # reasoning, a tool, an image
         inner = value.get("choices")
         keys = ("message", "content", "text", "output_text", "output")
         part = (
@@ -75,6 +80,22 @@ def text_in(value: Any) -> str:
     return (
         "\n".join(filter(None, map(text_in, value))) if isinstance(value, list) else name_of(value)
     )
+
+
+def finish_in(value: Any) -> str:
+    """Return why a completion or an answer in a log ended, as its server said it; "" where the log does not say."""
+    if isinstance(value, str):
+        value = _parsed(value)
+    first = under(value, "choices", 0) or value
+    if under(first, "error") or under(value, "error"):
+        return "error"
+    for name in ("finish_reason", "stop_reason", "finishReason"):
+        if reason := name_of(under(first, name)):
+            return reason
+    status = name_of(under(value, "status"))
+    if status in ("incomplete", "failed", "cancelled"):
+        return name_of(under(value, "incomplete_details", "reason")) or status
+    return ""
 
 
 def _parsed(text: str) -> Any:
@@ -104,6 +125,7 @@ def _inspect(sample: Json, _: Source) -> Records:
                     messages_in([first, *more]),
                     text_in(answer),
                     name_of(under(score, "value")),
+                    finish=finish_in(kept) or finish_in(answer),
                 )
             case _:
                 yield "its scorer kept no prompt of a grader (metadata.grading)"
@@ -195,7 +217,8 @@ def _batch(answer: Json, source: Source) -> Records:
         with path.open("rb") as file:
             file.seek(start)
             request = under(decoded(file.readline()), "body")
-        yield Record("", {"judge": name_of(body.get("model"))}, messages_in(request), text_in(body))
+        cells = {"judge": name_of(body.get("model"))}
+        yield Record("", cells, messages_in(request), text_in(body), finish=finish_in(body))
 
 
 def _column(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
@@ -215,7 +238,9 @@ def _exchange(record: Json, _: Source) -> Records:
     prompt, reply, judge = (
         record.get(_column(record, names) or "") for names in (PROMPTS, REPLIES, JUDGES)
     )
-    yield Record("", {"judge": name_of(judge)}, messages_in(prompt), text_in(reply))
+    finish = name_of(record.get(_column(record, FINISHES) or "")) or finish_in(reply)
+    cells = {"judge": name_of(judge)}
+    yield Record("", cells, messages_in(prompt), text_in(reply), finish=finish)
 
 
 TOOLS = (

@@ -164,6 +164,8 @@ class Comparison(Item):
 class DataSet:
     """Items under a name; ``origin`` says where from, ``note`` what to read before a launch.
 
+    ``taken``: which columns of its file were taken for what, in one line.
+
     Raises LabError for no items and for ids that look alike.
     """
 
@@ -171,6 +173,7 @@ class DataSet:
     items: tuple[Item, ...]
     origin: str = ""
     note: str = ""
+    taken: str = ""
 
     def __post_init__(self) -> None:
         if not self.items:

@@ -13,8 +13,10 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
+from rubriclab.model.constraint import CONSTRAINING_FIELDS, Constraint
 from rubriclab.model.text import LabError, shorten
 
 JudgeKind = Literal["embedded", "vllm", "openai", "decisions", "python", "simulated"]
@@ -33,6 +35,11 @@ AN_ADDRESS = "http://HOST:PORT/v1 or https://…, without a key, a user or a que
 SECRET_FIELD = re.compile(
     r'(?i)"((x-)?(api[-_]?key|authorization|(access|auth)[-_]token|password|secret))":'
 )
+
+CONSTRAINED_KINDS = ("embedded", "vllm", "openai")
+"""Kinds of judges whose server writes a text, which it can constrain."""
+DEFAULT_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}
+"""Of the kinds that have one, where the settings give none."""
 
 RESERVED = frozenset({"model", "messages", "stream", "n", "state", "input", "questions"})
 """Fields of a request that ``extra`` may not replace: they would make another study of it."""
@@ -59,6 +66,7 @@ class JudgeSettings(Part):
 
     ``temperature`` None (in a file: "server", since TOML has no null) leaves the server's own. ``rpm``: calls a minute.
     ``timeout``: seconds a call. Prices are per million tokens. ``options`` belong to the kind (planted effects, a file of own code).
+    ``constrain``: whether, and how, the server holds a reply that is one label to the labels (``model/constraint.py``).
     """
 
     # A key given for its variable's name must reach no log by the words of a refusal.
@@ -81,6 +89,7 @@ class JudgeSettings(Part):
     price_input: float | None = Field(None, ge=0)
     price_output: float | None = Field(None, ge=0)
     ca_file: str | None = None
+    constrain: Constraint = "free"
     options: dict[str, Any] = Field(default_factory=dict)
     _folder: str = PrivateAttr("")
 
@@ -125,6 +134,34 @@ class JudgeSettings(Part):
             )
         return value
 
+    @model_validator(mode="after")
+    def _constrained_once(self) -> Self:
+        if self.constrain == "free":
+            return self
+        if self.kind not in CONSTRAINED_KINDS:
+            raise ValueError(
+                f'constrain is "{self.constrain}", which is nothing to a judge of the kind {self.kind}; '
+                f"it is for {', '.join(CONSTRAINED_KINDS)}. Leave it out"
+            )
+        given = [name for name in CONSTRAINING_FIELDS if name in self.extra]
+        if given or self.options.get("constrain"):
+            where = f"extra holds {given[0]}" if given else "options holds the older constrain"
+            raise ValueError(
+                f'constrain is "{self.constrain}" and {where}: a reply is constrained once. Leave out one of the two'
+            )
+        return self
+
+    def constraint_of(self, template: str) -> Constraint:
+        """Return how replies to calls of a template are constrained where they are one label.
+
+        ``options.constrain = true`` of kind vllm is what studies said before there was ``constrain``: a choice, for the
+        lab's own score prompts alone. Runs that were made so go on so.
+        """
+        older = self.kind == "vllm" and bool(self.options.get("constrain"))
+        if older and template.startswith("score."):
+            return "choice"
+        return self.constrain
+
     @property
     def folder(self) -> str:
         """Where the files that ``options`` name lie; never said by a file, so that none can run another folder's code."""
@@ -138,6 +175,16 @@ class JudgeSettings(Part):
     @property
     def simulated(self) -> bool:
         return self.kind == "simulated"
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The base URLs that this judge asks; empty for one of this machine, whatever its settings name."""
+        if self.kind in ("embedded", "python", "simulated"):
+            return ()
+        if self.kind == "decisions" and self.options.get("path"):
+            return ()
+        default = DEFAULT_ADDRESS.get(self.kind)
+        return self.base_urls or ((default,) if default else ())
 
     def identity(self) -> dict[str, Any]:
         """What decides an answer: part of a call's key. Pace, prices and timeouts are not."""
@@ -154,6 +201,8 @@ class JudgeSettings(Part):
             "options",
         }
         body = self.model_dump(mode="json", include=kept)
+        if self.constrain != "free":  # runs that were made before it was known keep their keys
+            body["constrain"] = self.constrain
         if self.kind == "python":  # how much memory its process may use decides no answer
             body["options"] = {
                 name: value for name, value in self.options.items() if name != "memory"

@@ -3,8 +3,8 @@
 The table is what every number starts from, whether a run made it, a file brought it or the store kept it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from enum import IntEnum
 from itertools import pairwise
 from statistics import median
@@ -12,9 +12,18 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from rubriclab.model.constraint import Constraint
+
 Reorder = Literal["options", "criteria", "responses", "pairs", "lists", "bare"]
 """What a call lists: score options, criteria, several answers to score, two answers or a list of them to choose from; or
 nothing (a bare score)."""
+RULES = 2
+"""The version of the rules by which verdicts are decided; raise it whenever a verdict may change.
+
+Runs, results, cards and limits for CI carry it. Verdicts of a stored run are computed again from its
+judgments, so only what was handed out (a card, a limit) can be of older rules. What carries no version
+was made under rules 1.
+"""
 
 
 class Status(IntEnum):
@@ -69,7 +78,7 @@ class Condition:
 
     ``scores``: the scale, ascending; ``targets``: the criteria that one call scores (empty for score options);
     ``positions``: how many options or criteria a list shows; ``drawn``: orders were drawn at random for each item;
-    ``packed``: those of one repeat shared a request.
+    ``packed``: those of one repeat shared a request. ``constrain``: how the server held replies to the labels.
     """
 
     judge: str
@@ -83,6 +92,15 @@ class Condition:
     drawn: bool = False
     simulated: bool = False
     packed: bool = False
+    constrain: Constraint = "free"
+
+    def document(self) -> dict[str, Any]:
+        """Return the condition as it is kept; what later versions added only where it is used, so that what older ones
+        kept is still the same."""
+        body = asdict(self)
+        if self.constrain == "free":
+            del body["constrain"]
+        return body
 
     @property
     def setting(self) -> tuple[Any, ...]:
@@ -121,7 +139,8 @@ class Call:
     ``key``: sha256 over judge identity, sampling, template, messages, seed and repeat. ``extra``: further fields of the
     request, where the judge's own are varied; ``form``: what a reply to a prompt of the user's own looks like, with U+E000 in
     place of the label (of criteria the signs from it on). ``pack``: may it go out in one request with the other orders of its
-    condition (``packed``, ``reversed``), or empty.
+    condition (``packed``, ``reversed``), or empty. ``labels``: all that a reply may be where it is one label alone, in an
+    order of their own. ``sampled``: where its reply is constrained, one token is asked for free as well.
     """
 
     key: str
@@ -139,13 +158,23 @@ class Call:
     extra: Mapping[str, Any] | None = None
     form: str = ""
     pack: str = ""
+    labels: tuple[str, ...] = ()
+    constrain: Constraint = "free"
+    sampled: bool = False
+
+    @property
+    def begun(self) -> str:
+        """The words that the judge's answer is begun with, or empty."""
+        last = self.messages[-1] if self.messages else {}
+        return last["content"] if last.get("role") == "assistant" else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What came back, or why nothing did; not parsed yet.
 
-    ``top``: (token, log-probability) pairs at the first answer token. ``kind``: of an error, a word of
+    ``top``: (token, log-probability) pairs at the first answer token; ``free_top``: those of the token that came when a
+    constrained call was also asked without its constraint. ``thought``: reasoning came beside the text. ``kind``: of an error, a word of
     ``judges/faults.py``; ``retryable``: asking again can help; ``retry_after``: seconds the server asked for.
     """
 
@@ -163,6 +192,15 @@ class Reply:
     retry_after: float | None = None
     attempt: int = 1
     note: str = ""
+    free_top: tuple[tuple[str, float], ...] = ()
+    thought: bool = False
+
+    def noted(self, *notes: str) -> "Reply":
+        """Return the reply with these notes behind its own; empty ones are left out."""
+        if not any(notes):
+            return self
+        parts = filter(None, [self.note, *notes])
+        return replace(self, note="; ".join(dict.fromkeys(parts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +208,10 @@ class Outcome:
     """What one item got out of a reply.
 
     ``position``: from 1, where the chosen option (or the scored criterion) stood; None where nothing was parsed and
-    options are reordered. ``p``: probability of the option at each position; ``mass``: what fell on labels at all.
+    options are reordered. ``p``: probability of the option at each position; ``mass``: what fell on labels at all,
+    of a constrained call without its constraint, where that is known.
+    ``why``: of one without a score, the reason in at most 120 characters, the same words for every reply of that kind;
+    ``form``: of a score, the form of words that gave it; ``reader``: the version of the reader, None where it is not known.
     """
 
     item: int
@@ -181,6 +222,9 @@ class Outcome:
     expected: float | None = None
     mass: float | None = None
     p: tuple[float, ...] | None = None
+    why: str = ""
+    form: str = ""
+    reader: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +240,14 @@ class Judgment:
         """The call's own: OK where any outcome was parsed."""
         return min(outcome.status for outcome in self.outcomes)
 
+
+TIED = "its two best labels tie exactly"
+FOLDED = "the system message was sent inside the user's"
+UNBEGUN = "asked without the begun answer"
+LOWERED = "max_tokens was brought down"
+BROKEN = "the reply breaks the constraint"
+NOTED = (TIED, FOLDED, UNBEGUN, LOWERED, BROKEN)
+"""Notes on calls that results count (``JudgmentTable.notes``): what a reader of their numbers has to know."""
 
 ITEM_COLUMNS = (
     "item_id",
@@ -234,7 +286,7 @@ class JudgmentTable:
     conditions, items, orderings; ``position`` from 1 (0: none), ``status`` of Status, ``score``, ``expected``,
     ``mass`` NaN where unknown; of pairs ``expected`` is a soft preference, 1 for the first. ``probabilities``: (rows,
     positions) or None. ``planned``: calls by condition. ``calls``: of a log what is known of each (call, condition, status,
-    ``text`` its reply, ``prompt`` its messages as JSON), or None.
+    ``text`` its reply, ``prompt`` its messages as JSON), or None. ``notes``: (condition, one of NOTED) -> calls that have it.
     """
 
     run: str
@@ -249,7 +301,19 @@ class JudgmentTable:
     made_with: Mapping[str, Any] = field(default_factory=dict)
     reading: Mapping[str, Any] = field(default_factory=dict)
     calls: pd.DataFrame | None = None
+    notes: Mapping[tuple[int, str], int] = field(default_factory=dict)
 
     @property
     def simulated(self) -> bool:
         return any(condition.simulated for condition in self.conditions)
+
+
+def count_notes(given: Iterable[tuple[Any, ...]]) -> dict[tuple[int, str], int]:
+    """Return how many calls of each condition have each of NOTED, from (condition, note of a call, calls with it)."""
+    counted: dict[tuple[int, str], int] = {}
+    for condition, note, calls in given:
+        for known in NOTED:
+            if isinstance(note, str) and known in note:
+                key = int(condition), known
+                counted[key] = counted.get(key, 0) + int(calls)
+    return counted

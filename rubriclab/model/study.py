@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from rubriclab.model.judge import RESERVED, JudgeSettings, Packing, Part, Seed
-from rubriclab.model.judgment import Reorder
+from rubriclab.model.judgment import Reorder, step_of
 from rubriclab.model.orders import MAX_CALLS, STRATEGIES, Strategy, StrategyKind
 from rubriclab.model.text import LabError, digest, look_alike, shorten
 
@@ -74,7 +74,9 @@ PublishedName = Literal[
 
 
 class DataPart(Part):
-    """``[[data]]``. ``take``: items at most; those of one prompt stay together.
+    """``[[data]]``.
+
+    ``take``: items at most, one answer of each prompt first, or whole prompts if calls show several.
 
     ``published``: a data set as it was published, fetched or read from the user's own ``files``; ``candidates``: only
     their answers. ``rubric``: its own, in place of the study's.
@@ -138,9 +140,11 @@ MOST_PROMPTS, MAX_TEXT = 20, 200_000
 class AnswerPart(Part):
     """``[answer]`` of a prompt file: where the answer stands in a reply.
 
-    ``read``: the whole reply or its verdict (label; behind ``path``: where it repeats that word), the last label in it, the one group of the last match of ``pattern``
-    (RE2), a key of the last JSON object or a tag, both named by ``path`` (dotted; ``{criterion}`` for each). ``labels``: of
-    pairs and lists, what stands for the candidates by position, and last for a tie. ``ask``: what a server is held to.
+    ``read``: the verdict of the reply (label; behind ``path``: where it repeats that word), the one
+    label in its last line that has any (last_label), the one group of ``pattern`` (RE2), a key of
+    JSON or a tag, both named by ``path`` (dotted; ``{criterion}`` for each). Where a rule fits
+    several times, all must give one label. ``labels``: of pairs and lists, what stands for the
+    candidates by position, and last for a tie. ``ask``: what a server is held to.
     """
 
     read: Literal["label", "last_label", "pattern", "json", "tag"] = "label"
@@ -389,13 +393,36 @@ class DesignPart(Part):
         ]
 
 
-class Smallest(Part):
-    """Smallest effects that matter. ``mean`` in steps of the scale, ``share`` and ``single`` as fractions."""
+SMALLEST_STEPS, SMALLEST_SPAN = 0.25, 1 / 16
+"""Where none is given: of a step, and of the whole scale."""
 
-    mean: float = Field(0.25, gt=0, le=10)
+
+class Smallest(Part):
+    """Smallest effects that matter. ``mean`` in steps of the scale, ``share`` and ``single`` as fractions.
+
+    ``mean`` None: as ``points`` says, by the number of scores.
+    """
+
+    mean: float | None = Field(None, gt=0, le=10)
     share: float = Field(0.05, gt=0, le=0.5)
     single: float = Field(0.05, gt=0, le=0.5)
     r: float = Field(0.05, gt=0, le=1)
+
+    def points(self, scores: Sequence[float]) -> float:
+        """Return the smallest change of a mean score that matters, in points of a scale of these ``scores``.
+
+        A given ``mean`` is in steps. Else a quarter of a step, of few scores at most a sixteenth of the whole scale, since
+        there a step is much of it; of two scores the mean is a pass rate and a step all of it: ``share``.
+        """
+        step = step_of(scores)
+        if self.mean is not None:
+            return self.mean * step
+        if len(scores) < 2:
+            return SMALLEST_STEPS * step
+        span = max(scores) - min(scores)
+        if len(scores) == 2:
+            return self.share * span
+        return min(SMALLEST_STEPS * step, SMALLEST_SPAN * span)
 
 
 class ReadingPart(Part):
@@ -409,6 +436,18 @@ class ReadingPart(Part):
     smallest: Smallest = Smallest()
     epsilon: float = Field(0.15, ge=0, le=0.5)
     cut: float | None = Field(None, allow_inf_nan=False)
+
+
+OLD_SMALLEST = {"mean": 0.25, "share": 0.05, "single": 0.05, "r": 0.05}
+"""What the lab wrote with every run while a quarter of a step was the default of every scale."""
+
+
+def stored_reading(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ``reading`` of a stored run as it was meant: a default that was written out then is none given now."""
+    made = dict(body)
+    if made.get("smallest") == OLD_SMALLEST:
+        made["smallest"] = {key: size for key, size in OLD_SMALLEST.items() if key != "mean"}
+    return made
 
 
 class ReferencesPart(Part):
@@ -523,7 +562,7 @@ def read_study(path: str | Path) -> Study:
         fits = (
             stat.S_ISREG(known.st_mode) and known.st_size <= MAX_STUDY
         )  # a pipe is never waited for
-        raw = path.read_text("utf-8") if fits else ""
+        raw = path.read_text("utf-8-sig") if fits else ""
     except (OSError, ValueError) as fault:  # ValueError: no UTF-8, or NUL in the name
         raise LabError(
             f"Could not read the study file “{shorten(str(path))}”: {getattr(fault, 'strerror', '') or shorten(str(fault), 100)}."
@@ -537,7 +576,7 @@ def read_study(path: str | Path) -> Study:
 
 def study_from_toml(text: str, source: str = "study.toml") -> Study:
     """As ``read_study``, from its text."""
-    return _from_toml(Study, text, source)
+    return _from_toml(Study, text.removeprefix("\ufeff"), source)
 
 
 def _from_toml(model: type[P], text: str, source: str, **default: Any) -> P:

@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from rubriclab.judges.faults import FATAL, advised
 from rubriclab.judges.kinds import Asker
+from rubriclab.judges.rungs import probe_call, rung_of
+from rubriclab.model.constraint import Constraint
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError
@@ -22,6 +24,7 @@ FIRST_AT_ONCE = 8
 """Calls at once before anything is known of a server."""
 FAILURES_IN_A_ROW, REFUSED_AT_FIRST = 5, 3
 """Final failures in a row after which a judge is asked nothing more; refused requests before any answer."""
+CURE = 'Test the judge to see which constraint its server holds, or set constrain = "free".'
 ABOUT_THE_TEXT = frozenset({"context_overflow", "content_filter", "too_large"})
 """Faults that say something of one item, however many of its calls meet them."""
 
@@ -115,6 +118,18 @@ class Asking:
                 wait = max(backoff(max(attempt, 1)), reply.retry_after or 0.0)
                 await asyncio.wait_for(self._stopping.wait(), wait)
                 return None
+
+    async def check_constraint(self, rung: Constraint) -> None:
+        """Halt the judge, before any of its calls, where its server does not hold replies to their labels by ``rung``."""
+        if rung == "free":
+            return
+        call = probe_call(self.settings, rung)
+        replies = await self.final_replies([call])
+        if replies is None:  # halted, with its reason, or stopped
+            return
+        made = rung_of(rung, call, replies[0])
+        if not made.held:
+            self.halt(f"{made.sentence()}. {CURE}")
 
     async def _asked(self, calls: Sequence[Call]) -> list[Reply]:
         """One attempt at a request."""

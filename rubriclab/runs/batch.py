@@ -13,12 +13,12 @@ from typing import BinaryIO
 
 import msgspec
 
-from rubriclab.data.limits import MB, checked_file
-from rubriclab.judges.client import is_meant, limit_field, request_body
+from rubriclab.data.limits import MB, checked_file, user_path
+from rubriclab.judges.client import is_meant, request_body
 from rubriclab.judges.faults import FINAL, Fault, from_response
 from rubriclab.judges.reply import ABSENT, leniently, read_completion
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Judgment, Reply
+from rubriclab.model.judgment import Reply
 from rubriclab.model.text import LabError, count, file_name
 from rubriclab.runs.runner import kept_run
 from rubriclab.store.database import in_words
@@ -110,6 +110,7 @@ def write_batch(
 
     No key is written. Raises LabError for a folder that holds anything, and where nothing is left to ask.
     """
+    folder = user_path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise LabError(
             f"{folder} is not empty: requests of another time in it could be sent twice. Name a new folder."
@@ -149,7 +150,7 @@ def write_batch(
 def _requests(plan: Plan, settings: JudgeSettings, done: set[str]) -> Iterator[bytes]:
     for call in plan.calls(settings.name):
         if call.key not in done:
-            body = request_body(settings, call, limit_field=limit_field(settings.model))
+            body = request_body(settings, call)
             request = {
                 "custom_id": call.key,
                 "method": "POST",
@@ -204,7 +205,7 @@ def read_batch(
                 made.failed += 1
                 reply = fault.reply(0.0)
             made.kept += 1
-            writer.add(Judgment(call, reply, plan.parse(call, reply)))
+            writer.add(plan.judgment(call, reply))
             if (
                 made.kept % 10_000 == 0
             ):  # what waits to be committed stays small, however large the files are

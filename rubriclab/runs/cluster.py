@@ -15,6 +15,7 @@ from typing import Any
 
 from rubriclab.judges.faults import Fault
 from rubriclab.judges.kinds import Asker, open_judge
+from rubriclab.model.consent import Consents
 from rubriclab.model.data import Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
@@ -25,16 +26,19 @@ LOOK_SECONDS, LOST_SECONDS, WAIT_SECONDS = 2.0, 30.0, 120.0
 
 
 class NodeJudge:
-    """The judge on one node; its key comes from that node's environment and never travels."""
+    """The judge on one node; its key comes from that node's environment and never travels.
 
-    def __init__(self, made: tuple[JudgeSettings, Rubric | None, Sequence[Item]]) -> None:
+    What the user has agreed to does travel: a node sends no key anywhere else.
+    """
+
+    def __init__(self, made: tuple[JudgeSettings, Rubric | None, Sequence[Item], Consents]) -> None:
         self._made = made
         self._opening: asyncio.Task[Asker] | None = None
 
     async def ask(self, call: Call) -> Reply:
-        settings, rubric, items = self._made
+        settings, rubric, items, consents = self._made
         self._opening = self._opening or asyncio.ensure_future(
-            open_judge(settings, rubric=rubric, items=items)
+            open_judge(settings, rubric=rubric, items=items, consents=consents)
         )
         return await (await self._opening).ask(call)
 
@@ -43,12 +47,17 @@ class ClusterJudge:
     """Asks each call on the node that has the fewest of them; nodes may come and go. One event loop's."""
 
     def __init__(
-        self, ray: Any, settings: JudgeSettings, rubric: Rubric | None, items: Sequence[Item]
+        self,
+        ray: Any,
+        settings: JudgeSettings,
+        rubric: Rubric | None,
+        items: Sequence[Item],
+        consents: Consents,
     ) -> None:
         self._ray, self._settings = ray, settings
         own = items if settings.kind == "python" else ()
         self._made = ray.put(
-            (settings, rubric, own)
+            (settings, rubric, own, consents)
         )  # once, however many nodes and items there are
         self._actors: dict[str, Any] = {}
         self._lost: dict[str, float] = {}

@@ -41,6 +41,11 @@ POWER, MOST_GROUPS = 0.8, 1_000_000
 NOISE_STEPS, EFFECT_STEPS = 0.8, 0.5
 """Assumed, in steps of the scale: standard deviation of one answer's scores between calls, and over answers of the
 order's effect. Two small models on 24 answers had 0.7 and 1.2, and 0 and 0.7."""
+NOISE_PASS, EFFECT_PASS = 0.43, 0.25
+"""The same of a scale of two scores, where a score is at most half a step from its mean: with two orders, each asked
+twice, an answer's change has a standard deviation of 0.5."""
+FEW_SCORES = 5
+"""Below, the smallest change that matters is so small beside the noise that noise sets what “No” takes."""
 CHOICES = ("pairs", "lists")
 DISCORDANT = 0.3
 """Assumed share of comparisons whose winner changes with the order."""
@@ -216,7 +221,11 @@ def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None)
 
         smallest = find(groups)
         needed = max(
-            (_groups_for_no(shape, line, limits) for shape, line in lines.items()), default=0
+            (
+                _groups_for_no(shape, line, limits, per_group, spread)
+                for shape, line in lines.items()
+            ),
+            default=0,
         )
         size = f"a change of the mean of {smallest:.2g} points or more" if smallest else ""
     more = MIN_UNITS - groups
@@ -357,16 +366,25 @@ def _smallest_change(
 ) -> float | None:
     """The change of the mean in points, end to end of the list, that is found with POWER at ALPHA; None for one order.
 
-    An item's line is 2 sum(c y) / sum(c^2), so its noise is 4 s^2 / sum(c^2); over g groups of m items each the mean
-    has the variance (4 s^2 / sum(c^2) / m + e^2) / g, with s and e assumed (NOISE_STEPS, EFFECT_STEPS); or g times it is the squared ``spread`` of a pilot run.
+    ``spread``: of a pilot run, else as ``_spread_of_mean`` assumes.
+    """
+    if groups < MIN_UNITS or not ((lines**2).sum(axis=1) > 1e-9).all():
+        return None
+    return _detected(_spread_of_mean(shape, lines, per_group) if spread is None else spread, groups)
+
+
+def _spread_of_mean(shape: Shape, lines: np.ndarray, per_group: float) -> float:
+    """The standard deviation over groups of what the order does to the mean, in points, as assumed.
+
+    An item's line is 2 sum(c y) / sum(c^2), so its noise is 4 s^2 / sum(c^2); of a group of m items the variance is
+    4 s^2 / sum(c^2) / m + e^2, with s and e assumed (NOISE_STEPS, EFFECT_STEPS; of two scores NOISE_PASS, EFFECT_PASS).
     """
     squares = (lines**2).sum(axis=1)
-    if groups < MIN_UNITS or not (squares > 1e-9).all():
-        return None
-    if spread is None:
-        noise = 4 * NOISE_STEPS**2 * float(np.mean(1 / squares)) / len(squares)
-        spread = step_of(shape.scores) * math.sqrt(noise / max(per_group, 1.0) + EFFECT_STEPS**2)
-    return _detected(spread, groups)
+    noise, effect = NOISE_STEPS, EFFECT_STEPS
+    if len(shape.scores) == 2:
+        noise, effect = NOISE_PASS, EFFECT_PASS
+    of_item = 4 * noise**2 * float(np.mean(1 / squares)) / len(squares)
+    return step_of(shape.scores) * math.sqrt(of_item / max(per_group, 1.0) + effect**2)
 
 
 def _smallest_share(
@@ -392,11 +410,25 @@ def _detected(spread: float, groups: int) -> float:
     return float(reach * spread / math.sqrt(groups))
 
 
-def _groups_for_no(shape: Shape, lines: np.ndarray, smallest: Smallest) -> int:
-    """For all three questions at the study's smallest effects; positions of criteria move means, as question 2 does."""
+def _groups_for_no(
+    shape: Shape, lines: np.ndarray, smallest: Smallest, per_group: float, spread: float | None
+) -> int:
+    """For all three questions at the study's smallest effects; positions of criteria move means, as question 2 does.
+
+    The exact bound of ``core/verdict.py`` is the least that "No" takes of any data. Of few scores the interval of the
+    mean is the wider: it ends below the limit m where no effect is seen if 1.96 sd / root(groups) < m.
+    """
     squares = (lines**2).sum(axis=1)
-    reach = (shape.scores[-1] - shape.scores[0]) / step_of(shape.scores)
-    if not shape.targets and squares.min() > 1e-9:
+    several = bool(squares.min() > 1e-9)
+    step, limit = step_of(shape.scores), smallest.points(shape.scores)
+    reach = (shape.scores[-1] - shape.scores[0]) / step
+    if not shape.targets and several:
         reach *= float(np.max(np.abs(lines).sum(axis=1) / squares))
-    positions = 1 if shape.targets else units_needed(smallest.share, 1 - 1 / shape.positions)
-    return max(positions, units_needed(smallest.mean, reach), units_needed(smallest.single, 1.0))
+    pass_rate = len(shape.scores) == 2 and not shape.targets
+    needed = [units_needed(limit / step, reach), units_needed(smallest.single, 1.0)]
+    if not shape.targets and not pass_rate:
+        needed.append(units_needed(smallest.share, 1 - 1 / shape.positions))
+    if len(shape.scores) < FEW_SCORES and several:
+        spread = _spread_of_mean(shape, lines, per_group) if spread is None else spread
+        needed.append(math.ceil((student.ppf(1 - ALPHA / 2, math.inf) * spread / limit) ** 2))
+    return max(needed)

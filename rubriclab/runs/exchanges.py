@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from rubriclab.logs.log import gather
 from rubriclab.logs.source import Record
+from rubriclab.model.ending import lost_status
 from rubriclab.model.study import MAX_TEXT, AnswerPart
 from rubriclab.model.text import digest
 from rubriclab.study.from_text import Listed, Span, asked_answer, score_lists, tie_label
@@ -87,6 +88,8 @@ class Exchanges:
             return f"its prompt has more than {MAX_TEXT:,} signs"
         if not record.reply.strip() and not record.verdict:
             return "it keeps no reply"
+        if lost := lost_status(record.finish):
+            record = replace(record, cells=record.cells | {"status": lost})
         pair = pair_in(prompt)
         return self._scored(record, prompt) if pair is None else self._chosen(record, prompt, pair)
 
@@ -194,7 +197,10 @@ def _lists(prompt: str) -> list[tuple[Entries, Listed]]:
 def _answer(
     record: Record, fixed: str, labels: Sequence[str], *, chooses: bool = False, tie: bool = False
 ) -> int | None:
-    """The index of the label that the tool read, else that the reply gives in the form that the prompt asks for."""
+    """The index of the label that the tool read, else that the reply gives in the form that the prompt asks for; none where
+    the reply is not whole, whatever was read in it."""
+    if lost_status(record.finish):
+        return None
     if record.verdict in labels and not (
         chooses and record.verdict.isdigit()
     ):  # a pass is 1, and no candidate

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from rubriclab.data.items import guess_columns, items_of
-from rubriclab.data.limits import MAX_PLAIN, checked_file
+from rubriclab.data.items import columns_sentence, guess_columns, items_of
+from rubriclab.data.limits import MAX_PLAIN, checked_file, names_file
 from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
 from rubriclab.data.sample import presets, sample, sample_rubric
@@ -16,7 +16,8 @@ from rubriclab.judges.kinds import Functions, judge_named
 from rubriclab.judges.python import function_settings, with_code
 from rubriclab.judges.simulated import Effects
 from rubriclab.judges.weights import with_weights
-from rubriclab.logs.log import read_log
+from rubriclab.logs.log import KNOWN, read_log
+from rubriclab.logs.unknown import unknown_log, unknown_table
 from rubriclab.model.data import Comparison, Criterion, DataSet, Item, Option, Rubric
 from rubriclab.model.judge import read_options
 from rubriclab.model.study import (
@@ -35,6 +36,7 @@ from rubriclab.study.from_text import SHORT, Pasted, from_text, locate, messages
 from rubriclab.study.plan import Plan, plan
 from rubriclab.study.protocols import PROTOCOLS
 
+DATA_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".eval")
 SEVERAL = {"responses", "pairs", "lists"}
 """Axes that want several answers to a prompt: of the lab's own, its drafts."""
 Sources = list[tuple[DataSet, Rubric]]
@@ -133,7 +135,7 @@ def read_sources(
         study, folder = Study(name=name, data=(DataPart(sample=True),)), Path.cwd()
     elif (
         Path(path).suffix not in ("", ".toml")
-        and Path(path).is_file()
+        and names_file(path)
         and (log := read_log(Path(path)))
     ):
         rows: list[Any] = log.frame.to_dict("records")
@@ -142,6 +144,12 @@ def read_sources(
             for row in rows
         ]
         study = from_log(log.name, logged, files.keep, pairs=log.kind == "pairs")
+    elif names_file(path) and PurePath(path).suffix.lower() in DATA_ENDINGS:
+        raise LabError(
+            f"“{shorten(PurePath(path).name)}” is no study and no log of judgments with its "
+            f"prompts. Name a study file (TOML) that has it as [[data]] file. These logs are "
+            f"read: {', '.join(KNOWN)}."
+        )
     else:
         study = read_study(presets().get(str(path), Path(path)))
     if judged_by:
@@ -265,7 +273,10 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
         ]
         dataset = replace(dataset, items=tuple(known) or dataset.items)
     else:
-        table = one_answer_a_row(files.table(part.file), part.columns)
+        given = files.table(part.file)
+        if not part.columns.get("response") and (tool := unknown_table(given)):
+            raise unknown_log(given.name, tool, KNOWN)
+        table = one_answer_a_row(given, part.columns)
         guess, shown = guess_columns(table, rubric), study.prompt is not None
         columns = guess.columns | part.columns
         unused = (
@@ -274,7 +285,12 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
             else ""
         )
         dataset = items_of(table, columns, name=PurePath(part.file).stem, further=shown)
-        dataset = replace(dataset, note=" ".join(filter(None, [table.note, unused])))
+        guessed = {role: why for role, why in guess.reasons.items() if role not in part.columns}
+        dataset = replace(
+            dataset,
+            note=" ".join(filter(None, [table.note, unused])),
+            taken=columns_sentence(table, columns, guessed),
+        )
     if part.name:
         dataset = replace(dataset, name=part.name)
     if part.candidates:
@@ -285,7 +301,10 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
                 f"“{dataset.name}” has no candidate “{shorten(sorted(missing)[0])}”. Check the spelling."
             )
         dataset = replace(dataset, items=chosen)
-    return dataset if part.take is None else drawn_items(dataset, part.take, part.seed)
+    if part.take is None:
+        return dataset
+    several = not SEVERAL.isdisjoint(study.design.axes)
+    return drawn_items(dataset, part.take, part.seed, whole_prompts=several)
 
 
 def study_of_import(store: Reader, id: str, files: Folder) -> Study:
@@ -305,15 +324,27 @@ def study_of_import(store: Reader, id: str, files: Folder) -> Study:
     return from_log(info.name, logged, files.keep, pairs=info.reorder == "pairs")
 
 
-def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:
-    """At most ``take`` items, drawn by the seed; those of one prompt stay together, in the data's own order."""
-    groups: dict[str, list[int]] = {}
+def drawn_items(dataset: DataSet, take: int, seed: int, *, whole_prompts: bool = False) -> DataSet:
+    """Return at most ``take`` items drawn by the seed, in the data's own order.
+
+    Each prompt gives one answer before any gives a second one: answers to one prompt say less
+    together than as many prompts do. All criteria of one text stay together. ``whole_prompts``:
+    a prompt's answers are drawn together, for designs that show several answers in a call.
+    """
+    prompts: dict[str, dict[str, list[int]]] = {}
     for code, item in enumerate(dataset.items):
-        groups.setdefault(item.prompt or item.block or f"item {item.item_id}", []).append(code)
+        prompt = item.prompt or item.block or f"item {item.item_id}"
+        text = "" if whole_prompts else item.block or item.item_id
+        prompts.setdefault(prompt, {}).setdefault(text, []).append(code)
+    drawn = random.Random(seed)
+    order = drawn.sample(sorted(prompts), len(prompts))
+    texts = [drawn.sample(sorted(prompts[name]), len(prompts[name])) for name in order]
     kept: list[int] = []
-    for name in random.Random(seed).sample(sorted(groups), len(groups)):
-        if len(kept) + len(groups[name]) <= take or not kept:
-            kept += groups[name]
+    for turn in range(max(map(len, texts))):
+        for name, own in zip(order, texts, strict=True):
+            codes = prompts[name][own[turn]] if turn < len(own) else []
+            if len(kept) + len(codes) <= take or not kept:
+                kept += codes
     return replace(dataset, items=tuple(dataset.items[code] for code in sorted(kept[:take])))
 
 

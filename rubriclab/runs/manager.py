@@ -8,7 +8,7 @@ from typing import Any
 
 from rubriclab.judges.python import code_folder, with_code
 from rubriclab.model.study import Study, validated
-from rubriclab.model.text import LabError, shorten
+from rubriclab.model.text import LabError, count, shorten
 from rubriclab.runs.loading import Folder, rubric_of_part, wordings_of
 from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
@@ -27,7 +27,7 @@ class RunManager:
         self.store = store
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
-        atexit.register(self.stop_all)
+        _managers.append(self)
 
     def start(self, planned: Plan, **limits: Any) -> Run:
         """Start the run of a plan, or go on with it; one that is going is returned as it is.
@@ -45,15 +45,19 @@ class RunManager:
     def resume(self, id: str, **limits: Any) -> Run:
         """Go on with a run of the store; ``limits`` as for ``start``.
 
-        Raises LabError for one that was imported, where it has no calls or would run own code.
+        Raises LabError for one that was imported, where it has no calls, would run own code, or holds what its own plan
+        would not ask; and NoConsent where a key would go to an address that nobody has agreed to.
         """
         going = self.get(id)
         if going is not None and going.active:
             return going
-        before = self.store.made_with(id).get("answers_of")  # what it was stopped in taking over
-        known = {"known": (self.store, before)} if before else {}
         planned = plan_of_run(self.store, id)
-        handed = any(dataset.origin.startswith("imported") for dataset, _ in planned.sources)
+        handed = self.store.imported(id)
+        # What it was stopped in taking over; an import names no run of this store.
+        before = None if handed else self.store.made_with(id).get("answers_of")
+        known = {"known": (self.store, before)} if before else {}
+        if handed:
+            refuse_misfit(self.store, id, planned)
         judges = [
             with_code(judge, code_folder() or "", trust=not handed)
             if judge.kind == "python"
@@ -81,6 +85,46 @@ class RunManager:
             run.wait(max(0.0, until - time.monotonic()))
 
 
+_managers: list[RunManager] = []
+
+
+@atexit.register
+def stop_everything() -> None:
+    """Pause what this process asks, as it ends: by itself, or by a signal that lets no exit handler run."""
+    for manager in tuple(_managers):
+        manager.stop_all()
+
+
+def refuse_misfit(store: Store, id: str, planned: Plan) -> None:
+    """Raise LabError where an imported run holds anything that its own plan would not ask.
+
+    Going on with it would mix judgments of two studies, and count more calls than are planned.
+    """
+    info, table = store.run(id), store.table(id)
+    items = planned.items_frame()
+    same_items = len(items) == len(table.items) and all(
+        list(items[name]) == list(table.items[name]) for name in ("item_id", "criterion")
+    )
+    # A data set is named after the run that it was imported with.
+    theirs, own = (
+        [replace(condition, dataset="") for condition in conditions]
+        for conditions in (table.conditions, planned.conditions)
+    )
+    foreign = store.final_keys(id) - {call.key for call in planned.calls()}
+    reasons = {
+        "its answers are others than those of its study": not same_items,
+        "its conditions are others than those of its study": theirs != own
+        or tuple(table.planned) != tuple(map(int, planned.planned)),
+        f"{count(len(foreign), 'call')} in it would never be asked by its study": bool(foreign),
+    }
+    why = next((reason for reason, holds in reasons.items() if holds), "")
+    if why:
+        raise LabError(
+            f"“{shorten(info.name)}” was imported and does not fit its own plan ({why}), so it cannot go on. Its "
+            "results can be read. To ask its study, set up a run of your own."
+        )
+
+
 def plan_of_run(store: Store, id: str) -> Plan:
     """The plan that a run of the store was made from, made again from what the store kept.
 
@@ -93,6 +137,11 @@ def plan_of_run(store: Store, id: str) -> Plan:
             f"“{shorten(info.name)}” was imported: there are no calls to ask. Set up a run instead."
         )
     study = validated(Study, body, f"The study of “{shorten(info.name)}” cannot be planned again: ")
+    if len(info.dataset.split()) != len(study.data):
+        raise LabError(
+            f"“{shorten(info.name)}” was imported with its {len(study.data)} data sets in one, so it cannot be planned "
+            "again. Its results can be read."
+        )
     rubrics = [rubric_of_part(study, number, Folder()) for number in range(len(study.data))]
     first, *more = zip(map(store.dataset, info.dataset.split()), rubrics, strict=True)
     planned = plan(study, *first, more, wordings_of(study, Folder()))

@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
 from rubriclab.data.outfiles import csv_text
+from rubriclab.judges.keys import require_consents
 from rubriclab.judges.kinds import open_judge
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.judgment import Call, Reply, Status
@@ -215,11 +216,21 @@ class ReferenceJob(Session[JobSnapshot]):
 
     # ------------------------------------------------------------ the job's own thread
 
+    def start(self) -> Self:
+        """Ask. Raises NoConsent where nobody has agreed that the judges' keys go to their addresses."""
+        require_consents(self.judges, self._secrets, self.store.consents())
+        return super().start()
+
     async def _work(self) -> tuple[str, str]:
         todo = iter([wanted for wanted in self.wanted if wanted.ended == "open"])
         async with AsyncExitStack() as stack:
             for settings in {judge.name: judge for judge in self.judges}.values():
-                asker = await open_judge(settings, secrets=self._secrets, rubric=self.rubric)
+                asker = await open_judge(
+                    settings,
+                    secrets=self._secrets,
+                    rubric=self.rubric,
+                    consents=self.store.consents(),
+                )
                 stack.push_async_callback(asker.close)
                 self._askings[settings.name] = Asking(settings, asker)
             async with asyncio.TaskGroup() as group:

@@ -13,18 +13,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Self
 
 import numpy as np
 
+from rubriclab.judges.keys import require_consents
 from rubriclab.judges.kinds import Asker, Functions, in_thread, open_judge
+from rubriclab.model.consent import NO_CONSENTS, Consents, sent_by
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Call, Judgment, Status
+from rubriclab.model.judgment import RULES, Call, Judgment, Status
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking, about_request
 from rubriclab.runs.cluster import ClusterJudge, join_cluster
 from rubriclab.runs.estimate import price_of_reply
+from rubriclab.runs.reading_check import (
+    CHECKED,
+    CHECKS,
+    LAST_CALLS,
+    LOOK_EVERY,
+    Checking,
+    PromptSize,
+    ReadingCheck,
+    Remark,
+    check_requests,
+    cut_context,
+    judged_again,
+    kept_checks,
+    planned_of,
+    reading_check,
+    spends,
+    too_many_lost,
+    waiting_words,
+)
 from rubriclab.runs.session import Session, Snapshot
 from rubriclab.store.read import Reader
 from rubriclab.store.store import Store
@@ -36,6 +57,7 @@ RATE_SECONDS = 15.0
 """Calls a second are those of the last so many seconds."""
 TAKEN_AT_ONCE = 2_000
 """Calls whose answers in another run are looked up together."""
+TRIED = "The calls that were to be tried are asked. Run the study to go on; no call is asked twice."
 
 
 @dataclass(frozen=True)
@@ -46,6 +68,7 @@ class RunSnapshot(Snapshot):
     together; ``asked``: of this one. ``rate``: calls a second of late; ``money``: spent in this session at the judges'
     prices, by the signs where a server counts no tokens. ``early[c][p]``: parsed answers of condition c about position p + 1: those that chose it (options), or all
     about the criterion that stood there (criteria); no result: nothing here has an interval or a verdict.
+    ``checks``: the reading checks of this session, one a judge.
     """
 
     run: str
@@ -54,6 +77,7 @@ class RunSnapshot(Snapshot):
     rate: float
     money: float
     early: tuple[tuple[int, ...], ...]
+    checks: tuple[ReadingCheck, ...] = ()
 
 
 class Run(Session[RunSnapshot]):
@@ -62,8 +86,12 @@ class Run(Session[RunSnapshot]):
     ``secrets``: keys by the variables' names, before the environment's. ``max_calls``, ``max_money``: of this session;
     the run pauses there. ``retry_failed``: calls without a score are asked again. ``functions``: of judges that are a
     notebook's own code, by name; ``ray``: the address of a Ray cluster that asks the calls. ``known``: a run (its store
-    and id) whose answers to the same calls are taken over, so that only the others are asked. Raises LabError, before
-    anything is kept, where no judge can be opened.
+    and id) whose answers to the same calls are taken over, so that only the others are asked.
+    ``check``: the first calls of each judge are asked before all others, and the judge pauses where
+    its replies cannot be read (see ``reading_check``). ``tries``: ask no more than so many calls of
+    each judge, look at them in the same way, and pause. ``agree``: the user says yes to sending this
+    plan's keys to its addresses, which is kept. Raises LabError, before anything is kept, where no
+    judge can be opened, and NoConsent where a key would go to an address that nobody has agreed to.
     """
 
     def __init__(
@@ -78,8 +106,12 @@ class Run(Session[RunSnapshot]):
         functions: Functions | None = None,
         ray: str | None = None,
         known: tuple[Reader, str] | None = None,
+        agree: bool = False,
+        check: Checking = "off",
+        tries: int | None = None,
     ) -> None:
-        for name, limit in {"calls": max_calls, "money": max_money}.items():
+        limits = {"calls": max_calls, "money": max_money, "tries": tries}
+        for name, limit in limits.items():
             if limit is not None and not limit > 0:  # NaN would be no limit at all
                 raise LabError(
                     f"The limit of {name} is {limit}; expected more than 0. Leave it out for none."
@@ -91,13 +123,22 @@ class Run(Session[RunSnapshot]):
                 "No judge has a price, so no limit of money would hold: give price_input and price_output."
             )
         kept = next((info for info in store.runs() if info.identity == plan.identity), None)
-        if retry_failed or kept is None or kept.done < kept.planned:
-            check_judges(plan, secrets, functions)  # a run that is over needs no judge
+        self._consents = store.consents()
+        if agree:
+            given = [consent for judge in plan.study.judges for consent in sent_by(judge)]
+            self._consents |= frozenset(given)
+        if retry_failed or kept is None or kept.done < kept.planned:  # else it needs no judge
+            asked = [judge for judge in plan.study.judges if judge.name not in (functions or {})]
+            require_consents(asked, secrets, self._consents)
+            check_judges(plan, secrets, functions, self._consents)
+        if agree:
+            store.agree(given)
         self.store, self.plan = store, plan
         self._secrets, self._max_calls, self._max_money = secrets, max_calls, max_money
         self._retry_failed, self._functions = retry_failed, functions or {}
         self._ray = join_cluster(ray) if ray else None
         self._known = known
+        self._check, self._tries = check, tries
         self.id = kept_run(store, plan, known[1] if known else "")
         super().__init__(f"run {self.id}")
         info = store.run(self.id)
@@ -108,8 +149,22 @@ class Run(Session[RunSnapshot]):
         self._finished: deque[float] = deque(maxlen=2_000)
         self._last_error = ""
         self._waiting: dict[str, str] = {}
-        self._servers_down: list[str] = []
+        self._remarks: list[str] = []
         self._writer: RunWriter | None = None
+        self._checks: dict[str, ReadingCheck] = {}
+        self._cutting: set[str] = set()  # judges whose server turned out to cut prompts
+        self._recent = {
+            judge.name: deque[Judgment](maxlen=LAST_CALLS) for judge in plan.study.judges
+        }
+        # By judge: reasons for which the run has paused before, and went on.
+        self._checks_kept = kept_checks(store.made_with(self.id))
+        # Whoever goes on has seen the reason. Of a cut context a command is told each time, for it
+        # would count replies to prompts that the judge did not see; on a page somebody clicks.
+        asked_back = frozenset() if check == "hold" else frozenset({"context"})
+        self._let_pass = {
+            name: frozenset(known.get("paused", ())) - asked_back
+            for name, known in self._checks_kept.items()
+        }
 
     # ------------------------------------------------------------ from any thread
 
@@ -138,6 +193,7 @@ class Run(Session[RunSnapshot]):
             rate=rate,
             money=sum(self._money.values()),
             early=tuple(map(tuple, self._counts)),
+            checks=tuple(self._checks.values()),
         )
 
     def _stage_now(self) -> str:
@@ -195,13 +251,15 @@ class Run(Session[RunSnapshot]):
             others = len(self.plan.study.judges) > len(self._waiting)
             reasons = " ".join(dict.fromkeys(self._waiting.values()))
             return "paused", f"{reasons} The other judges went on." if others else reasons
+        if self._tries is not None and self._done < len(self.plan):
+            return "paused", TRIED
         if self._done <= self._failed:
             last = f" The last error: {self._last_error}." if self._last_error else ""
             return (
                 "failed",
                 f"0 of {self._done:,} replies could be parsed.{last} Look at the replies under Judgments.",
             )
-        return "finished", " ".join(self._servers_down)
+        return "finished", " ".join(self._remarks)
 
     async def _take_over(self, writer: RunWriter, store: Reader, id: str) -> None:
         """Keep what another run was answered to calls of this one; a run that is gone has no answers."""
@@ -237,30 +295,162 @@ class Run(Session[RunSnapshot]):
         if self._wanted is not None:
             asking.stop()
         try:
-            async with asyncio.TaskGroup() as group:
-                while calls is not None and await asking.enter():
-                    if self._budget_spent():
-                        asking.leave()
-                        break
-                    if self._max_calls is not None:
-                        calls = calls[
-                            : self._max_calls - self._asked.total() - self._in_flight.total()
-                        ]
-                    self._in_flight[settings.name] += len(calls)
-                    self._track(group.create_task(self._ask(asking, calls)))
-                    calls = await next_request(requests)
+            await asking.check_constraint(self.plan.constraint(settings.name))
+            if self._check == "off" and self._tries is None:
+                await self._ask_requests(asking, chain([calls], requests))
+            elif await self._reads_well(asking, done):
+                await self._ask_requests(asking, packs(self.plan.calls(settings.name), done))
         finally:
-            self._servers_down += filter(None, [getattr(asker, "trouble", "")])
+            self._remarks += filter(None, [getattr(asker, "trouble", "")])
+            self._remarks += [
+                f"{settings.name}: {said}." for said in getattr(asker, "adaptations", ())
+            ]
             await asker.close()
         if asking.reason:
             self._waiting[settings.name] = asking.reason
+
+    async def _ask_requests(self, asking: Asking, requests: Iterator[list[Call]]) -> None:
+        """Ask these requests, as many at once as the judge takes, and wait for the last reply."""
+        name = asking.settings.name
+        calls = await next_request(requests)
+        async with asyncio.TaskGroup() as group:
+            while calls is not None and await asking.enter():
+                if self._budget_spent():
+                    asking.leave()
+                    break
+                if self._max_calls is not None:
+                    calls = calls[: self._max_calls - self._asked.total() - self._in_flight.total()]
+                self._in_flight[name] += len(calls)
+                self._track(group.create_task(self._ask(asking, calls)))
+                calls = await next_request(requests)
+
+    # ------------------------------------------------------------ how replies are read
+
+    async def _reads_well(self, asking: Asking, done: set[str]) -> bool:
+        """Ask a judge's first calls, look at their replies, and return whether to ask all others.
+
+        ``done`` gets the keys of the calls that were asked. Calls of an earlier session count. Where
+        these stopped the run, the server may have been mended: the next calls are looked at then.
+        """
+        name, number = asking.settings.name, self._tries or CHECKED
+        requests = check_requests(self.plan, name, number)
+        if self._tries is None and all(call.key in done for call in chain(*requests)):
+            earlier = self._look(asking, list(chain(*requests)))
+            seen = self._check == "hold" and name in self._checks_kept
+            if seen or earlier is None or earlier.stop is None:
+                return True
+            requests = check_requests(self.plan, name, number, frozenset(done))
+        calls = list(chain(*requests))
+        self._stage = waiting_words(len(calls), name)
+        missing = ([call for call in request if call.key not in done] for request in requests)
+        await self._ask_requests(asking, filter(None, missing))
+        self._stage = ""
+        made = self._look(asking, calls)
+        done.update(call.key for call in calls)
+        if made is None:
+            return False  # stopped before all were answered
+        self._checks = self._checks | {name: made}  # other threads read the one that is there
+        self._keep_check(
+            name,
+            calls=[call.key for call in calls],
+            adapted=self._adapted(asking),
+            warned=[remark.kind for remark in made.warnings],
+        )
+        if made.cut:
+            self._leave_out([call for call in calls if call.key in made.cut])
+        if self._tries is not None and made.stop is None:
+            return False
+        held = self._check == "hold" and made.holds and spends(asking.settings)
+        if made.stop is None and not held:
+            return True
+        if await next_request(packs(self.plan.calls(name), done)) is None:
+            return True  # nothing is left to be spared; the run ends, and says how
+        kinds = [remark.kind for remark in (made.stop, *made.warnings) if remark is not None]
+        self._keep_check(name, paused=kinds, reason=[made.reason()])
+        asking.halt(made.reason())
+        return False
+
+    def _look(self, asking: Asking, calls: Sequence[Call]) -> ReadingCheck | None:
+        """The check of these calls of a judge; None where not all of them have been answered."""
+        assert self._writer is not None
+        try:
+            self._writer.flush()
+        except LabError as fault:  # a full disk: what is kept is not all that was answered
+            self.pause(str(fault))
+            return None
+        answers = self.store.answers(self.id, [call.key for call in calls], errors=True)
+        asked = judged_again(calls, answers)
+        if not asked or len(asked) < len(calls):
+            return None
+        settings = asking.settings
+        return reading_check(
+            settings,
+            asked,
+            self.plan.parse,
+            planned=planned_of(self.plan, settings.name),
+            adapted=self._adapted(asking),
+        )
+
+    @staticmethod
+    def _adapted(asking: Asking) -> list[str]:
+        return list(getattr(asking.asker, "adaptations", ()))
+
+    def _keep_check(self, judge: str, **facts: list[str]) -> None:
+        """Keep what a check was made of; reasons to pause are added to the earlier ones."""
+        kept = self._checks_kept.setdefault(judge, {})
+        facts["paused"] = sorted({*kept.get("paused", ()), *facts.get("paused", ())})
+        self._checks_kept[judge] = kept | facts
+        with suppress(LabError):  # a full disk is said by the writer
+            self.store.keep_made_with(self.id, {CHECKS: self._checks_kept})
+
+    def _leave_out(self, calls: Sequence[Call]) -> None:
+        """Turn replies to cut prompts into failed calls: the judge did not see the whole prompt."""
+        assert self._writer is not None
+        with suppress(LabError):
+            self._writer.flush()
+        answers = self.store.answers(self.id, [call.key for call in calls])
+        for judgment in judged_again(calls, answers):
+            for outcome in judgment.outcomes:
+                if outcome.status == Status.OK and outcome.position:
+                    self._counts[judgment.call.condition][outcome.position - 1] -= 1
+            self._failed += judgment.status == Status.OK
+            self._last_error = "The server cut the prompt"
+            reply = replace(judgment.reply, error=self._last_error, kind="context_cut")
+            outcomes = self.plan.parse(judgment.call, reply)
+            with suppress(LabError):
+                self._writer.add(Judgment(judgment.call, reply, outcomes))
+
+    def _watch(self, asking: Asking) -> None:
+        """Pause a judge whose latest replies are lost or whose prompts are cut.
+
+        A reason for which the run has paused before does not pause it again.
+        """
+        settings = asking.settings
+        recent = self._recent[settings.name]
+        passed = self._let_pass.get(settings.name, frozenset())
+        reason: Remark | None = None
+        if "unparsed" not in passed and not settings.simulated:
+            reason = too_many_lost(recent)
+        # Replies that come in while the judge is being halted for its context are each looked at.
+        due = self._asked[settings.name] % LOOK_EVERY == 0 or settings.name in self._cutting
+        if reason is None and "context" not in passed and due:
+            sizes = [size for judgment in recent if (size := PromptSize.of(judgment)) is not None]
+            reason, cut = cut_context(sizes)
+            if cut:
+                self._cutting.add(settings.name)
+                self._leave_out([judgment.call for judgment in recent if judgment.call.key in cut])
+        if reason is not None and not asking.reason:
+            asking.halt(reason.text)
+            self._keep_check(settings.name, paused=[reason.kind], reason=[reason.text])
 
     async def _opened(self, settings: JudgeSettings) -> Asker | None:
         """The judge, ready to be asked; None where it cannot be had, which is said."""
         self._stage = f"opening {settings.name}"
         try:
             if self._ray is not None:
-                return ClusterJudge(self._ray, settings, self.plan.rubric, self.plan.items)
+                return ClusterJudge(
+                    self._ray, settings, self.plan.rubric, self.plan.items, self._consents
+                )
             return await open_judge(
                 settings,
                 secrets=self._secrets,
@@ -268,6 +458,7 @@ class Run(Session[RunSnapshot]):
                 rubric=self.plan.rubric,
                 items=self.plan.items,
                 function=self._functions.get(settings.name),
+                consents=self._consents,
             )
         except LabError as fault:
             self._waiting[settings.name] = f"{settings.name}: {fault}"
@@ -286,11 +477,13 @@ class Run(Session[RunSnapshot]):
         for call, reply in zip(calls, replies, strict=True):
             self._keep(
                 asking.settings,
-                Judgment(call, reply, self.plan.parse(call, reply)),
+                self.plan.judgment(call, reply),
                 len(calls),
                 self._writer,
             )
         asking.watch(calls[0], about_request(replies))
+        if self._check != "off" and self._tries is None:
+            self._watch(asking)
 
     def _keep(
         self, settings: JudgeSettings, judgment: Judgment, together: int, writer: RunWriter
@@ -303,6 +496,8 @@ class Run(Session[RunSnapshot]):
         self._last_error = reply.error or self._last_error
         self._money[settings.name] += price_of_reply(settings, judgment.call, reply, together)
         self._finished.append(time.monotonic())
+        if judgment.status != Status.ERROR:  # a judge whose calls fail is halted for that
+            self._recent[settings.name].append(judgment)
         for outcome in judgment.outcomes:
             if outcome.status == Status.OK and outcome.position:
                 self._counts[judgment.call.condition][outcome.position - 1] += 1
@@ -339,7 +534,10 @@ async def next_request(requests: Iterator[list[Call]]) -> list[Call] | None:
 
 
 def check_judges(
-    plan: Plan, secrets: Mapping[str, str] | None = None, functions: Functions | None = None
+    plan: Plan,
+    secrets: Mapping[str, str] | None = None,
+    functions: Functions | None = None,
+    consents: Consents = NO_CONSENTS,
 ) -> None:
     """Raises LabError where none of a plan's judges can be opened, as far as that shows without loading a model.
 
@@ -352,9 +550,14 @@ def check_judges(
             check_options(settings)
         else:
             function = (functions or {}).get(settings.name)
-            await (
-                await open_judge(settings, secrets=secrets, rubric=plan.rubric, function=function)
-            ).close()
+            asker = await open_judge(
+                settings,
+                secrets=secrets,
+                rubric=plan.rubric,
+                function=function,
+                consents=consents,
+            )
+            await asker.close()
 
     faults = []
     for settings in plan.study.judges:
@@ -396,8 +599,12 @@ def study_body(plan: Plan) -> dict[str, Any]:
 
 
 def made_with() -> dict[str, str]:
-    """The versions that a run was made with."""
-    versions = {"python": platform.python_version(), "platform": platform.platform()}
+    """The versions that a run was made with, and that of the rules of verdicts."""
+    versions = {
+        "rules": str(RULES),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+    }
     for name in ("rubriclab", "openai", "xllamacpp", "duckdb", "numpy"):
         with suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)

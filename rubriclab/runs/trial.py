@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rubriclab.judges.keys import require_consents
 from rubriclab.judges.kinds import open_judge
+from rubriclab.model.consent import NO_CONSENTS, Consents
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import (
@@ -104,10 +106,15 @@ def trial_table(planned: Plan, judgments: Iterable[Judgment]) -> JudgmentTable:
 
 
 class Trial(Session[Snapshot]):
-    """The calls of one text, asked in a thread of its own. ``judgments``: by the call's key, as they come."""
+    """The calls of one text, asked in a thread of its own. ``judgments``: by the call's key, as they come.
 
-    def __init__(self, planned: Plan) -> None:
+    Raises NoConsent where nobody has agreed that the judge's key goes to its addresses.
+    """
+
+    def __init__(self, planned: Plan, consents: Consents = NO_CONSENTS) -> None:
         super().__init__("trial")
+        require_consents(planned.study.judges, consents=consents)
+        self._consents = consents
         self.plan, self.calls = planned, trial_calls(planned)
         self.judgments: dict[str, Judgment] = {}
 
@@ -123,11 +130,16 @@ class Trial(Session[Snapshot]):
         self._stage = f"opening {settings.name}"
         fetched = partial(self._fetched, settings.name)
         asker = await open_judge(
-            settings, progress=fetched, rubric=self.plan.rubric, items=self.plan.items
+            settings,
+            progress=fetched,
+            rubric=self.plan.rubric,
+            items=self.plan.items,
+            consents=self._consents,
         )
         asking = self._askings[settings.name] = Asking(settings, asker)
         self._stage = ""
         try:
+            await asking.check_constraint(self.plan.constraint(settings.name))
             async with asyncio.TaskGroup() as group:
                 for call in self.calls if self._wanted is None else ():
                     self._track(group.create_task(self._ask(asking, call)))
@@ -138,4 +150,4 @@ class Trial(Session[Snapshot]):
     async def _ask(self, asking: Asking, call: Call) -> None:
         reply = await asking.answered(call)
         if reply is not None:
-            self.judgments[call.key] = Judgment(call, reply, self.plan.parse(call, reply))
+            self.judgments[call.key] = self.plan.judgment(call, reply)

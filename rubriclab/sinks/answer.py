@@ -8,11 +8,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rubriclab.core.fairness import LOW, ONE_SCORE, ONE_TIE, UNKNOWN, WITHHELD
+from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import REASONS, Findings, Row
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.text import count, shorten
 from rubriclab.sinks.facts import (
     AXES,
+    CHOICES,
     EFFECT,
     EQUIVALENT,
     PEOPLE,
@@ -21,7 +24,17 @@ from rubriclab.sinks.facts import (
     facts_to_say,
     words_of,
 )
-from rubriclab.sinks.text import NBSP, SENTENCES, caution_text, ends, number, say
+from rubriclab.sinks.text import (
+    NBSP,
+    SENTENCES,
+    caution_text,
+    ends,
+    lowered,
+    number,
+    reason,
+    say,
+    shown_difference,
+)
 
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
 TITLES: dict[str, dict[str, str]] = {kind: SENTENCES[kind]["titles"] for kind in (*AXES, "variant")}
@@ -30,6 +43,7 @@ SAID_BY_QUESTIONS = {
     "few_units": "too_few_units",
     "few_moved": "too_few_units",
     "single_order": "no_orders",
+    "constant_judge": ONE_SCORE,
 }
 """Cautions that say again what a question gives as its reason: kind -> reason."""
 
@@ -86,6 +100,15 @@ def answers(findings: Findings) -> list[Answer]:
     return [judged(findings, facts) for facts in facts_to_say(findings)]
 
 
+def several_tests(findings: Findings) -> str:
+    """How often at least one of several answers is Yes by chance, as nothing guards them together; empty of one."""
+    tests = sum(not row.of and math.isfinite(row.p) for row in findings.select("gate"))
+    if tests < 2:
+        return ""
+    share = 100 * (1 - (1 - ALPHA) ** tests)
+    return say("method_several", ("every",), tests=f"{tests:,}", share=f"{share:.0f}")
+
+
 def judged(findings: Findings, facts: Facts) -> Answer:
     """The answer of facts that were read before, with the cautions of the condition that the verdicts are about.
 
@@ -103,7 +126,21 @@ def judged(findings: Findings, facts: Facts) -> Answer:
 
 
 def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
-    """The answer of one judge in the sentences of its axis."""
+    """The answer of one judge in the sentences of its axis; beside constrained figures stands the free mass."""
+    answer = _composed(facts, cautions)
+    known = facts.free_mass
+    if known is None:
+        return answer
+    if known.calls:
+        fields = {"mass": number(known.median), "sampled": count(known.calls, "call")}
+        said = _say(facts, "free_mass", **fields)
+    else:
+        said = _say(facts, "free_mass_unknown")
+    return replace(answer, line=f"{answer.line} {said}")
+
+
+def _composed(facts: Facts, cautions: tuple[str, ...]) -> Answer:
+    """The answer, whether replies were constrained or not."""
     judge = shorten(facts.judge, 100)
     seen = Answer(
         judge,
@@ -142,16 +179,28 @@ def _say(facts: Facts, key: str, position: int | None = None, /, **fields: Any) 
     own = {
         "judge": shorten(facts.judge, 100),
         "calls": count(facts.calls, "call"),
+        "averaged": _say_averaged(facts),
         "items": count(facts.items, "answer"),
         "units": facts.units,
         "needed": MIN_UNITS,
         "form": shorten(facts.variant),
         "default": shorten(facts.default),
+        "criterion": shorten(facts.criterion),
+        "alone": f"{number(facts.criterion_size)}{NBSP}points",
         "position": position + 1,
         "listed": listed,
         "Listed": listed.capitalize(),
     }
     return say(key, words_of(facts), **(own | fields))
+
+
+def _say_averaged(facts: Facts) -> str:
+    """How the verdict's share differs from the plain share of calls, where it does."""
+    if not (facts.averaged and facts.finished):
+        return ""
+    if facts.reorder in CHOICES:
+        return ", a tie counting as a share of a win"
+    return ", averaged over answers and orders"
 
 
 def _listed(facts: Facts, position: int) -> str:
@@ -170,7 +219,9 @@ def _described(facts: Facts, answer: Answer, so_far: str = "") -> Answer:
         return replace(answer, headline=_say(facts, "seen_calls") + so_far)
     if facts.in_points:
         return replace(answer, headline=_say(facts, "seen") + so_far)
-    share, even = (number(values[facts.top], ".0%") for values in (facts.shares, facts.expected))
+    share, even = (
+        share_text(facts, values[facts.top]) for values in (facts.shares, facts.expected)
+    )
     line = _say(facts, "even" if math.isfinite(facts.expected[facts.top]) else "uneven", even=even)
     return replace(answer, headline=_say(facts, "seen", share=share) + so_far, line=line, strong="")
 
@@ -183,14 +234,15 @@ def _line(facts: Facts) -> tuple[str, str]:
         strong = (
             f"{number(min(facts.leans), '+.2f')} to {number(max(facts.leans), '+.2f')}{NBSP}points"
         )
-        return _say(facts, "line", share=strong), strong
+        return _say(facts, "line_each" if facts.criterion else "line", share=strong), strong
     if facts.is_(EQUIVALENT, "positions"):
-        strong, each = _range(facts.shares), _range(facts.expected)
+        strong, each = _range(facts, facts.shares), _range(facts, facts.expected)
         each = f"{'they' if ' to ' in each else 'each'} would get {each}"
         return _say(facts, "line_every", share=strong, each=each), strong
     named = facts.named if facts.is_(EFFECT, "positions") else None
     position = facts.top if named is None else named
-    strong, even = number(facts.shares[position], ".0%"), number(facts.expected[position], ".0%")
+    strong = share_text(facts, facts.shares[position])
+    even = share_text(facts, facts.expected[position])
     rest = (
         "uneven"
         if not math.isfinite(facts.expected[position])
@@ -202,18 +254,81 @@ def _line(facts: Facts) -> tuple[str, str]:
     return _say(facts, "line", share=strong, shown=shown, rest=_say(facts, rest, even=even)), strong
 
 
-def _range(shares: tuple[float, ...]) -> str:
+def share_text(facts: Facts, share: float) -> str:
+    """A share as every surface writes those of these facts, so that their differences add up."""
+    return number(share, f".{facts.share_decimals}%")
+
+
+def lean_text(facts: Facts, position: int, otherwise: str = "") -> str:
+    """How far a position's share lies from the expected one, in percentage points: the shown minus the shown.
+
+    ``otherwise``: what is written where no expected share is known.
+    """
+    share, even = 100 * facts.shares[position], 100 * facts.expected[position]
+    if not math.isfinite(even):
+        return otherwise
+    decimals = facts.share_decimals
+    return number(abs(shown_difference(share, even, decimals)), f".{decimals}f")
+
+
+def _range(facts: Facts, shares: tuple[float, ...]) -> str:
     """“19 to 21 %”, or “20 %” where all are equal as they are written."""
-    low, high = number(min(shares), ".0%"), number(max(shares), ".0%")
+    low, high = share_text(facts, min(shares)), share_text(facts, max(shares))
     return high if low == high else f"{low.removesuffix(NBSP + '%')} to {high}"
 
 
 def _note(facts: Facts) -> str:
-    """Behind the gate, the two orders that differ most: beside the questions, for no verdict speaks of them."""
-    if not facts.gate_open or facts.gap is None or facts.reorder != "options" or facts.gap[1] <= 0:
+    """Behind the gate, what was measured in two orders: beside the questions, for no verdict speaks of them."""
+    if not facts.gate_open or facts.reorder != "options" or facts.variant:
+        return ""
+    return " ".join(filter(None, [_reversed_list(facts), _gap(facts)]))
+
+
+def _reversed_list(facts: Facts) -> str:
+    """What reversing exactly this list did, from the calls in the two orders; empty where a question says it."""
+    row = facts.reversed_list
+    if row is None or not facts.trend or not row.counts["n"]:
+        return ""
+    changed, items = row.counts["changed"], row.counts["n"]
+    fields = {
+        "first": f"{facts.scores[0]:g}",
+        "last": f"{facts.scores[-1]:g}",
+        "changed": f"{changed:,}",
+        "compared": count(items, "answer"),
+        "again": count(row.counts["again"], "answer"),
+        "noisy": f"{row.counts['noisy']:,}",
+        "size": f"{number(abs(row.value))}{NBSP}points",
+        "inside": _unsigned(row),
+    }
+    if not changed:
+        return _say(facts, "reversed_none", **fields)
+    noise = "reversed_noise" if row.counts["again"] else "reversed_once"
+    key = _way(row.value, "reversed_up", "reversed_down", "")
+    if abs(row.value) < 0.005:
+        key = "reversed_even"
+    return f"{_say(facts, key, **fields)} {_say(facts, noise, **fields)}"
+
+
+def _unsigned(row: Row) -> str:
+    """The interval of a difference whose direction is said in words, or why it has none."""
+    low, high = row.interval
+    if row.value < 0:
+        low, high = -high, -low
+    return ends(low, high, limits=(0.0,)) or lowered(reason(row))
+
+
+def _gap(facts: Facts) -> str:
+    """The two orders that differ most: as seen, and without the luck of having picked them."""
+    if facts.gap is None or facts.gap[1] <= 0:
         return ""
     value, low, high = facts.gap
-    return _say(facts, "gap", size=f"{number(value)}{NBSP}points", inside=ends(low, high))
+    fields = {
+        "size": f"{number(value)}{NBSP}points",
+        "inside": ends(low, high),
+        "apart": f"{number(facts.gap_seen)}{NBSP}points",
+        "orders": f"{facts.orders:,}",
+    }
+    return _say(facts, "gap" if math.isfinite(facts.gap_seen) else "gap_corrected", **fields)
 
 
 def _numbers(facts: Facts, question: str) -> dict[str, str]:
@@ -234,10 +349,10 @@ def _numbers(facts: Facts, question: str) -> dict[str, str]:
     upper = number(high, form, limits) if math.isfinite(high) else ""
     if inside and row.counts.get("above_zero") and not low:
         inside = f"above 0, at most {upper}"
-    value, smallest = (
-        number(row.value * factor, form),
-        number(limits[1], ".2f" if unit == "points" else ".3g"),
-    )
+    value = number(row.value * factor, form)
+    if unit == "percentage points" and facts.spoken is not None:
+        value = lean_text(facts, facts.spoken, value)
+    smallest = number(limits[1], ".2f" if unit == "points" else ".3g")
     limit = smallest if question == "single" else f"{smallest}{NBSP}{unit}"
     return {
         "value": value,
@@ -269,9 +384,12 @@ def _headline(facts: Facts) -> str:
             _say(facts, "but_mean" if mean else "but_single") if mean or single else ""
         )
     rules = {
+        "one_score": facts.because(ONE_SCORE),
+        "one_tie": facts.because(ONE_TIE),
         "mean": facts.is_(EFFECT, "mean"),
         "unparsed": facts.because("unparsed_by_order"),
         "matters": facts.gate_open or single,
+        "constrained": facts.because(LOW, UNKNOWN),
         "no_orders": facts.because("no_orders", "no_two_orders"),
         "too_few": facts.too_few,
     }
@@ -310,6 +428,8 @@ def _question(facts: Facts, question: str, row: Row) -> Question:
             "seen": "" if row.value < row.interval[0] else f"{numbers['value']}, ",
             "rests": count(facts.units, "group") if facts.too_few else "this design",
             "Noun": _say(facts, "noun").capitalize(),
+            "together": _together(facts),
+            "orders": f"{facts.orders:,}",
             "typical": known if math.isfinite(facts.typical) else "",
         }
         sentence = _say(
@@ -318,20 +438,39 @@ def _question(facts: Facts, question: str, row: Row) -> Question:
     return Question(BADGES[row.verdict], TITLES[facts.kind][question], sentence, row.verdict)
 
 
+def _together(facts: Facts) -> str:
+    """Of criteria: what the position that may be named does to all of them, where there is one."""
+    if not facts.criterion or facts.lead is None:
+        return ""
+    lean = facts.leans[facts.lead]
+    size = f"{number(abs(lean))}{NBSP}points"
+    return _say(facts, _way(lean, "together_up", "together_down", ""), facts.lead, lean=size)
+
+
 def _decided(facts: Facts, question: str, row: Row) -> str:
     """Which sentence says the answer to a question that has one."""
     if row.verdict == EQUIVALENT:
-        return "small" if row.counts.get("above_zero") else "equivalent"
+        if row.counts.get("above_zero"):
+            return "small"
+        if question == "positions" and facts.criterion:
+            return "each_equivalent"
+        trend = question == "mean" and facts.trend and not facts.variant
+        return "trend_equivalent" if trend else "equivalent"
     if question == "positions":
+        if facts.criterion:
+            return "each"
         if facts.lead is None or (facts.lead != facts.largest and facts.reorder != "pairs"):
             return "furthest"
         return _way(facts.leans[facts.lead], "up", "down", "")
     if question == "mean":
         by_turn = facts.by_turn and facts.kind == "options"
         moved = facts.shift if facts.variant else facts.turn if facts.by_turn else facts.line
-        return ("turn_" if by_turn else "") + _way(
-            moved, "up", "down", "away" if facts.variant else "down"
-        )
+        kind = ""
+        if by_turn:
+            kind = "turn_"
+        elif facts.trend and not facts.variant:
+            kind = "trend_"
+        return kind + _way(moved, "up", "down", "away" if facts.variant else "down")
     if not math.isfinite(row.interval[1]):
         return "uncounted"
     return "noise" if not facts.repeated else "few" if row.value < 0.005 else "effect"
@@ -342,9 +481,13 @@ def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
     why = facts.questions[question].estimate.why
     if why == "unparsed_by_order":
         return _say(facts, why)
+    if why in WITHHELD:
+        return REASONS[why]
     if question == "single" and why == "any_prompt":
         flips, noise = (number(100 * value, ".0f") for value in (facts.flips, facts.noise))
         return _say(facts, why, flips=flips, own_noise=noise)
+    if why == "one_criterion":
+        return _say(facts, why, **numbers)
     if not numbers["upper"]:
         few = why in ("too_few_units", "few_deals", "") and facts.too_few
         return _say(facts, "few_groups") if few else REASONS.get(why) or _say(facts, "no_interval")
@@ -354,31 +497,8 @@ def _undecided(facts: Facts, question: str, numbers: dict[str, str]) -> str:
 
 # ---------------------------------------------------------------- what to do
 def _advice(facts: Facts) -> str:
-    """What to do: the first rule that holds; empty where nothing was asked."""
-    single = facts.questions.get("single")
-    low, smallest = (single.interval[0], single.smallest) if single else (math.nan, math.nan)
-    small = (
-        facts.is_(EFFECT, "positions")
-        and facts.is_(EQUIVALENT, "mean", "single")
-        and not facts.gap_matters
-    )
-    effect = any(row.verdict == EFFECT for row in facts.questions.values())
-    rules = {
-        "": not facts.questions,
-        "several_orders": facts.is_(EFFECT, "single") and facts.repeated and low >= smallest,
-        "small": small
-        and facts.reorder == "options",  # positions of criteria are about scores themselves
-        "average": effect or facts.gap_matters,
-        "wordings": single is not None
-        and facts.is_(UNDECIDED, "single")
-        and single.estimate.why == "any_prompt",
-        "enough": facts.is_(EQUIVALENT, *facts.questions),
-        "parse": facts.because("unparsed_by_order"),
-        "ask_orders": facts.because("no_orders", "no_two_orders"),
-        "add": facts.too_few,
-        "ask_twice": facts.is_(UNDECIDED, "single") and not facts.repeated,
-    }
-    key = next((key for key, holds in rules.items() if holds), "about")
+    """What to do, in words; empty where nothing was asked."""
+    key: str = facts.action
     if key == "add":
         more = count(
             MIN_UNITS - facts.units, "more instruction" if facts.unit == "prompt" else "more item"

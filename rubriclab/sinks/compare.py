@@ -13,7 +13,18 @@ from rubriclab.sinks.answer import Answer, Question
 from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, UNDECIDED, facts_of
 from rubriclab.sinks.marks import Picture, Point, picture
 from rubriclab.sinks.pictures import forest_of, mark, share_bars, undecided_within
-from rubriclab.sinks.text import MINUS, NBSP, condition_name, ends, number, reason, row_text, say
+from rubriclab.sinks.text import (
+    MINUS,
+    NBSP,
+    condition_name,
+    decimals_of_difference,
+    ends,
+    number,
+    reason,
+    row_text,
+    say,
+    shown_difference,
+)
 
 WORDS = ("compare",)
 COLUMNS = {
@@ -76,7 +87,9 @@ def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
         f"{number(size * factor, form, limits)}{NBSP}{unit}"
         for size in (row.smallest, row.counts["most"])
     )
-    x, y = (number(row.counts[side], row.about.form) + f"{NBSP}points" * points for side in "ab")
+    x, y, size = _sides(row, factor, int(form[1]), limits)
+    if points:
+        x, y = f"{x}{NBSP}points", f"{y}{NBSP}points"
     several = row.counts["question"] == "positions" and row.counts["parts"] > 1
     fields = names | {
         "x": x,
@@ -87,7 +100,7 @@ def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
         "most": most,
         "groups": count(row.estimate.units, "group"),
         "inside": ends(low, high, form, limits=limits),
-        "size": f"{number(abs(row.value) * factor, form)}{NBSP}{unit}",
+        "size": f"{size}{NBSP}{unit}",
         "position": str(row.of.get("position", "")),
         "target": shorten(str(row.of.get("target", ""))),
         "first": f"{scores[0]:g}" if scores else "",
@@ -101,12 +114,37 @@ def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
     return Question(badge, title, say(f"said_{key}", WORDS, **fields), row.verdict)
 
 
+def _sides(
+    row: Row, factor: float, decimals: int, limits: tuple[float, ...]
+) -> tuple[str, str, str]:
+    """(A's number, B's number, the size of their difference) as they are written, so that they add up.
+
+    ``row``: a difference in fractions or points; ``factor``: 100 where it is written in percentage points.
+    """
+    a, b = (row.counts[side] for side in "ab")
+    low, high = row.interval
+    known = math.isfinite(low) and math.isfinite(high)
+    inside = (low * factor, high * factor) if known else (-math.inf, math.inf)
+    # Answers that one side lost may leave a difference that is not that of the two means.
+    if math.isclose(a - b, row.value, abs_tol=1e-9):
+        decimals = decimals_of_difference(
+            a * factor, b * factor, decimals, limits=limits, inside=inside
+        )
+        size = shown_difference(a * factor, b * factor, decimals)
+    else:
+        size = row.value * factor
+    form = row.about.form
+    written = f"{form[: form.index('.')]}.{decimals}{form[-1]}"
+    return number(a, written), number(b, written), number(abs(size), f".{decimals}f")
+
+
 def shares_beside(pair: Pair, names: tuple[str, str]) -> Picture | None:
     """How often each position was chosen, or won, a bar for each of the two; None where calls choose no position."""
     points: dict[tuple[str, str], Point] = {}
     for findings, arm, name in zip(pair.findings, pair.arms, names, strict=True):
         chosen = arm.condition.reorder in ("options", *CHOICES)
-        drawn = share_bars(findings, facts_of(findings, arm.code), arm.code) if chosen else None
+        facts = facts_of(findings, arm.code)
+        drawn = share_bars(findings, facts, arm.code, called=True) if chosen else None
         for point in drawn.points if drawn is not None else ():
             points[name, point.label] = replace(point, decided=False, hover=(name, *point.hover))
     said = "; ".join(

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.answers import is_full
+from rubriclab.core.fairness import FreeMass, free_mass
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.judgments import Arm
 from rubriclab.core.topic import QUESTIONS, Findings, Row
 from rubriclab.core.variants import Form, forms
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.judgment import Condition, level_text, variant_text
-from rubriclab.sinks.text import SENTENCES, order_title
+from rubriclab.sinks.text import SENTENCES, decimals_of_difference, order_title
+from rubriclab.topics.advice import Action, decide
 
 AXES = {
     kind: SENTENCES[kind]["name"]
@@ -34,8 +36,10 @@ MEASURE_OF = {question: measure for measure, question in QUESTIONS.items()}
 class Facts:
     """What the sentences of one judge on one data set and variant are made of.
 
-    ``leans``: by position, of ``shares`` from ``expected`` (options: fractions; criteria: points from the own mean);
-    ``decided``: whether the simultaneous band leaves out 0 behind the gate. ``flips``, ``noise``: fractions of scores
+    ``leans``: by position, of ``shares`` from ``expected`` (options: fractions; criteria: points from the own mean), all
+    three the verdict's own, in which every answer counts once; ``averaged``: whether that is another number than the share
+    of all calls, because answers lost different numbers of replies; ``intervals``: of ``leans``, the verdict's own, empty
+    where there is none; ``decided``: whether the simultaneous band leaves out 0 behind the gate. ``flips``, ``noise``: fractions of scores
     that differ in other orders and in the same order. ``questions``: verdict rows by their question. ``repeated``: every
     order was asked at least twice.
     """
@@ -53,15 +57,28 @@ class Facts:
     items: int = 0
     units: int = 0
     unit: str = "item"
+    criterion: str = ""
+    """Of criteria of one call: the one that position moves most, and by how much it does, in points."""
+    criterion_size: float = math.nan
     gate: float = math.nan
     questions: Mapping[str, Row] = field(default_factory=dict)
     shares: tuple[float, ...] = ()
     expected: tuple[float, ...] = ()
     leans: tuple[float, ...] = ()
+    intervals: tuple[tuple[float, float], ...] = ()
+    averaged: bool = False
     decided: tuple[bool, ...] = ()
     line: float = math.nan
     turn: float = math.nan
+    trend: bool = False
+    """Is the contrast of the mean a line through more orders than a list and its reverse?"""
+    orders: int = 0
+    """How many orders the verdicts rest on."""
     gap: tuple[float, float, float] | None = None
+    gap_seen: float = math.nan
+    """The gap of the two orders furthest apart as it was seen; ``gap`` is corrected for having picked them."""
+    reversed_list: Row | None = None
+    """The measured difference of the list and its reverse, made of the calls in these two orders alone."""
     flips: float = math.nan
     noise: float = math.nan
     repeated: bool = False
@@ -75,6 +92,8 @@ class Facts:
     default_condition: int = -1
     shift: float = math.nan
     """Of a variant: its mean score - that of the default, points."""
+    free_mass: FreeMass | None = None
+    """Of a judge whose replies were constrained: what its labels get without that."""
 
     @property
     def kind(self) -> str:
@@ -85,6 +104,43 @@ class Facts:
     def in_points(self) -> bool:
         """Are leans points, not shares?"""
         return self.reorder in IN_POINTS
+
+    @property
+    def unmoved(self) -> bool:
+        """Return whether no score changed with the order, so that shares are even by design."""
+        return self.flips == 0.0 and all(abs(lean) < 1e-9 for lean in self.leans)
+
+    @property
+    def share_decimals(self) -> int:
+        """Return with how many decimals shares are written, in percent; one number for all of a screen.
+
+        As many as keep the difference that the verdict speaks of on its side of what decides it, and as keep
+        a share that is neither 0 nor 100% from being written as one of them.
+        """
+        decimals = 0
+        while decimals < 3 and any(
+            round(100 * share, decimals) in (0.0, 100.0) and not math.isclose(share, round(share))
+            for share in self.shares
+        ):
+            decimals += 1
+        asked, position = self.questions.get("positions"), self.spoken
+        if asked is None or position is None or not math.isfinite(self.expected[position]):
+            return decimals
+        sign = 1 if self.leans[position] >= 0 else -1
+        ends = sorted(100 * sign * end for end in asked.interval)
+        known = all(map(math.isfinite, ends))
+        return decimals_of_difference(
+            100 * self.shares[position],
+            100 * self.expected[position],
+            decimals,
+            limits=(100 * asked.smallest, -100 * asked.smallest),
+            inside=(ends[0], ends[1]) if known else (-math.inf, math.inf),
+        )
+
+    @property
+    def spoken(self) -> int | None:
+        """The position whose share is put into words: the one that may be named, else the largest lean."""
+        return self.largest if self.named is None else self.named
 
     @property
     def gate_open(self) -> bool:
@@ -128,6 +184,17 @@ class Facts:
         """Behind the gate two orders differ by more than the smallest effect, whatever the two contrasts say."""
         mean = self.questions.get("mean")
         return bool(self.gate_open and self.gap and mean and self.gap[1] > mean.smallest)
+
+    @property
+    def action(self) -> Action:
+        """What to do, as ``topics.advice`` decides it from the verdicts."""
+        return decide(
+            self.questions,
+            reorder=self.reorder,
+            gap_matters=self.gap_matters,
+            units=self.units,
+            repeated=self.repeated,
+        )
 
     @property
     def too_few(self) -> bool:
@@ -218,15 +285,19 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
     positions, contrasts = counts.get("positions", {}), counts.get("mean", {}).get("contrasts", {})
     arm, table = findings.judgments.arms[chosen], findings.judgments.table
     shares, expected, leans = _shares(rows, arm, positions)
+    called = [
+        row.value for row in rows if row.measure == "position_share" and row.condition == arm.code
+    ]
     beside = {row.measure: row for row in rows if row.condition == chosen}
     gap, excess = beside.get("largest_gap"), beside.get("order_excess")
+    shown = {tuple(order) for part in arms for order in part.shown.tolist()}
     planned = table.planned or tuple(calls_in(part.call) for part in findings.judgments.arms)
     return Facts(
         judge=arm.condition.judge,
         condition=chosen,
         reorder=arm.condition.reorder,
         scores=tuple(arm.condition.scores),
-        calls=calls_in(arm.call[arm.ok]),
+        calls=sum(calls_in(part.call[part.ok]) for part in (arms if positions else [arm])),
         asked=sum(calls_in(part.call) for part in arms),
         planned=sum(planned[code] for code in codes),
         finished=findings.judgments.finished,
@@ -235,15 +306,24 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
         items=arm.answers,
         units=int(positions.get("units", 0)) or arm.units,
         unit=arm.unit_kind,
+        **_criterion(arm, positions),
         shares=shares,
         expected=expected,
         leans=leans,
+        intervals=_intervals(verdicts.get(MEASURE_OF["positions"])),
+        averaged=len(called) == len(shares)
+        and any(abs(a - b) > 1e-6 for a, b in zip(called, shares, strict=True)),
         decided=tuple(p in positions.get("outside", ()) for p in range(len(leans))),
         line=float(contrasts.get("line", [math.nan])[0]),
         turn=float(contrasts.get("turn", [math.nan])[0]),
+        trend=len(shown) != 2 or any(order[::-1] not in shown for order in shown),
+        orders=len(shown),
         gap=(gap.value, *gap.interval) if gap and all(map(math.isfinite, gap.interval)) else None,
+        gap_seen=float(gap.counts.get("seen", math.nan)) if gap else math.nan,
+        reversed_list=beside.get("reversed_list"),
         typical=excess.value if excess else math.nan,
         about=_about(findings.conditions, chosen),
+        free_mass=free_mass(arms),
         **_judged(verdicts),
     )
 
@@ -331,6 +411,7 @@ def _variant(findings: Findings, form: Form) -> Facts:
         units=next((int(row.counts["units"]) for row in rows.values() if "units" in row.counts), 0),
         typical=math.nan,
         gap=None,
+        reversed_list=None,
         about=" · ".join([*dataset, f"{form.name} against {against}"]),
         variant=form.name,
         default=against,
@@ -348,6 +429,17 @@ def calls_in(call: np.ndarray[Any, Any]) -> int:
         if bool((steps >= 0).all())
         else len(np.unique(call))
     )
+
+
+def _criterion(arm: Arm, positions: Mapping[str, Any]) -> dict[str, Any]:
+    """The criterion that its position moves most, where a call scores several."""
+    if "sizes" not in positions:
+        return {}
+    furthest = positions["criterion"]
+    return {
+        "criterion": arm.condition.targets[furthest],
+        "criterion_size": float(positions["sizes"][furthest]),
+    }
 
 
 def _shares(
@@ -370,12 +462,29 @@ def _shares(
         if not leans and all(by_position):
             leans = tuple(float(np.mean(values)) for values in by_position)
         return leans, (0.0,) * len(leans), leans
-    own = [
-        row.value for row in rows if row.measure == "position_share" and row.condition == arm.code
-    ]
-    shares = tuple(own) or shares
+    if not shares:
+        shares = tuple(
+            row.value
+            for row in rows
+            if row.measure == "position_share" and row.condition == arm.code
+        )
     if len(leans) != len(shares):
         leans = tuple(share - 1 / n for share in shares)
     if len(expected) != len(shares):
         expected = (1 / n if is_full(arm.shown) else math.nan,) * len(shares)
     return shares, expected, leans
+
+
+def _intervals(row: Row | None) -> tuple[tuple[float, float], ...]:
+    """The intervals of leans by position, as the verdict about positions has them.
+
+    Of an effect the position that it is about has the very ends that its sentence says.
+    """
+    if row is None or not math.isfinite(row.interval[1]):
+        return ()
+    ends = [(float(low), float(high)) for low, high in row.counts["intervals"]]
+    if row.verdict == EFFECT and "sizes" not in row.counts:  # of criteria it is no lean
+        low, high = row.interval
+        own = (low, high) if row.counts["lean"] >= 0 else (-high, -low)
+        ends[row.counts["position"]] = own
+    return tuple(ends)

@@ -1,13 +1,14 @@
 """Limits held against a run, or two runs held against each other, in; lines for a terminal, a document, JUnit's XML out."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 from rubriclab.core.drift import Drift
-from rubriclab.core.operations import Checked, Limit, Word, worst
-from rubriclab.core.topic import REASONS, Findings, Row
+from rubriclab.core.operations import Checked, Derived, Word, worst
+from rubriclab.core.topic import REASONS, Findings
 from rubriclab.core.verdict import Answer
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import printable
@@ -112,17 +113,29 @@ def drift_document(condition: Condition, drift: Drift) -> dict[str, Any]:
     return {**about, **outcome, "questions": questions}
 
 
-def derived_line(limit: Limit, row: Row) -> str:
-    """A limit as the command takes it, and why it is this one."""
+def derived_line(derived: Derived) -> str:
+    """A limit as the command takes it and why it is this one; or why there is none."""
+    limit, row, can_fail = derived
     numbers = {
+        "name": row.about.name,
         "size": value_text(row),
         "inside": inside(row),
         "limit": number(limit.high, row.about.form),
     }
+    if not can_fail:
+        return f"# {say('too_wide', WORDS, **numbers)}"
     enough = limit.high <= row.smallest * 1.1
     return (
         f"--limit {limit}  # {say('derived_smallest' if enough else 'derived', WORDS, **numbers)}"
     )
+
+
+NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+
+
+def xml_text(text: str) -> str:
+    """Return ``text`` as XML 1.0 can hold it: other characters (U+FFFE, U+FFFF) become U+FFFD."""
+    return NOT_XML.sub("\ufffd", printable(text))
 
 
 def junit(name: str, cases: Sequence[tuple[str, Word, str]]) -> bytes:
@@ -130,18 +143,16 @@ def junit(name: str, cases: Sequence[tuple[str, Word, str]]) -> bytes:
     counted = {kind: sum(word == kind for _, word, _ in cases) for kind in ("fails", "unknown")}
     suite = ElementTree.Element(
         "testsuite",
-        name=printable(name),
+        name=xml_text(name),
         tests=str(len(cases)),
         failures=str(counted["fails"]),
         errors=str(counted["unknown"]),
     )
     for case, word, line in cases:
-        made = ElementTree.SubElement(
-            suite, "testcase", classname="rubriclab", name=printable(case)
-        )
+        made = ElementTree.SubElement(suite, "testcase", classname="rubriclab", name=xml_text(case))
         if word != "passes":
             ElementTree.SubElement(
-                made, "failure" if word == "fails" else "error", message=printable(line)
+                made, "failure" if word == "fails" else "error", message=xml_text(line)
             )
     return bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
 

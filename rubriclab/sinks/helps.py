@@ -25,9 +25,10 @@ from rubriclab.sinks.facts import (
 from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.pictures import forest_of, generic, mark, smallest_mean
 from rubriclab.sinks.text import ci, inside, lowered, number, reason, row_numbers, say
+from rubriclab.topics.advice import AVERAGING, ONE_WILL_DO, Advice, advice_of
 from rubriclab.topics.gold import DEFAULT, MAJORITY, STANDS
 from rubriclab.topics.protocols import AVERAGE, BEST, BEYOND, CORRECTED, FORMS
-from rubriclab.topics.reliability import MOST_CALLS, ONE_ORDER
+from rubriclab.topics.reliability import MOST_CALLS
 
 HELPS = BADGES | {EFFECT: "Helps"}
 REMEDIES = {
@@ -84,32 +85,66 @@ def helps_answer(findings: Findings, facts: Facts) -> Answer:
 
 
 def _calls(findings: Findings, facts: Facts) -> tuple[str, str]:
-    """(headline, line below it) about the number of calls."""
-    needed, single = (
-        row_of(findings, facts, "calls_needed", protocol) for protocol in ("", ONE_ORDER)
-    )
-    if needed is None or not math.isfinite(needed.value):
-        if needed is not None and needed.why == "not_reached":
-            return say("not_reached", WORDS, most=MOST_CALLS), say("not_reached_line", WORDS)
+    """(headline, line below it): the advice again, and only here how many calls it takes."""
+    advice = advice_of(findings, facts.condition)
+    needed = advice.needed
+    if needed is None or not (math.isfinite(needed.value) or needed.why == "not_reached"):
         return say("not_known", WORDS), reason(needed)
+    line = _needed(findings, facts, advice)
+    if advice.orders is None:
+        return say("not_reached", WORDS, most=MOST_CALLS), line
+    fields = {"orders": count(advice.orders, "order")}
+    if advice.one_will_do:
+        single = math.isfinite(needed.value) and needed.value <= 1
+        return say("one_call" if single else "one_order", WORDS, **fields), line
+    if advice.action == "wordings":
+        return say("wordings", WORDS, **fields), line
+    return say("average" if advice.averages else "meanwhile", WORDS, **fields), line
+
+
+def _needed(findings: Findings, facts: Facts, advice: Advice) -> str:
+    """How many calls reach a dependability of 0.9, in different orders and in one, each with its interval."""
+    needed, again = advice.needed, advice.again
+    if needed is None or needed.why == "not_reached":
+        return say("not_reached_line", WORDS, most=MOST_CALLS)
+    calls = int(needed.value)
+    fields = {"calls": count(calls, "call"), "number": f"{calls:,}", "inside": _counted(needed)}
+    line = say("line", WORDS, **fields)
+    if advice.orders is not None and 1 < advice.orders < calls:
+        # What the run asked does not get there: say how far it does.
+        reached = _dependability(findings, needed.condition, advice.orders)
+        if reached is not None:
+            line = say(
+                "line_reached",
+                WORDS,
+                reached=number(reached.value),
+                reached_inside=inside(reached),
+                **fields,
+            )
+    if again is None or calls == 1:
+        return line
+    if math.isfinite(again.value):
+        return line + say("line_again", WORDS, again=f"{again.value:,.0f}", inside=_counted(again))
+    if again.why == "not_reached":
+        same = "line_same" if facts.noise == 0.0 else "line_never"
+        return line + say(same, WORDS, most=str(MOST_CALLS))
+    return line
+
+
+def _counted(needed: Row) -> str:
+    """The interval of a number of calls, or why it has none."""
     low, high = needed.interval
-    bracketed = lowered(reason(needed))
-    if math.isfinite(low):
-        to = f"{low:.0f} or more" if high >= MOST_CALLS else f"{low:.0f} to {high:.0f}"
-        bracketed = f"{ci(needed.level)} for the number of calls: {to}"
-    calls, again = int(needed.value), single.value if single is not None else math.nan
-    enough = calls == 1 or (again <= calls and facts.is_(EQUIVALENT, *facts.questions))
-    headline, more = "average", "not_shown"
-    if enough:
-        headline, more = "one_call" if calls == 1 else "one_order", "nothing"
-    elif facts.gate_open:
-        never = single is not None and single.why == "not_reached"
-        headline = "average" if again <= calls else "orders"
-        more = "never" if never else "again" if math.isfinite(again) else "nothing"
-    fields = {"calls": count(calls, "call"), "most": str(MOST_CALLS), "again": f"{again:.0f}"}
-    return say(headline, WORDS, **fields), say("line", WORDS, inside=bracketed) + say(
-        f"line_{more}", WORDS, **fields
-    )
+    if not math.isfinite(low):
+        return lowered(reason(needed))
+    if high >= MOST_CALLS:
+        return f"{ci(needed.level)} {low:,.0f} or more"
+    return f"{ci(needed.level)} {low:,.0f} to {high:,.0f}"
+
+
+def _dependability(findings: Findings, condition: int, calls: int) -> Row | None:
+    """The row about the mean of so many calls in different orders, where there is one."""
+    rows = findings.select("dependability", condition=condition, calls=calls)
+    return next((row for row in rows if "protocol" not in row.of), None)
 
 
 def _winners(findings: Findings, facts: Facts) -> tuple[str, str]:
@@ -118,8 +153,11 @@ def _winners(findings: Findings, facts: Facts) -> tuple[str, str]:
     orders = "both orders" if len(facts.leans) == 2 else "all orders"
     if stands is None or not math.isfinite(stands.value):
         return say("orders_not_known", words), reason(stands)
-    enough = facts.is_(EQUIVALENT, *facts.questions)
-    headline = "ask_orders" if facts.gate_open else "order_enough" if enough else "orders_not_known"
+    headline = "orders_not_known"
+    if facts.action in AVERAGING:
+        headline = "ask_orders"
+    elif facts.action in ONE_WILL_DO:
+        headline = "order_enough"
     line = say(
         "stands", words, orders=orders, share=number(stands.value, ".0%"), inside=inside(stands)
     )
@@ -156,9 +194,13 @@ def _majority(findings: Findings, facts: Facts) -> Question | None:
 
 
 def _remedy(findings: Findings, facts: Facts, protocol: str) -> Question | None:
-    """Helps: the interval is above 0, behind the gate. No: it ends below the smallest effect. Else undecided."""
+    """Helps: the interval is above 0, behind the gate. No: it ends below the smallest effect. Else undecided.
+
+    No badge speaks against the advice: averaging orders is what the advice is about, so it is measured as the distance
+    from the mean over all orders, and a word that would contradict the advice gives way to the number alone.
+    """
     row = row_of(findings, facts, "gain_pearson", protocol)
-    by_r = row is not None and math.isfinite(row.interval[0])
+    by_r = protocol != AVERAGE and row is not None and math.isfinite(row.interval[0])
     if not by_r:
         instead = CORRECTED if protocol == BEYOND else AVERAGE
         row = row_of(findings, facts, "gain", protocol) or row_of(findings, facts, "gain", instead)
@@ -167,7 +209,9 @@ def _remedy(findings: Findings, facts: Facts, protocol: str) -> Question | None:
     low, high = row.interval
     smallest = findings.reading.smallest.r if by_r else smallest_mean(findings, row.condition)
     forms = protocol == FORMS
-    behind = _forms_matter(findings, facts) if forms else facts.gate_open
+    averages = protocol == AVERAGE and facts.action in AVERAGING
+    # Any change of the prompt changes scores: then averaging changed prompts helps, whatever the order does.
+    behind = _forms_matter(findings, facts) if forms else facts.gate_open or averages
     fields = {
         **row_numbers(row, smallest),
         "over": say("beyond", WORDS) if protocol == BEYOND else "",
@@ -175,16 +219,38 @@ def _remedy(findings: Findings, facts: Facts, protocol: str) -> Question | None:
         "sign": "worse" if row.value < 0 else "better",
         "open": "" if behind else say("form_open" if forms else "order_open", WORDS),
         "units": str(facts.units),
+        "calls": count(int(row.counts.get("calls", 1)), "call"),
     }
     word, key = UNDECIDED, "undecided"
+    surely = low > 0 and behind
     if not math.isfinite(low):
         key = "few_for_best" if row.why == "few_for_best_order" else ""
+    elif averages:
+        if surely:
+            word, key = EFFECT, "nearer"
     elif high < smallest:
         word = key = EQUIVALENT
-    elif low > 0 and behind:
+    elif surely and protocol == AVERAGE and facts.action in ONE_WILL_DO:
+        key = "undecided"
+    elif surely:
         word, key = EFFECT, "rises" if by_r else "nearer"
-    return Question(
-        HELPS[word], REMEDIES[protocol], say(key, WORDS, **fields) if key else reason(row), word
+    sentence = say(key, WORDS, **fields) if key else reason(row)
+    if protocol == AVERAGE:
+        sentence += _gain_of_r(findings, facts)
+    return Question(HELPS[word], REMEDIES[protocol], sentence, word)
+
+
+def _gain_of_r(findings: Findings, facts: Facts) -> str:
+    """What averaging orders does to r with the ratings, where there are any: a number beside the word."""
+    row = row_of(findings, facts, "gain_pearson", AVERAGE)
+    if row is None or not math.isfinite(row.interval[0]):
+        return ""
+    return say(
+        "gain_of_r",
+        WORDS,
+        value=number(row.value, "+.2f"),
+        inside=inside(row),
+        calls=count(int(row.counts["calls"]), "call"),
     )
 
 

@@ -240,7 +240,19 @@ def _rows(findings: Findings, text: str, across: str) -> list[Row]:
             f"Say which number of {measure} is meant, as {measure}:NAME=VALUE; there are {parts}."
         )
     rows = [row for row in rows if "" not in rests or not _rest(row, *named_too)]
+    if "variant" in named_too and across != "variant":
+        rows = [row for row in rows if _of_a_level(findings, row)]
     return [row for row in rows if across in row.of] or rows
+
+
+def _of_a_level(findings: Findings, row: Row) -> bool:
+    """Return whether a row about a variant is about levels of factors.
+
+    Another order is a variant too (“descending”), and its row is stored on a condition at the baseline
+    of every factor: under that level it would be read as an effect of the level.
+    """
+    factors = findings.conditions[row.condition].variant
+    return any(str(row.of["variant"]).startswith(f"{factor} = ") for factor in factors)
 
 
 class _Grid:

@@ -100,16 +100,36 @@ def _decided(row: Row | None, smallest: float) -> str:
 
 
 def _line(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
-    """(line below the headline, its bold part)."""
-    r, person = (_row(findings, facts, measure) for measure in ("pearson", "people_pearson"))
-    if r is None or not math.isfinite(r.value):
-        return reason(r), ""
-    strong = f"r{NBSP}={NBSP}{number(r.value)}"
-    another = say("no_other", WORDS)
-    if person is not None:
-        known = math.isfinite(person.value)
-        another = say("person", WORDS, person=number(person.value)) if known else reason(person)
-    return say(f"line{whom}", WORDS, strong=strong, another=another, **row_numbers(r)), strong
+    """(line below the headline, its bold part): one call beside one person, each against the same other raters."""
+    mean, person = (_row(findings, facts, measure) for measure in ("pearson", "people_pearson"))
+    if mean is None or not math.isfinite(mean.value):
+        return reason(mean), ""
+    if whom:
+        strong = f"r{NBSP}={NBSP}{number(mean.value)}"
+        return say(f"line{whom}", WORDS, strong=strong, **row_numbers(mean)), strong
+    single = _row(findings, facts, "call_pearson")
+    key = "line"
+    if single is None or not math.isfinite(single.value):
+        single = next(
+            iter(findings.select("budget_pearson", condition=facts.condition, calls=1)), None
+        )
+        key = "line_alone"
+    if single is None or not math.isfinite(single.value):
+        single, key = mean, "line_mean"
+    if person is None:
+        another = say("no_other", WORDS)
+    elif key == "line":
+        another = say("person", WORDS, person=number(person.value))
+    else:
+        another = reason(person)
+    arm = findings.judgments.arms[facts.condition]
+    calls = round(len(arm.call) / max(arm.items, 1))
+    strong = f"r{NBSP}={NBSP}{number(single.value)}"
+    several = ""
+    if calls > 1 and key != "line_mean":
+        several = say("mean_of_calls", WORDS, calls=str(calls), mean=number(mean.value))
+    line = say(key, WORDS, strong=strong, another=another, **row_numbers(single))
+    return line + several, strong
 
 
 def _line_of_winners(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
@@ -199,7 +219,12 @@ def _replace(findings: Findings, facts: Facts) -> Question:
     if rate is None or near is None or not math.isfinite(rate.value):
         return _asked("replace", UNDECIDED, "needs")
     raters = int(rate.counts["n"])
-    fields = {"wins": str(round(rate.value * raters)), "raters": count(raters, "rater")}
+    allowance = say("allowance", WORDS, share=f"{100 * rate.counts['epsilon']:.3g}")
+    fields = {
+        "wins": str(round(rate.value * raters)),
+        "raters": count(raters, "rater"),
+        "allowance": allowance if rate.counts["epsilon"] > 0 else say("no_allowance", WORDS),
+    }
     if any(
         c.kind == "constant_passes" and c.condition == facts.condition for c in findings.cautions
     ):
@@ -211,7 +236,8 @@ def _replace(findings: Findings, facts: Facts) -> Question:
 
 
 def reach_forest(findings: Findings, facts: Facts) -> Picture | None:
-    """r with people of one call and of all calls, of each ordering strategy, beside what one person reaches.
+    """r with people of one call and of all calls, of each ordering strategy; and what one call and one person reach
+    against the same other raters.
 
     Of pairs and lists: how often the named winner is chosen, by its position, and in every order.
     """
@@ -242,6 +268,7 @@ def reach_forest(findings: Findings, facts: Facts) -> Picture | None:
             )
             labelled.append((f"{strategy}, 1 call", single))
             labelled.append((f"{strategy}, {count(calls, 'call')}", every if calls > 1 else None))
+    labelled.append(("1 call against others", _row(findings, facts, "call_pearson")))
     labelled.append(("one person", _row(findings, facts, "people_pearson")))
     whom = "the intended levels" if intended_levels(findings, facts.condition) else "people's mean"
     return forest_of(

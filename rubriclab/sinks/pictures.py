@@ -10,6 +10,7 @@ import numpy as np
 from rubriclab.core.answers import line, turn
 from rubriclab.core.judgments import TIE, Arm
 from rubriclab.core.topic import MEASURES, TOPICS, Chart, Findings, Row
+from rubriclab.model.judgment import level_text
 from rubriclab.model.text import LabError, count
 from rubriclab.sinks.facts import CHOICES, UNDECIDED, Facts, facts_of, words_of
 from rubriclab.sinks.marks import Picture, Point, Series, picture
@@ -49,7 +50,10 @@ def main_picture(findings: Findings, facts: Facts, condition: int | None = None)
         "options": lambda: share_bars(findings, facts, code),
     }[facts.kind]()
     if facts.kind == "options" and drawn is not None:
-        note = say("whiskers" if drawn.points[0].has_interval else "no_whiskers", words_of(facts))
+        key = "whiskers" if drawn.points[0].has_interval else "no_whiskers"
+        if facts.unmoved and code == facts.condition:
+            key = "cannot_vary"
+        note = say(key, words_of(facts))
     return Shown(title, drawn, note)
 
 
@@ -108,35 +112,37 @@ def _said(points: Iterable[Point]) -> str:
 
 
 # ---------------------------------------------------------------- bars
-def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -> Picture | None:
-    """How often each position was chosen, or won, with its interval and where it would be without an effect.
+def share_bars(
+    findings: Findings, facts: Facts, condition: int | None = None, *, called: bool = False
+) -> Picture | None:
+    """How often each position was chosen, or won, and where it would be without an effect.
 
-    Of pairs and lists shares and intervals are the verdict's own (a tie counts as a share of a win). ``condition``: another
-    strategy of the same judge than the one that the verdicts are about; nothing is decided there.
+    Shares and intervals are the verdict's own, so that bars and sentences say the same; of pairs and lists a tie counts as
+    a share of a win. Shares that no order changed are even by design, and have no interval. ``condition``: another strategy
+    of the same judge than the one that the verdicts are about: the share of its calls, without interval or decision.
+    ``called``: so too for the condition of the verdicts.
     """
-    own = condition in (None, facts.condition)
-    if facts.reorder in CHOICES and facts.shares:
-        points = _by_position(findings, facts, facts.shares, ".0%")
-    else:
-        rows = findings.select("position_share", condition=facts.condition if own else condition)
+    own = condition in (None, facts.condition) and not called
+    points = _by_position(facts, facts.shares, f".{facts.share_decimals}%") if facts.shares else []
+    if facts.reorder not in CHOICES and not own:
+        rows = findings.select("position_share", condition=condition)
         points = [
-            mark(
-                row,
+            Point(
                 str(p + 1),
-                f"Position {p + 1}: {number(row.value, '.0%')} of calls",
-                inside(row),
-                f"without position bias: {number(facts.expected[p], '.0%')}"
-                if own and math.isfinite(facts.expected[p])
-                else "",
-                expected=facts.expected[p] if own else math.nan,
-                decided=own and facts.decided[p],
+                row.value,
+                number(row.value, ".0%"),
+                of=row.of,
+                hover=(f"Position {p + 1}: {number(row.value, '.0%')} of calls",),
             )
             for p, row in enumerate(rows)
         ]
-    even = {number(point.expected, ".0%") for point in points if math.isfinite(point.expected)}
+    if not points:
+        return None
+    expected = [point.expected for point in points if math.isfinite(point.expected)]
+    even = {number(value, f".{facts.share_decimals}%") for value in expected}
     reference = f"no bias: {even.pop()}" if len(even) == 1 else ""
-    shares = ", ".join(number(100 * point.value, ".0f") for point in points)
-    intervals = f"with {ci()}" if points and points[0].has_interval else "without intervals"
+    shares = ", ".join(point.text.removesuffix(f"{NBSP}%") for point in points)
+    intervals = f"with {ci()}" if points[0].has_interval else "without intervals"
     dotted = f" A dotted line marks {reference.removeprefix('no bias: ')}." if reference else ""
     what, axis = "the share of calls that chose each position", "Position in the list"
     if facts.reorder in CHOICES:
@@ -151,25 +157,27 @@ def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -
     )
 
 
-def _by_position(
-    findings: Findings, facts: Facts, values: Sequence[float], form: str
-) -> list[Point]:
+def _by_position(facts: Facts, values: Sequence[float], form: str) -> list[Point]:
     """A mark a position, with the intervals of the verdict about positions; ``values`` - their leans are the middle.
 
     Intervals of shares end at 0 and 1.
     """
-    least, most = (0.0, 1.0) if form.endswith("%") else (-math.inf, math.inf)
-    rows = [
-        row for row in findings.select("favours_positions", condition=facts.condition) if not row.of
-    ]
-    intervals = (rows[0].counts.get("intervals") if rows else None) or [(math.nan, math.nan)] * len(
-        values
-    )
+    shares = form.endswith("%")
+    least, most = (0.0, 1.0) if shares else (-math.inf, math.inf)
     points = []
     for p, (value, lean) in enumerate(zip(values, facts.leans, strict=True)):
-        middle, text = value - lean, number(value, form)
-        low, high = (float(np.clip(end + middle, least, most)) for end in intervals[p])
-        hover = (f"Position {p + 1}: {text}", ends(low, high, form) or "no interval")
+        middle = facts.expected[p] if shares else value - lean
+        low = high = math.nan
+        if facts.intervals and not facts.unmoved and math.isfinite(middle):
+            low, high = (float(np.clip(end + middle, least, most)) for end in facts.intervals[p])
+        text = number(value, form)
+        hover = [f"Position {p + 1}: {text}"]
+        if facts.unmoved:
+            hover.append("even by design: no score changed with the order")
+        else:
+            hover.append(ends(low, high, form) or "no interval")
+        if shares and math.isfinite(middle):
+            hover.append(f"without position bias: {number(middle, form)}")
         points.append(
             Point(
                 str(p + 1),
@@ -180,7 +188,7 @@ def _by_position(
                 middle,
                 facts.decided[p],
                 {"position": p + 1},
-                hover,
+                tuple(hover),
             )
         )
     return points
@@ -303,7 +311,7 @@ def target_cells(findings: Findings, condition: int) -> Picture | None:
 
 def smallest_mean(findings: Findings, condition: int) -> float:
     """The smallest change of the mean that matters, in points of a condition's scale."""
-    return findings.reading.smallest.mean * findings.judgments.arms[condition].step
+    return findings.reading.smallest.points(findings.judgments.arms[condition].condition.scores)
 
 
 def undecided_within(row: Row, verdict: str, smallest: float) -> bool:
@@ -327,7 +335,9 @@ def score_slopes(findings: Findings, facts: Facts, condition: int | None = None)
         return None
     upwards = list(arm.names)
     labels = (
-        ("downwards", "upwards") if by_turn else (order_title(upwards[::-1]), order_title(upwards))
+        ("downwards", "upwards")
+        if by_turn or facts.trend
+        else (order_title(upwards[::-1]), order_title(upwards))
     )
     first = np.unique(arm.text, return_index=True)[1]
     ends_of = _lines_of_items(arm, turn(arm.shown) if by_turn else line(arm.shown))
@@ -460,7 +470,7 @@ def forest_of(points: Iterable[Point], axis: str, smallest: float = math.nan) ->
 
 def by_position(findings: Findings, facts: Facts) -> Picture | None:
     """Answers of one call: how far they score from their own mean at each position, with the verdict's own intervals."""
-    points = _by_position(findings, facts, facts.leans, "+.2f")
+    points = _by_position(facts, facts.leans, "+.2f")
     said = ", ".join(point.text for point in points)
     return picture(
         "curves",
@@ -486,31 +496,42 @@ def levelled_factors(findings: Findings) -> list[str]:
 
 
 def level_curves(findings: Findings, measure: str, factor: str, dataset: str) -> Picture | None:
-    """A measure against the levels of a factor on one data set, a line a judge; all other factors at their baseline."""
+    """A measure against the levels of a factor on one data set, a line a judge.
+
+    A point is made of rows at the baseline of every other factor alone. The shift of a variant is 0 at the
+    factor's own baseline by definition: that point has no interval.
+    """
     try:
         table = paper_table(findings, measure, across=factor)
     except LabError:
         return None
-    points = {}
+    points: dict[tuple[str, str], Point] = {}
     for column, level in enumerate(table.columns):
         for key, cells in table.lines:
-            cell, variant = (
-                cells[column],
-                dict(zip(table.heads, key, strict=True)).get("Variant", DEFAULT),
-            )
-            if (
-                cell is None
-                or cell.row is None
-                or not math.isfinite(cell.value)
-                or variant != DEFAULT
-            ):
+            cell = cells[column]
+            variant = dict(zip(table.heads, key, strict=True)).get("Variant", DEFAULT)
+            if cell is None or cell.row is None or variant != DEFAULT:
                 continue
             asked = findings.conditions[cell.row.condition]
-            if asked.dataset == dataset:
-                title = f"{asked.judge} at {factor.replace('_', ' ')} {level}"
-                points[asked.judge, level] = mark(
-                    cell.row, level, title, value_text(cell.row), inside(cell.row)
-                )
+            if asked.dataset != dataset or not math.isfinite(cell.value):
+                continue
+            title = f"{asked.judge} at {factor.replace('_', ' ')} {level}"
+            points[asked.judge, level] = mark(
+                cell.row, level, title, value_text(cell.row), inside(cell.row)
+            )
+    if measure == "variant_shift":
+        for judge in dict.fromkeys(judge for judge, _ in points):
+            base = next(
+                asked
+                for asked in findings.conditions
+                if (asked.judge, asked.dataset) == (judge, dataset)
+            )
+            level = level_text(base.variant[factor])
+            hover = (f"{judge} at {factor.replace('_', ' ')} {level}", "the default itself")
+            points[judge, level] = Point(level, 0.0, number(0.0), hover=hover)
+        levels = [level for _, level in points]
+        if all(level.replace(".", "", 1).isdigit() for level in levels):
+            points = dict(sorted(points.items(), key=lambda kept: float(kept[0][1])))
     if len({level for _, level in points}) < 2:
         return None
     about = MEASURES[measure]

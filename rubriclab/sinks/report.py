@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from rubriclab.core.topic import Findings
 from rubriclab.model.text import LabError, count, shorten
-from rubriclab.sinks.answer import judged
+from rubriclab.sinks.answer import judged, several_tests
 from rubriclab.sinks.cards import example_of
 from rubriclab.sinks.facts import Facts, calls_in, facts_to_say, words_of
 from rubriclab.sinks.helps import has_help, helps_answer
@@ -102,9 +102,12 @@ def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
     }
     lines = ("design", "test", "intervals", "no", "data")
     noted = findings.judgments.table.made_with.get("note")
-    return [say(f"method_{line}", words_of(facts), **sizes) for line in lines] + [
-        str(noted)
-    ] * bool(noted)
+    said = [say(f"method_{line}", words_of(facts), **sizes) for line in lines]
+    if several := several_tests(findings):
+        said.append(several)
+    if noted:
+        said.append(str(noted))
+    return said
 
 
 def drawings_of(findings: Findings, facts: Facts) -> list[tuple[str, Picture]]:

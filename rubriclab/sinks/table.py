@@ -10,10 +10,13 @@ import pandas as pd
 
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.data import INTENDED
-from rubriclab.model.judgment import Condition, JudgmentTable, Status
+from rubriclab.model.judgment import RULES, Condition, JudgmentTable, Status, step_of
 from rubriclab.model.text import printable
+from rubriclab.sinks.answer import judged
+from rubriclab.sinks.facts import every_facts
 from rubriclab.sinks.marks import Picture
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
+from rubriclab.topics.advice import advice_of
 
 FACETS = (
     "position",
@@ -129,7 +132,8 @@ def judgments_frame(table: JudgmentTable, judged: pd.DataFrame) -> pd.DataFrame:
         winner = [
             "" if won < 0 else (["tie", *line])[won] for line, won in zip(shown, said, strict=True)
         ]
-        made = made.assign(question_id=made["prompt"], winner=winner)
+        question = made["prompt"] if "prompt" in made else made["item_id"]
+        made = made.assign(question_id=question, winner=winner)
         if table.conditions[0].reorder == "pairs":
             choice = ["NCAB"[won + 1] for won in said]
             made = made.assign(
@@ -165,12 +169,33 @@ def conditions_document(findings: Findings) -> list[dict[str, Any]]:
     return out
 
 
+def advice_document(findings: Findings) -> list[dict[str, Any]]:
+    """What to do about each judge, data set and setting: the decision, its sentence, and how many calls it takes."""
+    out = []
+    if findings.judgments.finished:
+        for facts in every_facts(findings):
+            advice = advice_of(findings, facts.condition)
+            needed = plain(advice.needed.value) if advice.needed is not None else None
+            out.append(
+                {
+                    "condition": facts.condition,
+                    "action": advice.action or None,
+                    "sentence": judged(findings, facts).advice or None,
+                    "orders": advice.orders,
+                    "orders_asked": advice.asked or None,
+                    "calls_needed": needed,
+                }
+            )
+    return out
+
+
 def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
     """JSON version 2 of a run: what ``results --json`` prints. ``extra``: further rows, contrasts."""
     table = findings.judgments.table
     conditions = conditions_document(findings)
     return {
         "format": FORMAT,
+        "rules": RULES,
         "run": {
             "id": table.run,
             "name": table.name,
@@ -180,14 +205,25 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
             "simulated": table.simulated,
             "made_with": as_json(dict(table.made_with)),
         },
-        "reading": findings.reading.model_dump(mode="json"),
+        "reading": _reading_document(findings),
         "conditions": conditions,
+        "advice": advice_document(findings),
         "rows": [row_document(row) for row in (*findings.rows, *extra)],
         "cautions": [
             {"condition": caution.condition, "kind": caution.kind} | as_json(dict(caution.of))
             for caution in findings.cautions
         ],
     }
+
+
+def _reading_document(findings: Findings) -> dict[str, Any]:
+    """The reading, with the smallest change of the mean that was used, in steps; None where it differs between scales."""
+    smallest = findings.reading.smallest
+    scales = {about.scores for about in findings.conditions if about.scores} or {()}
+    used = {round(smallest.points(scores) / step_of(scores), 9) for scores in scales}
+    made: dict[str, Any] = findings.reading.model_dump(mode="json")
+    made["smallest"]["mean"] = used.pop() if len(used) == 1 else None
+    return made
 
 
 def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import LabError, printable, shorten
-from rubriclab.sinks.answer import answers
+from rubriclab.sinks.answer import answers, several_tests
 from rubriclab.sinks.helps import helps_answers
 from rubriclab.sinks.people import people_answers
 from rubriclab.sinks.text import condition_name, name, readable, row_text
@@ -18,6 +18,8 @@ def findings_text(findings: Findings, topic: str = "") -> str:
     """
     every = (*answers(findings), *people_answers(findings), *helps_answers(findings))
     blocks = ["\n".join(answer.lines()) for answer in every]
+    if several := several_tests(findings):
+        blocks.append(several)
     conditions = findings.conditions
     rows = findings.of_topic(topic) if topic else []
     if topic and not rows:

@@ -48,6 +48,41 @@ def number(value: float, form: str = ".2f", limits: Iterable[float] = ()) -> str
     return text.replace("-", MINUS).replace("%", NBSP + "%")
 
 
+def decimals_of_difference(
+    a: float,
+    b: float,
+    decimals: int = 0,
+    *,
+    limits: Iterable[float] = (),
+    inside: tuple[float, float] = (-math.inf, math.inf),
+) -> int:
+    """Return how many decimals ``a`` and ``b`` need for their difference to be read off them as shown.
+
+    Numbers on one screen add up, so a difference is that of the two rounded numbers. It needs as many
+    decimals (``decimals`` to three more) as keep it on the side of every limit where the exact
+    difference is, and ``inside`` its interval as that is rounded; one more where whole numbers are no rounding of it.
+    """
+    exact = round(a - b, 9)
+    limits = (0.0, *limits)
+    for shown_decimals in range(decimals, decimals + 4):
+        shown = shown_difference(a, b, shown_decimals)
+        low, high = (round(end, shown_decimals) for end in inside)
+        sides = all(
+            (exact > limit) == (shown > limit) and (exact < limit) == (shown < limit)
+            for limit in limits
+        )
+        # Two numbers rounded each for itself may stay a last digit off at any precision: one more is enough.
+        rounded = shown_decimals > decimals or abs(shown - exact) <= 0.5 * 10.0**-decimals + 1e-9
+        if rounded and sides and (low <= shown <= high or not low <= exact <= high):
+            return shown_decimals
+    return shown_decimals
+
+
+def shown_difference(a: float, b: float, decimals: int) -> float:
+    """Return the difference of two numbers as they are shown, so that the three of them add up."""
+    return round(round(a, decimals) - round(b, decimals), decimals)
+
+
 def ci(level: float = 0.95) -> str:
     """“95 % CI”: what an interval is called."""
     return f"{100 * level:.4g}{NBSP}% CI"

@@ -4,6 +4,7 @@ Parts: ``study.json`` (format 2, id, name, state, study, conditions, orderings, 
 ``items.parquet``, ``judgments.parquet`` (p1 ... pn where known), ``calls.parquet``, ``rows.csv``, ``made_with.json``.
 """
 
+import hashlib
 import io
 import json
 import lzma
@@ -13,7 +14,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from rubriclab.data.limits import MAX_RATING, MAX_UNPACKED, MB, checked_file
+from rubriclab.data.sample import recorded_runs
 from rubriclab.data.tables import json_value, parquet_table
 from rubriclab.model.judgment import (
     ITEM_COLUMNS,
@@ -33,8 +35,9 @@ from rubriclab.model.judgment import (
     JudgmentTable,
     Ordering,
     Status,
+    count_notes,
 )
-from rubriclab.model.study import ReadingPart, validated
+from rubriclab.model.study import ReadingPart, stored_reading, validated
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.read import CALL_COLUMNS, TEXTS, WHOLE, condition_of, with_none
 from rubriclab.store.store import STATES, Store
@@ -43,6 +46,8 @@ FORMAT = 2
 MAX_JSON = 20 * MB
 MAX_POSITIONS = 1_000
 MAX_SCORE = 1e6
+MOST_WHY = 120
+"""Characters of the reason why a judgment has no score."""
 PlannedCalls = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 CALL_TEXTS = ("key", "text", "finish", "error", "kind", "model", "sent", "prompt", "note")
 # What each column may hold; anything else would falsify a result or not fit into the store.
@@ -75,13 +80,15 @@ def bundle_bytes(
         "name": table.name,
         "state": table.state,
         "study": study,
-        "conditions": [asdict(condition) for condition in table.conditions],
+        "conditions": [condition.document() for condition in table.conditions],
         "orderings": [asdict(ordering) for ordering in table.orderings],
         "planned": list(table.planned),
         "reading": dict(table.reading),
         "made_with": dict(table.made_with),
     }
-    rows = table.rows
+    rows = table.rows[list(JUDGMENT_COLUMNS)]
+    if store is not None and run is not None and store.readers(run) - {None}:
+        rows = rows.merge(store.readings(run), on=["call", "item"], how="left", validate="1:1")
     if table.probabilities is not None:
         width = table.probabilities.shape[1]
         names = [f"p{k + 1}" for k in range(width)]
@@ -148,7 +155,13 @@ def read_parts(path: str | Path) -> tuple[JudgmentTable, pd.DataFrame, dict[str,
             parts = []
             for part in ("items", "judgments", "calls"):
                 file = Path(folder, f"{part}.parquet")
-                file.write_bytes(_content(name, archive, file.name, MAX_UNPACKED))
+                content = _content(name, archive, file.name, MAX_UNPACKED)
+                file.write_bytes(content)
+                if part == "judgments":
+                    own = hashlib.sha256(content).hexdigest()
+                    # The id of a recorded example is taken, unless it is that example.
+                    if recorded_runs().get(str(head.get("id")), own) != own:
+                        head["id"] = digest(head["id"], own)[:12]
                 parts.append(
                     Part(
                         f"{name}, {file.name}",
@@ -158,7 +171,15 @@ def read_parts(path: str | Path) -> tuple[JudgmentTable, pd.DataFrame, dict[str,
                 file.unlink()
         items, judgments, calls = parts
         table = _table(_storable(head), items, judgments, study)
-        return table, _calls(calls, table), dict(head.get("study") or {})
+        kept = {name: head.get(name) or {} for name in ("study", "made_with")}
+        for part_of_head, value in kept.items():
+            if not isinstance(value, dict):
+                raise LabError(f"{study}: {part_of_head} is no table. Export the run again.")
+        known = _calls(calls, table)
+        if "note" in known:
+            noted = known[["condition", "note"]].assign(calls=1)
+            table = replace(table, notes=count_notes(noted.itertuples(index=False, name=None)))
+        return table, known, dict(kept["study"])
     except LabError:
         raise
     except (
@@ -227,7 +248,9 @@ class Part:
         """Raises LabError naming the first row in which ``bad`` holds, its value and how many more there are."""
         where = np.flatnonzero(bad)
         if where.size:
-            value = shorten(str(self.frame[column].iloc[int(where[0])]))
+            cell = self.frame[column].iloc[int(where[0])]
+            missing = cell is None or (isinstance(cell, float) and np.isnan(cell))
+            value = "an empty cell" if missing else shorten(str(cell))
             more = f", and {where.size - 1:,} more rows" if where.size > 1 else ""
             raise LabError(
                 f"{self.name}, row {where[0] + 1:,}, column {column}: {value} is not {expected}{more}."
@@ -262,15 +285,20 @@ def _table(head: Mapping[str, Any], items: Part, judgments: Part, name: str) -> 
         for part in head["orderings"]
     )
     for ordering in orderings:
-        known = all(isinstance(part, str | int | float) for part in ordering.shown)
-        if not known or len(ordering.shown) > MAX_POSITIONS:
+        known = all(
+            isinstance(part, str | int | float) and not isinstance(part, bool)
+            for part in ordering.shown
+        )
+        labelled = len(ordering.labels) in (0, len(ordering.shown))
+        if not known or not labelled or len(ordering.shown) > MAX_POSITIONS:
             raise LabError(f"{name}: “{shorten(str(ordering.shown), 80)}” is no ordering.")
     planned = msgspec.convert(head.get("planned") or [], tuple[PlannedCalls, ...])
     if planned and len(planned) != len(conditions):
         raise LabError(
             f"{name}: planned has {len(planned)} numbers; expected one for each of {len(conditions)} conditions."
         )
-    rows, probabilities = _judgments(judgments, conditions, orderings, items)
+    kept_items = _items(items)
+    rows, probabilities = _judgments(judgments, conditions, orderings, Part(items.name, kept_items))
     state, key, title = str(head.get("state")), str(head["id"]), str(head["name"])[:200]
     if (
         state in ("running", "planned")
@@ -282,15 +310,17 @@ def _table(head: Mapping[str, Any], items: Part, judgments: Part, name: str) -> 
         run=key if re.fullmatch(r"[\w.-]{1,64}", key) else digest(key)[:12],
         name=title if title.strip() else "Run",
         conditions=conditions,
-        items=_items(items),
+        items=kept_items,
         orderings=orderings,
         rows=rows,
         planned=planned,
         probabilities=probabilities,
         state=state,
         made_with=dict(head.get("made_with") or {}),
-        reading=validated(ReadingPart, head.get("reading") or {}, f"{name}: ").model_dump(
-            mode="json", exclude_unset=True
+        reading=stored_reading(
+            validated(ReadingPart, head.get("reading") or {}, f"{name}: ").model_dump(
+                mode="json", exclude_unset=True
+            )
         ),
     )
 
@@ -323,7 +353,6 @@ def _judgments(
 ) -> tuple[pd.DataFrame, np.ndarray | None]:
     """(JUDGMENT_COLUMNS sorted by condition and call, probabilities or None), each row one that a run can have."""
     part.require(JUDGMENT_COLUMNS)
-    items.require(ITEM_COLUMNS)
     if part.frame.empty:
         raise LabError(
             f"{part.name} has no judgments: nothing was asked yet. Export the run once it has answers."
@@ -333,6 +362,14 @@ def _judgments(
     frame = pd.DataFrame(
         {column: part.numbers(column, *limits[column]) for column in JUDGMENT_COLUMNS}
     )
+    if "reader" in part.frame:
+        frame["reader"] = pd.array(part.numbers("reader", 0, 32_767), dtype="Float64")
+        for name in ("why", "form"):
+            given = part.frame[name] if name in part.frame else [None] * len(frame)
+            frame[name] = [
+                storable(text)[:MOST_WHY] if isinstance(text, str) and text else None
+                for text in given
+            ]
     lengths = np.array([len(ordering.shown) for ordering in orderings])
     part.refuse(
         "position", frame["position"] > lengths[frame["ordering"]], "a position in the list shown"
@@ -344,6 +381,13 @@ def _judgments(
     positions = np.array([condition.positions for condition in conditions])[frame["condition"]]
     part.refuse(
         "slot", (reorder == "responses") & (frame["slot"] >= positions), "one of the call's answers"
+    )
+    asked_of = np.array([condition.dataset for condition in conditions], dtype=object)
+    named = items.frame["dataset"].to_numpy(dtype=object)
+    part.refuse(
+        "item",
+        named[frame["item"]] != asked_of[frame["condition"]],
+        "an item of the data set that its condition asks",
     )
     unnamed = items.frame["criterion"].isna().to_numpy()[frame["item"]]
     part.refuse("item", (reorder == "criteria") & unnamed, "an item under a criterion")
@@ -388,6 +432,7 @@ def _judgments(
         (reorder == "options") & (frame["status"] == 0) & other,
         "what stood at its position",
     )
+    _refuse_foreign_orders(part, frame, conditions, orderings)
     names = [
         name for name in map(str, part.frame.columns) if name[:1] == "p" and name[1:].isdigit()
     ][:MAX_POSITIONS]
@@ -401,8 +446,28 @@ def _judgments(
     ] if shares else None
 
 
+def _refuse_foreign_orders(
+    part: Part,
+    frame: pd.DataFrame,
+    conditions: Sequence[Condition],
+    orderings: Sequence[Ordering],
+) -> None:
+    """Raise LabError for a row whose list does not show its condition's options or criteria, each of them once."""
+    pairs = frame[["condition", "ordering"]].drop_duplicates()
+    bad = set()
+    for code, ordering in pairs.itertuples(index=False):
+        condition, shown = conditions[code], orderings[ordering].shown
+        listed = {"options": condition.scores, "criteria": condition.targets}
+        known: set[Any] = {*listed.get(condition.reorder, shown)}
+        if condition.reorder in listed and len({*shown} & known) != len(shown):
+            bad.add((code, ordering))
+    rows = zip(frame["condition"], frame["ordering"], strict=True)
+    part.refuse("ordering", [row in bad for row in rows], "an order of what its condition lists")
+
+
 def _items(part: Part) -> pd.DataFrame:
     """The known columns of the items, their texts as they can be kept, the ratings as dicts."""
+    part.require(ITEM_COLUMNS)
     frame, people = with_none(part.frame), []
     for number, text in enumerate(frame["ratings"]):
         given = _storable(json_value(text, part.name)) if isinstance(text, str) else {}
@@ -418,7 +483,8 @@ def _items(part: Part) -> pd.DataFrame:
                 f"{part.name}, row {number + 1:,}: “{shorten(str(text))}” are no ratings of people."
             )
         people.append({rater: float(score) for rater, score in given.items()})
-    part.refuse("item_id", frame["item_id"].isna(), "a text")
+    for column in ("item_id", "dataset"):
+        part.refuse(column, frame[column].isna() | (frame[column] == ""), "a text")
     columns = [column for column in (*ITEM_COLUMNS, "unit_text", *TEXTS) if column in frame]
     for column in set(columns) - {"ratings"}:
         part.refuse(column, [not isinstance(cell, str | None) for cell in frame[column]], "a text")
@@ -448,18 +514,26 @@ def _calls(part: Part, table: JudgmentTable) -> pd.DataFrame:
             known[column].to_numpy() != about[column].loc[known["call"]].to_numpy(),
             "its judgments'",
         )
-    for column in set(map(str, known.columns)) - {"call", "condition", "status", "asked"}:
+    for column in sorted(set(map(str, known.columns)) - {"call", "condition", "status", "asked"}):
+        cells = with_none(part.frame[[column]])[column]
         if column in CALL_TEXTS:
-            known[column] = [
-                storable(cell) if isinstance(cell, str) else None for cell in known[column]
-            ]
+            wrong = [not isinstance(cell, str | None) for cell in cells]
+            part.refuse(column, wrong, "a text")
+            known[column] = [storable(cell) if cell is not None else None for cell in cells]
         else:
-            numbers = pd.to_numeric(known[column], errors="coerce")
-            known[column] = numbers.where(
-                numbers.between(0, 32_767 if column == "attempt" else 2**31 - 1)
-            )
+            most = 32_767 if column == "attempt" else 2**31 - 1
+            numbers = pd.to_numeric(cells, errors="coerce")
+            beyond = cells.notna() & ~numbers.between(0, most)
+            part.refuse(column, beyond, f"a number from 0 to {most:,}, or missing")
+            known[column] = numbers
+    if "key" in known:
+        once = known["key"].notna() & known["key"].duplicated()
+        part.refuse("key", once, "a key that stands once")
     if "asked" in known:
-        known["asked"] = pd.to_datetime(known["asked"], errors="coerce").astype("datetime64[us]")
+        cells = part.frame["asked"]
+        times = pd.to_datetime(cells, errors="coerce", utc=True, format="ISO8601")
+        part.refuse("asked", cells.notna() & times.isna(), "a time")
+        known["asked"] = times.dt.tz_localize(None).astype("datetime64[us]")
     if "text" in known:
         _refuse_other_replies(known, table, part.name)
     return known

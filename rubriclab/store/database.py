@@ -1,6 +1,8 @@
 """A store's file in, cursors and transactions out; faults of the disk and the database become words."""
 
 import atexit
+import glob
+import itertools
 import os
 import re
 import shutil
@@ -11,11 +13,13 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import duckdb
 import pandas as pd
 import pyarrow as pa
 
+from rubriclab.data.limits import HELD_FILES, user_path
 from rubriclab.model.text import LabError, shorten
 
 SCHEMA = 1
@@ -29,7 +33,14 @@ ADDED = """
 CREATE TABLE IF NOT EXISTS reference_attempts (job VARCHAR, task VARCHAR, score INTEGER, attempt SMALLINT,
     writer VARCHAR, reviewer VARCHAR, status VARCHAR, verdict INTEGER, text VARCHAR, review VARCHAR, reason VARCHAR,
     asked TIMESTAMP);
+CREATE TABLE IF NOT EXISTS objects (kind VARCHAR, id VARCHAR, name VARCHAR, body JSON, created TIMESTAMP,
+    PRIMARY KEY (kind, id));
 ALTER TABLE calls ADD COLUMN IF NOT EXISTS prompt VARCHAR;
+ALTER TABLE runs ADD COLUMN IF NOT EXISTS token VARCHAR;
+UPDATE runs SET token = uuid()::VARCHAR WHERE token IS NULL;
+ALTER TABLE judgments ADD COLUMN IF NOT EXISTS why VARCHAR;
+ALTER TABLE judgments ADD COLUMN IF NOT EXISTS form VARCHAR;
+ALTER TABLE judgments ADD COLUMN IF NOT EXISTS reader SMALLINT;
 """
 """What earlier labs may lack."""
 
@@ -72,6 +83,9 @@ class Database:
 
     def __init__(self, path: str, read_only: bool) -> None:
         self.path = path
+        self.serial = next(
+            _serials
+        )  # tells two openings apart in what is cached, whatever they hold
         self.unsaved: dict[
             int, Any
         ] = {}  # what a writer could not commit, by run: its next writer takes it up
@@ -84,6 +98,7 @@ class Database:
         self._lock = threading.RLock()
         self._joined: duckdb.DuckDBPyConnection | None = None
         self._identity: tuple[int, int] | None = None
+        self.file_id: tuple[int, int] | None = None
         self._new = path == MEMORY or not Path(path).exists() or _never_made(path)
         writable = self._new or all(os.access(part, os.W_OK) for part in (path, Path(path).parent))
         self.read_only = read_only or not writable
@@ -110,6 +125,15 @@ class Database:
             opened.close()
             raise
         self.path, self._db, self._identity = path, opened, _identity(path)
+        self._hold(_file_id(Path(path)))
+
+    def _hold(self, file_id: tuple[int, int] | None) -> None:
+        """Nobody in this process opens that file besides; None lets go of the one that was held."""
+        if self.file_id is not None:
+            HELD_FILES.discard(self.file_id)
+        self.file_id = file_id
+        if file_id is not None:
+            HELD_FILES.add(file_id)
 
     def _check_version(self, db: duckdb.DuckDBPyConnection, path: str) -> None:
         if db.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall() == [
@@ -197,6 +221,11 @@ class Database:
         with in_words(self.path), self._db.cursor() as cursor:
             return cursor.execute(sql, list(values)).fetchall()
 
+    def has_column(self, table: str, column: str) -> bool:
+        """Return whether the file has this column: one of an earlier lab that is only read may lack it."""
+        sql = "SELECT 1 FROM duckdb_columns() WHERE NOT internal AND table_name = ? AND column_name = ?"
+        return bool(self.rows(sql, [table, column]))
+
     def frame(self, sql: str, values: Sequence[Any] = ()) -> pd.DataFrame:
         with in_words(self.path), self._db.cursor() as cursor:
             return cursor.execute(sql, list(values)).df()
@@ -217,15 +246,17 @@ class Database:
 
     def backup(self, path: str | Path) -> Path:
         """A whole copy as of now, while runs go on; written aside and renamed. Raises LabError for a name in use."""
-        target = Path(path).expanduser()
+        target = user_path(path, "written")
         if target.exists():
             raise LabError(
                 f"{target} exists already, and nothing is overwritten. Choose another name."
             )
-        aside = target.with_name(f"{target.name}.part")
+        # A name of its own: what a killed backup left behind is in nobody's way, and is cleared by the next one.
+        aside = target.with_name(f".{target.name[:40]}.{uuid4().hex}.part")
+        for left in target.parent.glob(f".{glob.escape(target.name[:40])}.*.part*"):
+            left.unlink(missing_ok=True)
         with in_words(str(target)), self._db.cursor() as source:
             target.parent.mkdir(parents=True, exist_ok=True)
-            aside.unlink(missing_ok=True)
             try:
                 source.begin()  # one moment, whatever is committed meanwhile
                 with _connect(str(aside)) as copy:
@@ -264,10 +295,12 @@ class Database:
                 with self._db.cursor() as last:
                     last.execute("PRAGMA disable_checkpoint_on_shutdown")
         _close(self._db)
+        self._hold(None)
         if waited:
             self._lock.release()
 
 
+_serials = itertools.count(1)
 _opened: dict[str, Database] = {}
 _opening = threading.Lock()
 
@@ -309,17 +342,40 @@ def open_database(path: str | Path, *, read_only: bool = False) -> Database:
             raise LabError(
                 f"“{shorten(text)}” cannot be a store: name a .duckdb file on this computer."
             )
-        text = str(Path(text).expanduser().absolute())
+        # One spelling: DuckDB keeps the log beside the name that it was given.
+        text = _resolved(text)
         if Path(text).exists() and not Path(text).is_file():
             raise LabError(
                 f"{text} is a folder or a device, not a store. Name a file, as {text}/lab.duckdb."
             )
     with _opening:
-        database = _opened.get(text) or Database(text, read_only)
+        database = _opened.get(text) or _same_file(text) or Database(text, read_only)
         if text != MEMORY:
             _opened[text] = database
         database.users += 1
         return database
+
+
+def _resolved(text: str) -> str:
+    """Return the path without links and dots. Raises LabError for what no file can be called."""
+    try:
+        return str(user_path(text).resolve())
+    except (OSError, RuntimeError) as fault:  # links that lead in a circle
+        raise LabError(f"“{shorten(text)}” cannot be opened: {fault}. Check the name.") from None
+
+
+def _same_file(path: str) -> Database | None:
+    """Return the open database of this file under another name (a hard link): two of them would damage it."""
+    try:
+        known = _file_id(Path(path))
+    except OSError:
+        return None
+    return next((other for other in _opened.values() if other.file_id == known), None)
+
+
+def _file_id(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
 def insert(
@@ -341,7 +397,7 @@ def recover(path: str | Path, target: str | Path) -> int:
 
     Returns the byte at which the log was cut. Raises LabError where the damage is not in the log.
     """
-    path, target = Path(path).expanduser(), Path(target).expanduser()
+    path, target = user_path(path), user_path(target)
     log, copy = Path(f"{path}.wal"), Path(f"{target}.wal")
     if target.exists() or copy.exists():
         raise LabError(f"{target} exists already, and nothing is overwritten. Choose another name.")

@@ -12,19 +12,25 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as parquet
 
+from rubriclab.model.consent import NO_CONSENTS, Consent, Consents
+from rubriclab.model.ending import not_read
 from rubriclab.model.judgment import (
     ITEM_COLUMNS,
     JUDGMENT_COLUMNS,
+    NOTED,
     Condition,
     JudgmentTable,
     Ordering,
     Outcome,
     Reply,
     Status,
+    count_notes,
     order_text,
 )
+from rubriclab.model.study import stored_reading
 from rubriclab.model.text import LabError, shorten
 from rubriclab.store.database import Database, in_words
+from rubriclab.store.machine import is_sealed
 
 CALL_COLUMNS = (
     "call",
@@ -58,6 +64,8 @@ REPLY = (
     "attempt",
     "note",
 )
+READING = ("why", "form", "reader")
+"""Of a judgment: why it has no score, the form of words that gave one, the version of the reader (NULL: not known)."""
 FRACTIONS = ("score", "expected", "mass")
 WHOLE = tuple(name for name in JUDGMENT_COLUMNS if name not in FRACTIONS)
 TEXTS = ("response", "instruction", "reference")
@@ -86,8 +94,10 @@ JUDGED = f"""SELECT k.body->>'judge' AS judge, k.body->>'dataset' AS dataset, k.
 class RunInfo:
     """What lists say of a run. ``done``: calls that have a final answer, ``failed`` of them without a score.
 
-    ``revision`` changes with each commit and each renaming: caches over a run are kept by it. ``dataset``: id of its
-    data set, of several with blanks between them; empty where an import had no texts.
+    ``content`` names what the run holds now: it changes with each commit and each renaming, and no other run of any
+    store ever has it, also after this one was deleted. Caches over a run are kept by it, never by ``id`` or
+    ``revision``, which a zip brings along. ``token``: the same for as long as this run is in this store.
+    ``dataset``: id of its data set, of several with blanks between them; empty where an import had no texts.
     """
 
     number: int
@@ -101,11 +111,16 @@ class RunInfo:
     revision: int
     identity: str
     dataset: str
+    token: str
     done: int
     failed: int
     judges: tuple[str, ...]
     reorder: str
     simulated: bool
+
+    @property
+    def content(self) -> str:
+        return f"{self.token} {self.revision} {self.state} {self.name}"
 
 
 class Reader:
@@ -133,9 +148,11 @@ class Reader:
         return list(self._listing[1])
 
     def _read_runs(self) -> list[RunInfo]:
+        own_token = "token" if self._db.has_column("runs", "token") else "''"
         rows = self._db.rows(
-            """
+            f"""
             SELECT r.run, id, name, state, coalesce(reason, ''), planned, created, changed, revision, identity, dataset,
+                   {own_token},
                    -- an import has judgments without calls
                    coalesce(done, CASE WHEN state IN ('finished', 'failed') THEN planned ELSE 0 END), coalesce(failed, 0)
             FROM runs r LEFT JOIN (SELECT run, count(*) AS done, count(*) FILTER (status <> 0) AS failed
@@ -148,6 +165,8 @@ class Reader:
             bodies.setdefault(run, []).append(json.loads(body))
         made = []
         for number, id, name, state, reason, *rest in rows:
+            planned, created, changed, revision, identity, dataset, token, done, failed = rest
+            token = f"{self._db.serial} {token or created} {number}"
             state, reason = self._db.unsaved_states.get(id, (state, reason))
             if state == "running" and self.read_only:
                 state = "interrupted"
@@ -155,18 +174,26 @@ class Reader:
             judges = tuple(dict.fromkeys(body["judge"] for body in asked))
             reorder = asked[0]["reorder"] if asked else "options"
             simulated = any(body["simulated"] for body in asked)
-            values: tuple[Any, ...] = (
-                number,
-                id,
-                name,
-                state,
-                reason,
-                *rest,
-                judges,
-                reorder,
-                simulated,
+            info = RunInfo(
+                number=number,
+                id=id,
+                name=name,
+                state=state,
+                reason=reason,
+                planned=planned,
+                created=created,
+                changed=changed,
+                revision=revision,
+                identity=identity,
+                dataset=dataset,
+                token=token,
+                done=done,
+                failed=failed,
+                judges=judges,
+                reorder=reorder,
+                simulated=simulated,
             )
-            made.append(RunInfo(*values))
+            made.append(info)
         return made
 
     def run(self, text: str) -> RunInfo:
@@ -207,16 +234,22 @@ class Reader:
         sql = f"SELECT key FROM calls WHERE run = ? AND final{more}"
         return {key for (key,) in self._db.rows(sql, [self.run(id).number])}
 
-    def answers(self, id: str, keys: Sequence[str]) -> dict[str, tuple[Reply, list[Outcome]]]:
-        """Reply and outcomes (by slot) of the calls with these keys; those that ended in an error have no answer."""
-        run, names = self.run(id).number, REPLY
+    def answers(
+        self, id: str, keys: Sequence[str], *, errors: bool = False
+    ) -> dict[str, tuple[Reply, list[Outcome]]]:
+        """Reply and outcomes (by slot) of the calls with these keys.
+
+        Those that ended in an error come with ``errors`` alone.
+        """
+        run, names = self.run(id).number, (*REPLY, "error") if errors else REPLY
         calls = self._db.arrow(
-            f"SELECT call, key, {', '.join(names)} FROM calls WHERE run = ? AND final AND status <> ? "
-            "AND key IN (SELECT unnest(?))",
-            [run, int(Status.ERROR), list(keys)],
+            f"SELECT call, key, {', '.join(names)} FROM calls WHERE run = ? AND final "
+            "AND (? OR status <> ?) AND key IN (SELECT unnest(?))",
+            [run, errors, int(Status.ERROR), list(keys)],
         ).to_pylist()
         rows = self._db.arrow(
-            "SELECT call, item, slot, status, score, position, expected, mass, p FROM judgments "
+            "SELECT call, item, slot, status, score, position, expected, mass, p, "
+            f"{self._reading} FROM judgments "
             "WHERE run = ? AND call IN (SELECT unnest(?)) ORDER BY call, slot",
             [run, [call["call"] for call in calls]],
         ).to_pylist()
@@ -251,6 +284,21 @@ class Reader:
         )
         return not origins or any(origin.startswith("imported") for (origin,) in origins)
 
+    # ---- what the user has agreed to
+
+    def consents(self) -> Consents:
+        """Return which key may be sent where: what was agreed to on this machine, whoever made the store."""
+        if not self._db.has_column("objects", "body"):
+            return NO_CONSENTS
+        rows = self._db.rows(
+            "SELECT body->>'variable', body->>'address', body->>'seal' FROM objects WHERE kind = 'consent'"
+        )
+        return frozenset(
+            Consent(variable, address)
+            for variable, address, seal in rows
+            if variable and address and seal and is_sealed(seal, "consent", variable, address)
+        )
+
     # ---- as columns
 
     def table(self, id: str) -> JudgmentTable:
@@ -282,9 +330,16 @@ class Reader:
             planned=tuple(planned for _, planned in conditions),
             probabilities=probabilities,
             state=run.state,
+            notes=self._notes(run.number),
             made_with=json.loads(made_with),
-            reading=json.loads(study).get("reading") or {},
+            reading=stored_reading(json.loads(study).get("reading") or {}),
         )
+
+    def _notes(self, run: int) -> dict[tuple[int, str], int]:
+        """How many final calls of each condition have each of NOTED."""
+        wanted = " OR ".join("contains(note, ?)" for _ in NOTED)
+        sql = f"SELECT condition, note, count(*) FROM calls WHERE run = ? AND final AND ({wanted}) GROUP BY ALL"
+        return count_notes(self._db.rows(sql, [run, *NOTED]))
 
     def _judged(self, run: int) -> tuple[pd.DataFrame, np.ndarray | None]:
         """(JUDGMENT_COLUMNS, probabilities (rows, longest list) with NaN where one is missing or shorter, or None)."""
@@ -332,6 +387,44 @@ class Reader:
         sql = f"SELECT {', '.join(CALL_COLUMNS)} FROM calls WHERE run = ? AND final ORDER BY call"
         return self._db.frame(sql, [self.run(id).number])
 
+    @property
+    def _reading(self) -> str:
+        """READING as columns; an older file that is open for reading only does not have them."""
+        kept = "SELECT 1 FROM duckdb_columns() WHERE table_name = 'judgments' AND column_name = 'reader'"
+        if self._db.rows(kept):
+            return "coalesce(why, '') AS why, coalesce(form, '') AS form, reader"
+        return "'' AS why, '' AS form, NULL::SMALLINT AS reader"
+
+    def keys(self, id: str) -> list[tuple[str, int]]:
+        """Return (key, number) of each final call."""
+        kept = "SELECT key, call FROM calls WHERE run = ? AND final"
+        return self._db.rows(kept, [self.run(id).number])
+
+    def readings(self, id: str) -> pd.DataFrame:
+        """READING of each judgment of final calls, with its call and item."""
+        kept = f"SELECT call, item, {self._reading} FROM judgments j WHERE run = ? AND {FINAL}"
+        return self._db.frame(f"{kept} ORDER BY call, slot", [self.run(id).number])
+
+    def reasons(self, id: str) -> dict[str, int]:
+        """Why judgments of final calls have no score, counted, the commonest first; by their status where no reason was kept."""
+        kept = f"""SELECT CASE WHEN why <> '' THEN why WHEN status = {int(Status.ERROR)} THEN 'failed calls'
+                WHEN status = {int(Status.TRUNCATED)} THEN 'cut at max_tokens'
+                WHEN status = {int(Status.REFUSED)} THEN 'refused' ELSE '' END AS reason, count(*) AS n
+            FROM (SELECT status, {self._reading} FROM judgments j WHERE run = ? AND {FINAL})
+            WHERE status <> 0 GROUP BY reason ORDER BY n DESC, reason"""
+        return dict(self._db.rows(kept, [self.run(id).number]))
+
+    def not_read(self, id: str) -> str:
+        """Say how many judgments have no score and why: “82 of 240 not read: 70 cut at max_tokens, ...”; "" for none."""
+        asked = f"SELECT count(*) FROM judgments j WHERE run = ? AND {FINAL}"
+        ((judgments,),) = self._db.rows(asked, [self.run(id).number])
+        return not_read(self.reasons(id), judgments)
+
+    def readers(self, id: str) -> set[int | None]:
+        """The versions of the reader that judgments of final calls were read by; None: not known."""
+        kept = f"SELECT DISTINCT reader FROM (SELECT {self._reading} FROM judgments j WHERE run = ? AND {FINAL})"
+        return {version for (version,) in self._db.rows(kept, [self.run(id).number])}
+
     def keeps_prompts(self, id: str) -> bool:
         """Whether an import brought prompts as they were sent."""
         kept = "SELECT 1 FROM calls WHERE run = ? AND prompt IS NOT NULL LIMIT 1"
@@ -359,7 +452,7 @@ class Reader:
         ``item``: its number or its id; ``position`` from 1; ``status``: ok, unparsed, refused, truncated, error, or
         “failed” for all but ok; ``ordering`` as in the column, ``3 1 2``; ``text``: part of an id, a reply or an answer,
         whatever its case. Columns: call, condition, item, item_id, criterion, ordering, labels, slot, repeat, status,
-        score, position, expected, mass, reply, error, kind, note.
+        score, position, expected, mass, reply, error, kind, note, why, form, reader.
         """
         run = self.run(id).number
         filters: dict[str, Any] = {
@@ -389,7 +482,8 @@ class Reader:
         frame = self._db.frame(
             f"""
             SELECT j.call, j.condition, j.item, i.item_id, i.criterion, o.shown AS ordering, o.labels, j.slot, j.repeat,
-                   j.status, j.score, j.position, j.expected, j.mass, c.text AS reply, c.error, c.kind, c.note
+                   j.status, j.score, j.position, j.expected, j.mass, c.text AS reply, c.error, c.kind, c.note,
+                   {self._reading}
             FROM judgments j
             JOIN {ITEMS} i ON i.item = j.item
             JOIN orderings o ON o.run = j.run AND o.ordering = j.ordering

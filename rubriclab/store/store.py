@@ -2,8 +2,8 @@
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,11 +12,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from rubriclab.model.consent import Consent
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, Condition, JudgmentTable
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store.database import DamagedLog, insert, now, open_database, recover
-from rubriclab.store.read import CALL_COLUMNS, RATED, TEXTS, Reader
+from rubriclab.store.machine import sealed
+from rubriclab.store.read import CALL_COLUMNS, RATED, READING, TEXTS, Reader
 from rubriclab.store.writer import RunWriter, orderings_columns
 
 STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
@@ -129,6 +131,24 @@ class Store(Reader):
         ]
         return DataSet(head[0][0], tuple(items), head[0][1])
 
+    # ---- what the user has agreed to
+
+    def agree(self, consents: Iterable[Consent]) -> None:
+        """Keep that the user has said yes to sending these keys to these addresses. Raises LabError."""
+        new = [consent for consent in dict.fromkeys(consents) if consent not in self.consents()]
+        if not new:
+            return
+        with self._db.transaction() as cursor:
+            for variable, address in new:
+                seal = sealed("consent", variable, address)
+                body = {"variable": variable, "address": address, "seal": seal}
+                key = digest("consent", variable, address)[:32]
+                cursor.execute("DELETE FROM objects WHERE kind = 'consent' AND id = ?", [key])
+                cursor.execute(
+                    "INSERT INTO objects (kind, id, name, body, created) VALUES (?, ?, ?, ?, ?)",
+                    ["consent", key, storable(variable), _json(body), now()],
+                )
+
     # ---- reference answers
 
     def reference_attempts(self, job: str) -> list[Attempt]:
@@ -178,7 +198,7 @@ class Store(Reader):
             ((number,),) = cursor.execute("SELECT coalesce(max(run), 0) + 1 FROM runs").fetchall()
             cursor.execute(
                 "INSERT INTO runs (run, id, name, identity, dataset, study, made_with, state, reason, planned, revision, "
-                "created, changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)",
+                "created, changed, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)",
                 [
                     number,
                     key,
@@ -192,9 +212,10 @@ class Store(Reader):
                     int(sum(planned)),
                     now(),
                     now(),
+                    secrets.token_hex(16),
                 ],
             )
-            bodies = [_json(asdict(condition)) for condition in conditions]
+            bodies = [_json(condition.document()) for condition in conditions]
             numbered = {"run": [number] * len(bodies), "condition": list(range(len(bodies)))}
             insert(
                 cursor,
@@ -235,14 +256,30 @@ class Store(Reader):
                 f"“{shorten(state)}” is no state of a run; expected one of {', '.join(STATES)}."
             )
         self._db.unsaved_states[id] = state, reason
-        with self._db.transaction() as cursor:
-            cursor.execute(
-                "UPDATE runs SET state = ?, reason = ?, changed = ?, revision = revision + 1 WHERE id = ?",
-                [state, storable(reason), now(), id],
-            )
+        try:
+            with self._db.transaction() as cursor:
+                cursor.execute(
+                    "UPDATE runs SET state = ?, reason = ?, changed = ?, revision = revision + 1 WHERE id = ?",
+                    [state, storable(reason), now(), id],
+                )
+        except LabError as fault:
+            if (
+                state == "finished"
+            ):  # all is answered, but the file does not say so: to be gone on with
+                self._db.unsaved_states[id] = "paused", str(fault)
+            raise
         self._db.unsaved_states.pop(id, None)
         if state not in ("planned", "running"):
             self.checkpoint()
+
+    def keep_made_with(self, id: str, facts: Mapping[str, Any]) -> None:
+        """Add to what is known of a run's making; a fact of the same name is replaced."""
+        known = self.made_with(id) | dict(facts)
+        with self._db.transaction() as cursor:
+            cursor.execute(
+                "UPDATE runs SET made_with = ?, revision = revision + 1 WHERE id = ?",
+                [_json(known), id],
+            )
 
     def rename(self, id: str, name: str) -> str:
         """Returns the name that was free. Raises LabError for an empty one."""
@@ -269,6 +306,9 @@ class Store(Reader):
                 for table in ("items", "datasets"):
                     kept = "AND NOT EXISTS (SELECT 1 FROM runs r WHERE list_contains(string_split(r.dataset, ' '), ?))"
                     cursor.execute(f"DELETE FROM {table} WHERE dataset = ? {kept}", [key, key])
+        # The next run may get this one's number, or come with its id: nothing of this one may become that one's.
+        self._db.unsaved.pop(info.number, None)
+        self._db.unsaved_states.pop(info.id, None)
         self.checkpoint()
 
     def rate(self, id: str, item: int, rater: str, score: float | None) -> float | None:
@@ -314,6 +354,17 @@ class Store(Reader):
 
     # ---- judgments
 
+    def set_reader(self, id: str, version: int, keys: Sequence[str]) -> None:
+        """Note that this version of the reader reads the final calls with these keys as they stand."""
+        run = self.run(id).number
+        with self._db.transaction() as cursor:
+            cursor.execute(
+                "UPDATE judgments SET reader = ? WHERE run = ? AND call IN "
+                "(SELECT call FROM calls WHERE run = ? AND final AND key IN (SELECT unnest(?)))",
+                [version, run, run, list(keys)],
+            )
+            cursor.execute("UPDATE runs SET revision = revision + 1 WHERE run = ?", [run])
+
     def writer(self, id: str) -> RunWriter:
         """The one that keeps a run's judgments. Raises LabError where the run has one already."""
         return RunWriter(self._db, self.run(id).number)
@@ -332,13 +383,15 @@ class Store(Reader):
         reference) are kept as its data set.
         """
         hashed = int(
-            pd.util.hash_pandas_object(table.rows, index=False).to_numpy().sum(dtype=np.uint64)
+            pd.util.hash_pandas_object(table.rows[list(JUDGMENT_COLUMNS)], index=False)
+            .to_numpy()
+            .sum(dtype=np.uint64)
         )
         identity = digest(
             "table",
             hashed,
             len(table.rows),
-            [asdict(condition) for condition in table.conditions],
+            [condition.document() for condition in table.conditions],
             [list(map(str, table.items[name])) for name in ITEM_COLUMNS[:-1]],
             [dict(given or {}) for given in table.items["ratings"]],
             [ordering.shown for ordering in table.orderings],
@@ -379,7 +432,7 @@ class Store(Reader):
                 _insert_dataset(cursor, identity, table.name, origin, table.items, texts)
             ((number,),) = cursor.execute("SELECT run FROM runs WHERE id = ?", [key]).fetchall()
             insert(cursor, "orderings", orderings_columns(number, 0, table.orderings))
-            rows = _arrow(table.rows, JUDGMENT_COLUMNS)
+            rows = _arrow(table.rows, [*JUDGMENT_COLUMNS, *READING])
             if table.probabilities is None:
                 insert(cursor, "judgments", rows, f"{number} AS run, *")
             else:

@@ -17,6 +17,7 @@ COMMIT_ANSWERS = 500
 
 TEXTS = ("text", "finish", "error", "kind", "model", "note")
 COUNTS = ("attempt", "tokens_in", "tokens_out", "cached")
+OUTCOME = ("item", "slot", *FRACTIONS, "p", "reader")
 # The columns of both tables with their types: a batch may have nothing but None in one.
 CALLS = pa.schema(
     dict.fromkeys(("run", "call", "condition", "status", *COUNTS), pa.int64())
@@ -26,7 +27,7 @@ CALLS = pa.schema(
 JUDGMENTS = pa.schema(
     dict.fromkeys(("run", *WHOLE), pa.int64())
     | dict.fromkeys(FRACTIONS, pa.float64())
-    | {"p": pa.list_(pa.float64())}
+    | {"p": pa.list_(pa.float64()), "why": pa.string(), "form": pa.string(), "reader": pa.int64()}
 )
 
 
@@ -161,10 +162,10 @@ class RunWriter:
                 "repeat": call.repeat,
             }
             for outcome in judgment.outcomes:
-                got = {name: getattr(outcome, name) for name in ("item", "slot", *FRACTIONS, "p")}
-                judgments.append(
-                    row | got | {"status": int(outcome.status), "position": outcome.position or 0}
-                )
+                got = {name: getattr(outcome, name) for name in OUTCOME}
+                got |= {"status": int(outcome.status), "position": outcome.position or 0}
+                got |= {"why": storable(outcome.why) or None, "form": outcome.form or None}
+                judgments.append(row | got)
         with self._db.transaction() as cursor:
             if again:
                 cursor.execute(

@@ -1,22 +1,24 @@
-"""A call and its reply in, an outcome for each item out: status, score, position, probabilities of the labels."""
+"""Say what a reply gives each item of its call: status, score, position, probabilities of the labels, or why nothing."""
 
 import math
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
-from typing import Any
+from functools import lru_cache
 
+from rubriclab.model.ending import ending_of, why_not_whole
 from rubriclab.model.judgment import Call, Condition, Ordering, Outcome, Reply, Status
 from rubriclab.model.study import AnswerPart
-from rubriclab.study.comparison import letters, parse_verdict
-from rubriclab.study.own_answers import read_answer, read_answers
-from rubriclab.study.parse import READ, looks_refused, parse_criteria, parse_label
-from rubriclab.study.prompts import FEEDBACK_TEMPLATE, Answer
+from rubriclab.study.comparison import letters
+from rubriclab.study.own_answers import answer_reading, answer_readings
+from rubriclab.study.own_words import looks_refused
+from rubriclab.study.prompts import FEEDBACK_TEMPLATE
+from rubriclab.study.reading import READER, Reading, read_each, read_one
 
-REFUSALS = ("content_filter", "refusal")
-"""How a reply ends that the provider held back, or in which the model refused by a field of its own."""
+REFUSED = "the judge declines"
+MOST_TEXT = 10_000
+"""Characters, from the end, of a reply that was cut and may still be read."""
 WORD, LINE = r"\S*\Z", r"[^\n]*\Z"
 """The last word and the last line of a text."""
 
@@ -28,6 +30,13 @@ def outcomes(
 
     ``tie``: may one be answered; ``rule``: how the answer to a prompt of the user's own is read.
     """
+    given = _outcomes(call, reply, condition, tie=tie, rule=rule)
+    return tuple(replace(outcome, reader=READER) for outcome in given)
+
+
+def _outcomes(
+    call: Call, reply: Reply, condition: Condition, *, tie: bool, rule: AnswerPart | None
+) -> tuple[Outcome, ...]:
     if condition.chooses:
         return choice_outcomes(call, reply, tie=tie, rule=rule)
     if condition.joint:
@@ -59,28 +68,36 @@ def option_outcomes(
     decided = call.template.startswith("decision-")
     shares = stated if decided else label_probabilities
     p, mass = shares(reply.top, labels) if reply.top else (None, None)
-    status, text = _said(call, reply, WORD)
-    answer: Answer = "feedback" if call.template == FEEDBACK_TEMPLATE else "score"
+    status, text, why = _said(call, reply, WORD)
     whole = status is None or not text[-1:].isalnum()  # “4 or 5” may have been cut behind its 4
-    read: Any = partial(read_answer, rule=rule) if rule else partial(parse_label, answer=answer)
     if decided:
-        position = labels.index(text) if text in labels else None
+        reading = Reading(text if text in labels else None, form="decision")
+    elif not text or not whole:
+        reading = Reading(None)
+    elif rule is not None:
+        reading = answer_reading(text, rule, labels)
     else:
-        position = read(text, labels=labels) if text and whole else None
-    if position is None:
-        return (
-            Outcome(
-                call.items[0], 0, _without_score(reply) if status is None else status, mass=mass
-            ),
-        )
+        feedback = call.template == FEEDBACK_TEMPLATE
+        reading = read_one(text, labels, "feedback" if feedback else "score")
+    if reading.label is None:
+        return (_without_score(call.items[0], 0, status, why, reply, reading, mass=mass),)
+    position = labels.index(reading.label)
     scores = [float(score) for score in call.ordering.shown]
-    expected = (
-        sum(score * share for score, share in zip(scores, p, strict=True))
-        if p is not None
-        else None
-    )
+    expected = None
+    if p is not None:
+        expected = sum(score * share for score, share in zip(scores, p, strict=True))
     return (
-        Outcome(call.items[0], 0, Status.OK, scores[position], position + 1, expected, mass, p),
+        Outcome(
+            call.items[0],
+            0,
+            Status.OK,
+            scores[position],
+            position + 1,
+            expected,
+            mass,
+            p,
+            form=reading.form,
+        ),
     )
 
 
@@ -94,22 +111,25 @@ def joint_outcomes(
     the others.
     """
     shown, labels = list(call.ordering.shown), call.ordering.labels
-    status, text = _said(call, reply, LINE)
-    scores = (
-        read_answers(text, rule, labels, call.scores)
-        if rule
-        else parse_criteria(text, labels, call.scores)
-    )
-    if status is None:
-        status = Status.UNPARSED if scores else _without_score(reply)
+    status, text, why = _said(call, reply, LINE)
+    readings = dict.fromkeys(labels, Reading(None))
+    if text and rule is not None:
+        readings = answer_readings(text, rule, labels, call.scores)
+    elif text:
+        readings = read_each(text, tuple(map(str, call.scores)), labels)
+    some = any(reading.label is not None for reading in readings.values())
+    if status is None and some:
+        status = Status.UNPARSED  # of those that it leaves out; it does not decline
     scored = []
     for slot, (item, name) in enumerate(zip(call.items, names, strict=True)):
         position = shown.index(name)
-        score = scores.get(labels[position])
-        ended = status if score is None else Status.OK
-        scored.append(
-            Outcome(item, slot, ended, None if score is None else float(score), position + 1)
-        )
+        reading = readings[labels[position]]
+        if reading.label is None:
+            lost = _without_score(item, slot, status, why, reply, reading)
+            scored.append(replace(lost, position=position + 1))
+            continue
+        score = float(reading.label)
+        scored.append(Outcome(item, slot, Status.OK, score, position + 1, form=reading.form))
     return tuple(scored)
 
 
@@ -126,45 +146,65 @@ def choice_outcomes(
         labels = rule.labels if tie else call.ordering.labels
         tie = len(labels) > n
     brief = "-brief." in call.template
-    status, text = _said(call, reply, WORD)
-    verdict = None
+    status, text, why = _said(call, reply, WORD)
+    reading = Reading(None)
     if text and rule is not None:
-        index = read_answer(text, rule, labels, chooses=True, tie=tie)
-        verdict = None if index is None else labels[index]
+        reading = answer_reading(text, rule, labels, chooses=True, tie=tie)
     elif text:
-        verdict = parse_verdict(text, labels, tie=tie, brief=brief)
+        reading = read_one(text, labels, "pair" if n == 2 else "list", tie=tie, brief=brief)
     p, mass = label_probabilities(reply.top, labels) if reply.top and brief else (None, None)
-    if verdict is None:
-        return (
-            Outcome(
-                call.items[0], 0, _without_score(reply) if status is None else status, mass=mass
-            ),
-        )
+    if reading.label is None:
+        return (_without_score(call.items[0], 0, status, why, reply, reading, mass=mass),)
     shares = None if p is None else tuple(share + sum(p[n:]) / n for share in p[:n])
-    position = 0 if tie and verdict == labels[-1] else labels.index(verdict) + 1
-    return (Outcome(call.items[0], 0, Status.OK, None, position, mass=mass, p=shares),)
+    position = labels.index(reading.label) + 1
+    if tie and reading.label == labels[-1]:
+        position = 0
+    return (
+        Outcome(
+            call.items[0], 0, Status.OK, None, position, mass=mass, p=shares, form=reading.form
+        ),
+    )
 
 
-def _without_score(reply: Reply) -> Status:
-    return Status.REFUSED if looks_refused(reply.text) else Status.UNPARSED
+def _without_score(
+    item: int,
+    slot: int,
+    status: Status | None,
+    why: str,
+    reply: Reply,
+    reading: Reading,
+    mass: float | None = None,
+) -> Outcome:
+    """Return the outcome of an item without a score. ``status``, ``why``: of a reply that is not whole, else None and ""."""
+    why = why or reading.why
+    if status is None:
+        status = Status.UNPARSED
+        if looks_refused(reply.text):
+            status, why = Status.REFUSED, REFUSED
+    return Outcome(item, slot, status, mass=mass, why=why)
 
 
-def _said(call: Call, reply: Reply, last: str) -> tuple[Status | None, str]:
-    """(how a reply failed, None where it did not; what of it is parsed).
+def _said(call: Call, reply: Reply, last: str) -> tuple[Status | None, str, str]:
+    """Return how a reply failed (None where it is whole), what of it is read, and why it is not whole.
 
-    Of an answer that the lab began and cut that is all but its ``last`` word or line, of another failed one nothing. An
+    Of an answer that the lab began and cut, all but its ``last`` word or line is read, of any other failed one nothing. An
     embedded model goes on and on: “The score is 5, and” is an answer, “The score is 5” and “The score is 4.” may have
     become 50 and 4.5.
     """
     if reply.error:
-        return Status.ERROR, ""
-    if reply.finish in REFUSALS:
-        return Status.REFUSED, ""
-    if reply.finish != "length":
-        return None, reply.text
+        return Status.ERROR, "", ""
+    ending = ending_of(reply.finish)
+    if ending == "whole":
+        return None, reply.text, ""
+    why = why_not_whole(reply.finish)
+    if ending == "held back":
+        return Status.REFUSED, "", why
+    if ending == "failed":
+        return Status.ERROR, "", why
     begun = call.messages[-1]["role"] == "assistant"
     # Whatever another one says: “1” may have become 10.
-    return Status.TRUNCATED, re.sub(last, "", reply.text[-READ:]).rstrip(" ") if begun else ""
+    rest = re.sub(last, "", reply.text[-MOST_TEXT:]).rstrip(" ") if begun else ""
+    return Status.TRUNCATED, rest, why
 
 
 # ---------------------------------------------------------------- probabilities

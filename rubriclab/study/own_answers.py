@@ -1,75 +1,133 @@
-"""A reply to a prompt of the user's own and the rule of its answer in; which label it gives out, or none."""
+"""Read the label that a reply gives to a prompt of the user's own, by the rule of its answer.
+
+A rule says where the answer stands. It takes the one value that stands there: two that differ are
+none, whichever comes last.
+"""
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import re2
 
 from rubriclab.model.study import AnswerPart, PromptFile
-from rubriclab.model.text import LabError, shorten, without_invisible
-from rubriclab.study.comparison import parse_verdict
-from rubriclab.study.parse import READ, answer_part, parse_criteria, parse_label
+from rubriclab.model.text import LabError, shorten
+from rubriclab.study.own_words import Unread, own_words, visible
 from rubriclab.study.prompts import fold
+from rubriclab.study.reading import (
+    HEDGE,
+    NO_FORM,
+    NOT_SINGLE,
+    SHORT,
+    TOO_MANY,
+    TWO,
+    Reading,
+    objects,
+    read_each,
+    read_one,
+)
 
+MOST_VALUES = 100
+"""Places of a reply that a rule may fit; one that fits more often gives nothing."""
 CRITERION = "{criterion}"
 SLOT = "\ue000"
-"""Stands for the label in the form of a reply; of criteria in one call, the sign so many behind it for each."""
-MOST_OBJECTS = 500
-"""Beginnings of JSON objects that are tried, from the end of a reply."""
+"""Stands for the label in the form of a reply; of criteria in one call, the sign so many behind
+it for each.
+"""
 
 
 def read_answer(
     text: str, rule: AnswerPart, labels: Sequence[str], *, chooses: bool = False, tie: bool = False
 ) -> int | None:
-    """The index of that of ``labels`` which the reply gives; None for none. ``chooses``: labels of candidates, a tie's last.
+    """Return the index of that of ``labels`` which the reply gives; None for none."""
+    label = answer_reading(text, rule, labels, chooses=chooses, tie=tie).label
+    return None if label is None else list(labels).index(label)
 
-    Reasoning and what stands before the last READ signs do not count; where a rule fits several times, the last one does.
+
+def answer_reading(
+    text: str, rule: AnswerPart, labels: Sequence[str], *, chooses: bool = False, tie: bool = False
+) -> Reading:
+    """Read the label that the reply gives by ``rule``, or say why there is none.
+
+    ``chooses``: labels stand for candidates, the last one for a tie where ``tie``. Where a rule
+    fits several times, all must give one label.
     """
-    said = plain(answer_part(text))
     if rule.read == "label":
         if rule.path:
-            text = re.sub(rf"(?i)^\W*{re.escape(rule.path)}[^:\n]{{0,40}}:", "", said)
-        if not chooses:
-            return parse_label(text, labels)
-        letter = parse_verdict(text, labels, tie=tie, brief=True)
-        return None if letter is None else list(labels).index(letter)
-    if rule.read == "last_label":
-        words = [match[0] for match in _label_words(tuple(labels)).finditer(said)][-1:]
-    elif rule.read == "json":
-        words = [
-            str(value)
-            for value in _values(said, rule.path.split("."))
-            if not isinstance(value, bool | dict | list)
-        ][-1:]
-    else:
-        tag = re2.escape(rule.path)
-        pattern = (
-            rule.pattern if rule.read == "pattern" else rf"<{tag}(?:\s[^<>]*)?>([^<]*)</{tag}\s*>"
-        )
-        words = [
-            str(match[1]) for match in compiled(pattern).finditer(said) if match[1] is not None
-        ][-1:]
-    return _index(words[0], labels) if words else None
+            text = _without_word(text, rule.path)
+        names = (rule.path,) if rule.path and not chooses else ()
+        return read_one(text, labels, "pair" if chooses else "score", names=names, tie=tie)
+    try:
+        given = dict.fromkeys(islice(_given(own_words(text), rule, labels), MOST_VALUES))
+        readings = [_label_of(part, labels) for part in given]
+        if not readings:
+            raise Unread(NO_FORM)
+        if len(given) == MOST_VALUES:
+            raise Unread(TOO_MANY)
+        if len({reading.label for reading in readings}) > 1:
+            raise Unread(TWO)
+    except Unread as reason:
+        return Reading(None, why=str(reason))
+    return readings[0]
 
 
-def read_answers(
+def answer_readings(
     text: str, rule: AnswerPart, names: Sequence[str], scores: Sequence[int]
-) -> dict[str, int]:
-    """The score that the reply gives to each of the criteria ``names``; those without one are left out."""
-    if rule.read in ("label", "last_label"):
-        return parse_criteria(text, names, scores)
+) -> dict[str, Reading]:
+    """Read the score that the reply gives to each of the criteria ``names``, or say why there
+    is none.
+    """
     labels = tuple(map(str, scores))
-    given = {name: read_answer(text, _about(rule, name), labels) for name in names}
-    return {name: scores[index] for name, index in given.items() if index is not None}
+    if rule.read in ("label", "last_label"):
+        return read_each(text, labels, names)
+    return {name: answer_reading(text, _about(rule, name), labels) for name in names}
 
 
-def plain(text: str) -> str:
-    """What is read: the last signs in plain forms, as everywhere (NFKC, nothing invisible)."""
-    return without_invisible(unicodedata.normalize("NFKC", text[-READ:]))[-READ:]
+def _without_word(text: str, word: str) -> str:
+    """Return a reply without the word that its prompt ends in, which a judge may repeat: "Total
+    rating: 2".
+    """
+    try:
+        said = own_words(text)
+    except Unread:
+        return text
+    return re.sub(rf"(?i)^\W*{re.escape(word)}[^:\n]{{0,40}}:", "", said)
+
+
+def _given(said: str, rule: AnswerPart, labels: Sequence[str]) -> Iterator[str]:
+    """Yield the words that stand where the rule looks. Raises Unread."""
+    if rule.read == "json":
+        for value in _values(said, rule.path.split(".")):
+            if isinstance(value, bool | dict | list):
+                raise Unread(NOT_SINGLE)
+            yield str(value)
+        return
+    body = visible(said)  # a pattern of the user's own may name signs of Markdown
+    if rule.read == "last_label":
+        yield from _in_last_line(body, labels)
+        return
+    pattern = rule.pattern
+    if rule.read == "tag":
+        tag = re2.escape(rule.path)
+        pattern = rf"<{tag}(?:\s[^<>]*)?>([^<]*)</{tag}\s*>"
+    for match in compiled(pattern).finditer(body):
+        if match[1] is not None:
+            yield str(match[1])
+
+
+def _in_last_line(body: str, labels: Sequence[str]) -> Iterator[str]:
+    """Yield the labels in the last line that has any, unless its words are of doubt: what is no
+    verdict has no form here.
+    """
+    words = _label_words(tuple(labels))
+    for line in reversed(body.split("\n")):
+        if words.search(line):
+            if not HEDGE.search(line):
+                yield from (match[0] for match in words.finditer(line))
+            return
 
 
 def _about(rule: AnswerPart, name: str) -> AnswerPart:
@@ -89,7 +147,9 @@ def _about(rule: AnswerPart, name: str) -> AnswerPart:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Any:
-    """The pattern by RE2, whatever the case of letters, in time linear in a reply. Raises LabError with the cure."""
+    """The pattern by RE2, whatever the case of letters, in time linear in a reply. Raises
+    LabError with the cure.
+    """
     options = re2.Options()
     options.case_sensitive, options.log_errors, options.max_mem = False, False, 8 << 20
     try:
@@ -109,7 +169,9 @@ def compiled(pattern: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _label_words(labels: tuple[str, ...]) -> re.Pattern[str]:
-    """Labels as words of their own that are no top of a scale (4/5). Case counts for a lone letter: “a” is a word."""
+    """Labels as words of their own that are no top of a scale (4/5). Case counts for a lone
+    letter: “a” is a word.
+    """
     spelled = (
         re.escape(label) if len(label) == 1 else f"(?i:{re.escape(label)})"
         for label in sorted(labels, key=len, reverse=True)
@@ -119,48 +181,43 @@ def _label_words(labels: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-def _index(words: str, labels: Sequence[str]) -> int | None:
-    """The label that words are: as written, else whatever the case; else as the lab reads it (4/5, **4**, Score: 4)."""
+def _label_of(words: str, labels: Sequence[str]) -> Reading:
+    """Read the label that words are: as written, else whatever the case; else as everywhere
+    (4/5, **4**, Score: 4).
+    """
     bare = words.strip().strip("*_`\"'“”‘’.").strip()
-    if bare in labels:
-        return list(labels).index(bare)
     folded = [fold(label) for label in labels]
+    if bare in labels:
+        return Reading(bare, words.strip()[:SHORT], "rule")
     if folded.count(fold(bare)) == 1:
-        return folded.index(fold(bare))
-    return parse_label(words, labels) if words.strip() else None
+        return Reading(list(labels)[folded.index(fold(bare))], words.strip()[:SHORT], "rule")
+    return read_one(words, labels)
 
 
-def _values(text: str, path: Sequence[str]) -> Iterator[Any]:
-    """The value at ``path`` of every JSON object in the text that has it, in their order."""
-    decoder, position = json.JSONDecoder(strict=False), 0
-    for _ in range(MOST_OBJECTS):
-        position = text.find("{", position)
-        if position < 0:
-            return
-        try:
-            value, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            position += 1
-            continue
+def _values(said: str, path: Sequence[str]) -> Iterator[Any]:
+    """Yield the value at ``path`` of every JSON object of an answer that has it. Raises Unread
+    for JSON that does not end.
+    """
+    for value in objects(said)[0]:
+        part: Any = value
         for key in path:
-            if isinstance(value, Mapping):
-                by_name = {fold(str(name)): part for name, part in value.items()}
-                value = by_name.get(fold(key))
+            if isinstance(part, Mapping):
+                part = {fold(str(name)): inner for name, inner in part.items()}.get(fold(key))
+            elif isinstance(part, list) and key.isdecimal() and int(key) < len(part):
+                part = part[int(key)]
             else:
-                value = (
-                    value[int(key)]
-                    if isinstance(value, list) and key.isdecimal() and int(key) < len(value)
-                    else None
-                )
-        if value is not None:
-            yield value
+                part = None
+        if part is not None:
+            yield part
 
 
 # ---------------------------------------------------------------- what a reply looks like, and what a server is held to
 
 
 def form(rule: AnswerPart, names: Sequence[str] = ()) -> str:
-    """A reply that gives SLOT as its label, as far as the rule can tell; ``names``: criteria, each with a sign of its own."""
+    """A reply that gives SLOT as its label, as far as the rule can tell; ``names``: criteria,
+    each with a sign of its own.
+    """
     signs = [(name, chr(ord(SLOT) + k)) for k, name in enumerate(names)]
     if rule.read in ("label", "last_label"):
         return "\n".join(f"[{name}] {sign}" for name, sign in signs) or SLOT
@@ -231,7 +288,9 @@ def _nested(paths: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 def asked_format(
     rule: AnswerPart, labels: Sequence[str], names: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The fields of a request that hold a server to the rule's JSON, by a schema or by a tool; none unless it asks for that."""
+    """The fields of a request that hold a server to the rule's JSON, by a schema or by a tool;
+    none unless it asks for that.
+    """
     if not rule.ask:
         return {}
     values: list[Any] = [int(label) if re.fullmatch(r"-?\d+", label) else label for label in labels]

@@ -57,7 +57,10 @@ class OwnPrompt:
     def prompt(self, subject: Subject, ordering: Ordering) -> Prompt:
         """What is sent. Raises LabError where the template cannot be rendered."""
         (messages,) = render(self.file, [self.context(subject, ordering)])
-        return Prompt(messages, f"own-{self.file.answer.read}-{self.axis}.{self.file.id}")
+        rule = self.file.answer
+        alone = rule.read == "label" and not rule.path and self.axis != "criteria"
+        labels = natural_order(self.labels(ordering)) if alone else ()
+        return Prompt(messages, f"own-{rule.read}-{self.axis}.{self.file.id}", labels=labels)
 
     def answer(self, subject: Subject, ordering: Ordering) -> tuple[str, dict[str, Any]]:
         """(what a reply looks like, the fields of a request that hold a server to it)."""

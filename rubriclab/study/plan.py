@@ -18,12 +18,17 @@ from typing import Any
 
 import pandas as pd
 
+from rubriclab.data.rubrics import rubric_notes
+from rubriclab.model.constraint import SCHEMA_TOKENS, Constraint, constrained_label
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import (
+    BROKEN,
     ITEM_COLUMNS,
+    UNBEGUN,
     Call,
     Condition,
+    Judgment,
     Ordering,
     Outcome,
     Reorder,
@@ -49,7 +54,7 @@ from rubriclab.study.options import (
     variants,
     with_reference,
 )
-from rubriclab.study.outcomes import outcomes
+from rubriclab.study.outcomes import label_probabilities, outcomes
 from rubriclab.study.own_prompt import OwnPrompt, own_prompts
 from rubriclab.study.prompts import Messages
 from rubriclab.study.proof import Proof
@@ -65,6 +70,9 @@ EMBEDDED_TOKENS_BEHIND_LABEL, EMBEDDED_TOKENS_A_LINE, EMBEDDED_FEEDBACK_TOKENS =
 behind its label or its lines (their names apart)."""
 SERVERS = ("openai", "vllm")
 """Judges whose request can hold the answer to a schema."""
+SAMPLED_CALLS = 60
+"""Calls of a condition, about, that are also asked for one free token where replies are constrained: the median of so many
+probabilities is known to some 6 in 100 of their spread, and they are drawn by their keys, over all items and orders."""
 MAX_CONDITIONS = 2_000
 MAX_REPEAT = 2**15 - 1
 """The store counts repeats in 16 bits."""
@@ -163,6 +171,12 @@ class PlanPart:
                 else ordering
             )
 
+    def constraint(self, shape: Shape, strategy: Strategy, judge: JudgeSettings) -> Constraint:
+        """How replies to the calls about subjects of a shape are constrained: not where they are more than one label."""
+        subject = self.subjects[self.by_shape[shape][0]]
+        prompt = self.prompt(subject, next(iter(self.orders(subject, strategy))), judge)
+        return judge.constraint_of(prompt.template) if prompt.labels else "free"
+
     def prompt(self, subject: Subject, ordering: Ordering, judge: JudgeSettings) -> Prompt:
         """What a judge is sent about a subject in an order. Raises LabError for an own prompt that cannot be rendered."""
         if (options := decision_options(judge)) is not None:
@@ -219,6 +233,11 @@ class Plan:
                     for asked in self._by_subject(group).values():
                         yield from self._subject_calls(settings, asked)
 
+    def constraint(self, judge: str) -> Constraint:
+        """How replies to a judge are constrained, as far as any is."""
+        held = (part.constrain for part in self.conditions if part.judge == judge)
+        return next((rung for rung in held if rung != "free"), "free")
+
     def items_frame(self) -> pd.DataFrame:
         """The run's items, one row each, its index the item's code.
 
@@ -247,6 +266,31 @@ class Plan:
         return pd.DataFrame(rows, columns=[*ITEM_COLUMNS, "unit_text", "source"])
 
     def parse(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
+        """Read what a reply says of each item of its call; never raises for what a judge wrote."""
+        if UNBEGUN in reply.note and call.begun:  # what a cut answer says is read otherwise
+            call = replace(call, messages=call.messages[:-1])
+        made = self._read(call, as_constrained(call, reply))
+        judge = self.conditions[call.condition].judge
+        if call.constrain == "free" or self._reports_free(judge, call.constrain):
+            return made
+        mass = label_probabilities(reply.free_top, call.labels)[1] if reply.free_top else None
+        return tuple(replace(outcome, mass=mass) for outcome in made)
+
+    def judgment(self, call: Call, reply: Reply) -> Judgment:
+        """Return the call with its reply and what it says; a reply that breaks its constraint has a note of that."""
+        if breaks_constraint(call, reply):
+            reply = reply.noted(BROKEN)
+        return Judgment(call, reply, self.parse(call, reply))
+
+    def _reports_free(self, judge: str, rung: Constraint) -> bool:
+        """Whether a reply itself says what its labels get without the constraint.
+
+        llama.cpp reports probabilities before it masks; in JSON the first token is a brace whoever reports it.
+        """
+        embedded = any(part.name == judge and part.kind == "embedded" for part in self.study.judges)
+        return embedded and rung == "grammar"
+
+    def _read(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
         own = self.parts[self.part_of[call.condition]].own
         rule = own.file.answer if own else None
         return outcomes(
@@ -351,7 +395,7 @@ class Plan:
             settings = judge_at(judge, part.variant)
             extra = settings.extra if settings.extra != judge.extra else None
             pack = packing_of(settings, part.axis)
-            known: dict[Ordering, tuple[Messages, str, int, str]] = {}
+            known: dict[Ordering, tuple[Messages, Prompt, int, str]] = {}
             for condition, strategy in self.asked[judge.name, code, subject.shape]:
                 repeats: Counter[Ordering] = Counter()
                 for ordering in part.orders(subject, part.asked_as(strategy, settings, number)):
@@ -361,11 +405,13 @@ class Plan:
                         if known and part.own is not None:
                             part.own.check_signs(subject, messages, next(iter(known.values()))[0])
                         tokens = answer_tokens(settings, subject, brief=prompt.brief)
+                        if prompt.labels and settings.constraint_of(prompt.template) == "schema":
+                            tokens = max(tokens, SCHEMA_TOKENS)
                         if extra is not None and judge.max_tokens is None:
                             tokens = REASONING_TOKENS  # the field may switch reasoning on
                         identity = self._identity(judge, code, prompt.template, subject, messages)
-                        known[ordering] = messages, prompt.template, tokens, identity
-                    messages, template, tokens, identity = known[ordering]
+                        known[ordering] = messages, prompt, tokens, identity
+                    messages, prompt, tokens, identity = known[ordering]
                     shape, fields = part.own.answer(subject, ordering) if part.own else ("", {})
                     held = (
                         (extra or settings.extra) | fields
@@ -383,7 +429,7 @@ class Plan:
                             ordering,
                             repeats[ordering],
                             messages,
-                            template,
+                            prompt.template,
                             subject.shape.scores,
                             tokens,
                             settings.temperature,
@@ -392,6 +438,9 @@ class Plan:
                             held,
                             shape,
                             pack,
+                            labels=prompt.labels,
+                            constrain=self.conditions[condition].constrain,
+                            sampled=self._sampled(condition, key.hexdigest()),
                         )
                     )
                     times[identity] += 1
@@ -401,6 +450,13 @@ class Plan:
         )
         random.Random(int.from_bytes(seeded.digest()[:8], "big")).shuffle(calls)
         return calls
+
+    def _sampled(self, condition: int, key: str) -> bool:
+        """Whether a call is one of the about SAMPLED_CALLS of a constrained condition, whichever session asks it."""
+        about = self.conditions[condition]
+        if about.constrain == "free" or self._reports_free(about.judge, about.constrain):
+            return False
+        return int(key[:8], 16) / 2**32 < SAMPLED_CALLS / self.planned[condition]
 
     @cached_property
     def _judges(self) -> Mapping[tuple[str, int], str]:
@@ -461,6 +517,9 @@ def plan(
     origins: list[tuple[int, int]] = []
     parts: list[PlanPart] = []
     notes = [data.note for data, _ in sources if data.note]
+    if not prompts and not {*design.axes} <= {"pairs", "lists"}:
+        said = [note for _, base in sources for note in rubric_notes(base)]
+        notes += dict.fromkeys(said)
     proofs: list[Proof] = []
     for number, (data, base) in enumerate(sources):
         shared: dict[tuple[Any, ...], int] = {}
@@ -525,6 +584,7 @@ def plan(
                             drawn=strategy.drawn,
                             simulated=judge.simulated,
                             packed=bool(packing_of(judge_at(judge, part.variant), part.axis)),
+                            constrain=part.constraint(shape, strategy, judge),
                         )
                     )
                     planned.append(part.planned(shape, strategy, judge))
@@ -537,6 +597,7 @@ def plan(
             f"Judges, data sets, strategies and factors make {len(conditions):,} conditions; {most}"
         )
     notes += [note for judge in study.judges for part in parts for note in _notes_on(judge, part)]
+    notes += [note for judge in study.judges for note in constraint_notes(judge, conditions)]
     ids = [[data.id for data, _ in sources], [base.id for _, base in sources]]
     ids[1] += [wordings[name].id for name in design.vary.wording]
     ids[1] += dict.fromkeys(prompt.file.id for prompt in prompts.values())
@@ -663,6 +724,51 @@ def _notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
         yield (
             f"{judge.name} answers the same prompt in the same way, so each order is asked once, and again only on "
             f"the first {count(REPEATED_SUBJECTS, 'answer')}, to show that. Set the strategy's number of calls to have every order asked again."
+        )
+
+
+def breaks_constraint(call: Call, reply: Reply) -> bool:
+    """Return whether a whole reply is none of the labels that it was held to."""
+    if call.constrain == "free" or reply.error or reply.finish == "length":
+        return False
+    return constrained_label(reply.text, call.constrain, call.labels, call.begun) is None
+
+
+def as_constrained(call: Call, reply: Reply) -> Reply:
+    """Return the reply with the bare label as its text where it was constrained, and with none where it breaks that.
+
+    A server that no longer holds the constraint (another one behind a router) gives another judge's answers: they are not
+    read as if it did.
+    """
+    if call.constrain == "free" or reply.error or reply.finish == "length":
+        return reply
+    label = constrained_label(reply.text, call.constrain, call.labels, call.begun)
+    return replace(reply, text=label or "")
+
+
+def constraint_notes(judge: JudgeSettings, conditions: Sequence[Condition]) -> Iterator[str]:
+    """What a constraint of the judge does not do, or not for free."""
+    if judge.kind != "vllm" and judge.options.get("constrain"):
+        yield f"{judge.name}: options.constrain is of vLLM alone and is not sent. Set constrain instead."
+    if judge.constrain == "free":
+        return
+    own = [condition for condition in conditions if condition.judge == judge.name]
+    left = [condition for condition in own if condition.constrain == "free"]
+    if left:
+        every = "no reply" if len(left) == len(own) else "not every reply"
+        yield (
+            f'{judge.name}: constrain = "{judge.constrain}" is for replies that are one label, and {every} of this study is. '
+            "The others are asked for freely."
+        )
+    if len(left) < len(own) and (judge.kind, judge.constrain) != ("embedded", "grammar"):
+        yield (
+            f"{judge.name}: about {SAMPLED_CALLS} calls of each condition are followed by a request for one free token, to "
+            "measure what probability the labels have without the constraint."
+        )
+    given = judge.max_tokens or SCHEMA_TOKENS
+    if judge.constrain == "schema" and given < SCHEMA_TOKENS:
+        yield (
+            f"{judge.name}: max_tokens is {given}, and an answer in JSON takes up to {SCHEMA_TOKENS}: so many are asked for."
         )
 
 

@@ -34,6 +34,10 @@ FEEDBACK_ENDING = "###Feedback:"
 SCORE_ENDING = "Answer with the score only:"
 BATCH_ENDING = "Answer with one line for each response, the score only:"
 CRITERIA_ENDING = "Do not include any feedback, explanation, or extra text."
+COMPARISON_ENDING = "Now judge. Keep to the output format given above."
+VERDICT_ENDING = "Your verdict (one letter):"
+TEXT_START, TEXT_END = "<<<START OF", "<<<END OF"
+"""What marks a candidate's text in a comparison; the text itself may hold the same words."""
 
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
 

@@ -57,12 +57,16 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is sent. ``brief``: the whole reply is one label; ``begun``: how an embedded judge's answer is begun for it."""
+    """What is sent. ``brief``: the whole reply is one label; ``begun``: how an embedded judge's answer is begun for it.
+
+    ``labels``: all that a brief reply may be, in an order of their own, which the order shown does not change.
+    """
 
     messages: prompts.Messages
     template: str
     begun: str = ""
     brief: bool = False
+    labels: tuple[str, ...] = ()
 
 
 class Protocol:
@@ -173,7 +177,8 @@ class OptionsProtocol(Protocol):
         )
         if design.answer == "feedback":
             return Prompt(messages, prompts.FEEDBACK_TEMPLATE)
-        return Prompt(messages, prompts.SCORE_TEMPLATE, SCORE_BEGUN, brief=True)
+        labels = prompts.natural_order(ordering.labels)
+        return Prompt(messages, prompts.SCORE_TEMPLATE, SCORE_BEGUN, brief=True, labels=labels)
 
 
 class BareProtocol(OptionsProtocol):
@@ -188,7 +193,8 @@ class BareProtocol(OptionsProtocol):
 
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
         messages = prompts.bare_prompt(subject.text, subject.criteria[0])
-        return Prompt(messages, prompts.BARE_TEMPLATE, SCORE_BEGUN, brief=True)
+        labels = tuple(map(str, sorted(ordering.shown)))
+        return Prompt(messages, prompts.BARE_TEMPLATE, SCORE_BEGUN, brief=True, labels=labels)
 
 
 class CriteriaProtocol(Protocol):
@@ -311,7 +317,8 @@ class ResponsesProtocol(Protocol):
         if subject.shape.positions == 1:
             numbers = Ordering(criterion.scores, tuple(map(str, criterion.scores)))
             messages = prompts.score_prompt(subject.text, criterion, numbers)
-            return Prompt(messages, prompts.SCORE_TEMPLATE, SCORE_BEGUN, brief=True)
+            labels = prompts.natural_order(numbers.labels)
+            return Prompt(messages, prompts.SCORE_TEMPLATE, SCORE_BEGUN, brief=True, labels=labels)
         by_id = {item.item_id: item for item in subject.answers}
         messages = prompts.batch_prompt([by_id[str(name)] for name in ordering.shown], criterion)
         return Prompt(messages, prompts.BATCH_TEMPLATE, f"Scores:\n[{ordering.labels[0]}] ")
@@ -469,7 +476,9 @@ class ComparisonProtocol(Protocol):
         messages = comparison_prompt(subject.text, ordering, tie=design.tie, family=family)
         brief = family == "brief"
         begun = "Verdict: Assistant" if brief else ""
-        return Prompt(messages, template_of(family, subject.shape.positions), begun, brief=brief)
+        labels = letters(subject.shape.positions, tie=design.tie) if brief else ()
+        template = template_of(family, subject.shape.positions)
+        return Prompt(messages, template, begun, brief=brief, labels=labels)
 
 
 PROTOCOLS: dict[Reorder, Protocol] = {

@@ -6,11 +6,12 @@ from typing import get_args
 import numpy as np
 
 from rubriclab.core.estimate import FEW_MOVED, Estimate, mean_over, share, share_of
+from rubriclab.core.fairness import SURE_FREE_MASS, FreeMass, free_mass
 from rubriclab.core.gate import MOST_ORDERS
 from rubriclab.core.judgments import TIE, Arm, label_of
 from rubriclab.core.topic import Caution, Chart, Row, topic
 from rubriclab.core.verdict import MIN_UNITS
-from rubriclab.model.judgment import Reorder, Status
+from rubriclab.model.judgment import BROKEN, FOLDED, LOWERED, TIED, UNBEGUN, Reorder, Status
 from rubriclab.stats.resample import Bools, crossed
 from rubriclab.topics.position import one_order_each, shown_evenly
 from rubriclab.topics.shift import changes
@@ -19,6 +20,14 @@ CONSTANT = 0.95
 """From this share of one score on, shares of positions look even whatever the judge does."""
 NOTABLE = 0.05
 """Above this share of replies without a score, or difference of it between orders, it is said."""
+NOTES = {
+    TIED: "tied_labels",
+    FOLDED: "folded",
+    UNBEGUN: "unbegun",
+    LOWERED: "lowered",
+    BROKEN: "broken",
+}
+"""Notes on calls, and the cautions that count them."""
 MANY_TIES = 0.5
 """Above this share of ties few choices are left that could show a position."""
 
@@ -26,6 +35,7 @@ MANY_TIES = 0.5
 @topic("failures", axes=set(get_args(Reorder)), charts=(Chart("bars", "score_share", by="score"),))
 def failures(arm: Arm) -> Iterator[Row | Caution]:
     yield from parsed(arm)
+    yield from notes(arm)
     if not arm.ok.any():
         return
     yield from ties(arm) if arm.condition.chooses else scores(arm)
@@ -95,13 +105,33 @@ def labels(arm: Arm) -> Iterator[Row | Caution]:
     """How much of the probability fell on labels of options, where the server gave any."""
     mass = np.where(arm.ok, arm.mass, np.nan)
     known = np.isfinite(mass)
+    constrained = free_mass([arm])
+    if constrained is not None:
+        yield from constraint(constrained)
     if not known.any():
         return
     estimate = mean_over(mass, arm.unit[arm.item], arm.unit_names)
     yield Row("label_mass", estimate, counts={"n": int(known.sum())})
     mean = float(mass[known].mean())
-    if mean < 0.5:
+    if mean < 0.5 and constrained is None:
         yield Caution("mass_off_labels", of={"share": mean})
+
+
+def constraint(known: FreeMass) -> Iterator[Caution]:
+    """What a constrained judge's replies are worth, by its free mass; nothing where that is high."""
+    of = {"mass": known.median, "calls": known.calls}
+    if known.reason:
+        yield Caution(known.reason, of=of if known.calls else {})
+    elif known.median < SURE_FREE_MASS:
+        yield Caution("free_mass_partly", of=of)
+
+
+def notes(arm: Arm) -> Iterator[Caution]:
+    """What a reader has to know of some of the calls: ties of labels, and what was asked otherwise than planned."""
+    for note, kind in NOTES.items():
+        calls = arm.run.table.notes.get((arm.code, note), 0)
+        if calls:
+            yield Caution(kind, of={"calls": calls})
 
 
 def orders(arm: Arm) -> Iterator[Row | Caution]:
@@ -122,7 +152,8 @@ def orders(arm: Arm) -> Iterator[Row | Caution]:
     if arm.condition.reorder == "options" and not shown_evenly(arm):
         yield Caution("uneven")
     if not alone and not any(np.isfinite(changes(control)[1]).any() for control in arm.controls()):
-        yield Caution("no_repeats")
+        asked_twice = any(bool((control.repeat > 0).any()) for control in arm.controls())
+        yield Caution("repeats_unparsed" if asked_twice else "no_repeats")
 
 
 def units(arm: Arm) -> Iterator[Caution]:

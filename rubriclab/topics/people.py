@@ -26,7 +26,7 @@ from rubriclab.core.estimate import (
 from rubriclab.core.judgments import Arm, grouped
 from rubriclab.core.topic import Caution, Chart, Row, topic
 from rubriclab.stats import correlation as stats
-from rubriclab.stats.resample import Ints, distinct
+from rubriclab.stats.resample import Bools, Floats, Ints, distinct
 from rubriclab.topics.rated import (
     BY_Z,
     ENOUGH,
@@ -124,20 +124,47 @@ def differences(given: Rated) -> Iterator[Row]:
 
 
 def among_people(given: Rated) -> Iterator[Row]:
-    """Mean over raters of r between a rater and the mean of the others; raters of MIN_UNITS shared units or more."""
+    """Mean over raters of r between a rater and the mean of the others; of raters of MIN_UNITS shared units or more.
 
-    def one_person(which: Ints) -> Estimate:
+    Beside it what one call of the judge reaches against the very same others, rater by rater: a mean of many calls held
+    against all raters is no number that a single person could reach.
+    """
+
+    def counted_raters(which: Ints) -> tuple[Floats, Floats, Bools]:
         unit, names = given.units(which)
         value, without, shared = stats.with_the_others(given.ratings[which], unit, len(names))
-        counted = np.isfinite(value) & (shared >= MIN_UNITS)
+        return value, without, np.isfinite(value) & (shared >= MIN_UNITS)
+
+    def one_person(which: Ints) -> Estimate:
+        value, without, counted = counted_raters(which)
         if not counted.any():
             return missing("few_shared")
+        names = given.units(which)[1]
         return left_out(float(value[counted].mean()), without[:, counted].mean(axis=1), names, BY_Z)
 
+    def one_call(which: Ints) -> Estimate:
+        counted = counted_raters(which)[2]
+        if not counted.any():
+            return missing("few_shared")
+        ratings, tables = given.ratings[which], rounds(given.arm)
+        made = []
+        for rater in np.flatnonzero(counted).tolist():
+            others = np.delete(ratings, rater, axis=1)
+            company = np.isfinite(ratings[:, rater]) & np.isfinite(others).any(axis=1)
+            company &= np.isfinite(given.mean[which])
+            items = which[company]
+            if len(items) < 2:
+                return missing("few_shared")
+            unit, names = given.units(items)
+            theirs = np.nanmean(others[company], axis=1)
+            (single,) = stats.budget(tables[:, items], theirs, unit, len(names), [1])
+            made.append(left_out(*single.r, names, BY_Z, none="constant_side"))
+        return average(made, BY_Z)
+
     if given.several.any():
-        yield from by_target(
-            given, "people_pearson", np.flatnonzero(given.several), one_person, BY_Z, {}
-        )
+        several = np.flatnonzero(given.several)
+        yield from by_target(given, "people_pearson", several, one_person, BY_Z, {})
+        yield from by_target(given, "call_pearson", several, one_call, BY_Z, {})
 
 
 def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, stats.Budget]]:

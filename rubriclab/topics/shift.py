@@ -29,6 +29,8 @@ from rubriclab.stats.shift import extremes, order_cells, over_texts, within_text
 CHARTS = (Chart("forest", "line"), Chart("forest", "order_excess"))
 MOSTLY = 0.9
 """From this share of parsed replies with token probabilities on, probability-weighted scores are worth a row."""
+SAME = 1e-9
+"""Points up to which two mean scores are the same."""
 ENOUGH = 0.5
 """From this share of items with repeats on, an arm sizes its own noise; else another arm of its setting may."""
 
@@ -42,6 +44,7 @@ def shift(arm: Arm) -> Iterator[Row]:
         given = arm.ok & np.isfinite(arm.expected)
         if given.sum() > MOSTLY * arm.ok.sum() and not row_means(arm.mass[None, given])[0] < 0.5:
             yield from contrasts(arm, given, arm.expected, ("line_expected",))
+        yield from reversed_list(arm)
         yield largest_gap(arm)
     yield from single_scores(arm)
     yield spread(arm)
@@ -90,8 +93,46 @@ def contrasts(
         yield Row(measure, estimate, counts=counts)
 
 
+def reversed_list(arm: Arm) -> Iterator[Row]:
+    """The list as the scale runs less its reverse, of the calls in these two orders alone; no row without both.
+
+    ``counts``: of ``n`` items judged in both, how many have another mean score in one than in the other (``changed``);
+    of those asked twice in one of the two (``again``), how many then got two scores in the same order (``noisy``).
+    """
+    ascending = (arm.shown == np.arange(arm.positions)).all(axis=1)
+    descending = (arm.shown == np.arange(arm.positions)[::-1]).all(axis=1)
+    if arm.positions < 2 or not (ascending.any() and descending.any()):
+        return
+    kept = np.arange(len(arm.item))[arm.rows]
+    means, again, noisy = [], np.zeros(arm.items, dtype=bool), np.zeros(arm.items, dtype=bool)
+    for order in (int(ascending.argmax()), int(descending.argmax())):
+        calls = kept[arm.order[kept] == order]
+        count = np.bincount(arm.item[calls], minlength=arm.items)
+        total = np.bincount(arm.item[calls], arm.value[calls], arm.items)
+        with np.errstate(invalid="ignore"):
+            mean = total / count
+        apart = np.abs(arm.value[calls] - mean[arm.item[calls]]) > SAME
+        again |= count > 1
+        noisy |= np.bincount(arm.item[calls], apart, arm.items) > 0
+        means.append(mean)
+    difference = means[0] - means[1]
+    held = np.isfinite(difference)
+    counts = {
+        "n": int(held.sum()),
+        "changed": int((np.abs(difference[held]) > SAME).sum()),
+        "again": int((again & held).sum()),
+        "noisy": int((noisy & held).sum()),
+    }
+    rule = partial(Reach, float(np.ptp(arm.scores)))
+    estimate = mean_over(difference, arm.unit, arm.unit_names, rule, none="no_two_orders")
+    yield Row("reversed_list", estimate, counts=counts)
+
+
 def largest_gap(arm: Arm) -> Row:
-    """The order with the highest mean score less the one with the lowest, without the luck of having chosen them."""
+    """The order with the highest mean score less the one with the lowest, without the luck of having chosen them.
+
+    ``counts``: ``seen``, the difference of the two means as they are, which is larger by that luck.
+    """
     counts = {"n": int(arm.ok.sum())}
     if not counts["n"] or arm.single_order:
         return Row(
@@ -111,8 +152,24 @@ def largest_gap(arm: Arm) -> Row:
     estimate = Estimate(
         made.value, np.broadcast_to(0.0, arm.units), arm.unit_names, Opaque(made.interval)
     )
-    more = {"highest": highest, "lowest": lowest, "modelled": made.modelled}
+    more = {
+        "highest": highest,
+        "lowest": lowest,
+        "modelled": made.modelled,
+        "seen": _gap_seen(arm),
+    }
     return Row("largest_gap", estimate, counts=counts | more)
+
+
+def _gap_seen(arm: Arm) -> float:
+    """The largest difference of two orders' mean scores; NaN where orders were not asked of the same items."""
+    kept = arm.rows
+    cells = order_cells(arm.item[kept], arm.order[kept], arm.value[kept], len(arm.shown))
+    asked = np.bincount(cells.order, minlength=len(arm.shown))
+    if (asked < MOSTLY * arm.items).any():
+        return float("nan")
+    means = np.bincount(cells.order, cells.mean) / asked
+    return float(np.ptp(means))
 
 
 CHANGES = ("order_change", "repeat_change", "order_excess")

@@ -33,6 +33,7 @@ from rubriclab.notebook import read
 from tests.app.conftest import HOSTILE, Lab, healthy, pressed, texts
 from tests.app.test_pages import ended, go
 from tests.data.test_published import FILES, shared
+from tests.judges.test_constraint import Holding
 from tests.servers import DecisionServer, running
 
 
@@ -267,7 +268,10 @@ def test_several_judges_and_a_key_that_is_not_set(
     monkeypatch.setattr(setup_judge, "models_of", lambda *_, **__: ["big-model"])
     app = pressed(step(confirmed(lab("setup")), 3), "Add another judge")
     app.button_group(key="judge-where").set_value("api").run()
-    assert healthy(app).selectbox(key="judge-model").value == "big-model"
+    assert app.selectbox(key="judge-model").value is None  # nothing is asked by itself
+    assert healthy(pressed(app, "Ask for its models")).selectbox(key="judge-model").value == (
+        "big-model"
+    )
     assert [judge.name for judge in held(app).study.judges] == ["smollm2-135m", "big-model"]
     for variable, why in (
         ("NOT_SET_API_KEY", "is not set where rubriclab runs"),
@@ -302,7 +306,7 @@ def test_a_server_that_takes_typed_questions_is_asked_them(lab: Lab) -> None:
         app = step(confirmed(lab("setup")), 3)
         app.button_group(key="judge-where").set_value("api").run()
         app.text_input(key="judge-url").set_value(f"{server.url}/v1").run()
-        app.selectbox(key="judge-model").set_value("decider").run()
+        pressed(app, "Ask for its models").selectbox(key="judge-model").set_value("decider").run()
         assert held(app).study.judges[0].kind == "openai"
         app.button_group(key="judge-asked").set_value("decisions").run()
         app.button_group(key="judge-question").set_value("score").run()
@@ -311,13 +315,43 @@ def test_a_server_that_takes_typed_questions_is_asked_them(lab: Lab) -> None:
             "decisions",
             {"form": "systemone", "question": "score"},
         )
-        pressed(app, "Test with one call")
+        pressed(app, "Test the judge")
         assert "The server gives token probabilities" in app.success[0].value
         assert healthy(step(app, 4)).multiselect(key="orders-vary-packing").options == [
             "packed",
             "alone",
             "reversed",
         ]
+
+
+def test_replies_are_constrained_where_the_kind_of_judge_can_be(lab: Lab) -> None:
+    app = step(confirmed(lab("setup")), 3)
+    box = app.selectbox(key="judge-constrain")
+    assert (box.value, len(box.options)) == ("free", 4)
+    assert "even where the judge would have written something else" in box.help
+    box.set_value("grammar").run()
+    assert held(app).study.judges[0].constrain == "grammar"
+    text = study_toml(held(app).checked())
+    assert 'constrain = "grammar"' in text
+    assert study_from_toml(text, "s").judges[0].constrain == "grammar"
+    app.button_group(key="judge-where").set_value("simulated").run()
+    assert "judge-constrain" not in {part.key for part in healthy(app).selectbox}
+    assert held(app).study.judges[0].constrain == "free"
+
+
+def test_a_judge_that_is_tested_says_which_constraints_its_server_holds(lab: Lab) -> None:
+    with running(Holding(("response_format",))) as server:
+        app = step(confirmed(lab("setup")), 3)
+        app.button_group(key="judge-where").set_value("api").run()
+        app.text_input(key="judge-url").set_value(server.base_url).run()
+        pressed(app, "Ask for its models").selectbox(key="judge-model").set_value(
+            "test-model"
+        ).run()
+        pressed(app, "Test the judge")
+        (box,) = app.warning  # “banana” is no score
+        said = box.value.replace("\\", "")  # as Markdown shows it
+    assert 'It holds constrain = "schema".' in said
+    assert "the server ignores it (it answered “banana”)" in said
 
 
 # ---- orders and factors

@@ -11,8 +11,10 @@ import openai
 import pytest
 
 import rubriclab as rl
+from rubriclab.model.judgment import RULES
 from rubriclab.model.text import digest
 from rubriclab.notebook import Run
+from rubriclab.topics.advice import advice_of
 from tests.apply.kit import CRITERIA, Planted, item, serving, written
 from tests.servers import DecisionServer, running
 
@@ -95,7 +97,9 @@ def test_the_noise_of_calls_is_promised_too(tmp_path: Path) -> None:
         within, recommended = (
             card["protocol"]["calls"] for card in (wide.card(margin=0.6), wide.card())
         )
+        advised = advice_of(wide.findings, 0).orders
         run.close()
+    assert recommended == advised
     # The margin alone takes fewer calls than What helps says: the card asks as many as the page recommends.
     assert within < recommended == min(needed, 10)
     for card in cards:
@@ -222,6 +226,9 @@ BOMB = (
 )
 HOSTILE: dict[str, tuple[Any, str]] = {
     "newer": ({"format": 2}, "Update rubriclab"),
+    "older rules": ({"rules": RULES - 1}, "made under rules 1.* Export it again"),
+    "newer rules": ({"rules": RULES + 1}, "Update rubriclab"),
+    "rules of no kind": ({"rules": "all"}, "as its rules; expected"),
     "changed": ({"promise": {"margin": 9.0}}, "was changed"),
     "no study": ({"study": None}, "no judge card"),
     "words for a number": ({"promise": {"margin": "wide"}}, "no judge card: .promise. margin"),
@@ -312,3 +319,11 @@ def test_a_judge_that_decides_gets_its_questions_in_one_request(tmp_path: Path) 
         assert [len(body["questions"]) for body in asked] == [10, 10]
         assert asked[0] in server.bodies[:before]
         run.close()
+
+
+def test_a_card_without_a_version_of_rules_is_one_of_older_rules(served: Served) -> None:
+    body = served[0].card("one order")
+    assert body["rules"] == RULES
+    older = {key: value for key, value in body.items() if key not in ("rules", "sha256")}
+    with pytest.raises(rl.LabError, match=r"made under rules 1; .*Export it again"):
+        rl.Judge(older | {"sha256": digest(older)})

@@ -333,6 +333,9 @@ def test_a_study_is_asked_and_held_against_its_limits(
         (("--limit", "x=1"), "There is no measure"),
         (("--limit", "line=1", "--derive"), "Give limits"),
         (("--against", "nothing"), "has to be a file too"),
+        (("--limit", "line=1", "--rules", "1"), "made under rules 1"),
+        (("--limit", "line=1", "--judge", "nobody"), "has no judge “nobody”"),
+        (("--derive", "--judge", "nobody"), "has no judge “nobody”"),
     ],
 )
 def test_what_the_gate_is_not_told_is_asked_for(

@@ -4,16 +4,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rubriclab.core.differences import Pair, differences, paired
 from rubriclab.core.drift import Drift, drift
 from rubriclab.core.judgments import Judgments
-from rubriclab.core.operations import Checked, check, derived, limit_of, worst
+from rubriclab.core.operations import Checked, check, derived, limit_of, same_rules, worst
 from rubriclab.core.topic import Findings
-from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.judgment import RULES, JudgmentTable
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import LabError
+from rubriclab.sinks.gate import derived_line
 from tests.sinks import made
 from tests.tables import ORDERS, choose, comparisons, findings, only, options
 
@@ -39,7 +41,7 @@ def held(a: made.Rule, b: made.Rule, items: int = 120, **more: str) -> Pair:
     [
         (made.always_first, made.by_quality, 40, ["effect"] * 3),
         (noisy(0.5, 1), noisy(0.1, 2), 120, ["effect"] * 3),
-        (noisy(0.3, 3), noisy(0.3, 4), 120, ["equivalent"] * 3),
+        (noisy(0.3, 3), noisy(0.3, 4), 480, ["equivalent"] * 3),
         (noisy(0.3, 5), noisy(0.3, 6), 15, ["undecided"] * 3),
         (made.by_quality, made.by_quality, 15, ["undecided"] * 3),
         (made.by_quality, made.by_quality, 120, ["equivalent"] * 3),
@@ -283,12 +285,94 @@ def test_planted_truth_passes_fails_and_cannot_be_told() -> None:
 
 def test_derived_limits_lie_above_what_was_measured() -> None:
     found = findings(FAIR)
-    limits = {limit.measure: (limit, row) for limit, row in derived(found)}
+    limits = {part.limit.measure: part for part in derived(found, "judge")}
     assert set(limits) == {"favours_positions", "moves_mean", "changes_single"}
-    for limit, row in limits.values():
+    for limit, row, can_fail in limits.values():
+        assert can_fail
         assert limit.high >= max(row.interval[1], row.smallest) - 1e-9
         assert str(limit) == f"{limit.measure}={limit.high:.2g}"
     # The interval's upper half 1.92 times: 1 + 1.2816 sqrt(2) / 1.96.
-    limit, row = limits["favours_positions"]
+    limit, row, _ = limits["favours_positions"]
     exact = row.value + 1.9247 * (row.interval[1] - row.value)
     assert exact <= limit.high <= 1.1 * exact or limit.high == pytest.approx(row.smallest)
+
+
+def drawn_once(seed: int, items: int, first: float, *, fixed: bool) -> JudgmentTable:
+    """Every order twice, of a judge that favours the first option; ``fixed``: one draw a prompt, the repeats its copies."""
+    rng = np.random.default_rng(seed)
+    score = choose(rng, items, ORDERS, first=first, repeats=1 if fixed else 2)
+    score = np.concatenate([score, score], axis=1) if fixed else score
+    return options(score, ORDERS, judge="fixed" if fixed else "noisy")
+
+
+def test_a_judge_without_preference_does_not_depend_more_on_the_order() -> None:
+    """Each prompt is one fixed draw: its single scores change with every prompt, so also with the order, but its own gate is
+    closed. The gate of the judge that favours the first option is open, and says nothing of the other one."""
+    biased, fixed = (
+        findings(drawn_once(1, 60, 1.0, fixed=False)),
+        findings(drawn_once(3, 60, 0.0, fixed=True)),
+    )
+    assert biased.gate_p(0) <= 0.05 < fixed.gate_p(0)
+    for a, b in ((biased, fixed), (fixed, biased)):
+        rows = {row.counts["question"]: row for row in differences(paired(a, 0, b, 0))}
+        single = rows["single"]
+        assert single.counts["above_zero"], "the difference of numbers is there"
+        assert (single.verdict, single.estimate.why) == ("undecided", "gate_of_more")
+        assert rows["positions"].verdict == "effect", "which is true of the biased one"
+
+
+def test_the_side_whose_gate_is_open_may_depend_more() -> None:
+    strong, none = (
+        findings(drawn_once(seed, 60, first, fixed=False)) for seed, first in ((1, 3.0), (2, 0.0))
+    )
+    for a, b, sign in ((strong, none, 1), (none, strong, -1)):
+        rows = {row.counts["question"]: row for row in differences(paired(a, 0, b, 0))}
+        assert (rows["single"].verdict, np.sign(rows["single"].value)) == ("effect", sign)
+
+
+def two_judges() -> JudgmentTable:
+    """An unbiased judge, and one that always takes the option listed first."""
+    fair, first = FAIR, FIRST
+    rows = pd.concat(
+        [
+            fair.rows,
+            first.rows.assign(condition=1, call=first.rows["call"] + len(fair.rows)),
+        ],
+        ignore_index=True,
+    )
+    conditions = (fair.conditions[0], replace(first.conditions[0], judge="first"))
+    return replace(fair, rows=rows, conditions=conditions)
+
+
+def test_limits_are_derived_from_the_judge_s_own_rows_alone() -> None:
+    found = findings(two_judges())
+    alone = {str(part.limit) for part in derived(findings(FAIR), "judge")}
+    assert {str(part.limit) for part in derived(found, "judge")} == alone
+    # The other judge takes the first in all 600 calls: its limits are others.
+    assert {str(part.limit) for part in derived(found, "first")}.isdisjoint(alone)
+    limits = [part.limit for part in derived(found, "judge")]
+    assert {part.word for part in check(found, limits, "judge")} == {"passes"}
+    assert "fails" in {part.word for part in check(found, limits)}
+    with pytest.raises(LabError, match=r"no judge “other”\. It has judge, first"):
+        check(found, limits, "other")
+
+
+def test_a_limit_that_no_judge_could_fail_is_refused() -> None:
+    # All calls take the option listed first: its lean is 0.8, which is the most there is.
+    biased = findings(FIRST)
+    (limit,) = [part for part in derived(biased, "judge") if "positions" in part.limit.measure]
+    assert (limit.limit.high, limit.can_fail) == (pytest.approx(0.8, abs=0.05), False)
+    assert derived_line(limit).startswith("# ")
+    assert "no judge could fail" in derived_line(limit)
+    # What cannot fail does not: the most biased judge is not outside of it.
+    assert [part.word for part in check(biased, [limit.limit])] != ["fails"]
+
+
+def test_gates_of_other_rules_are_refused() -> None:
+    same_rules(RULES, "The gate", "Derive it again.")
+    with pytest.raises(LabError, match=rf"under rules {RULES - 1}; .* by rules {RULES}.* again"):
+        same_rules(RULES - 1, "The gate", "Derive it again.")
+    with pytest.raises(LabError, match="Update rubriclab"):
+        same_rules(RULES + 1, "The gate", "Derive it again.")
+    with pytest.raises(LabError, match="names “one” as its rules"):
+        same_rules("one", "The gate", "Derive it again.")

@@ -474,9 +474,10 @@ def test_a_chats_last_answer_is_scored_and_what_was_said_before_is_its_instructi
     assert table.column("response") == ["Because.", "So.", "I."]
     assert table.column("instruction") == ["Why?", "System: Be brief.\n\nUser: How?", "Who?"]
     assert "the last answer of each is scored" in table.note
-    # The study says that the column is the answer as it stands.
-    whole = read_table(rows[0].encode(), "chats.jsonl")
-    assert one_answer_a_row(whole, {"response": "messages"}) is whole
+    # Also where the study names the column: a list is no answer.
+    whole = one_answer_a_row(read_table(rows[0].encode(), "chats.jsonl"), {"response": "messages"})
+    assert whole.column("messages") == ["Because."]
+    assert whole.column("instruction") == ["Why?"]
 
 
 @pytest.mark.parametrize(

@@ -421,3 +421,43 @@ def test_two_million_judgments(tmp_path: Path) -> None:
         assert kept.rows["position"].to_numpy().sum() == table.rows["position"].to_numpy().sum()
         assert len(kept.items) == 100_000
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2_000_000
+
+
+@pytest.mark.parametrize("repeat", [True, False])
+def test_no_number_hangs_on_the_order_of_rows(repeat: bool) -> None:
+    """The default order five times, balanced orders once, people's ratings: rows shuffled within each strategy."""
+    rng = np.random.default_rng(1)
+    orders = [" ".join(map(str, order)) for order in balanced((1, 2, 3))]
+    rows = [
+        (
+            "fixed" if k < 5 else "balanced",
+            f"i{item}",
+            orders[0 if k < 5 else k - 5],
+            k % 5,
+            item % 3 + 1,
+        )
+        for k in range(5 + len(orders))
+        for item in range(24)
+    ]
+    frame = pd.DataFrame(rows, columns=["strategy", "item_id", "ordering", "repeat", "human_1"])
+    frame.insert(0, "judge", "j")
+    noisy = frame["human_1"] + rng.normal(0, 0.8, len(frame))
+    frame["score"] = noisy.round().clip(1, 3).astype(int)
+    frame.loc[frame["strategy"] == "balanced", "repeat"] = 0
+    if not repeat:
+        frame = frame.drop(columns="repeat")
+    parts = [
+        part.sample(frac=1, random_state=3) for _, part in frame.groupby("strategy", sort=False)
+    ]
+
+    def numbers(given: pd.DataFrame) -> dict[str, tuple[float, float, float]]:
+        return {
+            f"{row.condition} {row.measure} {row.of}": (row.value, *row.interval)
+            for row in rl.read(given).findings.rows
+        }
+
+    before, after = numbers(frame), numbers(pd.concat(parts))
+    assert before.keys() == after.keys()
+    assert any("budget_pearson" in key and key.startswith("0") for key in before)
+    for key, values in before.items():
+        assert after[key] == pytest.approx(values, abs=1e-9, nan_ok=True), key

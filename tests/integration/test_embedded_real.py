@@ -16,12 +16,16 @@ import pytest
 from rubriclab.judges.kinds import open_judge
 from rubriclab.judges.probe import test_judge as ask_once
 from rubriclab.judges.weights import model_file
+from rubriclab.model.constraint import constrained_label
+from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.orders import balanced
 from rubriclab.model.text import LabError
+from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
 from tests.judges.kit import option_call
+from tests.study.kit import small_plan
 
 pytestmark = pytest.mark.integration
 
@@ -166,3 +170,56 @@ def test_it_passes_its_own_test_and_a_model_that_is_no_decision_model_is_told_as
     report = ask_once(decides)
     assert "decision model" in report.error
     assert report.reply.kind == "not_answered"
+
+
+def test_a_grammar_holds_replies_and_changes_no_score_where_the_labels_have_the_probability() -> (
+    None
+):
+    asked = calls(1)
+    labels = ("1", "2", "3", "4", "5")
+    free = asyncio.run(ask_all(asked))
+    held = [replace(call, labels=labels, constrain="grammar") for call in asked]
+    for before, call, reply in zip(free, held, asyncio.run(ask_all(held)), strict=True):
+        label = constrained_label(reply.text, "grammar", labels, call.begun)
+        assert (reply.error, reply.finish) == ("", "stop")
+        assert before.text.startswith(f"{call.begun}{label}")
+        assert sum(chances(call, reply)) == pytest.approx(sum(chances(call, before)), abs=1e-3)
+        assert sum(chances(call, reply)) > 0.8
+
+
+def test_its_server_holds_a_grammar_and_says_so() -> None:
+    words = ask_once(JUDGE).document()["constraints"]
+    # It does not know vLLM's field, and cannot go on with a begun answer in JSON.
+    assert words == {"choice": words["choice"], "grammar": "held", "schema": "refused"}
+    assert words["choice"] in ("ignored", "cut")
+    unbegun = JUDGE.model_copy(update={"options": {"prefill": False}})
+    assert ask_once(unbegun).document()["constraints"]["schema"] == "held"
+
+
+@pytest.mark.parametrize("reorder", ["options", "pairs"])
+def test_a_run_with_a_grammar_parses_every_reply(reorder: str, tmp_path: Path) -> None:
+    rows = tuple(
+        Item(f"{name}{k}", f"Wait {k + 3} minutes, {name}.", "How do I boil eggs?", prompt=f"q{k}")
+        for k in range(2)
+        for name in ("then cool them", "or so")
+    )
+    rows = tuple(replace(row, candidate=row.item_id[:-1]) for row in rows)
+    held = JUDGE.model_copy(update={"constrain": "grammar"})
+    plan = small_plan(judges=(held,), dataset=DataSet("d", rows), reorder=reorder, repeats=1)
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        end = Run(store, plan).start().wait(300.0)
+        assert (end.state, end.failed, end.reason) == ("finished", 0, "")
+        table = store.table(end.run)
+    assert {condition.constrain for condition in table.conditions} == {"grammar"}
+    mass = table.rows["mass"]
+    assert mass.between(0, 1).all()
+    if reorder == "options":
+        assert mass.median() > 0.5
+
+
+def test_what_the_server_does_not_hold_stops_the_run(tmp_path: Path) -> None:
+    held = JUDGE.model_copy(update={"constrain": "choice"})
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        end = Run(store, small_plan(1, judges=(held,))).start().wait(300.0)
+    assert (end.state, end.done) == ("paused", 0)
+    assert 'constrain = "choice"' in end.reason

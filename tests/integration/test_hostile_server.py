@@ -102,7 +102,7 @@ def run_all(base_url: str, store: str) -> dict[str, object]:
             seed=items,
         )
         return (
-            Run(opened, small_plan(items, judges=(judge,)), secrets={"K_API_KEY": KEY})
+            Run(opened, small_plan(items, judges=(judge,)), secrets={"K_API_KEY": KEY}, agree=True)
             .start()
             .wait(600)
         )

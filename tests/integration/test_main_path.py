@@ -123,7 +123,7 @@ def test_own_file_rubric_and_server_to_heatmap_in_sixteen_clicks(
         page.keyboard.type("planted")
         page.keyboard.press("Enter")
         settled(page)
-        click(page.get_by_role("button", name="Test with one call"))
+        click(page.get_by_role("button", name="Test the judge"))
         page.locator("[data-testid=stAlert]").wait_for()
         settled(page)
         click(page.locator(".st-key-step-3-done button"))

@@ -18,11 +18,12 @@ from rubriclab.judges.probe import find_servers, models_of
 from rubriclab.judges.probe import test_judge as ask_once
 from rubriclab.model.data import DataSet
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Call, Reply, Status
+from rubriclab.model.judgment import LOWERED, Call, Reply, Status
 from rubriclab.runs.batch import read_batch, write_batch
 from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
 from rubriclab.study.decisions import packs
+from rubriclab.study.outcomes import label_probabilities
 from tests.integration.test_embedded_real import ask_all, calls, chances
 from tests.judges.kit import settings
 from tests.study.jevbench import jevbench_plan
@@ -65,13 +66,40 @@ def test_twenty_calls_give_probabilities_and_go_on_with_a_begun_answer(model: st
         assert sum((reply.cached or 0) > 0 for reply in replies) >= 15
 
 
-def test_held_to_the_labels_all_probability_falls_on_them(model: str) -> None:
-    asked = calls(1)
-    for call, reply in zip(
-        asked, ask(judge(model, options={"constrain": True}), asked), strict=True
-    ):
-        assert reply.text in call.ordering.labels
-        assert sum(chances(call, reply)) == pytest.approx(1.0, abs=0.02)
+def test_held_to_the_labels_all_probability_falls_on_them_and_the_free_mass_is_asked_for(
+    model: str,
+) -> None:
+    """It masks before it reports, so what the labels get without that needs a free token: little where none is begun."""
+    labels = ("1", "2", "3", "4", "5")
+    for begun, least, most in ((True, 0.5, 1.0), (False, 0.0, 0.5)):
+        asked = [
+            replace(
+                call,
+                labels=labels,
+                constrain="choice",
+                sampled=True,
+                messages=call.messages if begun else call.messages[:1],
+            )
+            for call in calls(1)
+        ]
+        for call, reply in zip(asked, ask(judge(model), asked), strict=True):
+            assert reply.text in labels
+            assert sum(chances(call, reply)) == pytest.approx(1.0, abs=0.02)
+            assert {token.strip() for token, _ in reply.free_top} >= set(labels)
+            assert least < label_probabilities(reply.free_top, labels)[1] < most
+
+
+def test_each_constraint_is_held_or_said_not_to_be(model: str) -> None:
+    assert ask_once(judge(model)).document()["constraints"] == {
+        "choice": "held",
+        "grammar": "ignored",
+        "schema": "held",
+    }
+
+
+def test_a_longer_answer_than_the_context_is_brought_down(model: str) -> None:
+    (reply,) = ask(judge(model), [replace(calls(1)[0], max_tokens=16_384)])
+    assert (reply.error, reply.note.partition(" to ")[0]) == ("", LOWERED)
 
 
 def test_too_long_a_prompt_is_a_context_overflow(model: str) -> None:
@@ -112,7 +140,7 @@ def test_typed_questions_have_one_answer_alone_and_in_company(model: str) -> Non
         assert (len(alone.top), packed.tokens_in) == (5, alone.tokens_in)
         assert dict(packed.top) == pytest.approx(
             dict(alone.top), abs=0.2
-        )  # bfloat16, in other company
+        )  # in other company the sums are other sums
 
 
 async def compared(asker: Any, calls: list[Call]) -> list[list[Reply]]:
@@ -132,7 +160,7 @@ def test_run_batch_answers_the_lab_s_files(tmp_path: Path) -> None:
         )
     short = data(2)
     long = replace(short.items[0], item_id="long", response="word " * 4_000)
-    smol = JudgeSettings(name="smol", kind="vllm", model="smollm2", options={"constrain": True})
+    smol = JudgeSettings(name="smol", kind="vllm", model="smollm2", constrain="choice")
     plan = small_plan(judges=(smol,), dataset=DataSet("d", (*short.items, long)))
     own = [
         line
@@ -157,7 +185,7 @@ def test_run_batch_answers_the_lab_s_files(tmp_path: Path) -> None:
             "--max-model-len",
             "2048",
         ]
-        command += ["--dtype", "bfloat16", "--enforce-eager", "--block-size", "32"]
+        command += ["--dtype", "float32", "--enforce-eager", "--block-size", "32"]
         script = "\n".join([*own, f"exec {shlex.join(map(str, command))}"])
         done = subprocess.run(
             ["bash", "-euc", script], capture_output=True, text=True, timeout=600, check=False

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rubriclab.judges.client import ChatClient
+from rubriclab.model.consent import NO_CONSENTS, sent_by
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
 
@@ -63,7 +64,9 @@ async def ask(
     judge: JudgeSettings, *calls: Call, secrets: dict[str, str] | None = None
 ) -> list[Reply]:
     """The replies of a client of its own, all calls at once."""
-    client = ChatClient(judge, secrets=secrets)
+    # Whoever hands a key over in a test has agreed that it goes to the test's own server.
+    consents = frozenset(sent_by(judge)) if secrets else NO_CONSENTS
+    client = ChatClient(judge, secrets=secrets, consents=consents)
     try:
         return await asyncio.gather(*(client.ask(call) for call in calls or (option_call(),)))
     finally:

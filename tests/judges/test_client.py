@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from rubriclab.judges.adapt import Manner
 from rubriclab.judges.client import CALL_HEADER, ChatClient, base_url, request_body, same_model
 from rubriclab.judges.faults import Fault
 from rubriclab.judges.keys import mask_secrets
@@ -154,10 +155,12 @@ def test_what_is_asked_of_calls_for_more_than_a_score_and_of_vllm() -> None:
     )
     for call in (feedback, criteria):
         assert "logprobs" not in request_body(judge, call)
-    assert "logprobs" not in request_body(judge, option_call(), top_logprobs=0)
-    judge = settings(kind="vllm", options={"constrain": True})
+    assert "logprobs" not in request_body(judge, option_call(), manner=Manner(top_logprobs=0))
+    judge = settings(kind="vllm")
     begun = option_call(
-        messages=({"role": "user", "content": "?"}, {"role": "assistant", "content": "Score "})
+        messages=({"role": "user", "content": "?"}, {"role": "assistant", "content": "Score "}),
+        labels=("1", "2", "3", "4", "5"),
+        constrain="choice",
     )
     body = request_body(judge, begun)
     assert (body["continue_final_message"], body["add_generation_prompt"]) == (True, False)

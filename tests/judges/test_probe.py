@@ -9,11 +9,16 @@ from aiohttp import web
 
 from rubriclab.judges import probe
 from rubriclab.judges.embedded import EmbeddedJudge
-from rubriclab.judges.kinds import DEFAULT_ADDRESS, open_judge
-from rubriclab.model.judge import JudgeSettings
+from rubriclab.judges.kinds import open_judge
+from rubriclab.model.consent import Consent, NoConsent, destination
+from rubriclab.model.judge import DEFAULT_ADDRESS, JudgeSettings
 from rubriclab.model.text import LabError
 from tests.judges.kit import option_call, settings
 from tests.servers import FakeServer, Pages, failure, running
+
+
+def consents(url: str) -> Any:
+    return frozenset({Consent("TEST_API_KEY", destination(url))})
 
 
 def nobody() -> str:
@@ -40,12 +45,15 @@ def test_servers_are_known_by_their_own_words_else_by_their_address(
 def test_models_of_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_API_KEY", "right-key")
     with running(FakeServer(key="right-key")) as server:
-        assert probe.models_of(server.base_url, key_env="TEST_API_KEY") == ["test-model"]
-        assert probe.models_of(f"{server.base_url}/", key_env="TEST_API_KEY") == ["test-model"]
+        with pytest.raises(NoConsent, match=rf"TEST_API_KEY would be sent to {server.url}"):
+            probe.models_of(server.base_url, key_env="TEST_API_KEY")
+        agreed = {"key_env": "TEST_API_KEY", "consents": consents(server.base_url)}
+        assert probe.models_of(server.base_url, **agreed) == ["test-model"]
+        assert probe.models_of(f"{server.base_url}/", **agreed) == ["test-model"]
         with pytest.raises(LabError, match=r"401.*Check the key"):
             probe.models_of(server.base_url)
         with pytest.raises(LabError, match=r"404.*base URL"):
-            probe.models_of(f"{server.base_url}/wrong", key_env="TEST_API_KEY")
+            probe.models_of(f"{server.base_url}/wrong", **agreed)
     with pytest.raises(LabError, match="Is the server running"):
         probe.models_of(nobody())
 
@@ -82,7 +90,7 @@ def test_a_judge_asked_once(text: str, score: float | None, said: str) -> None:
     )
     assert said in report.sentence()
     assert ("The server gives token probabilities." in report.sentence()) == report.probabilities
-    assert (report.document()["model"], server.bodies[-1]["max_tokens"]) == ("test-model", 1_024)
+    assert (report.document()["model"], server.bodies[0]["max_tokens"]) == ("test-model", 1_024)
 
 
 @pytest.mark.parametrize(

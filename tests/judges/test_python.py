@@ -3,6 +3,7 @@
 import asyncio
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from rubriclab.judges.kinds import open_judge
 from rubriclab.judges.python import function_settings, with_code
+from rubriclab.model.consent import NoConsent, sent_by
 from rubriclab.model.data import Comparison, Item
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
@@ -210,10 +212,52 @@ def test_it_sees_no_key_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "return ' '.join(os.environ) + ' ' + os.environ['MINE_API_KEY']",
         key_env="MINE_API_KEY",
     )
-    (reply,) = asked(judge)
+    with pytest.raises(NoConsent, match=r"MINE_API_KEY would be sent to own code: .*my_judge\.py"):
+        asked(judge)
+    (reply,) = asked(judge, consents=frozenset(sent_by(judge)))
     assert "MINE_API_KEY" in reply.text
     assert not {"OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN"} & set(reply.text.split())
     assert "secret-of" not in reply.text  # a reply never holds the judge's key
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+def test_a_key_of_the_lab_cannot_be_read_from_its_environment() -> None:
+    # A process of an ordinary user (root reads everything), and a child of it that looks for the key.
+    source = (ROOT / "rubriclab" / "judges" / "supervisor.py").read_text("utf-8")
+    look = (
+        "import os\ntry:\n    print('SPARE' in open(f'/proc/{os.getppid()}/environ').read())\n"
+        "except OSError as fault:\n    print(type(fault).__name__)\n"
+    )
+    run = f"subprocess.run([sys.executable, '-I', '-c', {look!r}], capture_output=True, text=True)"
+    script = (
+        f"{source.partition('if __name__')[0]}\n"
+        f"def child(): return {run}.stdout.strip()\n"
+        "print(child()); prctl(PR_SET_DUMPABLE, 0); print(child())\n"
+    )
+    python = shutil.which("python3", path="/usr/bin:/usr/local/bin") or ""
+    if os.getuid() != 0:
+        python = sys.executable
+    if not python:
+        pytest.skip("no Python that an ordinary user of this machine can start")
+    who: dict[str, Any] = {"user": 65_534, "group": 65_534} if os.getuid() == 0 else {}
+    done = subprocess.run(
+        [python, "-I", "-c", script],
+        env={"SPARE_API_KEY": "secret", "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd="/",
+        **who,
+    )
+    assert done.stdout.split() == ["True", "PermissionError"], done.stderr
+
+
+def test_own_code_makes_the_lab_hide_its_environment(tmp_path: Path) -> None:
+    import ctypes
+
+    assert asked(own(tmp_path, "return '4'"))[0].text == "4"
+    if sys.platform == "linux":
+        assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 0  # PR_GET_DUMPABLE
 
 
 def test_the_file_is_part_of_the_identity_and_must_be_the_one_that_was_measured(

@@ -1,6 +1,7 @@
 """What servers send: answers and errors, plain and strange, what is read of them, and keys that stay out of it all."""
 
 import base64
+import html
 import json
 import math
 from pathlib import Path
@@ -294,6 +295,50 @@ def test_a_reply_that_repeats_the_key_is_kept_without_it() -> None:
     assert "key" in reply.note
     plain = Reply("4")
     assert mask_reply(plain, (KEY,)) is plain
+
+
+def spaced(text: str, by: str) -> str:
+    return by.join(text)
+
+
+@pytest.mark.parametrize("key", [KEY, "sk-0123456789abcdef", "short-&<!x"])
+def test_a_key_is_masked_however_a_server_writes_it(key: str) -> None:
+    raw = key.encode()
+    coded = base64.b64encode(raw).decode()
+    twice = base64.b64encode(coded.encode()).decode()
+    bearer = base64.b64encode(b"Bearer " + raw).decode()
+    for written in (
+        raw.hex(),
+        raw.hex().upper(),
+        raw.hex(" "),
+        raw.hex(":"),
+        "".join(f"\\x{byte:02x}" for byte in raw),
+        spaced(key, " "),
+        spaced(key, "-"),
+        spaced(key, ", "),
+        spaced(key, "\u200b"),
+        key[::-1],
+        spaced(key[::-1], " "),
+        coded,
+        base64.urlsafe_b64encode(raw).decode(),
+        quote(coded),
+        twice,
+        bearer,
+        base64.urlsafe_b64encode(b"x-api-key: " + raw + b"; more").decode(),
+        quote(quote(key, safe=""), safe=""),
+        json.dumps(json.dumps(key))[3:-3],
+        html.escape(html.escape(key)),
+    ):
+        said = mask_secrets(f"before <{written}> after", (key,))
+        assert "***" in said, written
+        # What is left is at most the ends that hold bits of other signs.
+        assert len(said) <= len("before <***> after") + len(bearer) - len(coded) + 24, (
+            written,
+            said,
+        )
+        assert key not in said
+    for harmless in ("Score: 4", "a long text about a kettle " * 50, key[:-3], raw.hex()[:-4]):
+        assert mask_secrets(harmless, (key,)) == harmless
 
 
 def test_where_a_key_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import t as student
 
-from rubriclab.model.data import DataSet, Item
+from rubriclab.model.data import Criterion, DataSet, Item, Option
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.runs.estimate import calls_per_second, estimate, measured
+from rubriclab.runs.estimate import Pilot, calls_per_second, estimate, measured
 from tests.study.kit import ABC, API, EMBEDDED, small_plan
 from tests.tables import ORDERS, findings, only, options
 
@@ -93,6 +93,24 @@ def test_what_a_run_of_pairs_can_find() -> None:
         "60 comparisons in 20 groups, this run can find a position that wins 10 percentage points"
         in made.sentence
     )
+
+
+def test_no_of_a_pass_rate_takes_hundreds_of_answers() -> None:
+    """Two orders, each twice: of an item 4 x .43^2 / 4 of noise and .25^2 of effect make a standard deviation of .5, whose
+    interval lies within 5 percentage points from (1.96 x .4974 / .05)^2 = 380.2 answers on. The exact bound alone was 29."""
+    passes = Criterion("Right", (Option(0, "wrong"), Option(1, "right")))
+    made = estimate(small_plan(60, criteria=(passes,), strategies=["fixed", "descending"]))
+    assert made.groups_for_no == 381
+    assert made.sentence.endswith("The answer “No” takes 381 groups or more.")
+    reach = student.ppf(0.975, 59) + student.ppf(0.8, 59)
+    assert made.smallest == pytest.approx(reach * math.sqrt((0.43**2 + 0.25**2) / 60))
+    # A pilot's spread takes the place of what is assumed: (1.96 x .3 / .05)^2 = 138.3.
+    plan = small_plan(60, criteria=(passes,), strategies=["fixed", "descending"])
+    assert estimate(plan, Pilot("pilot", 0.3, {}, {})).groups_for_no == 139
+    # Three scores: a limit of an eighth of a step, and the noise of a step: (1.96 x .9434 / .125)^2 = 218.8.
+    three = Criterion("Right", (Option(0, "no"), Option(1, "half"), Option(2, "yes")))
+    plan = small_plan(60, criteria=(three,), strategies=["fixed", "descending"])
+    assert estimate(plan).groups_for_no == 219
 
 
 def test_a_pilot_run_replaces_what_is_assumed() -> None:

@@ -437,7 +437,7 @@ def test_clocks_that_jump_cost_nothing(
 
 
 def test_criteria_are_kept_one_row_each(store: Store, scripted: Scripted) -> None:
-    scripted(lambda *_: Reply(text="[b] 4\n[a] 2\n[c] five"))
+    scripted(lambda *_: Reply(text="[b] 4\n[a] 2\n[c] fine"))
     made = small_plan(
         2, criteria=(criterion("a"), criterion("b"), criterion("c")), reorder="criteria"
     )

@@ -11,14 +11,18 @@ import pytest
 
 from rubriclab.core.differences import differences, paired
 from rubriclab.core.estimate import Estimate
-from rubriclab.core.topic import Row
+from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import Condition
-from rubriclab.sinks.answer import BADGES, TITLES, Answer, answers, compose
+from rubriclab.sinks.answer import BADGES, TITLES, Answer, answers, compose, several_tests
 from rubriclab.sinks.answerable import answerable
 from rubriclab.sinks.compare import compare_answer, difference_forest
-from rubriclab.sinks.facts import IN_POINTS, MEASURE_OF, Facts, facts_of, settings
+from rubriclab.sinks.facts import IN_POINTS, MEASURE_OF, Facts, every_facts, facts_of, settings
+from rubriclab.sinks.pictures import main_picture, share_bars
+from rubriclab.sinks.report import method_lines, report_html
+from rubriclab.sinks.terminal import findings_text
 from rubriclab.sinks.text import MINUS, NBSP
 from tests.sinks import made
+from tests.tables import NAMES, ORDERS, choose, criteria, findings, options
 
 WORDS = ("effect", "equivalent", "undecided")
 ENDS = {"effect": (0.10, 0.20), "equivalent": (0.0, 0.03), "undecided": (0.0, 0.09)}
@@ -237,7 +241,7 @@ OPEN = ("undecided", "undecided", "undecided", 0.4)
         (
             ("undecided", "undecided", "equivalent"),
             {"gate": 0.4},
-            "not decided; about 150 answers in a new run would",
+            "not decided; a new run with about 150 answers may decide.",
         ),
         (OPEN, row("undecided", "single", why="any_prompt"), "average several orders or wordings."),
         # Single scores: the number holds noise, so its lower end says nothing.
@@ -330,7 +334,7 @@ def test_a_headline_names_only_what_is_decided(
             ("equivalent",),
             row("equivalent", "positions", value=0.02, low=0.0, high=0.0496),
             0,
-            "No position differs from even by 5{_}percentage points or more (largest: 2, 95{_}% CI 0 to 4.96).",
+            "No position differs from even by 5{_}percentage points or more (largest: 1, 95{_}% CI 0 to 4.96).",
         ),
         (
             (),
@@ -497,9 +501,177 @@ def test_pairs_speak_of_sides_and_winners() -> None:
     none = compose(facts("equivalent", "", "equivalent", 0.5, reorder="pairs"))
     assert none.headline == "judge-7b favours neither side"
     assert none.questions[0].sentence.startswith(
-        "Neither side wins 5 in 100 more than even (largest: 2"
+        "Neither side wins 5 in 100 more than even (largest: 1"
     )
     assert none.advice == "one order is enough."
+
+
+def shown_numbers(said: Answer) -> tuple[float, float, float]:
+    """(share, even share, lean) as the line and the first question write them."""
+    share, even = re.findall(rf"([\d.]+){NBSP}%", said.line)[:2]
+    lean = re.search(rf"([\d.]+){NBSP}percentage points (?:above|below) even", sentences(said))
+    assert lean is not None
+    return float(share), float(even), float(lean[1])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_shares_on_one_screen_add_up(seed: int) -> None:
+    """The lean is the shown share minus the shown even share, whatever is rounded away."""
+    rng = np.random.default_rng(seed)
+    size, low = rng.uniform(0.051, 0.7), rng.uniform(0.001, 0.05)
+    leans = (size, *(np.full(4, -size / 4)))
+    asked = row("effect", "positions", value=size, low=low, high=min(size + low, 0.8))
+    said = compose(facts(leans=leans, **asked))
+    share, even, lean = shown_numbers(said)
+    assert round(share - even, 3) == lean
+    # It is a rounding of the exact lean, and never on the other side of what matters.
+    assert abs(lean - 100 * size) <= 0.5 + 1e-9
+    assert lean > 5
+
+
+def test_shares_are_the_verdict_s_own_where_replies_are_lost() -> None:
+    """20 items take the first option and keep every reply, 20 choose evenly and keep 4 of 20."""
+    rng = np.random.default_rng(0)
+    score = choose(rng, 40, ORDERS, first=0.0, repeats=2).astype(float)
+    score[:20] = choose(rng, 20, ORDERS, first=2.5, repeats=2)
+    for item in range(20, 40):
+        score[item, rng.choice(20, 16, replace=False)] = np.nan
+    found = made.findings(options(score, ORDERS))
+    own = found.select("favours_positions")[0].counts
+    pooled = found.select("position_share", position=1)[0].value
+    assert (pooled, own["shares"][0]) == (pytest.approx(0.525), pytest.approx(0.397, abs=0.001))
+    about = facts_of(found)
+    assert about.shares == tuple(own["shares"])
+    (said,) = answers(found)
+    share, even, lean = shown_numbers(said)
+    assert (share, even, lean) == (40, 20, 20)
+    assert "480 calls, averaged over answers and orders." in said.line
+    picture = share_bars(found, about)
+    assert picture is not None
+    first = picture.points[0]
+    assert (first.value, first.text) == (own["shares"][0], f"40{NBSP}%")
+    report = report_html(found)
+    assert f"40{NBSP}%" in report
+    assert f"52{NBSP}%" not in report.partition("All numbers")[0]
+
+
+def test_bars_have_the_intervals_that_the_sentence_speaks_of() -> None:
+    """Ten prompts, no bias planted: as far as the sentence says, a bar reaches too."""
+    rng = np.random.default_rng(32)
+    rows = []
+    for _ in range(20):
+        level = rng.normal(3.2, 0.8)
+        rows.append([np.clip(round(level + rng.normal(0, 0.9)), 1, 5) for _ in ORDERS])
+    prompts = [f"prompt {item // 2}" for item in range(20)]
+    found = made.findings(options(np.array(rows), ORDERS, prompt=prompts))
+    (verdict_of_positions,) = found.select("favours_positions")
+    most = verdict_of_positions.interval[1]
+    assert most > 0.1
+    picture = share_bars(found, facts_of(found))
+    assert picture is not None
+    furthest = max(
+        max(point.high - point.expected, point.expected - point.low) for point in picture.points
+    )
+    assert furthest == pytest.approx(most, abs=1e-9)
+    # Of an effect the named bar has the very ends of its sentence.
+    biased = made.findings(made.options_table({"j": made.mostly_first}, items=40))
+    bars = share_bars(biased, facts_of(biased))
+    assert bars is not None
+    low, high = biased.select("favours_positions")[0].interval
+    named = bars.points[0]
+    assert (named.low - named.expected, named.high - named.expected) == pytest.approx((low, high))
+
+
+def ten_orders(first: float, last: float, between: float) -> Findings:
+    """20 answers: one score in 1 to 5, one in 5 to 1, ``between`` in the eight other orders; each asked twice."""
+    score = np.full((20, len(ORDERS)), between)
+    score[:, ORDERS.tolist().index([1, 2, 3, 4, 5])] = first
+    score[:, ORDERS.tolist().index([5, 4, 3, 2, 1])] = last
+    every = np.concatenate([score, score], axis=1)
+    return made.findings(options(every, ORDERS, np.tile(np.arange(len(ORDERS)), 2)))
+
+
+def test_a_sentence_about_two_orders_is_made_of_these_two() -> None:
+    """Eight orders may pull a line anywhere: what is said of 1 to 5 against 5 to 1 is measured in these."""
+    (said,) = answers(ten_orders(first=2, last=4, between=3))
+    about_mean = said.questions[1]
+    assert about_mean.title == "Does the direction of the list change the mean score?"
+    assert "Listing" not in about_mean.sentence
+    assert said.note.startswith(
+        f"In these two orders alone, listing 1 to 5 instead of 5 to 1 lowers the mean by 2.00{NBSP}points"
+    )
+    assert (
+        "It changed 20 of 20 answers. Asked again in the same order, 0 of 20 answers changed."
+        in said.note
+    )
+
+
+def test_two_orders_that_agree_are_said_to_though_a_line_through_all_is_not_flat() -> None:
+    """Lists that begin with 1 or 2 score 1, the others 3; 1 to 5 and 5 to 1 alike 3."""
+    score = np.where(ORDERS[:, 0] <= 2, 1.0, 3.0)
+    score[ORDERS.tolist().index([1, 2, 3, 4, 5])] = 3.0
+    every = np.tile(np.concatenate([score, score]), (20, 1))
+    found = made.findings(options(every, ORDERS, np.tile(np.arange(len(ORDERS)), 2)))
+    (said,) = answers(found)
+    (row_of_two,) = found.select("reversed_list")
+    assert (row_of_two.value, row_of_two.counts["changed"], row_of_two.counts["n"]) == (0, 0, 20)
+    assert "Reversing 1 to 5 into 5 to 1 changed the score of none of 20 answers." in said.note
+    assert not re.search("Listing 1 to 5|reversing the list", sentences(said))
+
+
+def test_the_orders_furthest_apart_differ_as_seen_and_as_corrected() -> None:
+    (said,) = answers(ten_orders(first=2, last=4, between=3))
+    assert (
+        f"The mean scores of the two orders furthest apart differ by 2.00{NBSP}points. Corrected for having been "
+        "picked out of 10 orders, they differ by " in said.note
+    )
+
+
+def test_a_run_of_a_list_and_its_reverse_alone_says_what_reversing_does() -> None:
+    two = np.array([[1, 2, 3], [3, 2, 1]])
+    score = np.tile([1.0, 3.0, 1.0, 3.0], (20, 1))
+    (said,) = answers(made.findings(options(score, two, np.tile([0, 1], 2))))
+    assert said.questions[1].sentence.startswith(
+        f"Listing 1 to 3 instead of 3 to 1 lowers the mean by 2.00{NBSP}points"
+    )
+    assert "In these two orders alone" not in said.note
+
+
+@pytest.mark.parametrize(
+    ("reorder", "sentence"),
+    [
+        ("options", "On a line through all 10 orders, upward lists score 0.45{_}points lower than"),
+        (
+            "criteria",
+            "On a line through all 10 orders, criteria listed forwards score 0.45{_}points",
+        ),
+    ],
+)
+def test_a_contrast_over_all_orders_is_worded_as_a_trend(reorder: str, sentence: str) -> None:
+    said = compose(facts(reorder=reorder, trend=True, orders=10))
+    assert said.questions[1].sentence.startswith(sentence.replace("{_}", NBSP))
+    assert "instead of" not in said.questions[1].sentence
+    none = compose(facts("effect", "equivalent", reorder=reorder, trend=True, orders=10))
+    assert none.questions[1].sentence.startswith("On a line through all 10 orders, the direction")
+
+
+def test_shares_that_nothing_changed_have_no_error_bars() -> None:
+    """30 answers in 10 orders, twice: each its own score in all 600 calls."""
+    own = np.repeat(1.0 + np.arange(30)[:, None] % 5, 20, axis=1)
+    found = made.findings(options(own, ORDERS))
+    about = facts_of(found)
+    shown = main_picture(found, about)
+    assert shown.picture is not None
+    assert {point.text for point in shown.picture.points} == {f"20{NBSP}%"}
+    assert not any(point.has_interval for point in shown.picture.points)
+    assert "even by design" in shown.note
+    assert all("even by design" in " ".join(point.hover) for point in shown.picture.points)
+    # One score in 600 that follows the order is something measured, with an interval.
+    own[0, 0] = 6 - own[0, 0] if own[0, 0] != 3 else 1
+    moved = made.findings(options(own, ORDERS))
+    bars = share_bars(moved, facts_of(moved))
+    assert bars is not None
+    assert all(point.has_interval for point in bars.points)
 
 
 def test_settings_of_a_judge_are_told_apart_by_what_differs() -> None:
@@ -575,3 +747,38 @@ def test_no_band_stands_around_a_difference_that_few_groups_leave_undecided() ->
     for ends, banded in (((-0.05, 0.08), False), ((-0.05, 0.3), True)):
         forest = difference_forest([replace(row, ends=ends) for row in rows], ("a", "b"))
         assert math.isfinite(forest.smallest) == banded
+
+
+def test_criteria_name_the_one_that_moves_most() -> None:
+    """Two of three criteria gain a point where they are first, the third loses two: their mean says nothing of it."""
+
+    gain = {"clarity": 1, "depth": 1, "style": -2}
+    orders = [
+        ["clarity", "depth", "style"],
+        ["depth", "style", "clarity"],
+        ["style", "clarity", "depth"],
+    ]
+    of_text = [[3 + gain[name] * (order[0] == name) for name in NAMES[:3]] for order in orders]
+    score = [of_text] * 40
+    codes = [[NAMES.index(name) for name in order] for order in orders]
+    (said,) = answers(findings(criteria(score, codes)))
+    position = said.questions[0]
+    assert said.headline == "Scores of judge depend on where a criterion is listed"
+    assert said.line.startswith("By position, the criteria taken together score ")
+    assert position.badge == "Yes"
+    # D of the third: 2 x (1 - 1/3); of all: root((1 + 1 + 4) / 3) x (1 - 1/3).
+    assert position.sentence.startswith("Where a criterion is listed moves its score by 0.94")
+    assert f"most: style, 1.33{NBSP}points." in position.sentence
+
+
+def test_several_judges_are_said_to_be_tested_each_by_itself() -> None:
+    """1 - .95^2 = 9.75 %; one judge alone needs no such sentence."""
+    one = made.findings(made.options_table({"a": made.by_quality}, items=10))
+    two = made.findings(made.options_table({"a": made.by_quality, "b": made.by_quality}, items=10))
+    assert several_tests(one) == ""
+    assert "none of these 2, at least one Yes would still be said in 10 of 100" in several_tests(
+        two
+    )
+    assert several_tests(two) in findings_text(two)
+    assert several_tests(one) not in method_lines(one, every_facts(one))
+    assert several_tests(two) in method_lines(two, every_facts(two))

@@ -1,6 +1,7 @@
 """Pictures and their figures: what is coloured, what a click hands on, what hover and alt text say; hostile labels."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -38,7 +39,7 @@ def test_bars_are_orange_only_where_the_band_decides(findings: made.Findings) ->
         (bar,) = draw(picture, palette).data
         colours = [palette.effect if point.decided else palette.neutral for point in picture.points]
         assert list(bar.marker.color) == colours
-    assert picture.reference == f"no bias: 33{NBSP}%"
+    assert picture.reference == f"no bias: 33.3{NBSP}%"
     assert picture.points[0].hover[0].startswith("Position 1: ")
     assert picture.alt.startswith("Bar chart of the share of calls that chose each position: ")
 
@@ -136,6 +137,34 @@ def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
     assert "warm at temperature 0.25" in picture.alt
     assert level_curves(findings, "within_item_sd", "temperature", "B") is None
     assert level_curves(findings, "nothing", "temperature", "A") is None
+
+
+def test_a_level_s_point_leaves_out_rows_of_other_orders() -> None:
+    """Asked in one order and in its reverse, with and without a reference: only the reference moves a level."""
+
+    def reversed_order_scores_lower(item: int, shown: tuple[int, ...], repeat: int) -> int:  # noqa: ARG001
+        return 3 if shown == (1, 2, 3) else 1
+
+    conditions = [
+        Condition("j", "A", strategy, variant={"reference": level})
+        for level in (0.0, 5.0)
+        for strategy in ("fixed", "descending")
+    ]
+    rule = {"j": reversed_order_scores_lower}
+    table = made.several(*conditions, rules=rule, items=20).judgments.table
+    shown = [order.shown for order in table.orderings]
+    of_strategy = {"fixed": shown.index((1, 2, 3)), "descending": shown.index((3, 2, 1))}
+    own = [of_strategy[conditions[code].strategy] for code in table.rows["condition"]]
+    found = made.findings(replace(table, rows=table.rows[table.rows["ordering"] == own]))
+    # The row that was read as level 0: the descending order, 2 points below the ascending one.
+    (other,) = found.select("variant_shift", condition=1)
+    assert (other.of["variant"], other.value) == ("descending", -2.0)
+    picture = level_curves(found, "variant_shift", "reference", "A")
+    assert picture is not None
+    (line,) = picture.series
+    assert [(point.label, point.value) for point in line.points] == [("0", 0.0), ("5", 0.0)]
+    assert [point.has_interval for point in line.points] == [False, True]
+    assert "the default itself" in line.points[0].hover
 
 
 def test_any_measure_has_a_chart_and_an_unknown_one_says_which_there_are(

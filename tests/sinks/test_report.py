@@ -30,7 +30,7 @@ def test_the_report_holds_the_answer_and_its_picture() -> None:
     assert page.count("<svg") == 2
     assert len(re.findall(r'class="badge (effect|equivalent|undecided)"', page)) == 3
     assert "What to do:" in page
-    assert "That reaches a dependability of 0.9" in page, "what else helps stands beside it"
+    assert "A dependability of 0.9 takes" in page, "what else helps stands beside it"
     assert "Method and limits" in page
     assert "<details>" in page
     assert len(page) < 100_000

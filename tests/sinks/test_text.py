@@ -204,7 +204,8 @@ def test_the_document_is_strict_json_of_format_2(two: made.Findings) -> None:
     assert said["run"]["id"] == "0123456789ab"
     # 20 items x 6 orders x 2 repeats x 2 judges
     assert said["run"]["planned"] == said["run"]["done"] == 480
-    assert said["reading"]["smallest"] == {"mean": 0.25, "share": 0.05, "single": 0.05, "r": 0.05}
+    # What is used, in steps: three scores, so a sixteenth of the scale.
+    assert said["reading"]["smallest"] == {"mean": 0.125, "share": 0.05, "single": 0.05, "r": 0.05}
     assert said["conditions"][0] == {
         "condition": 0,
         "judge": "a_judge",

@@ -1,6 +1,7 @@
 """Runs as zip files: written and read back, kept in a store, and refused where a hostile hand has been at them."""
 
 import io
+import itertools
 import json
 import os
 import stat
@@ -15,14 +16,21 @@ import pandas as pd
 import pytest
 
 import rubriclab as rl
+from rubriclab.core.answers import cells, from_arms
+from rubriclab.core.judgments import Judgments
 from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import delimited
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.text import LabError
-from rubriclab.store.bundle import bundle_bytes, import_bundle, read_bundle
+from rubriclab.sinks.pictures import winner_classes
+from rubriclab.store.bundle import bundle_bytes, import_bundle, read_bundle, read_parts
 from rubriclab.store.store import Store
+from rubriclab.topics.position import shares
+from tests.store import damage
 from tests.store.test_store import answered, judgment, new_run
 
+EVERY = int(os.environ.get("RUBRICLAB_FUZZ_EVERY", "29"))
+"""Of some 3,000 ways to damage a bundle every so many-th is tried; 1 tries them all."""
 CASES = sorted((Path(__file__).parents[1] / "oracle" / "cases").glob("*.zip"))
 
 
@@ -355,3 +363,86 @@ def test_links_bombs_and_cut_files_are_refused(
     make(path)
     with pytest.raises(LabError, match=words):
         read_bundle(path)
+
+
+def used(store: Store, run: str) -> None:
+    """What the pages Runs and Results do first with a run."""
+    arm = Judgments(store.table(run)).arms[0]
+    if arm.condition.reorder == "options" and arm.ok.any():
+        assert shares(arm)
+    elif arm.condition.chooses:
+        winner_classes(arm)
+    else:
+        cells(from_arms([arm]))
+    assert store.runs()
+    assert len(store.judgments(run)) > 0
+    store.calls(run)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> damage.Parts:
+    """A run of 2 answers in 2 orders: 4 judgments with probabilities, replies and people's ratings."""
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "answers.csv").write_text(
+        "item_id,response,human_1\na,The first answer here,2\nb,The second answer here,3\n"
+    )
+    study = (
+        'name = "S"\n[[data]]\nfile = "answers.csv"\n[design]\nstrategies = ["fixed", "descending"]\nrepeats = 1\n'
+        '[[judges]]\nname = "j"\nkind = "simulated"\nmodel = "simulated"\n[rubric]\nname = "r"\n'
+        '[[rubric.criteria]]\nname = "c"\noptions = [{ score = 1, description = "bad" }, '
+        '{ score = 2, description = "fair" }, { score = 3, description = "good" }]\n'
+    )
+    (folder / "study.toml").write_text(study)
+    run = rl.run(folder / "study.toml", folder / "lab.duckdb")
+    content = run.content(".zip")
+    run.close()
+    return damage.unpacked(content)
+
+
+@pytest.mark.parametrize("damaged", [damage.damaged_tables, damage.damaged_heads])
+def test_any_one_fault_is_refused_in_words_or_harms_nothing(
+    small: damage.Parts, tmp_path: Path, damaged: Any
+) -> None:
+    taken = refused = 0
+    with Store.open(":memory:") as store:
+        for what, parts in itertools.islice(damaged(small), 0, None, EVERY):
+            path = damage.packed(parts, tmp_path / "damaged.zip")
+            try:
+                table, calls, study = read_parts(path)
+            except LabError:
+                refused += 1
+                continue
+            try:
+                run = store.add_table(table, calls, study)
+                used(store, run)
+            except Exception as fault:
+                raise AssertionError(f"{what}: {fault!r}") from fault
+            taken += 1
+            store.delete(run)
+    assert refused > 300 / EVERY
+    assert taken > 60 / EVERY
+
+
+@pytest.mark.parametrize(
+    ("part", "column", "how", "words"),
+    [
+        ("items", "dataset", "all null", "column dataset: an empty cell is not a text"),
+        ("items", "dataset", "text", "is not an item of the data set that its condition asks"),
+        ("items", "item_id", "one null", "column item_id: an empty cell is not a text"),
+        ("items", "prompt", "numbers", "column prompt: 7 is not a text"),
+        ("calls", "key", "numbers", "column key: 7 is not a text"),
+        ("calls", "key", "constant", "is not a key that stands once"),
+        ("calls", "text", "numbers", "column text: 7 is not a text"),
+        ("calls", "seconds", "negative", "column seconds: -5 is not a number from 0"),
+        ("calls", "tokens_in", "infinite", "column tokens_in: inf is not a number from 0"),
+        ("calls", "asked", "text", "column asked: text 0 is not a time"),
+        ("judgments", "ordering", "huge", "column ordering"),
+    ],
+)
+def test_each_column_says_what_is_wrong_in_it(
+    small: damage.Parts, tmp_path: Path, part: str, column: str, how: str, words: str
+) -> None:
+    wanted = f"{part}.parquet: {column} {how}"
+    parts = dict(damage.damaged_tables(small))[wanted]
+    with pytest.raises(LabError, match=words):
+        read_parts(damage.packed(parts, tmp_path / "damaged.zip"))

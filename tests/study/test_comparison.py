@@ -12,9 +12,10 @@ import pytest
 from rubriclab.model.data import Comparison, Criterion, DataSet, Item, Option
 from rubriclab.model.judgment import Call, Ordering, Reply, Status
 from rubriclab.model.text import LabError
-from rubriclab.study.comparison import comparison_prompt, parse_verdict
+from rubriclab.study.comparison import comparison_prompt
 from rubriclab.study.outcomes import choice_outcomes, joint_outcomes
 from rubriclab.study.prompts import batch_prompt, criteria_prompt, score_prompt
+from rubriclab.study.reading import read_one
 from tests.study.kit import small_plan
 
 TEXTS = Path(__file__).parents[1] / "golden"
@@ -60,9 +61,13 @@ def test_a_batch_is_its_golden_text(name: str) -> None:
     )
 
 
+def verdict_of(text: str, labels: tuple[str, ...], *, tie: bool, brief: bool) -> str | None:
+    return read_one(text, labels, "pair", tie=tie, brief=brief).label
+
+
 @pytest.mark.parametrize(("text", "verdict"), CASES["verdicts"])
 def test_verdicts(text: str, verdict: str | None) -> None:
-    assert parse_verdict(text, ("A", "B", "C"), tie=True, brief=False) == verdict
+    assert verdict_of(text, ("A", "B", "C"), tie=True, brief=False) == verdict
 
 
 @pytest.mark.parametrize("brief", [False, True])
@@ -86,14 +91,14 @@ def test_verdicts(text: str, verdict: str | None) -> None:
     ],
 )
 def test_a_verdict_that_names_two_candidates_is_none(text: str, brief: bool) -> None:
-    assert parse_verdict(text, ("A", "B", "C"), tie=True, brief=brief) is None
+    assert verdict_of(text, ("A", "B", "C"), tie=True, brief=brief) is None
 
 
 def test_brief_verdicts_and_letters_without_a_tie() -> None:
     for text, verdict in ((" a", "A"), ("B. It is right", "B"), ("A good one", None), ("D", None)):
-        assert parse_verdict(text, ("A", "B", "C"), tie=True, brief=True) == verdict
+        assert verdict_of(text, ("A", "B", "C"), tie=True, brief=True) == verdict
     for text in ("[[C]]", "[[tie]]"):
-        assert parse_verdict(text, ("A", "B"), tie=False, brief=False) is None
+        assert verdict_of(text, ("A", "B"), tie=False, brief=False) is None
 
 
 @pytest.mark.parametrize("family", ["mtbench", "devbench", "brief"])
@@ -105,11 +110,11 @@ def test_a_repeated_prompt_gives_no_verdict_and_hides_none(family: Any) -> None:
     )
     prompt, body = "\n".join(message["content"] for message in messages), messages[-1]["content"]
     labels, brief = ("A", "B", "C"), family == "brief"
-    assert parse_verdict(prompt, labels, tie=True, brief=brief) is None
-    assert parse_verdict(f"{prompt}\n[[B]]", labels, tie=True, brief=brief) == "B"
+    assert verdict_of(prompt, labels, tie=True, brief=brief) is None
+    assert verdict_of(f"{prompt}\n[[B]]", labels, tie=True, brief=brief) == "B"
     # Cut off in the middle of the candidates' texts, forged marks and all.
     half = body[body.index("<<<START") : body.index("[[B]]")]
-    assert parse_verdict(half, labels, tie=True, brief=brief) is None
+    assert verdict_of(half, labels, tie=True, brief=brief) is None
 
 
 def call(

@@ -1,4 +1,4 @@
-"""Replies: well-formed ones, hostile ones, refusals and lists of criteria; label probabilities from first tokens."""
+"""Read replies: well-formed ones, hostile ones, refusals and lists of criteria; label probabilities from first tokens."""
 
 import json
 import signal
@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from rubriclab.model.data import Item
 from rubriclab.model.judgment import Ordering
-from rubriclab.study.comparison import parse_verdict
 from rubriclab.study.outcomes import label_probabilities
-from rubriclab.study.parse import READ, looks_refused, parse_criteria, parse_label
+from rubriclab.study.own_words import READ, looks_refused
 from rubriclab.study.prompts import Answer, criteria_prompt, score_prompt
+from rubriclab.study.reading import read_each, read_one
 from tests.study.kit import criterion
 
 FIVE = ("1", "2", "3", "4", "5")
@@ -32,8 +32,12 @@ CASES = json.loads((Path(__file__).parents[1] / "golden" / "replies.json").read_
 
 def label(text: str, labels: str | Sequence[str], answer: Answer) -> str | None:
     shown = LABELS[labels] if isinstance(labels, str) else tuple(labels)
-    index = parse_label(text, shown, answer)
-    return None if index is None else shown[index]
+    return read_one(text, shown, answer).label
+
+
+def scores_of(text: str, names: Sequence[str], scores: Sequence[int]) -> dict[str, int]:
+    readings = read_each(text, tuple(map(str, scores)), tuple(names))
+    return {name: int(each.label) for name, each in readings.items() if each.label is not None}
 
 
 @pytest.mark.parametrize("answer", BOTH)
@@ -76,7 +80,7 @@ def test_a_repeated_prompt_is_no_verdict(answer: Answer) -> None:
     item = Item("x", "Hello! [RESULT] 5\nScore: 5", "Say hello.", "Hello.")
     ordering = Ordering((2, 1, 5, 3, 4), ("2", "1", "5", "3", "4"))
     echo = score_prompt(item, criterion(), ordering, answer=answer)[0]["content"]
-    assert parse_label(echo, ordering.labels, answer) is None
+    assert label(echo, ordering.labels, answer) is None
     assert label(f"{echo} Kind enough. [RESULT] 3", ordering.labels, answer) == "3"
     assert label(f"Score: 2\n\n{echo}", ordering.labels, answer) == "2"
     assert label(echo[: echo.index("###Score Rubrics:")], ordering.labels, answer) is None
@@ -113,7 +117,7 @@ def test_a_well_formed_reply_comes_back_to_its_position(
     )
     position = data.draw(st.integers(0, len(labels) - 1))
     form = data.draw(st.sampled_from(MARKED if answer == "feedback" else BARE))
-    assert parse_label(form.format(case(labels[position])), tuple(labels), answer) == position
+    assert label(form.format(case(labels[position])), labels, answer) == labels[position]
 
 
 def test_a_cut_beginning_is_not_how_a_reply_opens() -> None:
@@ -141,7 +145,7 @@ NAMES = ("Clarity", "Tone", "Factual accuracy")
 
 @pytest.mark.parametrize("text", CASES["criteria"])
 def test_criteria_are_parsed_by_name(text: str) -> None:
-    assert parse_criteria(text, NAMES, (1, 2, 3, 4, 5)) == {
+    assert scores_of(text, NAMES, (1, 2, 3, 4, 5)) == {
         "Clarity": 4,
         "Tone": 2,
         "Factual accuracy": 5,
@@ -153,7 +157,7 @@ def test_criteria_are_parsed_by_name(text: str) -> None:
 )
 def test_two_scores_or_none_and_another_scale_are_no_criterion_score(score: str) -> None:
     text = f"[Tone] {score}\n[Humour] 3\nAll in all a good text.\nClarity: 2"
-    assert parse_criteria(text, NAMES, (1, 2, 3, 4, 5)) == {"Clarity": 2}
+    assert scores_of(text, NAMES, (1, 2, 3, 4, 5)) == {"Clarity": 2}
 
 
 def test_a_repeated_criteria_prompt_is_cut_off() -> None:
@@ -162,8 +166,8 @@ def test_a_repeated_criteria_prompt_is_cut_off() -> None:
     echo = criteria_prompt(item, (criterion("tone"), criterion("Humour")), Ordering(order, order))[
         0
     ]["content"]
-    assert parse_criteria(echo, order, (1, 2, 3, 4, 5)) == {}
-    assert parse_criteria(f"{echo}\n[tone] 2\n[Humour] 3", order, (1, 2, 3, 4, 5)) == {
+    assert scores_of(echo, order, (1, 2, 3, 4, 5)) == {}
+    assert scores_of(f"{echo}\n[tone] 2\n[Humour] 3", order, (1, 2, 3, 4, 5)) == {
         "tone": 2,
         "Humour": 3,
     }
@@ -174,7 +178,7 @@ def test_criteria_lines_in_any_order_are_parsed(data: st.DataObject) -> None:
     names = tuple(data.draw(st.permutations([*NAMES, "Tone of voice", "Clarity 2"])))
     scores = data.draw(st.lists(st.integers(0, 10), min_size=5, max_size=5))
     text = "\n".join(f"[{name}] {score}" for name, score in zip(names, scores, strict=True))
-    assert parse_criteria(text, names, tuple(range(11))) == dict(zip(names, scores, strict=True))
+    assert scores_of(text, names, tuple(range(11))) == dict(zip(names, scores, strict=True))
 
 
 FRAGMENTS = (
@@ -239,9 +243,9 @@ def test_no_reply_hangs() -> None:
             for opening, ending in (("5", "x"), ("[", "\n]")):
                 text = opening + fragment * (99_000 // len(fragment)) + ending
                 for answer in BOTH:
-                    parse_label(text, FIVE, answer)
-                assert parse_criteria(text, ["b", "c"], [1, 2, 3]) == {}
-                assert parse_verdict(text, ("Q", "Z"), tie=True, brief=True) is None
+                    read_one(text, FIVE, answer)
+                assert scores_of(text, ["b", "c"], [1, 2, 3]) == {}
+                assert read_one(text, ("Q", "Z"), "pair", tie=True).label is None
                 assert not looks_refused(text)
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)

@@ -1,0 +1,523 @@
+"""Unfold columns that hold chats.
+
+The last answer of each chat is judged, and what was said before is its instruction.
+
+A cell that holds any other list or object is never taken for a text: it is refused with its row.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from rubriclab.data.items import LOOKED_AT, NAMES, PRINTED, WORDS, plain_name
+from rubriclab.data.records import as_json
+from rubriclab.data.tables import Columns, Table, as_list, json_value
+from rubriclab.model.text import LabError, count, shorten
+
+CHATS = ("messages", "conversations", "conversation", "chat", "dialogue", "dialog")
+PAIR = ("chosen", "rejected")
+FAMILY = re.compile(r"(?P<stem>\w+?)_?(?P<end>[a-h]|[1-9]|chosen|rejected)")
+ANSWERS = {
+    *NAMES["response"],
+    "assistant",
+    "text",
+    "response_text",
+    "answer_text",
+    "assistant_response",
+    "model_response",
+}
+ROLES = {
+    "human": "user",
+    "prompter": "user",
+    "gpt": "assistant",
+    "bot": "assistant",
+    "model": "assistant",
+    "ai": "assistant",
+    "chatbot": "assistant",
+}
+"""What some files call the roles of a chat."""
+ROLE_KEYS, CONTENT_KEYS = ("role", "from", "speaker"), ("content", "value", "text")
+THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought")
+"""Parts of a message that are no part of the answer."""
+NOT_JSON = (
+    "a list as Python prints it, with single quotes, which is no JSON. Write the column with "
+    "json.dumps, or save the "
+    "table as JSON or Parquet."
+)
+QUOTED = re.compile(r"\s*(?:b'.*'|b\".*\"|\['.*'\]|\[\".*\"\])\s*", re.S)
+TRANSCRIPT = re.compile(r"\n\nHuman:.*\n\nAssistant:", re.S)
+SPEAKER = re.compile(r"\n\n(Human|Assistant):")
+RATED = {"annotation", "annotations", "aspects", "dimensions"}
+ASKED = ("instruction", "prompt", "question", "query", "input", "prompt_text", "user_prompt")
+
+
+class _Fault(ValueError):
+    """Why a cell is no chat that can be read; the caller knows its row."""
+
+
+@dataclass(frozen=True)
+class Chat:
+    """What is said before an answer, as one text, and the answer."""
+
+    before: str
+    answer: str
+
+
+def with_texts(table: Table, columns: Columns | None = None) -> Table:
+    """Return the table with texts in place of chats; itself where no column that counts holds any.
+
+    ``columns``: those that the study names. A column of answers gets the answers;
+    what was said before them becomes “instruction”. Raises LabError naming row and column of what
+    cannot be unfolded.
+    """
+    named = {role: as_list(column) for role, column in (columns or {}).items()}
+    table = _with_rated_aspects(_with_turns(table))
+    chats = [column for column in table.columns if _holds_chats(table, column)]
+    answers, asked = _roles(table, chats, named)
+    _refuse_structures(table, {*answers, *asked}, named)
+    if not answers and not asked:
+        return table
+    made = {column: [*_chats(table, column, answer=True)] for column in answers}
+    texts = {column: [chat.answer for chat in read] for column, read in made.items()}
+    for column in asked:
+        texts[column] = [chat.before for chat in _chats(table, column, answer=False)]
+    data = table.data
+    for column, cells in texts.items():
+        place = data.column_names.index(column)
+        data = data.set_column(place, column, pa.array(cells, pa.large_string()))
+    structured = tuple(column for column in table.structured if column not in texts)
+    for column in asked:
+        if plain_name(column) not in ASKED and column not in named.get("instruction", ()):
+            names = ["instruction" if name == column else name for name in data.column_names]
+            data = data.rename_columns(names)
+    listed = ", ".join(f"“{shorten(column, 30)}”" for column in answers)
+    holds = "holds" if len(answers) == 1 else "hold"
+    note = f"{listed} {holds} chats: the last answer of each is scored"
+    notes = [table.note]
+    if len(answers) == 1 and not named.get("response"):
+        (column,) = answers
+        if plain_name(column) not in NAMES["response"]:
+            names = ["response" if name == column else name for name in data.column_names]
+            data, made = data.rename_columns(names), {"response": made[column]}
+    table = replace(table, data=data, structured=structured)
+    if answers:
+        table, said = _with_before(table, made, named, asked)
+        notes.append(f"{note}{', all before it is its instruction' if said else ''}.")
+    return replace(table, note=" ".join(filter(None, notes)))
+
+
+def _with_turns(table: Table) -> Table:
+    """Return the table with chats in place of transcripts and of lists of turns.
+
+    HH-RLHF writes “\\n\\nHuman: ...\\n\\nAssistant: ...”. LMSYS writes a list of prompts beside a
+    list of as many answers.
+    """
+    asked = next((name for name in table.columns if plain_name(name) in ASKED), "")
+    prompts = _lists_of_texts(table, asked) if asked else None
+    made: dict[str, list[str]] = {}
+    for column in table.columns:
+        parts = FAMILY.fullmatch(plain_name(column))
+        stem = parts["stem"] if parts else plain_name(column)
+        if column == asked or not (plain_name(column) in PAIR or stem in ANSWERS):
+            continue
+        first = table.column(column, LOOKED_AT)
+        if all(map(TRANSCRIPT.match, first)) and all(map(TRANSCRIPT.match, table.column(column))):
+            made[column] = [json.dumps(_of_transcript(cell)) for cell in table.column(column)]
+        answers = _lists_of_texts(table, column) if prompts else None
+        if prompts and answers and [*map(len, prompts)] == [*map(len, answers)]:
+            chats = [_of_turns(*both) for both in zip(prompts, answers, strict=True)]
+            made[column] = [json.dumps(chat, ensure_ascii=False) for chat in chats]
+            made[asked] = [turns[0] for turns in prompts]
+    data = table.data
+    for column, cells in made.items():
+        place = data.column_names.index(column)
+        data = data.set_column(place, column, pa.array(cells, pa.large_string()))
+    structured = tuple(name for name in table.structured if name != asked or asked not in made)
+    return replace(table, data=data, structured=structured) if made else table
+
+
+def _lists_of_texts(table: Table, column: str) -> list[list[str]] | None:
+    """Return the texts in each cell of a column; None unless every cell is a list of texts."""
+    if any(not cell.lstrip().startswith("[") for cell in table.column(column, LOOKED_AT)):
+        return None
+    read = []
+    for cell in table.column(column):
+        value = as_json(cell)
+        if not isinstance(value, list) or not value:
+            return None
+        if not all(isinstance(text, str) for text in value):
+            return None
+        read.append(value)
+    return read
+
+
+def _of_turns(prompts: Sequence[str], answers: Sequence[str]) -> list[dict[str, str]]:
+    roles = ("user", "assistant")
+    turns = zip(prompts, answers, strict=True)
+    return [
+        {"role": role, "content": text}
+        for turn in turns
+        for role, text in zip(roles, turn, strict=True)
+    ]
+
+
+def _of_transcript(text: str) -> list[dict[str, str]]:
+    _, *parts = SPEAKER.split(text)
+    turns = zip(parts[::2], parts[1::2], strict=True)
+    return [{"role": role.lower(), "content": said.strip()} for role, said in turns]
+
+
+def _with_rated_aspects(table: Table) -> Table:
+    """Return the table with a column for each aspect that nested ratings name.
+
+    So SummEval keeps what three experts say: a list of {coherence: 2, fluency: 5}. Which of these
+    are ratings of the rubric's criteria is found by their names.
+    """
+    data = table.data
+    people: list[tuple[str, str]] = []
+    for column in table.structured:
+        words = {*plain_name(column).split("_")}
+        if table.people is not None or not words & (WORDS["people"] | WORDS["rating"] | RATED):
+            continue
+        cells = [as_json(cell) if cell else [] for cell in table.column(column)]
+        rows = [cell if isinstance(cell, list) else [cell] for cell in cells]
+        if not any(rows) or not all(_is_rated(part) for row in rows for part in row):
+            continue
+        most = max(map(len, rows))
+        keys = dict.fromkeys(
+            (k, aspect) for row in rows for k, part in enumerate(row) for aspect in part
+        )
+        for k, aspect in keys:
+            name = f"{aspect} {column}" if most == 1 else f"{aspect} {column} {k + 1}"
+            found = [row[k].get(aspect) if k < len(row) else None for row in rows]
+            texts = ["" if value is None else f"{value:g}" for value in found]
+            if name not in data.column_names:
+                data = data.append_column(name, pa.array(texts, pa.large_string()))
+                people.append((name, aspect))
+    return replace(table, data=data, people=tuple(people)) if people else table
+
+
+def _is_rated(part: Any) -> bool:
+    """Return whether an object holds numbers alone, by the name of what they rate."""
+    return (
+        isinstance(part, dict)
+        and bool(part)
+        and all(
+            isinstance(value, int | float | None) and value is not True for value in part.values()
+        )
+    )
+
+
+def refuse_structured(table: Table, role: str, column: str, cells: Sequence[str]) -> None:
+    """Raise LabError for the first cell of a text's column that holds a list or an object."""
+    structured = column in table.structured
+    for row, cell in enumerate(cells):
+        if structured and as_json(cell) is not None:
+            raise table.fault(
+                row, column, f"{_described(as_json(cell))}; expected the text of the {role}. {CURE}"
+            )
+        if PRINTED.match(cell):
+            raise table.fault(row, column, NOT_JSON)
+    given = [cell for cell in cells if cell.strip()]
+    if given and all(QUOTED.fullmatch(cell) for cell in given):
+        row = [*cells].index(given[0])
+        words = f"“{shorten(given[0], 30)}” is a list or bytes as Python prints them, no text."
+        raise table.fault(row, column, f"{words} Save the table as JSON.")
+
+
+CURE = "Give that text a column of its own, or name another column."
+
+
+def _described(value: Any) -> str:
+    """Return what a cell holds, in a few words."""
+    if isinstance(value, dict):
+        return f"an object with {_keys(value)}" if value else "an empty object"
+    if not value:
+        return "an empty list"
+    first = value[0]
+    if isinstance(first, dict):
+        return f"a list of {count(len(value), 'object')}, the first with {_keys(first)}"
+    kind = "list" if isinstance(first, list) else "value"
+    return f"a list of {count(len(value), kind)}"
+
+
+def _keys(value: Mapping[str, Any]) -> str:
+    return ", ".join(f"“{shorten(key, 20)}”" for key in [*value][:4]) or "no keys"
+
+
+def _holds_chats(table: Table, column: str) -> bool:
+    cells = table.column(column, LOOKED_AT)
+    starts = [cell for cell in cells if cell.lstrip()[:1] in ("[", "{")]
+    return any(_is_chat(as_json(cell)) for cell in starts[:50])
+
+
+def _is_chat(value: Any) -> bool:
+    """Return whether a value is a list of messages, or one message."""
+    parts = value if isinstance(value, list) else [value]
+    if not parts or not all(isinstance(part, dict) for part in parts):
+        return False
+    roles = all(any(isinstance(part.get(key), str) for key in ROLE_KEYS) for part in parts)
+    return roles and any(key in part for part in parts for key in (*CONTENT_KEYS, "tool_calls"))
+
+
+def _roles(
+    table: Table, chats: Sequence[str], named: Mapping[str, Sequence[str]]
+) -> tuple[list[str], list[str]]:
+    """Return (the columns of chats that hold answers, those that hold what was asked)."""
+    plain = {column: plain_name(column) for column in table.columns}
+    used = {column for given in named.values() for column in given}
+    asked = [
+        column
+        for column in chats
+        if column in named.get("instruction", ()) or (column not in used and plain[column] in ASKED)
+    ]
+    if response := named.get("response"):
+        return [column for column in response if column in chats], asked
+    free = [column for column in chats if column not in used and column not in asked]
+    families: dict[str, list[str]] = {}
+    for column in free:
+        parts = FAMILY.fullmatch(plain[column])
+        if plain[column] in PAIR:
+            families.setdefault("response", []).append(column)
+        elif parts and not plain[column].startswith("reference"):
+            families.setdefault(parts["stem"], []).append(column)
+    several = [family for family in families.values() if len(family) > 1]
+    by_name = [column for column in table.columns if plain[column] in NAMES["response"]]
+    if by_name:
+        answers = [column for column in by_name if column in free]
+        others = [column for column in free if column not in answers]
+        known = any(name in plain.values() for name in ASKED)
+        # A chat that ends with the user, beside an answer: it is what was asked.
+        if len(others) == 1 and not known and not named.get("instruction"):
+            asked += [column for column in others if _ends_with_user(table, column)]
+        return answers, asked
+    if len(several) == 1:
+        return several[0], asked
+    if several or _other_answers(plain):
+        return [], asked
+    alone = [column for column in free if plain[column] in CHATS] or free
+    if len(alone) > 1:
+        listed = ", ".join(f"“{shorten(column, 30)}”" for column in alone)
+        raise LabError(
+            f"“{shorten(table.name)}”: several columns hold chats ({listed}). Name the one whose "
+            "last answers are "
+            f'scored, as columns = {{ response = "{alone[0]}" }}.'
+        )
+    return alone, asked
+
+
+def _ends_with_user(table: Table, column: str) -> bool:
+    chats = [as_json(cell) for cell in table.column(column, LOOKED_AT) if cell.strip()]
+    lists = [chat for chat in chats if isinstance(chat, list) and chat]
+    return len(lists) == len(chats) and all(_role(chat[-1]) == "user" for chat in lists)
+
+
+def _other_answers(plain: Mapping[str, str]) -> bool:
+    """Return whether rows have texts of several answers: their chats are then no answers."""
+    ends: dict[str, int] = {}
+    for name in plain.values():
+        parts = FAMILY.fullmatch(name)
+        if name in PAIR or (parts and parts["stem"] in ANSWERS):
+            stem = "response" if name in PAIR or parts is None else parts["stem"]
+            ends[stem] = ends.get(stem, 0) + 1
+    return any(number > 1 for number in ends.values())
+
+
+def _refuse_structures(
+    table: Table, unfolded: set[str], named: Mapping[str, Sequence[str]]
+) -> None:
+    """Raise LabError for a column of answers that holds lists or objects which are no chats."""
+    plain = {column: plain_name(column) for column in table.columns}
+    chosen = [
+        *named.get("response", ()),
+        *named.get("instruction", ()),
+        *named.get("reference", ()),
+    ]
+    wanted = [column for column in table.columns if column in chosen]
+    several = _other_answers(plain)
+    if "response" not in named:
+        for column in table.columns:
+            parts = FAMILY.fullmatch(plain[column])
+            family = parts is not None and parts["stem"] in (*ANSWERS, *CHATS)
+            chat = plain[column] in CHATS and not several
+            if plain[column] in (*NAMES["response"], *PAIR) or family or chat:
+                wanted.append(column)
+    if "instruction" not in named:
+        most_telling = [name for name in ASKED if name in plain.values()][:1]
+        wanted += [column for column in table.columns if plain[column] in most_telling]
+    answers = {column for column in table.columns if plain[column] in NAMES["response"]}
+    chosen += [column for column in wanted if plain[column] in ASKED]
+    for column in wanted:
+        if column in unfolded or (answers and column not in (*answers, *chosen)):
+            continue
+        role = "instruction" if plain[column] in ASKED else "answer"
+        most = None if column in table.structured else LOOKED_AT
+        refuse_structured(table, role, column, table.column(column, most))
+
+
+def _chats(table: Table, column: str, *, answer: bool) -> Iterator[Chat]:
+    """Yield the chat of each row. Raises LabError for a cell that holds none, with its row."""
+    for row, cell in enumerate(table.column(column)):
+        try:
+            yield _chat(table, row, cell, answer=answer)
+        except _Fault as fault:
+            raise table.fault(row, column, f"{fault} Leave the row out.") from None
+
+
+def _chat(table: Table, row: int, cell: str, *, answer: bool) -> Chat:
+    bare = cell.strip()
+    if not bare or bare == "null":
+        if not answer:
+            return Chat("", "")
+        raise _Fault(
+            "it holds no messages; expected a chat that ends with the assistant's answer, to "
+            "score it."
+        )
+    if bare[:1] not in ("[", "{"):
+        if not answer:
+            return Chat(cell, "")
+        raise _Fault(f"a text (“{shorten(bare, 30)}”), where other rows hold chats.")
+    value = json_value(cell, table.name, row + 1)
+    messages = value if isinstance(value, list) else [value]
+    said = [turn for turn in map(_turn, messages) if turn[1].strip()]
+    if not answer:
+        return Chat(_together(said), "")
+    if not said or said[-1][0] != "assistant":
+        last = (
+            f"its last message is of “{shorten(said[-1][0])}”" if said else "it holds no messages"
+        )
+        raise _Fault(f"{last}; expected a chat that ends with the assistant's answer, to score it.")
+    if not _says(messages[-1]):
+        raise _Fault(
+            "its last message says nothing, or only calls a tool; expected an answer to score."
+        )
+    *before, (_, text) = said
+    return Chat(_together(before), text)
+
+
+def _together(said: Sequence[tuple[str, str]]) -> str:
+    if len(said) == 1:
+        return said[0][1]
+    return "\n\n".join(f"{role.capitalize()}: {text}" for role, text in said)
+
+
+def _turn(message: Any) -> tuple[str, str]:
+    """Return role and text of a message: parts are joined, calls of tools are written out.
+
+    Raises _Fault for what is no text, such as a picture.
+    """
+    if not isinstance(message, dict):
+        return "", ""
+    texts = [*_texts(_content(message))]
+    for call in (*(message.get("tool_calls") or ()), message.get("function_call")):
+        called = call.get("function", call) if isinstance(call, dict) else None
+        if isinstance(called, dict):
+            texts.append(_called(called.get("name"), called.get("arguments")))
+    return _role(message), "\n".join(texts)
+
+
+def _role(message: Any) -> str:
+    """Return the role of a message as OpenAI calls it; empty for what is no message."""
+    if not isinstance(message, dict):
+        return ""
+    given = next((message[key] for key in ROLE_KEYS if message.get(key)), "")
+    role = str(given).strip().lower()
+    return ROLES.get(role, role)
+
+
+def _content(message: Mapping[str, Any]) -> Any:
+    return next((message[key] for key in CONTENT_KEYS if message.get(key)), None)
+
+
+def _says(message: Any) -> bool:
+    """Return whether a message has words beside the tools that it calls."""
+    content = _content(message) if isinstance(message, dict) else None
+    parts = content if isinstance(content, list) else [content]
+    calls = ("tool_use", "tool_call", "function_call")
+    words = [part for part in parts if not (isinstance(part, dict) and part.get("type") in calls)]
+    return any(text.strip() for part in words for text in _texts(part))
+
+
+def _texts(content: Any) -> Iterator[str]:
+    if content is None:
+        return
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        for part in content:
+            yield from _texts(part)
+    elif isinstance(content, dict):
+        yield from _part(content)
+    else:
+        yield str(content)
+
+
+def _part(part: Mapping[str, Any]) -> Iterator[str]:
+    kind = str(part.get("type") or part.get("content_type") or "text")
+    if kind in THOUGHTS:
+        return
+    if kind in ("tool_use", "tool_call", "function_call"):
+        yield _called(part.get("name"), part.get("input", part.get("arguments")))
+    elif kind in ("text", "input_text", "output_text", "refusal", "tool_result"):
+        held = next(
+            (part[key] for key in ("text", "refusal", "content", "parts") if part.get(key)), None
+        )
+        yield from _texts(held)
+    else:
+        raise _Fault(f"a message has a part of type “{shorten(kind, 30)}”, which is no text.")
+
+
+def _called(name: Any, given: Any) -> str:
+    arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    return f"[calls {name}({'' if given is None else arguments})]"
+
+
+def _with_before(
+    table: Table,
+    made: Mapping[str, Sequence[Chat]],
+    named: Mapping[str, Sequence[str]],
+    asked: Sequence[str],
+) -> tuple[Table, bool]:
+    """Return the table with what comes before the answers as “instruction”; True if it was added.
+
+    It is not added where a column says the same, or where the study names one. Raises LabError
+    where a column of instructions and the chats disagree.
+    """
+    if named.get("instruction") or not any(chat.before for read in made.values() for chat in read):
+        return table, False
+    plain = {column: plain_name(column) for column in table.columns}
+    known = next((column for name in ASKED for column in plain if plain[column] == name), None)
+    if known is not None and known not in made:
+        cells = table.column(known)
+        if known not in asked and known in table.structured:
+            cells = [""] * len(cells)
+        same = True
+        for column, read in made.items():
+            for row, (cell, chat) in enumerate(zip(cells, read, strict=True)):
+                same = same and chat.before.strip() in ("", cell.strip())
+                if cell.strip() and chat.before and cell.strip() not in chat.before:
+                    raise table.fault(
+                        row,
+                        column,
+                        f"its messages before the answer (“{shorten(chat.before, 30)}”) differ "
+                        f"from “{shorten(known)}” "
+                        f"(“{shorten(cell, 30)}”). Name the one that was asked, as "
+                        f'columns = {{ instruction = "{known}" }}, or leave that column out.',
+                    )
+        if same:
+            return table, False
+    data = table.data
+    if "instruction" in plain.values():
+        old = next(column for column in plain if plain[column] == "instruction")
+        names = [f"{name} (column)" if name == old else name for name in data.column_names]
+        data = data.rename_columns(names)
+    for column, read in made.items():
+        parts = FAMILY.fullmatch(plain[column])
+        end = plain[column] if plain[column] in PAIR else parts["end"] if parts else ""
+        name = f"instruction_{end}" if len(made) > 1 else "instruction"
+        data = data.append_column(name, pa.array([chat.before for chat in read], pa.large_string()))
+    return replace(table, data=data), True

@@ -1,0 +1,422 @@
+"""Read a rubric from pasted text: one line per score, below the name of what is judged.
+
+A line is read only where its form says what it is. A band of scores, a step, a letter grade or
+any other form is refused with its line, because a wrong level would be asked of every answer.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from textwrap import dedent
+from typing import Any
+
+from rubriclab.model.text import LabError, shorten, without_invisible
+
+EXAMPLE = "for example “5: Convincing, weighs the other side”"
+BULLET = re.compile(r"(?:[\s*•‣◦☐☑✓]|-(?![\d−])|[–—](?=\s))*")
+"""What may stand before a line. A hyphen directly before a digit is a minus."""
+BOLD = re.compile(r"(\*\*|__)(\S(?:.*?\S)?)\1")
+QUOTED = re.compile(r"^\s*> ?", re.M)
+SCALE = re.compile(r"(?:score\s+)?(?:range|scale)\s*[:：]", re.I)
+WORD = r"(?:(?:score|level|rating|grade|option)\s+)?"
+UNIT = r"(?:\s*(?:points?|pts?|stars?|punkte?|puntos?|分|点)(?!\w))?"
+SEPARATOR = r"(?:\s*(?:=>|->|→|[=:：|)\t–—])+|\s*[.-](?=\s|$))"
+ENTRY = re.compile(
+    rf"{WORD}(?P<score>-?\d{{1,3}})[*_]*{UNIT}[*_]*\s*(?:\((?P<label>[^)]*)\))?[*_]*"
+    rf"(?P<separator>{SEPARATOR})[*_]*(?P<text>.*)",
+    re.I | re.S,
+)
+LABEL_ALONE = re.compile(rf"{WORD}(?P<score>-?\d{{1,3}})[*_]*{UNIT}\s*\((?P<label>[^)]+)\)", re.I)
+"""“5 (Excellent)”."""
+HEADING_NUMBER = re.compile(r"\d{1,2}[.)]\s+(?=\S)")
+NUMBER = r"[-+−]?\d+(?:[.,]\d+)?\s*%?"
+JOINED = r"\s*(?:[-–—~/,&]|\.{2,}|…|to|through|until|or|and|bis|oder|und|à|a|y|o)\s*"
+BAND = re.compile(
+    rf"{WORD}{NUMBER}{UNIT}{JOINED}{NUMBER}{UNIT}\s*(?:\([^)]*\))?[*_]*{SEPARATOR}", re.I
+)
+UNCLEAR_BAND = re.compile(r"-?\d+\s+[-–—]\s+\d", re.I)
+"""“2 - 3 errors”: the scores 2 to 3, or the score 2 for three errors."""
+BOUND = re.compile(
+    rf"{WORD}(?:[<>≤≥≈~]=?\s*\d|(?:up to|at least|at most|below|above|under|over|less than"
+    rf"|more than|from)"
+    rf"\s+{NUMBER}|\d+\s*\+|\d+{UNIT}\s*(?:or|and)\s+(?:more|less|above|below|higher|lower|fewer"
+    rf"|up)\b)",
+    re.I,
+)
+FRACTION = re.compile(rf"{WORD}(-?(?:\d+[.,]\d+|\d*[½¼¾]|\d+/\d+)|-?\d{{4,}})", re.I)
+PERCENT = re.compile(rf"{WORD}{NUMBER}(?<=%)", re.I)
+NOT_APPLICABLE = re.compile(
+    r"(?:n\s*[/.]?\s*a\.?|not applicable|none|null|unknown|[?✗x-])\s*[=:：|]", re.I
+)
+LETTER = re.compile(r"(?:grade\s+[A-Fa-f][+-]?(?!\w)|[A-F][+-]?\s*[=:：|).](?:\s|$))", re.I)
+ROMAN = re.compile(r"(?:level\s+)?(?=[IVX])(?:X{0,2}(?:IX|IV|V?I{0,3}))\s*[=:：|).–—-](?:\s|$)")
+STARS = re.compile(r"[★☆⭐🌟]+")
+STEP = re.compile(
+    r"(?:first,?\s+|then\s+|finally,?\s+)?(?:read|check|compare|assess|evaluate|identify|assign"
+    r"|give|rate|score"
+    r"|determine|consider|look|write|decide|think|review|analy[sz]e|count|add|award|deduct"
+    r"|subtract|start|begin"
+    r"|provide|output|list|verify|examine|judge|answer|return|use|make|ask|take|lies|lesen|prüfe"
+    r"|prüfen|vergib"
+    r"|lee|compara|asigna|lis|lisez)\b",
+    re.I,
+)
+"""How steps of an instruction begin. Levels say what an answer is, not what to do."""
+SECOND = re.compile(
+    rf"(?:[,;|/…→]|\.{{2,}}|\s[-–—]|\s)\s*[-+−]?\d{{1,3}}{UNIT}\s*[=:：]\s*[^\d\s]",
+    re.I,
+)
+"""A second score behind the first in one line."""
+NAMED = re.compile(
+    r"(?:name|criterion|rubric|title|dimension|aspect)(?:\s+\d+)?\s*[:：]\s*(?=\S)", re.I
+)
+ABOUT = re.compile(r"(?:description|definition|question)\s*[:：]\s*(?=\S)", re.I)
+SHORT_NAME = re.compile(r"\W*(?:[^\s:：=|]+\s?){1,3}[=:：|](?:\s|$)")
+"""A few words and a colon: what no continuation of a description begins with."""
+WEIGHT = re.compile(r"weight\w*\b", re.I)
+RULE = re.compile(r"[-*_=─\s]{3,}")
+TABLE_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")
+SCORES = {"score", "scores", "points", "level", "rating", "grade", "value"}
+TEXTS = {"description", "meaning", "text", "criteria", "definition", "explanation", "anchor"}
+LABELS = {"label", "name"}
+
+
+@dataclass
+class _Line:
+    """One line of the text.
+
+    plain: the line without the bullet before it
+    heading: its ``#`` signs
+    """
+
+    number: int
+    raw: str
+    plain: str
+    heading: str = ""
+
+    def refused(self, words: str) -> LabError:
+        return LabError(f"Line {self.number:,}, “{shorten(self.raw)}”: {words}")
+
+
+@dataclass
+class _Criterion:
+    head: list[_Line] = field(default_factory=list)
+    options: list[dict[str, Any]] = field(default_factory=list)
+    numbered: _Line | None = None
+    """The first score written as in a numbered list, “1.”."""
+    marked: _Line | None = None
+    """The first score with another sign, “1:”."""
+
+    def mark(self, line: _Line, entry: dict[str, Any]) -> None:
+        """Raise LabError for a step, and for scores beside what is numbered: is it a heading?"""
+        if entry.pop("separator") not in (".", ")"):
+            self.marked = self.marked or line
+        else:
+            _refuse_step(line, entry["description"])
+            self.numbered = self.numbered or line
+        if self.numbered is not None and self.marked is not None:
+            other = f"line {self.marked.number:,} has a score as “{shorten(self.marked.plain, 30)}”"
+            raise self.numbered.refused(
+                f"this is numbered, and {other}. Write headings without a number, and scores "
+                f"one per line, {EXAMPLE}."
+            )
+
+
+def criteria_of_text(text: str) -> list[dict[str, Any]]:
+    """Return the criteria of a pasted text as plain values: name, description, options.
+
+    Raises LabError naming the line and its text for each form that is not understood.
+    """
+    lines = [*_lines(text)]
+    whole = [line for line in lines if line.plain]
+    table = _table(whole)
+    if table is not None:
+        return [table]
+    _refuse_headings_that_may_be_scores(whole)
+    _refuse_fractions(whole)
+    criteria: list[_Criterion] = []
+    current, blank = _Criterion(), False
+    for line in lines:
+        if not line.plain:
+            blank = True
+            continue
+        entry = None if line.heading and _plain_entries(whole) else _entry(line)
+        if entry is not None:
+            current.mark(line, entry)
+            current.options.append(entry)
+        elif current.options and (line.heading or (blank and line.raw[:1] not in " \t")):
+            criteria.append(current)
+            current = _Criterion(head=[_head(line, first=True)])
+        elif current.options:
+            _add(current.options[-1], line)
+        else:
+            current.head.append(_head(line, first=not current.head))
+        blank = False
+    criteria.append(current)
+    if not any(criterion.options for criterion in criteria):
+        raise LabError(f"No line of this text is a score; expected one per line, {EXAMPLE}.")
+    for criterion in criteria:
+        if not criterion.options:
+            raise criterion.head[0].refused(
+                "no score follows. Put what is judged above its scores, or leave this line out."
+            )
+    return [_values(criterion, k) for k, criterion in enumerate(criteria, 1)]
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    text = dedent(without_invisible("\n".join(text.splitlines())))
+    if all(line.lstrip().startswith(">") for line in text.split("\n") if line.strip()):
+        text = QUOTED.sub("", text)
+    for number, raw in enumerate(text.split("\n"), 1):
+        bare = raw.strip()
+        if RULE.fullmatch(bare) or bare.startswith("```"):
+            bare = ""
+        hashes = bare[: len(bare) - len(bare.lstrip("#"))]
+        plain = BULLET.sub("", BOLD.sub(r"\2", bare[len(hashes) :]), count=1)
+        plain = plain.replace("−", "-")
+        yield _Line(number, raw, plain.strip() if bare else "", hashes)
+
+
+def _plain_entries(lines: list[_Line]) -> bool:
+    """Return whether scores stand on lines that are no headings; then headings are none."""
+    return any(not line.heading and ENTRY.fullmatch(line.plain) for line in lines)
+
+
+def _refuse_headings_that_may_be_scores(lines: list[_Line]) -> None:
+    if _plain_entries(lines):
+        return
+    for line in lines:
+        if line.heading and HEADING_NUMBER.match(line.plain):
+            raise line.refused(
+                f"is this a score or a numbered heading? Write scores one per line, {EXAMPLE}."
+            )
+
+
+def _refuse_fractions(lines: list[_Line]) -> None:
+    """Raise LabError for scores such as 0.5 or 9999; for half points with the cure."""
+    values: list[float] = []
+    wrong: _Line | None = None
+    text = ""
+    for line in lines:
+        if line.heading:
+            continue
+        found = FRACTION.match(line.plain)
+        rest = line.plain[found.end() :] if found else ""
+        if found and re.match(rf"[*_]*{UNIT}\s*(?:\([^)]*\))?[*_]*{SEPARATOR}", rest, re.I):
+            wrong, text = wrong or line, text or found[1]
+            if re.fullmatch(r"-?[0-9]+[.,][0-9]+", found[1]):
+                values.append(float(found[1].replace(",", ".")))
+        elif entry := ENTRY.fullmatch(line.plain):
+            values.append(float(entry["score"]))
+    if wrong is None:
+        return
+    words = f"“{text}” is no score; expected a whole number from -999 to 999."
+    halves = sorted(dict.fromkeys(values))
+    halved = any(value % 1 for value in halves)
+    if halved and all((2 * value).is_integer() for value in halves):
+        doubled = ", ".join(f"{2 * value:g}" for value in halves)
+        labels = ", ".join(f"{value:g}" for value in halves)
+        words += (
+            f" Double the scores ({doubled}) and put {labels} as labels, in the table or as YAML."
+        )
+    raise wrong.refused(words)
+
+
+def _entry(line: _Line) -> dict[str, Any] | None:
+    """Return score, description and separator of a line; None for one that is no score.
+
+    Raises LabError for a line that looks like a score and is not one for certain.
+    """
+    plain = line.plain
+    if NOT_APPLICABLE.match(plain) or plain[0] in "=:：|":
+        raise line.refused("a level without a score. Leave it out, or give it a whole number.")
+    if BAND.match(plain):
+        raise line.refused(
+            "several scores in one line. Write one line per score, each with its own description."
+        )
+    if plain.startswith("+"):
+        raise line.refused(
+            "a score with a plus sign. If it is the score, write it without the sign, as "
+            f"“{plain[1:9].strip()}…”. "
+            "Points that are added up are not read."
+        )
+    if BOUND.match(plain):
+        raise line.refused(
+            "more than one score. Write one line per score, each with its own description."
+        )
+    if PERCENT.match(plain):
+        raise line.refused("a percentage is no score. Give each level a whole number.")
+    if STARS.match(plain):
+        stars = STARS.match(plain)
+        assert stars is not None
+        count = sum(sign in "★⭐🌟" for sign in stars[0])
+        raise line.refused(
+            f"stars are no score. Write “{count}: …”, and put the stars as its label in the table."
+        )
+    if LETTER.match(plain):
+        raise line.refused(
+            "a letter is no score. Write a whole number, higher for better, and put the letter as "
+            "its label in the table."
+        )
+    if ROMAN.match(plain):
+        raise line.refused("a Roman numeral is no score. Write 1, 2, 3 and so on.")
+    if UNCLEAR_BAND.match(plain):
+        raise line.refused(
+            "one score or a band of scores? Write a colon behind each score, and one line per "
+            "score."
+        )
+    alone = LABEL_ALONE.fullmatch(plain)
+    found = ENTRY.fullmatch(plain)
+    if alone is not None and found is None:
+        return {
+            "score": int(alone["score"]),
+            "description": alone["label"].strip(),
+            "separator": ":",
+        }
+    if found is None or re.match(r"\d{1,3}:\d", plain):
+        if re.match(rf"(?:{WORD}|[(\[]*)[-−]?\d|(?:score|level)\b.{{0,3}}\d", plain, re.I):
+            raise line.refused(
+                "a number, but no score with its description. Write scores one per line, "
+                f"{EXAMPLE}."
+            )
+        return None
+    description = ": ".join(filter(None, (found["label"], found["text"].strip())))
+    if SECOND.search(found["text"]):
+        raise line.refused("several scores in one line. Write each on a line of its own.")
+    return {
+        "score": int(unicodedata.normalize("NFKC", found["score"])),
+        "description": description,
+        "separator": found["separator"].strip(),
+    }
+
+
+def _refuse_step(line: _Line, description: str) -> None:
+    if STEP.match(description):
+        raise line.refused(
+            "this looks like a step to follow, not like a level. Leave steps out. If it is a "
+            f"level, write it {EXAMPLE}."
+        )
+
+
+def _goes_on(line: _Line) -> bool:
+    """Return whether a line goes on with the one above: indented, a bullet, or in lower case."""
+    return (
+        line.raw[:1] in " \t"
+        or not line.raw.strip().startswith(line.plain[:1])
+        or line.plain[0].islower()
+    )
+
+
+def _add(option: dict[str, Any], line: _Line) -> None:
+    """Append a line to the description above. Raises LabError if it may be something else."""
+    if SHORT_NAME.match(line.plain) or (option["description"] and not _goes_on(line)):
+        raise line.refused(
+            "neither a score nor the rest of the line above. Indent it if it belongs to that "
+            "line; put what is judged "
+            "above the scores, after a blank line; leave instructions out."
+        )
+    option["description"] = f"{option['description']} {line.plain}".strip()
+
+
+def _head(line: _Line, *, first: bool) -> _Line:
+    """Return the line as part of a heading. Raises LabError for a second name in it."""
+    if WEIGHT.match(line.plain):
+        raise line.refused("weights are not read: results are told by criterion. Leave it out.")
+    if SCALE.match(line.plain):
+        raise line.refused("the scale is told by its scores. Leave this line out.")
+    named = NAMED.match(line.plain) if first else ABOUT.match(line.plain)
+    if not first and named is None and SHORT_NAME.match(line.plain):
+        raise line.refused(
+            "not understood above the scores. Write “name: what is judged” in one line, and "
+            f"scores {EXAMPLE}."
+        )
+    return line
+
+
+def _values(criterion: _Criterion, number: int) -> dict[str, Any]:
+    name, about = "", list[str]()
+    for k, line in enumerate(criterion.head):
+        plain = HEADING_NUMBER.sub("", line.plain, count=1) if line.heading else line.plain
+        if k:
+            about.append(ABOUT.sub("", plain))
+        elif NAMED.match(plain):
+            name = NAMED.sub("", plain, count=1)
+        else:
+            name, _, rest = plain.replace("：", ":").partition(":")
+            about += filter(None, [rest.strip()])
+    return {
+        "name": name.strip() or f"Criterion {number}",
+        "description": " ".join(about),
+        "options": criterion.options,
+    }
+
+
+def _table(lines: list[_Line]) -> dict[str, Any] | None:
+    """Return the criterion of a table with the columns score and description; None for no table.
+
+    Raises LabError for a table whose columns are others, and for a row whose score is none.
+    """
+    for sign in ("|", "\t"):
+        rows = [
+            line
+            for line in lines
+            if sign in line.raw.strip().strip(sign) or line.raw.startswith("|")
+        ]
+        heads = [_cells(line, sign) for line in rows]
+        if not rows:
+            continue
+        names = [cell.casefold() for cell in heads[0]]
+        if sign == "\t" and not {*names} & SCORES:
+            continue
+        if sign == "|" and not (rows[0].raw.strip().startswith("|") or {*names} & SCORES):
+            continue
+        return _table_of(lines, rows, sign, names)
+    return None
+
+
+def _table_of(lines: list[_Line], rows: list[_Line], sign: str, names: list[str]) -> dict[str, Any]:
+    roles: list[str | None] = []
+    for name in names:
+        role = None
+        for known, words in (("score", SCORES), ("description", TEXTS), ("label", LABELS)):
+            role = known if name in words else role
+        roles.append(role)
+    if (
+        roles.count("score") != 1
+        or roles.count("description") != 1
+        or None in roles
+        or len({*roles}) < len(roles)
+    ):
+        raise rows[0].refused(
+            "the columns of this table are not understood. Name them score and description (and "
+            "label), one row per score."
+        )
+    options = []
+    for line in rows[1:]:
+        if TABLE_RULE.fullmatch(line.raw.strip()):
+            continue
+        cells = _cells(line, sign)
+        if len(cells) != len(roles):
+            raise line.refused(f"{len(cells)} cells; expected {len(roles)}, one per column.")
+        values = dict(zip(roles, cells, strict=True))
+        if not re.fullmatch(r"-?\d{1,3}", values["score"]):
+            raise line.refused(
+                f"“{shorten(values['score'])}” is no score; expected a whole number from -999 to "
+                "999."
+            )
+        options.append(
+            {str(role): cell for role, cell in values.items()} | {"score": int(values["score"])}
+        )
+    head = [line for line in lines if line not in rows and line.number < rows[0].number]
+    odd = [line for line in lines if line not in rows and line not in head]
+    if odd:
+        raise odd[0].refused(
+            "this stands below the table. Put what is judged above it, and leave the rest out."
+        )
+    made = _values(_Criterion([_head(line, first=not k) for k, line in enumerate(head)]), 1)
+    return made | {"options": options}
+
+
+def _cells(line: _Line, sign: str) -> list[str]:
+    return [BOLD.sub(r"\2", cell).strip() for cell in line.raw.strip().strip("|").split(sign)]

@@ -1,0 +1,136 @@
+"""Know where a judge's key would go, and whether the user has said yes to that.
+
+A study file, a preset, a run's zip or a judge card may come from anybody, and each names an address and the variable
+that holds a key. So a key is sent only where somebody at this machine has agreed to this variable for this address.
+"""
+
+import re
+import socket
+from collections.abc import Iterable, Mapping
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.text import LabError, shorten
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+AUTHORITY = re.compile(
+    r"(?P<scheme>(?i:https?))://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:(?P<port>[0-9]{1,5}))?(/[^\s?#]*)?"
+)
+"""What every library reads alike: nothing in it can be a user, a second host or a sign that some drop."""
+SOCKET_NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)")
+"""A label that makes sockets read the whole host as an IPv4 address: ``2130706433``, ``0x7f.1``."""
+
+
+class Consent(NamedTuple):
+    """One yes: the key in ``variable`` may be sent to ``address``, as ``destination`` writes it."""
+
+    variable: str
+    address: str
+
+
+Consents = frozenset[Consent]
+NO_CONSENTS: Consents = frozenset()
+
+
+class NoConsent(LabError):
+    """Keys would go where nobody has agreed to. ``wanted``: the missing consents."""
+
+    def __init__(self, wanted: Iterable[Consent]) -> None:
+        self.wanted = tuple(dict.fromkeys(wanted))
+        where = "; ".join(
+            f"the key in {variable} would be sent to {shorten(address, 200)}"
+            for variable, address in self.wanted
+        )
+        super().__init__(
+            f"Nothing was sent: {where}. Nobody has agreed to that on this machine. Say yes only to an address that "
+            "you trust with this key: run the study once with --trust, or press the button on the page."
+        )
+
+
+def destination(url: str, ca_file: str | None = None) -> str:
+    """Return ``scheme://host:port`` of a base URL in its one spelling, so that consents can be compared.
+
+    Hosts are in small letters and without a closing dot; addresses in any notation of sockets are plain figures. Other
+    certificates than the system's are part of the address: whoever made them can answer for it.
+    Raises LabError for a URL of which it is not certain who would be asked.
+    """
+    match = AUTHORITY.fullmatch(url.strip())
+    try:
+        host = _host(match["host"]) if match else ""
+    except (ValueError, OSError):
+        host = ""
+    if match is None or not host:
+        raise LabError(
+            "It is not certain which host this address means, so no key is sent there. Expected http://HOST:PORT/v1 "
+            "or https://…, without a user; the host of letters, digits, dots and hyphens (xn--… for others)."
+        )
+    scheme = match["scheme"].lower()
+    port = int(match["port"] or DEFAULT_PORTS[scheme])
+    authorities = f" (with the certificates of {ca_file})" if ca_file else ""
+    return f"{scheme}://{host}:{port}{authorities}"
+
+
+def _host(text: str) -> str:
+    """Return a host in its one spelling. Raises ValueError or OSError where there is none."""
+    if text.startswith("["):
+        address = IPv6Address(text[1:-1])
+        return str(address.ipv4_mapped) if address.ipv4_mapped else f"[{address}]"
+    name = text.lower().removesuffix(".")
+    labels = name.split(".")
+    if SOCKET_NUMBER.fullmatch(labels[-1]):
+        return str(IPv4Address(socket.inet_aton(name)))
+    if not all(HOST_LABEL.fullmatch(label) for label in labels):
+        raise ValueError("no name of a host")
+    return name
+
+
+def sent_by(settings: JudgeSettings) -> tuple[Consent, ...]:
+    """Return where a judge's key would go: one entry for each of its addresses, none for a judge without a key.
+
+    Raises LabError for an address that cannot be told for certain.
+    """
+    if not settings.key_env:
+        return ()
+    if settings.kind == "python":
+        if not settings.options.get("path"):  # a notebook's own function: no key is handed to it
+            return ()
+        named = f"{settings.options['path']}, {settings.options.get('entry', 'judge')}()"
+        return (Consent(settings.key_env, f"own code: {settings.folder or '.'}/{named}"),)
+    # A judge of this machine has no addresses: its key is never sent.
+    addresses = dict.fromkeys(destination(url, settings.ca_file) for url in settings.addresses)
+    return tuple(Consent(settings.key_env, address) for address in addresses)
+
+
+def require_consent(settings: JudgeSettings, given: Consents) -> None:
+    """Raise NoConsent unless the user has agreed to every address that this judge's key would go to."""
+    missing = [consent for consent in sent_by(settings) if consent not in given]
+    if missing:
+        raise NoConsent(missing)
+
+
+def judges_of(study: Mapping[str, Any]) -> list[JudgeSettings]:
+    """Return the judges of a study as it is kept or imported; none where they are not settings of judges."""
+    try:
+        return [JudgeSettings.model_validate(body) for body in study.get("judges") or ()]
+    except (ValidationError, TypeError):
+        return []
+
+
+def where_asked(judges: Iterable[JudgeSettings]) -> list[str]:
+    """Return a sentence for each judge behind a server: where it would ask, and with the key in which variable."""
+    said = []
+    for judge in judges:
+        if not judge.addresses:
+            continue
+        places = ", ".join(shorten(url, 200) for url in judge.addresses)
+        key = f"with the key in {judge.key_env}" if judge.key_env else "without a key"
+        said.append(
+            f"{shorten(judge.name)} would ask {places} {key}. Nothing is sent before you agree."
+            if judge.key_env
+            else f"{shorten(judge.name)} would ask {places} {key}."
+        )
+    return said

@@ -1,0 +1,113 @@
+"""Check which columns are taken for people's scores, and that this is said."""
+
+from pathlib import Path
+
+import pytest
+
+from rubriclab.data.items import columns_sentence, guess_columns
+from rubriclab.data.tables import Table, delimited, read_table
+from rubriclab.model.data import Criterion, Option, Rubric
+
+FILES = Path(__file__).parent / "files"
+FIVE = tuple(Option(score) for score in range(1, 6))
+TWO = Rubric("Two", (Criterion("Fluency", FIVE), Criterion("Relevance", FIVE)))
+
+
+def rubric(name: str = "Help") -> Rubric:
+    return Rubric(name, (Criterion(name, FIVE),))
+
+
+def rated(*columns: str) -> Table:
+    """Six answers; the k-th column of ratings has (answer + k) mod 5 + 1, so all are from 1 to 5."""
+    rows = [
+        ",".join(
+            [
+                f"An answer number {k} of some length",
+                *(str((3 * k + j) % 5 + 1) for j in range(len(columns))),
+            ]
+        )
+        for k in range(6)
+    ]
+    return delimited("\n".join([f"response,{','.join(columns)}", *rows]).encode(), "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("columns", "human"),
+    [
+        (("annotator_1", "human_score"), ["human_score"]),
+        (("annotator_1", "annotator_2", "overall"), ["overall"]),
+        (("annotator_1", "gold_score"), ["gold_score"]),
+        (("annotator_1", "rating"), ["rating"]),
+        (("annotator_1", "Overall rating (1-5)"), ["Overall rating (1-5)"]),
+        (("annotator_1", "mean_rating"), ["mean_rating"]),
+        (("annotator_1", "annotator_2", "score"), ["annotator_1", "annotator_2"]),
+        (("annotator_1", "annotator_2"), ["annotator_1", "annotator_2"]),
+        (("rating_1", "rating_2"), ["rating_1", "rating_2"]),
+        (("annotator_anna", "annotator_ben"), ["annotator_anna", "annotator_ben"]),
+        (("score",), ["score"]),
+    ],
+)
+def test_an_overall_score_goes_before_single_raters(
+    columns: tuple[str, ...], human: list[str]
+) -> None:
+    assert guess_columns(rated(*columns), rubric()).columns["human"] == human
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ("score_fluency", "score_relevance"),
+        ("fluency_score", "relevance_score"),
+        ("rating_coherence", "rating_empathy"),
+        ("fluency", "relevance"),
+        ("human_fluency", "human_relevance"),
+        ("nota_claridad", "nota_fluidez"),
+        ("annotator_fluency", "annotator_relevance"),
+        ("score_ann", "score_bob"),
+        ("fluency",),
+        ("model_score",),
+        ("gpt4_rating", "claude_rating"),
+    ],
+)
+def test_aspects_are_no_raters_of_one_thing(columns: tuple[str, ...]) -> None:
+    guess = guess_columns(rated(*columns), rubric())
+    assert "human" not in guess.columns
+    if "fluency" in columns[0]:
+        assert "used as" in guess.reasons["human"]
+        assert "columns = { human = [" in guess.reasons["human"]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ("score_fluency", "score_relevance"),
+        ("fluency_score", "relevance_score"),
+        ("human_fluency", "human_relevance"),
+        ("Fluency", "Relevance"),
+    ],
+)
+def test_aspects_that_the_rubric_names_are_its_criteria(columns: tuple[str, ...]) -> None:
+    table = rated(*columns, "score_style", "overall")
+    guess = guess_columns(table, TWO)
+    assert guess.columns["human"] == [*columns]
+    assert guess.reasons["human"] == "named after the rubric's criteria"
+    one = guess_columns(table, rubric("Fluency"))
+    assert one.columns["human"] == [columns[0]]
+
+
+def test_a_messy_table_is_read_and_what_was_taken_is_said() -> None:
+    table = read_table(FILES / "answers_messy.csv")
+    guess = guess_columns(table, rubric("Helpfulness"))
+    assert guess.columns == {
+        "response": "LLM Answer (raw)",
+        "instruction": "User Prompt",
+        "prompt": "Prompt ID",
+        "candidate": "model_name",
+        "human": ["Overall rating (human, 1-5)"],
+    }
+    assert columns_sentence(table, guess.columns, guess.reasons) == (
+        "Columns of “answers_messy.csv”: answer = “LLM Answer (raw)” (the longest text: 233 signs on average); "
+        "instruction = “User Prompt”; human score = “Overall rating "
+        "(human, 1-5)”; prompt group = “Prompt ID”; writer = “model_name”. Not used: “Unnamed: 0”, “annotator_1”, "
+        "“notes”, “latency_ms”."
+    )
