@@ -20,7 +20,7 @@ from rubriclab.model.text import LabError, count, shorten
 
 CHATS = ("messages", "conversations", "conversation", "chat", "dialogue", "dialog")
 PAIR = ("chosen", "rejected")
-FAMILY = re.compile(r"(?P<stem>\w+?)_?(?P<end>[a-h]|[1-9]|chosen|rejected)")
+FAMILY = re.compile(r"(?P<stem>\w+?)_?(?P<end>[a-h]|[0-9]|chosen|rejected)")
 ANSWERS = {
     *NAMES["response"],
     "assistant",

@@ -37,9 +37,11 @@ NO_SCORE = re.compile(
     r"(^|_)(id|idx|index|row|page|year|date|turn|position|length|len|n|nr|num|words|tokens"
     r"|seed|level|intended\w*|llm|gpt\w*|claude\w*|model|judge|auto\w*|pred\w*|reward"
     r"|suggestion|latency|ms|seconds|cost|temperature|version|attempt"
-    r"|confidence|age|votes|unnamed)(_|$)"
+    r"|confidence|age|votes|unnamed|rank|ranks|ranking|ranked|rang|place)(_|$)"
 )
-"""What whole numbers within a scale are besides people's scores."""
+"""What whole numbers within a scale are besides people's scores. Of ranks the lowest is the best."""
+DECISIONS = {"accept", "reject", "ignore", ""}
+"""What Prodigy writes in its column “answer”: what an annotator decided, not a text."""
 ROLE_NAMES = {
     "response": "answer",
     "instruction": "instruction",
@@ -125,6 +127,7 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
             named is None
             or (role in TEXTS and named in numeric)
             or (role in LABELS and length[named] > LABEL_SIGNS)
+            or (role == "response" and any(cells[named]) and {*cells[named]} <= DECISIONS)
         ):
             continue
         if named in table.structured:

@@ -63,6 +63,15 @@ STEP = re.compile(
     re.I,
 )
 """How steps of an instruction begin. Levels say what an answer is, not what to do."""
+CRITERION = re.compile(
+    r"(?:[^\W\d_]+\s+)?(?:accuracy|adequacy|clarity|coherence|completeness|conciseness|consistency"
+    r"|content|correctness|creativity|depth|empathy|engagement|factuality|faithfulness|fluency"
+    r"|grammar|groundedness|harmlessness|helpfulness|honesty|informativeness|naturalness"
+    r"|organi[sz]ation|originality|readability|relevance|safety|structure|style|tone|toxicity"
+    r"|truthfulness|usefulness|verbosity)\s*(?:[:：–—-]|\(|$)",
+    re.I,
+)
+"""A usual name of what is judged, alone or before its explanation."""
 SECOND = re.compile(
     rf"(?:[,;|/…→]|\.{{2,}}|\s[-–—]|\s)\s*[-+−]?\d{{1,3}}{UNIT}\s*[=:：]\s*[^\d\s]",
     re.I,
@@ -154,6 +163,7 @@ def criteria_of_text(text: str) -> list[dict[str, Any]]:
             current.head.append(_head(line, first=not current.head))
         blank = False
     criteria.append(current)
+    _refuse_numbered_criteria(whole)
     if not any(criterion.options for criterion in criteria):
         raise LabError(f"No line of this text is a score; expected one per line, {EXAMPLE}.")
     for criterion in criteria:
@@ -291,7 +301,29 @@ def _entry(line: _Line) -> dict[str, Any] | None:
     }
 
 
+def _refuse_numbered_criteria(lines: list[_Line]) -> None:
+    """Raise LabError for a line such as “1. Clarity: how clear it is” that is no heading."""
+    for line in lines:
+        found = ENTRY.fullmatch(line.plain)
+        if (
+            found is not None
+            and not line.heading
+            and found["separator"].strip() in (".", ")")
+            and CRITERION.match(found["text"].strip())
+        ):
+            raise line.refused(
+                "a numbered criterion or a level? Write names of criteria without a number, each "
+                f"with its scores below; write levels {EXAMPLE}."
+            )
+
+
 def _refuse_step(line: _Line, description: str) -> None:
+    """Raise LabError for a numbered line that is a step or a question."""
+    if description.endswith(("?", "？")):
+        raise line.refused(
+            "a question to answer or a level? Leave questions out. If it is a level, write it "
+            f"{EXAMPLE}."
+        )
     if STEP.match(description):
         raise line.refused(
             "this looks like a step to follow, not like a level. Leave steps out. If it is a "

@@ -158,7 +158,9 @@ def _preferences(winner: str, ends: Sequence[str], makers: Sequence[str]) -> lis
     """Of each answer of a row: 1 for the winner, 0 for another one, 0.5 for a tie; empty where the cell names none."""
     said = plain_name(winner)
     stem = FAMILY.fullmatch(said)
-    named = {said, stem["end"] if stem else said}
+    named = {said}
+    if stem and not stem["stem"].isdigit():  # “1.0” names the answer 1, or none, but never 0
+        named.add(stem["end"])
     wins = [
         end in named or winner.strip() == maker for end, maker in zip(ends, makers, strict=True)
     ]

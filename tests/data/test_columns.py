@@ -6,6 +6,7 @@ import pytest
 
 from rubriclab.data.items import columns_sentence, guess_columns
 from rubriclab.data.tables import Table, delimited, read_table
+from rubriclab.data.wide import one_answer_a_row
 from rubriclab.model.data import Criterion, Option, Rubric
 
 FILES = Path(__file__).parent / "files"
@@ -111,3 +112,25 @@ def test_a_messy_table_is_read_and_what_was_taken_is_said() -> None:
         "(human, 1-5)”; prompt group = “Prompt ID”; writer = “model_name”. Not used: “Unnamed: 0”, “annotator_1”, "
         "“notes”, “latency_ms”."
     )
+
+
+def test_ranks_are_no_scores() -> None:
+    table = delimited(b"response,rank\nThe sea is blue and wide.,1\nA river is long.,3\n", "x.csv")
+    assert "human" not in guess_columns(table).columns
+
+
+def test_what_an_annotator_decided_is_no_answer() -> None:
+    rows = b"text,answer\nThe sea is blue and wide.,accept\nA river is long and cold.,reject\n"
+    assert guess_columns(delimited(rows, "prodigy.csv")).columns["response"] == "text"
+
+
+def test_answers_counted_from_zero_are_read_one_a_row() -> None:
+    rows = b"prompt,response_0,response_1,winner\nSay hi,Hi,Ho,1\nSay no,No,Na,0\n"
+    table = one_answer_a_row(delimited(rows, "pku.csv"))
+    assert table.column("response") == ["Hi", "Ho", "No", "Na"]
+    assert table.column("human") == ["0", "1", "1", "0"]
+
+
+def test_a_winner_written_as_1_0_is_never_answer_0() -> None:
+    rows = b"prompt,response_0,response_1,winner\nSay hi,Hi,Ho,1.0\nSay no,No,Na,1.0\n"
+    assert "human" not in one_answer_a_row(delimited(rows, "pku.csv")).columns

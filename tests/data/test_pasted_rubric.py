@@ -235,3 +235,24 @@ def test_a_text_file_is_read_as_pasted() -> None:
     text = "Tone: is it polite?\n1: rude\n2: kind\n"
     assert read_rubric(text.encode(), "tone.txt") == rubric_of_text(text)
     assert read_rubric(text.encode(), "tone.md") == rubric_of_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Help\n1. Is the text clear?\n2. Is it complete?", "Line 2, .*a question to answer"),
+        ("1. Clarity: how clear\n2. Depth: how deep", "Line 1, .*a numbered criterion"),
+        ("Rubric\n1) Tone - how kind\n2) Style - how neat", "Line 2, .*a numbered criterion"),
+    ],
+)
+def test_numbered_questions_and_criteria_are_no_levels(text: str, words: str) -> None:
+    with pytest.raises(LabError, match=words):
+        rubric_of_text(text)
+
+
+def test_numbered_levels_are_still_read() -> None:
+    levels = rubric_of_text("Help\n1. Clearly wrong\n2. Right").criteria[0].options
+    assert [(level.score, level.description) for level in levels] == [
+        (1, "Clearly wrong"),
+        (2, "Right"),
+    ]
