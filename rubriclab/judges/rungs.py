@@ -9,6 +9,7 @@ from typing import Literal
 
 from rubriclab.judges.kinds import Asker
 from rubriclab.model.constraint import RUNGS, Constraint, constrained_label
+from rubriclab.model.ending import ending_of
 from rubriclab.model.judge import CONSTRAINED_KINDS, JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
 from rubriclab.model.text import shorten
@@ -77,7 +78,7 @@ def rung_of(rung: Constraint, call: Call, reply: Reply) -> Rung:
     if reply.error:
         return Rung(rung, "refused", shorten(reply.error, 200), reply)
     said = shorten(reply.text, 40)
-    if reply.finish == "length":
+    if ending_of(reply.finish) == "cut":
         return Rung(rung, "cut", said, reply)
     if constrained_label(reply.text, rung, call.labels, call.begun) is not None:
         return Rung(rung, "held", said, reply)
