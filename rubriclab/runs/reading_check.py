@@ -366,9 +366,14 @@ def causes(asked: Sequence[Judgment]) -> list[Remark]:
             words |= {"limit": f"{call.max_tokens:,}", "tokens": reply.tokens_out}
             words["more"] = f"{_advised_tokens(lost)}"
         if kind == "error":
-            words["error"] = shorten(_plain(reply.error), 200).rstrip(".")
+            words["error"] = _failure(lost[-1], 200).rstrip(".")
         said.append(_warning(kind, **words))
     return said
+
+
+def _failure(judgment: Judgment, most: int) -> str:
+    """Return the error of a failed call, or how the server ended its reply."""
+    return shorten(_plain(judgment.reply.error or judgment.outcomes[0].why), most)
 
 
 def _why_kind(judgment: Judgment) -> str:
@@ -622,10 +627,9 @@ def _line(judgment: Judgment, read: Read) -> CheckedReply:
 def _why(judgment: Judgment, outcome: Outcome) -> str:
     """The reader's own reason, where it gives one, else that of the status."""
     reply, kind = judgment.reply, _why_kind(judgment)
-    own = str(getattr(outcome, "why", "") or "")
-    if kind == "unparsed" and own:
-        return shorten(_plain(own), 120)
-    error = shorten(_plain(reply.error), 120)
+    if kind == "unparsed" and outcome.why:
+        return shorten(_plain(outcome.why), 120)
+    error = _failure(judgment, 120)
     return _say("why", kind, limit=judgment.call.max_tokens, tokens=reply.tokens_out, error=error)
 
 

@@ -496,7 +496,7 @@ class Run(Session[RunSnapshot]):
         self._last_error = reply.error or self._last_error
         self._money[settings.name] += price_of_reply(settings, judgment.call, reply, together)
         self._finished.append(time.monotonic())
-        if judgment.status != Status.ERROR:  # a judge whose calls fail is halted for that
+        if not reply.error:  # a judge whose calls fail is halted for that
             self._recent[settings.name].append(judgment)
         for outcome in judgment.outcomes:
             if outcome.status == Status.OK and outcome.position:

@@ -153,6 +153,17 @@ def test_a_limit_of_the_servers_own_is_told_apart(store: Store) -> None:
     assert "cut after 5 tokens, although max_tokens allows 512" in end.reason
 
 
+def test_replies_that_the_server_broke_off_are_lost_and_say_so(
+    store: Store, scripted: Scripted
+) -> None:
+    """A judge may hand on an end that is no error of the call and no end of a reply."""
+    judge = scripted(lambda *_: Reply(text="Score: 1", finish="abort"))
+    end = checked(store, small_plan(4))
+    assert (end.state, judge.asked.total()) == ("paused", 8)
+    assert "8 of 8 calls failed. The last error: ended by the server: abort." in end.reason
+    assert only(end).lines[0].text() == "   –  Score: 1  (failed: ended by the server: abort)"
+
+
 def test_hidden_reasoning_that_fills_the_limit_is_named(store: Store) -> None:
     """Servers with a reasoning parser send no content, and count the tokens that nobody sees."""
     with running(FakeServer(rule=always(lambda: said("", finish="length", out=100)))) as server:
@@ -323,6 +334,21 @@ def test_losses_that_begin_later_pause_once(store: Store, scripted: Scripted) ->
     # Whoever goes on all the same has seen it.
     again = checked(store, plan)
     assert (again.state, again.done, set(judge.asked.values())) == ("finished", 200, {1})
+
+
+def test_replies_that_the_server_breaks_off_later_pause_too(
+    store: Store, scripted: Scripted
+) -> None:
+    plan = small_plan(10)
+    late = {call.key for call in list(plan.calls())[60:]}
+    first = {call.key for request in check_requests(plan, "api") for call in request}
+    judge = scripted(
+        lambda call, _: Reply(text="3", finish="abort" if call.key in late - first else "stop"),
+        latency=0.001,
+    )
+    end = checked(store, plan)
+    assert (end.state, "of its last" in end.reason) == ("paused", True)
+    assert judge.asked.total() <= 60 + 8 + 21 + 2 * API.concurrency
 
 
 @pytest.mark.parametrize(("lost", "pauses"), [(20, False), (21, True)])
