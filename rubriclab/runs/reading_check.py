@@ -22,9 +22,10 @@ from rubriclab.judges.served import in_figures, is_public
 from rubriclab.model.judge import CONSTRAINED_KINDS, JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Outcome, Reply, Status, level_text
 from rubriclab.model.text import count, shorten, without_invisible
-from rubriclab.runs.estimate import price_of_reply
+from rubriclab.runs.estimate import SIGNS_PER_TOKEN, price_of_reply
 from rubriclab.store.read import Reader
 from rubriclab.study.decisions import packs
+from rubriclab.study.own_words import FORMS
 from rubriclab.study.plan import Plan
 
 Checking = Literal["off", "stop", "hold"]
@@ -48,9 +49,9 @@ LOOK_EVERY = 25
 SMALLEST_CONTEXT = 256
 """Tokens. No server has a smaller context, so a lower count is a wrong count and not a cut
 prompt."""
-SIGNS_A_TOKEN = {"latin": (4.0, 6.5), "wide": (1.5, 3.0), "other": (3.0, 5.5)}
-"""Characters of a token by script: what is usual, and more than any prose has. Prompts of fewer
-tokens than by the second number were cut. Wide are Chinese, Japanese and Korean characters. Of 562
+SIGNS_A_TOKEN = {"latin": (SIGNS_PER_TOKEN, 6.5), "wide": (1.5, 3.0), "other": (3.0, 5.5)}
+"""Characters of a token by script: what is usual (for Latin, what every estimate counts with), and
+more than any prose has. Prompts of fewer tokens than by the second number were cut. Wide are Chinese, Japanese and Korean characters. Of 562
 English prompts of the recorded examples two tokenizers counted 0.93 to 1.17 times the usual number,
 and never fewer than 1.5 times the second one."""
 FEWER = 0.8
@@ -68,17 +69,18 @@ reasons."""
 SPARE_TOKENS, TOKENS_A_SIGN = 32, 3
 """A reply takes at most TOKENS_A_SIGN tokens a character, and SPARE_TOKENS around it; more tokens
 were reasoning."""
-REASONING = re.compile(
-    r"</?(?:think|thinking|thought|reasoning|seed:think)>|\[/?THINK\]|<\|START_THINKING\|>"
-    r"|<\|channel\|>analysis|◁/?think▷",
-    re.IGNORECASE,
+REASONING = (
+    *(mark for pair in FORMS["reasoning"]["pairs"] for mark in pair),
+    FORMS["reasoning"]["channel"] + "analysis",
+    "<reasoning>",
 )
+"""Marks of reasoning in a reply, in small letters, as the reader of replies knows them."""
 
 SHOWN = 96
 """Characters of a reply in one line."""
 LONGEST_MARKED = 20_000
-"""Characters of a reply in which the part that was read is looked for: a reader takes up to a second
-for the longest."""
+"""Characters of a reply in which marks of reasoning and the part that was read are looked for: a
+reader takes up to a second for the longest."""
 TRIED_LABELS = 12
 """Places of a label in a reply, from its end, of which one is marked as the part that was read."""
 OPEN, CLOSE, BREAK, NOTHING = "»", "«", " ⏎ ", "–"
@@ -412,7 +414,8 @@ def _reasoned(judgment: Judgment) -> bool:
     """Whether the judge reasoned before it answered: by its marks, or by tokens that its text
     cannot have taken."""
     reply = judgment.reply
-    if REASONING.search(reply.text[:20_000]):
+    text = reply.text[:LONGEST_MARKED].lower()
+    if any(mark in text for mark in REASONING):
         return True
     if judgment.call.pack:  # the count is of all replies to the request
         return False
@@ -572,13 +575,9 @@ def read_part(
     """Where in a reply the words stand that ``outcome`` was read from; None where that cannot be
     told.
 
-    The reader's own answer counts where it gives one (``span``). Else each place of ``label`` is
-    tried alone, from the last one on: the part is one from which the reader reads the same with all
-    other places masked.
+    Each place of ``label`` is tried alone, from the last one on: the part is one from which the
+    reader reads the same with all other places masked.
     """
-    span: tuple[int, int] | None = getattr(outcome, "span", None)
-    if span is not None:
-        return span
     if not label or len(text) > LONGEST_MARKED:
         return None
     word = re.compile(rf"(?<!\w){re.escape(label)}(?!\w)", re.IGNORECASE)

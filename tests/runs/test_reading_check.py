@@ -12,7 +12,7 @@ from aiohttp import web
 from rubriclab.cli.main import run_command
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Call, Judgment, Ordering, Outcome, Reply, Status
+from rubriclab.model.judgment import Call, Judgment, Ordering, Reply, Status
 from rubriclab.runs.manager import RunManager
 from rubriclab.runs.reading_check import (
     PromptSize,
@@ -179,6 +179,15 @@ def test_reasoning_that_ends_in_a_score_warns(store: Store) -> None:
         end = checked(store, small_plan(4, judges=(settings_of(server),)))
     assert (end.state, kinds(only(end))) == ("finished", ["reasoning", "same_score"])
     assert only(end).lines[0].shown == "<think>a 2?</think>»4«"
+
+
+@pytest.mark.parametrize(
+    "text", ["<think>a 2?</think>4", "[THINK]a 2?[/THINK]4", "<scratchpad>a 2?</scratchpad>4"]
+)
+def test_the_marks_of_reasoning_are_those_of_the_reader(text: str) -> None:
+    asked = judgment_of(text)
+    assert asked.outcomes[0].score == 4.0
+    assert kinds(check_of(asked)) == ["reasoning"]
 
 
 def test_another_model_stops(store: Store) -> None:
@@ -561,17 +570,6 @@ def test_a_long_reply_is_shown_around_what_was_read() -> None:
     assert (line.read, "»" in line.shown) == ("2", False)
     assert shown_reply("x" * 500).endswith(" …")
     assert shown_reply("") == "(empty)"
-
-
-def test_the_readers_own_span_counts_before_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Spanned(Outcome):
-        span = (0, 5)
-        why = "another scale"
-
-    monkeypatch.setattr(Spanned, "__slots__", ())
-    asked = judgment_of("Score: 4")
-    check = reading_check(API, [asked], lambda *_: [Spanned(0, 0, Status.OK, 4.0, 4)], planned=1)
-    assert check.lines[0].shown == "»Score«: 4"
 
 
 def test_criteria_have_a_mark_each(store: Store, scripted: Scripted) -> None:
