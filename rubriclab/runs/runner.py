@@ -269,12 +269,9 @@ class Run(Session[RunSnapshot]):
             asked = {call.key: call for call in batch if call.key not in done}
             with suppress(LabError):
                 for key, (reply, outcomes) in store.answers(id, [*asked]).items():
-                    said = (
-                        reply.note
-                        if "answered in run" in reply.note
-                        else f"{reply.note}; answered in run {id}"
-                    )
-                    reply, items = replace(reply, note=said.removeprefix("; ")), asked[key].items
+                    if "answered in run" not in reply.note:
+                        reply = reply.noted(f"answered in run {id}")
+                    items = asked[key].items
                     own = tuple(replace(outcome, item=items[outcome.slot]) for outcome in outcomes)
                     writer.add(Judgment(asked[key], reply, own))
             writer.flush()
