@@ -51,15 +51,16 @@ SMALLEST_CONTEXT = 256
 prompt."""
 SIGNS_A_TOKEN = {"latin": (SIGNS_PER_TOKEN, 6.5), "wide": (1.5, 3.0), "other": (3.0, 5.5)}
 """Characters of a token by script: what is usual (for Latin, what every estimate counts with), and
-more than any prose has. Prompts of fewer tokens than by the second number were cut. Wide are Chinese, Japanese and Korean characters. Of 562
-English prompts of the recorded examples two tokenizers counted 0.93 to 1.17 times the usual number,
-and never fewer than 1.5 times the second one."""
+more than any prose has. Prompts of fewer tokens than by the second number were cut. Wide are
+Chinese, Japanese and Korean characters. Of 562 English prompts of the recorded examples two
+tokenizers counted 0.93 to 1.17 times the usual number, and never fewer than 1.5 times the second
+one."""
 FEWER = 0.8
 """Equal counts of unlike prompts mean a cut context where they are below this share of the usual
 number of tokens."""
 FEW = 0.75
-"""Counts below this share of the usual number are worth a warning: more than 5.3 letters a token are
-rare in any prose."""
+"""Counts below this share of the usual number are worth a warning: more than 5.3 letters a token
+are rare in any prose."""
 UNLIKE = 1.05
 """Ratio of two lengths from which on two prompts are of unlike length."""
 
