@@ -102,7 +102,11 @@ def plan(
     ] = None,
     key_env: KeyName = None,
     trust: Annotated[
-        bool, Parameter(help="With --try: the study's own code, which you have read, may run.")
+        bool,
+        Parameter(
+            help="With --try: yes to the study's own code, which you have read, and to sending its keys "
+            "to its addresses."
+        ),
     ] = False,
     store: StorePath = None,
     json: Json = False,
@@ -251,8 +255,6 @@ def run(
             json=json,
         )
     planned = plan_of_file(study, **loading)
-    # Whoever types an address and the variable of its key has said yes to just that.
-    agreed = trust or bool(judge and key_env)
     checks: list[Any] = []
     with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
         for dataset, _ in planned.sources:
@@ -265,7 +267,7 @@ def run(
             max_money=max_money,
             retry_failed=retry_failed,
             ray=ray,
-            trust=agreed,
+            trust=_agreed(loading),
             check=not no_check,
             progress=common.watched(checks),
         )
@@ -295,7 +297,13 @@ def _tried(study: str, number: int, store: Path, loading: dict[str, Any], *, jso
 
     planned = plan_of_file(study, **loading)
     with redirect_stdout(sys.stderr):
-        made = run_study(planned, store, tries=number, progress=common.progress_line())
+        made = run_study(
+            planned,
+            store,
+            trust=_agreed(loading),
+            tries=number,
+            progress=common.progress_line(),
+        )
     info, checks = made.info(), made.reading_checks
     made.close()
     tried = info.state == "paused" and info.reason == TRIED
@@ -308,6 +316,13 @@ def _tried(study: str, number: int, store: Path, loading: dict[str, Any], *, jso
     if info.reason:
         lines += ["", info.reason]
     return Outcome("\n".join(lines), code)
+
+
+def _agreed(loading: dict[str, Any]) -> bool:
+    """Return whether the user has agreed that keys go to the addresses: by ``--trust``, or by typing
+    an address and the variable of its key.
+    """
+    return loading["trust"] or bool(loading["judged_by"] and loading["key_env"])
 
 
 def _facts(info: Any) -> dict[str, Any]:
@@ -388,7 +403,7 @@ def _references(
         )
     with Store.open(store) as opened:
         job = ReferenceJob(opened, asked, *sources[0])
-        if loading["trust"] or (loading["judged_by"] and loading["key_env"]):
+        if _agreed(loading):
             opened.agree(consent for judge in job.judges for consent in sent_by(judge))
         job.start()
         waited(job, common.progress_line("answer"))

@@ -1,9 +1,10 @@
-"""Withhold a word of fairness where calls could not have shown an order effect, whatever their numbers say.
+"""Withhold a verdict of fairness where the calls could not have shown an order effect.
 
-A judge that gives one score in all calls has even shares of positions and a mean that no order moves, because it does not
-read. A constrained judge always answers with a label, also where it would not have given one: held to the labels, a model
-with .016 of its probability on them gave score 1 in 200 of 200 calls, and every position exactly its share. The *free mass*
-is that probability, measured without the constraint (of some calls, since servers mask before they report).
+A judge that gives one score in all calls has even shares of positions and a mean that no order
+changes, because it does not read. A constrained judge always answers with a label, even where it
+would not have given one: held to the labels, a model with .016 of its probability on them gave
+score 1 in 200 of 200 calls, and every position exactly its share. The *free mass* is that
+probability, measured without the constraint (in some calls, since servers mask before they report).
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +16,11 @@ from rubriclab.core.judgments import Arm
 from rubriclab.stats.resample import Ints
 
 LEAST_FREE_MASS = 0.5
-"""Median free mass below which no verdict of fairness is given: most of what the judge would have said is cut away."""
+"""Median free mass below which no verdict of fairness is given: the constraint cuts away most of
+what the judge would have said."""
 SURE_FREE_MASS = 0.9
-"""From here on nothing is cautioned: at .93 the constrained answers were the free ones in 200 of 200 calls."""
+"""Free mass from which on there is no caution: at .93 the constrained answers were the free ones in
+200 of 200 calls."""
 ONE_SCORE, ONE_TIE = "one_score", "one_tie"
 LOW, UNKNOWN = "free_mass_low", "free_mass_unknown"
 WITHHELD = (ONE_SCORE, ONE_TIE, LOW, UNKNOWN)
@@ -26,7 +29,10 @@ WITHHELD = (ONE_SCORE, ONE_TIE, LOW, UNKNOWN)
 
 @dataclass(frozen=True)
 class FreeMass:
-    """The free mass of a constrained judge: the ``median`` over ``calls`` for which it is known, NaN for none."""
+    """The free mass of a constrained judge.
+
+    ``median``: over the ``calls`` for which it is known, NaN for none.
+    """
 
     median: float
     calls: int
@@ -50,7 +56,9 @@ def free_mass(arms: Iterable[Arm]) -> FreeMass | None:
 
 
 def constraint_reason(arms: Sequence[Arm]) -> str:
-    """Return why the arms' constraint allows no verdict of fairness; empty where it does, or where there is none."""
+    """Return why the arms' constraint allows no verdict of fairness; empty where one is allowed, or
+    nothing constrains.
+    """
     known = free_mass(arms)
     return known.reason if known is not None else ""
 
@@ -58,8 +66,8 @@ def constraint_reason(arms: Sequence[Arm]) -> str:
 def one_answer(code: Ints, *, choices: bool, tie: int) -> str:
     """Return the reason where all calls gave one and the same answer.
 
-    ``code`` (calls, k): parsed answers, as in ``Answers``. Of choices one candidate that always wins says nothing against
-    a judge, but only ties do: ``tie`` is their code.
+    ``code`` (calls, k): parsed answers, as in ``Answers``. In choices, one candidate may rightly
+    win every time, so only ties in all calls are a reason: ``tie`` is their code.
     """
     if not len(code) or (code != code.flat[0]).any():
         return ""

@@ -1,4 +1,7 @@
-"""Test and size the length of a mean vector over units: how far all positions move answers, whichever way each goes."""
+"""Test and size the length of a mean vector over units.
+
+The length says how far all positions move answers together, whatever the direction of each.
+"""
 
 from typing import NamedTuple
 
@@ -14,7 +17,11 @@ MOST_NONCENTRALITY = 1e8
 
 
 class SquaredLength(NamedTuple):
-    """``value``: |mean|^2 less what noise adds to it; ``low``, ``high``: its 95 % ends; ``p`` of "it is 0"."""
+    """A squared length with its interval and test.
+
+    ``value``: |mean|^2 less what noise adds to it; ``low``, ``high``: the ends of its 95% interval;
+    ``p``: of "it is 0".
+    """
 
     value: float
     low: float
@@ -23,10 +30,12 @@ class SquaredLength(NamedTuple):
 
 
 def lean_test(top: Floats, bottom: Floats) -> float:
-    """Return the p of "no position gains or loses": the mean lean's squared length over what noise alone makes of it.
+    """Return the p of "no position gains or loses".
 
-    F = N |mean|^2 / trace S on (h, h (N - 1)) degrees of freedom, h = trace(S)^2 / trace(S^2) (ANOVA-type statistic:
-    Brunner, Dette and Munk 1997). No inverse, so any number of units will do. All units equal: 2^(1 - N), if not 0.
+    The statistic is the mean lean's squared length over what noise alone makes of it:
+    F = N |mean|^2 / trace S on (h, h (N - 1)) degrees of freedom, h = trace(S)^2 / trace(S^2)
+    (ANOVA-type statistic: Brunner, Dette and Munk 1997). It inverts no matrix, so it takes any
+    number of units. Where all units are equal and not 0, p is 2^(1 - N).
     ``top`` (units, n): sums of leans, ``bottom`` (units,): of items. NaN below 8 units.
     """
     units = len(top)
@@ -46,10 +55,12 @@ def lean_test(top: Floats, bottom: Floats) -> float:
 def squared_length_test(top: Floats, bottom: Floats, rank: int) -> SquaredLength:
     """Return the squared length of a mean of many numbers a unit, with its ends and its test.
 
-    As ``lean_test``, but h from unbiased traces (Bai and Saranadasa 1996): of many numbers a unit and few units h would
-    be far too small. Ends: of a noncentral chi-square on h, with tails as far out as those of t on h (N - 1); wider
-    where the mean's own direction is noisier than the others. ``top`` (units, k), ``bottom`` (units,) as in
-    ``lean_test``; ``rank``: the most directions that the k numbers have. NaN below 8 units, but for the value.
+    The test is that of ``lean_test``, but h comes from unbiased traces (Bai and Saranadasa 1996):
+    with many numbers a unit and few units h would be far too small. The ends are those of a
+    noncentral chi-square on h, with tails as far out as those of t on h (N - 1). They are wider
+    where the mean's own direction is noisier than the others. ``top`` (units, k), ``bottom``
+    (units,) as in ``lean_test``; ``rank``: the most directions that the k numbers have. Below 8
+    units all but the value are NaN.
     """
     units = len(top)
     mean = top.sum(axis=0) / bottom.sum()
@@ -77,13 +88,19 @@ def squared_length_test(top: Floats, bottom: Floats, rank: int) -> SquaredLength
 
 
 def _covariance(rest: Floats) -> Floats:
-    """(k, k) of ``rest`` (units, k); without BLAS, whose last bits hang on the processor."""
+    """Return the covariance (k, k) of ``rest`` (units, k).
+
+    It is computed without BLAS, whose last bits depend on the processor.
+    """
     products = [(column[:, None] * rest).sum(axis=0) for column in rest.T]
     return np.asarray(np.stack(products) / (len(rest) - 1))
 
 
 def _directions(units: int, trace: float, square: float, rank: int) -> float:
-    """h, trace^2 / trace of the square of the covariance: 1 where one direction has all variance, ``rank`` where all alike."""
+    """Return h, trace^2 / trace of the square of the covariance.
+
+    It is 1 where one direction has all the variance, and ``rank`` where all have the same.
+    """
     n = units
     of_square = (n - 1) ** 2 / ((n + 1) * (n - 2)) * (square - trace**2 / (n - 1))
     of_trace = n * (n - 1) / ((n - 2) * (n + 1)) * (trace**2 - 2 * square / n)
@@ -93,7 +110,10 @@ def _directions(units: int, trace: float, square: float, rank: int) -> float:
 
 
 def _noncentrality(h: float, x: float, below: float) -> float:
-    """The noncentrality under which a share ``below`` of chi-square on ``h`` lies below ``x``; 0 where even 0 has less."""
+    """Return the noncentrality where a share ``below`` of chi-square on ``h`` lies below ``x``.
+
+    It is 0 where even 0 has less.
+    """
     if special.chndtr(x, h, 0.0) <= below:
         return 0.0
     low, high = 0.0, 1.0

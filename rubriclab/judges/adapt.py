@@ -1,8 +1,9 @@
 """Adapt how a server is asked by what its refusals say: by their words, whatever their status.
 
-A server that refuses a field it does not know, or a number that it does not allow, is asked otherwise from then on, and
-the run says how. What changes the answer that is measured (temperature, seed, reasoning effort, a constraint) is never
-dropped: the judge pauses, and the refusal says which setting it is.
+A server that refuses a field it does not know, or a number that it does not allow, is asked
+otherwise from then on, and the run says how. A setting that changes the measured answer
+(temperature, seed, reasoning effort, a constraint) is never dropped: the judge pauses, and the
+refusal says which setting it is.
 """
 
 import re
@@ -16,16 +17,20 @@ from rubriclab.model.judgment import FOLDED, LOWERED, UNBEGUN
 FEW_LOGPROBS = 5
 """Alternatives asked for where a server refuses more."""
 FEWEST_TOKENS = 16
-"""Room for an answer below which a prompt is said to be too long: a label with a word or two around it."""
+"""Room for an answer below which the prompt counts as too long: a label and a word or two around
+it."""
 SYSTEM = ("system", "developer")
 SYSTEM_REFUSED = re.compile(
-    r"system[ _-]?(?:roles?|messages?|prompts?|instructions?)\b|developer instruction|roles? (?:must|should) alternate"
-    r"|only (?:the )?\W?user\W{1,3}(?:and )?\W?(?:assistant|model)|\brole\b\W{1,10}system\b|\bsystem\b\W{1,6}role\b"
+    r"system[ _-]?(?:roles?|messages?|prompts?|instructions?)\b|developer instruction"
+    r"|roles? (?:must|should) alternate"
+    r"|only (?:the )?\W?user\W{1,3}(?:and )?\W?(?:assistant|model)"
+    r"|\brole\b\W{1,10}system\b|\bsystem\b\W{1,6}role\b"
     r"|\broles?\b.{0,60}\W(?:user\W{1,6}(?:or|and)\W{1,3}(?:assistant|model))",
     re.I | re.S,
 )
 BEGUN_REFUSED = re.compile(
-    r"prefill|continue_final_message|add_generation_prompt|must end with a user|(?:last|final) message.{0,60}(?:assistant|user)",
+    r"prefill|continue_final_message|add_generation_prompt|must end with a user"
+    r"|(?:last|final) message.{0,60}(?:assistant|user)",
     re.I | re.S,
 )
 FEWER_LOGPROBS = re.compile(
@@ -42,10 +47,12 @@ MOST = (
         r"max_\w*tokens.{0,60}(?:<=|less than or equal to|at most) \W?(?P<most>\d[\d,]*)", re.I
     ),
 )
-"""How servers name the longest answer that they take: vLLM, OpenAI, Anthropic, DeepSeek, Groq and others."""
+"""How servers name the longest answer that they take: vLLM, OpenAI, Anthropic, DeepSeek, Groq and
+others."""
 CONTEXT = (
     re.compile(
-        r"maximum context length is (?P<context>[\d,]+) tokens.{0,120}?\(?(?P<prompt>[\d,]+) (?:tokens )?"
+        r"maximum context length is (?P<context>[\d,]+) tokens.{0,120}?"
+        r"\(?(?P<prompt>[\d,]+) (?:tokens )?"
         r"(?:in the messages|of text input|from the input messages|input tokens|in the prompt)",
         re.I | re.S,
     ),
@@ -53,16 +60,17 @@ CONTEXT = (
         r"must be <= (?P<context>[\d,]+)\. Given: (?P<prompt>[\d,]+) \W?inputs", re.I | re.S
     ),
 )
-"""How servers name a context that prompt and answer share: OpenAI, vLLM, OpenRouter; text-generation-inference."""
+"""How servers name a context that prompt and answer share: OpenAI, vLLM and OpenRouter, then
+text-generation-inference."""
 
 
 @dataclass(frozen=True)
 class Manner:
     """How one judge's requests are sent.
 
-    ``limit_field``: the field that bounds an answer's tokens; ``most_tokens``: the most of them that the server takes;
-    ``top_logprobs``: alternatives asked for, 0 for none; ``folded``: the system message stands inside the user's;
-    ``unbegun``: answers are not begun.
+    ``limit_field``: the field that bounds an answer's tokens; ``most_tokens``: the most that the
+    server takes; ``top_logprobs``: alternatives asked for, 0 for none; ``folded``: the system
+    message is sent inside the user's; ``unbegun``: the lab does not begin answers.
     """
 
     limit_field: str = "max_tokens"
@@ -91,7 +99,7 @@ class Manner:
         return [*sent[:first], {**sent[first], "content": whole}, *sent[first + 1 :]]
 
     def notes(self, given: Sequence[Mapping[str, str]], wanted: int) -> list[str]:
-        """Return what is to be known of a call with these messages and this room for its answer."""
+        """Return the notes on a call with these messages and this room for its answer."""
         notes = []
         if self.folded and any(message.get("role") in SYSTEM for message in given):
             notes.append(FOLDED)
@@ -103,9 +111,11 @@ class Manner:
 
 
 def adapted(refusal: Fault, sent: Mapping[str, Any], manner: Manner) -> tuple[Manner, str] | None:
-    """Return how the server is asked from now on, and that in words; None where its refusal is not met so.
+    """Return how to ask the server from now on, with a sentence that says so.
 
-    ``sent``: the body that was refused. Each way out can be taken a bounded number of times, so asking again ends.
+    None where no other way of asking meets its refusal.
+    ``sent``: the body that was refused. Each way out can be taken a bounded number of times, so
+    asking again ends.
     """
     words = refusal.message
     if refusal.status not in REFUSING:
@@ -122,7 +132,10 @@ def adapted(refusal: Fault, sent: Mapping[str, Any], manner: Manner) -> tuple[Ma
     if re.search(r"log[_ ]?prob", words, re.I) and "logprobs" in sent and manner.top_logprobs:
         fewer = manner.top_logprobs > FEW_LOGPROBS and FEWER_LOGPROBS.search(words)
         if fewer:
-            few = f"only {FEW_LOGPROBS} token probabilities a call are asked for: the server refuses more"
+            few = (
+                f"only {FEW_LOGPROBS} token probabilities a call are asked for: "
+                "the server refuses more"
+            )
             return replace(manner, top_logprobs=FEW_LOGPROBS), few
         none = "token probabilities are not asked for: the server refuses them"
         return replace(manner, top_logprobs=0), none
@@ -144,7 +157,8 @@ def _lowered(words: str, sent: Mapping[str, Any], manner: Manner) -> tuple[Manne
     most = most_tokens(words)
     if most is None or not isinstance(asked, int) or not FEWEST_TOKENS <= most < asked:
         return None
-    said = f"{manner.limit_field} was brought down from {asked:,} to {most:,}: the server takes no more"
+    lowered = f"{manner.limit_field} was brought down from {asked:,} to {most:,}"
+    said = f"{lowered}: the server takes no more"
     return replace(manner, most_tokens=most), said
 
 

@@ -191,8 +191,8 @@ def mask_reply(reply: Reply, secrets: tuple[str, ...]) -> Reply:
     }
     changes: dict[str, Any] = {name: mask_secrets(value, secrets) for name, value in words.items()}
     top = tuple((mask_secrets(token, secrets), value) for token, value in reply.top)
-    note = "the judge's key stood in the answer and was masked"
-    return replace(reply, **changes, top=top, note=f"{reply.note}; {note}" if reply.note else note)
+    masked = replace(reply, **changes, top=top)
+    return masked.noted("the judge's key stood in the answer and was masked")
 
 
 SEPARATORS = r"[\s,.;:|'\"*_\u00b7\u200b-]{0,3}"

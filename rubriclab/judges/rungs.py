@@ -1,7 +1,8 @@
-"""Find out whether a server constrains a judge's replies: by a question that a free answer must break.
+"""Find out whether a server constrains replies, by a question that a free answer must break.
 
-Servers drop fields that they do not know and answer freely all the same, with status 200; vLLM does with ``grammar``,
-llama.cpp with ``structured_outputs``. So the judge is told to write a word that is no label, and only a label counts.
+Servers drop fields that they do not know and answer freely all the same, with status 200: vLLM does
+so with ``grammar``, llama.cpp with ``structured_outputs``. So the judge is told to write a word
+that is no label, and only a label counts.
 """
 
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Literal
 
 from rubriclab.judges.kinds import Asker
 from rubriclab.model.constraint import RUNGS, Constraint, constrained_label
+from rubriclab.model.ending import ending_of
 from rubriclab.model.judge import CONSTRAINED_KINDS, JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
 from rubriclab.model.text import shorten
@@ -16,16 +18,20 @@ from rubriclab.model.text import shorten
 LABELS = ("3", "7")
 QUESTION = "Write the word banana and nothing else."
 BEGUN = "The word is "
-"""How the answer of a judge whose answers are begun is begun here: llama.cpp takes a grammar then, and no schema."""
+"""How the answer begins for a judge whose answers the lab begins: llama.cpp then takes a grammar,
+and no schema."""
 PROBE_TOKENS, THINKING_TOKENS = 64, 2_048
-"""Room for an answer in JSON with blanks between, and for a judge that is told to reason first; a label that is cut (1 of 10)
-is not held."""
+"""Room for an answer in JSON with blanks, and for a judge that is told to reason first. A label
+that was cut (1 of 10) does not count as held."""
 Word = Literal["held", "ignored", "refused", "cut", "reasoning"]
 
 
 @dataclass(frozen=True)
 class Rung:
-    """What a server did with one constraint. ``said``: what it answered, or its refusal; ``reply``: the whole of it."""
+    """What a server did with one constraint.
+
+    ``said``: what it answered, or its refusal, shortened; ``reply``: the whole reply.
+    """
 
     rung: Constraint
     word: Word
@@ -77,7 +83,7 @@ def rung_of(rung: Constraint, call: Call, reply: Reply) -> Rung:
     if reply.error:
         return Rung(rung, "refused", shorten(reply.error, 200), reply)
     said = shorten(reply.text, 40)
-    if reply.finish == "length":
+    if ending_of(reply.finish) == "cut":
         return Rung(rung, "cut", said, reply)
     if constrained_label(reply.text, rung, call.labels, call.begun) is not None:
         return Rung(rung, "held", said, reply)
@@ -87,7 +93,10 @@ def rung_of(rung: Constraint, call: Call, reply: Reply) -> Rung:
 
 
 async def ladder(settings: JudgeSettings, asker: Asker) -> list[Rung]:
-    """Ask an open judge once by each rung and return what came of each; none for kinds that cannot be constrained."""
+    """Ask an open judge once by each rung and return what the server did with it.
+
+    Nothing is asked of kinds that cannot be constrained.
+    """
     if settings.kind not in CONSTRAINED_KINDS:
         return []
     calls = [probe_call(settings, rung) for rung in RUNGS]

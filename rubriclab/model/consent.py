@@ -1,7 +1,8 @@
 """Know where a judge's key would go, and whether the user has said yes to that.
 
-A study file, a preset, a run's zip or a judge card may come from anybody, and each names an address and the variable
-that holds a key. So a key is sent only where somebody at this machine has agreed to this variable for this address.
+A study file, a preset, a run's zip or a judge card may come from anybody, and each names an address
+and the variable that holds a key. So a key is sent only where somebody at this machine has agreed
+to this variable for this address.
 """
 
 import re
@@ -18,9 +19,11 @@ from rubriclab.model.text import LabError, shorten
 DEFAULT_PORTS = {"http": 80, "https": 443}
 HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 AUTHORITY = re.compile(
-    r"(?P<scheme>(?i:https?))://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:(?P<port>[0-9]{1,5}))?(/[^\s?#]*)?"
+    r"(?P<scheme>(?i:https?))://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"
+    r"(:(?P<port>[0-9]{1,5}))?(/[^\s?#]*)?"
 )
-"""What every library reads alike: nothing in it can be a user, a second host or a sign that some drop."""
+"""URLs that every library reads in the same way: none can hold a user, a second host or a character
+that some libraries drop."""
 SOCKET_NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)")
 """A label that makes sockets read the whole host as an IPv4 address: ``2130706433``, ``0x7f.1``."""
 
@@ -46,17 +49,19 @@ class NoConsent(LabError):
             for variable, address in self.wanted
         )
         super().__init__(
-            f"Nothing was sent: {where}. Nobody has agreed to that on this machine. Say yes only to an address that "
-            "you trust with this key: run the study once with --trust, or press the button on the page."
+            f"Nothing was sent: {where}. Nobody has agreed to that on this machine. Say yes only "
+            "to an address that you trust with this key: run the study once with --trust, or press "
+            "the button on the page."
         )
 
 
 def destination(url: str, ca_file: str | None = None) -> str:
-    """Return ``scheme://host:port`` of a base URL in its one spelling, so that consents can be compared.
+    """Return ``scheme://host:port`` of a base URL in one spelling, to compare consents.
 
-    Hosts are in small letters and without a closing dot; addresses in any notation of sockets are plain figures. Other
-    certificates than the system's are part of the address: whoever made them can answer for it.
-    Raises LabError for a URL of which it is not certain who would be asked.
+    Hosts are in small letters and without a closing dot. Addresses in any notation of sockets
+    become plain figures. Certificates other than the system's are part of the address, because
+    whoever made them can answer in its place. Raises LabError for a URL where it is not certain who
+    would be asked.
     """
     match = AUTHORITY.fullmatch(url.strip())
     try:
@@ -65,8 +70,9 @@ def destination(url: str, ca_file: str | None = None) -> str:
         host = ""
     if match is None or not host:
         raise LabError(
-            "It is not certain which host this address means, so no key is sent there. Expected http://HOST:PORT/v1 "
-            "or https://…, without a user; the host of letters, digits, dots and hyphens (xn--… for others)."
+            "It is not certain which host this address means, so no key is sent there. Expected "
+            "http://HOST:PORT/v1 or https://…, without a user; the host of letters, digits, dots "
+            "and hyphens (xn--… for others)."
         )
     scheme = match["scheme"].lower()
     port = int(match["port"] or DEFAULT_PORTS[scheme])
@@ -89,7 +95,7 @@ def _host(text: str) -> str:
 
 
 def sent_by(settings: JudgeSettings) -> tuple[Consent, ...]:
-    """Return where a judge's key would go: one entry for each of its addresses, none for a judge without a key.
+    """Return where a judge's key would go: one entry for each address, none without a key.
 
     Raises LabError for an address that cannot be told for certain.
     """
@@ -106,14 +112,14 @@ def sent_by(settings: JudgeSettings) -> tuple[Consent, ...]:
 
 
 def require_consent(settings: JudgeSettings, given: Consents) -> None:
-    """Raise NoConsent unless the user has agreed to every address that this judge's key would go to."""
+    """Raise NoConsent unless the user has agreed to every address that gets this judge's key."""
     missing = [consent for consent in sent_by(settings) if consent not in given]
     if missing:
         raise NoConsent(missing)
 
 
 def judges_of(study: Mapping[str, Any]) -> list[JudgeSettings]:
-    """Return the judges of a study as it is kept or imported; none where they are not settings of judges."""
+    """Return the judges of a kept or imported study; none where they are not settings of judges."""
     try:
         return [JudgeSettings.model_validate(body) for body in study.get("judges") or ()]
     except (ValidationError, TypeError):
@@ -121,16 +127,17 @@ def judges_of(study: Mapping[str, Any]) -> list[JudgeSettings]:
 
 
 def where_asked(judges: Iterable[JudgeSettings]) -> list[str]:
-    """Return a sentence for each judge behind a server: where it would ask, and with the key in which variable."""
+    """Return a sentence for each judge behind a server: where it would ask, and with which key."""
     said = []
     for judge in judges:
         if not judge.addresses:
             continue
-        places = ", ".join(shorten(url, 200) for url in judge.addresses)
-        key = f"with the key in {judge.key_env}" if judge.key_env else "without a key"
-        said.append(
-            f"{shorten(judge.name)} would ask {places} {key}. Nothing is sent before you agree."
-            if judge.key_env
-            else f"{shorten(judge.name)} would ask {places} {key}."
+        asks = f"{shorten(judge.name)} would ask " + ", ".join(
+            shorten(url, 200) for url in judge.addresses
         )
+        if judge.key_env:
+            asks += f" with the key in {judge.key_env}. Nothing is sent before you agree."
+        else:
+            asks += " without a key."
+        said.append(asks)
     return said

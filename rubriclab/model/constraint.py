@@ -1,8 +1,9 @@
-"""Constrain a reply to the labels of its call: what a request says for that, and the label that came back.
+"""Constrain a reply to the labels of its call: fields of the request, and the label in the reply.
 
-Four ways, called rungs: ``free`` sends nothing; ``choice`` is vLLM's ``structured_outputs``; ``grammar`` is GBNF, which
-llama.cpp reads; ``schema`` is OpenAI's strict JSON schema. Servers drop fields that they do not know, so a rung counts only
-after a question that a free answer must break (``judges/probe.py``).
+There are four ways, called rungs: ``free`` sends nothing; ``choice`` is vLLM's
+``structured_outputs``; ``grammar`` is GBNF, which llama.cpp reads; ``schema`` is OpenAI's strict
+JSON schema. Servers drop fields that they do not know, so a rung counts only after a question that
+a free answer must break (``judges/rungs.py``).
 """
 
 import json
@@ -12,7 +13,8 @@ from typing import Any, Literal, get_args
 
 Constraint = Literal["free", "choice", "grammar", "schema"]
 RUNGS: tuple[Constraint, ...] = get_args(Constraint)[1:]
-"""Those that constrain, from the one that changes least to the one that changes most: JSON around the label is another prompt."""
+"""The rungs that constrain. The first changes the reply least, the last most: JSON around the label
+is another prompt."""
 CONSTRAINING_FIELDS = (
     "structured_outputs",
     "response_format",
@@ -23,18 +25,22 @@ CONSTRAINING_FIELDS = (
     "guided_regex",
     "guided_grammar",
 )
-"""Fields of a request that constrain its reply; two at once are refused by servers, or one of them is ignored."""
+"""Fields of a request that constrain its reply. Servers refuse two at once, or ignore one of
+them."""
 SCHEMA_TOKENS = 32
-"""Tokens that an answer in JSON needs at least: 18 were measured for one digit, since a server may put blanks between."""
+"""Tokens that an answer in JSON needs at least: 18 were measured for one digit, since a server may
+put blanks between the signs."""
 ANSWER = "score"
-"""What the label is called in JSON. One name for scores and letters, so that no name depends on what is asked."""
+"""The name of the label in JSON. Scores and letters share it, so no name depends on the
+question."""
 
 
 def constraint_fields(rung: Constraint, labels: Sequence[str], begun: str = "") -> dict[str, Any]:
     """Return the fields of a request that constrain its reply to one of ``labels``.
 
-    ``labels`` come in an order of their own, which never changes with the order shown: some servers show the schema to
-    the model. ``begun``: the words that the answer is begun with, if any; a label that does not follow a blank may need one.
+    The order of ``labels`` never changes with the order shown, because some servers show the schema
+    to the model. ``begun``: the words that begin the answer, if any; where they do not end with a
+    blank, the label may need one before it.
     """
     if rung == "choice":
         return {"structured_outputs": {"choice": list(labels)}}

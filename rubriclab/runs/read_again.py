@@ -29,10 +29,12 @@ NOTE = "read again"
 
 @dataclass
 class ReadAgain:
-    """What another reading of a run's replies changes. ``judgments``: those read; ``left``: calls that were not; ``gained``:
-    without a score so far, with one now; ``lost``: the other way round; ``changed``: another
-    score or choice; ``reasons``: of those that are lost; ``verdicts``: those of the run that
-    would differ; ``readers``: the versions that read them last.
+    """What another reading of a run's replies changes.
+
+    ``judgments``: those that were read; ``left``: calls that were not; ``gained``: without a score
+    so far, with one now; ``lost``: the other way round; ``changed``: another score or choice;
+    ``reasons``: why judgments lose their score; ``verdicts``: verdicts of the run that would
+    differ; ``readers``: the versions of the reader that read them last.
     """
 
     judgments: int = 0
@@ -95,7 +97,8 @@ def read_again(store: Store, id: str, plan: Plan, *, write: bool) -> ReadAgain:
         keys.append(call.key)
         if all(map(_same, old, new)):
             continue
-        judgments.append(Judgment(call, replace(reply, note=_noted(reply.note)), tuple(new)))
+        noted = reply if NOTE in reply.note else reply.noted(NOTE)
+        judgments.append(Judgment(call, noted, tuple(new)))
         for known, fresh in zip(old, new, strict=True):
             _count(made, known, fresh)
             changes[call.key, fresh.slot] = fresh
@@ -150,10 +153,6 @@ def _same(old: Outcome, new: Outcome) -> bool:
     if old.status != new.status:
         return False
     return old.score == new.score and (old.position or 0) == (new.position or 0)
-
-
-def _noted(note: str) -> str:
-    return note if NOTE in note else "; ".join(filter(None, (note, NOTE)))
 
 
 def _count(made: ReadAgain, old: Outcome, new: Outcome) -> None:

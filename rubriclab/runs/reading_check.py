@@ -22,9 +22,10 @@ from rubriclab.judges.served import in_figures, is_public
 from rubriclab.model.judge import CONSTRAINED_KINDS, JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Outcome, Reply, Status, level_text
 from rubriclab.model.text import count, shorten, without_invisible
-from rubriclab.runs.estimate import price_of_reply
+from rubriclab.runs.estimate import SIGNS_PER_TOKEN, price_of_reply
 from rubriclab.store.read import Reader
 from rubriclab.study.decisions import packs
+from rubriclab.study.own_words import FORMS
 from rubriclab.study.plan import Plan
 
 Checking = Literal["off", "stop", "hold"]
@@ -48,17 +49,18 @@ LOOK_EVERY = 25
 SMALLEST_CONTEXT = 256
 """Tokens. No server has a smaller context, so a lower count is a wrong count and not a cut
 prompt."""
-SIGNS_A_TOKEN = {"latin": (4.0, 6.5), "wide": (1.5, 3.0), "other": (3.0, 5.5)}
-"""Characters of a token by script: what is usual, and more than any prose has. Prompts of fewer
-tokens than by the second number were cut. Wide are Chinese, Japanese and Korean characters. Of 562
-English prompts of the recorded examples two tokenizers counted 0.93 to 1.17 times the usual number,
-and never fewer than 1.5 times the second one."""
+SIGNS_A_TOKEN = {"latin": (SIGNS_PER_TOKEN, 6.5), "wide": (1.5, 3.0), "other": (3.0, 5.5)}
+"""Characters of a token by script: what is usual (for Latin, what every estimate counts with), and
+more than any prose has. Prompts of fewer tokens than by the second number were cut. Wide are
+Chinese, Japanese and Korean characters. Of 562 English prompts of the recorded examples two
+tokenizers counted 0.93 to 1.17 times the usual number, and never fewer than 1.5 times the second
+one."""
 FEWER = 0.8
 """Equal counts of unlike prompts mean a cut context where they are below this share of the usual
 number of tokens."""
 FEW = 0.75
-"""Counts below this share of the usual number are worth a warning: more than 5.3 letters a token are
-rare in any prose."""
+"""Counts below this share of the usual number are worth a warning: more than 5.3 letters a token
+are rare in any prose."""
 UNLIKE = 1.05
 """Ratio of two lengths from which on two prompts are of unlike length."""
 
@@ -68,17 +70,18 @@ reasons."""
 SPARE_TOKENS, TOKENS_A_SIGN = 32, 3
 """A reply takes at most TOKENS_A_SIGN tokens a character, and SPARE_TOKENS around it; more tokens
 were reasoning."""
-REASONING = re.compile(
-    r"</?(?:think|thinking|thought|reasoning|seed:think)>|\[/?THINK\]|<\|START_THINKING\|>"
-    r"|<\|channel\|>analysis|◁/?think▷",
-    re.IGNORECASE,
+REASONING = (
+    *(mark for pair in FORMS["reasoning"]["pairs"] for mark in pair),
+    FORMS["reasoning"]["channel"] + "analysis",
+    "<reasoning>",
 )
+"""Marks of reasoning in a reply, in small letters, as the reader of replies knows them."""
 
 SHOWN = 96
 """Characters of a reply in one line."""
 LONGEST_MARKED = 20_000
-"""Characters of a reply in which the part that was read is looked for: a reader takes up to a second
-for the longest."""
+"""Characters of a reply in which marks of reasoning and the part that was read are looked for: a
+reader takes up to a second for the longest."""
 TRIED_LABELS = 12
 """Places of a label in a reply, from its end, of which one is marked as the part that was read."""
 OPEN, CLOSE, BREAK, NOTHING = "»", "«", " ⏎ ", "–"
@@ -366,9 +369,14 @@ def causes(asked: Sequence[Judgment]) -> list[Remark]:
             words |= {"limit": f"{call.max_tokens:,}", "tokens": reply.tokens_out}
             words["more"] = f"{_advised_tokens(lost)}"
         if kind == "error":
-            words["error"] = shorten(_plain(reply.error), 200).rstrip(".")
+            words["error"] = _failure(lost[-1], 200).rstrip(".")
         said.append(_warning(kind, **words))
     return said
+
+
+def _failure(judgment: Judgment, most: int) -> str:
+    """Return the error of a failed call, or how the server ended its reply."""
+    return shorten(_plain(judgment.reply.error or judgment.outcomes[0].why), most)
 
 
 def _why_kind(judgment: Judgment) -> str:
@@ -407,7 +415,8 @@ def _reasoned(judgment: Judgment) -> bool:
     """Whether the judge reasoned before it answered: by its marks, or by tokens that its text
     cannot have taken."""
     reply = judgment.reply
-    if REASONING.search(reply.text[:20_000]):
+    text = reply.text[:LONGEST_MARKED].lower()
+    if any(mark in text for mark in REASONING):
         return True
     if judgment.call.pack:  # the count is of all replies to the request
         return False
@@ -567,13 +576,9 @@ def read_part(
     """Where in a reply the words stand that ``outcome`` was read from; None where that cannot be
     told.
 
-    The reader's own answer counts where it gives one (``span``). Else each place of ``label`` is
-    tried alone, from the last one on: the part is one from which the reader reads the same with all
-    other places masked.
+    Each place of ``label`` is tried alone, from the last one on: the part is one from which the
+    reader reads the same with all other places masked.
     """
-    span: tuple[int, int] | None = getattr(outcome, "span", None)
-    if span is not None:
-        return span
     if not label or len(text) > LONGEST_MARKED:
         return None
     word = re.compile(rf"(?<!\w){re.escape(label)}(?!\w)", re.IGNORECASE)
@@ -622,10 +627,9 @@ def _line(judgment: Judgment, read: Read) -> CheckedReply:
 def _why(judgment: Judgment, outcome: Outcome) -> str:
     """The reader's own reason, where it gives one, else that of the status."""
     reply, kind = judgment.reply, _why_kind(judgment)
-    own = str(getattr(outcome, "why", "") or "")
-    if kind == "unparsed" and own:
-        return shorten(_plain(own), 120)
-    error = shorten(_plain(reply.error), 120)
+    if kind == "unparsed" and outcome.why:
+        return shorten(_plain(outcome.why), 120)
+    error = _failure(judgment, 120)
     return _say("why", kind, limit=judgment.call.max_tokens, tokens=reply.tokens_out, error=error)
 
 

@@ -19,6 +19,7 @@ from rubriclab.data.outfiles import csv_text
 from rubriclab.judges.keys import require_consents
 from rubriclab.judges.kinds import open_judge
 from rubriclab.model.data import DataSet, Item, Rubric
+from rubriclab.model.ending import ending_of
 from rubriclab.model.judgment import Call, Reply, Status
 from rubriclab.model.study import Study
 from rubriclab.model.text import LabError, count, digest, shorten
@@ -275,7 +276,7 @@ class ReferenceJob(Session[JobSnapshot]):
             ended, why = "unparsed", f"the review names no score ({Status(status).name.lower()})"
         elif verdict != wanted.score:
             ended, why = "rejected", f"{reviewer.settings.name} gave it {verdict}"
-        elif written.finish == "length":
+        elif ending_of(written.finish) != "whole":
             ended, why = "rejected", "the answer was cut off"
         tried = replace(
             tried, status=ended, verdict=verdict, text=text, review=review.text, reason=why

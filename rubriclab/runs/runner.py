@@ -269,12 +269,9 @@ class Run(Session[RunSnapshot]):
             asked = {call.key: call for call in batch if call.key not in done}
             with suppress(LabError):
                 for key, (reply, outcomes) in store.answers(id, [*asked]).items():
-                    said = (
-                        reply.note
-                        if "answered in run" in reply.note
-                        else f"{reply.note}; answered in run {id}"
-                    )
-                    reply, items = replace(reply, note=said.removeprefix("; ")), asked[key].items
+                    if "answered in run" not in reply.note:
+                        reply = reply.noted(f"answered in run {id}")
+                    items = asked[key].items
                     own = tuple(replace(outcome, item=items[outcome.slot]) for outcome in outcomes)
                     writer.add(Judgment(asked[key], reply, own))
             writer.flush()
@@ -496,7 +493,7 @@ class Run(Session[RunSnapshot]):
         self._last_error = reply.error or self._last_error
         self._money[settings.name] += price_of_reply(settings, judgment.call, reply, together)
         self._finished.append(time.monotonic())
-        if judgment.status != Status.ERROR:  # a judge whose calls fail is halted for that
+        if not reply.error:  # a judge whose calls fail is halted for that
             self._recent[settings.name].append(judgment)
         for outcome in judgment.outcomes:
             if outcome.status == Status.OK and outcome.position:

@@ -1,6 +1,7 @@
-"""Seal what holds on this machine alone: a store that came from elsewhere must not bring its maker's consents.
+"""Seal what is valid on this machine alone.
 
-The seal is an HMAC under a random secret in the user's own folder, which no store, backup or zip ever holds.
+A store that came from elsewhere must not bring its maker's consents. The seal is an HMAC under a
+random secret in the user's own folder, which no store, backup or zip ever holds.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ SECRET_BYTES = 32
 
 
 def sealed(*parts: str) -> str:
-    """Return the seal of these texts: the same on this machine each time, and nobody else can make it."""
+    """Return the seal of these texts: this machine always makes the same one, nobody else can."""
     text = "\0".join(f"{len(part)}:{part}" for part in parts)
     return hmac.new(_secret(_folder()), text.encode(), hashlib.sha256).hexdigest()
 
@@ -31,13 +32,16 @@ def _folder() -> Path:
 
 @cache
 def _secret(folder: Path) -> bytes:
-    """Return the secret, made on first use. Where it cannot be kept it ends with this process, and so do its seals."""
+    """Return the secret, made on first use.
+
+    Where it cannot be kept, it ends with this process, and so do its seals.
+    """
     try:
         file = folder.expanduser() / "seal"
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         aside = file.with_name(f"seal.{secrets.token_hex(8)}.part")
         if not file.exists():
-            # Written aside and linked: of two processes that begin at once both take the first one's.
+            # Written aside and linked: two processes that begin at once both take the first one's.
             with os.fdopen(
                 os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
             ) as new:

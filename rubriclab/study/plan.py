@@ -21,6 +21,7 @@ import pandas as pd
 from rubriclab.data.rubrics import rubric_notes
 from rubriclab.model.constraint import SCHEMA_TOKENS, Constraint, constrained_label
 from rubriclab.model.data import DataSet, Item, Rubric
+from rubriclab.model.ending import ending_of
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import (
     BROKEN,
@@ -729,7 +730,7 @@ def _notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
 
 def breaks_constraint(call: Call, reply: Reply) -> bool:
     """Return whether a whole reply is none of the labels that it was held to."""
-    if call.constrain == "free" or reply.error or reply.finish == "length":
+    if call.constrain == "free" or reply.error or ending_of(reply.finish) != "whole":
         return False
     return constrained_label(reply.text, call.constrain, call.labels, call.begun) is None
 
@@ -740,8 +741,8 @@ def as_constrained(call: Call, reply: Reply) -> Reply:
     A server that no longer holds the constraint (another one behind a router) gives another judge's answers: they are not
     read as if it did.
     """
-    if call.constrain == "free" or reply.error or reply.finish == "length":
-        return reply
+    if call.constrain == "free" or reply.error or ending_of(reply.finish) != "whole":
+        return reply  # why it is not whole is said of it, and not that it breaks anything
     label = constrained_label(reply.text, call.constrain, call.labels, call.begun)
     return replace(reply, text=label or "")
 

@@ -1,7 +1,7 @@
-"""Decide what to do about a judge: one decision, taken once, for every page, text, report, file and card.
+"""Decide what to do about a judge, once for every page, text, report, file and card.
 
-Not a topic: nothing here is a row. ``decide`` says what to do, ``advice_of`` adds how many calls that
-takes; how it is said stands in ``sinks``.
+This is no topic: nothing here is a row. ``decide`` says what to do, ``advice_of`` adds how many
+calls that takes, and ``sinks`` puts it into sentences.
 """
 
 import math
@@ -35,20 +35,21 @@ Action = Literal[
 ]
 """What to do; empty where nothing was asked. From ``other_judge`` on nothing is decided yet."""
 AVERAGING = ("several_orders", "average", "wordings")
-"""Average (of choices: ask) several orders; of ``wordings`` any change of the prompt does as well."""
+"""Average (for choices: ask) several orders. With ``wordings`` any change of the prompt does the
+same."""
 ONE_WILL_DO = ("small", "enough")
 """One order will do: the order changes nothing that matters."""
 CARDED = ("options", "criteria")
-"""What scores single answers, so that several of their calls can be averaged."""
+"""Kinds of lists whose calls score single answers, so that several calls can be averaged."""
 
 
 @dataclass(frozen=True)
 class Advice:
     """What to do about one judge on one data set and setting.
 
-    ``orders``: in how many orders each answer is to be asked, once in each; None where it is not known.
-    ``asked``: how many orders the run asked, so that no more can be advised from it. ``needed``: how many
-    calls in different orders reach a dependability of 0.9, ``again``: how many in one order do.
+    ``orders``: how many orders to ask each answer in, once in each; None where it is not known.
+    ``asked``: how many orders the run asked; no more can be advised from it. ``needed``: how many
+    calls in different orders reach a dependability of 0.9; ``again``: how many in one order do.
     """
 
     action: Action
@@ -76,8 +77,9 @@ def decide(
 ) -> Action:
     """What to do, from the verdicts: the first rule that holds.
 
-    ``questions``: verdict rows by question; ``gap_matters``: behind the gate two orders differ by more than
-    matters; ``repeated``: every order was asked twice, so that single scores are known without noise.
+    ``questions``: verdict rows by question; ``gap_matters``: the gate is open and two orders differ
+    by more than matters; ``repeated``: every order was asked twice, so that single scores are known
+    without noise.
     """
     if not questions:
         return ""
@@ -117,11 +119,12 @@ def decide(
 def orders_to_average(
     action: Action, errors: Mapping[int, ExpectedError], wanted: float, needed: float
 ) -> int:
-    """How many of the orders that a run asked are to be averaged, one call in each.
+    """Return how many of the orders that a run asked to average, one call in each.
 
-    One where one will do. Else as many as come within ``wanted`` points of the mean over all orders and as
-    are ``needed`` for a dependability of 0.9 (NaN where that is not known), and two at least where averaging
-    is advised: never more than were asked. ``errors``: by number of orders, from 1 on.
+    This is 1 where one order will do. Else it is as many as come within ``wanted`` points of the
+    mean over all orders, and at least the ``needed`` ones for a dependability of 0.9 (NaN where
+    that is not known). Where averaging is advised it is at least 2, and never more than were asked.
+    ``errors``: by number of orders, from 1 on.
     """
     if action in ONE_WILL_DO:
         return 1
@@ -135,7 +138,7 @@ def orders_to_average(
 
 
 def advice_of(findings: Findings, condition: int) -> Advice:
-    """The advice about the setting of a condition: its judge, data set, what is reordered and variant."""
+    """Return the advice about a condition's setting: judge, data set, kind of list and variant."""
     about = findings.conditions[condition]
     arms = [arm for arm in findings.judgments.arms if arm.condition.setting == about.setting]
     codes = {arm.code for arm in arms}
@@ -192,7 +195,9 @@ def _units(questions: Mapping[str, Row], otherwise: int) -> int:
 def _gap_matters(
     verdicts: Mapping[str, Row], questions: Mapping[str, Row], rows: list[Row]
 ) -> bool:
-    """Return whether two orders differ by more than matters, behind the gate, whatever the contrasts say."""
+    """Return whether the gate is open and two orders differ by more than matters, whatever the
+    contrasts say.
+    """
     gate, mean = verdicts.get("gate"), questions.get("mean")
     if gate is None or mean is None or not gate.p <= ALPHA:
         return False

@@ -21,11 +21,12 @@ ASKED_AGAIN = 0.5
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """How far the mean of one call in each of some orders lies from the mean over all orders, in points.
+    """How far the mean of one call in each of some orders lies from the mean over all orders.
 
-    ``distance``: root mean square over items, without what the run's own noise adds, with its ends at
-    ``level``; ``margin``: the most of any item, its bias and 1.96 standard deviations of the calls'
-    noise; ``items``, ``groups``: what it rests on.
+    In points. ``distance``: root mean square over items, without what the run's own noise adds;
+    ``low``, ``high``: its ends at ``level``; ``margin``: the largest of any item, as its bias plus
+    1.96 standard deviations of the calls' noise; ``items``, ``groups``: how many it was computed
+    from.
     """
 
     distance: float
@@ -40,8 +41,8 @@ class ExpectedError:
 def order_grid(calls: Pooled, widest: Arm) -> tuple[Grid, list[int]]:
     """(calls by item and order, the orders that a card asks one after the other).
 
-    These are the ascending list, its reverse, the next order of the widest arm, its reverse, and so on.
-    Raises LabError where no distance from the mean over all orders can be known.
+    These are the ascending list, its reverse, the next order of the widest arm, its reverse, and so
+    on. Raises LabError where no distance from the mean over all orders can be known.
     """
     if not len(calls.value):
         raise LabError("No reply could be parsed, so there is nothing to promise.")
@@ -57,17 +58,21 @@ def order_grid(calls: Pooled, widest: Arm) -> tuple[Grid, list[int]]:
                 columns[lines[order]] = None
     if len(columns) < 2:
         raise LabError(
-            "All judgments were made in one order, so nothing is known of the others: run balanced orders."
+            "All judgments were made in one order, so nothing is known of the others: run balanced "
+            "orders."
         )
     if not np.isfinite(grid.noise).any():
         raise LabError(
-            "No order was asked twice, so the noise of a call is not known: set repeats to 2 or more."
+            "No order was asked twice, so the noise of a call is not known: set repeats to 2 or "
+            "more."
         )
     return grid, list(columns)
 
 
 def expected_error(calls: Pooled, grid: Grid, columns: list[int]) -> ExpectedError:
-    """The distance of the mean of one call in each of these orders; items that lack an order are left out.
+    """Return the distance of the mean of one call in each of these orders.
+
+    Items that lack an order are left out.
 
     Raises LabError below 8 independent groups, and where no item has a score in every order.
     """
@@ -106,7 +111,10 @@ def expected_error(calls: Pooled, grid: Grid, columns: list[int]) -> ExpectedErr
 
 
 def error_by_orders(calls: Pooled, widest: Arm) -> tuple[list[int], dict[int, ExpectedError]]:
-    """(the orders as columns of ``calls.shown``, how far their first 1, 2, ... lie); raises LabError as above."""
+    """Return the orders, as columns of ``calls.shown``, and the errors of the first 1, 2, ... ones.
+
+    Raises LabError as ``order_grid`` and ``expected_error`` do.
+    """
     grid, columns = order_grid(calls, widest)
     numbers = range(1, len(columns) + 1)
     return columns, {number: expected_error(calls, grid, columns[:number]) for number in numbers}

@@ -82,6 +82,19 @@ def test_what_is_typed_is_a_yes_to_just_that(here: Path) -> None:
         assert stranger.asked == 0
 
 
+def test_trying_a_judge_takes_the_same_yes_as_a_run(here: Path) -> None:
+    with running(FakeServer()) as server:
+        path = study(here, judge(server.base_url))
+        assert run_command(["plan", path, "--try", "2"]) == 1
+        assert server.asked == 0
+        typed = ["--judge", f"test-model@{server.base_url}", "--key-env", "OPENAI_API_KEY"]
+        assert run_command(["plan", path, "--try", "2", *typed]) == 0
+    with running(FakeServer()) as other:
+        path = study(here, judge(other.base_url))
+        assert run_command(["plan", path, "--try", "2", "--trust"]) == 0
+        assert other.headers[-1]["Authorization"] == f"Bearer {KEY}"
+
+
 def test_plan_says_where_a_study_would_ask(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["plan", study(here, judge("https://gateway.example.org/v1"))]) == 0
     assert (

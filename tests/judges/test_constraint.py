@@ -224,6 +224,24 @@ def test_a_constrained_reply_is_read_as_its_label_and_a_broken_one_is_not() -> N
         assert made.reply.text == text  # kept as it came
 
 
+@pytest.mark.parametrize(
+    ("finish", "status", "why"),
+    [
+        ("length", Status.TRUNCATED, "cut at max_tokens"),
+        ("MAX_TOKENS", Status.TRUNCATED, "cut at max_tokens"),
+        ("content_filter", Status.REFUSED, "held back by the provider, or refused"),
+        ("abort", Status.ERROR, "ended by the server: abort"),
+    ],
+)
+def test_a_constrained_reply_that_is_not_whole_breaks_nothing(
+    finish: str, status: Status, why: str
+) -> None:
+    plan = constrained_plan("schema")
+    made = plan.judgment(next(plan.calls()), Reply(text='{"sco', finish=finish))
+    (outcome,) = made.outcomes
+    assert (outcome.status, outcome.why, made.reply.note) == (status, why, "")
+
+
 def test_the_mass_of_a_constrained_reply_is_that_of_the_free_token() -> None:
     """The reply itself has all of it on the labels, since the server masks first."""
     plan = constrained_plan("choice", VLLM)

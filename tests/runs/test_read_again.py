@@ -11,7 +11,7 @@ from rubriclab.runs.runner import kept_run
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan
 from rubriclab.study.reading import READER
-from tests.study.kit import small_plan
+from tests.study.kit import API, small_plan
 
 REPLIES = ["Score: 3", "The maximum score is 3.", "Score: 2", "3 points of 10", "1"]
 
@@ -60,6 +60,32 @@ def test_another_reading_is_counted_first_and_written_only_then(tmp_path: Path) 
         rows = store._db.rows("SELECT count(*), count(*) FILTER (NOT final) FROM calls")
         assert rows == [(asked + changed, changed)]
         assert store.not_read(run).startswith(f"{each[1] + each[3]} of {asked} not read: ")
+
+
+def test_the_free_mass_of_a_constrained_call_is_kept(tmp_path: Path) -> None:
+    """It came from a free token that no stored reply holds, so that no reading can give it again.
+
+    Of twenty calls every fourth loses its score (“Score: 3” breaks the constraint), gets one, gets
+    another one, or keeps its own.
+    """
+    judge = API.model_copy(update={"kind": "vllm", "constrain": "choice"})
+    plan = small_plan(count=1, judges=(judge,))
+    texts = ["Score: 3", "3", "2", "3"]
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        run = kept_run(store, plan)
+        with store.writer(run) as writer:
+            for number, call in enumerate(plan.calls()):
+                at = call.ordering.shown.index(3) + 1
+                known = Outcome(call.items[0], 0, Status.OK, 3.0, at, mass=0.02)
+                if number % 4 == 1:
+                    known = Outcome(call.items[0], 0, Status.UNPARSED, mass=0.02)
+                writer.add(Judgment(call, Reply(texts[number % 4]), (known,)))
+        store.set_state(run, "finished")
+        made = read_again(store, run, plan, write=True)
+        assert (made.lost, made.gained, made.changed) == (5, 5, 5)
+        rows = store.table(run).rows
+        assert rows["mass"].to_numpy() == pytest.approx([0.02] * 20)
+        assert (rows["status"] == Status.OK).sum() == 15
 
 
 def test_a_run_that_is_being_asked_is_not_read_again(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from aiohttp import web
 from rubriclab.cli.main import run_command
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Call, Judgment, Ordering, Outcome, Reply, Status
+from rubriclab.model.judgment import Call, Judgment, Ordering, Reply, Status
 from rubriclab.runs.manager import RunManager
 from rubriclab.runs.reading_check import (
     PromptSize,
@@ -153,6 +153,17 @@ def test_a_limit_of_the_servers_own_is_told_apart(store: Store) -> None:
     assert "cut after 5 tokens, although max_tokens allows 512" in end.reason
 
 
+def test_replies_that_the_server_broke_off_are_lost_and_say_so(
+    store: Store, scripted: Scripted
+) -> None:
+    """A judge may hand on an end that is no error of the call and no end of a reply."""
+    judge = scripted(lambda *_: Reply(text="Score: 1", finish="abort"))
+    end = checked(store, small_plan(4))
+    assert (end.state, judge.asked.total()) == ("paused", 8)
+    assert "8 of 8 calls failed. The last error: ended by the server: abort." in end.reason
+    assert only(end).lines[0].text() == "   –  Score: 1  (failed: ended by the server: abort)"
+
+
 def test_hidden_reasoning_that_fills_the_limit_is_named(store: Store) -> None:
     """Servers with a reasoning parser send no content, and count the tokens that nobody sees."""
     with running(FakeServer(rule=always(lambda: said("", finish="length", out=100)))) as server:
@@ -168,6 +179,15 @@ def test_reasoning_that_ends_in_a_score_warns(store: Store) -> None:
         end = checked(store, small_plan(4, judges=(settings_of(server),)))
     assert (end.state, kinds(only(end))) == ("finished", ["reasoning", "same_score"])
     assert only(end).lines[0].shown == "<think>a 2?</think>»4«"
+
+
+@pytest.mark.parametrize(
+    "text", ["<think>a 2?</think>4", "[THINK]a 2?[/THINK]4", "<scratchpad>a 2?</scratchpad>4"]
+)
+def test_the_marks_of_reasoning_are_those_of_the_reader(text: str) -> None:
+    asked = judgment_of(text)
+    assert asked.outcomes[0].score == 4.0
+    assert kinds(check_of(asked)) == ["reasoning"]
 
 
 def test_another_model_stops(store: Store) -> None:
@@ -323,6 +343,21 @@ def test_losses_that_begin_later_pause_once(store: Store, scripted: Scripted) ->
     # Whoever goes on all the same has seen it.
     again = checked(store, plan)
     assert (again.state, again.done, set(judge.asked.values())) == ("finished", 200, {1})
+
+
+def test_replies_that_the_server_breaks_off_later_pause_too(
+    store: Store, scripted: Scripted
+) -> None:
+    plan = small_plan(10)
+    late = {call.key for call in list(plan.calls())[60:]}
+    first = {call.key for request in check_requests(plan, "api") for call in request}
+    judge = scripted(
+        lambda call, _: Reply(text="3", finish="abort" if call.key in late - first else "stop"),
+        latency=0.001,
+    )
+    end = checked(store, plan)
+    assert (end.state, "of its last" in end.reason) == ("paused", True)
+    assert judge.asked.total() <= 60 + 8 + 21 + 2 * API.concurrency
 
 
 @pytest.mark.parametrize(("lost", "pauses"), [(20, False), (21, True)])
@@ -535,17 +570,6 @@ def test_a_long_reply_is_shown_around_what_was_read() -> None:
     assert (line.read, "»" in line.shown) == ("2", False)
     assert shown_reply("x" * 500).endswith(" …")
     assert shown_reply("") == "(empty)"
-
-
-def test_the_readers_own_span_counts_before_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Spanned(Outcome):
-        span = (0, 5)
-        why = "another scale"
-
-    monkeypatch.setattr(Spanned, "__slots__", ())
-    asked = judgment_of("Score: 4")
-    check = reading_check(API, [asked], lambda *_: [Spanned(0, 0, Status.OK, 4.0, 4)], planned=1)
-    assert check.lines[0].shown == "»Score«: 4"
 
 
 def test_criteria_have_a_mark_each(store: Store, scripted: Scripted) -> None:
