@@ -155,8 +155,31 @@ ANNOUNCED = re.compile(
     any_of([*WORDS["final"], "verdict", "choice", "decision", "therefore", "urteil", "判断"]), re.I
 )
 CLAUSE = r"(?:^|[.;!?…\n,–—(-]\s*|[。！？，])"
-RETRACT = re.compile(rf"{CLAUSE}(?:no,?\s+|but\s+)?{any_of(WORDS['retract'])}", re.I)
-CORRECT = re.compile(rf"{CLAUSE}(?:but\s+|well,?\s+)?{any_of(WORDS['correct'])}", re.I)
+RETRACT = re.compile(
+    rf"{CLAUSE}(?:no,?\s+|but\s+|however,?\s+)?{any_of(WORDS['retract'])}"
+    rf"|{any_of(WORDS['void'])}[^.!?\n。！？]{{0,30}}{any_of(WORDS['ruling'])}"
+    rf"|{any_of(WORDS['ruling'])}[^.!?\n。！？]{{0,30}}{any_of(WORDS['void'])}",
+    re.I,
+)
+CORRECT = re.compile(
+    rf"{CLAUSE}(?:but\s+|well,?\s+)?{any_of(WORDS['correct'])}"
+    r"|(?<!\w)(?:it|this|that|score|rating|grade|mark|verdict|choice|above)\s+should\s+(?:have\s+been|be|read)(?!\w)",
+    re.I,
+)
+EXAMPLE = re.compile(any_of(WORDS["example"]), re.I)
+INSTRUCTED = re.compile(
+    r"(?:^|[\"“(:,;.]\s*)(?:please\s+|only\s+|always\s+)*"
+    r"(?:respond|reply|answer|return|write|print|use|output|provide|produce|end|finish|conclude)\s+"
+    r"(?:only|with|in|your|as|an?|the|like|strictly|using|valid|json|exactly|by|this)(?!\w)"
+    r"|(?<!\w)your\s+(?:reply|answer|response|output|verdict)\s+(?:should|must|has\s+to|needs\s+to)(?!\w)"
+    r"|(?<!\w)(?:expected|required|output|response|answer)\s+format(?!\w)|^\W*format\s*:",
+    re.I,
+)
+PLACEHOLDER = re.compile(
+    r"\s*(?:<[^<>]*>|\[[^\[\]]*\]|\.{3}|…|(?:your|the)\s+(?:\w+\s+){1,3}here|(?:insert|write)\s.*)\s*", re.I
+)
+"""What stands in an example for the judge's words."""
+OWN = re.compile(any_of(["here is", "here's", "here are", "below is", "hier ist", "voici"]), re.I)
 DECIDES = (*WORDS["best"], "wins", "とします")
 """Words that a choice ends in: "Assistant A is better" needs no end of a line behind it."""
 # Where a form in words may begin: a line, a sentence, or behind a colon; behind a comma only what
@@ -425,6 +448,8 @@ def in_words(text: str, form: Grammar, *, opens: bool) -> Iterator[Verdict]:
     yield from _ticked(text, form)
     yield from _alone(lines, form, len(text))
     for tag in form.tags.finditer(text):
+        if _echoed(text[max(0, tag.start() - SPAN) : tag.start()]):
+            continue
         verdict = form.verdict(form.alone.match(tag[2].strip(DRESS)), "tag", tag[0])
         yield replace(verdict, end=tag.end())
     for tag in _TAG_VALUE.finditer(text):
@@ -549,6 +574,8 @@ def _is_quoted(text: str, start: int, verdict: Verdict) -> bool:
         if re.match(r"(?:so|therefore|thus|hence)\b", verdict.words, re.I):
             return CONDITION.search(clause) is not None
         return not verdict.final or CONDITION.search(clause) is not None
+    if _echoed(before):
+        return True
     if before.endswith("\n"):
         above = before.rstrip().rpartition("\n")[2]
         return above.endswith((":", "：")) and QUOTED.search(above) is not None
@@ -556,6 +583,18 @@ def _is_quoted(text: str, start: int, verdict: Verdict) -> bool:
         clause = re.split(r"[.;!?\n。！？]", before)[-1]
         return QUOTED.search(clause) is not None or HEDGE.search(clause) is not None
     return False
+
+
+def _echoed(before: str) -> bool:
+    """Whether the words before a form ask for it or call it an example: the prompt's own words."""
+    body = re.sub(r"\s*(?:`{3,}\s*\w*\s*)?[`\"'“‘]?\Z", "", before[-SPAN:])
+    line = body.rpartition("\n")[2]
+    if body != before[-SPAN:] and "\n" in before[len(before) - len(before[-SPAN:]) + len(body) :]:
+        if not line.endswith((":", "：")):
+            return False
+    if EXAMPLE.search(line[-60:]):
+        return True
+    return INSTRUCTED.search(line) is not None and OWN.search(line) is None
 
 
 def _opening(lines: Sequence[str], form: Grammar) -> Verdict | None:
@@ -569,6 +608,9 @@ def _opening(lines: Sequence[str], form: Grammar) -> Verdict | None:
     after = line[match.end("value") : match.end("value") + SPAN]
     written = not form.letters or (match["value"].isupper() and not re.match(r"\s+[a-z]", after))
     listed = sum(LIST_NUMBER.match(line) is not None for line in lines) > 1
+    if form.letters:
+        places = re.findall(r"(?m)(?:^\W{0,4}|[.;]\s+\(?)([A-Z])(?:[.):]|\s+[-–—])\s", "\n".join(lines))
+        listed = listed or len(set(places)) > 1
     if re.match(r"[.)]\s", after) and match["value"] == "1":
         listed = True  # a list may have one entry
     if re.match(r"[.)]\s", after) and len(lines) > 1 and not re.search(r"[.!?。…]\W*$", line):
@@ -630,7 +672,7 @@ def in_brackets(text: str, form: Grammar) -> Iterator[Verdict]:
             why = "" if index is not None else NOT_OFFERED
             end = start + match.end()
             clause = re.split(r"[.;!?]\s", line[max(0, match.start() - SPAN) : match.start()])[-1]
-            if CONDITION.search(clause) or _DENIES.search(clause):
+            if CONDITION.search(clause) or _DENIES.search(clause) or _echoed(clause):
                 continue  # "I would have chosen [[B]]"
             yield Verdict(index, match[0], "brackets", why, final=announced, end=end)
         start += len(line) + 1
@@ -724,7 +766,11 @@ def objects(text: str) -> tuple[list[dict[str, Any]], str]:
                 budget -= len(body)
                 value = _repaired(body)
         if isinstance(value, dict):
-            objects.append(value)
+            example = _echoed(text[position:start]) or any(
+                PLACEHOLDER.fullmatch(part) for part in _strings(value)
+            )
+            if not example:
+                objects.append(value)
             rest.append(text[position:start])
             position = end
             continue
@@ -765,7 +811,7 @@ def by_key(value: Any, keys: Sequence[str]) -> Iterator[Any]:
                 part = part[0]
             if named and not isinstance(part, dict):
                 yield part
-            else:
+            elif fold(str(key)) not in KEYS["limit"]:
                 yield from by_key(part, keys)
 
 
@@ -857,6 +903,8 @@ def _verdict(said: str, form: Grammar, nouns: Sequence[str], rule: Rule, brief: 
             raise Unread(OTHER_SCALE)
         if body.strip(DRESS + "\n.,:"):
             _refuse_others(verdict, in_words(body, form, opens=False))
+            behind = plain(said.rpartition("}")[2], form.kept)
+            _refuse_retraction(replace(verdict, end=0), behind, form)
         return verdict
     if values and (asked := _marked(plain("\n".join(_strings(values)), form.kept), form)):
         return agreed(asked, form)  # {"reason": "... so [[A]]"}
@@ -907,7 +955,11 @@ def _marked(body: str, form: Grammar) -> list[Verdict]:
     """
     if not body:
         return []
-    asked = [form.verdict(match, "mark") for match in form.marks.finditer(body)]
+    asked = [
+        form.verdict(match, "mark")
+        for match in form.marks.finditer(body)
+        if not _echoed(body[max(0, match.start() - SPAN) : match.start()])
+    ]
     return [*asked, *in_brackets(body, form)] if form.kind == "choice" else asked
 
 
@@ -982,10 +1034,20 @@ def read_each(text: str, labels: Sequence[str], names: Sequence[str]) -> dict[st
     given = {name: _recorded(values, name, form) for name in names}
     for name, verdict in (*_in_lines(body, names, form), *_in_table(body, names, form)):
         given[name].append(verdict)
+    ends = [
+        body.rfind(verdict.words) + len(verdict.words)
+        for verdicts in given.values()
+        for verdict in verdicts
+        if verdict.words in body
+    ]
+    behind = body[max([body.rfind("|") + 1, *ends]) :]
+    taken_back = RETRACT.search(behind) is not None
     out = {}
     for name in names:
         try:
             verdict = agreed(given[name], form, body)
+            if taken_back:
+                raise Unread(TAKEN_BACK)
         except Unread as reason:
             out[name] = Reading(None, why=str(reason))
             continue
@@ -1019,7 +1081,7 @@ def _records(value: Any, key: str) -> Iterator[Any]:
         for k, part in value.items():
             if _letters(k) in (key, f"{key}score", f"{key}rating"):
                 yield part
-            else:
+            elif fold(str(k)) not in KEYS["limit"]:
                 yield from _records(part, key)
 
 
@@ -1053,11 +1115,15 @@ def _in_lines(body: str, names: Sequence[str], form: Grammar) -> Iterator[tuple[
     """
     begins, further, gets = _name_patterns(tuple(names))
     section = ""
-    heading = False
+    heading = limits = False
     for line in further.sub("\n", body).split("\n"):
         if line.count("|") > 1:
             continue  # a row of a table
         match = begins.match(line)
+        if match is None and (line.startswith("#") or ":" in line or "：" in line):
+            limits = LIMITS.match(line) is not None
+        if limits:
+            continue  # "Maximum points:" and what stands below it
         if match is None:
             alone = form.alone.match(line.strip(DRESS + "-•.。,;:"))
             if section and heading and alone and not form.objection(alone, strict=True):
@@ -1088,6 +1154,7 @@ def _in_lines(body: str, names: Sequence[str], form: Grammar) -> Iterator[tuple[
                 yield name, form.verdict(form.alone.match(tag[2].strip(DRESS)), "tag", tag[0])
 
 
+LIMITS = re.compile(rf"[\W\d]*(?:the\s+)?{any_of(WORDS['limit'])}[^:：\n]{{0,30}}(?:[:：]|$)", re.I)
 _TAG = re.compile(r"<([^<>/\n]{1,80})>\s*([^<>]{1,60}?)\s*</\1\s*>")
 
 
@@ -1138,7 +1205,7 @@ def _in_table(body: str, names: Sequence[str], form: Grammar) -> Iterator[tuple[
                 continue
             elif len(columns) == 1:
                 place = columns[0]
-            elif len(row) == 2 and not columns:
+            elif len(row) == 2 and not head:
                 place = 1
             else:
                 continue
