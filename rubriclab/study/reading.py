@@ -26,7 +26,7 @@ import re2
 from rubriclab.study.own_words import CUT_MARK, FORMS, FRACTION, READ, Unread, own_words, plain
 from rubriclab.study.prompts import fold
 
-READER = 2
+READER = 3
 """The version of this reader, kept with each judgment: raise it with every change of what is
 read.
 """
@@ -46,6 +46,8 @@ MOST_PLACES = 400
 """Places at which a form may begin, and sentences with a value: a reply with more has no
 reading.
 """
+MOST_MARKS = 60
+"""Brackets that are looked at: a reply with more has no reading."""
 MOST_OBJECTS, MOST_REPAIRED = 50, 20_000
 """JSON objects that are looked at, and characters of those that are no strict JSON."""
 DRESS = " \t\"'“”‘’«»()[]{}|*_~#"
@@ -124,6 +126,8 @@ def spelled(words: str) -> str:
     return rf"(?<!{re.escape(words[0])}){body}(?!{re.escape(words[-1])})"
 
 
+NUMERAL = r"(?<![一二三四五六七八九十百])[一二三四五六七八九十](?=\s*[分星点](?!钟))"
+"""A number in Chinese signs, only before a unit: 一般 is no 1."""
 NO_BLANKS = r"\u2e80-\u9fff\uac00-\ud7af"
 """Letters of scripts without blanks between words, where a value may stand beside any other
 letter.
@@ -155,8 +159,35 @@ ANNOUNCED = re.compile(
     any_of([*WORDS["final"], "verdict", "choice", "decision", "therefore", "urteil", "判断"]), re.I
 )
 CLAUSE = r"(?:^|[.;!?…\n,–—(-]\s*|[。！？，])"
-RETRACT = re.compile(rf"{CLAUSE}(?:no,?\s+|but\s+)?{any_of(WORDS['retract'])}", re.I)
-CORRECT = re.compile(rf"{CLAUSE}(?:but\s+|well,?\s+)?{any_of(WORDS['correct'])}", re.I)
+RETRACT = re.compile(
+    rf"{CLAUSE}(?:no,?\s+|but\s+|however,?\s+)?{any_of(WORDS['retract'])}"
+    rf"|{any_of(WORDS['void'])}[^.!?\n。！？]{{0,30}}{any_of(WORDS['ruling'])}"
+    rf"|{any_of(WORDS['ruling'])}[^.!?\n。！？]{{0,30}}{any_of(WORDS['void'])}",
+    re.I,
+)
+CORRECT = re.compile(
+    rf"{CLAUSE}(?:but\s+|well,?\s+)?{any_of(WORDS['correct'])}"
+    r"|(?<!\w)(?:it|this|that|score|rating|grade|mark|verdict|choice|above)"
+    r"\s+should\s+(?:have\s+been|be|read)(?!\w)",
+    re.I,
+)
+EXAMPLE = re.compile(any_of(WORDS["example"]), re.I)
+INSTRUCTED = re.compile(
+    r"(?:^|[\"“(:,;.]\s*)(?:please\s+|only\s+|always\s+)*"
+    r"(?:respond|reply|answer|return|write|print|use|output|provide|produce|end|finish|conclude)\s+"
+    r"(?:only|with|in|your|as|an?|the|like|strictly|using|valid|json|exactly|by|this)(?!\w)"
+    r"|(?<!\w)your\s+(?:reply|answer|response|output|verdict)"
+    r"\s+(?:should|must|has\s+to|needs\s+to)(?!\w)"
+    r"|(?<!\w)(?:expected|required|output|response|answer)\s+format(?!\w)|^\W*format\s*:",
+    re.I,
+)
+PLACEHOLDER = re.compile(
+    r"\s*(?:<[^<>]*>|\[[^\[\]]*\]|\.{3}|…|(?:your|the)\s+(?:\w+\s+){1,3}here"
+    r"|(?:insert|write)\s.*)\s*",
+    re.I,
+)
+"""What stands in an example for the judge's words."""
+OWN = re.compile(any_of(["here is", "here's", "here are", "below is", "hier ist", "voici"]), re.I)
 DECIDES = (*WORDS["best"], "wins", "とします")
 """Words that a choice ends in: "Assistant A is better" needs no end of a line behind it."""
 # Where a form in words may begin: a line, a sentence, or behind a colon; behind a comma only what
@@ -170,7 +201,7 @@ LIST_NUMBER = re.compile(r"\W{0,4}(?:score\s+)?(\d+)\s*[.):]", re.I)
 REASONS = re.compile(rf"(?i)\s*(?:[.。!！](?=[^\d.]|$)|{any_of(WORDS['because'])})")
 OUT_OF = re.compile(
     rf"(?i)\s*[(\[]?\s*{any_of(WORDS['out_of'])}\s*(?:[01]\s*(?:-|–|to|bis|à|al?|y)\s*)?"
-    rf"(\d+|{any_of(WORDS['numbers'])})(?![.,]?\d){UNIT}"
+    rf"(\d+|{any_of(WORDS['numbers'])}|{NUMERAL})(?![.,]?\d){UNIT}"
     rf"\s*(?:point\s+)?(?:scale)?\s*[)\]]?{UNIT}"
 )
 
@@ -181,7 +212,13 @@ def _scan(words: Sequence[str], more: str = "", *, numeric: bool = False) -> Any
     """
     parts = [re2.escape(word) for word in words]
     if numeric:
-        parts = [r"\pN", "★", "⭐", *(rf"\b{word}\b" for word in WORDS["numbers"])]
+        parts = [
+            r"\pN",
+            "★",
+            "⭐",
+            *WORDS["numerals"],
+            *(rf"\b{word}\b" for word in WORDS["numbers"]),
+        ]
     elif more:
         parts.append(more)
     options = re2.Options()
@@ -192,6 +229,8 @@ def _scan(words: Sequence[str], more: str = "", *, numeric: bool = False) -> Any
 def number_of(words: str) -> int:
     """Return the number that digits or a word are."""
     word = words.casefold()
+    if word in WORDS["numerals"]:
+        return int(WORDS["numerals"].index(word)) + 1
     return WORDS["numbers"].index(word) if word in WORDS["numbers"] else int(word)
 
 
@@ -217,8 +256,12 @@ class Grammar:
         self.folded = [fold(label) for label in labels]
         self.kept = "".join(labels)
         self.numeric = all(re.fullmatch(r"[-+]?\d+", label) for label in self.folded)
-        self.letters = all(len(label) == 1 and label.isalpha() for label in self.folded)
+        decisions = self.folded[:-1] if tie else self.folded
+        self.letters = all(len(label) == 1 and label.isalpha() for label in decisions)
         self.top = max(map(int, self.folded)) if self.numeric else None
+        self.nouns = [*WORDS["score"], *WORDS["weak"]]
+        if kind == "choice":  # labels in words are chosen and rated alike
+            self.nouns = [*WORDS["choice"], *([] if self.letters else self.nouns)]
         parts = self._parts(nouns)
         flags = re.IGNORECASE
 
@@ -240,8 +283,7 @@ class Grammar:
             r"\pN|\b[a-z]\b|\b[ivx]+\b",
             numeric=self.numeric,
         )
-        nouns_of = WORDS["choice"] if kind == "choice" else [*WORDS["score"], *WORDS["weak"]]
-        self.noun = _scan([*nouns_of, *WORDS["final"], *nouns, *SCALE_WORDS])
+        self.noun = _scan([*self.nouns, *WORDS["final"], *nouns, *SCALE_WORDS])
         self.stem = _scan([*FORMS["stems"][kind], *nouns])
         self.names = re.compile(any_of(nouns), re.I)
         self.within = filled(rf"(?<![^\W\d_{NO_BLANKS}])(?<!\d)‹value›")
@@ -254,6 +296,7 @@ class Grammar:
         self.instead = filled(
             r"\s*(?:not|rather than|instead of|over)\s+(?:an?\s+)?‹open›‹value›\s*"
         )
+        self.is_best = filled(r"\s*(?:is|ist|est|es)\s+‹best›")
         tags = "|".join([*MARKS["tags"], *map(re.escape, nouns)])
         self.tags = re.compile(rf"(?i)<({tags})(?:\s[^<>]{{0,80}})?>\s*([^<>]{{1,60}}?)\s*</\1\s*>")
 
@@ -264,14 +307,15 @@ class Grammar:
             known.append(any_of(WORDS["tie"]))
         number = r"[-+]?(?:\d+(?:[.,]\d+)?|[.,]\d+)(?![\d%]|[.,]\d)"
         if self.numeric:
-            values = [number, *known, any_of(WORDS["numbers"])]
+            values = [number, *known, any_of(WORDS["numbers"]), NUMERAL]
             ends = rf"(?![^\W\d_{NO_BLANKS}])"
         else:
             values = [*known, number, "[a-z]" if self.letters else "[ivx]+"]
             ends = r"(?!\w)"
         if self.kind == "choice":
-            strong, weak = WORDS["choice"], []
-            before_value = CANDIDATE
+            strong, weak = self.nouns, []
+            named = any(_A_CANDIDATE.match(label) for label in self.folded)
+            before_value = "" if named else CANDIDATE  # "Response 2" may be a label itself
         else:
             strong, weak = WORDS["score"], WORDS["weak"]
             before_value = rf"(?:{any_of(WORDS['score'])}\s*)?"
@@ -296,7 +340,8 @@ class Grammar:
             "candidate": before_value,
             "a_candidate": any_of(WORDS["candidate"]),
             "weak": any_of(weak),
-            "stars": r"(?:[★☆⭐✅️]+\s*)?" if self.numeric else "",
+            "stars": "",
+            "of_top": "(?!)",
             "plain_nouns": any_of(["score", "option", "level"]),
             "result": any_of(MARKS["result"]),
             "letter": "(?-i:[A-Z])" if self.letters else "(?!)",
@@ -307,6 +352,9 @@ class Grammar:
             "named": rf"(?:{final}[\s,]*)*(?:{own}(?:\s*{any_of(WORDS['score'])})?"
             rf"|{any_of(strong)}(?:\s+{final})?{about})",
         }
+        if self.numeric:
+            parts["of_top"] = rf"{self.top}\s*(?:点満点\s*[中で]|점\s*만점\s*(?:에서?|중)?)\s*"
+            parts["stars"] = rf"(?:[★☆⭐✅️]+\s*|{parts['of_top']})?"
         parts["slot"] = (
             OPEN + parts["stars"] + article + OPEN + before_value + OPEN + parts["value"]
         )
@@ -320,6 +368,8 @@ class Grammar:
         if self.numeric:
             if key in WORDS["numbers"]:
                 key = str(WORDS["numbers"].index(key))
+            elif key in WORDS["numerals"]:
+                key = str(WORDS["numerals"].index(key) + 1)
             number = re.fullmatch(r"([-+]?[0-9]{1,9})(?:[.,]0+)?", key)
             if number is None:
                 return None
@@ -360,6 +410,8 @@ class Grammar:
             if second is None or self.index(second["value"]) == self.index(match["value"]):
                 return ""
             return NOT_SINGLE
+        if self.kind == "choice" and (best := self.is_best.match(rest)):
+            return "" if _DECIDED.match(rest, best.end()) else NOT_SINGLE
         if self.kind == "choice" and (other := self.beside.match(rest)):
             return "" if self.index(other["value"]) != self.index(match["value"]) else NOT_SINGLE
         if not strict and REASONS.match(rest):
@@ -424,7 +476,10 @@ def in_words(text: str, form: Grammar, *, opens: bool) -> Iterator[Verdict]:
         return
     yield from _ticked(text, form)
     yield from _alone(lines, form, len(text))
+    yield from _one_row(lines, form, len(text))
     for tag in form.tags.finditer(text):
+        if _echoed(text[max(0, tag.start() - SPAN) : tag.start()]):
+            continue
         verdict = form.verdict(form.alone.match(tag[2].strip(DRESS)), "tag", tag[0])
         yield replace(verdict, end=tag.end())
     for tag in _TAG_VALUE.finditer(text):
@@ -483,6 +538,20 @@ def _alone(lines: Sequence[str], form: Grammar, end: int) -> Iterator[Verdict]:
             yield replace(form.verdict(match, "alone"), end=end if number else len(lines[0]))
 
 
+def _one_row(lines: Sequence[str], form: Grammar, end: int) -> Iterator[Verdict]:
+    """Yield the cell of a table of one row under its one head that is a word for a score."""
+    rows = [
+        [cell.strip() for cell in line.strip("| ").split("|")]
+        for line in lines
+        if "|" in line and re.search(r"[^\s|:-]", line)
+    ]
+    if len(rows) == 2 and len(rows[0]) == len(rows[1]):
+        columns = [k for k, cell in enumerate(rows[0]) if _column(cell) in WORDS["score"]]
+        if len(columns) == 1:
+            cell = form.alone.match(rows[1][columns[0]])
+            yield replace(form.verdict(cell, "table", " | ".join(rows[1]), strict=True), end=end)
+
+
 def _belongs_above(line: str, form: Grammar) -> bool:
     """Whether a line says what the value below it is, and that it is no verdict: "Errors
     found:", "## Weight".
@@ -494,8 +563,7 @@ def _belongs_above(line: str, form: Grammar) -> bool:
         return False  # the name of a turn
     if QUOTED.search(line):
         return True
-    nouns = WORDS["choice"] if form.kind == "choice" else [*WORDS["score"], *WORDS["weak"]]
-    return re.search(any_of([*nouns, *WORDS["final"]]), line, re.I) is None
+    return re.search(any_of([*form.nouns, *WORDS["final"]]), line, re.I) is None
 
 
 def _entries(text: str, form: Grammar) -> Iterator[Verdict]:
@@ -549,6 +617,8 @@ def _is_quoted(text: str, start: int, verdict: Verdict) -> bool:
         if re.match(r"(?:so|therefore|thus|hence)\b", verdict.words, re.I):
             return CONDITION.search(clause) is not None
         return not verdict.final or CONDITION.search(clause) is not None
+    if _echoed(before):
+        return True
     if before.endswith("\n"):
         above = before.rstrip().rpartition("\n")[2]
         return above.endswith((":", "：")) and QUOTED.search(above) is not None
@@ -556,6 +626,18 @@ def _is_quoted(text: str, start: int, verdict: Verdict) -> bool:
         clause = re.split(r"[.;!?\n。！？]", before)[-1]
         return QUOTED.search(clause) is not None or HEDGE.search(clause) is not None
     return False
+
+
+def _echoed(before: str) -> bool:
+    """Whether the words before a form ask for it or call it an example: the prompt's own words."""
+    near = before[-SPAN:]
+    body = re.sub(r"\s*(?:`{3,}\s*\w*\s*)?[`\"'“‘]?\Z", "", near)
+    line = body.rpartition("\n")[2]
+    if "\n" in near[len(body) :] and not line.endswith((":", "：")):
+        return False  # the line above says nothing of the form below it
+    if EXAMPLE.search(line[-60:]):
+        return True
+    return INSTRUCTED.search(line) is not None and OWN.search(line) is None
 
 
 def _opening(lines: Sequence[str], form: Grammar) -> Verdict | None:
@@ -569,6 +651,11 @@ def _opening(lines: Sequence[str], form: Grammar) -> Verdict | None:
     after = line[match.end("value") : match.end("value") + SPAN]
     written = not form.letters or (match["value"].isupper() and not re.match(r"\s+[a-z]", after))
     listed = sum(LIST_NUMBER.match(line) is not None for line in lines) > 1
+    if form.letters:
+        places = re.findall(
+            r"(?m)(?:^\W{0,4}|[.;]\s+\(?)([A-Z])(?:[.):]|\s+[-–—])\s", "\n".join(lines)
+        )
+        listed = listed or len(set(places)) > 1
     if re.match(r"[.)]\s", after) and match["value"] == "1":
         listed = True  # a list may have one entry
     if re.match(r"[.)]\s", after) and len(lines) > 1 and not re.search(r"[.!?。…]\W*$", line):
@@ -599,7 +686,11 @@ def _sentences(text: str, form: Grammar) -> Iterator[Verdict]:
             return
         for pattern in form.sentences:
             for match in pattern.finditer(sentence):
-                around = f"{sentence[: match.start()]} {sentence[match.end() :]}"
+                behind = sentence[match.end() :]
+                top = OUT_OF.match(re.sub(rf"(?i)^{UNIT}", "", behind))
+                if top and form.numeric and number_of(top[1]) == form.top:
+                    behind = behind[behind.find(top[0]) + len(top[0]) :]
+                around = f"{sentence[: match.start()]} {behind}"
                 if form.kind == "choice":  # the other candidate of a comparison
                     around = form.beside.sub(" ", around)
                 value = match["value"]
@@ -630,7 +721,7 @@ def in_brackets(text: str, form: Grammar) -> Iterator[Verdict]:
             why = "" if index is not None else NOT_OFFERED
             end = start + match.end()
             clause = re.split(r"[.;!?]\s", line[max(0, match.start() - SPAN) : match.start()])[-1]
-            if CONDITION.search(clause) or _DENIES.search(clause):
+            if CONDITION.search(clause) or _DENIES.search(clause) or _echoed(clause):
                 continue  # "I would have chosen [[B]]"
             yield Verdict(index, match[0], "brackets", why, final=announced, end=end)
         start += len(line) + 1
@@ -662,6 +753,7 @@ _BRACKETED = re.compile(
     r"(?<![\"“‘«])\[\[([^\[\]\n]{1,40})\]\]"
     r"(?=\s*(?:$|[.,;:!)\[(。，]|(?:or|and|because|since|as|is\s+better)\b))"
 )
+_A_CANDIDATE = re.compile(any_of(WORDS["candidate"]), re.I)
 _CHAIN = re.compile(rf"{CANDIDATE}[A-Za-z](?:\s*[<>=]+\s*{CANDIDATE}[A-Za-z])+")
 
 
@@ -669,7 +761,10 @@ def best_of(words: str, form: Grammar) -> int | None:
     """Return the label that a chain such as "A > C > B" puts first, a tie for "A = B"; None for
     what is no such chain.
     """
-    names = re.split(r"\s*([<>=]+)\s*", re.sub(any_of(WORDS["candidate"]), "", words, flags=re.I))
+    two = form.folded[:-1] == ["a", "b"] and form.folded[-1] != "c"
+    if form.tie and two and words.strip() == "C":
+        return 2  # the usual prompt's mark of a tie between A and B
+    names = re.split(r"\s*([<>=]+)\s*", _A_CANDIDATE.sub("", words))
     signs = {sign[0] for sign in names[1::2]}
     if any(form.index(name) is None for name in names[::2]) or len(signs) > 1:
         return None
@@ -724,7 +819,11 @@ def objects(text: str) -> tuple[list[dict[str, Any]], str]:
                 budget -= len(body)
                 value = _repaired(body)
         if isinstance(value, dict):
-            objects.append(value)
+            example = _echoed(text[position:start]) or any(
+                PLACEHOLDER.fullmatch(part) for part in _strings(value)
+            )
+            if not example:
+                objects.append(value)
             rest.append(text[position:start])
             position = end
             continue
@@ -765,7 +864,7 @@ def by_key(value: Any, keys: Sequence[str]) -> Iterator[Any]:
                 part = part[0]
             if named and not isinstance(part, dict):
                 yield part
-            else:
+            elif fold(str(key)) not in KEYS["limit"]:
                 yield from by_key(part, keys)
 
 
@@ -857,6 +956,8 @@ def _verdict(said: str, form: Grammar, nouns: Sequence[str], rule: Rule, brief: 
             raise Unread(OTHER_SCALE)
         if body.strip(DRESS + "\n.,:"):
             _refuse_others(verdict, in_words(body, form, opens=False))
+            behind = plain(said.rpartition("}")[2], form.kept)
+            _refuse_retraction(replace(verdict, end=0), behind, form)
         return verdict
     if values and (asked := _marked(plain("\n".join(_strings(values)), form.kept), form)):
         return agreed(asked, form)  # {"reason": "... so [[A]]"}
@@ -907,7 +1008,13 @@ def _marked(body: str, form: Grammar) -> list[Verdict]:
     """
     if not body:
         return []
-    asked = [form.verdict(match, "mark") for match in form.marks.finditer(body)]
+    if body.count("[") > 2 * MOST_MARKS:
+        raise Unread(TOO_MANY)
+    asked = [
+        form.verdict(match, "mark")
+        for match in form.marks.finditer(body)
+        if not _echoed(body[max(0, match.start() - SPAN) : match.start()])
+    ]
     return [*asked, *in_brackets(body, form)] if form.kind == "choice" else asked
 
 
@@ -982,10 +1089,20 @@ def read_each(text: str, labels: Sequence[str], names: Sequence[str]) -> dict[st
     given = {name: _recorded(values, name, form) for name in names}
     for name, verdict in (*_in_lines(body, names, form), *_in_table(body, names, form)):
         given[name].append(verdict)
+    ends = [
+        body.rfind(verdict.words) + len(verdict.words)
+        for verdicts in given.values()
+        for verdict in verdicts
+        if verdict.words in body
+    ]
+    behind = body[max([body.rfind("|") + 1, *ends]) :]
+    taken_back = RETRACT.search(behind) is not None
     out = {}
     for name in names:
         try:
             verdict = agreed(given[name], form, body)
+            if taken_back:
+                raise Unread(TAKEN_BACK)
         except Unread as reason:
             out[name] = Reading(None, why=str(reason))
             continue
@@ -1019,7 +1136,7 @@ def _records(value: Any, key: str) -> Iterator[Any]:
         for k, part in value.items():
             if _letters(k) in (key, f"{key}score", f"{key}rating"):
                 yield part
-            else:
+            elif fold(str(k)) not in KEYS["limit"]:
                 yield from _records(part, key)
 
 
@@ -1053,11 +1170,15 @@ def _in_lines(body: str, names: Sequence[str], form: Grammar) -> Iterator[tuple[
     """
     begins, further, gets = _name_patterns(tuple(names))
     section = ""
-    heading = False
+    heading = limits = False
     for line in further.sub("\n", body).split("\n"):
         if line.count("|") > 1:
             continue  # a row of a table
         match = begins.match(line)
+        if match is None and (line.startswith("#") or ":" in line or "：" in line):
+            limits = LIMITS.match(line) is not None
+        if limits:
+            continue  # "Maximum points:" and what stands below it
         if match is None:
             alone = form.alone.match(line.strip(DRESS + "-•.。,;:"))
             if section and heading and alone and not form.objection(alone, strict=True):
@@ -1082,12 +1203,21 @@ def _in_lines(body: str, names: Sequence[str], form: Grammar) -> Iterator[tuple[
             name = next(names[int(key[1:])] for key, part in match.groupdict().items() if part)
             value = form.opening.match(body[match.end() :])
             yield name, form.verdict(value, "sentence", match[0])
+    for tag in _NAMED_TAG.finditer(body):
+        for name in names:
+            if _letters(tag[1]) == _letters(name):
+                yield name, form.verdict(form.alone.match(tag[3].strip(DRESS)), "tag", tag[0])
     for tag in _TAG.finditer(body):
         for name in names:
             if _letters(tag[1]) == _letters(name):
                 yield name, form.verdict(form.alone.match(tag[2].strip(DRESS)), "tag", tag[0])
 
 
+LIMITS = re.compile(rf"[\W\d]*(?:the\s+)?{any_of(WORDS['limit'])}[^:：\n]{{0,30}}(?:[:：]|$)", re.I)
+_NAMED_TAG = re.compile(
+    r"(?i)<\w+\s+(?:name|id)=[\"']([^\"'<>]{1,80})[\"'][^<>]{0,80}>\s*"
+    r"<(score|rating|grade)>\s*([^<>]{1,60}?)\s*</\2>"
+)
 _TAG = re.compile(r"<([^<>/\n]{1,80})>\s*([^<>]{1,60}?)\s*</\1\s*>")
 
 
@@ -1096,7 +1226,7 @@ def _named(rest: str, form: Grammar) -> Verdict | None:
     share = re.match(r"\s*[(\[]\s*(\d+\s*/\s*\d+)\s*[)\]]\s*[.:]?\s*$", rest)
     if share:
         rest = f": {share[1]}"
-    rest = re.sub(rf"(?i)^\s*(?:{any_of(WORDS['score'])})", "", rest)
+    rest = re.sub(rf"(?i)^\s*(?:[:–—-]\s*)?(?:{any_of(WORDS['score'])})", "", rest)
     if re.match(r"[\s\])]*[-+]?\d", rest) or (rest.startswith((" ", "]")) and _bare(rest, form)):
         rest = f": {rest.lstrip(' ])')}"
     return _entry(f"Score{rest}", form)
@@ -1138,7 +1268,7 @@ def _in_table(body: str, names: Sequence[str], form: Grammar) -> Iterator[tuple[
                 continue
             elif len(columns) == 1:
                 place = columns[0]
-            elif len(row) == 2 and not columns:
+            elif len(row) == 2 and not head:
                 place = 1
             else:
                 continue

@@ -1,4 +1,6 @@
-"""Hold the reader to two numbers that may only improve: nothing misread, and few readable replies unread."""
+"""Hold the reader to two numbers that may only improve: nothing misread, and few readable replies
+unread.
+"""
 
 import json
 from collections import Counter
@@ -25,8 +27,8 @@ def test_no_reply_of_the_corpus_is_misread_and_few_are_unread() -> None:
     counted = Counter(seen(case) for case in CORPUS)
     readable = sum(case["expect"] not in ("unread", {}) for case in CORPUS)
     assert [case["id"] for case in CORPUS if seen(case) == "misread"] == []
-    assert readable == 313
-    assert counted["unread"] <= 5  # 1.6% of the readable
+    assert readable == 335
+    assert counted["unread"] <= 5  # 1.5% of the readable
 
 
 @pytest.mark.parametrize(
