@@ -165,6 +165,12 @@ RETRACT = re.compile(
     rf"|{any_of(WORDS['ruling'])}[^.!?\n。！？]{{0,30}}{any_of(WORDS['void'])}",
     re.I,
 )
+# The judge speaks of its verdict once more, and not to uphold it.
+DOUBTED = re.compile(
+    rf"{any_of(WORDS['ruling'])}\s+(?:\w+\s+){{0,2}}?(?:is|was|seems|feels|looks|should)\s+"
+    rf"(?!{any_of(WORDS['upheld'])}|\W*\d|not\s+(?:higher|lower|perfect|a\s|the\s))",
+    re.I,
+)
 CORRECT = re.compile(
     rf"{CLAUSE}(?:but\s+|well,?\s+)?{any_of(WORDS['correct'])}"
     r"|(?<!\w)(?:it|this|that|score|rating|grade|mark|verdict|choice|above)"
@@ -540,12 +546,11 @@ def _alone(lines: Sequence[str], form: Grammar, end: int) -> Iterator[Verdict]:
 
 def _one_row(lines: Sequence[str], form: Grammar, end: int) -> Iterator[Verdict]:
     """Yield the cell of a table of one row under its one head that is a word for a score."""
-    rows = [
-        [cell.strip() for cell in line.strip("| ").split("|")]
-        for line in lines
-        if "|" in line and re.search(r"[^\s|:-]", line)
-    ]
-    if len(rows) == 2 and len(rows[0]) == len(rows[1]):
+    ruled = [line for line in lines if "|" in line and re.search(r"[^\s|]", line)]
+    if len(ruled) != 3 or re.search(r"[^\s|:-]", ruled[1]):
+        return  # a head, the rule below it and one row: else the first row is no head
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in ruled[::2]]
+    if len(rows[0]) == len(rows[1]):
         columns = [k for k, cell in enumerate(rows[0]) if _column(cell) in WORDS["score"]]
         if len(columns) == 1:
             cell = form.alone.match(rows[1][columns[0]])
@@ -1058,7 +1063,7 @@ def _refuse_others(verdict: Verdict, others: Iterator[Verdict]) -> None:
 def _refuse_retraction(verdict: Verdict, body: str, form: Grammar) -> None:
     """Raises Unread where a judge goes back on its verdict behind it."""
     after = body[verdict.end :]
-    if RETRACT.search(after):
+    if RETRACT.search(after) or DOUBTED.search(after):
         raise Unread(TAKEN_BACK)
     for match in CORRECT.finditer(after):
         near = after[match.end() : match.end() + 60].split("\n")[0]

@@ -102,7 +102,7 @@ def test_two_of_eight_unparsed_warn_and_go_on(store: Store) -> None:
     assert check.warnings[0].text == (
         "2 of 8 replies could not be parsed. At this rate about 40 of 160 calls would give no score."
     )
-    assert "The first reply without a score: “Hard to tell.”." in check.remarks()
+    assert "The first reply without a score: “Hard to tell.”" in check.remarks()
     assert [line.text() for line in check.lines][:3] == [
         "   4  Score: »4«",
         "   4  Score: »4«",
