@@ -55,6 +55,12 @@ ROLE_NAMES = {
 REFERENCE = re.compile(r"reference_-?\d+")
 """A column with reference answers of one score, which the factor ``reference`` shows."""
 TEXTS = ("response", "instruction", "reference")
+CHAT_TEMPLATE = re.compile(
+    r"\s*(?:<s>|<\|begin_of_text\|>)?\s*(?:<\|im_start\|>\s*(?:system|user|human)"
+    r"|<\|start_header_id\|>\s*(?:system|user)|<start_of_turn>\s*user|<\|(?:system|user)\|>"
+    r"|\[INST\]|<\|start\|>\s*(?:system|user|developer)|USER:[\s\S]{0,20000}?ASSISTANT:)"
+)
+"""How a whole chat begins that was written as one text, by the templates of common models."""
 LABELS = ("criterion", "candidate", "task", "rater")
 TEXT_SIGNS, LABEL_SIGNS = 15, 40
 """A text has at least that many signs on average, a label at most."""
@@ -399,6 +405,8 @@ def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = 
         raise refusal(
             table.name, f": no row has an answer in “{known['response']}”. Choose another column."
         )
+    rows.refuse_templates(used)
+    rows.refuse_marks_of_no_rating()
     items = _with_groups(rows.items(used), rows.cells)
     left_out = table.size - len(used)
     note = f"{count(left_out, 'row')} without an answer left out" if left_out else ""
@@ -476,6 +484,39 @@ class _Rows:
                 row, "item_id", f"{why}. Choose another column as the id, or leave it out."
             )
         return text
+
+    def refuse_templates(self, used: Sequence[int]) -> None:
+        """Raises LabError for an answer that is a whole chat in one text, with its template's marks.
+
+        The judge would score the question together with the answer.
+        """
+        for row in used:
+            turn = CHAT_TEMPLATE.match(self.cells["response"][row])
+            if turn is not None:
+                raise self.fault(
+                    row,
+                    "response",
+                    f"the cell is a whole chat in one text (it begins “{shorten(turn[0], 40)}”). "
+                    "Put the last answer into a column of its own, or write the chat as a list "
+                    "of messages.",
+                )
+
+    def refuse_marks_of_no_rating(self) -> None:
+        """Raises LabError for -1 beside ratings that are otherwise 0 or more.
+
+        It mostly stands for a missing rating and would count as the worst of all. On a scale of
+        -1, 0 and 1 it is a rating.
+        """
+        for column, cells in self.people.items():
+            values = [value for cell in cells if (value := number(cell)) is not None]
+            if {value for value in values if value < 0} == {-1.0} and max(values) > 1:
+                row = next(row for row, cell in enumerate(cells) if number(cell) == -1)
+                raise self.table.fault(
+                    row,
+                    column,
+                    "-1 beside ratings of 0 and more: it may stand for no rating. Leave the cell "
+                    "empty where there is none.",
+                )
 
     def ratings(self, row: int) -> Iterator[tuple[str, float]]:
         """The scores of people in a row, each with its rater: the column, or the cell of the column of raters."""

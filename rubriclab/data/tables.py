@@ -152,9 +152,18 @@ class Table:
                 )
 
 
+UNCLEAR_NUMBER = re.compile(r"[+-]?(?:\d{1,3},\d{3}|0\d+\.\d+)")
+"""“1,500” is 1.5 or 1500 and “01.05” may be a day: nobody can know, so they are no numbers."""
+
+
 def number(text: str) -> float | None:
-    """A number within ±1e9, with a point or a decimal comma; None for anything else, as nan, inf and 23 digits."""
+    """A number within ±1e9, with a point or a decimal comma; None for anything else.
+
+    No numbers are nan, inf, 23 digits, and what can be read in two ways (UNCLEAR_NUMBER).
+    """
     text = text.strip()
+    if UNCLEAR_NUMBER.fullmatch(text):
+        return None
     value = float(text.replace(",", ".")) if NUMBER.fullmatch(text) else math.nan
     return value if abs(value) <= limits.MAX_RATING else None
 

@@ -253,3 +253,39 @@ def test_ratings_of_both_answers_are_no_second_rater_beside_the_preference() -> 
     # They disagree: who was chosen is what people said.
     other = made(lines(row | {"score_chosen": 1, "score_rejected": 2}))
     assert [[*item.ratings.values()] for item in other.items] == [[1.0], [0.0]]
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\nBecause.<|im_end|>",
+        "<s>[INST] Why? [/INST] Because.</s>",
+        "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nWhy?<|eot_id|>",
+        "<start_of_turn>user\nWhy?<end_of_turn>\n<start_of_turn>model\nBecause.",
+        "USER: Why? ASSISTANT: Because.",
+    ],
+)
+def test_a_chat_in_one_text_is_no_answer(whole: str) -> None:
+    with pytest.raises(LabError, match="row 1, column “answer”: the cell is a whole chat"):
+        made(lines({"answer": whole}, {"answer": "Because of the light."}))
+
+
+def test_minus_one_beside_ratings_is_refused_and_a_rating_on_its_own_scale() -> None:
+    answers = [f"Answer number {k} of all." for k in range(3)]
+
+    def rated(*values: int) -> Table:
+        return lines(
+            *({"answer": a, "human_score": v} for a, v in zip(answers, values, strict=True))
+        )
+
+    with pytest.raises(LabError, match="-1 beside ratings of 0 and more"):
+        made(rated(4, -1, 2), human="human_score")
+    dataset = made(rated(1, -1, 0), human="human_score")
+    assert [[*item.ratings.values()] for item in dataset.items] == [[1.0], [-1.0], [0.0]]
+
+
+@pytest.mark.parametrize("cell", ["1,500", "01.05"])
+def test_a_number_of_two_meanings_is_no_rating(cell: str) -> None:
+    table = lines({"answer": "One answer here.", "human_score": cell})
+    with pytest.raises(LabError, match=f"“{cell}” is no score of a person"):
+        made(table, human="human_score")
