@@ -69,8 +69,6 @@ def show_answer(answer: Answer, kind: str = "bias") -> None:
                     )
                     words.header(asked.title, anchor=False)
                     words.markdown(f":gray[{safe(asked.sentence)}]")
-    if answer.note:
-        st.markdown(safe(answer.note))
     if answer.advice:
         st.markdown(f"**What to do:** {safe(answer.advice)}")
     show_cautions(answer.cautions[:MOST_CAUTIONS])

@@ -301,6 +301,8 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
             st.markdown(shown.title)
             key = f"{kind}-{chosen.condition}"
             answers.show_picture(shown, key, partial(_clicked, key))
+    if answer.note:  # what single orders showed, below the pictures of all of them
+        st.markdown(safe(answer.note))
     known = {row.measure for row in chosen.findings.rows}
     printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]
     if printed:

@@ -281,7 +281,16 @@ def _note(facts: Facts) -> str:
     """Behind the gate, what was measured in two orders: beside the questions, for no verdict speaks of them."""
     if not facts.gate_open or facts.reorder != "options" or facts.variant:
         return ""
-    return " ".join(filter(None, [_reversed_list(facts), _gap(facts)]))
+    reversal = _reversed_list(facts)
+    if reversal and _furthest_are_reversed(facts):
+        return reversal  # the gap would say the same number of the same two orders
+    return " ".join(filter(None, [reversal, _gap(facts)]))
+
+
+def _furthest_are_reversed(facts: Facts) -> bool:
+    """Return whether the list and its reverse differ by as much as the two orders furthest apart."""
+    row = facts.reversed_list
+    return row is not None and abs(row.value) >= facts.gap_seen - 1e-9
 
 
 def _reversed_list(facts: Facts) -> str:

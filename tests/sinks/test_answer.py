@@ -620,11 +620,18 @@ def test_two_orders_that_agree_are_said_to_though_a_line_through_all_is_not_flat
 
 
 def test_the_orders_furthest_apart_differ_as_seen_and_as_corrected() -> None:
-    (said,) = answers(ten_orders(first=2, last=4, between=3))
+    reversal = answers(ten_orders(first=2, last=4, between=3))[0].note
+    assert "furthest apart" not in reversal, "these two are the list and its reverse"
+    score = np.full((20, len(ORDERS)), 3.0)
+    others = [row for row, order in enumerate(ORDERS.tolist()) if order[0] not in (1, 5)]
+    score[:, others[0]], score[:, others[1]] = 2, 4
+    every = np.concatenate([score, score], axis=1)
+    (said,) = answers(made.findings(options(every, ORDERS, np.tile(np.arange(len(ORDERS)), 2))))
     assert (
-        f"The mean scores of the two orders furthest apart differ by 2.00{NBSP}points. Corrected for having been "
-        "picked out of 10 orders, they differ by " in said.note
+        f"The mean scores of the two orders furthest apart differ by 2.00{NBSP}points, or "
+        in said.note
     )
+    assert "corrected for being picked out of 10 orders" in said.note
 
 
 def test_a_run_of_a_list_and_its_reverse_alone_says_what_reversing_does() -> None:
