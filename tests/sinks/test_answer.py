@@ -771,7 +771,7 @@ def test_criteria_name_the_one_that_moves_most() -> None:
     (said,) = answers(findings(criteria(score, codes)))
     position = said.questions[0]
     assert said.headline == "Scores of judge depend on where a criterion is listed"
-    assert said.line.startswith("By position, the criteria taken together score ")
+    assert said.line.startswith("By position, all criteria score ")
     assert position.badge == "Yes"
     # D of the third: 2 x (1 - 1/3); of all: root((1 + 1 + 4) / 3) x (1 - 1/3).
     assert position.sentence.startswith("Where a criterion is listed moves its score by 0.94")

@@ -29,7 +29,7 @@ from rubriclab.topics.position import shares
 from tests.store import damage
 from tests.store.test_store import answered, judgment, new_run
 
-EVERY = int(os.environ.get("RUBRICLAB_FUZZ_EVERY", "29"))
+EVERY = int(os.environ.get("RUBRICLAB_FUZZ_EVERY", "97"))
 """Of some 3,000 ways to damage a bundle every so many-th is tried; 1 tries them all."""
 CASES = sorted((Path(__file__).parents[1] / "oracle" / "cases").glob("*.zip"))
 
