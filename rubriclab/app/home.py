@@ -79,9 +79,12 @@ def _stopped(info: RunInfo) -> None:
         how = f"has no score: none of {count(info.done, 'reply', 'replies')} could be read"
     st.markdown(f"**{safe(info.name, 80)}** {how}{reason}.")
     with st.container(horizontal=True, vertical_alignment="center"):
-        runs.again_button(info, "home-again", "primary")
+        pressed = runs.again_button(info, "home-again", "primary")
         if info.done:
             runs.open_button("Open this run", info, ":material/arrow_forward:", "tertiary")
+    runs.say_where_asked(info)
+    if pressed:
+        runs.go_on(info)
 
 
 def _finished(info: RunInfo, caption: str) -> None:

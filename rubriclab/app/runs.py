@@ -235,12 +235,18 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
                 horizontal=True, horizontal_alignment="right", vertical_alignment="center"
             ),
         ):
+            pressed = False
             if info.state in STOPPED and info.state != "failed" and info.planned > 0:
-                again_button(info, f"resume-{info.id}", label="Go on" if held else "Resume")
+                pressed = again_button(
+                    info, f"resume-{info.id}", label="Go on" if held else "Resume"
+                )
             else:
                 open_button("Open results", info, ":material/grid_on:")
             if own:
                 _menu(info)
+        say_where_asked(info)
+        if pressed:
+            go_on(info)
         _check_panel(info, checks)
 
 
@@ -249,21 +255,33 @@ def again_button(
     key: str,
     kind: Literal["primary", "secondary"] = "secondary",
     label: str = "Resume",
-) -> None:
-    """Goes on with a stopped run; where all was asked, asks again what failed. Nothing for judgments made elsewhere."""
+) -> bool:
+    """Draw the button that goes on with a stopped run, and return whether it was pressed.
+
+    Where all was asked, it asks again what failed. Judgments made elsewhere have no such button.
+    """
     failed = info.state == "failed"
     if failed and state.kept(info.id).plan is None:
-        return
+        return False
     icon = "play_arrow"
     if failed:
         label, icon = "Ask again what failed", "replay"
-    store = state.store_of(info.id)
-    for sentence in where_asked(judges_of(store.study(info.id))) if store.imported(info.id) else ():
-        st.caption(safe(f"Imported. {sentence}", 400))
+    return st.button(label, icon=f":material/{icon}:", key=key, type=kind)
+
+
+def go_on(info: RunInfo) -> None:
+    """Go on with a stopped run, or say why not. Call it where a sentence has room."""
     with faults():
-        if st.button(label, icon=f":material/{icon}:", key=key, type=kind):
-            state.manager().resume(info.id, retry_failed=failed, check="hold")
-            go("runs", run=info.id)
+        state.manager().resume(info.id, retry_failed=info.state == "failed", check="hold")
+        go("runs", run=info.id)
+
+
+def say_where_asked(info: RunInfo) -> None:
+    """Say of an imported run which servers it would ask, and with which keys."""
+    store = state.store_of(info.id)
+    if info.state in STOPPED and store.imported(info.id):
+        for sentence in where_asked(judges_of(store.study(info.id))):
+            st.caption(safe(f"Imported. {sentence}", 400))
 
 
 # ---------------------------------------------------------------- the reading check
@@ -357,7 +375,8 @@ def _menu(info: RunInfo) -> None:
         return
     with menu, faults():
         if info.state == "failed":
-            again_button(info, f"menu-again-{info.id}")
+            if again_button(info, f"menu-again-{info.id}"):
+                go_on(info)
         elif info.done and info.state in STOPPED:
             open_button("Open results so far", info)
         if lost := state.store_of(info.id).not_read(info.id):
