@@ -5,6 +5,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +97,17 @@ def _table(content: bytes, change: Callable[[pd.DataFrame], pd.DataFrame]) -> by
     return out.getvalue()
 
 
-def damaged_tables(parts: Parts) -> Iterator[tuple[str, Parts]]:
-    """(what was done, the parts): each column of each table changed in each way, dropped, or given rows twice."""
+Made = Callable[[], Parts | None]
+"""Makes the damaged parts, since only some of the thousands are wanted; None where no file can hold them."""
+
+
+def damaged_tables(parts: Parts) -> Iterator[tuple[str, Made]]:
+    """(what is done, how): each column of each table changed in each way, dropped, or given rows twice."""
+
+    def with_table(name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Parts | None:
+        made = _table(parts[name], change)
+        return None if made is None else parts | {name: made}
+
     for name in ("items.parquet", "judgments.parquet", "calls.parquet"):
         columns = list(parquet.read_table(io.BytesIO(parts[name])).column_names)
         changes: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
@@ -116,13 +126,11 @@ def damaged_tables(parts: Parts) -> Iterator[tuple[str, Parts]]:
                     **{column: _changed(frame[column], how)}
                 )
         for what, change in changes.items():
-            made = _table(parts[name], change)
-            if made is not None:
-                yield f"{name}: {what}", parts | {name: made}
+            yield f"{name}: {what}", partial(with_table, name, change)
 
 
-def damaged_heads(parts: Parts) -> Iterator[tuple[str, Parts]]:
-    """(what was done, the parts): each field of study.json, at any depth, gone or replaced by each strange value."""
+def damaged_heads(parts: Parts) -> Iterator[tuple[str, Made]]:
+    """(what is done, how): each field of study.json, at any depth, gone or replaced by each strange value."""
     head = json.loads(parts["study.json"])
 
     def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -135,14 +143,17 @@ def damaged_heads(parts: Parts) -> Iterator[tuple[str, Parts]]:
             for number, part in enumerate(value[:2]):  # the parts of a list are of one kind
                 yield from places(part, (*path, number))
 
+    def with_head(path: tuple[Any, ...], strange: Any) -> Parts:
+        made = copy.deepcopy(head)
+        where = made
+        for key in path[:-1]:
+            where = where[key]
+        if strange == "gone":
+            del where[path[-1]]
+        else:
+            where[path[-1]] = strange
+        return parts | {"study.json": json.dumps(made).encode()}
+
     for path in places(head):
         for number, strange in enumerate([*STRANGE, "gone"]):
-            made = copy.deepcopy(head)
-            where = made
-            for key in path[:-1]:
-                where = where[key]
-            if strange == "gone":
-                del where[path[-1]]
-            else:
-                where[path[-1]] = strange
-            yield f"study.json: {path} {number}", parts | {"study.json": json.dumps(made).encode()}
+            yield f"study.json: {path} {number}", partial(with_head, path, strange)
