@@ -1,6 +1,7 @@
 """The lab's frame: who may come in, and the bar of pages. Start with ``streamlit run app.py``.
 
-The server imports this file for ``app``, which the guard stands before; every visit runs it as the script.
+The server imports this file for ``app``, which the guard stands before; every visit runs it as the
+script.
 """
 
 import streamlit as st

@@ -1,5 +1,6 @@
-"""What pyproject.toml cannot say: app.py, the pages and the data stay at the top of a clone, where ``streamlit run app.py``
-wants them; a wheel carries them as ``rubriclab/lab``, laid out the same. An editable install copies nothing.
+"""What pyproject.toml cannot say: app.py, the pages and the data stay at the top of a clone, where
+``streamlit run app.py`` wants them; a wheel carries them as ``rubriclab/lab``, laid out the same.
+An editable install copies nothing.
 """
 
 from __future__ import annotations

@@ -1,1 +1,3 @@
-"""What is measured, and run by hand: ``python -m benchmarks judgments`` (speed), ``python -m benchmarks method`` (errors, power)."""
+"""What is measured, and run by hand: ``python -m benchmarks judgments`` (speed), ``python -m
+benchmarks method`` (errors, power).
+"""

@@ -1,4 +1,6 @@
-"""``python -m benchmarks judgments|method|pages|peers|replies|scale ...``: speed as ratios; how often the lab is right."""
+"""``python -m benchmarks judgments|method|pages|peers|replies|scale ...``: speed as ratios; how
+often the lab is right.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ WHAT = ("judgments", "method", "pages", "peers", "replies", "scale")
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in WHAT:
         sys.exit(
-            f"usage: python -m benchmarks {{{','.join(WHAT)}}} ... (--help after one of them says more)"
+            f"usage: python -m benchmarks {{{','.join(WHAT)}}} ... (--help after one of them says "
+            f"more)"
         )
     importlib.import_module(f"benchmarks.{sys.argv.pop(1)}").main()

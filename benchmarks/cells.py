@@ -1,9 +1,10 @@
 """``cells.txt`` in; the cells of the method check out: what a study simulates and what it counts.
 
-A study is a function of a random generator that returns numbers by name. Names of one to be bounded by .05 begin with "false"
-(something untrue was said) or "equal" (a size at or above the smallest effect was called equivalent); of one to be at least .92 with
-"holds" (a displayed interval holds what very many units give; with its width); "found" and "best" are power: what the lab says,
-and single tests that are valid each by itself at .05; "says" counts true words.
+A study is a function of a random generator that returns numbers by name. Names of one to be bounded
+by .05 begin with "false" (something untrue was said) or "equal" (a size at or above the smallest
+effect was called equivalent); of one to be at least .92 with "holds" (a displayed interval holds
+what very many units give; with its width); "found" and "best" are power: what the lab says, and
+single tests that are valid each by itself at .05; "says" counts true words.
 """
 
 from __future__ import annotations
@@ -41,15 +42,19 @@ LARGE = 8_000
 
 @dataclass(frozen=True)
 class Cell:
-    """``study``: one simulated study; ``large``: what very many units give, computed once, its second argument."""
+    """``study``: one simulated study; ``large``: what very many units give, computed once, its
+    second argument.
+    """
 
     study: Callable[..., Events]
     large: Callable[[], Any] | None = None
 
 
-# ------------------------------------------------------------------------------------------------------- three questions
+# ---------------------------------------------------------------------------------- three questions
 def sizes(answers: Answers) -> dict[str, Any]:
-    """What the questions estimate, of very many units: leans (n,), contrasts by name, changed single scores beyond noise."""
+    """What the questions estimate, of very many units: leans (n,), contrasts by name, changed
+    single scores beyond noise.
+    """
     table = cells(answers)
     usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
     span = float(np.ptp(answers.points))
@@ -67,8 +72,9 @@ def sizes(answers: Answers) -> dict[str, Any]:
 
 
 def single_tests(table: Cells, given: Verdicts) -> Events:
-    """p <= .05 of tests that are each valid alone: F and dealt V of the positions, t of the first position, t of line and turn,
-    dealt mean and own leans."""
+    """p <= .05 of tests that are each valid alone: F and dealt V of the positions, t of the first
+    position, t of line and turn, dealt mean and own leans.
+    """
     p = {"positions (F)": given.questions["positions"].p}
     p |= {f"{name} (dealt)": value for name, value in given.gate.parts.items()}
     units = int(table.unit.max()) + 1
@@ -92,9 +98,11 @@ def judged(
     *,
     prompt_matters: bool = False,
 ) -> Events:
-    """Events of one study's verdicts. ``false``: nothing of these questions is true ("any": of none of them).
+    """Events of one study's verdicts. ``false``: nothing of these questions is true ("any": of none
+    of them).
 
-    ``prompt_matters``: an order is a prompt of its own to this judge; else it is untrue that any prompt may move it.
+    ``prompt_matters``: an order is a prompt of its own to this judge; else it is untrue that any
+    prompt may move it.
     """
     made: Events = {}
     told = {name: a.verdict == "effect" or a.above_zero for name, a in given.questions.items()}
@@ -171,10 +179,11 @@ def questioned(
     return made if "any" in false else made | single_tests(cells(answers), given)
 
 
-# ------------------------------------------------------------------------------------------ what each part does in a study
+# ------------------------------------------------------------------- what each part does in a study
 class About(NamedTuple):
-    """A line of ``cells.txt`` with one of its numbers of units; ``kind`` and ``size`` of “first 0.5, replies lost at random”
-    are "first" and 0.5, of “nothing” the size is 0."""
+    """A line of ``cells.txt`` with one of its numbers of units; ``kind`` and ``size`` of “first
+    0.5, replies lost at random” are "first" and 0.5, of “nothing” the size is 0.
+    """
 
     part: str
     judge: str
@@ -275,7 +284,9 @@ def asked(about: About) -> Cell:
 
 
 def pass_sizes(change: float) -> dict[str, Any]:
-    """Exactly what ``foreign.pass_answers`` plants: a change at the limit must not fall below it by chance."""
+    """Exactly what ``foreign.pass_answers`` plants: a change at the limit must not fall below it by
+    chance.
+    """
     shift, (middle, spread) = foreign.pass_shift(change), foreign.PASSES
     item = special.ndtri((np.arange(20_000) + 0.5) / 20_000) * spread + middle
     between = special.expit(item + shift / 2) - special.expit(item - shift / 2)
@@ -313,7 +324,9 @@ def form_study(rng: np.random.Generator, _: Any, *, about: About, forms: int, ca
 
 
 def several_settings(rng: np.random.Generator, _: Any, *, about: About) -> Events:
-    """Data sets of one judge: what is said of each at its own 5 %, and by Holm's rule over their gates."""
+    """Data sets of one judge: what is said of each at its own 5 %, and by Holm's rule over their
+    gates.
+    """
     settings = int(about.how.split()[0])
     given = [decide(foreign.option_answers(rng, about.units), SMALLEST) for _ in range(settings)]
     told = [
@@ -341,8 +354,9 @@ def mixed_cell(about: About) -> Cell:
 
 
 def compared(rng: np.random.Generator, _: Any, *, about: About) -> Events:
-    """Two judges on the same items: what is said of their difference. Of a judge that answers each prompt by one fixed draw
-    nothing is true of the order, though its single scores change with it."""
+    """Two judges on the same items: what is said of their difference. Of a judge that answers each
+    prompt by one fixed draw nothing is true of the order, though its single scores change with it.
+    """
     sides = about.judge.split(" and ")
     planted = [about.kind if about.kind != "nothing" else ""] * 2
     if "by one alone" in about.planted:
@@ -367,7 +381,7 @@ def compared(rng: np.random.Generator, _: Any, *, about: About) -> Events:
     } | {f"says {row.counts['question']} alike": row.verdict == "equivalent" for row in rows}
 
 
-# ------------------------------------------------------------------------------------------- drift between runs, limits
+# ----------------------------------------------------------------------- drift between runs, limits
 CHANGES: dict[str, tuple[str, dict[str, float]]] = {
     "nothing": ("", {}),
     "level": ("level", {"level": 0.5}),
@@ -377,7 +391,9 @@ CHANGES: dict[str, tuple[str, dict[str, float]]] = {
 
 
 def two_runs(rng: np.random.Generator, _: Any, *, about: About) -> Events:
-    """The same units judged twice, the second time changed as planted; each question's word, and that of all."""
+    """The same units judged twice, the second time changed as planted; each question's word, and
+    that of all.
+    """
     question, how = CHANGES[about.kind]
     after, units = [{}, how], about.units
     quality = rng.normal(0, 1, units)
@@ -443,9 +459,11 @@ def limits_cell(about: About) -> Cell:
     )
 
 
-# --------------------------------------------------------------------------------------------------- rows of every topic
+# ------------------------------------------------------------------------------ rows of every topic
 def number(about: About) -> float:
-    """What the description of a judge holds: "3 to a question", "to the power 2", "own to a prompt by 0.5"."""
+    """What the description of a judge holds: "3 to a question", "to the power 2", "own to a prompt
+    by 0.5".
+    """
     return float(re.findall(r"[\d.]+", about.judge)[0])
 
 
@@ -493,7 +511,9 @@ def rows_cell(about: About) -> Cell:
 
 
 def rows_of(table: JudgmentTable) -> Iterator[tuple[str, Row]]:
-    """Every row of every topic, with its measure and what it is about; of topics of one arm the first arm's."""
+    """Every row of every topic, with its measure and what it is about; of topics of one arm the
+    first arm's.
+    """
     arms, reading = Judgments(table, "auto").arms, ReadingPart()
     for spoken in TOPICS.values():
         for subject in spoken.subjects(arms[:1] if spoken.per == "arm" else arms):
@@ -515,7 +535,9 @@ def row_study(
     maker: Callable[..., JudgmentTable],
     about: About,
 ) -> Events:
-    """Every row with an interval; those that hold all at once (level above .95) are one event a measure."""
+    """Every row with an interval; those that hold all at once (level above .95) are one event a
+    measure.
+    """
     made: Events = {}
     at_once: dict[str, bool] = {}
     rejected: dict[str, list[bool]] = {}

@@ -1,4 +1,6 @@
-"""The results file in, what was counted of each cell out: shares, their errors, and those that are said untruly too often."""
+"""The results file in, what was counted of each cell out: shares, their errors, and those that are
+said untruly too often.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,17 @@ RESULTS = Path(__file__).with_name("method-check.jsonl")
 PORTION, FULL = 20, 1_000
 DEALS = 199
 RULES = 2
-"""Of the verdicts that are checked; 2: criteria that do not cancel, replies lost by the place of their answer, orders that
-were asked twice and read once, scales of two scores, single scores in Compare. Cells of earlier rules stand until they are
-forgotten, and the document names them."""
+"""Of the verdicts that are checked; 2: criteria that do not cancel, replies lost by the place of
+their answer, orders that were asked twice and read once, scales of two scores, single scores in
+Compare. Cells of earlier rules stand until they are forgotten, and the document names them.
+"""
 
 
 @dataclass(eq=False)
 class Counted:
-    """``portions``: numbers of those run; ``sums``: of each event (sum, studies in which it was defined, sum of widths);
-    ``rules``: the verdicts' when it was counted."""
+    """``portions``: numbers of those run; ``sums``: of each event (sum, studies in which it was
+    defined, sum of widths); ``rules``: the verdicts' when it was counted.
+    """
 
     portions: list[int] = field(default_factory=list)
     seconds: float = 0.0
@@ -53,7 +57,9 @@ Results = dict[tuple[str, int], Counted]
 
 
 def load(path: Path = RESULTS) -> Results:
-    """A line that a kill cut off is left out: its studies are run again. Of two rules the later one's studies count."""
+    """A line that a kill cut off is left out: its studies are run again. Of two rules the later
+    one's studies count.
+    """
     made: Results = {}
     for line in path.read_text("utf-8").splitlines() if path.exists() else []:
         try:

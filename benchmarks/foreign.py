@@ -1,8 +1,10 @@
-"""A generator of random numbers and a number of units in, calls of a judge that is not the lab's own simulated one out.
+"""A generator of random numbers and a number of units in, calls of a judge that is not the lab's
+own simulated one out.
 
-Options are chosen by tables of probabilities: a latent trait (t with 3 degrees of freedom) cut into a scale by noise (t with 4),
-skewed, of uneven noise, constant or shared by four items to a prompt, or a mixed logit; pairs, lists, criteria and answers in one
-call are judged by traits with noise of their own. Every maker is ``maker(rng, units, ...)``.
+Options are chosen by tables of probabilities: a latent trait (t with 3 degrees of freedom) cut into
+a scale by noise (t with 4), skewed, of uneven noise, constant or shared by four items to a prompt,
+or a mixed logit; pairs, lists, criteria and answers in one call are judged by traits with noise of
+their own. Every maker is ``maker(rng, units, ...)``.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from tests.tables import (
 
 Generator = np.random.Generator
 
-# Which orders are asked, as indexes into the balanced set of m: half of it forwards, then half backwards.
+# Which orders are asked, as indexes into the balanced set of m: half of it forwards, then half
+# backwards.
 DESIGNS = {
     "each order once": lambda m: np.arange(m),
     "each order twice": lambda m: np.tile(np.arange(m), 2),
@@ -45,7 +48,9 @@ DESIGNS = {
 
 
 def utilities(rng: Generator, family: str, items: int, moved: np.ndarray, n: int) -> np.ndarray:
-    """(items, slots, scores): log-probabilities up to a constant; ``moved`` (items, slots) shifts the item's trait."""
+    """(items, slots, scores): log-probabilities up to a constant; ``moved`` (items, slots) shifts
+    the item's trait.
+    """
     if family == "mixed logit":
         worth = np.linspace(-1, 1, n)
         return (rng.normal(0, 1.5, (items, n)) + worth)[:, None] + moved[..., None] * worth
@@ -82,11 +87,13 @@ def option_calls(
     orders: np.ndarray,
     drift: np.ndarray | float = 0.0,
 ) -> np.ndarray:
-    """(items, slots): codes chosen. ``order`` (items, slots) into ``orders``; ``drift`` (items, slots) moves the trait.
+    """(items, slots): codes chosen. ``order`` (items, slots) into ``orders``; ``drift`` (items,
+    slots) moves the trait.
 
-    first, middle, slope: log-odds of a position (of first less last: slope); line, turn: upward or forward lists move the
-    trait by so much; cancel, cancelling line: each item its own way; rare first, rare turn: that share of the items always
-    takes the first option, or turns the scale in descending lists; never lowest: first, but never the lowest score.
+    first, middle, slope: log-odds of a position (of first less last: slope); line, turn: upward or
+    forward lists move the trait by so much; cancel, cancelling line: each item its own way; rare
+    first, rare turn: that share of the items always takes the first option, or turns the scale in
+    descending lists; never lowest: first, but never the lowest score.
     """
     n = orders.shape[1]
     middle = (n - 1) / 2
@@ -146,8 +153,9 @@ def option_answers(
     session: str = "",
     declared: bool = True,
 ) -> Answers:
-    """``loss``: as ``chance_of_loss``. ``session``: the judge's level rises by 1
-    while it runs, each item's calls "at random" times or "order by order". Orders drawn: "3 drawn orders an item"."""
+    """``loss``: as ``chance_of_loss``. ``session``: the judge's level rises by 1 while it runs,
+    each item's calls "at random" times or "order by order". Orders drawn: "3 drawn orders an item".
+    """
     items = 4 * units if family == "clustered" else units
     orders, drawn = balanced_orders(n) - 1, design.split()[0] if "drawn" in design else ""
     if drawn:
@@ -176,9 +184,10 @@ def chance_of_loss(
 ) -> np.ndarray:
     """(items, slots): the chance that a reply cannot be parsed.
 
-    "at random 1 %" (10 % where no number is given); "by score 40 %" of the two highest (15 %); "by order" (15 % of
-    descending lists), "by both" (30 % by score, in lists that do not begin with the lowest); "where the answer stood
-    first 30 %", or last; "by prompt 5 %": of an item's orders, each with all its repeats.
+    "at random 1 %" (10 % where no number is given); "by score 40 %" of the two highest (15 %); "by
+    order" (15 % of descending lists), "by both" (30 % by score, in lists that do not begin with the
+    lowest); "where the answer stood first 30 %", or last; "by prompt 5 %": of an item's orders,
+    each with all its repeats.
     """
     number = re.search(r"([\d.]+) %", loss)
     rate, high = float(number[1]) / 100 if number else 0.0, code >= orders.shape[1] - 2
@@ -216,7 +225,9 @@ def pass_shift(change: float) -> float:
 
 
 def pass_answers(rng: Generator, units: int, change: float = 0.0) -> Answers:
-    """Items pass or fail in two orders, each twice; listed first, the low score is given more often by ``change`` (a share)."""
+    """Items pass or fail in two orders, each twice; listed first, the low score is given more often
+    by ``change`` (a share).
+    """
     orders, order = rotations(2), np.array([0, 1, 0, 1])
     item = rng.normal(*PASSES, (units, 1))
     moved = pass_shift(change) / 2 * np.where(order == 0, -1.0, 1.0)
@@ -233,7 +244,9 @@ def option_table(
     fixed: int = 4,
     calls: int = 0,
 ) -> JudgmentTable:
-    """Every balanced order twice, and the default one ``fixed`` times more; ``calls``: of random orders instead, an arm beside."""
+    """Every balanced order twice, and the default one ``fixed`` times more; ``calls``: of random
+    orders instead, an arm beside.
+    """
     orders = balanced_orders(5)
     slots = np.r_[np.tile(np.arange(10), 2), np.zeros(fixed, dtype=np.int64)]
     every = np.array(list(permutations(range(5))))
@@ -257,7 +270,7 @@ def option_table(
     )
 
 
-# --------------------------------------------------------------------------------------------- several answers to a call
+# ------------------------------------------------------------------------ several answers to a call
 def rotations(k: int, both: bool = False) -> np.ndarray:
     forward = np.array([np.roll(np.arange(k), -shift) for shift in range(k)])
     return np.vstack([forward, forward[:, ::-1]]) if both else forward
@@ -280,10 +293,12 @@ def joint_scores(
     halo: float = 0.7,
     repeats: int = 2,
 ) -> np.ndarray:
-    """(units, calls, 4): scores 1 to 5 of four criteria (or answers) of one call, in the order shown by ``rotations(4, True)``.
+    """(units, calls, 4): scores 1 to 5 of four criteria (or answers) of one call, in the order
+    shown by ``rotations(4, True)``.
 
-    first: the position adds ``size`` points; opposite: to every other criterion it adds, from the others it takes them;
-    one: to one criterion alone; cancel: each unit's own positions; backward: lists read backwards lower all.
+    first: the position adds ``size`` points; opposite: to every other criterion it adds, from the
+    others it takes them; one: to one criterion alone; cancel: each unit's own positions; backward:
+    lists read backwards lower all.
     """
     orders = np.tile(rotations(4, both=True), (repeats, 1))
     position = np.broadcast_to(np.argsort(orders, axis=1), (units, len(orders), 4))
@@ -341,8 +356,10 @@ def winners(
     ties: float = 0.1,
     a_question: int = 1,
 ) -> np.ndarray:
-    """(comparisons, repeats x k): the position that won, 0 a tie, in k rotations: quality and Gumbel noise; the first position
-    gains ``size`` log-odds, and in each question each position a lean of its own with a standard deviation of ``cancel``."""
+    """(comparisons, repeats x k): the position that won, 0 a tie, in k rotations: quality and
+    Gumbel noise; the first position gains ``size`` log-odds, and in each question each position a
+    lean of its own with a standard deviation of ``cancel``.
+    """
     shown, count = np.tile(rotations(k), (repeats, 1)), units * a_question
     quality = rng.standard_t(4, (count, k)) * 0.7
     own = rng.normal(0, cancel / np.sqrt(2), (units, k))[np.arange(count) // a_question]
@@ -373,8 +390,9 @@ def choice_answers(
 def form_calls(
     rng: Generator, units: int, kind: str, size: float, forms: int, calls: int
 ) -> np.ndarray:
-    """(items, forms + 1, calls): codes in the default form of a prompt, then in others; "shift": every form but the last of
-    several moves the trait by ``size``; "cancel": each item's own way."""
+    """(items, forms + 1, calls): codes in the default form of a prompt, then in others; "shift":
+    every form but the last of several moves the trait by ``size``; "cancel": each item's own way.
+    """
     moved = np.zeros((units, forms + 1))
     if kind == "shift":
         moved[:, 1 : max(forms, 2)] = size
@@ -388,7 +406,7 @@ def form_calls(
     )
 
 
-# ------------------------------------------------------------------------------------------------- tables of whole runs
+# ----------------------------------------------------------------------------- tables of whole runs
 def choice_table(
     rng: Generator, units: int, k: int, size: float, a_question: int = 1
 ) -> JudgmentTable:
@@ -424,7 +442,9 @@ def people_table(rng: Generator, units: int, kind: str, size: int) -> JudgmentTa
 def run_of(
     rng: Generator, quality: np.ndarray, level: float = 0.0, first: float = 0.5, noise: float = 1.0
 ) -> JudgmentTable:
-    """One run of a latent judge of options about the texts of ``quality`` (items,), each balanced order twice."""
+    """One run of a latent judge of options about the texts of ``quality`` (items,), each balanced
+    order twice.
+    """
     orders = balanced_orders(5)
     shown = np.tile(orders, (2, 1))
     utility = -0.5 * (shown - quality[:, None, None] - level) ** 2 + first * (np.arange(5) == 0)
@@ -445,7 +465,9 @@ def forms_table(rng: Generator, units: int, size: float = 0.0) -> JudgmentTable:
 
 
 def ranked_table(rng: Generator, units: int, moved: float = 0.0, calls: int = 8) -> JudgmentTable:
-    """Four candidates a prompt, eight calls in each of two orders; each trait moves by ``moved`` (sd) in the second."""
+    """Four candidates a prompt, eight calls in each of two orders; each trait moves by ``moved``
+    (sd) in the second.
+    """
     trait = 0.6 * rng.normal(size=(units, 1)) + 0.8 * rng.normal(size=(units, 4))
     sides = []
     for shift in (0.0, moved * rng.normal(size=trait.shape)):
@@ -470,8 +492,10 @@ def stated_table(
     sure: float = 1.5,
     reworded: float = 0.0,
 ) -> JudgmentTable:
-    """A judge that returns a probability for each score, once in each balanced order, and people who draw from the truth;
-    it states the truth to a power, favours the first option, and moves its log-odds by ``reworded`` with every prompt."""
+    """A judge that returns a probability for each score, once in each balanced order, and people
+    who draw from the truth; it states the truth to a power, favours the first option, and moves its
+    log-odds by ``reworded`` with every prompt.
+    """
     shown = balanced_orders(5) - 1
     odds = rng.normal(0, sure, (units, 5))
     true = special.softmax(odds, axis=1)

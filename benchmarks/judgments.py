@@ -1,8 +1,10 @@
-"""``python -m benchmarks judgments [ROWS ...]``: how long import, numbers and verdicts take, beside what pandas takes.
+"""``python -m benchmarks judgments [ROWS ...]``: how long import, numbers and verdicts take, beside
+what pandas takes.
 
-A machine is noisy, so the times are printed as multiples of one cross table of the same rows in the same run
-(``pandas.crosstab`` of score by position), measured again beside each of them. ``cpu``: of this process; reading the
-Parquet file is its worker's. ``peak``: of a step, the rows that it starts from included.
+A machine is noisy, so the times are printed as multiples of one cross table of the same rows in the
+same run (``pandas.crosstab`` of score by position), measured again beside each of them. ``cpu``: of
+this process; reading the Parquet file is its worker's. ``peak``: of a step, the rows that it starts
+from included.
 """
 
 from __future__ import annotations
@@ -84,7 +86,9 @@ def table_of(rows: int, options: int) -> JudgmentTable:
 
 
 def written(table: JudgmentTable, path: Path) -> Path:
-    """The table as others would have it: a Parquet file of judge, data set, item, order and score."""
+    """The table as others would have it: a Parquet file of judge, data set, item, order and
+    score.
+    """
     rows = table.rows
     orders = [order_text(ordering.shown) for ordering in table.orderings]
     cells = {
@@ -123,7 +127,8 @@ def judgments(rows: int, options: int) -> None:
         spent[:] += (took, cpu) if name.startswith("topic") else 0
         status = Path("/proc/self/status").read_text().split("VmHWM:")[1]
         print(
-            f"  {name:<22}{took:8.2f} s {took / anchor:7.1f} x crosstab   cpu {cpu:6.2f} s {cpu / anchor_cpu:7.1f} x"
+            f"  {name:<22}{took:8.2f} s {took / anchor:7.1f} x crosstab   cpu {cpu:6.2f} s "
+            f"{cpu / anchor_cpu:7.1f} x"
             f"   peak {int(status.split()[0]) / 2**20:.1f} GB",
             flush=True,
         )

@@ -1,11 +1,14 @@
-"""Cells of simulated studies in; how often each is wrong, into the results file, out; ``--write`` makes the published table.
+"""Cells of simulated studies in; how often each is wrong, into the results file, out; ``--write``
+makes the published table.
 
-    python -m benchmarks method [--hours 2] [--cells PATTERN] [--processes 1]     # goes on where it was stopped, by Ctrl-C or kill
-    python -m benchmarks method --write                                           # docs/method-check.md and method_check.toml
-    python -m benchmarks method --forget PATTERN                                  # after a statistic was mended
+    python -m benchmarks method [--hours 2] [--cells PATTERN] [--processes 1]     # goes on where it
+    was stopped, by Ctrl-C or kill python -m benchmarks method --write
+    # docs/method-check.md and method_check.toml python -m benchmarks method --forget PATTERN
+    # after a statistic was mended
 
-Studies have fixed seeds, the cell's name and the study's number, and are run in portions of 20: few of every cell first, then 1,000
-of each. A cell that says something untrue in more than .05 + 2 standard errors of its first 1,000 gets 1,000 new ones.
+Studies have fixed seeds, the cell's name and the study's number, and are run in portions of 20: few
+of every cell first, then 1,000 of each. A cell that says something untrue in more than .05 + 2
+standard errors of its first 1,000 gets 1,000 new ones.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ STEPS = ((20, 3.0), (100, 10.0), (300, 30.0), (FULL, 120.0), (FULL, math.inf))
 """One after the other: so many studies of a cell, or as many as take so many seconds of a core."""
 
 
-# ----------------------------------------------------------------------------------------------------------- running it
+# --------------------------------------------------------------------------------------- running it
 @cache
 def _cells() -> dict[str, Any]:
     from benchmarks.cells import all_cells
@@ -83,7 +86,8 @@ def run_portion(name: str, portion: int) -> tuple[str, Counted]:
 def wanted(results: Results, names: Iterable[str]) -> Iterator[tuple[str, int]]:
     """(cell, portion) in the order of their worth; ``results`` is looked at anew for each.
 
-    Cells counted under earlier rules are left as they stand: studies of two rules are never added up.
+    Cells counted under earlier rules are left as they stand: studies of two rules are never added
+    up.
     """
     planned = {
         name: {k for new in (0, 1) for k in results.get((name, new), Counted()).portions}
@@ -145,7 +149,9 @@ def run(pattern: str, hours: float, processes: int) -> None:
 
 
 def _as_worker(parent: int) -> None:
-    """Fewer deals than the lab's; Ctrl-C is left to the parent, and the worker goes when that has gone, however it went."""
+    """Fewer deals than the lab's; Ctrl-C is left to the parent, and the worker goes when that has
+    gone, however it went.
+    """
     gate.DEALS = DEALS
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,9 +1,11 @@
-"""``python -m benchmarks pages [--rounds 7]``: how long pages take in a browser, beside a bare Streamlit page with a chart.
+"""``python -m benchmarks pages [--rounds 7]``: how long pages take in a browser, beside a bare
+Streamlit page with a chart.
 
-Both servers run side by side and are visited in turn, so that a noisy machine slows both; medians, and their ratio to the
-bare page's. Cold: a browser without a cache goes to the page until all is drawn and nothing runs. Redraw: one click until the
-page has changed and nothing runs. The goals: cold at most 1.3 times, a redraw at most 2 times the bare page's; a first visit
-after a start under 3 s; Home while a run is on at most 1.5 times Home.
+Both servers run side by side and are visited in turn, so that a noisy machine slows both; medians,
+and their ratio to the bare page's. Cold: a browser without a cache goes to the page until all is
+drawn and nothing runs. Redraw: one click until the page has changed and nothing runs. The goals:
+cold at most 1.3 times, a redraw at most 2 times the bare page's; a first visit after a start under
+3 s; Home while a run is on at most 1.5 times Home.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ import plotly.graph_objects as go, streamlit as st
 st.title("Bare")
 high = st.checkbox("High")
 st.markdown("high" if high else "low")
-st.plotly_chart(go.Figure(go.Bar(x=[1, 2, 3, 4, 5], y=[5, 4, 3, 2, 1] if high else [1, 2, 3, 4, 5])))
+heights = [5, 4, 3, 2, 1] if high else [1, 2, 3, 4, 5]
+st.plotly_chart(go.Figure(go.Bar(x=[1, 2, 3, 4, 5], y=heights)))
 """
 REDRAWS = {
     "bare": "[data-testid=stCheckbox] label",
@@ -87,7 +90,8 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         with running_lab(Path(folder, "bare.duckdb"), app=app) as bare, running_lab(store) as lab:
             print(
-                f"first visit after a start: {cold(browser, lab)[0]:.2f} s (bare {cold(browser, bare)[0]:.2f} s)"
+                f"first visit after a start: {cold(browser, lab)[0]:.2f} s (bare "
+                f"{cold(browser, bare)[0]:.2f} s)"
             )
             took: dict[str, list[tuple[float, float]]] = {name: [] for name in ("bare", *names)}
             for k in range(rounds):
@@ -118,7 +122,8 @@ def main() -> None:
         home, beside = (median(part) for part in zip(*busy, strict=True))
         idle = median(ready for ready, _ in took["home"]) / base[0]
         print(
-            f"home while a run is on: cold {home / beside:.2f} times the bare page then, {home / beside / idle:.2f} times Home"
+            f"home while a run is on: cold {home / beside:.2f} times the bare page then, "
+            f"{home / beside / idle:.2f} times Home"
         )
         browser.close()
 

@@ -1,10 +1,13 @@
-"""``python -m benchmarks peers [--calls 2000] [--peers PYTHON ...]``: a run beside the bare client, inspect-ai and lm-eval.
+"""``python -m benchmarks peers [--calls 2000] [--peers PYTHON ...]``: a run beside the bare client,
+inspect-ai and lm-eval.
 
-One server of this machine, in a process of its own, says “3” at once, with 20 alternatives. Everybody asks it the same prompts, as
-many at once, in alternating rounds of one run, each in a process of its own: its imports and a first run of 20 calls are its
-start-up, told beside. The lab's part is the whole ``run``: plan, ask, parse, store; a peer's its whole evaluation with its log.
-Printed are medians over the rounds, and the medians of the rounds' ratios to the bare client by raw post. ``--peers``: Pythons that
-have inspect-ai or lm-eval. ``--embedded ITEMS``: instead, the embedded judge's calls beside the bare prefill of the same prompts.
+One server of this machine, in a process of its own, says “3” at once, with 20 alternatives.
+Everybody asks it the same prompts, as many at once, in alternating rounds of one run, each in a
+process of its own: its imports and a first run of 20 calls are its start-up, told beside. The lab's
+part is the whole ``run``: plan, ask, parse, store; a peer's its whole evaluation with its log.
+Printed are medians over the rounds, and the medians of the rounds' ratios to the bare client by raw
+post. ``--peers``: Pythons that have inspect-ai or lm-eval. ``--embedded ITEMS``: instead, the
+embedded judge's calls beside the bare prefill of the same prompts.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ LOGPROBS = {"logprobs": True, "top_logprobs": 20}
 PEERS = {"inspect-ai": "inspect_ai", "lm-eval": "lm_eval"}
 
 
-# ------------------------------------------------------------------------------------------------------------ the server
+# --------------------------------------------------------------------------------------- the server
 def answer() -> bytes:
     top = [{"token": f"{k}", "logprob": -0.1 - k / 3, "bytes": [48 + k % 10]} for k in range(20)]
     token = {"token": "3", "logprob": -0.1, "bytes": [51], "top_logprobs": top}
@@ -55,7 +58,9 @@ def answer() -> bytes:
 
 
 class Chat(asyncio.Protocol):
-    """Whatever is posted is answered; a request is complete when as much has come as its Content-Length says."""
+    """Whatever is posted is answered; a request is complete when as much has come as its
+    Content-Length says.
+    """
 
     reply = answer()
 
@@ -87,7 +92,7 @@ def running_server() -> Iterator[str]:
         process.stdin.close()
 
 
-# ----------------------------------------------------------------------------------------- who asks, each in its process
+# -------------------------------------------------------------------- who asks, each in its process
 def lab(url: str, prompts: list[list[dict[str, str]]], folder: Path) -> None:
     import openai  # noqa: F401  (start-up)
 
@@ -240,7 +245,9 @@ WHO: dict[str, Callable[[str, list[list[dict[str, str]]], Path], None]] = {
 
 
 def measured(who: str, url: str, prompts: list[list[dict[str, str]]]) -> dict[str, float]:
-    """(In the child.) Seconds of the clock and of the processor for all prompts, after a first run."""
+    """(In the child.) Seconds of the clock and of the processor for all prompts, after a first
+    run.
+    """
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         WHO[who](url, prompts[:FIRST], Path(first))
@@ -252,7 +259,7 @@ def measured(who: str, url: str, prompts: list[list[dict[str, str]]]) -> dict[st
     return {"seconds": ended - clock, "cpu": cpu, "start": clock - began, "peak": peak}
 
 
-# ------------------------------------------------------------------------------------------------------------- the rounds
+# --------------------------------------------------------------------------------------- the rounds
 @contextmanager
 def child(python: str, *arguments: str, **options: Any) -> Iterator[Any]:
     environment = {
@@ -309,13 +316,15 @@ def compare(calls: int, rounds: int, peers: list[str]) -> None:
         file.write_text(json.dumps(prompts := prompts_of(calls, Path(folder))))
         size = sum(len(part["content"]) for prompt in prompts for part in prompt) / len(prompts)
         print(
-            f"{len(prompts):,} calls of {size:,.0f} signs, {AT_ONCE} at once, {rounds} rounds; load {os.getloadavg()[0]:.1f}"
+            f"{len(prompts):,} calls of {size:,.0f} signs, {AT_ONCE} at once, {rounds} rounds; "
+            f"load {os.getloadavg()[0]:.1f}"
         )
         for k in range(rounds):
             for who in [*took][:: -1 if k % 2 else 1]:
                 took[who].append(one := one_round(pythons[who], who, url, file))
                 print(
-                    f"  round {k + 1} of {rounds}: {who:<15}{calls / one['seconds']:7.0f} calls a second",
+                    f"  round {k + 1} of {rounds}: {who:<15}{calls / one['seconds']:7.0f} calls a "
+                    f"second",
                     flush=True,
                 )
     print(f"{'':<16}calls/s  of raw post  CPU a call  of raw post  start-up    peak")
@@ -327,12 +336,15 @@ def compare(calls: int, rounds: int, peers: list[str]) -> None:
             median(one[key] for one in made) for key in ("seconds", "cpu", "start", "peak")
         )
         print(
-            f"{who:<16}{calls / seconds:7.0f}{speed:10.2f} x {1e3 * own / calls:8.2f} ms{cpu:10.2f} x {start:8.1f} s {peak:5.0f} MB"
+            f"{who:<16}{calls / seconds:7.0f}{speed:10.2f} x {1e3 * own / calls:8.2f} "
+            f"ms{cpu:10.2f} x {start:8.1f} s {peak:5.0f} MB"
         )
 
 
 def embedded(items: int) -> None:
-    """Tokens a second of the small model: each prompt read whole, nothing shared, against the lab's calls."""
+    """Tokens a second of the small model: each prompt read whole, nothing shared, against the lab's
+    calls.
+    """
     from urllib.request import Request, urlopen
 
     from benchmarks.scale import study
@@ -374,7 +386,8 @@ def embedded(items: int) -> None:
         release(server)
     print(f"{state.done:,} calls of {tokens / len(plan):.0f} tokens; load {os.getloadavg()[0]:.1f}")
     print(
-        f"bare prefill {tokens / prefill:,.0f} tokens a second; the lab's calls {tokens / seconds:,.0f}: "
+        f"bare prefill {tokens / prefill:,.0f} tokens a second; the lab's calls "
+        f"{tokens / seconds:,.0f}: "
         f"{prefill / seconds:.2f} times (an item's calls share their first tokens)"
     )
 

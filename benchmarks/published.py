@@ -1,4 +1,6 @@
-"""What was counted in, ``docs/method-check.md`` and the summary that Learn shows, out: what misses first, no number by hand."""
+"""What was counted in, ``docs/method-check.md`` and the summary that Learn shows, out: what misses
+first, no number by hand.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +28,24 @@ UNITS = (15, 30, 60, 100, 300)
 ENOUGH = 100
 """Cells of fewer studies are shown, but not said to miss."""
 HEAD = """# How the method was checked
-Made by `python -m benchmarks method --write` from `benchmarks/{file}`; no number here is typed. `python -m benchmarks method` runs
-more studies and goes on where it was stopped; `benchmarks/cells.txt` lists the cells. Seeds are fixed: the same studies, the same counts.
+Made by `python -m benchmarks method --write` from `benchmarks/{file}`; no number here is typed.
+`python -m benchmarks method` runs more studies and goes on where it was stopped;
+`benchmarks/cells.txt` lists the cells. Seeds are fixed: the same studies, the same counts.
 
-{studies} studies of {cells} cells in {hours:.1f} hours of processes on a busy machine. A study simulates a judge whose truth is known and which is none of
-the lab's own simulated ones (`benchmarks/foreign.py`), asks the design, and reads what the lab says, with {deals} random deals (the
-lab: 1,999). In brackets: studies. The standard error of a share p of n studies is sqrt(p (1 - p) / n): of .05 .022 at 100, .013 at 300,
-.007 at 1,000. Units are what is independent: items, prompts, questions, texts. Effects of judges are in log-odds, of traits in their
-standard deviation, of criteria and answers in points; "options" are five unless named."""
-NEVER = """- Judges that remember earlier calls, servers that cache replies, people who saw the judge's scores.
-- Verdicts of more than 450 units, more than nine options, lists of other lengths than four, more than five forms of a prompt.
+{studies} studies of {cells} cells in {hours:.1f} hours of processes on a busy machine. A study
+simulates a judge whose truth is known and which is none of the lab's own simulated ones
+(`benchmarks/foreign.py`), asks the design, and reads what the lab says, with {deals} random deals
+(the lab: 1,999). In brackets: studies. The standard error of a share p of n studies is sqrt(p (1 -
+p) / n): of .05 .022 at 100, .013 at 300, .007 at 1,000. Units are what is independent: items,
+prompts, questions, texts. Effects of judges are in log-odds, of traits in their standard deviation,
+of criteria and answers in points; "options" are five unless named."""
+NEVER = """- Judges that remember earlier calls, servers that cache replies, people who saw the
+  judge's scores.
+- Verdicts of more than 450 units, more than nine options, lists of other lengths than four, more
+  than five forms of a prompt.
 - Verdicts while a run still grows: the lab gives them once, when all planned calls are in.
-- Derived limits of other axes than options; drift between runs of lists, answers in one call and decision judges."""
+- Derived limits of other axes than options; drift between runs of lists, answers in one call and
+  decision judges."""
 
 
 class Line(NamedTuple):
@@ -83,8 +91,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def by_units(lines: list[Line], keys: Callable[[Line], list[list[str]]], fewest: int = 0) -> str:
-    """A row for each judge and group of events that has three cells, a column for each number of units; the first studies.
-    Of fewer cells (but not fewer than ``fewest``) a line for each part."""
+    """A row for each judge and group of events that has three cells, a column for each number of
+    units; the first studies. Of fewer cells (but not fewer than ``fewest``) a line for each part.
+    """
     rows: dict[tuple[Line, str], dict[int, str]] = defaultdict(dict)
     for line in lines:
         for group in keys(line) if not line.new else ():
@@ -108,7 +117,7 @@ def by_units(lines: list[Line], keys: Callable[[Line], list[list[str]]], fewest:
     ).rstrip()
 
 
-# ---------------------------------------------------------------------------------------------------------- sections
+# ----------------------------------------------------------------------------------------- sections
 def plainest(keys: Iterable[str]) -> list[str]:
     """Where nothing at all is planted "anything" says it; its parts are left out."""
     every = list(keys)
@@ -217,8 +226,10 @@ def power(lines: list[Line]) -> str:
 
 
 def coverage(lines: list[Line]) -> str:
-    """Of each measure, or question of a verdict, the lowest, mean and highest share of a cell's rows; the low ones with where
-    that is. Of cells of enough studies where there are any: a few have a lowest share that many would not have."""
+    """Of each measure, or question of a verdict, the lowest, mean and highest share of a cell's
+    rows; the low ones with where that is. Of cells of enough studies where there are any: a few
+    have a lowest share that many would not have.
+    """
     every: dict[str, list[tuple[float, float, str, Line]]] = defaultdict(list)
     for line in lines:
         for key, sums in (
@@ -268,7 +279,8 @@ def earlier(lines: list[Line]) -> str:
     cells = sum(map(len, old.values()))
     parts = ", ".join(f"{part} {len(named)}" for part, named in sorted(old.items()))
     return (
-        f"{cells} cells were counted under earlier rules of the verdicts than the present ones ({RULES}), which change nothing "
+        f"{cells} cells were counted under earlier rules of the verdicts than the present ones "
+        f"({RULES}), which change nothing "
         f"in them or were not run again: {parts}."
     )
 
@@ -292,18 +304,20 @@ def document(results: Results) -> str:
         key for key, measure in MEASURES.items() if key not in seen and not measure.question
     )
     sections = {
-        "What misses": f"In more than .05 + 2 standard errors of at least {ENOUGH} studies something untrue is said (“false”; “equal”: a size"
-        " at or above the smallest effect is called equivalent), or an interval holds in less than .92 by as much. A cell of "
+        "What misses": f"In more than .05 + 2 standard errors of at least {ENOUGH} studies "
+        f"something untrue is said (“false”; “equal”: a size"
+        " at or above the smallest effect is called equivalent), or an interval holds in less than "
+        ".92 by as much. A cell of "
         f"{FULL:,} studies that misses gets as many new ones.\n\n" + missed(lines),
         "Untrue effects": f"Promise: at most .05. {pooled(lines)}\n\n" + by_units(lines, untrue),
-        "Untrue “equivalent”": "The true size is at or above the smallest effect. Promise: at most .05.\n\n"
-        + by_units(lines, equal)
-        + f"\n\nIn none of the studies of {sum(bool(any_equal(line)) and not equal(line) for line in lines)} other cells.",
-        "Power": "Told: anything is said. Beside it the most powerful, in hindsight, of single tests that are each valid at .05.\n\n"
-        + power(lines),
+        "Untrue “equivalent”": "The true size is at or above the smallest effect. Promise: at most "
+        ".05.\n\n" + by_units(lines, equal) + f"\n\nIn none of the studies of "
+        f"{sum(bool(any_equal(line)) and not equal(line) for line in lines)} other cells.",
+        "Power": "Told: anything is said. Beside it the most powerful, in hindsight, of single "
+        "tests that are each valid at .05.\n\n" + power(lines),
         "True words where nothing is planted": by_units(lines, true_words, 4),
-        "Intervals": "At 95 %; promise: .92 or more. Where a row holds in less, by a standard error, it stands in the table.\n\n"
-        + coverage(lines),
+        "Intervals": "At 95 %; promise: .92 or more. Where a row holds in less, by a standard "
+        "error, it stands in the table.\n\n" + coverage(lines),
         "Never simulated": f"{NEVER}\n- Intervals of {', '.join(unseen)}.",
     }
     return (
@@ -340,7 +354,9 @@ def summary(results: Results) -> str:
                     (line.counted, keys, bool(flags))
                 )
     made = [
-        "# Made by `python -m benchmarks method --write`: what, of whom, cells, those of 100 studies\n# and more; of these (of all, where there is none) the fewest studies, lowest, highest, and how many miss."
+        "# Made by `python -m benchmarks method --write`: what, of whom, cells, those of 100 "
+        "studies\n# and more; of these (of all, where there is none) the fewest studies, "
+        "lowest, highest, and how many miss."
     ]
     made.append("checks = [")
     for (_, kind, part), cells in sorted(groups.items()):

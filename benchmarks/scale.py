@@ -1,7 +1,9 @@
-"""``python -m benchmarks scale [ITEMS ...]``: what a call costs on every way that it can be asked, kept and carried out.
+"""``python -m benchmarks scale [ITEMS ...]``: what a call costs on every way that it can be asked,
+kept and carried out.
 
-A study of five score options, each balanced order twice (20 calls an item), against a server of this machine that answers at
-once. Printed are seconds and bytes for each million calls: slopes that ``docs/scale.md`` multiplies up.
+A study of five score options, each balanced order twice (20 calls an item), against a server of
+this machine that answers at once. Printed are seconds and bytes for each million calls: slopes that
+``docs/scale.md`` multiplies up.
 """
 
 from __future__ import annotations
@@ -80,7 +82,8 @@ def measure(items: int, ray: str | None) -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         scale = 1e6 / calls
         print(
-            f"  {name:<30}{clock * scale:9.0f} s, {cpu * scale:7.0f} s of processor a million  peak {peak:5.0f} MB{bytes_each}",
+            f"  {name:<30}{clock * scale:9.0f} s, {cpu * scale:7.0f} s of processor a million  "
+            f"peak {peak:5.0f} MB{bytes_each}",
             flush=True,
         )
         return made

@@ -1,4 +1,4 @@
-"""What position bias is, what every number means, what it rests on, and how the method was checked."""
+"""Explain position bias, every number, its sources, and how the method was checked."""
 
 from rubriclab.app import frame
 

@@ -1,4 +1,6 @@
-"""rubriclab: does your judge read the rubric, or the order it is in? Files, studies and stores in, rows and sentences out."""
+"""rubriclab: does your judge read the rubric, or the order it is in? Files, studies and stores in,
+rows and sentences out.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ __all__ = ["Judge", "LabError", "open", "read", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    """``open``, ``read``, ``run``, ``Judge`` and ``LabError``, imported when first asked for: ``import rubriclab`` costs nothing."""
+    """``open``, ``read``, ``run``, ``Judge`` and ``LabError``, imported when first asked for:
+    ``import rubriclab`` costs nothing.
+    """
     if name == "LabError":
         from rubriclab.model.text import LabError
 

@@ -1,4 +1,5 @@
-"""The lab in Python: a file, a frame, a study or a store in; runs with their rows, sentences, charts and exports out.
+"""The lab in Python: a file, a frame, a study or a store in; runs with their rows, sentences,
+charts and exports out.
 
 ``import rubriclab as rl`` gives ``rl.read``, ``rl.open`` and ``rl.run``.
 """
@@ -36,7 +37,9 @@ Kind = Literal["scores", "criteria", "pairs", "lists", "responses"]
 
 
 class Run:
-    """A run's judgments and all that they say. ``store`` and ``id`` are None for a run that is in no store."""
+    """A run's judgments and all that they say. ``store`` and ``id`` are None for a run that is in
+    no store.
+    """
 
     def __init__(
         self,
@@ -53,7 +56,9 @@ class Run:
         return f"Run({self.table.name!r}, {len(self.table.rows):,} judgments, {self.table.state})"
 
     def info(self) -> RunInfo:
-        """Name, state and counts as the store has them. Raises LabError for a run that is in no store."""
+        """Name, state and counts as the store has them. Raises LabError for a run that is in no
+        store.
+        """
         if self.store is None or self.id is None:
             raise LabError(f"“{self.table.name}” is in no store: it was read from a file.")
         return self.store.run(self.id)
@@ -80,7 +85,9 @@ class Run:
     def rows(
         self, topic: str | None = None, measure: str | None = None, condition: int | None = None
     ) -> pd.DataFrame:
-        """One row a number: topic, measure, condition, what it is about, value, low, high, level, units, n, p, verdict."""
+        """One row a number: topic, measure, condition, what it is about, value, low, high, level,
+        units, n, p, verdict.
+        """
         from rubriclab.sinks.table import frame
 
         self.findings.of_topic("all" if topic is None else topic)
@@ -91,7 +98,9 @@ class Run:
         return rows.reset_index(drop=True)
 
     def text(self, topic: str = "") -> str:
-        """The answer in words: what ``results`` prints; then the numbers of a ``topic``, or of “all”."""
+        """The answer in words: what ``results`` prints; then the numbers of a ``topic``, or of
+        “all”.
+        """
         from rubriclab.sinks.terminal import findings_text
 
         return findings_text(self.findings, topic)
@@ -99,10 +108,11 @@ class Run:
     def paper_table(
         self, *measures: str, across: str = "dataset", by_strategy: bool = False
     ) -> PaperTable:
-        """Measures as papers print them: lines judges, columns data sets or levels of what ``across`` names.
+        """Measures as papers print them: lines judges, columns data sets or levels of what
+        ``across`` names.
 
-        “position_share:1” takes the number about position 1. What the study's ``[paper]`` names of a measure stands beside
-        it. The table has ``frame()``, ``numbers()``, ``latex()``.
+        “position_share:1” takes the number about position 1. What the study's ``[paper]`` names of
+        a measure stands beside it. The table has ``frame()``, ``numbers()``, ``latex()``.
         """
         from rubriclab.sinks.paper_table import paper_table
 
@@ -117,15 +127,19 @@ class Run:
         return [PaperPart.model_validate(part) for part in study.get("paper") or ()]
 
     def chart(self, measure: str, *, judge: str | None = None) -> Any:
-        """A Plotly figure of one measure. Raises LabError for a measure that no chart shows here."""
+        """A Plotly figure of one measure. Raises LabError for a measure that no chart shows
+        here.
+        """
         from rubriclab.sinks.charts import chart_of
 
         return chart_of(self.findings, measure, judge=judge)
 
     def judgments(self, **filters: Any) -> pd.DataFrame:
-        """One row a judgment: item_id, condition, ordering, score, expected, position, status (and the reply, from a store).
+        """One row a judgment: item_id, condition, ordering, score, expected, position, status (and
+        the reply, from a store).
 
-        ``filters``: condition, item (an item_id), position, score, status, limit; from a store criterion and text too.
+        ``filters``: condition, item (an item_id), position, score, status, limit; from a store
+        criterion and text too.
         """
         with self._in_store() as (store, id):
             return store.judgments(id, **filters)
@@ -151,7 +165,9 @@ class Run:
         epsilon: float | None = None,
         cut: float | None = None,
     ) -> Run:
-        """The same judgments under another unit, other smallest effects (mean in steps of the scale), epsilon or cut."""
+        """The same judgments under another unit, other smallest effects (mean in steps of the
+        scale), epsilon or cut.
+        """
         changes = {"mean": smallest, "share": share, "single": single}
         sizes = self.reading.smallest.model_dump() | {
             key: value for key, value in changes.items() if value is not None
@@ -166,8 +182,8 @@ class Run:
     def minus(self, other: Run | int) -> Contrast:
         """A - B, number by number, paired on the units that both have.
 
-        ``other``: another run, or the number of a condition, which every other condition of this run is held against.
-        Raises LabError for a condition that the run does not have.
+        ``other``: another run, or the number of a condition, which every other condition of this
+        run is held against. Raises LabError for a condition that the run does not have.
         """
         rows, conditions = self.findings.rows, range(len(self.table.conditions))
         if isinstance(other, Run):
@@ -194,10 +210,12 @@ class Run:
     def gate(
         self, *limits: str, judge: str = "", rules: int | None = None
     ) -> Literal["passes", "fails", "unknown"]:
-        """Check limits such as “favours_positions=0.1”, as the command ``gate`` does; all of them have to pass.
+        """Check limits such as “favours_positions=0.1”, as the command ``gate`` does; all of them
+        have to pass.
 
-        ``judge``: only this judge of the run. ``rules``: the version of the rules that the limits were derived under.
-        Raises LabError where those rules have changed since, and for a judge that the run does not have.
+        ``judge``: only this judge of the run. ``rules``: the version of the rules that the limits
+        were derived under. Raises LabError where those rules have changed since, and for a judge
+        that the run does not have.
         """
         if rules is not None:
             same_rules(rules, "The gate", "Derive its limits again: rubriclab gate RUN --derive.")
@@ -206,7 +224,9 @@ class Run:
 
     @cached_property
     def plan(self) -> Plan | None:
-        """The plan that the run was made from; None for judgments made elsewhere and where it cannot be made again."""
+        """The plan that the run was made from; None for judgments made elsewhere and where it
+        cannot be made again.
+        """
         from rubriclab.runs.manager import plan_of_run
 
         if self.store is None or self.id is None:
@@ -219,7 +239,9 @@ class Run:
     def descriptions(
         self, criterion: str | None = None, condition: int | None = None
     ) -> dict[Any, str]:
-        """What each score stands for in the run's rubric (that of a condition, by its code); empty where it is not known."""
+        """What each score stands for in the run's rubric (that of a condition, by its code); empty
+        where it is not known.
+        """
         if self.plan is None or (
             condition is None and len({part.rubric.id for part in self.plan.parts}) > 1
         ):
@@ -250,11 +272,11 @@ class Run:
         return card_of(self.findings, self.plan, protocol=protocol, margin=margin, judge=judge)
 
     def content(self, ending: str, **report: Any) -> bytes:
-        """The run as a file of that ending: .html report, .zip run, .csv judgments, .numbers.csv and .tex every number,
-        .card.json judge card.
+        """The run as a file of that ending: .html report, .zip run, .csv judgments, .numbers.csv
+        and .tex every number, .card.json judge card.
 
-        ``report``: title, include, texts of the report, as ``report_html`` takes them; of a card what ``card`` takes. Raises
-        LabError for another ending.
+        ``report``: title, include, texts of the report, as ``report_html`` takes them; of a card
+        what ``card`` takes. Raises LabError for another ending.
         """
         from rubriclab.data.outfiles import csv_text
         from rubriclab.sinks.report import report_html
@@ -289,11 +311,11 @@ class Run:
         table: PaperTable | None = None,
         **card: Any,
     ) -> Path:
-        """Write the run to a file; the ending decides: .html report, .zip run, .csv or .parquet judgments, .tex table
-        of numbers, .card.json judge card (``card``: protocol, margin, judge).
+        """Write the run to a file; the ending decides: .html report, .zip run, .csv or .parquet
+        judgments, .tex table of numbers, .card.json judge card (``card``: protocol, margin, judge).
 
-        ``texts``: the report shows one answer word for word; ``table``: it alone is written, as .tex or .csv. A file that
-        was there stays whole until the new one is.
+        ``texts``: the report shows one answer word for word; ``table``: it alone is written, as
+        .tex or .csv. A file that was there stays whole until the new one is.
         """
         from rubriclab.data.limits import user_path
         from rubriclab.data.outfiles import csv_text, write_atomically
@@ -310,7 +332,8 @@ class Run:
             if value not in (None, "", False) and name not in own
         ]:
             raise LabError(
-                f"{path.name} has no {', '.join(more)}: texts and title are of a report (.html), the rest of a card."
+                f"{path.name} has no {', '.join(more)}: texts and title are of a report (.html), "
+                f"the rest of a card."
             )
         if path.suffix == ".parquet" and table is None:
             with self._in_store() as (store, id):
@@ -332,9 +355,11 @@ class Run:
 
 
 class Contrast:
-    """The differences of two runs (or of conditions): rows as a frame, and an answer for each two conditions.
+    """The differences of two runs (or of conditions): rows as a frame, and an answer for each two
+    conditions.
 
-    ``codes``: the numbers of the conditions that are held against each other, of the first and of the second run.
+    ``codes``: the numbers of the conditions that are held against each other, of the first and of
+    the second run.
     """
 
     def __init__(
@@ -364,7 +389,9 @@ class Contrast:
 
 
 class Lab:
-    """A store of runs, made where there is none. Use it in a ``with`` block, or call ``close``: one process has it at a time."""
+    """A store of runs, made where there is none. Use it in a ``with`` block, or call ``close``: one
+    process has it at a time.
+    """
 
     def __init__(self, path: str | Path = "lab.duckdb") -> None:
         from rubriclab.store.store import Store
@@ -397,7 +424,9 @@ class Lab:
         return pd.DataFrame(rows, columns=columns)
 
     def run(self, name: str) -> Run:
-        """A run by its id, a unique beginning of it, or its name. Raises LabError where there is none."""
+        """A run by its id, a unique beginning of it, or its name. Raises LabError where there is
+        none.
+        """
         return kept_run(self.store, self.store.run(name).id)
 
 
@@ -412,9 +441,11 @@ def read(
     columns: Mapping[str, str] | None = None,
     name: str | None = None,
 ) -> Run:
-    """A run from judgments made elsewhere (a table of scores or choices, a frame, another tool's log) or from a run's zip.
+    """A run from judgments made elsewhere (a table of scores or choices, a frame, another tool's
+    log) or from a run's zip.
 
-    ``kind`` and ``columns`` (ours = theirs) only where the columns do not tell. Raises LabError naming row and column.
+    ``kind`` and ``columns`` (ours = theirs) only where the columns do not tell. Raises LabError
+    naming row and column.
     """
     from rubriclab.data.limits import user_path
     from rubriclab.data.scores import MissingColumn, read_judgments
@@ -455,16 +486,18 @@ def run(
     tries: int | None = None,
     progress: Callable[[Snapshot], None] | None = None,
 ) -> Run:
-    """Ask what a study has not asked yet, and come back with the run; its store stays open until ``Run.close``.
+    """Ask what a study has not asked yet, and come back with the run; its store stays open until
+    ``Run.close``.
 
-    ``study``: a TOML file, a log with prompts, ``demo`` for the sample with the embedded judge, or a plan of one. ``judges``: functions
-    ``(messages, item)`` of your own, each in place of the study's judge of that name, or one more; ``trust``: a study that was
-    handed on may run its own code, and the study's keys may be sent to its addresses, which the store keeps;
-    ``ray``: the address of a Ray cluster whose nodes ask the calls.
-    ``check``: each judge is asked eight calls first, and the run pauses with the reason where their
-    replies cannot be read (``Run.reading_checks``). ``tries``: ask so many calls of each judge and
-    pause. ``progress`` is called twice a second. Stopped by Ctrl-C the run pauses: calls in flight
-    are waited for, then KeyboardInterrupt goes on.
+    ``study``: a TOML file, a log with prompts, ``demo`` for the sample with the embedded judge, or
+    a plan of one. ``judges``: functions ``(messages, item)`` of your own, each in place of the
+    study's judge of that name, or one more; ``trust``: a study that was handed on may run its own
+    code, and the study's keys may be sent to its addresses, which the store keeps; ``ray``: the
+    address of a Ray cluster whose nodes ask the calls. ``check``: each judge is asked eight calls
+    first, and the run pauses with the reason where their replies cannot be read
+    (``Run.reading_checks``). ``tries``: ask so many calls of each judge and pause. ``progress`` is
+    called twice a second. Stopped by Ctrl-C the run pauses: calls in flight are waited for, then
+    KeyboardInterrupt goes on.
     """
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.runs.runner import Run as Running
@@ -499,7 +532,9 @@ def run(
 
 
 def waited(running: Any, progress: Callable[[Any], None] | None) -> None:
-    """Until what was started has ended or paused; Ctrl-C pauses it and goes on as KeyboardInterrupt."""
+    """Until what was started has ended or paused; Ctrl-C pauses it and goes on as
+    KeyboardInterrupt.
+    """
     try:
         while running.wait(0.5).state in ("planned", "running"):
             if progress is not None:
@@ -509,7 +544,8 @@ def waited(running: Any, progress: Callable[[Any], None] | None) -> None:
         try:
             running.wait(60)
         except KeyboardInterrupt:
-            # A second Ctrl-C: calls in flight are dropped, and the store is let go of before it closes.
+            # A second Ctrl-C: calls in flight are dropped, and the store is let go of before it
+            # closes.
             running.cancel()
             with contextlib.suppress(KeyboardInterrupt):
                 running.wait(10)

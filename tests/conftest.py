@@ -1,4 +1,6 @@
-"""What all tests share: generated examples have no deadline, for no test asserts a time; logs are read by one process."""
+"""What all tests share: generated examples have no deadline, for no test asserts a time; logs are
+read by one process.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,7 +32,9 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def shared_worker() -> Iterator[None]:
-    """Each log of the lab is read by a process of its own, which takes most of a second to start."""
+    """Each log of the lab is read by a process of its own, which takes most of a second to
+    start.
+    """
     with pytest.MonkeyPatch.context() as patch:
         made: list[Kept] = []
 

@@ -1,7 +1,8 @@
 """A server that wishes the lab ill: whole answers that hardly fit, and answers that never end.
 
-Bytes are written by hand, since no server library would send most of this. ``WHOLE`` has the families whose answer is a
-judgment all the same, ``KINDS`` every family with the kind of fault that it is (empty for an answer). 127.0.0.1 only.
+Bytes are written by hand, since no server library would send most of this. ``WHOLE`` has the
+families whose answer is a judgment all the same, ``KINDS`` every family with the kind of fault that
+it is (empty for an answer). 127.0.0.1 only.
 """
 
 import asyncio
@@ -159,7 +160,8 @@ class Asked:
 
 
 class HostileServer:
-    """Answers by ``rule(key, nth)``: the family of the nth request (from 0) of a call. ``asked`` lists every request.
+    """Answers by ``rule(key, nth)``: the family of the nth request (from 0) of a call. ``asked``
+    lists every request.
 
     The public methods are the families whose bytes come bit by bit.
     """

@@ -1,7 +1,8 @@
-"""A well-behaved server that speaks the OpenAI chat protocol, with a planted lean; it counts what it is asked.
+"""A well-behaved server that speaks the OpenAI chat protocol, with a planted lean; it counts what
+it is asked.
 
-In a test: ``async with FakeServer() as server``, or ``with running(FakeServer(lean=1.0)) as server`` for one in a
-thread of its own. 127.0.0.1 only.
+In a test: ``async with FakeServer() as server``, or ``with running(FakeServer(lean=1.0)) as
+server`` for one in a thread of its own. 127.0.0.1 only.
 """
 
 import asyncio
@@ -27,7 +28,9 @@ LISTED = re.compile(r"^Score ([^\s:]{1,20}):", re.M)
 def completion(
     text: str | None, *, model: str = "test-model", finish: Any = "stop", **choice: Any
 ) -> dict[str, Any]:
-    """A chat completion as OpenAI's servers send it; ``choice`` adds fields to the choice (``logprobs``)."""
+    """A chat completion as OpenAI's servers send it; ``choice`` adds fields to the choice
+    (``logprobs``).
+    """
     usage = {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101}
     return {
         "id": "chatcmpl-1",
@@ -93,14 +96,15 @@ class Pages:
 class FakeServer(Pages):
     """Answers every call after ``latency`` seconds.
 
-    ``text`` is what it says. Without it, it picks one of the options that the prompt lists as ``Score N:``, by a draw
-    from the prompt's own hash with log-odds ``lean`` for the first one listed; without a list it says 3. Token
-    probabilities are those of the draw, unless ``probabilities`` is False. ``rule(body, nth)`` may return a response of
-    its own (see ``failure``) for the nth request of a call, from 0.
+    ``text`` is what it says. Without it, it picks one of the options that the prompt lists as
+    ``Score N:``, by a draw from the prompt's own hash with log-odds ``lean`` for the first one
+    listed; without a list it says 3. Token probabilities are those of the draw, unless
+    ``probabilities`` is False. ``rule(body, nth)`` may return a response of its own (see
+    ``failure``) for the nth request of a call, from 0.
 
-    ``asked`` counts requests, ``answered`` complete answers; ``keys`` has the call key of every request in order of
-    arrival, ``ports`` also the port it came from, ``times`` when a call was answered last; ``bodies`` and ``headers``
-    the last fifty.
+    ``asked`` counts requests, ``answered`` complete answers; ``keys`` has the call key of every
+    request in order of arrival, ``ports`` also the port it came from, ``times`` when a call was
+    answered last; ``bodies`` and ``headers`` the last fifty.
     """
 
     def __init__(
@@ -225,11 +229,13 @@ def running(server: Any) -> Iterator[Any]:
 
 
 class DecisionServer(Pages):
-    """Answers typed questions in both wire forms, by a quality of its own for each state and noise for each request.
+    """Answers typed questions in both wire forms, by a quality of its own for each state and noise
+    for each request.
 
-    ``shared``: all questions of a request have one and the same noise. Log-odds: ``lean`` for the option listed first, ``leak`` for the one that the question before it listed first.
-    ``edit(answers)`` may change what is sent; ``rule(body, nth)`` returns a response of its own to the nth request, from 0.
-    ``bodies``: what was asked.
+    ``shared``: all questions of a request have one and the same noise. Log-odds: ``lean`` for the
+    option listed first, ``leak`` for the one that the question before it listed first.
+    ``edit(answers)`` may change what is sent; ``rule(body, nth)`` returns a response of its own to
+    the nth request, from 0. ``bodies``: what was asked.
     """
 
     def __init__(

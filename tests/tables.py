@@ -1,4 +1,6 @@
-"""Judgment tables made of arrays, and of judges and people who share a latent trait: for tests of core, topics and sinks."""
+"""Judgment tables made of arrays, and of judges and people who share a latent trait: for tests of
+core, topics and sinks.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -61,8 +63,9 @@ def options(
     fixed: Any = None,
     **items: Sequence[Any],
 ) -> JudgmentTable:
-    """``score`` (items, calls): points, NaN unparsed; ``orders`` (m, n): points as shown; ``order``: (calls,) or (items,
-    calls), indexes into orders, by default all in turn. ``fixed`` (items, repeats): a second condition, in orders[0].
+    """``score`` (items, calls): points, NaN unparsed; ``orders`` (m, n): points as shown;
+    ``order``: (calls,) or (items, calls), indexes into orders, by default all in turn. ``fixed``
+    (items, repeats): a second condition, in orders[0].
     """
     score, orders = np.asarray(score, dtype=np.float64), np.asarray(orders)
     n_items, calls = score.shape
@@ -96,7 +99,8 @@ def options(
 def criteria(
     score: Any, orders: Any, order: Any = None, drawn: bool = False, **items: Sequence[Any]
 ) -> JudgmentTable:
-    """``score`` (texts, calls, criteria): points, NaN unparsed; ``orders`` (m, criteria): indexes of NAMES as shown.
+    """``score`` (texts, calls, criteria): points, NaN unparsed; ``orders`` (m, criteria): indexes
+    of NAMES as shown.
 
     Further ``items`` columns are given by text.
     """
@@ -139,10 +143,11 @@ def choices(
     points: ArrayLike | None = None,
     drawn: bool = False,
 ) -> Answers:
-    """Answers from a table of codes into ``points``, NaN unparsed: (items, slots) of options chosen, or (texts, slots,
-    criteria) of what criteria got.
+    """Answers from a table of codes into ``points``, NaN unparsed: (items, slots) of options
+    chosen, or (texts, slots, criteria) of what criteria got.
 
-    ``order`` (items, slots) or (slots,): indexes into ``orders`` (m, n). ``points``: 1..n where left out.
+    ``order`` (items, slots) or (slots,): indexes into ``orders`` (m, n). ``points``: 1..n where
+    left out.
     """
     code = np.nan_to_num(np.asarray(score, dtype=np.float64), nan=-1.0).astype(np.int64)
     items, slots = code.shape[:2]
@@ -166,7 +171,9 @@ def choices(
 def on_two_sets(
     first: JudgmentTable, second: JudgmentTable, dataset: str = "essays"
 ) -> JudgmentTable:
-    """Two tables of one condition each, in the same orders, as one run: the second on a data set of its own."""
+    """Two tables of one condition each, in the same orders, as one run: the second on a data set of
+    its own.
+    """
     condition = replace(second.conditions[0], dataset=dataset)
     items, calls = len(first.items), len(first.rows)
     rows = second.rows.assign(
@@ -206,7 +213,9 @@ def choose(
     first: float = 0.0,
     repeats: int = 1,
 ) -> np.ndarray:
-    """(items, repeats x orders): scores of a latent-quality judge that favours the first position by ``first`` log-odds."""
+    """(items, repeats x orders): scores of a latent-quality judge that favours the first position
+    by ``first`` log-odds.
+    """
     n = orders.shape[1]
     quality = rng.normal((n + 1) / 2, 1.0, (items, 1, 1))
     shown = np.tile(orders, (repeats, 1))
@@ -226,8 +235,9 @@ def comparisons(
     strategy: str = "balanced",
     **items: Sequence[Any],
 ) -> JudgmentTable:
-    """``position`` (comparisons, calls): who won, 1..k as shown, 0 a tie, NaN unparsed; ``orders`` (m, k): ranks 0..k-1 of
-    the candidates' names as shown; ``names``: (comparisons,) tuples of k names, else “a”, “b”, ... in all.
+    """``position`` (comparisons, calls): who won, 1..k as shown, 0 a tie, NaN unparsed; ``orders``
+    (m, k): ranks 0..k-1 of the candidates' names as shown; ``names``: (comparisons,) tuples of k
+    names, else “a”, “b”, ... in all.
     """
     position, orders = np.asarray(position, dtype=np.float64), np.asarray(orders)
     n, k = len(position), orders.shape[1]
@@ -258,8 +268,8 @@ def comparisons(
 
 
 def responses(score: Any, orders: Any, alone: Any = None, **items: Sequence[Any]) -> JudgmentTable:
-    """``score`` (batches, calls, k): points by slot, NaN unparsed; ``orders`` (m, k): slots 0..k-1 as shown, in turn.
-    ``alone`` (batches, k): a second condition that scores one answer a call.
+    """``score`` (batches, calls, k): points by slot, NaN unparsed; ``orders`` (m, k): slots 0..k-1
+    as shown, in turn. ``alone`` (batches, k): a second condition that scores one answer a call.
     """
     score, orders = np.asarray(score, dtype=np.float64), np.asarray(orders)
     batches, calls, k = score.shape
@@ -305,7 +315,9 @@ def responses(score: Any, orders: Any, alone: Any = None, **items: Sequence[Any]
 
 
 def in_forms(forms: dict[Any, JudgmentTable], factor: str = "ids") -> JudgmentTable:
-    """Tables of the same items as one run: conditions of a judge that differ in a level of a factor, the first the default."""
+    """Tables of the same items as one run: conditions of a judge that differ in a level of a
+    factor, the first the default.
+    """
     conditions, orderings, frames = [], [], []
     for level, table in forms.items():
         rows = table.rows.assign(
@@ -321,7 +333,7 @@ def in_forms(forms: dict[Any, JudgmentTable], factor: str = "ids") -> JudgmentTa
     return replace(first, conditions=tuple(conditions), orderings=tuple(orderings), rows=rows)
 
 
-# -------------------------------------------------------------------------------------------------------------- people
+# ------------------------------------------------------------------------------------------- people
 CUTS = {"even": (-1.2, -0.4, 0.4, 1.2), "skewed": (-2.2, -1.6, -1.0, -0.3)}
 
 
@@ -339,8 +351,10 @@ def study(
     lost: float = 0.0,
     unrated: float = 0.0,
 ) -> JudgmentTable:
-    """Scores and ratings 1 to 5; ``size`` items to a prompt, half of whose trait they share; ``link`` 0: the judge
-    reads something else than people. ``fixed``: calls in one order, a second condition of the same judge."""
+    """Scores and ratings 1 to 5; ``size`` items to a prompt, half of whose trait they share;
+    ``link`` 0: the judge reads something else than people. ``fixed``: calls in one order, a second
+    condition of the same judge.
+    """
     units = items // size
     shared = rng.normal(size=(units, 1)) * np.ones(size)
     own = rng.normal(size=(units, size))

@@ -1,4 +1,6 @@
-"""What docs/papers.md and docs/adding.md say: every row is there once and has its test; the worked example is followed."""
+"""What docs/papers.md and docs/adding.md say: every row is there once and has its test; the worked
+example is followed.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,8 @@ def test_the_worked_example_adds_a_number_to_every_sink(tmp_path: Path) -> None:
     for _, name, text in steps:
         with (tmp_path / name).open("a", encoding="utf-8") as file:
             file.write(text)
-    # 12 answers, each scored 5 in order 1 2 3 4 5 and 4 in the reverse: the highest score in half of the calls.
+    # 12 answers, each scored 5 in order 1 2 3 4 5 and 4 in the reverse: the highest score in half
+    # of the calls.
     judged = tmp_path / "judged.csv"
     rows = [f"j,a{k},{scored}" for k in range(12) for scored in ("1 2 3 4 5,5", "5 4 3 2 1,4")]
     judged.write_text("\n".join(["judge,item_id,ordering,score", *rows]), "utf-8")

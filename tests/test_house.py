@@ -62,7 +62,9 @@ MAY_IMPORT = {
         "model",
     },
 }
-"""What each room stands on. A room that a later one needs is below it; nothing looks up or in a circle."""
+"""What each room stands on. A room that a later one needs is below it; nothing looks up or in a
+circle.
+"""
 # Rooms, or the one file.
 LIBRARY_ROOMS = {
     "streamlit": {"app"},
@@ -79,7 +81,8 @@ LIBRARY_ROOMS = {
     "msgspec": {"judges", "store", "logs", "batch.py"},
 }
 LATE = {"openai", "xllamacpp", "huggingface_hub", "openpyxl"}
-"""Libraries that cost a second to import or bring a native library: never at the top of a module."""
+"""Libraries that cost a second to import or bring a native library: never at the top of a module.
+"""
 REFUSED_NAMES = {
     "place",
     "unread",

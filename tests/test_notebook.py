@@ -1,4 +1,6 @@
-"""The lab in Python as the README shows it: a file, a frame, a study and a store in, rows, sentences and files out."""
+"""The lab in Python as the README shows it: a file, a frame, a study and a store in, rows,
+sentences and files out.
+"""
 
 from __future__ import annotations
 

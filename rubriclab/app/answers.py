@@ -1,5 +1,6 @@
-"""An answer in; its headline, line and badges on a page out; and the tabs With people and What helps, which are such
-answers, each beside a picture and above its numbers."""
+"""An answer in; its headline, line and badges on a page out; and the tabs With people and What
+helps, which are such answers, each beside a picture and above its numbers.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -25,7 +26,8 @@ COLOURS = {
     "helps": {EFFECT: "green", EQUIVALENT: "orange"},
     "compare": {EFFECT: "orange", EQUIVALENT: "green"},
 }
-"""Of badges: what is found is bad news of a judge, and good of a remedy; an open question is grey."""
+"""Of badges: what is found is bad news of a judge, and good of a remedy; an open question is grey.
+"""
 PEOPLE = {
     "All coefficients": ("people", "agreement", "alt_test"),
     "Human by judge": ("confusion",),
@@ -51,7 +53,9 @@ HELPS = {
 
 
 def show_answer(answer: Answer, kind: str = "bias") -> None:
-    """Headline, line, questions with their badges, what to do, cautions. ``kind``: of COLOURS; the page's own is ``bias``."""
+    """Headline, line, questions with their badges, what to do, cautions. ``kind``: of COLOURS; the
+    page's own is ``bias``.
+    """
     own = kind == "bias"
     if answer.early:
         st.markdown(f":gray[:material/hourglass_top: {safe(answer.early)}]")
@@ -107,14 +111,18 @@ def beside(
 
 
 def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) -> None:
-    """A picture above its note; nothing where it could not be drawn. ``on_click``: of a heatmap, whose cells lead on."""
+    """A picture above its note; nothing where it could not be drawn. ``on_click``: of a heatmap,
+    whose cells lead on.
+    """
     if shown.picture is not None:
         clicked = on_click if shown.picture.kind == "cells" else None
         chart(shown.picture, key=key, on_select=clicked, note=shown.note)
 
 
 def with_people(findings: Findings, facts: Facts) -> None:
-    """The tab With people: how the judge compares with another person, and every number about it."""
+    """The tab With people: how the judge compares with another person, and every number about
+    it.
+    """
     whom = "the intended levels" if intended_levels(findings, facts.condition) else "people"
     alone = whom != "people" or not findings.select("people_pearson", condition=facts.condition)
     title = f"Agreement with {whom} (r)" + ("" if alone else ", compared with one person")
@@ -133,7 +141,9 @@ def with_people(findings: Findings, facts: Facts) -> None:
 
 
 def what_helps(findings: Findings, facts: Facts, below: Callable[[], None]) -> None:
-    """The tab What helps: how many calls in which orders, what else helps, ``below`` it the way on, and the numbers."""
+    """The tab What helps: how many calls in which orders, what else helps, ``below`` it the way on,
+    and the numbers.
+    """
     curve, note = calls_curve(findings, facts), "Dotted: 0.9, enough for single answers."
     note += (
         f" Lines on points: {ci()}."

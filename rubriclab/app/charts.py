@@ -43,9 +43,10 @@ def chart(
 ) -> Any:
     """Draw a picture with its alternative text; returns what Streamlit says was clicked.
 
-    ``on_select`` is called before the page runs again after a click on a point; what was clicked then stands in
-    ``st.session_state[key].selection.points``, each with its ``customdata`` (the point's ``of``). ``height``: px.
-    ``note``: how it is to be read, below it; ``data``: below it stand its numbers as a table, and over it the camera that saves it as a picture.
+    ``on_select`` is called before the page runs again after a click on a point; what was clicked
+    then stands in ``st.session_state[key].selection.points``, each with its ``customdata`` (the
+    point's ``of``). ``height``: px. ``note``: how it is to be read, below it; ``data``: below it
+    stand its numbers as a table, and over it the camera that saves it as a picture.
     """
     figure = _figure(picture, palette(), height)
     options: dict[str, Any] = (

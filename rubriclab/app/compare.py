@@ -1,4 +1,6 @@
-"""Compare: two or more conditions of any runs in; their differences with badges, or a table of three or more, out."""
+"""Compare: two or more conditions of any runs in; their differences with badges, or a table of
+three or more, out.
+"""
 
 import math
 
@@ -75,7 +77,9 @@ def page() -> None:
 
 
 def _choose(names: dict[str, str], start: list[str]) -> list[str]:
-    """What is compared; it stands in the address as ``with``, and a name there that no run has is left out."""
+    """What is compared; it stands in the address as ``with``, and a name there that no run has is
+    left out.
+    """
     wanted = [name for name in dict.fromkeys(st.query_params.get_all("with")) if name in names]
     st.session_state["compare-with"] = (wanted or start)[:MOST]
 

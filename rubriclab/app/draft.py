@@ -1,4 +1,6 @@
-"""What the steps of Set up say and the files uploaded in this visit in; a study, its plan and its file out."""
+"""What the steps of Set up say and the files uploaded in this visit in; a study, its plan and its
+file out.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,8 @@ def written(rubric: Rubric) -> RubricPart:
 class Uploads(Folder):
     """The files that were uploaded in this visit, by the names that the study gives them.
 
-    Nothing else is read: a study that somebody loads may name any path of this machine. ``version`` counts the uploads:
-    what was made of the files before is made again.
+    Nothing else is read: a study that somebody loads may name any path of this machine. ``version``
+    counts the uploads: what was made of the files before is made again.
     """
 
     def __init__(self) -> None:
@@ -65,7 +67,8 @@ class Uploads(Folder):
         about = sources()[str(part.published)]
         if not part.files and not all(file.here() for file in about.files):
             raise LabError(
-                f"{about.title} is not on this machine yet: fetch it, or upload your copy, in step 1."
+                f"{about.title} is not on this machine yet: fetch it, or upload your copy, in step "
+                f"1."
             )
         return super().published(part)
 
@@ -88,10 +91,11 @@ class Before:
 
 
 def with_wording(study: Study, before: Study) -> Study:
-    """The study whose changed rubric is one more level of the factor wording; the first is that of ``before``.
+    """The study whose changed rubric is one more level of the factor wording; the first is that of
+    ``before``.
 
-    As it is where the rubric has the same words; where its criteria or scores are others, or data sets have rubrics of
-    their own, the two cannot be held against each other answer by answer.
+    As it is where the rubric has the same words; where its criteria or scores are others, or data
+    sets have rubrics of their own, the two cannot be held against each other answer by answer.
     """
     old, new, design = before.rubric, study.rubric, study.design
     if old is None or new is None or any(part.rubric for part in study.data):
@@ -118,12 +122,13 @@ def with_wording(study: Study, before: Study) -> Study:
 
 @dataclass
 class Draft:
-    """``study``: what the steps filled in so far, unchecked, its data perhaps none. Loading, editing and launching are
-    one path: what no step shows stays in it.
+    """``study``: what the steps filled in so far, unchecked, its data perhaps none. Loading,
+    editing and launching are one path: what no step shows stays in it.
 
-    ``unconfirmed``: files whose columns the user has not confirmed; ``judged``: a file of finished judgments, before it is
-    a run; ``problems``: by step, why the study cannot be launched as it stands; ``suggested``: a name for it; ``before``:
-    the run that is asked again; ``beside``: a rubric whose words are changed since stands beside the run's own.
+    ``unconfirmed``: files whose columns the user has not confirmed; ``judged``: a file of finished
+    judgments, before it is a run; ``problems``: by step, why the study cannot be launched as it
+    stands; ``suggested``: a name for it; ``before``: the run that is asked again; ``beside``: a
+    rubric whose words are changed since stands beside the run's own.
     """
 
     study: Study = field(
@@ -152,7 +157,9 @@ class Draft:
         self.change(rubric=part, rubrics=rubrics)
 
     def set_data(self, number: int, part: DataPart | None) -> None:
-        """Put a data set in place of the one of that number, or behind all; None removes it, and what it alone names."""
+        """Put a data set in place of the one of that number, or behind all; None removes it, and
+        what it alone names.
+        """
         data = self.study.data
         self.change(data=(*data[:number], *([part] if part else ()), *data[number + 1 :]))
         named = {name for kept in self.study.data for name in (kept.file, *kept.files)}
@@ -164,7 +171,9 @@ class Draft:
             self._known.clear()
 
     def checked(self) -> Study:
-        """The study as a file could hold it. Raises LabError in words for what its models refuse."""
+        """The study as a file could hold it. Raises LabError in words for what its models
+        refuse.
+        """
         if not self.study.data:
             raise LabError("First add your answers in step 1.")
         study = self.study
@@ -173,7 +182,9 @@ class Draft:
         return changed(study, name=shorten(study.name, 200) or "Study")
 
     def rubric(self, number: int | None = 0) -> Rubric:
-        """The rubric of a data set; of None, and before there are data, the study's. Raises LabError without its file."""
+        """The rubric of a data set; of None, and before there are data, the study's. Raises
+        LabError without its file.
+        """
         study, code = self.study, number or 0
         if number is None or not study.data:
             study = study.model_copy(update={"data": (DataPart(sample=True),)})
@@ -182,7 +193,9 @@ class Draft:
         )
 
     def dataset(self, number: int = 0) -> DataSet:
-        """The items of a data set. Raises LabError where its file is not here or not as the study says."""
+        """The items of a data set. Raises LabError where its file is not here or not as the study
+        says.
+        """
         study, rubric = self.study, self.rubric(number)
         return self._read(
             f"data {number}",
@@ -212,7 +225,8 @@ class Draft:
         )
         return self._made(
             what,
-            f"{part.model_dump_json()} {tables} {design.axes} {design.vary.wording} {self.study.prompt is None}",
+            f"{part.model_dump_json()} {tables} {design.axes} {design.vary.wording} "
+            f"{self.study.prompt is None}",
             make,
         )
 
@@ -243,7 +257,9 @@ class Draft:
         return self._made("plan", f"{study.model_dump_json()} {agreed}", make)
 
     def answered(self, plan: Plan) -> int | None:
-        """How many calls of a plan the run that is asked again has answers to; None where they are too many to look."""
+        """How many calls of a plan the run that is asked again has answers to; None where they are
+        too many to look.
+        """
         before = self.before
         if before is None or len(plan) > MOST_LOOKED_UP:
             return None if before else 0
@@ -263,7 +279,9 @@ def draft() -> Draft:
 
 
 def study_toml(study: Study) -> str:
-    """The study as the file that ``read_study`` reads: what differs from the defaults, with rubric and judges."""
+    """The study as the file that ``read_study`` reads: what differs from the defaults, with rubric
+    and judges.
+    """
     body = study.model_dump(mode="json", exclude_defaults=True, exclude={"name", "judges"})
     body["judges"] = [
         judge.model_dump(mode="json", exclude_defaults=True) for judge in study.judges

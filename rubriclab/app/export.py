@@ -1,4 +1,6 @@
-"""A run in; a one-page report, a judge card, tables and figures, or its data out: shown before they are taken."""
+"""A run in; a one-page report, a judge card, tables and figures, or its data out: shown before they
+are taken.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,8 @@ def _report(run: Kept, name: str, left: Any, right: Any) -> None:
         texts = st.toggle(
             "Include texts and rater names",
             key="texts",
-            help="Off: the file holds numbers, names of judges and your rubric, but no answer and no rater.",
+            help="Off: the file holds numbers, names of judges and your rubric, but no answer and "
+            "no rater.",
         )
         with faults(), st.spinner("Report is being written …"):
             content = run.content(
@@ -109,7 +112,9 @@ def _report(run: Kept, name: str, left: Any, right: Any) -> None:
 
 
 def _framed(content: bytes, alt: str, height: int = 900) -> None:
-    """As an address of its own the file has no origin: it could not reach the page even if it had a script."""
+    """As an address of its own the file has no origin: it could not reach the page even if it had a
+    script.
+    """
     st.iframe(
         f"data:text/html;charset=utf-8;base64,{b64encode(content).decode()}", height=height, alt=alt
     )
@@ -118,7 +123,8 @@ def _framed(content: bytes, alt: str, height: int = 900) -> None:
 def _card(run: Kept, name: str, left: Any, right: Any) -> None:  # noqa: ARG001 - the examples name the file
     with left:
         st.markdown(
-            "The prompt, settings, rubric and orders that were measured, in one file for your own pipeline."
+            "The prompt, settings, rubric and orders that were measured, in one file for your own "
+            "pipeline."
         )
         judge = results.choice("Judge", [asked.judge for asked in run.table.conditions], "judge")
         protocol = PROTOCOLS[
@@ -143,7 +149,8 @@ def _card(run: Kept, name: str, left: Any, right: Any) -> None:  # noqa: ARG001 
             0.05,
             key="margin",
             bind="query-params",
-            help="Of a score from the mean over all orders. The card is refused where that cannot be promised.",
+            help="Of a score from the mean over all orders. The card is refused where that cannot "
+            "be promised.",
         )
         button = st.container()
         with right, faults(), st.spinner("Card is being written …"):
@@ -173,7 +180,9 @@ def _card(run: Kept, name: str, left: Any, right: Any) -> None:  # noqa: ARG001 
 
 
 def _card_preview(card: dict[str, Any], text: str, wanted: float) -> None:
-    """The protocol, what the card promises, the code around it, and the file. ``wanted``: distance, points."""
+    """The protocol, what the card promises, the code around it, and the file. ``wanted``: distance,
+    points.
+    """
     promise, orders = card["promise"], card["protocol"]["orders"]
     several = len(orders) > 1
     st.header(f"Average {len(orders)} orders" if several else "One order is asked", anchor=False)
@@ -184,10 +193,15 @@ def _card_preview(card: dict[str, Any], text: str, wanted: float) -> None:
         f", which comes within {number(wanted, '.2f')} points" if promise["high"] <= wanted else ""
     )
     st.markdown(f"{count(len(orders), 'call')} an answer{why}. Listed {safe(shown, 300)}")
-    ends = f"{ci(promise['level'])} {number(promise['low'], '.2f')} to {number(promise['high'], '.2f')}"
+    ends = (
+        f"{ci(promise['level'])} {number(promise['low'], '.2f')} to "
+        f"{number(promise['high'], '.2f')}"
+    )
     st.markdown(
-        f"**Promise**: scores lie **{number(promise['distance'], '.2f')} points** from the mean over all orders ({ends}), "
-        f"measured on {count(promise['items'], 'item')}. None of them lies further than {number(promise['margin'], '.2f')}, "
+        f"**Promise**: scores lie **{number(promise['distance'], '.2f')} points** from the mean "
+        f"over all orders ({ends}), "
+        f"measured on {count(promise['items'], 'item')}. None of them lies further than "
+        f"{number(promise['margin'], '.2f')}, "
         "95 times in 100."
         + f" One order alone: {number(promise['one_order'], '.2f')} points."
         * several
@@ -254,7 +268,8 @@ def _gate(run: Kept, judge: str) -> None:
 def _drift(run: Kept) -> None:
     verbatim(f"rubriclab gate study.toml --against {run.id}")
     st.caption(
-        "Asks the study again and says whether the judge has changed since in level, order effect or noise."
+        "Asks the study again and says whether the judge has changed since in level, order effect "
+        "or noise."
     )
 
 
@@ -290,7 +305,8 @@ def _paper(run: Kept, name: str, left: Any, right: Any) -> None:
             download(label, svg_of(picture), file, key=f"download-figure-{figure}")
         if not drawn:
             st.caption(
-                "This run has no such picture; the camera over every chart of Results saves it as PNG or SVG."
+                "This run has no such picture; the camera over every chart of Results saves it as "
+                "PNG or SVG."
             )
         st.markdown("**References**: the papers whose measures these are.")
         download(
@@ -325,7 +341,9 @@ def _data(run: Kept, name: str, left: Any, right: Any) -> None:
 
 
 def _made(kind: str, name: str, make: Callable[[], str | bytes]) -> None:
-    """A download whose file is made when it is asked for. ``kind``: its ending is that of the file."""
+    """A download whose file is made when it is asked for. ``kind``: its ending is that of the
+    file.
+    """
     stem, _, ending = kind.partition(".")
     label = f"{stem.capitalize()} ({ending.upper()})"
     download(label, make, file_name(f"{name} {stem}", f".{ending}"), key=f"download-{stem}")

@@ -1,4 +1,6 @@
-"""Models and tables in, parts of forms that several pages share out: a step, a list, fields, choices, downloads."""
+"""Models and tables in, parts of forms that several pages share out: a step, a list, fields,
+choices, downloads.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ def step(
 ) -> None:
     """One step of Set up: its whole form where it is ``opened``, else one line with ``Change``.
 
-    ``summary``: what is chosen, as plain text. ``body`` draws the form. Steps but the first end with ``Done``.
+    ``summary``: what is chosen, as plain text. ``body`` draws the form. Steps but the first end
+    with ``Done``.
     """
     with st.container(border=True, key=f"step-{number}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -79,7 +82,8 @@ def sample_button(*, width: Literal["content", "stretch"] = "content") -> None:
         icon=":material/play_arrow:",
         width=width,
         key="run-sample",
-        help="Downloads a model of 93 MB on its first use, then runs on this machine: no key, no graphics card. A few "
+        help="Downloads a model of 93 MB on its first use, then runs on this machine: no key, no "
+        "graphics card. A few "
         "minutes on two cores; you can watch it on Runs.",
     )
     if pressed:
@@ -105,7 +109,9 @@ def open_step(number: int) -> None:
 
 
 def editor(start: pd.DataFrame, *, key: str, **options: Any) -> pd.DataFrame:
-    """``st.data_editor`` on ``start``, whose edits outlive a change of step or page (by itself it would forget them)."""
+    """``st.data_editor`` on ``start``, whose edits outlive a change of step or page (by itself it
+    would forget them).
+    """
     if key not in st.session_state:
         st.session_state[f"{key} base"] = st.session_state.get(f"{key} now", start)
     edited: pd.DataFrame = st.data_editor(st.session_state[f"{key} base"], key=key, **options)
@@ -116,7 +122,9 @@ def editor(start: pd.DataFrame, *, key: str, **options: Any) -> pd.DataFrame:
 def ask(
     widget: Callable[..., Any], label: str, *choices: Any, key: str, start: Any, **more: Any
 ) -> Any:
-    """A widget that starts from a value and outlives a change of step or page. ``more``: what it takes besides."""
+    """A widget that starts from a value and outlives a change of step or page. ``more``: what it
+    takes besides.
+    """
     st.session_state.setdefault(key, start)
     return widget(label, *choices, key=key, persist_state="session", **more)
 
@@ -136,7 +144,8 @@ def column_select(
     why: str = "",
     optional: bool = True,
 ) -> str:
-    """A select over the columns of a table, by number: two columns may have names that look the same. Empty: none.
+    """A select over the columns of a table, by number: two columns may have names that look the
+    same. Empty: none.
 
     ``guessed``: the column chosen at first; ``why``: the reason of the guess, as help.
     """
@@ -162,7 +171,9 @@ def column_select(
 def segments(
     label: str, options: Mapping[str, str], *, key: str, start: str, hidden: bool = True
 ) -> str:
-    """A segmented control with one choice, always made; ``options``: value -> what it says. Returns the value."""
+    """A segmented control with one choice, always made; ``options``: value -> what it says. Returns
+    the value.
+    """
     shown: Any = "collapsed" if hidden else "visible"
     chosen = ask(
         st.segmented_control,
@@ -178,14 +189,18 @@ def segments(
 
 
 def upload(label: str, endings: Sequence[str], held: Draft, name: str, **more: Any) -> Any:
-    """An uploader that is empty again after every upload that was kept. ``name``: tells it from others."""
+    """An uploader that is empty again after every upload that was kept. ``name``: tells it from
+    others.
+    """
     return st.file_uploader(
         label, type=list(endings), key=f"upload-{name}-{held.uploads.version}", **more
     )
 
 
 def download(label: str, content: Any, name: str, **more: Any) -> None:
-    """A button that hands over a file; ``content``: what it holds, or what makes it when it is asked for."""
+    """A button that hands over a file; ``content``: what it holds, or what makes it when it is
+    asked for.
+    """
     mime = guess_type(name)[0] or "application/octet-stream"
     st.download_button(
         label, content, name, mime, on_click="ignore", icon=":material/download:", **more
@@ -193,10 +208,12 @@ def download(label: str, content: Any, name: str, **more: Any) -> None:
 
 
 def listed(rows: Sequence[str], name: str, remove: Callable[[int], None]) -> int | None:
-    """The rows of a list, each with ``Change`` and ``Remove``; the number of the one whose form is open, None for none.
+    """The rows of a list, each with ``Change`` and ``Remove``; the number of the one whose form is
+    open, None for none.
 
-    ``rows``: markdown; ``len(rows)`` is the number of a new one. Where a form is open and it is the only one, there is
-    no list. ``name``: beginning of the keys of the form's widgets, which start anew for another row.
+    ``rows``: markdown; ``len(rows)`` is the number of a new one. Where a form is open and it is the
+    only one, there is no list. ``name``: beginning of the keys of the form's widgets, which start
+    anew for another row.
     """
 
     def removed(number: int) -> None:
@@ -235,7 +252,8 @@ def _schema(model: type[BaseModel]) -> Mapping[str, Any]:
 
 
 def field(part: BaseModel, name: str, label: str, where: Any = st, *, key: str, **more: Any) -> Any:
-    """A widget for one field of a model, by its schema: bounds, choices, on or off; it starts from the part's own value.
+    """A widget for one field of a model, by its schema: bounds, choices, on or off; it starts from
+    the part's own value.
 
     ``key``: beginning of the widget's key; ``more``: what the widget takes besides.
     """
@@ -279,7 +297,9 @@ def field(part: BaseModel, name: str, label: str, where: Any = st, *, key: str, 
 
 
 def form(part: BaseModel, fields: Mapping[str, Any], *, columns: int, key: str) -> dict[str, Any]:
-    """Several fields side by side, by name: what ``field`` takes, its label among it. Returns what is chosen."""
+    """Several fields side by side, by name: what ``field`` takes, its label among it. Returns what
+    is chosen.
+    """
     where = st.columns(columns)
     return {
         name: field(part, name, where=where[number % columns], key=key, **about)

@@ -1,4 +1,6 @@
-"""The frame of every page: navigation and deep links in, a page without markup of strangers and without traces out."""
+"""The frame of every page: navigation and deep links in, a page without markup of strangers and
+without traces out.
+"""
 
 import asyncio
 import gc
@@ -74,9 +76,11 @@ def run() -> None:
 
 
 def warm() -> None:
-    """Called once, before the server listens: what every page needs is loaded, and no longer looked through for garbage.
+    """Called once, before the server listens: what every page needs is loaded, and no longer looked
+    through for garbage.
 
-    Streamlit collects garbage at the end of each run of the script: a tenth of a second over all that modules hold.
+    Streamlit collects garbage at the end of each run of the script: a tenth of a second over all
+    that modules hold.
     """
     hide_environment()
     import_module("rubriclab.app.home")
@@ -86,10 +90,11 @@ def warm() -> None:
 
 @asynccontextmanager
 async def serving(_app: object) -> AsyncIterator[None]:
-    """While the server is up. However it is ended, runs are paused first and answers under way are kept.
+    """While the server is up. However it is ended, runs are paused first and answers under way are
+    kept.
 
-    The server dies of SIGTERM without Python's exit handlers, so this is where runs are paused; a closed terminal
-    (SIGHUP) is taken for SIGTERM.
+    The server dies of SIGTERM without Python's exit handlers, so this is where runs are paused; a
+    closed terminal (SIGHUP) is taken for SIGTERM.
     """
     hangup = getattr(signal, "SIGHUP", None)
     in_main = threading.current_thread() is threading.main_thread()
@@ -103,7 +108,9 @@ async def serving(_app: object) -> AsyncIterator[None]:
 
 
 def _ended(title: str) -> bool:
-    """Says in a toast and in the tab's title which runs have ended since this visit's last look; whether any is going."""
+    """Says in a toast and in the tab's title which runs have ended since this visit's last look;
+    whether any is going.
+    """
     st.set_page_config(page_title=f"{title} · rubriclab")
     running = {run.id for run in state.active()}
     before = st.session_state.get("frame running", set())
@@ -121,7 +128,9 @@ def _ended(title: str) -> bool:
 
 @st.fragment(run_every=2.0)
 def _watch(title: str) -> None:
-    """While runs are going: how far they are stands in the tab's title, on every page; the page is drawn anew at an end."""
+    """While runs are going: how far they are stands in the tab's title, on every page; the page is
+    drawn anew at an end.
+    """
     active = state.active()
     if {run.id for run in active} != st.session_state.get("frame running"):
         st.rerun()
@@ -132,10 +141,11 @@ def _watch(title: str) -> None:
 
 
 def show(name: str) -> None:
-    """One page: ``page()`` of the module of that name. What goes wrong is said in words, without code or paths.
+    """One page: ``page()`` of the module of that name. What goes wrong is said in words, without
+    code or paths.
 
-    A server whose first visitor opens a deep link runs the page's file without app.py; the page then goes through
-    app.py and comes back to itself, its query kept.
+    A server whose first visitor opens a deep link runs the page's file without app.py; the page
+    then goes through app.py and comes back to itself, its query kept.
     """
     if not st.session_state.get("frame entered"):
         st.session_state["frame wanted"] = (
@@ -163,7 +173,9 @@ def show(name: str) -> None:
 
 @contextmanager
 def faults() -> Iterator[None]:
-    """A part of a page that may meet the user's mistakes: said where it happened, and the rest goes on."""
+    """A part of a page that may meet the user's mistakes: said where it happened, and the rest goes
+    on.
+    """
     try:
         yield
     except NoConsent as fault:
@@ -174,7 +186,9 @@ def faults() -> Iterator[None]:
 
 @contextmanager
 def contained(what: str) -> Iterator[None]:
-    """A part of a page about one run: what fails in it costs this part, never the page. ``what``: the run's name."""
+    """A part of a page about one run: what fails in it costs this part, never the page. ``what``:
+    the run's name.
+    """
     try:
         yield
     except NoConsent as fault:
@@ -186,27 +200,32 @@ def contained(what: str) -> Iterator[None]:
             raise
         log.exception("a part of a page failed")
         st.error(
-            f"“{safe(what, 60)}” cannot be shown: it holds something that the lab cannot compute with "
+            f"“{safe(what, 60)}” cannot be shown: it holds something that the lab cannot compute "
+            f"with "
             f"({type(fault).__name__}). Nothing else is touched. Its menu deletes it.",
             icon=":material/error:",
         )
 
 
 def agreement(asked: NoConsent) -> None:
-    """Say which key would go where, with the button that says yes; then the visitor tries again what needed it.
+    """Say which key would go where, with the button that says yes; then the visitor tries again
+    what needed it.
 
-    On a served lab a visitor is not the one whose keys these are: only its owner says yes, before the start.
+    On a served lab a visitor is not the one whose keys these are: only its owner says yes, before
+    the start.
     """
     for variable, address in asked.wanted:
         st.warning(
-            f"Nothing was sent. The key in **{safe(variable, 100)}** would be sent to **{safe(address, 300)}**, and "
+            f"Nothing was sent. The key in **{safe(variable, 100)}** would be sent to "
+            f"**{safe(address, 300)}**, and "
             "nobody has agreed to that on this machine.",
             icon=":material/key:",
         )
     if served():
         listed = ",".join(f"{variable}@{address}" for variable, address in asked.wanted)
         st.markdown(
-            f"The owner of this lab can agree by starting it with RUBRICLAB\\_KEYS={safe(listed, 600)}."
+            f"The owner of this lab can agree by starting it with "
+            f"RUBRICLAB\\_KEYS={safe(listed, 600)}."
         )
         return
     named = "-".join(f"{variable}-{address}" for variable, address in asked.wanted)
@@ -234,14 +253,18 @@ def go(name: str, **query: str | list[str]) -> NoReturn:
 
 
 def announce(text: str) -> None:
-    """Say what was done once the page is drawn anew. ``text`` is markdown: names in it go through ``safe``."""
+    """Say what was done once the page is drawn anew. ``text`` is markdown: names in it go through
+    ``safe``.
+    """
     st.session_state["frame announced"] = [*st.session_state.get("frame announced", ()), text]
 
 
 def safe(text: str, most: int | None = None) -> str:
-    """Text of unknown origin for a markdown widget: nothing in it is markup or a link, and none of it is invisible.
+    """Text of unknown origin for a markdown widget: nothing in it is markup or a link, and none of
+    it is invisible.
 
-    Addresses become links escaped or not: a word joiner in them keeps them text. ``most``: signs shown.
+    Addresses become links escaped or not: a word joiner in them keeps them text. ``most``: signs
+    shown.
     """
     if most is not None:
         text = shorten(text, most)
@@ -261,7 +284,9 @@ def verbatim(text: str, *, height: int | None = None) -> None:
 
 
 def conversation(messages: Iterable[Mapping[str, str]], most: int | None = None) -> None:
-    """The messages of a call exactly as they are sent; ``most``: signs of one that is shown whole, not to be scrolled."""
+    """The messages of a call exactly as they are sent; ``most``: signs of one that is shown whole,
+    not to be scrolled.
+    """
     for message in messages:
         st.caption(safe(message["role"]))
         verbatim(

@@ -1,9 +1,11 @@
-"""The lab's door: requests with a foreign Host or Origin in, 403 out; and whether the lab is served to others.
+"""The lab's door: requests with a foreign Host or Origin in, 403 out; and whether the lab is served
+to others.
 
-A page of another site that lets its own name point to 127.0.0.1 is on the lab's address as far as a browser can
-tell; its requests still carry that site's name as Host. Two variables decide, set before the start and never from a
-page: ``RUBRICLAB_HOSTS`` (names of the lab beside those of this machine, with commas between) and
-``RUBRICLAB_SERVED`` (1 where other people use it; left out, a lab with a name of its own counts as served).
+A page of another site that lets its own name point to 127.0.0.1 is on the lab's address as far as a
+browser can tell; its requests still carry that site's name as Host. Two variables decide, set
+before the start and never from a page: ``RUBRICLAB_HOSTS`` (names of the lab beside those of this
+machine, with commas between) and ``RUBRICLAB_SERVED`` (1 where other people use it; left out, a lab
+with a name of its own counts as served).
 """
 
 import os
@@ -25,13 +27,16 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def hosts() -> frozenset[str]:
-    """The names that the lab answers to. Raises LabError for one that is no name: a pattern would let others in."""
+    """The names that the lab answers to. Raises LabError for one that is no name: a pattern would
+    let others in.
+    """
     names = set(LOOPBACK)
     for part in filter(None, map(str.strip, os.environ.get(HOSTS_VARIABLE, "").split(","))):
         name = host_name(part)
         if name is None:
             raise LabError(
-                f"{HOSTS_VARIABLE}: “{shorten(part)}” is no host name. Give full names with commas between, as "
+                f"{HOSTS_VARIABLE}: “{shorten(part)}” is no host name. Give full names with commas "
+                f"between, as "
                 "lab.example.org,192.168.1.20; no *, no http://, no path."
             )
         names.add(name)
@@ -39,7 +44,9 @@ def hosts() -> frozenset[str]:
 
 
 def host_name(header: str) -> str | None:
-    """The name in a Host header in small letters, without port and closing dot; None where it is none."""
+    """The name in a Host header in small letters, without port and closing dot; None where it is
+    none.
+    """
     try:
         parts = urlsplit(f"//{header}")
         _ = parts.port  # out of range, or no number: ValueError
@@ -66,11 +73,16 @@ def origin_allowed(header: str) -> bool:
 def open_to_others() -> str:
     """Why this server is more open than it should be, and the cure; empty: it is not."""
     if not (st.get_option("server.enableXsrfProtection") and st.get_option("server.enableCORS")):
-        return "Pages of any site may send to this lab. Start it with enableXsrfProtection and enableCORS as they are."
+        return (
+            "Pages of any site may send to this lab. Start it with enableXsrfProtection and "
+            "enableCORS as they are."
+        )
     if st.get_option("server.address") not in LOOPBACK and not served():
         return (
-            "This lab listens on more than this machine, so whoever is on the network can drive it and use its keys. "
-            f"Start it without server.address, or with {HOSTS_VARIABLE} set to the name that it is reached by."
+            "This lab listens on more than this machine, so whoever is on the network can drive it "
+            "and use its keys. "
+            f"Start it without server.address, or with {HOSTS_VARIABLE} set to the name that it is "
+            f"reached by."
         )
     return ""
 
@@ -84,7 +96,8 @@ def middleware() -> list[Middleware]:
     setting = os.environ.get(SERVED_VARIABLE, "").strip()
     if setting not in ("", "0", "1"):
         raise SystemExit(
-            f"rubriclab: {SERVED_VARIABLE} is “{setting[:40]}”; set it to 1 (served) or 0 (yours alone)."
+            f"rubriclab: {SERVED_VARIABLE} is “{setting[:40]}”; set it to 1 (served) or 0 (yours "
+            f"alone)."
         )
     if reason := open_to_others():
         print(f"rubriclab: {reason}", file=sys.stderr)
@@ -92,7 +105,9 @@ def middleware() -> list[Middleware]:
 
 
 class Guard:
-    """ASGI: requests and websockets of a foreign Host or Origin get 403; no other site may frame the lab."""
+    """ASGI: requests and websockets of a foreign Host or Origin get 403; no other site may frame
+    the lab.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -122,7 +137,10 @@ class Guard:
                     "headers": [(b"content-type", b"text/plain")],
                 }
             )
-            body = f"403: this lab answers to its own names only. {HOSTS_VARIABLE} adds names before the start.\n"
+            body = (
+                f"403: this lab answers to its own names only. {HOSTS_VARIABLE} adds names "
+                f"before the start.\n"
+            )
             await send({"type": "http.response.body", "body": body.encode()})
 
     @staticmethod

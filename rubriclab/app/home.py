@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 def page() -> None:
     st.title("Does your judge read the rubric, or the order it is in?", anchor=False)
     st.markdown(
-        "An LLM judge picks a score from a list. List the same descriptions in another order, and the score may "
-        "change.  \nThat is **position bias**. rubriclab measures it on your texts, your rubric and your judge."
+        "An LLM judge picks a score from a list. List the same descriptions in another order, and "
+        "the score may "
+        "change.  \nThat is **position bias**. rubriclab measures it on your texts, your rubric "
+        "and your judge."
     )
     st.space("small")
     left, right = st.columns([1.06, 1], gap="large")

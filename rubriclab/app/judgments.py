@@ -1,4 +1,6 @@
-"""A run and filters in; its single judgments out: a chosen reply, prompt, probabilities, and the answer in another order."""
+"""A run and filters in; its single judgments out: a chosen reply, prompt, probabilities, and the
+answer in another order.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ WIDE = 150
 
 
 def tab(run: Run, arm: Arm) -> None:
-    """Filters and the list left, the chosen call right. ``arm``: the condition whose judgments are shown."""
+    """Filters and the list left, the chosen call right. ``arm``: the condition whose judgments are
+    shown.
+    """
     left, right = st.columns([1, 1.2], gap="large")
     with left:
         chosen = _list(_filtered(run, arm), arm)
@@ -147,7 +151,10 @@ def _call(run: Run, arm: Arm, call: int) -> None:
     outcome = facts["outcomes"][0]
     named = arm.condition.reorder != "criteria" and _criteria(arm)
     own = f"{safe(str(facts['item']['criterion']), 60)} · " if named else ""
-    title = f"**{safe(str(facts['item']['item_id']), 60)}** · {own}order {safe(order_title(facts['shown']), 80)}"
+    title = (
+        f"**{safe(str(facts['item']['item_id']), 60)}** · {own}order "
+        f"{safe(order_title(facts['shown']), 80)}"
+    )
     if arm.condition.reorder == "options" and outcome["score"] is not None:
         title += f" · chose **{outcome['score']:g}**, at position {outcome['position']}"
     elif arm.condition.chooses and facts["status"] == "ok":
@@ -209,7 +216,9 @@ def _reply(facts: dict[str, Any]) -> None:
 
 
 def _prompt(plan: Plan | None, facts: dict[str, Any]) -> None:
-    """The messages, made again from the plan, and shown only where they are those that were sent."""
+    """The messages, made again from the plan, and shown only where they are those that were
+    sent.
+    """
     if facts.get("prompt"):
         conversation(messages_of(facts["prompt"]))
         return
@@ -220,7 +229,8 @@ def _prompt(plan: Plan | None, facts: dict[str, Any]) -> None:
     messages = plan.messages(facts["condition"], facts["outcomes"][0]["item"], ordering)
     if facts.get("sent") and facts["sent"] != digest([dict(message) for message in messages]):
         st.caption(
-            "This version of the lab words the prompt differently, so what was sent cannot be shown again."
+            "This version of the lab words the prompt differently, so what was sent cannot be "
+            "shown again."
         )
         return
     conversation(messages)
@@ -259,20 +269,27 @@ def show_cards(cards: tuple[Card, ...]) -> None:
 
 
 def show_card(card: Card, below: Callable[[], None] | None = None) -> None:
-    """A card: position grey, score bold, the chosen line tinted. ``below``: what else it says, as why there is no score."""
+    """A card: position grey, score bold, the chosen line tinted. ``below``: what else it says, as
+    why there is no score.
+    """
 
     def plain(text: str, most: int) -> str:
         return escape(printable(shorten(text, most)))
 
     rows = [
-        f"<li{' class=chosen' if line.chosen else ''}><span>{line.position}</span><strong>{plain(line.label, 60)}</strong>"
+        f"<li{' class=chosen' if line.chosen else ''}>"
+        f"<span>{line.position}</span><strong>{plain(line.label, 60)}</strong>"
         f"<div>{plain(line.text, 200)}</div></li>"
         for line in card.lines
     ]
-    foot = f"<footer><span>{plain(card.foot, 80)}</span><strong>{plain(card.score, 60)}</strong></footer>"
+    foot = (
+        f"<footer><span>{plain(card.foot, 80)}</span>"
+        f"<strong>{plain(card.score, 60)}</strong></footer>"
+    )
     with st.container(border=True):
         st.html(
-            f'<div class="card"><strong>{plain(card.title, 120)}</strong><ol>{"".join(rows)}</ol>{foot}</div>'
+            f'<div class="card"><strong>{plain(card.title, 120)}</strong>'
+            f"<ol>{''.join(rows)}</ol>{foot}</div>"
         )
         if below is not None:
             below()

@@ -1,4 +1,6 @@
-"""The recorded example in; Learn out: four pictures of it, every definition, what is assumed, how the method was checked."""
+"""The recorded example in; Learn out: four pictures of it, every definition, what is assumed, how
+the method was checked.
+"""
 
 import tomllib
 from pathlib import Path
@@ -40,7 +42,9 @@ def page() -> None:
 
 
 def _pictures() -> None:
-    """The recorded example: one answer, the noise, the positions, what helps. Every number is a row of that run."""
+    """The recorded example: one answer, the noise, the positions, what helps. Every number is a row
+    of that run.
+    """
     run_id = state.recorded()
     findings = state.findings(run_id)
     facts = facts_of(findings)
@@ -75,12 +79,15 @@ def _pictures() -> None:
                 show_cards(example_of(findings.judgments.arms[facts.condition], short))
             st.markdown(safe(words.format(**fields)))
     st.caption(
-        f"{safe(findings.judgments.table.name)}: {safe(facts.judge)}, a small model, on the lab's own sample."
+        f"{safe(findings.judgments.table.name)}: {safe(facts.judge)}, a small model, on the lab's "
+        f"own sample."
     )
 
 
 def _definitions() -> None:
-    """Every term in one line, formula and source on opening. ``?find=`` takes keys of definitions, or words."""
+    """Every term in one line, formula and source on opening. ``?find=`` takes keys of definitions,
+    or words.
+    """
     find = st.text_input(
         "Find", key="find", bind="query-params", placeholder="kappa, noise, Cramér", max_chars=2_000
     )

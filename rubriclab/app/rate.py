@@ -1,4 +1,6 @@
-"""Rate answers yourself: a run in, a person's blind ratings kept one by one, and what they say of the judge by now out."""
+"""Rate answers yourself: a run in, a person's blind ratings kept one by one, and what they say of
+the judge by now out.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,15 @@ if TYPE_CHECKING:
     from rubriclab.store.read import RunInfo
 
 SAMPLE, LOOK, MOST_NAME = 30, 15, 60
-"""Answers rated before any other; ratings after which it is said what they show; signs of a name."""
+"""Answers rated before any other; ratings after which it is said what they show; signs of a name.
+"""
 KEYS = "123456789"
 
 
 class Material(NamedTuple):
-    """``sample``, ``rest``: codes of the items to be rated first, and after them; ``scores``: the scale, ascending;
-    ``words``: criterion -> score -> what it stands for."""
+    """``sample``, ``rest``: codes of the items to be rated first, and after them; ``scores``: the
+    scale, ascending; ``words``: criterion -> score -> what it stands for.
+    """
 
     sample: list[int]
     rest: list[int]
@@ -39,7 +43,9 @@ class Material(NamedTuple):
 
 
 def can_be_rated(info: RunInfo) -> bool:
-    """Runs of the user's store whose calls score answers; recorded examples end with the process."""
+    """Runs of the user's store whose calls score answers; recorded examples end with the
+    process.
+    """
     return info.reorder not in ("pairs", "lists") and any(
         own.id == info.id for own in state.store().runs()
     )
@@ -54,9 +60,12 @@ def rate_button(info: RunInfo, key: str) -> None:
 
 @st.dialog("Add human scores", width="large")
 def add_scores(info: RunInfo) -> None:
-    """A table of people's scores of a run's answers in: which columns they are, how many rows name an answer, and kept."""
+    """A table of people's scores of a run's answers in: which columns they are, how many rows name
+    an answer, and kept.
+    """
     file = st.file_uploader(
-        "One answer per row, its id and a column for each person (or a column of raters): CSV, TSV, Excel, JSON or Parquet",
+        "One answer per row, its id and a column for each person (or a column of raters): CSV, "
+        "TSV, Excel, JSON or Parquet",
         ENDINGS,
         key="people-file",
     )
@@ -93,9 +102,10 @@ def add_scores(info: RunInfo) -> None:
         raters = {rater for ratings in matched.values() for rater in ratings}
         strange = len({name for name, _ in given} - ids)
         st.markdown(
-            f"Scores of {count(len(raters), 'person', 'people')} for {len(named)} of {count(len(ids), 'answer')}."
-            + f" :orange[{count(strange, 'id')} of the file {'is' if strange == 1 else 'are'} no answer of this run.]"
-            * bool(strange)
+            f"Scores of {count(len(raters), 'person', 'people')} for {len(named)} of "
+            f"{count(len(ids), 'answer')}."
+            + f" :orange[{count(strange, 'id')} of the file {'is' if strange == 1 else 'are'} no "
+            f"answer of this run.]" * bool(strange)
         )
         rated = [score for ratings in matched.values() for score in ratings.values()]
         scores = [score for asked in state.kept(info.id).table.conditions for score in asked.scores]
@@ -113,7 +123,8 @@ def add_scores(info: RunInfo) -> None:
 
 
 def sampled(means: pd.Series, seed: int) -> tuple[list[int], list[int]]:
-    """(items to be rated first, the others): of SAMPLE half from the middle of the judges' scores and half from their ends.
+    """(items to be rated first, the others): of SAMPLE half from the middle of the judges' scores
+    and half from their ends.
 
     ``means``: an item's mean score by its code.
     """
@@ -127,7 +138,9 @@ def sampled(means: pd.Series, seed: int) -> tuple[list[int], list[int]]:
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _material(token: str, run_id: str) -> Material:  # noqa: ARG001 - the run that it is cached by
-    """What is rated on the first condition's scale; the same sample for every rater, so that raters can be compared."""
+    """What is rated on the first condition's scale; the same sample for every rater, so that raters
+    can be compared.
+    """
     run = state.kept(run_id)
     rows, scores = run.table.rows, run.table.conditions[0].scores
     alike = [
@@ -156,7 +169,8 @@ def page(info: RunInfo) -> None:
     given, material = state.store().ratings(info.id), _material(info.token, info.id)
     if not material.sample:
         raise LabError(
-            "No answer of this run has a score yet, so none can be chosen. Come back when some are in."
+            "No answer of this run has a score yet, so none can be chosen. Come back when some are "
+            "in."
         )
     rater = _rater({name for ratings in given.values() for name in ratings})
     if not rater:
@@ -183,8 +197,9 @@ def page(info: RunInfo) -> None:
 
 
 def _rater(known: set[str]) -> str:
-    """The rater's name as it is kept, empty until there is one that looks like no other's; then the field is gone, so that
-    keys are ratings and not signs of a name."""
+    """The rater's name as it is kept, empty until there is one that looks like no other's; then the
+    field is gone, so that keys are ratings and not signs of a name.
+    """
     rater = str(st.session_state.get("rate-rater", ""))
     if rater:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -200,7 +215,8 @@ def _rater(known: set[str]) -> str:
         typed = st.text_input("Your name", max_chars=MOST_NAME, width=330)
         started = st.form_submit_button("Start", type="primary")
     st.caption(
-        "One answer at a time, without the judge's score. Each is kept at once; stop, go on when you like."
+        "One answer at a time, without the judge's score. Each is kept at once; stop, go on when "
+        "you like."
     )
     rater = " ".join(storable(without_invisible(typed)).split())
     for other in sorted(known | {INTENDED}):
@@ -256,7 +272,9 @@ def _item(info: RunInfo, material: Material, item: int, rater: str, later: list[
 
 
 def _keep(run_id: str, item: int, rater: str, score: float | None, mine: list[int]) -> None:
-    """A rating given, or taken back; ``mine``: the items that this visit has rated, the last one last."""
+    """A rating given, or taken back; ``mine``: the items that this visit has rated, the last one
+    last.
+    """
     try:
         before = state.store().rate(run_id, item, rater, score)
     except LabError as fault:
@@ -273,7 +291,9 @@ def _keep(run_id: str, item: int, rater: str, score: float | None, mine: list[in
 
 
 def _by_now(info: RunInfo, done: int) -> None:
-    """How far each judge agrees with all ratings by now, in the words of With people, and what is missing."""
+    """How far each judge agrees with all ratings by now, in the words of With people, and what is
+    missing.
+    """
     st.header("What can be said by now", anchor=False)
     findings = state.findings(info.id)
     for facts in every_facts(findings):
@@ -295,5 +315,6 @@ def _by_now(info: RunInfo, done: int) -> None:
     if missing:
         st.markdown(f"Still missing: {'; '.join(missing)}.")
     st.caption(
-        "Half of the first answers got middling scores, half extreme ones; over all, agreement may be lower."
+        "Half of the first answers got middling scores, half extreme ones; over all, agreement may "
+        "be lower."
     )

@@ -1,4 +1,6 @@
-"""A run in; Results out: is this judge biased by order, by how much, and what to do, with its picture and every number."""
+"""A run in; Results out: is this judge biased by order, by how much, and what to do, with its
+picture and every number.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ MISSING = "No human scores, so nothing is said of agreement with people."
 class Chosen:
     """What the header row says: a run, read in one way, and one judge of it.
 
-    ``codes``: its conditions by ordering strategy; ``condition``: the one whose pictures and judgments are shown.
+    ``codes``: its conditions by ordering strategy; ``condition``: the one whose pictures and
+    judgments are shown.
     """
 
     info: RunInfo
@@ -89,12 +92,15 @@ def nothing(title: str = "Results") -> None:
 
 
 def choose_run(info: RunInfo, page: str) -> None:
-    """The list of runs; the one that is chosen stands in the address, and with it ``page`` is drawn anew."""
+    """The list of runs; the one that is chosen stands in the address, and with it ``page`` is drawn
+    anew.
+    """
     infos = {listed.id: listed for listed in state.listed()}
     key, named = f"{page}-run", st.query_params.get("run", "")
     if named and not info.id.startswith(named) and named != info.name:
         st.markdown(
-            f":orange[The run “{safe(named, 60)}” of this address has no judgments: another one is shown.]"
+            f":orange[The run “{safe(named, 60)}” of this address has no judgments: another one is "
+            f"shown.]"
         )
     # What widgets have bound in the address can only be left behind by going to the page anew.
     if wanted := st.session_state.pop(f"{key}-wanted", None):
@@ -118,7 +124,9 @@ def choose_run(info: RunInfo, page: str) -> None:
 
 
 def plain_name(name: str) -> str:
-    """A name in a list of choices, which shows text as it is: one line, at most 80 signs, all of them visible."""
+    """A name in a list of choices, which shows text as it is: one line, at most 80 signs, all of
+    them visible.
+    """
     return shorten(printable(name), 80)
 
 
@@ -187,7 +195,8 @@ def _header(info: RunInfo) -> tuple[Chosen, Any]:
         with strategy:
             picked = choice("Ordering strategy", list(dict.fromkeys([picked, *codes])), "strategy")
             st.caption(
-                "Of the pictures and single judgments; the three questions use all strategies together."
+                "Of the pictures and single judgments; the three questions use all strategies "
+                "together."
             )
     return Chosen(info, findings, facts, codes, codes[picked]), menu
 
@@ -214,7 +223,9 @@ def choice(label: str, options: list[str], name: str) -> str:
 
 
 def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
-    """The run's own reading, with what the options change in it; ``scores``: the scale of the setting that is shown."""
+    """The run's own reading, with what the options change in it; ``scores``: the scale of the
+    setting that is shown.
+    """
     run = state.kept(info.id)
     table, own = run.table, run.reading
     step, default = step_of(scores), own.smallest.points(scores)
@@ -260,7 +271,7 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
     return ReadingPart.model_validate(own.model_dump() | {"unit": unit, "smallest": smallest})
 
 
-# ---------------------------------------------------------------- the answer's picture and the tab Bias
+# ------------------------------------------------------------ the answer's picture and the tab Bias
 
 
 def _main(chosen: Chosen) -> Shown:
@@ -288,7 +299,8 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
     if len(chosen.codes) > 1:
         strategy = chosen.findings.conditions[chosen.condition].strategy
         st.caption(
-            f"Pictures: {safe(strategy, 40)} orders alone. The three questions use all of this judge's orders."
+            f"Pictures: {safe(strategy, 40)} orders alone. The three questions use all of this "
+            f"judge's orders."
         )
     drawn = [
         (shown, shown.picture.kind) for shown in _pictures(chosen) if shown.picture is not None
@@ -320,7 +332,9 @@ def _people(chosen: Chosen) -> None:
 
 
 def _to_card(chosen: Chosen) -> None:
-    """The way from what helps to the file that brings it into a pipeline; a card scores single answers alone."""
+    """The way from what helps to the file that brings it into a pipeline; a card scores single
+    answers alone.
+    """
     if chosen.facts.reorder in ("options", "criteria") and chosen.facts.finished:
         label = "Export the recommended protocol"
         if st.button(label, icon=":material/ios_share:", type="primary"):
@@ -328,7 +342,9 @@ def _to_card(chosen: Chosen) -> None:
 
 
 def _pictures(chosen: Chosen) -> Iterator[Shown]:
-    """What stands below the answer, by what changed order; without a picture where none can be drawn."""
+    """What stands below the answer, by what changed order; without a picture where none can be
+    drawn.
+    """
     findings, facts, code = chosen.findings, chosen.facts, chosen.condition
     smallest = pictures.smallest_mean(findings, code)
     if facts.variant:
@@ -365,7 +381,11 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
             pictures.score_slopes(findings, facts, code),
         )
         even = f"{100 / findings.conditions[code].positions:.0f}{NBSP}%"
-        note = f"Of the calls that gave a score, the share given at each position. No bias: {even} everywhere."
+        note = (
+            f"Of the calls that gave a score, the share given at each position. No bias: "
+            f"{even} "
+            f"everywhere."
+        )
         title = "**Score by position** · click a cell"
         yield Shown(title, cells, f"{note} Orange: more; blue: less.")
         if slopes is not None:
@@ -378,14 +398,17 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
             )
             band = "; green: too small to matter" if math.isfinite(slopes.smallest) else ""
             note = (
-                f"Each line: an answer's scores over all its orders, as a straight line. Orange falls, blue rises.{cut} "
+                f"Each line: an answer's scores over all its orders, as a straight line. Orange "
+                f"falls, blue rises.{cut} "
                 f"Right: mean difference{sized}{band}."
             )
             yield Shown(title, slopes, note)
 
 
 def _by_level(findings: Findings, factor: str) -> None:
-    """How strong, the change of the mean and the spread against the levels of a factor: a line a judge, a row a data set."""
+    """How strong, the change of the mean and the spread against the levels of a factor: a line a
+    judge, a row a data set.
+    """
     st.markdown(f"**Against {safe(readable(factor).lower())}** · a line for each judge")
     datasets = list(dict.fromkeys(asked.dataset for asked in findings.conditions))
     for dataset in datasets:
@@ -405,7 +428,8 @@ def _by_level(findings: Findings, factor: str) -> None:
                 st.caption(MEASURES[measure].name)
                 chart(picture, key=f"level-{factor}-{measure}-{dataset}")
     st.caption(
-        f"Lines on points: {ci()}. Single levels have no verdict; the three questions are about one setting."
+        f"Lines on points: {ci()}. Single levels have no verdict; the three questions are about "
+        f"one setting."
     )
 
 
@@ -431,7 +455,9 @@ def _clicked(key: str) -> None:
 
 
 def choose_table(run_id: str, findings: Findings) -> PaperTable:
-    """One measure of all judges, data sets or levels of a factor, as the papers print it; raises LabError where it cannot."""
+    """One measure of all judges, data sets or levels of a factor, as the papers print it; raises
+    LabError where it cannot.
+    """
     measures = {row.measure: row.about.name for row in findings.rows if row.measure != "gate"}
     axes = axes_of(findings)
     first = (
@@ -471,7 +497,9 @@ def show_table(table: PaperTable) -> None:
 
 
 def _more(chosen: Chosen, answer: Answer) -> None:
-    """Every row of the judge's setting by topic, and the charts that topics declare beside the pictures above."""
+    """Every row of the judge's setting by topic, and the charts that topics declare beside the
+    pictures above.
+    """
     answers.show_cautions(answer.cautions[answers.MOST_CAUTIONS :])
     if len(chosen.findings.conditions) > 1:
         with faults():

@@ -1,4 +1,6 @@
-"""The store's runs in; Runs out: how far they are, and the ways to pause, resume, rename, download and delete them."""
+"""The store's runs in; Runs out: how far they are, and the ways to pause, resume, rename, download
+and delete them.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,10 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
         ):
             run.cancel()
     left = f" · about {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
-    stage = f"{now.done:,} of {count(now.planned, 'call')}{f' · {safe(now.stage, 120)}' if now.stage else left}"
+    stage = (
+        f"{now.done:,} of "
+        f"{count(now.planned, 'call')}{f' · {safe(now.stage, 120)}' if now.stage else left}"
+    )
     st.progress(min(1.0, now.done / now.planned) if now.planned else 0.0, text=stage)
     words, drawing = (
         st.columns([1, 1], gap="large") if buttons else (st.container(), st.container())
@@ -103,7 +108,8 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
 
 
 def early_counts(run: Run) -> tuple[int, ...]:
-    """How often each position was chosen so far, under the first condition whose orders are shown equally often.
+    """How often each position was chosen so far, under the first condition whose orders are shown
+    equally often.
 
     Empty where there is none: under one order alone a position's share is that of its score.
     """
@@ -120,9 +126,11 @@ def early_counts(run: Run) -> tuple[int, ...]:
 
 
 def early(counts: tuple[int, ...]) -> tuple[str, Picture | None]:
-    """What the positions chosen so far say, as a sentence and as bars; nothing before the first score.
+    """What the positions chosen so far say, as a sentence and as bars; nothing before the first
+    score.
 
-    Without a verdict, without intervals and without the colour of an effect: nothing is decided yet.
+    Without a verdict, without intervals and without the colour of an effect: nothing is decided
+    yet.
     """
     total = sum(counts)
     if not total or len(counts) < 2:
@@ -288,7 +296,8 @@ def say_where_asked(info: RunInfo) -> None:
 
 
 def _check_panel(info: RunInfo, checks: Checks) -> None:
-    """Show why the reading check stopped a run, what to do, and the replies; of warnings the replies.
+    """Show why the reading check stopped a run, what to do, and the replies; of warnings the
+    replies.
 
     Nothing where the check found nothing.
     """
@@ -346,7 +355,9 @@ def logged_button(info: RunInfo, key: str) -> None:
 
 
 def again_with_changes(info: RunInfo) -> None:
-    """The way to Set up with everything filled in from a run; of judgments made elsewhere why there is none."""
+    """The way to Set up with everything filled in from a run; of judgments made elsewhere why there
+    is none.
+    """
     if state.kept(info.id).plan is None:
         if not state.store_of(info.id).keeps_prompts(info.id):
             st.caption(
@@ -433,7 +444,8 @@ def _read_again(info: RunInfo) -> None:
 @st.dialog("Delete this run?")
 def _delete(info: RunInfo) -> None:
     st.markdown(
-        f"Delete **{safe(info.name, 80)}** and its {count(info.done, 'judgment')}? This cannot be undone."
+        f"Delete **{safe(info.name, 80)}** and its {count(info.done, 'judgment')}? This cannot be "
+        f"undone."
     )
     with st.container(horizontal=True), faults():
         if st.button("Delete", type="primary", icon=":material/delete:", key="delete-yes"):

@@ -94,7 +94,9 @@ def _body(number: int, part: ModuleType) -> None:
 
 
 def _planned(held: Draft) -> tuple[tuple[Plan, Estimate] | None, str]:
-    """The plan of the draft as far as there is one, and why it cannot be launched yet (empty: it can)."""
+    """The plan of the draft as far as there is one, and why it cannot be launched yet (empty: it
+    can).
+    """
     _name(held)
     if held.study.data and held.problems:
         return None, held.problems[min(held.problems)]
@@ -149,7 +151,9 @@ def _check(held: Draft, planned: tuple[Plan, Estimate] | None, blocked: str) -> 
 
 
 def _answered(held: Draft, before: Before, plan: Plan) -> tuple[int, tuple[Reader, str] | None]:
-    """How many calls need not be asked because the run before was, and where their answers are; they may be asked anew."""
+    """How many calls need not be asked because the run before was, and where their answers are;
+    they may be asked anew.
+    """
     answered = held.answered(plan)
     if answered == 0:
         return 0, None
@@ -233,7 +237,9 @@ def _study_file(held: Draft) -> None:
 
 
 def load(study: Study) -> None:
-    """Let a study fill the steps, whole: what no step shows is kept and launched all the same, and said."""
+    """Let a study fill the steps, whole: what no step shows is kept and launched all the same, and
+    said.
+    """
     held = Draft(study, draft().uploads)
     held.uploads.version += 1
     _begin(held)
@@ -254,7 +260,8 @@ def load(study: Study) -> None:
 def load_run(run_id: str) -> None:
     """Let a run of the store fill the steps, its data with it: no file is needed.
 
-    Of an import its prompts, to be asked in other orders; raises LabError where it has none or they cannot be.
+    Of an import its prompts, to be asked in other orders; raises LabError where it has none or they
+    cannot be.
     """
     store = state.store_of(run_id)
     info = store.run(run_id)
@@ -276,7 +283,9 @@ def load_run(run_id: str) -> None:
 
 
 def _begin(held: Draft) -> None:
-    """Let a draft fill the steps, all forms closed; own code of its judges has to be looked at before."""
+    """Let a draft fill the steps, all forms closed; own code of its judges has to be looked at
+    before.
+    """
     st.session_state["setup draft"] = held
     if any(judge.kind == "python" for judge in held.study.judges):
         held.problems[3] = "First look at the file that the judge runs, in step 3."
@@ -300,6 +309,7 @@ def _kept(study: Study) -> str:
     if study.reading != ReadingPart():
         read = flat(study.reading.model_dump(exclude_defaults=True))
         parts.append(
-            f"how results are read ({', '.join(f'{name} = {value}' for name, value in read.items())})"
+            f"how results are read "
+            f"({', '.join(f'{name} = {value}' for name, value in read.items())})"
         )
     return f"Kept from the study file: {', '.join(parts)}." if parts else ""

@@ -1,4 +1,6 @@
-"""Step 1 of Set up: files, the sample, public data sets or finished judgments in; the study's data (or a run) out."""
+"""Step 1 of Set up: files, the sample, public data sets or finished judgments in; the study's data
+(or a run) out.
+"""
 
 import re
 import tempfile
@@ -125,7 +127,8 @@ def _use(held: Draft, number: int, part: DataPart) -> None:
 def _put(held: Draft, number: int, part: DataPart) -> None:
     """Puts a data set into the study, and sees to it that each has a rubric.
 
-    A published one alone brings its rubric with it. Beside others each has its own, and the study's is for the rest.
+    A published one alone brings its rubric with it. Beside others each has its own, and the study's
+    is for the rest.
     """
     held.set_data(number, part)
     data = held.study.data
@@ -181,7 +184,9 @@ def _file(held: Draft, number: int, part: DataPart | None) -> None:
 
 
 def _keep(held: Draft, number: int, table: Table, name: str = "") -> str:
-    """Keep an upload of a data set under ``name``, as the study calls it, else under one that no other data set has."""
+    """Keep an upload of a data set under ``name``, as the study calls it, else under one that no
+    other data set has.
+    """
     named = [{part.file, *part.files} for part in held.study.data]
     others = {*held.uploads.tables}.union(*named).difference(*named[number : number + 1])
     title = name or shorten(PurePath(table.name).name, 200)
@@ -193,8 +198,10 @@ def _keep(held: Draft, number: int, table: Table, name: str = "") -> str:
 
 
 def _uploaded(held: Draft, what: str, *, logs: bool = False) -> Table | None:
-    """What was read of an uploaded file, with ``logs`` also of another tool's log; None where there is none, or none that
-    can be read. With ``logs`` a run's zip is kept at once, and its results are opened."""
+    """What was read of an uploaded file, with ``logs`` also of another tool's log; None where there
+    is none, or none that can be read. With ``logs`` a run's zip is kept at once, and its results
+    are opened.
+    """
     more = ", a log of inspect-ai, promptfoo, lm-eval and others, or a run (ZIP)" * logs
     kinds = f"CSV, TSV, Excel, JSON or Parquet{more}"
     file = upload(
@@ -245,7 +252,9 @@ def _table(name: str, table: Table) -> bool:
 
 
 def _show_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], alt: str) -> None:
-    """Rows to recognise a file by: long cells are cut, so that as many columns as can be stand side by side."""
+    """Rows to recognise a file by: long cells are cut, so that as many columns as can be stand side
+    by side.
+    """
     short = [max((len(row[k]) for row in rows), default=0) <= 16 for k in range(len(columns))]
     most = max(14, (84 - 16 * sum(short)) // max(1, len(short) - sum(short)))
     names = [
@@ -265,7 +274,8 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         st.markdown(":orange[No column looks like a text. Choose the one with the answers.]")
     elif not guess.matched and not part.columns:
         st.markdown(
-            "We could not match your column names, so we guessed from the contents. **Is this right?**"
+            "We could not match your column names, so we guessed from the contents. **Is this "
+            "right?**"
         )
     labels = WORDS["columns"], WORDS["more_columns"]
     chosen, said, button, more = _roles(table.columns, *labels, before, "data", guess.reasons)
@@ -304,7 +314,8 @@ def _columns(held: Draft, number: int, part: DataPart, table: Table) -> None:
         ) > 1
         if pairs and not {"pairs", "lists"} & {*held.study.design.axes}:
             st.markdown(
-                ":orange[Your file says which answer won: to ask the judge that too, choose Two answers in step 4.]"
+                ":orange[Your file says which answer won: to ask the judge that too, choose Two "
+                "answers in step 4.]"
             )
             rated = []
         one_scale = "agreement in points needs one scale. Change the rubric's scores in step 2."
@@ -321,7 +332,9 @@ def _roles(
     key: str,
     reasons: Mapping[str, str],
 ) -> tuple[dict[str, str], Any, Any, Any]:
-    """Which column is what, ``more`` behind a button: (column by role, what is said of it, the main button, the popover)."""
+    """Which column is what, ``more`` behind a button: (column by role, what is said of it, the main
+    button, the popover).
+    """
     wheres = st.columns(len(roles))
     said = st.container()
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -347,11 +360,17 @@ def groups_sentence(dataset: DataSet) -> str:
     groups, answers = len(set(prompts)), count(len(prompts), "answer")
     texts = {item.block or item.item_id for item in dataset.items}
     if not any(prompts) and len(texts) < len(prompts):
-        return f"{answers}: {count(len(texts), 'text')} under several criteria. Each text counts as one group."
+        return (
+            f"{answers}: {count(len(texts), 'text')} under several criteria. Each text counts "
+            f"as one group."
+        )
     if not any(prompts):
         return f"{answers}. No instruction repeats, so each answer counts by itself."
     if groups < len(prompts):
-        return f"{answers} to {count(groups, 'instruction')}. Answers to one instruction count as one group."
+        return (
+            f"{answers} to {count(groups, 'instruction')}. Answers to one instruction count as "
+            f"one group."
+        )
     return f"{answers}, each to an instruction of its own."
 
 
@@ -374,7 +393,9 @@ def _show_items(dataset: DataSet) -> None:
 
 
 def _published(held: Draft, number: int, part: DataPart | None) -> None:
-    """A data set as its authors published it: fetched by a button, or the user's own copies, whose columns are checked."""
+    """A data set as its authors published it: fetched by a button, or the user's own copies, whose
+    columns are checked.
+    """
     titles = {name: about.title for name, about in sources().items()}
     several = {
         name: f"{title}, {name}"
@@ -406,7 +427,8 @@ def _published(held: Draft, number: int, part: DataPart | None) -> None:
         _show_items(held.dataset(number))
     elif unknown:
         st.caption(
-            f"{safe(', '.join(unknown))} cannot be fetched: no hash of it is known. Upload your own copy."
+            f"{safe(', '.join(unknown))} cannot be fetched: no hash of it is known. Upload your "
+            f"own copy."
         )
     elif absent:
         with faults():
@@ -503,7 +525,8 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
         "What was reordered?", JUDGED["kinds"], key="judged-kind", start=start, hidden=False
     )
     st.caption(
-        "Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria and candidates with | between."
+        "Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria and candidates "
+        "with | between."
     )
     needed = {role: JUDGED["needed"][role] for role in REQUIRED[kind]}  # type: ignore[index]
     further = {role: label for role, label in JUDGED["further"].items() if role not in needed}
@@ -535,7 +558,9 @@ def _judgments(held: Draft, _number: int, _part: DataPart | None) -> None:
 
 
 def _read_once(table: Table, kind: str, chosen: dict[str, Any]) -> JudgmentTable | None:
-    """The judgments of a table by the columns that were chosen, kept until another is; None where they cannot be read."""
+    """The judgments of a table by the columns that were chosen, kept until another is; None where
+    they cannot be read.
+    """
     key = (id(table), kind, str(chosen))
     if st.session_state.get("judged-read", [None])[0] != key:
         with st.spinner("Reading the judgments …"), faults():

@@ -1,4 +1,6 @@
-"""Step 3 of Set up: where the judge runs and how it is asked in; one or several judges' settings out."""
+"""Step 3 of Set up: where the judge runs and how it is asked in; one or several judges' settings
+out.
+"""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -244,7 +246,9 @@ def _provider_chosen() -> None:
 
 @dataclass(frozen=True)
 class Offered:
-    """What a server has said of itself. ``why``: it named no models; ``forms``: of typed questions that it takes."""
+    """What a server has said of itself. ``why``: it named no models; ``forms``: of typed questions
+    that it takes.
+    """
 
     models: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
@@ -273,7 +277,8 @@ def _vllm(judge: JudgeSettings) -> dict[str, Any]:
     if served():
         cure = "Give the server's address under API or server."
         raise LabError(
-            f"Finding or starting vLLM is for who sits at the machine: this lab is served to others. {cure}"
+            f"Finding or starting vLLM is for who sits at the machine: this lab is served to "
+            f"others. {cure}"
         )
     if st.button("Find running servers", icon=":material/search:", key="judge-find"):
         with st.spinner("Looking for servers on this machine …"):
@@ -344,11 +349,14 @@ def _log(server: VllmServer) -> None:
 
 
 def _own(judge: JudgeSettings) -> dict[str, Any]:
-    """A function in a file of the folder that the lab was started with; it runs once somebody has looked at the file."""
+    """A function in a file of the folder that the lab was started with; it runs once somebody has
+    looked at the file.
+    """
     folder = code_folder()
     if folder is None:
         raise LabError(
-            "A function judges where the lab was started with --code FOLDER, the folder of its file."
+            "A function judges where the lab was started with --code FOLDER, the folder of its "
+            "file."
         )
     options = judge.options if judge.kind == "python" else {}
     files = [
@@ -389,7 +397,8 @@ def _own(judge: JudgeSettings) -> dict[str, Any]:
 
 def _simulated(judge: JudgeSettings) -> dict[str, Any]:
     st.caption(
-        "No model: answers are made up with the effects that you plant. Every result of it is labelled."
+        "No model: answers are made up with the effects that you plant. Every result of it is "
+        "labelled."
     )
     if judge.kind != "simulated":  # a new one leans, so that there is something to see
         judge = JudgeSettings(
@@ -403,7 +412,9 @@ def _simulated(judge: JudgeSettings) -> dict[str, Any]:
 
 
 def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
-    """Name, temperature, length, effort, pace and prices; empty: the server's own. What no field shows is said."""
+    """Name, temperature, length, effort, pace and prices; empty: the server's own. What no field
+    shows is said.
+    """
     name = _other_name(judge.model, names)
     start = "" if judge.name == name else judge.name
     with st.expander("Temperature, length, reasoning, pace and prices", icon=":material/tune:"):
@@ -437,7 +448,9 @@ def _tested(judge: JudgeSettings) -> JudgeReport | None:
 
 
 def _report(report: JudgeReport) -> None:
-    """What the judge answered, whether a score could be read, and whether its server gives probabilities."""
+    """What the judge answered, whether a score could be read, and whether its server gives
+    probabilities.
+    """
     said = safe(report.sentence(), 1_200)
     if report.error:
         st.error(said, icon=":material/error:")

@@ -1,4 +1,6 @@
-"""Step 4 of Set up: what changes order and how the orders are chosen in; the design of the study out."""
+"""Step 4 of Set up: what changes order and how the orders are chosen in; the design of the study
+out.
+"""
 
 import itertools
 import json
@@ -77,7 +79,9 @@ def body(held: Draft) -> None:
 
 
 def _axes(held: Draft, rubric: Rubric) -> list[str]:
-    """What a call lists, once or several times; what this rubric or these data cannot have is greyed out with the reason."""
+    """What a call lists, once or several times; what this rubric or these data cannot have is
+    greyed out with the reason.
+    """
     reasons = _impossible(held, rubric)
     for number, kind in enumerate(CAPTIONS, 1):
         if kind in reasons:
@@ -143,7 +147,9 @@ def _candidates(held: Draft) -> tuple[list[str], set[str]]:
 
 
 def _comparison(held: Draft, axes: Sequence[str]) -> dict[str, Any]:
-    """What a call that shows several answers needs besides: how many, ties, a baseline, the prompt."""
+    """What a call that shows several answers needs besides: how many, ties, a baseline, the
+    prompt.
+    """
     design, more = held.study.design, dict[str, Any]()
     if {"lists", "responses"} & {*axes}:
         least = 3 if "lists" in axes else 2
@@ -174,7 +180,9 @@ def _comparison(held: Draft, axes: Sequence[str]) -> dict[str, Any]:
 
 
 def _listed(rubric: Rubric, reorder: str, k: int) -> list[int | str]:
-    """What a call lists, for counting orders and reading typed ones; candidates and answers by their rank."""
+    """What a call lists, for counting orders and reading typed ones; candidates and answers by
+    their rank.
+    """
     if reorder == "options":
         return list(rubric.criteria[0].scores)
     if reorder == "criteria":
@@ -183,7 +191,9 @@ def _listed(rubric: Rubric, reorder: str, k: int) -> list[int | str]:
 
 
 def _strategies(design: DesignPart, shown: list[int | str], axis: str) -> tuple[StrategyPart, ...]:
-    """The chosen strategies, each with its calls beside it. Raises LabError for orders that are none."""
+    """The chosen strategies, each with its calls beside it. Raises LabError for orders that are
+    none.
+    """
     st.markdown(":small[Ordering strategies]")
     parts: list[StrategyPart] = []
     faults: list[LabError] = []
@@ -215,7 +225,8 @@ def _strategies(design: DesignPart, shown: list[int | str], axis: str) -> tuple[
             faults.append(fault)
         for part in more:
             st.caption(
-                f"and as the study file says: {safe(part.name, 60)}, {count(part.calls or 0, 'call')}"
+                f"and as the study file says: {safe(part.name, 60)}, "
+                f"{count(part.calls or 0, 'call')}"
             )
         parts += more
     if not parts:
@@ -228,7 +239,9 @@ def _strategies(design: DesignPart, shown: list[int | str], axis: str) -> tuple[
 
 
 def _detail(part: StrategyPart, shown: Sequence[int | str]) -> dict[str, Any]:
-    """What a strategy needs beside its kind and calls: the orders themselves, a number of calls where they are many."""
+    """What a strategy needs beside its kind and calls: the orders themselves, a number of calls
+    where they are many.
+    """
     if part.kind == "all" and len(shown) > ALL_WITHOUT_ASKING:
         return {"calls": math.factorial(len(shown))}  # more than are possible are refused
     if not STRATEGIES[part.kind].listed:
@@ -293,7 +306,8 @@ def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
         "Vary", icon=":material/alt_route:", key="orders-vary", expanded=bool(vary.factors())
     ):
         st.caption(
-            "Two levels or more of what you vary. The first is the baseline; type a level that is not listed."
+            "Two levels or more of what you vary. The first is the baseline; type a level that is "
+            "not listed."
         )
         efforts = SETUP["judge"]["fields"]["reasoning_effort"]["options"]
         known: dict[str, Sequence[Any]] = {
@@ -320,7 +334,8 @@ def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
             start=list(vary.extra),
             accept_new_options=True,
             placeholder="chat_template_kwargs.enable_thinking",
-            help="Sent to a server with every call; dots lead into a field. Of its levels true and false switch it.",
+            help="Sent to a server with every call; dots lead into a field. Of its levels true and "
+            "false switch it.",
         )
         values["extra"] = {
             name: _levels(f"extra.{name}", vary.extra.get(name, ()), [True, False])
@@ -368,7 +383,9 @@ def _level(typed: str) -> Any:
 
 
 def _wordings(held: Draft, rubric: Rubric) -> list[str]:
-    """Names of the rubrics that can be varied: the study's own first, then uploaded ones, kept in the study itself."""
+    """Names of the rubrics that can be varied: the study's own first, then uploaded ones, kept in
+    the study itself.
+    """
     study = held.study
     if (file := rubric_file("Another wording of the rubric", held, "wording")) is not None:
         held.change(rubrics=study.rubrics | {file[0]: written(file[1])})

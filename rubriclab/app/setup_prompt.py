@@ -1,4 +1,6 @@
-"""Part of step 2 of Set up: a pasted prompt or prompt files in; the study's own prompts out, looked at and confirmed."""
+"""Part of step 2 of Set up: a pasted prompt or prompt files in; the study's own prompts out, looked
+at and confirmed.
+"""
 
 import streamlit as st
 
@@ -13,10 +15,13 @@ from rubriclab.study.proof import Proof
 
 
 def body(held: Draft) -> None:
-    """The prompts that the study has, with their proof; where it has none, the fields to paste one or to upload its file."""
+    """The prompts that the study has, with their proof; where it has none, the fields to paste one
+    or to upload its file.
+    """
     if held.study.prompt is not None and not held.study.prompt.templates:
         st.markdown(
-            "The study names prompts that are on your machine. Paste the prompt, or upload its files, here."
+            "The study names prompts that are on your machine. Paste the prompt, or upload its "
+            "files, here."
         )
     if held.study.prompt is None or not held.study.prompt.templates:
         _pasted(held)
@@ -45,7 +50,9 @@ def body(held: Draft) -> None:
 
 
 def _pasted(held: Draft) -> None:
-    """A prompt as it was sent for a row of the data: its list, in two orders, and the yes that makes it the study's."""
+    """A prompt as it was sent for a row of the data: its list, in two orders, and the yes that
+    makes it the study's.
+    """
     text = ask(
         st.text_area,
         "Your prompt, as it was sent for one row of your data",
@@ -101,7 +108,8 @@ def _pasted(held: Draft) -> None:
         )
     else:
         st.markdown(
-            f"**We found this list; its order will change** (lines {pasted.lines[0]} to {pasted.lines[1]})."
+            f"**We found this list; its order will change** (lines {pasted.lines[0]} to "
+            f"{pasted.lines[1]})."
         )
     rubric = written(pasted.rubric) if pasted.rubric else held.study.rubric
     tried = {"prompt": PromptPart(templates=(pasted.prompt,)), "rubric": rubric}

@@ -1,4 +1,6 @@
-"""Reference answers of each score, of step 4: two judges in, the first data set with written and reviewed answers out."""
+"""Reference answers of each score, of step 4: two judges in, the first data set with written and
+reviewed answers out.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,23 @@ if TYPE_CHECKING:
 
 @st.cache_resource(show_spinner=False)
 def _jobs() -> dict[str, ReferenceJob]:
-    """The jobs that this server has: they go on while nobody looks, and every attempt is in the store."""
+    """The jobs that this server has: they go on while nobody looks, and every attempt is in the
+    store.
+    """
     return {}
 
 
 def body(held: Draft) -> None:
-    """Who writes and who reviews, the job's progress, and its answers put in place of the data set."""
+    """Who writes and who reviews, the job's progress, and its answers put in place of the data
+    set.
+    """
     from rubriclab.runs.references import ReferenceJob
 
     st.caption(
-        "One judge writes an answer that earns a score, another scores it without knowing which; where they agree it "
-        "is kept. The factor “Reference answer shown” then has one of each score. Asked at once, before the launch."
+        "One judge writes an answer that earns a score, another scores it without knowing which; "
+        "where they agree it "
+        "is kept. The factor “Reference answer shown” then has one of each score. Asked at once, "
+        "before the launch."
     )
     judges = ["", *(judge.name for judge in held.study.judges)]
     first, last = [
@@ -67,7 +75,10 @@ def _progress(job: ReferenceJob) -> None:
     now = job.snapshot()
     if now.state != "running":
         st.rerun()
-    said = f"{now.accepted:,} of {count(now.planned, 'answer')} passed, {now.failed:,} did not, {count(now.attempts, 'attempt')}"
+    said = (
+        f"{now.accepted:,} of {count(now.planned, 'answer')} passed, {now.failed:,} did not, "
+        f"{count(now.attempts, 'attempt')}"
+    )
     st.progress(now.done / now.planned, text=said)
     if st.button("Stop", icon=":material/stop:", key="references-stop"):
         job.pause()
@@ -79,7 +90,8 @@ def _result(held: Draft, job: ReferenceJob) -> None:
 
     said = job.document()
     st.markdown(
-        f"**{said['accepted']:,} of {count(said['wanted'], 'answer')}** passed. {safe(said['reason'], 300)}"
+        f"**{said['accepted']:,} of {count(said['wanted'], 'answer')}** passed. "
+        f"{safe(said['reason'], 300)}"
     )
     for note in said["notes"]:
         st.caption(safe(note, 300))

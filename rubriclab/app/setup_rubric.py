@@ -64,7 +64,8 @@ def body(held: Draft) -> None:
             "Compare changed words with the run's own",
             key="rubric-beside",
             start=held.beside,
-            help="Both wordings are asked of the same answers in the same orders, and the difference is one number. "
+            help="Both wordings are asked of the same answers in the same orders, and the "
+            "difference is one number. "
             "Criteria and scores have to stay.",
         )
     if kind in ("own", "prompt"):
@@ -120,7 +121,9 @@ def _shown(criterion: Criterion) -> None:
 
 
 def rubric_file(label: str, held: Draft, name: str) -> tuple[str, Rubric] | None:
-    """An uploader of rubrics: the file's name and what was read of it, once. Raises LabError for what is no rubric."""
+    """An uploader of rubrics: the file's name and what was read of it, once. Raises LabError for
+    what is no rubric.
+    """
     kinds = ("yaml", "yml", "json", "csv", "txt", "md")
     file = upload(
         f"{label}: YAML, JSON, CSV or text", kinds, held, f"{name}-rubric", max_upload_size=2
@@ -135,7 +138,9 @@ def rubric_file(label: str, held: Draft, name: str) -> tuple[str, Rubric] | None
 
 
 def _own(held: Draft) -> None:
-    """The table to edit, or a file that fills it. The study's rubric stays as it is until something is changed."""
+    """The table to edit, or a file that fills it. The study's rubric stays as it is until something
+    is changed.
+    """
     given = None
     # Another key after what was kept: closed, it shows the table that it filled.
     again: Any = {"key": f"rubric-from-{held.uploads.version}", "on_change": "rerun"}
@@ -174,7 +179,9 @@ def _notes(rubric: Rubric) -> None:
 
 
 def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:
-    """The rubric in the fields, which start from ``start``, their keys from ``key``. Raises LabError for one that is none."""
+    """The rubric in the fields, which start from ``start``, their keys from ``key``. Raises
+    LabError for one that is none.
+    """
     number_of = int(st.session_state.setdefault(f"{key}-criteria", len(start.criteria)))
     left, right = st.columns([1, 2])
     name = ask(left.text_input, "Name", key=f"{key}-name", start=start.name, max_chars=200) or ""
@@ -228,7 +235,9 @@ def typed_rubric(start: Rubric, key: str = "rubric") -> Rubric:
 
 
 def _options(rows: pd.DataFrame) -> tuple[Option, ...]:
-    """The rows of the table that have a score. Raises LabError for scores that are no whole numbers."""
+    """The rows of the table that have a score. Raises LabError for scores that are no whole
+    numbers.
+    """
     options = []
     for row in rows.to_dict("records"):
         score = row["Score"]

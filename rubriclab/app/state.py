@@ -1,4 +1,6 @@
-"""An address in; what pages share out: the store, the runs of this server, the run that is meant, its cached findings."""
+"""An address in; what pages share out: the store, the runs of this server, the run that is meant,
+its cached findings.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def store() -> Store:
 
 @st.cache_resource(show_spinner=False)
 def _example() -> tuple[Store, str]:
-    """(a store for recorded examples, in a folder that ends with the process; the id of the first, which it holds)."""
+    """(a store for recorded examples, in a folder that ends with the process; the id of the first,
+    which it holds).
+    """
     from rubriclab.data.sample import data_path
     from rubriclab.store.bundle import import_bundle
     from rubriclab.store.store import Store
@@ -95,21 +99,27 @@ def run_info(run_id: str) -> RunInfo:
 
 
 def listed() -> list[RunInfo]:
-    """Runs that results can be shown of, the newest first: the user's with judgments, then the recorded examples."""
+    """Runs that results can be shown of, the newest first: the user's with judgments, then the
+    recorded examples.
+    """
     return [info for info in store().runs() if info.done] + shown_examples()
 
 
 def shown_examples() -> list[RunInfo]:
-    """The recorded examples, that of Home first, but for those that the user's store holds too: an imported run keeps its id."""
+    """The recorded examples, that of Home first, but for those that the user's store holds too: an
+    imported run keeps its id.
+    """
     own = {info.id for info in store().runs()}
     others = [info for info in examples().runs() if info.id not in own]
     return sorted(others, key=lambda info: info.id != _example()[1])
 
 
 def run_choice() -> RunInfo | None:
-    """The run that the address names (``?run=``), else the latest finished one, else the recorded example.
+    """The run that the address names (``?run=``), else the latest finished one, else the recorded
+    example.
 
-    A name that no run has, however strange, counts as none. None: there is neither a run nor an example.
+    A name that no run has, however strange, counts as none. None: there is neither a run nor an
+    example.
     """
     wanted, runs = st.query_params.get("run", ""), listed()
     for opened in (store(), examples()) if wanted else ():
@@ -183,7 +193,8 @@ def manager() -> RunManager:
 
 def active() -> list[Run]:
     """The runs that are going now, in the order in which they were started."""
-    # Reading the manager takes half a second of the first visit; while nobody has, nothing was started.
+    # Reading the manager takes half a second of the first visit; while nobody has, nothing was
+    # started.
     return manager().running() if "rubriclab.runs.manager" in sys.modules else []
 
 
@@ -216,7 +227,9 @@ def _headline(content: str, run_id: str) -> str:
 
 
 def headline(info: RunInfo) -> str:
-    """The one number that the list of runs shows of a run, in words: no markup of strangers in it."""
+    """The one number that the list of runs shows of a run, in words: no markup of strangers in
+    it.
+    """
     if info.done > MOST_CALLS:
         return "Open results to see"
     return _headline(info.content, info.id) if info.done else NO_ESTIMATE
@@ -227,5 +240,7 @@ def headline(info: RunInfo) -> str:
 
 @st.cache_resource(show_spinner=False)
 def servers() -> dict[str, VllmServer]:
-    """The vLLM server that this lab started (“vllm”): loading, ready or ended. It ends with this process."""
+    """The vLLM server that this lab started (“vllm”): loading, ready or ended. It ends with this
+    process.
+    """
     return {}

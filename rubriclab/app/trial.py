@@ -1,4 +1,6 @@
-"""Try it: one text, rubric and judge in; two cards of the same words in two orders, and what asking again changes, out."""
+"""Try it: one text, rubric and judge in; two cards of the same words in two orders, and what asking
+again changes, out.
+"""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -124,7 +126,9 @@ def _label(names: Sequence[str], simulated: bool = False) -> str:
 
 
 def _examples(kind: str) -> list[tuple[Item, ...]]:
-    """The sample's texts that one call is about: an answer, or two drafts to one instruction; begins with FIRST."""
+    """The sample's texts that one call is about: an answer, or two drafts to one instruction;
+    begins with FIRST.
+    """
     items = sample(drafts=kind == "pairs").items
     groups = (
         list(zip(items[::2], items[1::2], strict=False))
@@ -135,7 +139,9 @@ def _examples(kind: str) -> list[tuple[Item, ...]]:
 
 
 def _answers(kind: str) -> tuple[Item, ...]:
-    """The texts in the fields: items of the sample as long as nobody changes them. Raises LabError for an empty one."""
+    """The texts in the fields: items of the sample as long as nobody changes them. Raises LabError
+    for an empty one.
+    """
     groups = _examples(kind)
     titles = [", ".join(item.item_id for item in group) for group in groups]
     group = groups[
@@ -170,7 +176,9 @@ def _answers(kind: str) -> tuple[Item, ...]:
 
 
 def _rubric(axis: str) -> Rubric:
-    """A ready-made rubric, or the one of Set up, as it stands in the fields; of one criterion for score options."""
+    """A ready-made rubric, or the one of Set up, as it stands in the fields; of one criterion for
+    score options.
+    """
     ready = [*sample_rubrics()]
     with suppress(LabError):  # the one that is being set up may wait for its file
         ready += [rubric for rubric in [draft().rubric(None)] if rubric not in ready]
@@ -208,7 +216,8 @@ def _choice(label: str, names: Sequence[str], key: str, **more: Any) -> int:
 def _judge() -> JudgeSettings:
     """The small models, the judges of Set up and of own runs, or a simulated one.
 
-    None that came with an import, whose server nobody has agreed to, and no own code but what Set up has shown.
+    None that came with an import, whose server nobody has agreed to, and no own code but what Set
+    up has shown.
     """
     judges = [*(JudgeSettings(name=name, model=name) for name in CATALOGUE), *draft().study.judges]
     store = state.store()
@@ -240,7 +249,9 @@ def _next() -> None:
 
 
 def _measure(planned: Plan) -> None:
-    """Open Set up with rubric, judge and what is reordered filled in; the data that stand there stay."""
+    """Open Set up with rubric, judge and what is reordered filled in; the data that stand there
+    stay.
+    """
     held, axis = draft(), planned.study.design.reorder
     if axis != "pairs":
         held.set_rubric(written(planned.rubric))

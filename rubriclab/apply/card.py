@@ -1,5 +1,6 @@
-"""A finished run in, a judge card out: how one judge is asked, in which orders, and how far its score then lies from the mean
-over all orders. The card holds no key and no address."""
+"""A finished run in, a judge card out: how one judge is asked, in which orders, and how far its
+score then lies from the mean over all orders. The card holds no key and no address.
+"""
 
 import math
 from collections.abc import Mapping
@@ -49,18 +50,20 @@ def card_of(
 ) -> dict[str, Any]:
     """The card of one judge of a run, as JSON values.
 
-    ``protocol``: of PROTOCOLS; left out, as many orders as the advice about the judge says, or, with a ``margin``, as come
-    within it. ``margin``: the distance that must not be passed, in points. Raises LabError for what cannot be promised, with
-    the reason.
+    ``protocol``: of PROTOCOLS; left out, as many orders as the advice about the judge says, or,
+    with a ``margin``, as come within it. ``margin``: the distance that must not be passed, in
+    points. Raises LabError for what cannot be promised, with the reason.
     """
     table = findings.judgments.table
     if asked is None:
         raise LabError(
-            f"“{table.name}” was judged elsewhere, so its prompts are not known: a card needs a run of the lab."
+            f"“{table.name}” was judged elsewhere, so its prompts are not known: a card needs a "
+            f"run of the lab."
         )
     if not findings.judgments.finished:
         raise LabError(
-            f"“{table.name}” is not finished: a card promises what a whole run measured. Resume it first."
+            f"“{table.name}” is not finished: a card promises what a whole run measured. Resume it "
+            f"first."
         )
     if protocol in REFUSED:
         raise LabError(
@@ -68,7 +71,8 @@ def card_of(
         )
     if protocol and protocol not in PROTOCOLS:
         raise LabError(
-            f"There is no protocol “{shorten(protocol)}” for a card; expected {' or '.join(PROTOCOLS)}."
+            f"There is no protocol “{shorten(protocol)}” for a card; expected "
+            f"{' or '.join(PROTOCOLS)}."
         )
     if margin is not None and not 0 < margin < math.inf:
         raise LabError(f"The margin is {margin:g}; expected points above 0.")
@@ -81,7 +85,8 @@ def card_of(
     }
     if any(row.estimate.why == "unparsed_by_order" for row in words.values()):
         raise LabError(
-            "Unparsed replies may go with the order, so no distance can be promised. Make them parse first."
+            "Unparsed replies may go with the order, so no distance can be promised. Make them "
+            "parse first."
         )
     calls = pooled(arms)
     columns, promises = error_by_orders(calls, arms[0])
@@ -97,8 +102,10 @@ def card_of(
     if margin is not None and promises[number].high > margin:
         best = promises[number]
         raise LabError(
-            f"{number} order{'s' * (number > 1)} lie {best.distance:.2g} points (95% CI to {best.high:.2g}) from the mean "
-            f"over all orders, which is not within {margin:g}. Give a wider margin, or ask more orders in a new run."
+            f"{number} order{'s' * (number > 1)} lie {best.distance:.2g} points (95% CI to "
+            f"{best.high:.2g}) from the mean "
+            f"over all orders, which is not within {margin:g}. Give a wider margin, or ask more "
+            f"orders in a new run."
         )
     named = arms[0].names
     orders = [
@@ -157,7 +164,8 @@ def _arms(findings: Findings, asked: Plan, judge: str) -> list[Arm]:
     settings = list(dict.fromkeys(arm.condition.setting for arm in mine))
     if len(settings) > 1:
         raise LabError(
-            f"The run asked this judge in {len(settings)} settings (data sets, axes or factors): a card is of one. Run again "
+            f"The run asked this judge in {len(settings)} settings (data sets, axes or factors): a "
+            f"card is of one. Run again "
             "with that one alone; calls that do not change keep their answers."
         )
     if mine[0].condition.reorder not in AXES:
@@ -169,18 +177,22 @@ def _arms(findings: Findings, asked: Plan, judge: str) -> list[Arm]:
         == "python"
     ):
         raise LabError(
-            "The judge is your own code: call it where you need it, in the orders that the run recommends."
+            "The judge is your own code: call it where you need it, in the orders that the run "
+            "recommends."
         )
     fixed = [arm for arm in mine if not arm.condition.drawn]
     if not fixed:
         raise LabError(
-            "Orders were drawn for each item, so no order was asked of all: run balanced orders for a card."
+            "Orders were drawn for each item, so no order was asked of all: run balanced orders "
+            "for a card."
         )
     return sorted(fixed, key=lambda arm: -len(arm.shown))
 
 
 def _same_requests(asked: Plan, judge: str, study: Study) -> None:
-    """Raises LabError where the card would send what the run did not: held against all calls about the first answer."""
+    """Raises LabError where the card would send what the run did not: held against all calls about
+    the first answer.
+    """
     calls = asked.calls(judge)
     first = next(calls)
     number, row = asked.origins[first.items[0]]
@@ -195,7 +207,9 @@ def _same_requests(asked: Plan, judge: str, study: Study) -> None:
 
 
 class Promise(Part):
-    """In points, of the distance of a score from the mean over all orders; see ``ExpectedError``."""
+    """In points, of the distance of a score from the mean over all orders; see
+    ``ExpectedError``.
+    """
 
     distance: float = Field(ge=0, allow_inf_nan=False)
     low: float = Field(ge=0, allow_inf_nan=False)
@@ -224,8 +238,8 @@ class CardFile(Part):
 def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], Study]:
     """(the card as JSON values, its study) from its file or its values.
 
-    Raises LabError for what is no card, of a later format, changed since it was made, made under other rules of verdicts,
-    or names anything outside itself.
+    Raises LabError for what is no card, of a later format, changed since it was made, made under
+    other rules of verdicts, or names anything outside itself.
     """
     if isinstance(source, Mapping):
         card: Any = dict(source)
@@ -243,7 +257,8 @@ def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], S
             ) from None
         if text is None:
             raise LabError(
-                f"{shorten(path.name)} is no judge card: expected a file of at most {MAX_CARD:,} bytes."
+                f"{shorten(path.name)} is no judge card: expected a file of at most {MAX_CARD:,} "
+                f"bytes."
             )
         card = json_value(text, path.name)
     if not isinstance(card, dict) or not isinstance(card.get("format"), int) or "study" not in card:
@@ -282,7 +297,8 @@ def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], S
         or study.design.vary.factors()
     ):
         raise LabError(
-            "The card names a file, an address, a key or code, or several judges; a card of the lab names one "
+            "The card names a file, an address, a key or code, or several judges; a card of the "
+            "lab names one "
             "judge, its rubric and its orders alone. Export it again."
         )
     return card, study

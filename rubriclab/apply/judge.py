@@ -1,4 +1,6 @@
-"""A judge card and one's own client in, scores out: each item is asked as the measured run asked, in the card's orders."""
+"""A judge card and one's own client in, scores out: each item is asked as the measured run asked,
+in the card's orders.
+"""
 
 import asyncio
 import json
@@ -31,7 +33,9 @@ CONCURRENT = 8
 
 @dataclass(frozen=True)
 class Answered:
-    """One call: the ``order`` shown, the score of each criterion (None unparsed), what was sent and what came back."""
+    """One call: the ``order`` shown, the score of each criterion (None unparsed), what was sent and
+    what came back.
+    """
 
     order: tuple[Any, ...]
     scores: Mapping[str, float | None]
@@ -43,10 +47,12 @@ class Answered:
 
 @dataclass(frozen=True)
 class Scored:
-    """``value``: the mean over the card's orders, by criterion in ``values`` (None where nothing could be read).
+    """``value``: the mean over the card's orders, by criterion in ``values`` (None where nothing
+    could be read).
 
-    ``low``, ``high``: where the mean over all orders lies, as far as it did for every measured item. ``unparsed``: calls without
-    a score, which are missing in the mean: the promise is of items without any.
+    ``low``, ``high``: where the mean over all orders lies, as far as it did for every measured
+    item. ``unparsed``: calls without a score, which are missing in the mean: the promise is of
+    items without any.
     """
 
     value: float | None
@@ -69,9 +75,10 @@ class _Loop:
 
 
 class Judge:
-    """``card``: a file or its JSON values. ``client``: an ``openai.OpenAI`` or ``AsyncOpenAI`` of your own (its address, key
-    and retries are its), or a function of the request (a dict) that gives the completion (a dict, or its text); left out for a
-    judge of this machine (embedded, simulated). ``promise``: of the card. Raises LabError for a card that cannot be used.
+    """``card``: a file or its JSON values. ``client``: an ``openai.OpenAI`` or ``AsyncOpenAI`` of
+    your own (its address, key and retries are its), or a function of the request (a dict) that
+    gives the completion (a dict, or its text); left out for a judge of this machine (embedded,
+    simulated). ``promise``: of the card. Raises LabError for a card that cannot be used.
     """
 
     def __init__(self, card: str | Path | Mapping[str, Any], client: Any = None) -> None:
@@ -80,7 +87,8 @@ class Judge:
         self.settings: JudgeSettings = self.study.judges[0]
         if client is None and self.settings.kind not in ("embedded", "simulated"):
             raise LabError(
-                f"The card's judge is {self.settings.model} behind a server: give client=openai.OpenAI(…)."
+                f"The card's judge is {self.settings.model} behind a server: give "
+                f"client=openai.OpenAI(…)."
             )
         self.client = client
         self._chat = (CarriedDecisions if self.settings.kind == "decisions" else Carried)(
@@ -89,8 +97,9 @@ class Judge:
         self._asker: Asker | None = None
 
     def score(self, item: Mapping[str, Any] | str) -> Scored:
-        """``item``: “response” and, as far as the prompt shows them, “instruction”, “reference” and further columns; or the
-        response alone. With an AsyncOpenAI use ``ascore``."""
+        """``item``: “response” and, as far as the prompt shows them, “instruction”, “reference” and
+        further columns; or the response alone. With an AsyncOpenAI use ``ascore``.
+        """
         if _is_async(self.client):
             raise LabError("The client is asynchronous: await judge.ascore(item) instead.")
         made = self._plan(item)
@@ -102,7 +111,9 @@ class Judge:
         return self._scored(made, [pair for pairs in asked for pair in pairs])
 
     async def ascore(self, item: Mapping[str, Any] | str) -> Scored:
-        """As ``score``; calls of an asynchronous client go out together, others are asked in a thread."""
+        """As ``score``; calls of an asynchronous client go out together, others are asked in a
+        thread.
+        """
         if not _is_async(self.client):
             return await asyncio.to_thread(self.score, item)
         made = self._plan(item)
@@ -133,7 +144,8 @@ class Judge:
         }
         if not texts.setdefault("response", "").strip() and self._shows_response:
             raise LabError(
-                f"The item has no response to score; it has {', '.join(map(str, given)) or 'nothing'}."
+                f"The item has no response to score; it has "
+                f"{', '.join(map(str, given)) or 'nothing'}."
             )
         columns = {str(name): str(value) for name, value in given.items() if name not in FIELDS}
         about = Item(**{"item_id": "item", **texts}, columns=columns)
@@ -196,11 +208,16 @@ class Judge:
 
     def __repr__(self) -> str:
         about = self.card["protocol"]
-        return f"Judge({shorten(self.settings.model)}, {about['name']}, {about['calls']} calls an item)"
+        return (
+            f"Judge({shorten(self.settings.model)}, {about['name']}, {about['calls']} calls an "
+            f"item)"
+        )
 
 
 class Carried(Chat):
-    """The judge behind ``client``: an openai client, whose retries come first, or a function of the request."""
+    """The judge behind ``client``: an openai client, whose retries come first, or a function of the
+    request.
+    """
 
     path = "/chat/completions"
 
@@ -249,7 +266,8 @@ def _content(answer: Any) -> bytes:
     answer = answer.model_dump() if hasattr(answer, "model_dump") else answer
     if not isinstance(answer, Mapping):
         raise LabError(
-            f"The function gave a {type(answer).__name__}; expected the completion as a dict, or its text."
+            f"The function gave a {type(answer).__name__}; expected the completion as a dict, or "
+            f"its text."
         )
     return json.dumps(answer).encode()
 

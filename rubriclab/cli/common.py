@@ -1,4 +1,6 @@
-"""What a command was given in; what all commands share out: store, run by name, progress, outcome and exit code."""
+"""What a command was given in; what all commands share out: store, run by name, progress, outcome
+and exit code.
+"""
 
 from __future__ import annotations
 
@@ -73,13 +75,16 @@ def existing_store(store: Path | None) -> Path:
     path = store_path(store)
     if not user_path(path).is_file():
         raise LabError(
-            f"There is no store at {path}. Make a run first (rubriclab run demo), or name one with --store."
+            f"There is no store at {path}. Make a run first (rubriclab run demo), or name one with "
+            f"--store."
         )
     return path
 
 
 def opened(store: Path | None, *, must_exist: bool = True) -> Lab:
-    """The lab at ``store``, for a ``with`` block. Raises LabError where a store is needed and none is there."""
+    """The lab at ``store``, for a ``with`` block. Raises LabError where a store is needed and none
+    is there.
+    """
     from rubriclab.notebook import Lab
 
     return Lab(existing_store(store) if must_exist else store_path(store))
@@ -88,7 +93,9 @@ def opened(store: Path | None, *, must_exist: bool = True) -> Lab:
 def paper_table(
     run: Run, measures: list[str] | None, across: str, by_strategy: bool
 ) -> PaperTable | None:
-    """What --table asks for, if anything. Raises LabError for the options of a table without one."""
+    """What --table asks for, if anything. Raises LabError for the options of a table without
+    one.
+    """
     if measures:
         return run.paper_table(*measures, across=across, by_strategy=by_strategy)
     if across != "dataset" or by_strategy:
@@ -100,7 +107,9 @@ def paper_table(
 
 @contextmanager
 def run_of(name: str, store: Path | None) -> Iterator[Run]:
-    """A run of the store by id, beginning or name; else the run that a file holds (a table of judgments, a run's zip)."""
+    """A run of the store by id, beginning or name; else the run that a file holds (a table of
+    judgments, a run's zip).
+    """
     from rubriclab.notebook import read
 
     path = Path(name)
@@ -112,7 +121,9 @@ def run_of(name: str, store: Path | None) -> Iterator[Run]:
 
 
 def other_run(run: Run, against: str) -> Run:
-    """What a run is held against, read as it is: a run of its store, or a file of one. Raises LabError for neither."""
+    """What a run is held against, read as it is: a run of its store, or a file of one. Raises
+    LabError for neither.
+    """
     from rubriclab.notebook import Run, read
 
     path = Path(against)
@@ -120,13 +131,16 @@ def other_run(run: Run, against: str) -> Run:
         return Run(read(path).table, run.reading)
     if run.store is None:
         raise LabError(
-            f"--against {against}: what a file is held against has to be a file too, as its run's zip."
+            f"--against {against}: what a file is held against has to be a file too, as its run's "
+            f"zip."
         )
     return Run(run.store.table(against), run.reading)
 
 
 def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
-    """A function that keeps one line of progress (of calls, or ``what`` is made) on standard error, on a terminal."""
+    """A function that keeps one line of progress (of calls, or ``what`` is made) on standard error,
+    on a terminal.
+    """
     shown = sys.stderr is not None and sys.stderr.isatty()
 
     def show(snapshot: Snapshot) -> None:

@@ -1,4 +1,6 @@
-"""Files in, runs out, and the other way: the commands that import judgments or runs, and export reports, tables, runs."""
+"""Files in, runs out, and the other way: the commands that import judgments or runs, and export
+reports, tables, runs.
+"""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -33,9 +35,11 @@ def import_file(
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Bring in judgments made elsewhere (a table, a log of inspect-ai, promptfoo, lm-eval and others) or a run's zip.
+    """Bring in judgments made elsewhere (a table, a log of inspect-ai, promptfoo, lm-eval and
+    others) or a run's zip.
 
-    Each file becomes a run. First it says what they can answer, and how many calls more the rest would take.
+    Each file becomes a run. First it says what they can answer, and how many calls more the rest
+    would take.
     """
     from rubriclab.notebook import read
     from rubriclab.sinks.answerable import answerable, answerable_line
@@ -50,7 +54,8 @@ def import_file(
             raise LabError(f"--columns {text}: expected ours=theirs, as --columns score=rating.")
         if ours in mapping:
             raise LabError(
-                f"--columns {ours} is given twice. Columns of several people are human_1=…, human_2=…."
+                f"--columns {ours} is given twice. Columns of several people are human_1=…, "
+                f"human_2=…."
             )
         mapping[ours] = theirs
     # All are read before any is kept: a refused file leaves no run and no store behind.
@@ -94,7 +99,8 @@ def export(
     out: Annotated[
         Path,
         Parameter(
-            help="Its ending decides: .html report, .zip run, .csv or .parquet judgments, .tex table, .card.json judge card."
+            help="Its ending decides: .html report, .zip run, .csv or .parquet judgments, .tex "
+            "table, .card.json judge card."
         ),
     ],
     texts: Annotated[bool, Parameter(help="Show one answer word for word in the report.")] = False,

@@ -1,4 +1,6 @@
-"""A run, or a study to ask, and limits in; passes, fails or cannot tell out: the command ``gate``, and drift of two runs."""
+"""A run, or a study to ask, and limits in; passes, fails or cannot tell out: the command ``gate``,
+and drift of two runs.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def gate(
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Pass (0), fail (4) or cannot tell (5): limits on a run's intervals; drift against an earlier run."""
+    """Pass (0), fail (4) or cannot tell (5): limits on a run's intervals; drift against an earlier
+    run.
+    """
     from rubriclab.core.operations import (
         Word,
         check,
@@ -73,7 +77,8 @@ def gate(
     limits = [limit_of(text) for text in limit or ()]
     if sum((bool(limits) or against is not None, derive)) != 1:
         raise LabError(
-            "Give limits (--limit favours_positions=0.1), an earlier run (--against RUN), or --derive."
+            "Give limits (--limit favours_positions=0.1), an earlier run (--against RUN), or "
+            "--derive."
         )
     if rules is not None:
         same_rules(rules, "The gate", "Derive its limits again: rubriclab gate RUN --derive.")

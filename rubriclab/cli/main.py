@@ -1,6 +1,8 @@
-"""Arguments in, an answer on standard output and an exit code out; the code is decided before anything is printed.
+"""Arguments in, an answer on standard output and an exit code out; the code is decided before
+anything is printed.
 
-0 done · 1 something you can mend · 2 wrong arguments · 3 stopped before its end · 4 fails · 5 cannot tell.
+0 done · 1 something you can mend · 2 wrong arguments · 3 stopped before its end · 4 fails · 5
+cannot tell.
 """
 
 import contextlib
@@ -24,7 +26,9 @@ SAME_SIGNAL_SECONDS = 2.0
 
 
 def command_line() -> App:
-    """All commands. Their functions import what they need when they are called: ``--help`` answers at once."""
+    """All commands. Their functions import what they need when they are called: ``--help`` answers
+    at once.
+    """
     from rubriclab.cli import files, gate, results, studies
 
     app = App(
@@ -32,8 +36,10 @@ def command_line() -> App:
         version=__version__,
         suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative=()),
-        help="Does your LLM judge read the rubric, or the order it is in? Measure it on your own data.",
-        help_epilogue="Exit codes: 0 done, 1 something you can mend, 2 wrong arguments, 3 stopped before its end, "
+        help="Does your LLM judge read the rubric, or the order it is in? Measure it on your own "
+        "data.",
+        help_epilogue="Exit codes: 0 done, 1 something you can mend, 2 wrong arguments, 3 stopped "
+        "before its end, "
         "4 fails, 5 cannot tell.",
     )
     commands = (
@@ -81,10 +87,12 @@ def run_command(arguments: Sequence[str]) -> int:
 
 @contextlib.contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """Let SIGTERM (a batch system, ``timeout``) and SIGHUP (a closed terminal) stop a command as Ctrl-C does.
+    """Let SIGTERM (a batch system, ``timeout``) and SIGHUP (a closed terminal) stop a command as
+    Ctrl-C does.
 
-    Both often come twice at once, to the process and to its group: only one that comes later counts as a second Ctrl-C,
-    which drops calls in flight. What the caller ignores (``nohup``) stays ignored.
+    Both often come twice at once, to the process and to its group: only one that comes later counts
+    as a second Ctrl-C, which drops calls in flight. What the caller ignores (``nohup``) stays
+    ignored.
     """
     stopped = -SAME_SIGNAL_SECONDS
 
@@ -108,7 +116,9 @@ def stopped_by_signals() -> Iterator[None]:
 
 
 def _print(text: str, code: int, *, error: bool = False) -> int:
-    """Print for a terminal and return the exit code, which was decided before: no fault of printing changes it."""
+    """Print for a terminal and return the exit code, which was decided before: no fault of printing
+    changes it.
+    """
     stream = sys.stderr if error else sys.stdout
     if stream is None:  # closed by the caller: ``>&-``
         return code
@@ -129,7 +139,9 @@ def _print(text: str, code: int, *, error: bool = False) -> int:
 
 
 def _silence(stream: IO[str]) -> None:
-    """Let what Python would still flush at its end go nowhere, or the exit code would become 120."""
+    """Let what Python would still flush at its end go nowhere, or the exit code would become
+    120.
+    """
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

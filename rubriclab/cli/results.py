@@ -40,7 +40,9 @@ def results(
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Is the judge biased by order, by how much, and what to do: the answer; --topic all adds every number."""
+    """Is the judge biased by order, by how much, and what to do: the answer; --topic all adds every
+    number.
+    """
     from rubriclab.sinks.table import document, row_document
     from rubriclab.sinks.terminal import findings_text, rows_text
 
@@ -170,7 +172,9 @@ def runs(
 
 
 def _read_again(store: "Store", id: str, *, write: bool, json: bool) -> Outcome:
-    """Show what another reading of the stored replies changes, and keep it where that is asked for."""
+    """Show what another reading of the stored replies changes, and keep it where that is asked
+    for.
+    """
     from rubriclab.runs.manager import plan_of_run
     from rubriclab.runs.read_again import read_again
 
@@ -183,7 +187,9 @@ def _read_again(store: "Store", id: str, *, write: bool, json: bool) -> Outcome:
 
 
 def _backed_up(store: Path | None, target: Path, json: bool) -> Outcome:
-    """Copied without opening it for writing: a store with a damaged log is copied up to the damage."""
+    """Copied without opening it for writing: a store with a damaged log is copied up to the
+    damage.
+    """
     from rubriclab.store.store import Store
 
     cut = Store.save_copy(common.existing_store(store), target)

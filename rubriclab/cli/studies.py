@@ -1,4 +1,6 @@
-"""A study in; a plan, a run, or pages out: the commands that ask, and the judges of this machine."""
+"""A study in; a plan, a run, or pages out: the commands that ask, and the judges of this
+machine.
+"""
 
 import os
 import signal
@@ -73,7 +75,9 @@ def lab(
 
 
 def end_with_parent() -> None:
-    """On Linux, between fork and exec: ask for SIGTERM when the program that started this one dies."""
+    """On Linux, between fork and exec: ask for SIGTERM when the program that started this one
+    dies.
+    """
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
@@ -104,7 +108,8 @@ def plan(
     trust: Annotated[
         bool,
         Parameter(
-            help="With --try: yes to the study's own code, which you have read, and to sending its keys "
+            help="With --try: yes to the study's own code, which you have read, and to sending its "
+            "keys "
             "to its addresses."
         ),
     ] = False,
@@ -186,7 +191,8 @@ def plan(
         )
         lines += [
             "",
-            f"Order {number}: {' · '.join(prompt['order'])}{''.join(f', {word}' for word in named)}",
+            f"Order {number}: {' · '.join(prompt['order'])}"
+            + "".join(f", {word}" for word in named),
         ]
         lines += [f"[{message['role']}]\n{message['content']}" for message in prompt["messages"]]
     return Outcome("\n".join(lines))
@@ -205,7 +211,8 @@ def run(
     trust: Annotated[
         bool,
         Parameter(
-            help="Yes to the study's own code, which you have read, and to sending its keys to its addresses."
+            help="Yes to the study's own code, which you have read, and to sending its keys to its "
+            "addresses."
         ),
     ] = False,
     no_check: Annotated[
@@ -217,7 +224,8 @@ def run(
     batch_out: Annotated[
         Path | None,
         Parameter(
-            help="Instead write the calls into this folder, for OpenAI's Batch API or vllm run-batch."
+            help="Instead write the calls into this folder, for OpenAI's Batch API or vllm "
+            "run-batch."
         ),
     ] = None,
     batch_in: Annotated[
@@ -319,8 +327,8 @@ def _tried(study: str, number: int, store: Path, loading: dict[str, Any], *, jso
 
 
 def _agreed(loading: dict[str, Any]) -> bool:
-    """Return whether the user has agreed that keys go to the addresses: by ``--trust``, or by typing
-    an address and the variable of its key.
+    """Return whether the user has agreed that keys go to the addresses: by ``--trust``, or by
+    typing an address and the variable of its key.
     """
     return loading["trust"] or bool(loading["judged_by"] and loading["key_env"])
 
@@ -341,14 +349,17 @@ def _batch(
     *,
     json: bool,
 ) -> Outcome:
-    """Write the calls of a study as batch files, or read the answers of such files, and say what became of them."""
+    """Write the calls of a study as batch files, or read the answers of such files, and say what
+    became of them.
+    """
     from rubriclab.runs.batch import read_batch, write_batch
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.store.store import Store
 
     if out is not None and files:
         raise LabError(
-            "--batch-out and --batch-in are two steps: write the files, have them answered, then read them."
+            "--batch-out and --batch-in are two steps: write the files, have them answered, then "
+            "read them."
         )
     planned = plan_of_file(study, **loading)
     with Store.open(store) as opened:
@@ -356,10 +367,12 @@ def _batch(
             written, calls, left_out = write_batch(opened, planned, out, retry_failed=again)
             names = [str(path) for path in written]
             lines = [
-                f"{count(calls, 'call')} in {count(len(names), 'file')}, answered by OpenAI's Batch API or by"
+                f"{count(calls, 'call')} in {count(len(names), 'file')}, answered by OpenAI's "
+                f"Batch API or by"
             ]
             lines += [
-                "vllm run-batch -i FILE -o ANSWERS --model MODEL; then: run STUDY --batch-in ANSWERS",
+                "vllm run-batch -i FILE -o ANSWERS --model MODEL; then: run STUDY --batch-in "
+                "ANSWERS",
                 *names,
             ]
             lines += [f"Not in them: {name}, which is asked by run itself." for name in left_out]
@@ -377,9 +390,11 @@ def _batch(
 def _references(
     study: str, out: Path, store: Path, loading: dict[str, Any], *, json: bool
 ) -> Outcome:
-    """Write reference answers of each score for a study's data into ``out``, and say what became of them.
+    """Write reference answers of each score for a study's data into ``out``, and say what became of
+    them.
 
-    ``[references]`` of the study names who writes and who reviews. The same command goes on where it was stopped.
+    ``[references]`` of the study names who writes and who reviews. The same command goes on where
+    it was stopped.
     """
     from rubriclab.data.outfiles import write_atomically
     from rubriclab.notebook import waited
@@ -392,7 +407,8 @@ def _references(
     asked, sources, folder = read_sources(study, **loading)
     if len(sources) > 1:
         raise LabError(
-            f"The study has {len(sources)} data sets; write reference answers for one of them at a time."
+            f"The study has {len(sources)} data sets; write reference answers for one of them at a "
+            f"time."
         )
     if any(
         part.file and (folder / part.file).resolve() == user_path(out).resolve()
@@ -414,14 +430,18 @@ def _references(
     if json:
         return Outcome(made | {"file": str(out) if made["accepted"] else None}, code)
     ending = f": {made['reason']}" if made["reason"] else ""
-    tried = f"{made['accepted']:,} of {count(made['wanted'], 'answer')} written in {count(made['attempts'], 'attempt')}"
+    tried = (
+        f"{made['accepted']:,} of {count(made['wanted'], 'answer')} written in "
+        f"{count(made['attempts'], 'attempt')}"
+    )
     lines = [f"Reference answers: {made['state']}{ending} · {tried}"]
     for score, ended in made["by_score"].items():
         lines.append(f"Score {score}: {ended['accepted']:,} passed, {ended['failed']:,} did not")
     lines += made["notes"]
     if made["accepted"]:
         lines.append(
-            f"{out} has the data with them, as columns reference_1 …: name it as the file of [[data]]"
+            f"{out} has the data with them, as columns reference_1 …: name it as the file of "
+            f"[[data]]"
         )
     if code == common.STOPPED:
         lines.append(GOES_ON)
@@ -439,7 +459,9 @@ def judges(
     key_env: Annotated[str | None, Parameter(help="The environment variable with the key.")] = None,
     json: Json = False,
 ) -> Outcome:
-    """The judges that this machine offers; with --test, whether one answers and which constraints its server holds."""
+    """The judges that this machine offers; with --test, whether one answers and which constraints
+    its server holds.
+    """
     from rubriclab.judges.kinds import judge_named
     from rubriclab.judges.probe import find_servers, test_judge
     from rubriclab.judges.weights import CATALOGUE
@@ -464,7 +486,8 @@ def judges(
     if json:
         return Outcome({"embedded": embedded, "servers": servers})
     lines = [
-        f"{e['name']}: {e['megabytes']} MB, {'on this machine' if e['here'] else 'fetched on first use'}"
+        f"{e['name']}: {e['megabytes']} MB, "
+        f"{'on this machine' if e['here'] else 'fetched on first use'}"
         for e in embedded
     ]
     lines += [f"{s['base_url']}: {', '.join(s['models']) or 'no models named'}" for s in servers]

@@ -1,4 +1,6 @@
-"""Calls of one judge in; what each order did to each item out: cells (item x order), leans, contrasts, agreements."""
+"""Calls of one judge in; what each order did to each item out: cells (item x order), leans,
+contrasts, agreements.
+"""
 
 import math
 from collections.abc import Sequence
@@ -21,14 +23,16 @@ SEED = 20240607
 class Answers:
     """The calls of one judge about a set of items.
 
-    ``item``, ``order`` (calls,): codes. ``code`` (calls, k): what was given, as indexes into ``points`` (ascending, in
-    points of the scale), -1 unparsed. k = 1: the option chosen. k = n: what each of n criteria got in one call.
-    ``orders`` (m, n): which option (or criterion) stands at each position. ``unit`` (items,): what is independent.
-    ``choices``: the code is the candidate that won, n for a tie; there is no score, ``points`` only counts the winners.
-    ``drawn``: orders were drawn at random for each item, not set by a design. ``names`` (units,): of units, by their text.
-    ``request`` (calls,): of an item's calls, which ones went out together; None where each went alone.
-    ``interchangeable``: the k answers of a call are no criteria: which of them is the first says nothing beyond the call.
-    ``unsure``: why their constraint allows no verdict of fairness (``core/fairness.py``), or empty.
+    ``item``, ``order`` (calls,): codes. ``code`` (calls, k): what was given, as indexes into
+    ``points`` (ascending, in points of the scale), -1 unparsed. k = 1: the option chosen. k = n:
+    what each of n criteria got in one call. ``orders`` (m, n): which option (or criterion) stands
+    at each position. ``unit`` (items,): what is independent. ``choices``: the code is the candidate
+    that won, n for a tie; there is no score, ``points`` only counts the winners. ``drawn``: orders
+    were drawn at random for each item, not set by a design. ``names`` (units,): of units, by their
+    text. ``request`` (calls,): of an item's calls, which ones went out together; None where each
+    went alone. ``interchangeable``: the k answers of a call are no criteria: which of them is the
+    first says nothing beyond the call. ``unsure``: why their constraint allows no verdict of
+    fairness (``core/fairness.py``), or empty.
     """
 
     item: Ints
@@ -53,10 +57,12 @@ class Answers:
 
 
 def from_arms(arms: Sequence[Arm]) -> Answers:
-    """The calls of one judge, data set and variant: its arms, which differ in their ordering strategy alone.
+    """The calls of one judge, data set and variant: its arms, which differ in their ordering
+    strategy alone.
 
-    Arms of random orders take part only where no others show an item in two orders. Where an arm shows every option
-    at every position equally often, its orders answer, and calls of other arms in these orders add to them.
+    Arms of random orders take part only where no others show an item in two orders. Where an arm
+    shows every option at every position equally often, its orders answer, and calls of other arms
+    in these orders add to them.
     """
     fixed = [arm for arm in arms if not arm.condition.drawn]
     drawn = [arm for arm in arms if arm.condition.drawn]
@@ -104,7 +110,8 @@ def _orders_of(arms: Sequence[Arm]) -> set[tuple[int, ...]]:
 
 
 def calls_of(arm: Arm) -> tuple[Ints, Ints, Ints]:
-    """(item of the run, order, code (calls, k)) of each call; of several items scored in one: the first of them.
+    """(item of the run, order, code (calls, k)) of each call; of several items scored in one: the
+    first of them.
 
     k = 1 of options and candidates, else the criteria or answers that a call scores.
     """
@@ -122,7 +129,7 @@ def is_full(orders: Ints) -> bool:
     return bool(len(orders) and (counts * orders.shape[1] == len(orders)).all())
 
 
-# ---------------------------------------------------------------------------------------------- directions of an order
+# --------------------------------------------------------------------------- directions of an order
 def line(orders: Ints) -> Floats:
     """(m,): how far each order ascends: 1 ascending, -1 descending, linear in between."""
     middle = (orders.shape[1] - 1) / 2
@@ -132,7 +139,9 @@ def line(orders: Ints) -> Floats:
 
 
 def turn(orders: Ints) -> Floats:
-    """(m,): 1 where each option is followed by the next higher one (cyclically), -1 by the next lower one, else 0."""
+    """(m,): 1 where each option is followed by the next higher one (cyclically), -1 by the next
+    lower one, else 0.
+    """
     n = orders.shape[1]
     if n == 2:
         return np.asarray(np.sign(line(orders)), dtype=np.float64)
@@ -140,17 +149,19 @@ def turn(orders: Ints) -> Floats:
     return np.asarray((step == 1).all(axis=1) * 1.0 - (step == n - 1).all(axis=1) * 1.0)
 
 
-# ------------------------------------------------------------------------------------------------------------ the cells
+# ---------------------------------------------------------------------------------------- the cells
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Each item in each order it was asked in, sorted by content alone: nothing hangs on names or on the order of rows.
+    """Each item in each order it was asked in, sorted by content alone: nothing hangs on names or
+    on the order of rows.
 
-    An answer is a vector (n,): 1 at the option chosen (1/n each for a tie); or what n criteria got, in points. Of each cell: ``item``,
-    ``shown`` (cells, n), ``count`` of parsed calls, their ``mean`` (cells, n), ``same``: agreement of two different
-    calls of the cell (0 where asked once), ``kept``: takes part in deals, with ``dealt`` (cells, n): the mean of as
-    many calls as every kept cell of its item has. Of each item: ``unit``, ``cross``: agreement of calls in two
-    different orders (NaN where there is one order). ``weights`` (n,): score = answer . weights, in points; all 0 of
-    choices, which have no score.
+    An answer is a vector (n,): 1 at the option chosen (1/n each for a tie); or what n criteria got,
+    in points. Of each cell: ``item``, ``shown`` (cells, n), ``count`` of parsed calls, their
+    ``mean`` (cells, n), ``same``: agreement of two different calls of the cell (0 where asked
+    once), ``kept``: takes part in deals, with ``dealt`` (cells, n): the mean of as many calls as
+    every kept cell of its item has. Of each item: ``unit``, ``cross``: agreement of calls in two
+    different orders (NaN where there is one order). ``weights`` (n,): score = answer . weights, in
+    points; all 0 of choices, which have no score.
     """
 
     item: Ints
@@ -188,7 +199,9 @@ class Cells:
 
     @cached_property
     def one_order_an_item(self) -> bool:
-        """Orders drawn at random, and each item asked in one of them: only items can be held against each other."""
+        """Orders drawn at random, and each item asked in one of them: only items can be held
+        against each other.
+        """
         return self.drawn and self.items > 1 and bool((self.orders == 1).all())
 
     def at_position(self, answers: Floats) -> Floats:
@@ -197,16 +210,19 @@ class Cells:
 
     @cached_property
     def share(self) -> Floats:
-        """(items, n): mean answer at each position; every order counts once, however often it was asked."""
+        """(items, n): mean answer at each position; every order counts once, however often it was
+        asked.
+        """
         return self.by_item(self.at_position(self.mean)) / self.orders[:, None]
 
     @cached_property
     def lean(self) -> Floats:
-        """(items, n): share of each position less what the item's own scores give there without an order effect.
+        """(items, n): share of each position less what the item's own scores give there without an
+        order effect.
 
-        For criteria: the score at a position less the criterion's own mean, in points. 0 of a constant judge, whatever
-        was not parsed. Of drawn orders it is what all orders would give; a single one is held against 1/n (or the
-        criterion's mean over items).
+        For criteria: the score at a position less the criterion's own mean, in points. 0 of a
+        constant judge, whatever was not parsed. Of drawn orders it is what all orders would give; a
+        single one is held against 1/n (or the criterion's mean over items).
         """
         if self.one_order_an_item:
             return self.at_position(
@@ -220,8 +236,9 @@ class Cells:
     def _held_against(self) -> Floats:
         """(items,): what a sum over an item's orders is divided by, for its mean lean.
 
-        An item's own mean over O orders holds each order's own answer too. Of orders that a design sets that is meant; of O
-        drawn out of all M = n! it is so in one part of O where it should be one of M: (1 - 1/O) becomes (1 - 1/M).
+        An item's own mean over O orders holds each order's own answer too. Of orders that a design
+        sets that is meant; of O drawn out of all M = n! it is so in one part of O where it should
+        be one of M: (1 - 1/O) becomes (1 - 1/M).
         """
         if not self.drawn or self.n < 2:
             return self.orders
@@ -230,14 +247,18 @@ class Cells:
 
     @property
     def by_criterion(self) -> bool:
-        """Is each column of the answers about a criterion of its own, in orders that an item was asked in several of?"""
+        """Is each column of the answers about a criterion of its own, in orders that an item was
+        asked in several of?
+        """
         return self.criteria and not self.interchangeable and not self.one_order_an_item
 
     @cached_property
     def lean_of_criteria(self) -> Floats:
-        """(items, n, n): each criterion's (first) score at each position less its own mean, in points.
+        """(items, n, n): each criterion's (first) score at each position less its own mean, in
+        points.
 
-        The mean over criteria is ``lean``: here what two criteria do against each other does not cancel.
+        The mean over criteria is ``lean``: here what two criteria do against each other does not
+        cancel.
         """
         own = self.by_item(self.mean) / self.orders[:, None]
         stands_at = self.shown[:, None, :] == np.arange(self.n)[:, None]
@@ -250,8 +271,9 @@ class Cells:
     def contrasts(self) -> dict[str, Floats]:
         """Contrasts of the mean score, each (cells,), centred within the item.
 
-        ``line``: ascending against descending; ``turn``: upwards against downwards from wherever a list begins. One that
-        no item has is left out, and so is one of two that are the same in these orders (the shorter). Choices have none.
+        ``line``: ascending against descending; ``turn``: upwards against downwards from wherever a
+        list begins. One that no item has is left out, and so is one of two that are the same in
+        these orders (the shorter). Choices have none.
         """
         if not self.weights.any():
             return {}
@@ -360,7 +382,8 @@ def fingerprints(columns: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def sorted_items(item: Ints, mark: NDArray[np.uint64], unit: Ints) -> tuple[Ints, Ints]:
-    """(item of each call, unit of each item): the items that have a call, sorted by a hash of all their calls.
+    """(item of each call, unit of each item): the items that have a call, sorted by a hash of all
+    their calls.
 
     Equal hashes are equal contents, and items of equal content are exchangeable.
     """
@@ -376,7 +399,8 @@ def sorted_items(item: Ints, mark: NDArray[np.uint64], unit: Ints) -> tuple[Ints
 def _agreements(
     cell: Ints, code: Ints, count: Ints, item: Ints, items: int, levels: int
 ) -> tuple[Floats, Floats]:
-    """Share of columns of ``code`` that are equal in two calls: (cells,) of one cell, (items,) of two orders.
+    """Share of columns of ``code`` that are equal in two calls: (cells,) of one cell, (items,) of
+    two orders.
 
     Every order, and every pair of orders, of an item counts once.
     """
@@ -401,8 +425,10 @@ def _agreements(
 def _between_requests(
     item: Ints, request: Ints, cell: Ints, code: Ints, cell_item: Ints, cross: Floats, levels: int
 ) -> Floats:
-    """``cross`` of calls that did not share a request, as calls of one order never do: what all answers of a request share
-    would pass for agreement of its orders. Where an item has one request alone it stays."""
+    """``cross`` of calls that did not share a request, as calls of one order never do: what all
+    answers of a request share would pass for agreement of its orders. Where an item has one request
+    alone it stays.
+    """
     most = int(request.max(initial=0)) + 1
     sent, own = np.unique(item * most + request, return_inverse=True)
     calls = np.bincount(item, minlength=len(cross)).astype(np.float64)
@@ -419,11 +445,12 @@ def _between_requests(
 
 
 def _calls_to_deal(item: Ints, count: Ints, items: int) -> Ints:
-    """(items,): how many calls of an order are averaged and dealt, as many in each order, or the deals are not fair.
+    """(items,): how many calls of an order are averaged and dealt, as many in each order, or the
+    deals are not fair.
 
-    Of the numbers k, the one with most k x (orders asked at least k times - 1): every order twice gives 2, a balanced
-    set beside ten more calls of the default order gives 1, and an order that lost a call to parsing does not cost the
-    other orders theirs.
+    Of the numbers k, the one with most k x (orders asked at least k times - 1): every order twice
+    gives 2, a balanced set beside ten more calls of the default order gives 1, and an order that
+    lost a call to parsing does not cost the other orders theirs.
     """
     best, most = np.ones(items, dtype=np.int64), np.zeros(items)
     for number in np.unique(count):
@@ -433,7 +460,9 @@ def _calls_to_deal(item: Ints, count: Ints, items: int) -> Ints:
 
 
 def _picked(cell: Ints, number: Ints) -> Ints:
-    """Indexes of ``number`` (cells,) calls of each cell, drawn at random where it has more; ``cell`` is sorted."""
+    """Indexes of ``number`` (cells,) calls of each cell, drawn at random where it has more;
+    ``cell`` is sorted.
+    """
     row = np.lexsort((np.random.default_rng([SEED, 1]).random(len(cell)), cell))
     rank = np.arange(len(cell)) - np.searchsorted(cell, cell)
     return row[rank < number[cell]]

@@ -1,4 +1,5 @@
-"""Two conditions in, of one run or two; does the order matter more to the first: up to three differences out, a word each.
+"""Two conditions in, of one run or two; does the order matter more to the first: up to three
+differences out, a word each.
 
 Only what both judged counts. Rows are subtracted by ``contrast``; nothing is estimated anew.
 """
@@ -20,13 +21,16 @@ PARTS = {
     "mean": ("line", "turn"),
     "single": ("order_excess", "choice_excess"),
 }
-"""Each question, and the measures that are held against each other for it: the first that an axis has; of the mean both."""
+"""Each question, and the measures that are held against each other for it: the first that an axis
+has; of the mean both.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two conditions, in findings of the ``texts`` answers that both judged; in whole findings where ``why`` (a key of the
-    reasons) says that no difference can be had."""
+    """Two conditions, in findings of the ``texts`` answers that both judged; in whole findings
+    where ``why`` (a key of the reasons) says that no difference can be had.
+    """
 
     arms: tuple[Arm, Arm]
     findings: tuple[Findings, Findings]
@@ -70,7 +74,9 @@ def _names(findings: Findings) -> np.ndarray[Any, Any]:
 
 
 def _restricted(findings: Findings, code: int, items: np.ndarray[Any, Any]) -> tuple[Findings, int]:
-    """Findings of a condition's setting on these items (items,) alone, and its number in them; all if it judged no others."""
+    """Findings of a condition's setting on these items (items,) alone, and its number in them; all
+    if it judged no others.
+    """
     table, own = findings.judgments.table, findings.conditions[code].setting
     asked = table.rows["condition"].to_numpy()
     mine = np.array([other.setting == own for other in findings.conditions])[asked]
@@ -93,16 +99,20 @@ def _restricted(findings: Findings, code: int, items: np.ndarray[Any, Any]) -> t
 def differences(pair: Pair, against: Any = None) -> list[Row]:
     """A row A - B for each question that both have numbers for; ``against`` as of ``contrast``.
 
-    *effect*: the number's interval, by the rule of verdicts and at 95 % for all numbers of all questions at once (Sidak),
-    leaves out 0, and the order is shown to matter to one of the two at all; of single scores to the one that is said to
-    depend more. *equivalent*: every number's own 95 % interval
-    lies inside the smallest effect, and so does what units that were not met could carry (``core/verdict.py``). Shares are
-    held against the smallest share, points against the smallest change of the mean. ``counts``: ``question``; the numbers
-    ``a`` and ``b``; ``most``, what the difference may be in size; ``parts``, how many numbers a question has.
-    Judges alike in bias, or without one, were said to differ in 0.01 to 0.09 (mean 0.04) of 100 simulated studies a cell, of
-    15, 40 and 100 answers; 1 of log-odds more for the first option was found in 0.74 of 15 answers and in all of 40.
+    *effect*: the number's interval, by the rule of verdicts and at 95 % for all numbers of all
+      questions at once (Sidak),
+    leaves out 0, and the order is shown to matter to one of the two at all; of single scores to the
+    one that is said to depend more. *equivalent*: every number's own 95 % interval lies inside the
+    smallest effect, and so does what units that were not met could carry (``core/verdict.py``).
+    Shares are held against the smallest share, points against the smallest change of the mean.
+    ``counts``: ``question``; the numbers ``a`` and ``b``; ``most``, what the difference may be in
+    size; ``parts``, how many numbers a question has. Judges alike in bias, or without one, were
+    said to differ in 0.01 to 0.09 (mean 0.04) of 100 simulated studies a cell, of 15, 40 and 100
+    answers; 1 of log-odds more for the first option was found in 0.74 of 15 answers and in all of
+    40.
     """
-    # Of two scores what a position gains is half of what the pass rate moves by: one question, not two.
+    # Of two scores what a position gains is half of what the pass rate moves by: one question, not
+    # two.
     pass_rate = not pair.arms[0].condition.chooses and len(pair.arms[0].scores) == 2
     questions = [name for name in PARTS if name != "positions" or not pass_rate]
     asked = [
@@ -128,7 +138,9 @@ def _parts(pair: Pair, measures: tuple[str, ...], against: Any) -> list[tuple[Ro
 
 
 def _difference(pair: Pair, question: str, parts: list[tuple[Row, Row, Row]], level: float) -> Row:
-    """The number of a question that differs for sure, else the one that may differ most, with its word, or why it has none."""
+    """The number of a question that differs for sure, else the one that may differ most, with its
+    word, or why it has none.
+    """
     scores, smallest = pair.arms[0].scores, pair.findings[0].reading.smallest
     points = parts[0][0].about.unit == "points"
     if points:
@@ -170,8 +182,9 @@ def _difference(pair: Pair, question: str, parts: list[tuple[Row, Row, Row]], le
         verdict = "equivalent"
     elif not why and away:
         if question == "single":
-            # The side that is said to depend more has to be shown to depend on the order at all: a judge that answers
-            # each prompt by a fixed draw changes scores with the order as with any other change of the prompt.
+            # The side that is said to depend more has to be shown to depend on the order at all: a
+            # judge that answers each prompt by a fixed draw changes scores with the order as with
+            # any other change of the prompt.
             shown, lacking = both[0 if row.value > 0 else 1] <= ALPHA, "gate_of_more"
         else:
             shown, lacking = min(gates) <= ALPHA, "neither_gate"

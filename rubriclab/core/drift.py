@@ -1,8 +1,10 @@
-"""One judge's calls about the same items in two runs in; did its level, order effect or noise change, out.
+"""One judge's calls about the same items in two runs in; did its level, order effect or noise
+change, out.
 
-Sharp null: nothing changed, so what a unit was answered in the two runs can be exchanged. Exchanging it for units at random
-gives a gate that is exact at any number of units (sign flips; Fisher 1935, The Design of Experiments, section 21); behind it
-each question has its own test, by Holm's rule, and the words of ``core/verdict.py``.
+Sharp null: nothing changed, so what a unit was answered in the two runs can be exchanged.
+Exchanging it for units at random gives a gate that is exact at any number of units (sign flips;
+Fisher 1935, The Design of Experiments, section 21); behind it each question has its own test, by
+Holm's rule, and the words of ``core/verdict.py``.
 """
 
 from collections.abc import Sequence
@@ -31,9 +33,10 @@ CHUNK = 20_000_000
 
 @dataclass(frozen=True)
 class Drift:
-    """``questions``: of each, after - before (points; of the order the lean that changed most, a share, whose ``position``
-    from 1 stands in ``more``; of noise a share of scores). ``units``: that both runs know; ``identical``: every answer is the
-    same in both, order by order."""
+    """``questions``: of each, after - before (points; of the order the lean that changed most, a
+    share, whose ``position`` from 1 stands in ``more``; of noise a share of scores). ``units``:
+    that both runs know; ``identical``: every answer is the same in both, order by order.
+    """
 
     gate: Gate
     questions: dict[str, Answer]
@@ -50,7 +53,9 @@ class Drift:
 
 
 def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Drift:
-    """``before``, ``after``: the arms of one judge, data set and setting in each run. Orders that only one asked are left out."""
+    """``before``, ``after``: the arms of one judge, data set and setting in each run. Orders that
+    only one asked are left out.
+    """
     sides = [from_arms(before), from_arms(after)]
     both = _orders(sides[0]) & _orders(sides[1])
     tables = [cells(_asked_in(side, both)) for side in sides]
@@ -139,7 +144,9 @@ def _asked_in(answers: Answers, orders: set[tuple[int, ...]]) -> Answers:
 
 
 def _by_unit(table: Cells, contrasts: Sequence[str], units: int) -> dict[str, Floats]:
-    """Of each unit, (units, k), the mean over its items, NaN where none is known: level, lean, contrast, noise."""
+    """Of each unit, (units, k), the mean over its items, NaN where none is known: level, lean,
+    contrast, noise.
+    """
     several = (table.count > 1).astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         slopes = [

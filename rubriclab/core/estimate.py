@@ -1,7 +1,9 @@
-"""Sums over units in, estimates out: one number with what each independent unit adds to it, and the rule of its interval.
+"""Sums over units in, estimates out: one number with what each independent unit adds to it, and the
+rule of its interval.
 
-Intervals, contrasts and sizes all come from these; no verdict does (``core/verdict.py`` alone decides). Each rule was kept
-because simulated studies asked for it, and says where; the fewest units are its own, since calibration gave different numbers.
+Intervals, contrasts and sizes all come from these; no verdict does (``core/verdict.py`` alone
+decides). Each rule was kept because simulated studies asked for it, and says where; the fewest
+units are its own, since calibration gave different numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ FLAT = 1e-12
 FEW_MOVED = 6
 """Below so many units that moved, an exact bound is used beside the spread that they make."""
 FEW_MAKE_IT = 8.0
-"""Below so many units of equal weight, sum squared over sum of squares, others like them may not have been met."""
+"""Below so many units of equal weight, sum squared over sum of squares, others like them may not
+have been met.
+"""
 _SAME = 1e-9
 """Values without each unit that differ by less are the same but for rounding."""
 _STILL = 0.01
@@ -32,7 +36,9 @@ _STILL = 0.01
 
 
 class Rule(Protocol):
-    """An estimate and a level -> (low, high). ``fewest``: units; below so many there is no interval."""
+    """An estimate and a level -> (low, high). ``fewest``: units; below so many there is no
+    interval.
+    """
 
     @property
     def fewest(self) -> int: ...
@@ -44,14 +50,16 @@ class Rule(Protocol):
 class Student:
     """t on units - 1, of a mean over units in points.
 
-    Held in 0.94 to 0.97 of 500 simulated studies each of latent-trait, mixed logit, skewed and clustered judges, from 8
-    units on. ``moves``: (units,), what each unit moved; where fewer than FEW_MOVED did, the interval is widened to
-    Clopper and Pearson's bound of their share times the largest move seen, at least one ``step``: a judge that moves
-    one item in five is then held in 0.95 or more, from 8 units to 60. ``least``: never narrower than one unit up and
-    one down by this (Agresti and Coull 1998). ``lopsided``: Hall's (1992) ends where units scatter to one side; Student's
-    held in 0.87 to 0.93 of studies with two options, Hall's in 0.93 to 0.95. ``beyond_noise``: a distance that is not
-    below 0 in truth, so the upper end is not either. ``positive``: a mean of numbers that are none below 0. ``heavy``:
-    degrees of freedom for the units' kurtosis, and Hall's ends only where they are longer, as few units make differences.
+    Held in 0.94 to 0.97 of 500 simulated studies each of latent-trait, mixed logit, skewed and
+    clustered judges, from 8 units on. ``moves``: (units,), what each unit moved; where fewer than
+    FEW_MOVED did, the interval is widened to Clopper and Pearson's bound of their share times the
+    largest move seen, at least one ``step``: a judge that moves one item in five is then held in
+    0.95 or more, from 8 units to 60. ``least``: never narrower than one unit up and one down by
+    this (Agresti and Coull 1998). ``lopsided``: Hall's (1992) ends where units scatter to one side;
+    Student's held in 0.87 to 0.93 of studies with two options, Hall's in 0.93 to 0.95.
+    ``beyond_noise``: a distance that is not below 0 in truth, so the upper end is not either.
+    ``positive``: a mean of numbers that are none below 0. ``heavy``: degrees of freedom for the
+    units' kurtosis, and Hall's ends only where they are longer, as few units make differences.
     """
 
     moves: Floats | None = field(default=None, repr=False)
@@ -84,13 +92,15 @@ class Student:
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """Of a mean over units that can be ``reach`` away from 0 at most: the interval that verdicts are made of.
+    """Of a mean over units that can be ``reach`` away from 0 at most: the interval that verdicts
+    are made of.
 
-    t on Satterthwaite's degrees of freedom for the units' kurtosis; ends lengthened, never shortened, by Hall's (1992)
-    cubic for their skewness; fewer than FEW_MOVED units away from the median one: at least the median -+ ``reach`` times
-    Clopper and Pearson's bound of how many are above and below. ``moves``: (units,), the units' own numbers. Held in
-    0.91 to 1.0 (mean 0.98) of simulated studies of unbiased and biased judges, 15 to 100 units. ``least``, ``most``: what
-    the number itself can be, which ends the interval.
+    t on Satterthwaite's degrees of freedom for the units' kurtosis; ends lengthened, never
+    shortened, by Hall's (1992) cubic for their skewness; fewer than FEW_MOVED units away from the
+    median one: at least the median -+ ``reach`` times Clopper and Pearson's bound of how many are
+    above and below. ``moves``: (units,), the units' own numbers. Held in 0.91 to 1.0 (mean 0.98) of
+    simulated studies of unbiased and biased judges, 15 to 100 units. ``least``, ``most``: what the
+    number itself can be, which ends the interval.
     """
 
     reach: float
@@ -112,7 +122,8 @@ class Reach:
 def _bounded(
     low: float, high: float, moves: Floats, still: float, most: float, level: float
 ) -> tuple[float, float]:
-    """At least -+ ``most`` times Clopper and Pearson's bounds of how many units moved, where fewer than FEW_MOVED did.
+    """At least -+ ``most`` times Clopper and Pearson's bounds of how many units moved, where fewer
+    than FEW_MOVED did.
 
     ``moves``: (units,); those of at most ``still`` are none.
     """
@@ -129,18 +140,20 @@ def _bounded(
 class Wilson:
     """Of a share of ``trials`` that come in units: Wilson's at the effective number of trials.
 
-    The binomial variance over the variance between units, less what t costs on degrees of freedom for their kurtosis
-    (Korn and Graubard 1998, Confidence Intervals for Proportions with Small Expected Number of Positive Counts, section
-    2). Where no unit differs from another each counts as one trial. ``balanced``: units vary less than so many coins,
-    as an item's choices of a position do in balanced orders, and are worth more than their trials: held in 0.94 to 0.96
-    for 15 to 100 items of seven kinds of judges. ``alone``: one trial a unit; the ends are Agresti and
-    Coull's, whose exact coverage is 0.93 at least from 15 units on, where Wilson's falls to 0.84 near 0 and 1 (Brown, Cai
-    and DasGupta 2001, section 4.1). ``exact``: units - 1 degrees of freedom, and worth twice their trials at most
-    (positions given a score, of a judge that few prompts move: all cells at once were held in 0.85 to 0.88 of 30 and 100
-    items, so in 0.96 to 0.99, 1.05 and 1.10 times as wide; of other judges 1.01).
-    ``few``: do few units make all misses, all hits? The lower, or upper, end is then at least the one with one more unit of
-    nothing else (after Agresti and Coull 1998). Without, a score that one item in ten always gets was held in 0.79 to 0.92
-    of studies of 15 and 30 items, with it in 0.95 to 0.98, 1.08 times as wide at 30.
+    The binomial variance over the variance between units, less what t costs on degrees of freedom
+    for their kurtosis (Korn and Graubard 1998, Confidence Intervals for Proportions with Small
+    Expected Number of Positive Counts, section 2). Where no unit differs from another each counts
+    as one trial. ``balanced``: units vary less than so many coins, as an item's choices of a
+    position do in balanced orders, and are worth more than their trials: held in 0.94 to 0.96 for
+    15 to 100 items of seven kinds of judges. ``alone``: one trial a unit; the ends are Agresti and
+    Coull's, whose exact coverage is 0.93 at least from 15 units on, where Wilson's falls to 0.84
+    near 0 and 1 (Brown, Cai and DasGupta 2001, section 4.1). ``exact``: units - 1 degrees of
+    freedom, and worth twice their trials at most (positions given a score, of a judge that few
+    prompts move: all cells at once were held in 0.85 to 0.88 of 30 and 100 items, so in 0.96 to
+    0.99, 1.05 and 1.10 times as wide; of other judges 1.01). ``few``: do few units make all misses,
+    all hits? The lower, or upper, end is then at least the one with one more unit of nothing else
+    (after Agresti and Coull 1998). Without, a score that one item in ten always gets was held in
+    0.79 to 0.92 of studies of 15 and 30 items, with it in 0.95 to 0.98, 1.08 times as wide at 30.
     """
 
     trials: float
@@ -194,14 +207,17 @@ class Opaque:
 
 @dataclass(frozen=True)
 class Fisher:
-    """Of correlations and coefficients of at most 1, whose influence comes from leaving out units: t on Fisher's z.
+    """Of correlations and coefficients of at most 1, whose influence comes from leaving out units:
+    t on Fisher's z.
 
-    Fewer degrees of freedom where few units make the error. Where no unit bears on it, as in full agreement: Wilson's
-    interval of (1 + c) / 2 with each unit as one trial. Measured: ``docs/method-check.md``.
-    ``lengthened``: by Hall's ends where units scatter to one side, as those of squared distances do, and at high levels.
-    ``members``: of a mean of so many, which has no lower bound: z of the single one is then that of an intraclass
-    correlation, log((1 + (k - 1) r) / (1 - r)) (Fisher 1925, Statistical Methods for Research Workers, section 39), which
-    is -log(1 - c). By arctanh of the single one, people of skewed ratings were held in 0.91 of 30 items, so in 0.93.
+    Fewer degrees of freedom where few units make the error. Where no unit bears on it, as in full
+    agreement: Wilson's interval of (1 + c) / 2 with each unit as one trial. Measured:
+    ``docs/method-check.md``. ``lengthened``: by Hall's ends where units scatter to one side, as
+    those of squared distances do, and at high levels. ``members``: of a mean of so many, which has
+    no lower bound: z of the single one is then that of an intraclass correlation, log((1 + (k - 1)
+    r) / (1 - r)) (Fisher 1925, Statistical Methods for Research Workers, section 39), which is
+    -log(1 - c). By arctanh of the single one, people of skewed ratings were held in 0.91 of 30
+    items, so in 0.93.
     """
 
     fewest: int = 8
@@ -234,7 +250,8 @@ class Fisher:
 
 @dataclass(frozen=True, eq=False)
 class FewRated:
-    """Of a mean whose error ``own`` (rated units,) tell, each what it adds, after ``fitted`` numbers were learnt; on t.
+    """Of a mean whose error ``own`` (rated units,) tell, each what it adds, after ``fitted``
+    numbers were learnt; on t.
 
     Held in 0.92 to 0.97 of the studies of Fisher's rule; of a share near 1, at 30 units, in 0.99.
     """
@@ -253,14 +270,16 @@ class FewRated:
         return e.value - reach, e.value + reach
 
 
-# ---------------------------------------------------------------------------------------------- estimates of such numbers
+# ------------------------------------------------------------------------ estimates of such numbers
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """``influence``: (units,), mean 0 (near 0 of a jackknife); its spread over root n is the standard error.
+    """``influence``: (units,), mean 0 (near 0 of a jackknife); its spread over root n is the
+    standard error.
 
     ``unit``: (units,) their names.
 
-    ``rule``: how an interval is made; ``why``: a key of the reasons in ``measures.toml`` where there is none.
+    ``rule``: how an interval is made; ``why``: a key of the reasons in ``measures.toml`` where
+    there is none.
     """
 
     value: float
@@ -306,7 +325,9 @@ def missing(why: str, unit: Units | None = None) -> Estimate:
 
 
 def plain(value: float, why: str, none: str = "") -> Estimate:
-    """A number that has no interval, and ``why``; ``none``: why there is no number, where it is NaN."""
+    """A number that has no interval, and ``why``; ``none``: why there is no number, where it is
+    NaN.
+    """
     reason = why if np.isfinite(value) else none or why or "undefined"
     return Estimate(value, np.zeros(0), np.zeros(0, np.uint64), why=reason)
 
@@ -342,7 +363,9 @@ def mean_over(
     *,
     none: str = "nothing_parsed",
 ) -> Estimate:
-    """The mean of ``values`` (n,) without NaN; ``unit``: (n,) an index into ``names``. ``rule`` as of ``ratio``."""
+    """The mean of ``values`` (n,) without NaN; ``unit``: (n,) an index into ``names``. ``rule`` as
+    of ``ratio``.
+    """
     known = np.isfinite(values)
     top, count = (sum_by(unit[known], part, len(names)) for part in (values[known], known[known]))
     return ratio(top, count, names, rule, none=none)
@@ -357,7 +380,9 @@ def share_of(
     balanced: bool = False,
     none: str = "nothing_parsed",
 ) -> Estimate:
-    """The share of ``hits`` among ``trials``, (n,) each; ``unit``: (n,) an index into ``names``; ``balanced`` as there."""
+    """The share of ``hits`` among ``trials``, (n,) each; ``unit``: (n,) an index into ``names``;
+    ``balanced`` as there.
+    """
     successes, count = (
         sum_by(unit, part, len(names)) for part in (np.where(trials, hits, 0.0), trials)
     )
@@ -394,9 +419,10 @@ def t_p(e: Estimate) -> float:
 def weighted(constant: float, parts: Sequence[tuple[float, Estimate]]) -> Estimate:
     """constant + sum of weight x share, of shares of the same units, its ends made of theirs.
 
-    Distances to the ends that lower (raise) the sum are added in squares, correlated as the units' influence is (MOVER:
-    Zou and Donner 2008, Construction of Confidence Limits about Effect Measures). Win rates need it: half
-    of their series count 1/p whatever the candidate. Measured: ``docs/method-check.md``.
+    Distances to the ends that lower (raise) the sum are added in squares, correlated as the units'
+    influence is (MOVER: Zou and Donner 2008, Construction of Confidence Limits about Effect
+    Measures). Win rates need it: half of their series count 1/p whatever the candidate. Measured:
+    ``docs/method-check.md``.
     """
     weight, shares = np.array([part[0] for part in parts]), [part[1] for part in parts]
     influence = np.stack([e.influence for e in shares])
@@ -427,11 +453,12 @@ def jackknife(
     light: bool = False,
     none: str = "undefined",
 ) -> list[Estimate]:
-    """Statistics (m,) of sums over units, with delete-one influence (Efron and Tibshirani 1993, chapter 11).
+    """Statistics (m,) of sums over units, with delete-one influence (Efron and Tibshirani 1993,
+    chapter 11).
 
-    ``parts``: arrays (units, ...) that add up; ``statistic`` takes their sums, or those without each unit at once, and
-    gives (..., m). ``known``: (units,), does the unit bear on them? ``light``: influence in single precision; ``none``: why
-    one is not defined.
+    ``parts``: arrays (units, ...) that add up; ``statistic`` takes their sums, or those without
+    each unit at once, and gives (..., m). ``known``: (units,), does the unit bear on them?
+    ``light``: influence in single precision; ``none``: why one is not defined.
     """
     totals = [part.sum(axis=0) for part in parts]
     with np.errstate(all="ignore"):
@@ -467,7 +494,9 @@ def left_out(
 
 
 def average(estimates: Sequence[Estimate], rule: Rule) -> Estimate:
-    """The mean of estimates that share units by name; where one has no number, that one: a mean over fewer is another."""
+    """The mean of estimates that share units by name; where one has no number, that one: a mean
+    over fewer is another.
+    """
     unknown = next((e for e in estimates if not np.isfinite(e.value)), None)
     if unknown is not None:
         return unknown
@@ -481,12 +510,14 @@ def average(estimates: Sequence[Estimate], rule: Rule) -> Estimate:
 def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> float:
     """The level at which single intervals hold all at once in 95 %, to four digits.
 
-    ``known``: (units,) by estimate, which units of all it is about; told by their names where left out.
+    ``known``: (units,) by estimate, which units of all it is about; told by their names where left
+    out.
 
-    The largest |t| of jointly normal numbers that are correlated as the units' influence says (Hothorn, Bretz and
-    Westfall 2008, Simultaneous Inference in General Parametric Models), drawn DRAWS times. Random signs of the units
-    instead (a wild bootstrap) are bounded where few units bear on a number: a table of 5 x 5 shares then held at once in
-    0.80 to 0.95 of studies of 15 to 100 items, of 9 x 9 in 0.62 to 0.92; so it is 0.92 to 1.0, and 0.83 to 0.97.
+    The largest |t| of jointly normal numbers that are correlated as the units' influence says
+    (Hothorn, Bretz and Westfall 2008, Simultaneous Inference in General Parametric Models), drawn
+    DRAWS times. Random signs of the units instead (a wild bootstrap) are bounded where few units
+    bear on a number: a table of 5 x 5 shares then held at once in 0.80 to 0.95 of studies of 15 to
+    100 items, of 9 x 9 in 0.62 to 0.92; so it is 0.92 to 1.0, and 0.83 to 0.97.
     """
     usable = [k for k, e in enumerate(estimates) if e.units > 1 and e.error > 1e-12]
     if len(usable) < 2:

@@ -1,9 +1,11 @@
-"""Cells of one judge in; the exact p of "the order matters to no item" out, by dealing each item's answers anew.
+"""Cells of one judge in; the exact p of "the order matters to no item" out, by dealing each item's
+answers anew.
 
-Sharp null: an item's answers do not depend on which order was shown; each distinct prompt may be its own draw. Then the
-mean answers of an item's orders are exchangeable over these orders, so dealing them anew gives a test that is exact at
-any number of items, under skew, ties, clusters and replies unparsed without regard to the order (Fisher's randomisation
-test). A judge that answers every distinct prompt by one fixed draw and prefers nothing is no order effect.
+Sharp null: an item's answers do not depend on which order was shown; each distinct prompt may be
+its own draw. Then the mean answers of an item's orders are exchangeable over these orders, so
+dealing them anew gives a test that is exact at any number of items, under skew, ties, clusters and
+replies unparsed without regard to the order (Fisher's randomisation test). A judge that answers
+every distinct prompt by one fixed draw and prefers nothing is no order effect.
 """
 
 import itertools
@@ -30,27 +32,32 @@ ALPHA = 0.05
 WEIGHTS = {"positions": 0.5, "mean": 0.25, "single": 0.25}
 """Of the 5 %, what each direction may use."""
 WEIGHTS_OF_CRITERIA = {"positions": 0.25, "criteria": 0.25, "mean": 0.25, "single": 0.25}
-"""Of several criteria of a call: what each of them does by position must not cancel in their mean."""
+"""Of several criteria of a call: what each of them does by position must not cancel in their mean.
+"""
 ENUMERATED, DEALS = 5_000, 1_999
-"""At most so many deals are gone through one by one; else so many are drawn: with the one seen, p has steps of 0.0005."""
+"""At most so many deals are gone through one by one; else so many are drawn: with the one seen, p
+has steps of 0.0005.
+"""
 MOST_GROUPS, MOST_CARDS = 400, 4_000
 """Above either, deals are put together from blocks (see ``deal``)."""
 BLOCKS, PICKS, CARDS_DEALT = 200, 29_999, 5_000_000
-"""Blocks; deals put together from them; cards dealt in all, which sets how often a block is dealt."""
+"""Blocks; deals put together from them; cards dealt in all, which sets how often a block is dealt.
+"""
 CHUNK = 1_000_000
 """Numbers of one batch: bounds memory, changes no result."""
 MOST_ORDERS = 30
 SHARED_FATE, SAME_ANSWERS = 0.5, 0.9
-"""Calls of one order are copies of each other if more of those beside a lost call were lost too; where no lost call has
-another beside it, if more of them gave the same answer."""
+"""Calls of one order are copies of each other if more of those beside a lost call were lost too;
+where no lost call has another beside it, if more of them gave the same answer.
+"""
 
 
 @dataclass(frozen=True)
 class Gate:
     """``p`` of the sharp null; ``parts``: p of each of its directions, from the same deals.
 
-    ``deals``: how many; ``exact``: they are all there are. ``least``: the smallest p that these answers could have
-    given in any arrangement: above 0.05 no data of this size could tell.
+    ``deals``: how many; ``exact``: they are all there are. ``least``: the smallest p that these
+    answers could have given in any arrangement: above 0.05 no data of this size could tell.
     """
 
     p: float = 1.0
@@ -63,11 +70,12 @@ class Gate:
 def gate(cells: Cells) -> Gate:
     """The exact test of the sharp null over three directions that share the 5 %: 1/2, 1/4, 1/4.
 
-    positions: sum over positions of the squared pooled lean (V squared). mean: the larger contrast of the mean score,
-    each standardised by the deals. single: sum of the items' own squared leans. Of criteria a fourth, and each has 1/4:
-    criteria, the sum over criteria and positions of squared pooled leans, in which two criteria that move against each
-    other do not cancel. Together: the least p over its weight, ranked among the same deals, so that taking the least
-    costs nothing (Westfall and Young 1993).
+    positions: sum over positions of the squared pooled lean (V squared). mean: the larger contrast
+    of the mean score, each standardised by the deals. single: sum of the items' own squared leans.
+    Of criteria a fourth, and each has 1/4: criteria, the sum over criteria and positions of squared
+    pooled leans, in which two criteria that move against each other do not cancel. Together: the
+    least p over its weight, ranked among the same deals, so that taking the least costs nothing
+    (Westfall and Young 1993).
     """
     weights = WEIGHTS_OF_CRITERIA if cells.by_criterion else WEIGHTS
     cards = _cards(cells)
@@ -86,7 +94,9 @@ def gate(cells: Cells) -> Gate:
 
 
 def together(parts: dict[str, Floats], weights: dict[str, float], exact: bool) -> Gate:
-    """The gate of several directions, (deals,) each with what was seen first; what never varies is left out."""
+    """The gate of several directions, (deals,) each with what was seen first; what never varies is
+    left out.
+    """
     rounded = {name: np.round(values, 7) for name, values in parts.items()}
     p = {name: upper_p(values) for name, values in rounded.items() if np.ptp(values) > 0}
     deals = len(next(iter(parts.values())))
@@ -98,13 +108,15 @@ def together(parts: dict[str, Floats], weights: dict[str, float], exact: bool) -
 
 
 def unparsed(answers: Answers) -> float:
-    """Exact p of "whether a reply can be parsed does not depend on the order": failures dealt anew over an item's calls.
+    """Exact p of "whether a reply can be parsed does not depend on the order": failures dealt anew
+    over an item's calls.
 
-    The largest standardised sum decides, over ascending against descending, forwards against backwards, each order by
-    itself (unless there are more than 30 orders), and each position: a reply may be lost for the place of its answer,
-    which is not known, so the item's other orders say how often what stands there is chosen. Where calls of one order
-    are copies of each other, as at temperature 0, whole orders are dealt: one failure that is asked five times is one.
-    1 where nothing, or everything, was parsed.
+    The largest standardised sum decides, over ascending against descending, forwards against
+    backwards, each order by itself (unless there are more than 30 orders), and each position: a
+    reply may be lost for the place of its answer, which is not known, so the item's other orders
+    say how often what stands there is chosen. Where calls of one order are copies of each other, as
+    at temperature 0, whole orders are dealt: one failure that is asked five times is one. 1 where
+    nothing, or everything, was parsed.
     """
     shown, rank = np.unique(answers.orders, axis=0, return_inverse=True)
     order, lost = rank.ravel()[answers.order], (~answers.parsed).astype(np.int64)
@@ -142,10 +154,11 @@ def unparsed(answers: Answers) -> float:
 
 
 def _chosen_in_other_orders(answers: Answers, item: Ints, order: Ints, shown: Ints) -> Floats:
-    """(calls, n): of the item's calls in its other orders, the share that chose what this call shows at each position.
+    """(calls, n): of the item's calls in its other orders, the share that chose what this call
+    shows at each position.
 
-    Not of the order's own calls: of a judge that follows the order, a lost reply would itself lower the share, and
-    replies lost at random would look like replies lost by their place.
+    Not of the order's own calls: of a judge that follows the order, a lost reply would itself lower
+    the share, and replies lost at random would look like replies lost by their place.
     """
     n, read = shown.shape[1], answers.parsed
     codes = n + answers.choices
@@ -159,7 +172,9 @@ def _chosen_in_other_orders(answers: Answers, item: Ints, order: Ints, shown: In
 
 
 def _are_copies(given: Ints, cell: Ints) -> bool:
-    """Are calls of one cell (an item in an order) copies of each other, as at temperature 0? ``given``: -1 where lost."""
+    """Are calls of one cell (an item in an order) copies of each other, as at temperature 0?
+    ``given``: -1 where lost.
+    """
     code = np.unique(cell, return_inverse=True)[1].ravel()
     lost = given < 0
     calls, gone = np.bincount(code), np.bincount(code, lost)
@@ -171,14 +186,16 @@ def _are_copies(given: Ints, cell: Ints) -> bool:
     return float((tally * (tally - 1)).sum()) > SAME_ANSWERS * pairs
 
 
-# ------------------------------------------------------------------------------------------------- what is dealt, and how
+# --------------------------------------------------------------------------- what is dealt, and how
 @dataclass(frozen=True, eq=False)
 class Cards:
-    """What is dealt: a card is the mean answer of one order, a group the orders of one item, a seat an order.
+    """What is dealt: a card is the mean answer of one order, a group the orders of one item, a seat
+    an order.
 
-    Of each card: ``group`` (sorted), ``value`` (cards, n), ``score`` its points, both less the group's mean. Of each
-    seat: ``shown`` (cards, n), ``contrast`` (cards, k). ``constant`` (n,): what the pooled lean has in every deal.
-    ``stretch``: standard deviation of deals over all groups at once, in that of deals within groups.
+    Of each card: ``group`` (sorted), ``value`` (cards, n), ``score`` its points, both less the
+    group's mean. Of each seat: ``shown`` (cards, n), ``contrast`` (cards, k). ``constant`` (n,):
+    what the pooled lean has in every deal. ``stretch``: standard deviation of deals over all groups
+    at once, in that of deals within groups.
     """
 
     group: Ints
@@ -189,13 +206,17 @@ class Cards:
     constant: Floats | float = 0.0
     stretch: float = 1.0
     stratum: Ints | None = None
-    """(cards,): a card is dealt within its stratum of the group alone; cards of a group are sorted by it."""
+    """(cards,): a card is dealt within its stratum of the group alone; cards of a group are sorted
+    by it.
+    """
     by_criterion: bool = False
     """Leans are summed for each criterion at each position, not for each position alone."""
 
     @property
     def leans(self) -> int:
-        """How many leans ``sums`` gives: n, or n x n by position and criterion, the latter the faster."""
+        """How many leans ``sums`` gives: n, or n x n by position and criterion, the latter the
+        faster.
+        """
         n = int(self.value.shape[1])
         return n * n if self.by_criterion else n
 
@@ -206,7 +227,9 @@ class Cards:
 
     @cached_property
     def _padded(self) -> tuple[Floats, Ints, Floats, Floats]:
-        """value, shown, score, contrast (k, cards) with one more card that is 0: it sits where a group has fewer."""
+        """value, shown, score, contrast (k, cards) with one more card that is 0: it sits where a
+        group has fewer.
+        """
         more = ((0, 1), (0, 0))
         value, shown, contrast = (
             np.pad(self.value, more),
@@ -222,9 +245,11 @@ class Cards:
         )
 
     def sums(self, seats: Ints, dealt: Ints) -> Floats:
-        """(deals, groups, leans + k + 1): lean by position, contrasts, squared lean, of the cards ``dealt`` to ``seats``.
+        """(deals, groups, leans + k + 1): lean by position, contrasts, squared lean, of the cards
+        ``dealt`` to ``seats``.
 
-        ``seats`` (groups, size), ``dealt`` (deals, groups, size): indexes of cards; len(group): no card.
+        ``seats`` (groups, size), ``dealt`` (deals, groups, size): indexes of cards; len(group): no
+        card.
         """
         value, shown, score, contrast = self._padded
         at_position = value.take(dealt[..., None] * shown.shape[1] + shown[seats])
@@ -235,9 +260,11 @@ class Cards:
         return np.concatenate([lean, np.stack(moves, axis=-1)], axis=-1)
 
     def _of_criteria(self, at_position: Floats, shown: Ints) -> Floats:
-        """(deals, groups, n x n): ``at_position`` (deals, groups, size, n) summed for each position and criterion.
+        """(deals, groups, n x n): ``at_position`` (deals, groups, size, n) summed for each position
+        and criterion.
 
-        One product of matrices for each group: its seats say which criterion stands at which position.
+        One product of matrices for each group: its seats say which criterion stands at which
+        position.
         """
         groups, size, n = shown.shape
         of_criterion = shown[..., None] == np.arange(n)
@@ -248,8 +275,9 @@ class Cards:
     def expected(self, seats: Ints) -> Floats:
         """(leans + k + 1,): the sums over these groups on average over all deals.
 
-        0 but for the squared lean: a sum of one card a seat, dealt from a table t (seats, cards), has the variance
-        sum of t~^2 / (cards - 1), t~ being t less its row and column means (Hoeffding 1951).
+        0 but for the squared lean: a sum of one card a seat, dealt from a table t (seats, cards),
+        has the variance sum of t~^2 / (cards - 1), t~ being t less its row and column means
+        (Hoeffding 1951).
         """
         value, shown = self._padded[0][seats], self._padded[1][seats]
         n, present = shown.shape[-1], seats < len(self.group)
@@ -268,8 +296,9 @@ class Cards:
 def _cards(cells: Cells) -> Cards | None:
     """The answers that can be dealt, or None where no deal changes anything.
 
-    Items of one answer or one order are left out: they never change. Where each item was asked in one order drawn at
-    random, answers are dealt over items (in groups at random where they are many).
+    Items of one answer or one order are left out: they never change. Where each item was asked in
+    one order drawn at random, answers are dealt over items (in groups at random where they are
+    many).
     """
     contrast = np.stack([*cells.contrasts.values(), np.zeros(len(cells.item))], axis=1)[:, :-1]
     if cells.one_order_an_item:
@@ -321,10 +350,11 @@ def centred(values: Floats, group: Ints) -> Floats:
 def deal(cards: Cards) -> tuple[Floats, bool]:
     """Sums over groups: as seen, then with the cards of each group dealt anew.
 
-    Returns (deals, leans + k + 1), the first row as seen, and whether these are all deals there are (where at most 5,000).
-    Up to 400 groups: 1,999 random deals. Above, groups are put into 200 blocks at random (whatever their answers), each
-    block is dealt 25 to 200 times, its sums are centred on the mean of all deals and widened for having so few, and 29,999
-    times one of its sums is picked for every block. Measured: ``docs/method-check.md``.
+    Returns (deals, leans + k + 1), the first row as seen, and whether these are all deals there are
+    (where at most 5,000). Up to 400 groups: 1,999 random deals. Above, groups are put into 200
+    blocks at random (whatever their answers), each block is dealt 25 to 200 times, its sums are
+    centred on the mean of all deals and widened for having so few, and 29,999 times one of its sums
+    is picked for every block. Measured: ``docs/method-check.md``.
     """
     empty, sizes = len(cards.group), np.bincount(cards.group)
     starts = np.cumsum(sizes) - sizes
@@ -377,7 +407,9 @@ def _random_deals(rng: np.random.Generator, cards: Cards, seats: Ints, deals: in
 
 
 def _every_deal(seats: Ints, sizes: Ints) -> Ints:
-    """(deals, groups, size): all deals, as they lie first: p is then a fraction that can be checked by hand."""
+    """(deals, groups, size): all deals, as they lie first: p is then a fraction that can be checked
+    by hand.
+    """
     hands = [
         [(*cards, *row[size:]) for cards in itertools.permutations(row[:size])]
         for row, size in zip(seats.tolist(), sizes.tolist(), strict=True)
@@ -386,7 +418,9 @@ def _every_deal(seats: Ints, sizes: Ints) -> Ints:
 
 
 def standardised(sums: Floats) -> Floats:
-    """Columns less their mean over the deals, in their standard deviations; 0 where a column never varies."""
+    """Columns less their mean over the deals, in their standard deviations; 0 where a column never
+    varies.
+    """
     deviation = sums.std(axis=0)
     varies = deviation > FLAT
     return np.asarray(

@@ -1,8 +1,10 @@
-"""A table of judgments in; its units, and each condition's rows as the codes and counts that every topic starts from, out.
+"""A table of judgments in; its units, and each condition's rows as the codes and counts that every
+topic starts from, out.
 
-A unit is what is independent: all items of a prompt where items share prompts, else a block, else the item. Its name
-is a hash of its text, so that the units of two runs can be paired. Codes hang on contents where it matters: orders are
-ranked by what they show, units by nothing but their items, so that no number depends on how a file or a run was sorted.
+A unit is what is independent: all items of a prompt where items share prompts, else a block, else
+the item. Its name is a hash of its text, so that the units of two runs can be paired. Codes hang on
+contents where it matters: orders are ranked by what they show, units by nothing but their items, so
+that no number depends on how a file or a run was sorted.
 """
 
 import itertools
@@ -34,7 +36,8 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, eq=False)
 class Judgments:
-    """A run's judgments, read with one choice of units: ``auto``, ``item``, ``block`` or ``prompt``.
+    """A run's judgments, read with one choice of units: ``auto``, ``item``, ``block`` or
+    ``prompt``.
 
     Raises LabError where a named choice is missing from the items.
     """
@@ -47,7 +50,8 @@ class Judgments:
             raise LabError(f"unit is “{self.unit}”; expected auto, item, block or prompt.")
         if self.unit in ("block", "prompt") and not self._named(self.unit):
             raise LabError(
-                f"unit is “{self.unit}”, but no item of “{self.table.name}” has one. Use auto or item, or name the "
+                f"unit is “{self.unit}”, but no item of “{self.table.name}” has one. Use auto or "
+                f"item, or name the "
                 f"column that holds the {self.unit} when the data are read."
             )
 
@@ -85,7 +89,9 @@ class Judgments:
 
     @cached_property
     def arms(self) -> "tuple[Arm, ...]":
-        """One a condition, in the conditions' order; conditions without a judgment have an empty one."""
+        """One a condition, in the conditions' order; conditions without a judgment have an empty
+        one.
+        """
         rows, probabilities = self.table.rows, self.table.probabilities
         condition = rows["condition"].to_numpy()
         columns = {name: rows[name].to_numpy() for name in JUDGMENT_COLUMNS[1:]}
@@ -109,7 +115,8 @@ class Judgments:
 
     @cached_property
     def text_of_item(self) -> Ints:
-        """(items,): the first item of what one call scores together: the block, or the call; else the item itself.
+        """(items,): the first item of what one call scores together: the block, or the call; else
+        the item itself.
 
         Answers that are scored together are the same ones in every call: a batch.
         """
@@ -136,7 +143,8 @@ class Judgments:
                 continue
             names, code = self._blocks if kind == "block" else self._shared(kind)
             if self.unit == "auto" and not bool((code[self.text_of_item] == code).all()):
-                continue  # a batch of answers to several prompts: what is scored together is not independent
+                # a batch of answers to several prompts: what is scored together is not independent
+                continue
             if len(names) < len(self.items) or self.unit == kind:
                 return kind, code, names
         names = self._hashes(self.items)
@@ -150,7 +158,9 @@ class Judgments:
         return kind in self.items and bool(self.items[kind].notna().any())
 
     def _shared(self, kind: str) -> tuple[Names, Ints]:
-        """(names, code of each item) by the values of a column within each data set; items without one stand alone."""
+        """(names, code of each item) by the values of a column within each data set; items without
+        one stand alone.
+        """
         key = self.items["dataset"].astype(str) + "\0" + self.items[kind].astype(str)
         alone = self.items[kind].isna().to_numpy()
         code, texts = pd.factorize(key.to_numpy(dtype=object))
@@ -162,7 +172,9 @@ class Judgments:
         return names[present], code
 
     def _hashes(self, items: pd.DataFrame) -> Names:
-        """(items,): a name of each item by itself, from its text where that is known, else from its data set and id."""
+        """(items,): a name of each item by itself, from its text where that is known, else from its
+        data set and id.
+        """
         names = items["dataset"].astype(str) + "\0" + items["item_id"].astype(str)
         if "unit_text" in items:
             known = items["unit_text"].notna() & (items["unit_text"].astype(str) != "")
@@ -179,25 +191,28 @@ def hash_names(texts: np.ndarray[Any, Any]) -> Names:
         return np.asarray(pd.util.hash_array(clean, categorize=False), dtype=np.uint64)
 
 
-# ---------------------------------------------------------------------------------------------------------------- arms
+# --------------------------------------------------------------------------------------------- arms
 @dataclass(frozen=True, eq=False)
 class Arm:
     """One judge, data set, strategy and variant.
 
-    Of each judgment (rows,): ``item`` 0..n-1 among the arm's own items; ``order`` a row of ``shown``; ``position``
-    0-based, of the chosen option or candidate (TIE where none won) or of the scored criterion or answer (UNPARSED where
-    nothing is known); ``score`` an index into the scale, -1 where there is none, of a choice the winner (``positions`` for
-    a tie); ``value`` the score in points and ``expected`` the probability-weighted one, NaN where unknown; ``ok`` parsed,
+    Of each judgment (rows,): ``item`` 0..n-1 among the arm's own items; ``order`` a row of
+    ``shown``; ``position`` 0-based, of the chosen option or candidate (TIE where none won) or of
+    the scored criterion or answer (UNPARSED where nothing is known); ``score`` an index into the
+    scale, -1 where there is none, of a choice the winner (``positions`` for a tie); ``value`` the
+    score in points and ``expected`` the probability-weighted one, NaN where unknown; ``ok`` parsed,
     on the scale, in a known order; ``call``, ``slot``, ``repeat``, ``status`` as stored.
 
-    Of each item (items,): ``item_code`` in the run, ``text`` what one call scores (its own item unless a call scores
-    several), ``target`` the criterion, or the answer's slot in its batch (an index into ``names``; else 0), ``unit`` an
-    index into ``unit_code`` (codes of the run) and ``unit_names`` (64-bit hashes that are the same in other runs).
+    Of each item (items,): ``item_code`` in the run, ``text`` what one call scores (its own item
+    unless a call scores several), ``target`` the criterion, or the answer's slot in its batch (an
+    index into ``names``; else 0), ``unit`` an index into ``unit_code`` (codes of the run) and
+    ``unit_names`` (64-bit hashes that are the same in other runs).
 
-    Of each order (orders, positions): ``shown``, what stands at each position, an index into ``names`` (the scores, the
-    criteria, or the slots 1..k of a batch), -1 for an order of something else; ``order_code``, which ordering of the run
-    it is. Candidates of a comparison are told by the rank of their names, so that comparisons of other candidates share
-    orders; ``names`` is empty, and ``order_code`` one of the orderings that are alike.
+    Of each order (orders, positions): ``shown``, what stands at each position, an index into
+    ``names`` (the scores, the criteria, or the slots 1..k of a batch), -1 for an order of something
+    else; ``order_code``, which ordering of the run it is. Candidates of a comparison are told by
+    the rank of their names, so that comparisons of other candidates share orders; ``names`` is
+    empty, and ``order_code`` one of the orderings that are alike.
     """
 
     code: int
@@ -250,24 +265,32 @@ class Arm:
 
     @property
     def unit_kind(self) -> str:
-        """What a unit is: ``prompt``, ``block``, ``item``, or ``text`` where one call scores several items of it."""
+        """What a unit is: ``prompt``, ``block``, ``item``, or ``text`` where one call scores
+        several items of it.
+        """
         if self.run.unit_kind == "item" or self.units == self.items:
             return "text" if self.condition.reorder in ("criteria", "responses") else "item"
         return self.run.unit_kind
 
     @property
     def listed(self) -> int:
-        """How many things an order puts in their positions: scores, criteria, answers or candidates."""
+        """How many things an order puts in their positions: scores, criteria, answers or
+        candidates.
+        """
         return len(self.names) or self.positions
 
     @cached_property
     def rows(self) -> Ints | slice:
-        """An index of the parsed judgments; a slice of all where all are parsed, which copies nothing."""
+        """An index of the parsed judgments; a slice of all where all are parsed, which copies
+        nothing.
+        """
         return slice(None) if bool(self.ok.all()) else np.flatnonzero(self.ok)
 
     @cached_property
     def counts(self) -> Floats:
-        """(items, listed, positions): how often an option was chosen, or a criterion scored, at a position; no ties."""
+        """(items, listed, positions): how often an option was chosen, or a criterion scored, at a
+        position; no ties.
+        """
         what = (
             self.target[self.item]
             if self.condition.reorder in ("criteria", "responses")
@@ -285,7 +308,9 @@ class Arm:
 
     @cached_property
     def exposure(self) -> Floats:
-        """(items, listed, positions): how often an option stood at a position, in all calls that reached the judge."""
+        """(items, listed, positions): how often an option stood at a position, in all calls that
+        reached the judge.
+        """
         seen = (self.status != Status.ERROR) & (self.shown[self.order, 0] >= 0)
         kept = slice(None) if bool(seen.all()) else np.flatnonzero(seen)
         item, order = self.item[kept], self.order[kept]
@@ -304,7 +329,9 @@ class Arm:
 
     @cached_property
     def single_order(self) -> bool:
-        """Did every option (or criterion) stand at a single position? Then position and score cannot be told apart."""
+        """Did every option (or criterion) stand at a single position? Then position and score
+        cannot be told apart.
+        """
         seen = (self.counts if self.condition.joint else self.exposure).sum(axis=0) > 0
         return not bool((seen.sum(axis=1) > 1).any())
 
@@ -314,7 +341,9 @@ class Arm:
 
     @cached_property
     def answers(self) -> int:
-        """How many texts there are; an answer under several criteria, each in a call of its own, counts once."""
+        """How many texts there are; an answer under several criteria, each in a call of its own,
+        counts once.
+        """
         apart = self.condition.reorder in ("options", "bare")
         return (
             int(self.run.items["item_id"].iloc[self.item_code].nunique()) if apart else self.texts
@@ -358,7 +387,9 @@ class Arm:
         return {}
 
     def controls(self) -> "list[Arm]":
-        """This arm, then the others of its setting, ``fixed`` ones first: where the same order may stand twice."""
+        """This arm, then the others of its setting, ``fixed`` ones first: where the same order may
+        stand twice.
+        """
         own = self.condition.setting
         others = [
             arm for arm in self.run.arms if arm.code != self.code and arm.condition.setting == own
@@ -366,7 +397,9 @@ class Arm:
         return [self, *sorted(others, key=lambda arm: arm.condition.strategy != "fixed")]
 
     def order_label(self, order: int) -> str:
-        """An order as files have it; what is unknown in it is left out. Of candidates: the ranks of their names, from 1."""
+        """An order as files have it; what is unknown in it is left out. Of candidates: the ranks of
+        their names, from 1.
+        """
         if not self.names:
             return order_text((self.shown[order] + 1).tolist())
         return order_text([self.names[name] for name in self.shown[order] if name >= 0])
@@ -378,7 +411,9 @@ def label_of(score: float) -> float:
 
 
 def once(work: Callable[[Arm], Made]) -> Callable[[Arm], Made]:
-    """``work`` computed once an arm, whichever topics ask for it: what several of them start from."""
+    """``work`` computed once an arm, whichever topics ask for it: what several of them start
+    from.
+    """
 
     @wraps(work)
     def kept(arm: Arm) -> Made:
@@ -391,7 +426,9 @@ def once(work: Callable[[Arm], Made]) -> Callable[[Arm], Made]:
 
 
 def widest(arms: Iterable[Arm]) -> Arm:
-    """The arm with the most orders, of several the first: which one numbers of all of them are about."""
+    """The arm with the most orders, of several the first: which one numbers of all of them are
+    about.
+    """
     return max(arms, key=lambda arm: (len(arm.shown), -arm.code))
 
 
@@ -504,7 +541,9 @@ def _where(
     target: Ints,
     condition: Condition,
 ) -> Ints:
-    """(rows,): where the chosen option, or the scored criterion or answer, stood: it follows from the order alone."""
+    """(rows,): where the chosen option, or the scored criterion or answer, stood: it follows from
+    the order alone.
+    """
     inverse = np.full((len(shown), len(names) + 1), UNPARSED, dtype=np.int64)
     for p in range(shown.shape[1]):
         inverse[np.arange(len(shown)), shown[:, p]] = p
@@ -513,7 +552,9 @@ def _where(
 
 
 def batch_table(order: Ints, position: Ints, slot: Ints, orderings: int, k: int) -> Ints:
-    """(orderings, k): the slot at each position, from rows (order, position, slot); -1 where not all k are known."""
+    """(orderings, k): the slot at each position, from rows (order, position, slot); -1 where not
+    all k are known.
+    """
     table = np.full((orderings, k), -1, dtype=np.int64)
     known = (position >= 0) & (position < k) & (slot >= 0) & (slot < k)
     table[order[known], position[known]] = slot[known]
@@ -522,7 +563,9 @@ def batch_table(order: Ints, position: Ints, slot: Ints, orderings: int, k: int)
 
 
 def candidate_table(orderings: list[Ordering], k: int) -> tuple[Ints, NDArray[Any]]:
-    """(orderings, k): the rank of the name at each position, -1 for an order of other than k names; (orderings,) names."""
+    """(orderings, k): the rank of the name at each position, -1 for an order of other than k names;
+    (orderings,) names.
+    """
     table, sets = (
         np.full((len(orderings), k), -1, dtype=np.int64),
         np.empty(len(orderings), dtype=object),
@@ -542,7 +585,9 @@ def by_shown(shown: Ints) -> Ints:
 
 
 def shown_table(orderings: list[Ordering], names: tuple[Any, ...], positions: int) -> Ints:
-    """(orderings, positions): the index in ``names`` of what stands where; a row of -1 for an order of other things."""
+    """(orderings, positions): the index in ``names`` of what stands where; a row of -1 for an order
+    of other things.
+    """
     rank: dict[Any, int] = {name: k for k, name in enumerate(names)} | {
         str(name): k for k, name in enumerate(names)
     }
@@ -555,7 +600,9 @@ def shown_table(orderings: list[Ordering], names: tuple[Any, ...], positions: in
 
 
 def score_index(values: Floats, scores: Floats) -> Ints:
-    """The index of each value among the ascending ``scores``; -1 for NaN and what is not on the scale."""
+    """The index of each value among the ascending ``scores``; -1 for NaN and what is not on the
+    scale.
+    """
     if not len(scores):
         return np.full(len(values), -1, dtype=np.int64)
     known = np.where(np.isfinite(values), values, -np.inf)

@@ -1,4 +1,6 @@
-"""Rows in, held against each other or against limits: differences, and passes, fails or cannot tell, out."""
+"""Rows in, held against each other or against limits: differences, and passes, fails or cannot
+tell, out.
+"""
 
 import math
 import re
@@ -17,16 +19,19 @@ from rubriclab.stats.proportions import clopper_pearson
 
 Word = Literal["passes", "fails", "unknown"]
 AGAIN = 1 + 1.2816 * math.sqrt(2) / 1.96
-"""How many times the upper half of an interval lies between the value and the limit that the same design, asked anew, passes
-in nine of ten runs: its own upper half, and 1.28 standard deviations of the difference of two runs."""
+"""How many times the upper half of an interval lies between the value and the limit that the same
+design, asked anew, passes in nine of ten runs: its own upper half, and 1.28 standard deviations of
+the difference of two runs.
+"""
 
 
 def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Row]:
-    """Row by row a - b, paired on units that both have by name, else independent; at 95 %, without a verdict.
+    """Row by row a - b, paired on units that both have by name, else independent; at 95 %, without
+    a verdict.
 
-    Rows match by topic, measure and ``of``; where ``b`` is about several conditions, by the condition's number too.
-    Measures that have no difference (V, extremes, statistics of tests) are left out. ``against``: what stands in
-    ``of.against``, by default the number of b's condition.
+    Rows match by topic, measure and ``of``; where ``b`` is about several conditions, by the
+    condition's number too. Measures that have no difference (V, extremes, statistics of tests) are
+    left out. ``against``: what stands in ``of.against``, by default the number of b's condition.
     """
     others = list(b)
     several = len({row.condition for row in others if row.topic != "verdict"}) > 1
@@ -64,8 +69,9 @@ def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Ro
 
 # ---------------------------------------------------------------- limits
 class Limit(NamedTuple):
-    """``measure`` within ``low`` and ``high``; ``key``: only of rows about this (a position, a criterion); empty: of
-    all that are about nothing narrower than the others."""
+    """``measure`` within ``low`` and ``high``; ``key``: only of rows about this (a position, a
+    criterion); empty: of all that are about nothing narrower than the others.
+    """
 
     measure: str
     low: float
@@ -81,7 +87,9 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True)
 class Checked:
-    """A limit and a row of it; ``row``: None where the run has none; ``why``: a key of the reasons where nothing is said."""
+    """A limit and a row of it; ``row``: None where the run has none; ``why``: a key of the reasons
+    where nothing is said.
+    """
 
     limit: Limit
     word: Word
@@ -90,14 +98,16 @@ class Checked:
 
 
 def limit_of(text: str) -> Limit:
-    """“MEASURE=X”: at most X in size; “MEASURE=A..B”: from A to B, either may be left out; “MEASURE:KEY=…”: of one row.
+    """“MEASURE=X”: at most X in size; “MEASURE=A..B”: from A to B, either may be left out;
+    “MEASURE:KEY=…”: of one row.
 
     Raises LabError for an unknown measure and for what is no number.
     """
     parts = re.fullmatch(r"\s*(\w+)(?::(.+?))?\s*=\s*(\S*?)(?:(\.\.)(\S*))?\s*", text)
     if parts is None:
         raise LabError(
-            f"“{shorten(text)}” is no limit; expected MEASURE=X or MEASURE=A..B, as favours_positions=0.1."
+            f"“{shorten(text)}” is no limit; expected MEASURE=X or MEASURE=A..B, as "
+            f"favours_positions=0.1."
         )
     measure, key, low, between, high = parts.groups()
     if measure not in MEASURES:
@@ -119,12 +129,14 @@ def limit_of(text: str) -> Limit:
 
 
 def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[Checked]:
-    """Every row that a limit is about: it passes where its interval lies inside, fails where it lies outside.
+    """Every row that a limit is about: it passes where its interval lies inside, fails where it
+    lies outside.
 
-    To pass all intervals must lie inside, which needs no correction (intersection-union); to fail, an interval at 5 % over
-    the number of rows has to lie outside, and what is about the order also needs the open gate (``verdicts.md`` 2). An
-    unfinished run, and a row whose number, interval or verdict is missing, cannot tell. ``judge``: only this judge's rows;
-    of every judge where left out. Raises LabError for a judge that the run does not have.
+    To pass all intervals must lie inside, which needs no correction (intersection-union); to fail,
+    an interval at 5 % over the number of rows has to lie outside, and what is about the order also
+    needs the open gate (``verdicts.md`` 2). An unfinished run, and a row whose number, interval or
+    verdict is missing, cannot tell. ``judge``: only this judge's rows; of every judge where left
+    out. Raises LabError for a judge that the run does not have.
     """
     if judge:
         known_judge(findings, judge)
@@ -152,7 +164,8 @@ def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[
             wide = row.ends or row.estimate.interval(1 - ALPHA / len(held))
             why = ""
             if limit.low <= low and high <= limit.high:
-                # A number within its limit shows nothing of a judge whose calls could not have left it.
+                # A number within its limit shows nothing of a judge whose calls could not have left
+                # it.
                 about_order = row.about.question or row.topic == "verdict"
                 why = findings.withheld(row) if about_order else ""
                 word = "unknown" if why else "passes"
@@ -167,7 +180,8 @@ def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[
 
 
 def same_rules(made: Any, what: str, again: str) -> None:
-    """Raise LabError where something was made under other rules than those that decide verdicts now.
+    """Raise LabError where something was made under other rules than those that decide verdicts
+    now.
 
     ``what``: the thing, as the subject of a sentence; ``again``: how it is made again.
     """
@@ -259,14 +273,16 @@ def worst(words: Iterable[Word]) -> Word:
 
 
 def drifts(before: Findings, after: Findings) -> list[tuple[Condition, Drift]]:
-    """Of every setting that both runs have: did it change? Where each has one judge, its name may have changed.
+    """Of every setting that both runs have: did it change? Where each has one judge, its name may
+    have changed.
 
     Raises LabError where the runs share no setting, and for a run that is not finished.
     """
     for findings in (before, after):
         if not findings.judgments.finished:
             raise LabError(
-                f"“{findings.judgments.table.name}” is not finished: drift is told of finished runs."
+                f"“{findings.judgments.table.name}” is not finished: drift is told of finished "
+                f"runs."
             )
     single = all(
         len({asked.judge for asked in findings.conditions}) == 1 for findings in (before, after)

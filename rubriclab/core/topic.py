@@ -1,6 +1,8 @@
-"""Arms in, rows out: the registry of topics, the rows they yield, and the findings of a run in one reading.
+"""Arms in, rows out: the registry of topics, the rows they yield, and the findings of a run in one
+reading.
 
-A statistic is a file in ``topics/`` with a generator of rows, and its measures' entries in ``measures.toml``.
+A statistic is a file in ``topics/`` with a generator of rows, and its measures' entries in
+``measures.toml``.
 """
 
 import tomllib
@@ -44,11 +46,12 @@ TESTS = {"positions": "F", "mean": "t", "single": "gate"}
 class Measure:
     """What a measure is called and how it is written; names are global, so that topics share them.
 
-    ``name``: of the measure, in titles and tables; ``label``: of a row, with fields of ``Row.of``; ``form``: of a
-    number; ``unit``: points, share, percentage points or none; ``front``: on the first screen; ``contrast``: may A - B
-    be had; ``term``: key of its definition; ``question``: whose verdict speaks of it (a value of QUESTIONS, or gate);
-    ``sign``: what plus and minus mean; ``codes``: what codes in ``Row.of`` are called; ``names``: its name where a call
-    ``chooses`` a winner, or where positions lean in ``points``.
+    ``name``: of the measure, in titles and tables; ``label``: of a row, with fields of ``Row.of``;
+    ``form``: of a number; ``unit``: points, share, percentage points or none; ``front``: on the
+    first screen; ``contrast``: may A - B be had; ``term``: key of its definition; ``question``:
+    whose verdict speaks of it (a value of QUESTIONS, or gate); ``sign``: what plus and minus mean;
+    ``codes``: what codes in ``Row.of`` are called; ``names``: its name where a call ``chooses`` a
+    winner, or where positions lean in ``points``.
     """
 
     key: str
@@ -72,10 +75,10 @@ MEASURES: dict[str, Measure] = {key: Measure(key, **entry) for key, entry in _WO
 class Row:
     """One number of a run.
 
-    ``of``: what of its condition it is about (position, score, target, order, against); ``test``: (name, p);
-    ``counts``: what it rests on (``n`` judgments, items, ...; ``from``: the strategy that sized the noise);
-    ``level``: of its interval; ``verdict``: of rows that answer a question, held against ``smallest``;
-    ``ends``: an interval that is not made by the estimate's rule.
+    ``of``: what of its condition it is about (position, score, target, order, against); ``test``:
+    (name, p); ``counts``: what it rests on (``n`` judgments, items, ...; ``from``: the strategy
+    that sized the noise); ``level``: of its interval; ``verdict``: of rows that answer a question,
+    held against ``smallest``; ``ends``: an interval that is not made by the estimate's rule.
     """
 
     measure: str
@@ -110,7 +113,9 @@ class Row:
 
     @property
     def why(self) -> str:
-        """A key of REASONS where the number or its interval is missing, or no verdict can be given; else empty."""
+        """A key of REASONS where the number or its interval is missing, or no verdict can be given;
+        else empty.
+        """
         if self.estimate.why:
             return self.estimate.why
         if np.isfinite(self.interval).all() or (self.test and not self.estimate.units):
@@ -138,15 +143,18 @@ class Row:
 def nothing(
     measures: Iterable[str], why: str, of: Mapping[str, Any] | None = None, **about: Any
 ) -> Iterator[Row]:
-    """Rows without a number, and why; ``about``: what else they say, by default that they rest on nothing."""
+    """Rows without a number, and why; ``about``: what else they say, by default that they rest on
+    nothing.
+    """
     for measure in measures:
         yield Row(measure, missing(why), of or {}, **{"counts": {"n": 0}, **about})
 
 
 @dataclass(frozen=True)
 class Caution:
-    """What must be read before the numbers of a condition. ``kind``: a key of CAUTIONS; ``of``: its fields; ``noun``:
-    what a call gives."""
+    """What must be read before the numbers of a condition. ``kind``: a key of CAUTIONS; ``of``: its
+    fields; ``noun``: what a call gives.
+    """
 
     kind: str
     condition: int = -1
@@ -161,7 +169,9 @@ class Caution:
 
 @dataclass(frozen=True)
 class Chart:
-    """A generic kind of chart with the measure it shows; ``by``: the field of its axis, ``across``: the other one."""
+    """A generic kind of chart with the measure it shows; ``by``: the field of its axis, ``across``:
+    the other one.
+    """
 
     kind: str
     measure: str
@@ -176,9 +186,9 @@ Rows = Callable[..., Iterable[Row | Caution]]
 
 @dataclass(frozen=True)
 class Topic:
-    """``per``: what its rows are about: an ``arm``; a ``setting``: list of the arms that differ in their orders alone; a
-    ``run``: list of all its arms. Lists hold arms of the topic's ``axes`` alone, in the conditions' order, and at least
-    one.
+    """``per``: what its rows are about: an ``arm``; a ``setting``: list of the arms that differ in
+    their orders alone; a ``run``: list of all its arms. Lists hold arms of the topic's ``axes``
+    alone, in the conditions' order, and at least one.
     """
 
     key: str
@@ -207,11 +217,12 @@ TOPICS: dict[str, Topic] = {}
 def topic(
     key: str, *, axes: set[Reorder], charts: tuple[Chart, ...] = (), per: Per = "arm"
 ) -> Callable[[Rows], Rows]:
-    """Registers a generator of rows (and cautions) about one arm, setting or run, for the ``axes`` that it speaks of.
+    """Registers a generator of rows (and cautions) about one arm, setting or run, for the ``axes``
+    that it speaks of.
 
-    Rows about several arms say in ``condition`` which one they are about (the first where left out), and in
-    ``of.against`` which one it is held against. One that has a parameter ``reading`` is given the run's: the smallest
-    effects, ``epsilon``, ``cut``.
+    Rows about several arms say in ``condition`` which one they are about (the first where left
+    out), and in ``of.against`` which one it is held against. One that has a parameter ``reading``
+    is given the run's: the smallest effects, ``epsilon``, ``cut``.
     """
 
     def register(function: Rows) -> Rows:
@@ -223,8 +234,9 @@ def topic(
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """Every number of a run in one reading, computed once when first asked for. Import ``rubriclab.topics`` before: it
-    registers the topics."""
+    """Every number of a run in one reading, computed once when first asked for. Import
+    ``rubriclab.topics`` before: it registers the topics.
+    """
 
     judgments: Judgments
     reading: ReadingPart = field(default_factory=ReadingPart)
@@ -234,11 +246,14 @@ class Findings:
         return self._everything[0]
 
     def of_topic(self, topic: str) -> list[Row]:
-        """The rows of a topic, of “all” every one; maybe none. Raises LabError for a topic that there is not."""
+        """The rows of a topic, of “all” every one; maybe none. Raises LabError for a topic that
+        there is not.
+        """
         known = ["verdict", *TOPICS]
         if topic not in ("all", *known):
             raise LabError(
-                f"There is no topic “{shorten(str(topic))}”. There are {', '.join(known)}; “all” is every one."
+                f"There is no topic “{shorten(str(topic))}”. There are {', '.join(known)}; “all” "
+                f"is every one."
             )
         return [row for row in self.rows if topic in ("all", row.topic)]
 
@@ -279,7 +294,9 @@ class Findings:
         ]
 
     def _topic_rows(self, spoken: Topic, subject: Any) -> Iterator[Row | Caution]:
-        """What a topic says of a subject, with the topic and, where it is left out, the first condition written in."""
+        """What a topic says of a subject, with the topic and, where it is left out, the first
+        condition written in.
+        """
         first = (subject if isinstance(subject, Arm) else subject[0]).code
         for row in spoken.rows(
             subject, **({"reading": self.reading} if spoken.takes_reading else {})
@@ -294,7 +311,9 @@ class Findings:
                 )
 
     def _verdict_rows(self, arms: list[Arm]) -> Iterator[Row]:
-        """The gate and three questions of one judge, data set and variant; no verdict before the run is finished."""
+        """The gate and three questions of one judge, data set and variant; no verdict before the
+        run is finished.
+        """
         chosen = widest(arms)
         about = chosen.condition
         if about.reorder == "bare" or (about.reorder == "responses" and not about.joint):
@@ -303,7 +322,9 @@ class Findings:
         yield from self._rows_of(given, chosen, QUESTIONS, {}, "unfinished")
 
     def _form_rows(self, arms: Sequence[Arm]) -> Iterator[Row]:
-        """The gate and two questions of each variant held against the default; its name stands in ``of.variant``."""
+        """The gate and two questions of each variant held against the default; its name stands in
+        ``of.variant``.
+        """
         if self.judgments.finished:
             made = form_verdicts(arms, self.reading.smallest)
         else:
@@ -321,7 +342,9 @@ class Findings:
         of: Mapping[str, Any],
         why: str,
     ) -> Iterator[Row]:
-        """One row a question, and one of the gate; without a number, and ``why``, where no verdict was ``given``."""
+        """One row a question, and one of the gate; without a number, and ``why``, where no verdict
+        was ``given``.
+        """
         asked = {
             key: name
             for key, name in questions.items()
@@ -382,7 +405,9 @@ class Findings:
         ]
 
     def gate_p(self, condition: int, variant: Any = None) -> float:
-        """p of the gate of a condition's setting, or of a ``variant`` held against the default; NaN where there is none."""
+        """p of the gate of a condition's setting, or of a ``variant`` held against the default; NaN
+        where there is none.
+        """
         setting = self.conditions[condition].setting
         for row in self.select("gate"):
             if (
@@ -393,7 +418,9 @@ class Findings:
         return float("nan")
 
     def withheld(self, row: Row) -> str:
-        """Return why the verdicts of a row's setting are not answered with No (``core/fairness.py``), or empty."""
+        """Return why the verdicts of a row's setting are not answered with No
+        (``core/fairness.py``), or empty.
+        """
         setting = self.conditions[row.condition].setting
         variant = row.of.get("variant")
         for measure in QUESTIONS:

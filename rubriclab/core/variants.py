@@ -1,8 +1,10 @@
-"""Arms of a run in; each form of the prompt beside the judge's default one, and what may be said of it, out.
+"""Arms of a run in; each form of the prompt beside the judge's default one, and what may be said of
+it, out.
 
-A form is a variant (score ids, a reference answer, a temperature, ...), or an ordering strategy of one order where the
-default is one too. The form takes the part of the order: the gate deals an item's calls over the two forms, the mean is
-that of the other form less the default's, single scores are compared across forms and within them (verdicts.md's rules).
+A form is a variant (score ids, a reference answer, a temperature, ...), or an ordering strategy of
+one order where the default is one too. The form takes the part of the order: the gate deals an
+item's calls over the two forms, the mean is that of the other form less the default's, single
+scores are compared across forms and within them (verdicts.md's rules).
 """
 
 from collections.abc import Sequence
@@ -28,7 +30,8 @@ WEIGHTS = {"mean": 0.5, "single": 0.25, "moves": 0.25}
 class Form:
     """``arms`` in the form called ``name``, ``base`` the default's, strategy by strategy.
 
-    ``strategy``: the form is another ordering strategy of one order; the verdict of the orders speaks of it.
+    ``strategy``: the form is another ordering strategy of one order; the verdict of the orders
+    speaks of it.
     """
 
     name: str
@@ -74,10 +77,12 @@ def one_order_an_item(arm: Arm) -> bool:
 
 
 def side_by_side(form: Form) -> tuple[Answers, Ints] | None:
-    """(the calls of both forms as answers in two orders, 0 the default, 1 the other; (lots,) the item of each lot).
+    """(the calls of both forms as answers in two orders, 0 the default, 1 the other; (lots,) the
+    item of each lot).
 
-    A lot is an item in an order that both forms asked it in, so that orders do not enter; where fewer than half of
-    the items have one (orders drawn anew, other scales), all calls of an item. None where the scales are not comparable.
+    A lot is an item in an order that both forms asked it in, so that orders do not enter; where
+    fewer than half of the items have one (orders drawn anew, other scales), all calls of an item.
+    None where the scales are not comparable.
     """
     pairs = list(zip(form.base, form.arms, strict=True))
     scales = {arm.condition.scores for pair in pairs for arm in pair}
@@ -135,11 +140,12 @@ def _both(item: Ints, lot: Ints, side: Ints) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Calls(Cards):
-    """Cards are single calls, a group is an item; ``contrast`` (cards, 1): 1 at the seats of the other form, else 0.
+    """Cards are single calls, a group is an item; ``contrast`` (cards, 1): 1 at the seats of the
+    other form, else 0.
 
-    ``value`` and ``score`` are less the mean of their lot and scaled so that their sum over the seats of the other form is
-    the item's difference between the forms, each lot counting once. ``chance``: (cards,) what a card adds to the square
-    of a sum on average over all deals.
+    ``value`` and ``score`` are less the mean of their lot and scaled so that their sum over the
+    seats of the other form is the item's difference between the forms, each lot counting once.
+    ``chance``: (cards,) what a card adds to the square of a sum on average over all deals.
     """
 
     chance: Floats | float = 0.0
@@ -149,7 +155,9 @@ class Calls(Cards):
         return 3
 
     def sums(self, seats: Ints, dealt: Ints) -> Floats:
-        """(deals, groups, 3): difference of the item's mean, its square, squared difference of its shares of scores."""
+        """(deals, groups, 3): difference of the item's mean, its square, squared difference of its
+        shares of scores.
+        """
         other = np.append(self.contrast[:, 0], 0)[seats]
         value, score = np.pad(self.value, ((0, 1), (0, 0))), np.append(self.score, 0)
         shares = np.stack(
@@ -170,11 +178,13 @@ class Calls(Cards):
 
 
 def form_gate(answers: Answers, item_of_lot: Ints) -> Gate:
-    """Exact test of "no item's answers depend on the form": an item's calls dealt anew over the two forms, in each lot.
+    """Exact test of "no item's answers depend on the form": an item's calls dealt anew over the two
+    forms, in each lot.
 
-    Single calls are dealt, not whole prompts as for orders: a judge that answers each prompt by one fixed draw does
-    change its scores with the form. Directions: the mean difference over items (weight 1/2); each item's squared
-    difference of shares (1/4), and of means (1/4). Measured: ``docs/method-check.md``.
+    Single calls are dealt, not whole prompts as for orders: a judge that answers each prompt by one
+    fixed draw does change its scores with the form. Directions: the mean difference over items
+    (weight 1/2); each item's squared difference of shares (1/4), and of means (1/4). Measured:
+    ``docs/method-check.md``.
     """
     kept = np.flatnonzero(answers.parsed)
     lots = len(item_of_lot)
@@ -199,7 +209,8 @@ def form_gate(answers: Answers, item_of_lot: Ints) -> Gate:
     moves[item_of_lot[lot[differs]]] = True
     if not moves.any():
         return Gate()
-    # Lots of an item by their content, items by theirs, calls by form and answer: names decide nothing.
+    # Lots of an item by their content, items by theirs, calls by form and answer: names decide
+    # nothing.
     mark_of_lot = np.zeros(lots, dtype=np.uint64)
     np.add.at(mark_of_lot, lot, fingerprints(np.column_stack([other, code])))
     rank_of_lot = np.unique(mark_of_lot, return_inverse=True)[1].ravel()
@@ -238,7 +249,9 @@ def form_gate(answers: Answers, item_of_lot: Ints) -> Gate:
 
 
 def by_holm(family: Sequence[tuple[Answers, Gate]], smallest: Smallest) -> list[Verdicts]:
-    """Forms of one judge on a data set share its 5 %: Holm's rule over their gates, and at the same level inside each."""
+    """Forms of one judge on a data set share its 5 %: Holm's rule over their gates, and at the same
+    level inside each.
+    """
     p = np.array([gate.p for _, gate in family])
     tested = len(p) - np.argsort(np.argsort(p, kind="stable"), kind="stable")
     return [
@@ -248,7 +261,9 @@ def by_holm(family: Sequence[tuple[Answers, Gate]], smallest: Smallest) -> list[
 
 
 def form_verdicts(arms: Sequence[Arm], smallest: Smallest) -> list[tuple[Form, Verdicts | None]]:
-    """What may be said of each variant of each judge; None where its scale has other ends than the default's."""
+    """What may be said of each variant of each judge; None where its scale has other ends than the
+    default's.
+    """
     said: list[tuple[Form, Verdicts | None]] = []
     families: dict[tuple[str, str], list[tuple[Form, int, Answers, Gate]]] = {}
     for form in forms(arms):
@@ -262,7 +277,8 @@ def form_verdicts(arms: Sequence[Arm], smallest: Smallest) -> list[tuple[Form, V
         parsed = answers.parsed
         items = len(_both(item[answers.item[parsed]], answers.item[parsed], answers.order[parsed]))
         about, default = form.arms[0].condition, form.base[0].condition
-        # What shares a request may change each order's answers and no item's mean: then every lot stands for itself.
+        # What shares a request may change each order's answers and no item's mean: then every lot
+        # stands for itself.
         lots = about.variant.get("packing") != default.variant.get("packing")
         gate = form_gate(answers, np.arange(len(item)) if lots else item)
         families.setdefault((about.judge, about.dataset), []).append((form, items, answers, gate))

@@ -1,10 +1,12 @@
-"""Arms of one judge in; what may be said of it out: a gate, three questions, one interval and one word each.
+"""Arms of one judge in; what may be said of it out: a gate, three questions, one interval and one
+word each.
 
-Does it favour positions, does the order move its mean score, does it change single scores beyond noise? A question is
-an *effect* if its test rejects behind the gate, *equivalent* if its 95 % interval ends below the smallest effect that
-matters, else *undecided*. An interval leaves out 0 exactly where the test rejects, so word and interval cannot
-contradict each other. An unbiased judge is accused of anything in at most 5 % of runs: whatever is said stands behind
-the exact test of ``core/gate.py``, and behind it the two means are a closed test by Holm's rule.
+Does it favour positions, does the order move its mean score, does it change single scores beyond
+noise? A question is an *effect* if its test rejects behind the gate, *equivalent* if its 95 %
+interval ends below the smallest effect that matters, else *undecided*. An interval leaves out 0
+exactly where the test rejects, so word and interval cannot contradict each other. An unbiased judge
+is accused of anything in at most 5 % of runs: whatever is said stands behind the exact test of
+``core/gate.py``, and behind it the two means are a closed test by Holm's rule.
 """
 
 from collections.abc import Sequence
@@ -28,21 +30,27 @@ from rubriclab.stats.tests import holm
 
 Word = Literal["effect", "equivalent", "undecided"]
 ANY_PROMPT = 0.998
-"""Level of the interval that says of a closed gate that scores change with the prompt: it adds 0.1 % to the gate's 5 %."""
+"""Level of the interval that says of a closed gate that scores change with the prompt: it adds 0.1
+% to the gate's 5 %.
+"""
 MIN_UNITS = 8
-"""Fewer independent units have no interval and no test of a mean; the gate is exact at any number."""
+"""Fewer independent units have no interval and no test of a mean; the gate is exact at any number.
+"""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One question: ``value``, the size seen (>= 0; a share, or points), with the ends ``low``, ``high`` of its interval.
+    """One question: ``value``, the size seen (>= 0; a share, or points), with the ends ``low``,
+    ``high`` of its interval.
 
-    Before the question is decided ``low`` may be below 0. ``p``: of its test. ``reach``: the most a unit can be, ``most``:
-    the most the value can be. ``few_moved``: is the interval an exact bound, for want of units that moved? ``above_zero``:
-    the test rejects, though the interval's own end may touch 0. ``smallest``: the smallest effect that matters, in the
-    unit of value. ``why``: a key of the reasons, where something cannot be said. ``more``: what sentences need beside it
-    (see ``verdicts``). ``furthest``: of criteria the size of the one that moves most; from the smallest effect on there
-    is no "equivalent", however little the others move. ``any_prompt``: does the prompt matter, whether or not its order does?
+    Before the question is decided ``low`` may be below 0. ``p``: of its test. ``reach``: the most a
+    unit can be, ``most``: the most the value can be. ``few_moved``: is the interval an exact bound,
+    for want of units that moved? ``above_zero``: the test rejects, though the interval's own end
+    may touch 0. ``smallest``: the smallest effect that matters, in the unit of value. ``why``: a
+    key of the reasons, where something cannot be said. ``more``: what sentences need beside it (see
+    ``verdicts``). ``furthest``: of criteria the size of the one that moves most; from the smallest
+    effect on there is no "equivalent", however little the others move. ``any_prompt``: does the
+    prompt matter, whether or not its order does?
     """
 
     value: float = float("nan")
@@ -63,7 +71,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What may be said of one judge on one data set under one variant. ``condition``: the one with the most orders."""
+    """What may be said of one judge on one data set under one variant. ``condition``: the one with
+    the most orders.
+    """
 
     gate: Gate
     questions: dict[str, Answer]
@@ -76,25 +86,30 @@ class Verdicts:
 def verdicts(arms: Sequence[Arm], smallest: Smallest) -> Verdicts:
     """The verdicts of one judge, data set and variant.
 
-    Of choices (pairs, lists) there are two questions, positions and single: they have no score whose mean could move.
-    Two orders asked once each: the gate is then the exact sign-flip test over the pairs that differ. Of a scale of two
-    scores positions and mean are one question, "does the order change the pass rate": what a position gains is half of
-    what the pass rate moves by, so it has the mean's test, ends and word.
+    Of choices (pairs, lists) there are two questions, positions and single: they have no score
+    whose mean could move. Two orders asked once each: the gate is then the exact sign-flip test
+    over the pairs that differ. Of a scale of two scores positions and mean are one question, "does
+    the order change the pass rate": what a position gains is half of what the pass rate moves by,
+    so it has the mean's test, ends and word.
 
-    Of criteria of one call the size of positions is D, in points: D^2 = mean over criteria of (1 - 1/n) x the sum over
-    positions of a criterion's squared leans, noise taken off. It is the lean where one position stands out, and criteria
-    that move against each other do not cancel. Measured: ``docs/method-check.md``.
+    Of criteria of one call the size of positions is D, in points: D^2 = mean over criteria of (1 -
+    1/n) x the sum over positions of a criterion's squared leans, noise taken off. It is the lean
+    where one position stands out, and criteria that move against each other do not cancel.
+    Measured: ``docs/method-check.md``.
 
-    Reasons in ``why``: keys of ``measures.toml``. ``any_prompt``: scores change with the prompt, but no position or direction
-    explains it, so that any small change of it may do the same.
+    Reasons in ``why``: keys of ``measures.toml``. ``any_prompt``: scores change with the prompt,
+    but no position or direction explains it, so that any small change of it may do the same.
 
-    In ``more``: ``units_needed`` for "equivalent" at least, ``more_units``: about how many would decide (None where
-    decided or not known). positions: ``position`` (0-based, of the largest lean), ``lean`` (signed), ``leans``,
-    ``intervals`` (single, 95 %), ``shares``, ``expected``, ``outside`` (positions whose simultaneous band leaves out 0;
-    only where the question's test rejects), ``v``, ``v_without_noise``; of criteria ``sizes`` (of each, as D), ``criterion``
-    (0-based, of the largest), ``p_pooled`` and ``p_criteria`` (of the tests of their mean, and of each). mean: ``named`` (the contrast that the value is
-    of), ``signed``, ``contrasts``: name -> (value, low, high). Of both ``own``: the ends of an effect. single: ``flips``,
-    ``own_noise``, ``noise``: ``all``, ``some`` or ``none`` of the orders were asked twice (lost replies count); ``beyond_noise``: value and its own ends.
+    In ``more``: ``units_needed`` for "equivalent" at least, ``more_units``: about how many would
+    decide (None where decided or not known). positions: ``position`` (0-based, of the largest
+    lean), ``lean`` (signed), ``leans``, ``intervals`` (single, 95 %), ``shares``, ``expected``,
+    ``outside`` (positions whose simultaneous band leaves out 0; only where the question's test
+    rejects), ``v``, ``v_without_noise``; of criteria ``sizes`` (of each, as D), ``criterion``
+    (0-based, of the largest), ``p_pooled`` and ``p_criteria`` (of the tests of their mean, and of
+    each). mean: ``named`` (the contrast that the value is of), ``signed``, ``contrasts``: name ->
+    (value, low, high). Of both ``own``: the ends of an effect. single: ``flips``, ``own_noise``,
+    ``noise``: ``all``, ``some`` or ``none`` of the orders were asked twice (lost replies count);
+    ``beyond_noise``: value and its own ends.
     """
     return decide(from_arms(arms), smallest)
 
@@ -104,8 +119,9 @@ def decide(
 ) -> Verdicts:
     """As ``verdicts``, of calls as arrays.
 
-    ``passed``: the gate of a form of the prompt, which stands as the second of two orders (``core/variants.py``): it has
-    no positions. ``tested``: how many gates it shares its 5 % with, by Holm's rule (the p of ``passed`` says so already).
+    ``passed``: the gate of a form of the prompt, which stands as the second of two orders
+    (``core/variants.py``): it has no positions. ``tested``: how many gates it shares its 5 % with,
+    by Holm's rule (the p of ``passed`` says so already).
     """
     table = cells(answers)
     of_form = passed is not None
@@ -158,14 +174,18 @@ def decide(
 
 
 def unsure_reason(answers: Answers) -> str:
-    """Return why these calls could not have shown an order effect (``core/fairness.py``); empty where they could."""
+    """Return why these calls could not have shown an order effect (``core/fairness.py``); empty
+    where they could.
+    """
     code = answers.code[answers.parsed]
     tie = answers.orders.shape[1]
     return one_answer(code, choices=answers.choices, tie=tie) or answers.unsure
 
 
 def withheld(answer: Answer, reason: str) -> Answer:
-    """Return the answer without its word where it is "equivalent" and a reason speaks against saying so."""
+    """Return the answer without its word where it is "equivalent" and a reason speaks against
+    saying so.
+    """
     if not reason or answer.verdict != "equivalent":
         return answer
     return replace(answer, verdict="undecided", why=reason)
@@ -193,8 +213,9 @@ def _answer(
 ) -> Answer:
     """One interval and one word, never against each other.
 
-    The upper end is at least half of what units that were not met could carry: reach x (1 - 0.05^(1/units)) / 2. Without
-    it rare units that move by all they can are called equivalent in up to 29 % of studies.
+    The upper end is at least half of what units that were not met could carry: reach x (1 -
+    0.05^(1/units)) / 2. Without it rare units that move by all they can are called equivalent in up
+    to 29 % of studies.
     """
     word: Word = "undecided"
     low = high = float("nan")
@@ -240,16 +261,19 @@ def _answer(
 def units_needed(smallest: float, reach: float) -> int:
     """Fewest units at which "equivalent" can be said.
 
-    So many that a judge of twice the smallest effect, made by units that move by all they can, shows one in 95 %.
+    So many that a judge of twice the smallest effect, made by units that move by all they can,
+    shows one in 95 %.
     """
     share = 2 * smallest / reach if reach > 0 else 1.0
     return 1 if share >= 1 else int(np.ceil(np.log(ALPHA) / np.log1p(-share)))
 
 
 def _more_units(size: Answer, smallest: float, units: int, needed: int) -> int | None:
-    """About how many more units would decide, if the size stays: an effect, or equivalent, whichever is nearer.
+    """About how many more units would decide, if the size stays: an effect, or equivalent,
+    whichever is nearer.
 
-    Intervals shrink with the root of the units; with their number where hardly any moved (Clopper and Pearson's bound).
+    Intervals shrink with the root of the units; with their number where hardly any moved (Clopper
+    and Pearson's bound).
     """
     if not np.isfinite(size.high):
         return max(MIN_UNITS, needed) - units if units < max(MIN_UNITS, needed) else None
@@ -267,7 +291,7 @@ def _more_units(size: Answer, smallest: float, units: int, needed: int) -> int |
     return max(1, int(np.ceil(units * (max(min(times), 1.1) - 1)))) if times else None
 
 
-# ---------------------------------------------------------------------------------------------------- the three questions
+# ------------------------------------------------------------------------------ the three questions
 NOISE = {"all": "", "some": "noise_partly_included", "none": "noise_included"}
 
 
@@ -304,10 +328,11 @@ def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Answer:
 
 
 def _of_criteria(table: Cells, usable: NDArray[np.bool_], pooled: Answer) -> Answer:
-    """Question 1 of several criteria of a call: how far a position moves a criterion, whichever way each goes.
+    """Question 1 of several criteria of a call: how far a position moves a criterion, whichever way
+    each goes.
 
-    ``pooled``: the answer about their mean. The upper end is never below its upper end, and the test is the better of
-    the two, by Sidak's rule. See ``verdicts`` for the size.
+    ``pooled``: the answer about their mean. The upper end is never below its upper end, and the
+    test is the better of the two, by Sidak's rule. See ``verdicts`` for the size.
     """
     n = table.n
     moved = table.lean_of_criteria[usable].reshape(-1, n * n)
@@ -343,7 +368,9 @@ def _of_criteria(table: Cells, usable: NDArray[np.bool_], pooled: Answer) -> Ans
 
 
 def _half_the_pass_rate(positions: Answer, mean: Answer, span: float) -> Answer:
-    """Question 1 of a scale of two scores: what the low score gains where it is listed first is half of the pass rate's move."""
+    """Question 1 of a scale of two scores: what the low score gains where it is listed first is
+    half of the pass rate's move.
+    """
 
     def half(ends: tuple[float, float]) -> tuple[float, float]:
         return ends[0] / span / 2, ends[1] / span / 2
@@ -378,7 +405,9 @@ def _half_the_pass_rate(positions: Answer, mean: Answer, span: float) -> Answer:
 
 
 def _squared_length(parts: Floats) -> tuple[float, float]:
-    """Squared length of the mean of ``parts`` (units, n), and without noise: products of two different units only."""
+    """Squared length of the mean of ``parts`` (units, n), and without noise: products of two
+    different units only.
+    """
     units = len(parts)
     total, own = float(np.square(parts.sum(axis=0)).sum()), float(np.square(parts).sum())
     return total / units**2, max(
@@ -387,10 +416,12 @@ def _squared_length(parts: Floats) -> tuple[float, float]:
 
 
 def _mean(table: Cells, span: float) -> Answer:
-    """Question 2: the named contrasts of the mean score, each by its t test, the smallest p by Sidak's rule.
+    """Question 2: the named contrasts of the mean score, each by its t test, the smallest p by
+    Sidak's rule.
 
-    It is about reversing the list, not about any two orders: a third part for these (the vector of order means, F as in
-    question 1) cost more power than it gave. The largest gap of two orders is told beside it without a verdict.
+    It is about reversing the list, not about any two orders: a third part for these (the vector of
+    order means, F as in question 1) cost more power than it gave. The largest gap of two orders is
+    told beside it without a verdict.
     """
     estimates: dict[str, Estimate] = {}
     reach = span
@@ -412,7 +443,8 @@ def _mean(table: Cells, span: float) -> Answer:
     values = [e.value for e in estimates.values()]
     p = np.array([t_test(e) for e in estimates.values()])
     smallest_p = float(1 - (1 - p.min()) ** len(p))
-    # The larger contrast may be the noisier: where a test decides, the answer is about the contrast that it is of.
+    # The larger contrast may be the noisier: where a test decides, the answer is about the contrast
+    # that it is of.
     chosen = int(np.argmin(p)) if smallest_p <= ALPHA else _largest(values)
     named = list(estimates)[chosen]
     more = {
@@ -440,12 +472,14 @@ def _slope_over_items(table: Cells, scores: OrderCells, contrast: Floats, span: 
 
 
 def _single(table: Cells, p: float) -> Answer:
-    """Question 3: scores that change between two orders, less those that change in the same order asked again.
+    """Question 3: scores that change between two orders, less those that change in the same order
+    asked again.
 
-    At least 0 in truth where every order was asked twice (the energy distance between orders; Szekely and Rizzo 2013).
-    The noise of an order asked once is unknown and counts as none: then the number is an upper one only. An order that
-    was asked twice and read once has the noise of its item's other orders; an item that has none of these is left out,
-    as long as half of the items have one.
+    At least 0 in truth where every order was asked twice (the energy distance between orders;
+    Szekely and Rizzo 2013). The noise of an order asked once is unknown and counts as none: then
+    the number is an upper one only. An order that was asked twice and read once has the noise of
+    its item's other orders; an item that has none of these is left out, as long as half of the
+    items have one.
     """
     several = table.orders > 1
     changed = table.by_item(np.where(table.count > 1, 1 - table.same, 0.0))
@@ -482,9 +516,11 @@ def _single(table: Cells, p: float) -> Answer:
     )
 
 
-# --------------------------------------------------------------------------------------------------------- means over units
+# --------------------------------------------------------------------------------- means over units
 def _unit_sums(unit: Ints, top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
-    """Sums of ``top`` (items, k) and ``bottom`` (items, 1) over units, sorted by their values alone."""
+    """Sums of ``top`` (items, k) and ``bottom`` (items, 1) over units, sorted by their values
+    alone.
+    """
     _, code = np.unique(unit, return_inverse=True)
     units = int(code.max(initial=-1)) + 1
     sums = sum_by(code, np.concatenate([top, bottom], axis=1), units)
@@ -503,7 +539,9 @@ def _few_moved(e: Estimate) -> bool:
 
 
 def t_test(e: Estimate) -> float:
-    """Two-sided p of "the mean over units is 0", on degrees of freedom for the units' kurtosis; NaN below 8 units."""
+    """Two-sided p of "the mean over units is 0", on degrees of freedom for the units' kurtosis; NaN
+    below 8 units.
+    """
     if e.units < MIN_UNITS:
         return float("nan")
     if e.error < FLAT:
@@ -517,8 +555,9 @@ Ends = list[tuple[float, float]]
 def _magnitude(estimates: list[Estimate], comparisons: int) -> tuple[Ends, Ends, float, float]:
     """(simultaneous bands, single intervals, low, high of the magnitude).
 
-    Low: the furthest from 0 of the bands (Sidak). High: the furthest end of the single 95 % intervals: to be equivalent
-    each must be inside, and an intersection-union test needs no correction (Berger 1982).
+    Low: the furthest from 0 of the bands (Sidak). High: the furthest end of the single 95 %
+    intervals: to be equivalent each must be inside, and an intersection-union test needs no
+    correction (Berger 1982).
     """
     bands = [e.interval((1 - ALPHA) ** (1 / comparisons)) for e in estimates]
     intervals = [e.interval(1 - ALPHA) for e in estimates]
@@ -529,9 +568,11 @@ def _magnitude(estimates: list[Estimate], comparisons: int) -> tuple[Ends, Ends,
 def _own_ends(
     band: tuple[float, float], interval: tuple[float, float], most: float
 ) -> tuple[float, float]:
-    """Of an effect: (low, high) of the one position or contrast that is named; the others' ends say nothing of its size.
+    """Of an effect: (low, high) of the one position or contrast that is named; the others' ends say
+    nothing of its size.
 
-    A position whose units nearly all tie, as at few calls, may have an end far away (``Reach``) that is no other's.
+    A position whose units nearly all tie, as at few calls, may have an end far away (``Reach``)
+    that is no other's.
     """
     (below, above), (least, furthest) = band, interval
     return max(below, -above, 0.0), min(max(-least, furthest), most)

@@ -1,1 +1,3 @@
-"""Files that others wrote, read within bounds: answers, rubrics, judgments; and files written safely."""
+"""Files that others wrote, read within bounds: answers, rubrics, judgments; and files written
+safely.
+"""

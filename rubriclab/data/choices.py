@@ -1,6 +1,8 @@
-"""A table of choices made elsewhere in, the table of judgments out: pairs and lists, an item a comparison.
+"""A table of choices made elsewhere in, the table of judgments out: pairs and lists, an item a
+comparison.
 
-Their columns: ``scores``. ``gold`` or ``human`` hold the candidate that the benchmark, or a person, prefers.
+Their columns: ``scores``. ``gold`` or ``human`` hold the candidate that the benchmark, or a person,
+prefers.
 """
 
 from typing import Any
@@ -13,7 +15,8 @@ from rubriclab.model.text import shorten
 
 WORDS = {"tie": 0, "draw": 0, "none": -1, "nan": -1, "n": -1, "": -1}
 CHOICES = {"a": 1, "b": 2, "c": 0, **WORDS}
-"""What a choice of a pair says: 1 the first, 2 the second, 0 a tie, -1 nothing that could be read."""
+"""What a choice of a pair says: 1 the first, 2 the second, 0 a tie, -1 nothing that could be read.
+"""
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MAX_CANDIDATES = len(LETTERS)
 """Of a list: as many as a letter each can stand for."""
@@ -124,4 +127,8 @@ class ChoicesReader(Reader):
 
 
 def _expected(line: Line) -> str:
-    return f"is none of what was compared; expected one of {shorten(', '.join(line), 200)}, “tie”, or empty"
+    return (
+        f"is none of what was compared; expected one of {shorten(', '.join(line), 200)}, "
+        f"“tie”, "
+        f"or empty"
+    )

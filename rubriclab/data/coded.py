@@ -1,6 +1,8 @@
-"""A table of judgments in, the table that every number starts from out: what its kinds have in common, by codes.
+"""A table of judgments in, the table that every number starts from out: what its kinds have in
+common, by codes.
 
-A column is read as codes of its distinct texts, so that millions of rows take seconds; each text is parsed once.
+A column is read as codes of its distinct texts, so that millions of rows take seconds; each text is
+parsed once.
 """
 
 import json
@@ -46,7 +48,9 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Coded:
-    """A column as codes into its distinct texts, blanks around them taken off; ``blank``: code of the empty text or -1."""
+    """A column as codes into its distinct texts, blanks around them taken off; ``blank``: code of
+    the empty text or -1.
+    """
 
     name: str
     code: np.ndarray
@@ -64,7 +68,8 @@ class Coded:
 class Reader:
     """Judgments of one kind. ``names``: the column of each role.
 
-    A kind says what its calls list (``orders``), what they are about (``about``) and what was answered (``answers``).
+    A kind says what its calls list (``orders``), what they are about (``about``) and what was
+    answered (``answers``).
     """
 
     def __init__(self, table: Table, kind: Kind, names: Mapping[str, Any]) -> None:
@@ -82,7 +87,9 @@ class Reader:
     def about(
         self, dataset: Coded, order: Coded
     ) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
-        """(columns of the items, item of each row, subject of each row: what one order is about)."""
+        """(columns of the items, item of each row, subject of each row: what one order is
+        about).
+        """
         raise NotImplementedError
 
     def answers(
@@ -96,7 +103,9 @@ class Reader:
         return ()
 
     def moved(self, order: np.ndarray) -> bool:
-        """Whether what a condition's orders list stood at several positions: else nothing was drawn."""
+        """Whether what a condition's orders list stood at several positions: else nothing was
+        drawn.
+        """
         return True
 
     def read(self, name: str) -> JudgmentTable:
@@ -113,18 +122,23 @@ class Reader:
                 first_with.setdefault(part, code)
         if self.reorder in ("criteria", "pairs", "lists"):
             self.refuse_look_alikes(order, first_with)
-        # Slots and designs count criteria and answers as they first come, all else by value or name.
+        # Slots and designs count criteria and answers as they first come, all else by value or
+        # name.
         ranked = first_with if self.reorder in ("criteria", "responses") else sorted(first_with)
         rank = {part: k for k, part in enumerate(ranked)}
         self.whole: list[Line] = [tuple(sorted(line, key=rank.__getitem__)) for line in self.shown]
         columns, item, subject = self.about(dataset, order)
         read, score, position, slot = self.answers(dataset, order)
-        # A condition's calls list the same options or criteria; of answers and candidates only as many.
+        # A condition's calls list the same options or criteria; of answers and candidates only as
+        # many.
         same = self.reorder in ("options", "criteria")
         sets = distinct_of([line if same else len(line) for line in self.whole])[0]
         condition, first = joint(judge.code, dataset.code, sets[order.code], strategy.code, variant)
         if len(first) > MAX_SMALL:
-            words = f" has {len(first):,} conditions (judge x data set x strategy); at most {MAX_SMALL:,} are read."
+            words = (
+                f" has {len(first):,} conditions (judge x data set x strategy); at most "
+                f"{MAX_SMALL:,} are read."
+            )
             raise refusal(
                 self.table.name, f"{words} Is a column of ids named judge, dataset or strategy?"
             )
@@ -182,7 +196,8 @@ class Reader:
         calls = frame.loc[new, ["call", "condition", "status"]].reset_index(drop=True)
         for column_name, role in KEPT.items():
             if role in self.names:
-                # Hundreds of megabytes of a log, mapped from its file, are not copied where they stand in order.
+                # Hundreds of megabytes of a log, mapped from its file, are not copied where they
+                # stand in order.
                 column = self.table.texts(self.names[role])
                 kept = source[new]
                 empty = compute.equal(column, "").to_numpy()[kept]
@@ -208,7 +223,9 @@ class Reader:
         )
 
     def coded(self, role: str, default: str = "", *, required: bool = False) -> Coded:
-        """A column as codes of its texts without blanks around; ``default`` where there is none or a cell is empty."""
+        """A column as codes of its texts without blanks around; ``default`` where there is none or
+        a cell is empty.
+        """
         if role not in self.names:
             return Coded(role, np.zeros(self.rows, dtype=np.int64), [default])
         codes, texts = self.table.coded(self.names[role])
@@ -235,7 +252,9 @@ class Reader:
     def parsed(
         self, column: Coded, parse: Callable[[str], Value | None], expected: str
     ) -> list[Value]:
-        """Each distinct text parsed once. Raises LabError for the first row of one that is not as expected."""
+        """Each distinct text parsed once. Raises LabError for the first row of one that is not as
+        expected.
+        """
         values = [parse(text) for text in column.texts]
         if None in values:
             code = values.index(None)
@@ -253,12 +272,16 @@ class Reader:
         return column
 
     def refuse_look_alikes(self, column: Coded, names: Mapping[str, int]) -> None:
-        """Of a column's texts, or of what they list: ``names`` with the code of the first text that has each."""
+        """Of a column's texts, or of what they list: ``names`` with the code of the first text that
+        has each.
+        """
         where = self.names.get(column.name, column.name)
         self.table.refuse_look_alikes(where, names, lambda name: column.row_of(names[name]))
 
     def agreed(self, column: Coded, item: np.ndarray, items: int) -> np.ndarray:
-        """Code of each item; its rows agree or are empty, as are items with a code beyond the texts. Raises LabError."""
+        """Code of each item; its rows agree or are empty, as are items with a code beyond the
+        texts. Raises LabError.
+        """
         empty = column.blank if column.blank >= 0 else len(column.texts)
         given = np.flatnonzero(column.code != empty)
         code = np.full(items, empty, dtype=np.int64)
@@ -267,7 +290,10 @@ class Reader:
         if odd.size:
             row = int(odd[0])
             earlier = shorten(column.texts[code[item[row]]])
-            words = f"“{shorten(column.texts[column.code[row]])}”, but an earlier row of the same item has “{earlier}”"
+            words = (
+                f"“{shorten(column.texts[column.code[row]])}”, but an earlier row of the same "
+                f"item has “{earlier}”"
+            )
             raise self.fault(row, column.name, f"{words}. Rows of one item have to agree.")
         return code
 
@@ -278,7 +304,9 @@ class Reader:
         value: Callable[[int, str], float | None],
         expected: Callable[[int], str],
     ) -> list[dict[str, float]]:
-        """What each rater says of each item. ``value``: of an item's cell, None where it is not as ``expected``."""
+        """What each rater says of each item. ``value``: of an item's cell, None where it is not as
+        ``expected``.
+        """
         ratings: list[dict[str, float]] = [{} for _ in range(items)]
         for role, rater in self.people.items():
             column = self.coded(role)
@@ -292,7 +320,9 @@ class Reader:
         return ratings
 
     def expected(self) -> np.ndarray:
-        """(rows,): the score that the judge's probabilities mean, of pairs the probability that the first wins; NaN for none."""
+        """(rows,): the score that the judge's probabilities mean, of pairs the probability that the
+        first wins; NaN for none.
+        """
         column = self.coded("expected")
         low, high = (0.0, 1.0) if self.kind == "pairs" else (-limits.MAX_RATING, limits.MAX_RATING)
 
@@ -308,7 +338,9 @@ class Reader:
         return np.asarray(values[column.code])
 
     def status(self, read: np.ndarray) -> np.ndarray:
-        """(rows,): OK where a row was read, else how its call ended as a run's own file says it, or unparsed."""
+        """(rows,): OK where a row was read, else how its call ended as a run's own file says it, or
+        unparsed.
+        """
         column, known = self.coded("status"), {status.name.lower(): status for status in Status}
         said = np.array([known.get(text) or Status.UNPARSED for text in column.texts])
         return np.where(read, Status.OK, said[column.code])
@@ -325,10 +357,12 @@ class Reader:
     def repeats(
         self, condition: np.ndarray, item: np.ndarray, order: np.ndarray, *, alone: bool
     ) -> np.ndarray:
-        """(rows,): the same order of an item again is a repeat; a column that counts them has to tell them apart.
+        """(rows,): the same order of an item again is a repeat; a column that counts them has to
+        tell them apart.
 
-        Without one, repeats of a call that is about one item (``alone``) are counted by a hash of what the row says, so
-        that no number hangs on the order of rows; the rows of a call about several belong together as they come.
+        Without one, repeats of a call that is about one item (``alone``) are counted by a hash of
+        what the row says, so that no number hangs on the order of rows; the rows of a call about
+        several belong together as they come.
         """
         if "repeat" not in self.names:
             group, first = joint(condition, item, order)
@@ -353,10 +387,11 @@ class Reader:
 def design_of(
     subject: np.ndarray, order: np.ndarray, lines: Sequence[tuple[int, ...]], calls: int
 ) -> tuple[str, bool]:
-    """(the design, were orders drawn for each subject?) of a condition's rows; ``lines[order]``: what stood where, 0..n-1.
+    """(the design, were orders drawn for each subject?) of a condition's rows; ``lines[order]``:
+    what stood where, 0..n-1.
 
-    A design asks every subject in all its orders. Drawn: at least twice as many orders in all as a subject has, each
-    asked once.
+    A design asks every subject in all its orders. Drawn: at least twice as many orders in all as a
+    subject has, each asked once.
     """
     kinds, subjects = pd.unique(order), different(subject)
     cells = different(subject * len(lines) + order)
@@ -368,7 +403,9 @@ def design_of(
 
 
 def recognised(shown: Sequence[Line], options: Line) -> str:
-    """The design of ``options`` whose orders these are: fixed, descending, balanced, williams, all; else ``custom``."""
+    """The design of ``options`` whose orders these are: fixed, descending, balanced, williams, all;
+    else ``custom``.
+    """
     lines = set(shown)
     for kind, about in STRATEGIES.items():
         if kind != "all" and about.orders is not None and set(about.orders(options)) == lines:
@@ -394,7 +431,9 @@ def joint(*codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ranks(code: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """(rows,): which of the rows of its code each is, from 0, sorted by ``by`` and then as they come."""
+    """(rows,): which of the rows of its code each is, from 0, sorted by ``by`` and then as they
+    come.
+    """
     row = np.lexsort((by, code))
     made = np.empty(len(code), dtype=np.int64)
     made[row] = np.arange(len(code)) - np.searchsorted(code[row], code[row])
@@ -402,7 +441,9 @@ def ranks(code: np.ndarray, by: np.ndarray) -> np.ndarray:
 
 
 def by_repeat(cell: np.ndarray, repeat: np.ndarray) -> np.ndarray:
-    """(rows,): numbers of calls: the rows' own, shared out among those of a cell by their repeats."""
+    """(rows,): numbers of calls: the rows' own, shared out among those of a cell by their
+    repeats.
+    """
     call = np.empty(len(cell), dtype=np.int64)
     call[np.lexsort((repeat, cell))] = np.argsort(cell, kind="stable")
     return call
@@ -422,7 +463,9 @@ def distinct_of(values: Sequence[Key]) -> tuple[np.ndarray, list[Key]]:
 
 
 def names_shown(most: int, least: int = 2) -> Callable[[str], Line | None]:
-    """A reader of ``least`` to ``most`` different names between bars; it gives None for anything else."""
+    """A reader of ``least`` to ``most`` different names between bars; it gives None for anything
+    else.
+    """
 
     def names_of(text: str) -> Line | None:
         names = tuple(part.strip() for part in text.split("|"))
@@ -436,7 +479,9 @@ def names_shown(most: int, least: int = 2) -> Callable[[str], Line | None]:
 
 
 def variant_of(text: str) -> tuple[tuple[str, str | int | float], ...]:
-    """The factors and their levels that a run's own file has as JSON; none for any other text, as of another tool's column."""
+    """The factors and their levels that a run's own file has as JSON; none for any other text, as
+    of another tool's column.
+    """
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -39,7 +39,8 @@ NO_SCORE = re.compile(
     r"|suggestion|latency|ms|seconds|cost|temperature|version|attempt"
     r"|confidence|age|votes|unnamed|rank|ranks|ranking|ranked|rang|place)(_|$)"
 )
-"""What whole numbers within a scale are besides people's scores. Of ranks the lowest is the best."""
+"""What whole numbers within a scale are besides people's scores. Of ranks the lowest is the best.
+"""
 DECISIONS = {"accept", "reject", "ignore", ""}
 """What Prodigy writes in its column “answer”: what an annotator decided, not a text."""
 ROLE_NAMES = {
@@ -69,8 +70,9 @@ LOOKED_AT = 2_000
 
 @dataclass(frozen=True)
 class Guess:
-    """``columns``: role -> column (``human``: a list); ``reasons``: role -> why, or why none; ``matched``: the answers'
-    column was known by its name."""
+    """``columns``: role -> column (``human``: a list); ``reasons``: role -> why, or why none;
+    ``matched``: the answers' column was known by its name.
+    """
 
     columns: dict[str, str | list[str]]
     reasons: dict[str, str] = field(default_factory=dict)
@@ -105,7 +107,9 @@ def columns_sentence(table: Table, columns: Columns, reasons: Mapping[str, str])
 
 
 def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
-    """Which column has which role, by names, then by contents; whoever brought the file has the last word."""
+    """Which column has which role, by names, then by contents; whoever brought the file has the
+    last word.
+    """
     names = {plain_name(column): column for column in reversed(table.columns)}
     cells = {
         column: [cell.strip() for cell in table.column(column, LOOKED_AT)]
@@ -141,13 +145,15 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
             continue
         if role == "item_id" and _repeats(table, named, names):
             reasons[role] = (
-                f"“{shorten(named, 30)}” has one value in several rows, so rows are numbered instead"
+                f"“{shorten(named, 30)}” has one value in several rows, so rows are numbered "
+                f"instead"
             )
         else:
             take(role, named, "by its name")
     matched = "response" in columns
 
-    # The answer is the longest text that differs from row to row; the instruction repeats, or comes before it.
+    # The answer is the longest text that differs from row to row; the instruction repeats, or comes
+    # before it.
     plain = [name for name in free if name not in numeric and name not in structured]
     texts = [name for name in plain if length[name] >= TEXT_SIGNS]
     repeated = {name for name in texts if len(set(cells[name])) <= 0.8 * len(cells[name])}
@@ -380,11 +386,12 @@ def _whole_within(cells: Sequence[str], scale: Sequence[float]) -> bool:
 
 
 def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = False) -> DataSet:
-    """The items of a table; ``origin`` tells the file and how many rows had no answer and were left out.
+    """The items of a table; ``origin`` tells the file and how many rows had no answer and were left
+    out.
 
-    ``further``: columns without a role are kept too, for a prompt that shows them.
-    Rows of one item may differ in rater. Answers to one instruction become a group where no column names groups. Raises
-    LabError naming line, column, value and cure.
+    ``further``: columns without a role are kept too, for a prompt that shows them. Rows of one item
+    may differ in rater. Answers to one instruction become a group where no column names groups.
+    Raises LabError naming line, column, value and cure.
     """
     known = chosen_columns(table, columns, ROLES)
     if "response" not in known:
@@ -415,9 +422,11 @@ def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = 
 
 
 def ratings_of(table: Table, columns: Columns) -> dict[tuple[str, str], dict[str, float]]:
-    """(item_id, criterion or "") -> rater -> score, of a table that holds people's scores and no texts.
+    """(item_id, criterion or "") -> rater -> score, of a table that holds people's scores and no
+    texts.
 
-    ``columns``: item_id, human (several), and rater and criterion where there are. Raises LabError naming line and column.
+    ``columns``: item_id, human (several), and rater and criterion where there are. Raises LabError
+    naming line and column.
     """
     known = chosen_columns(table, columns, ("item_id", "human", "rater", "criterion"))
     if "item_id" not in known or not as_list(known.get("human")):
@@ -430,7 +439,11 @@ def ratings_of(table: Table, columns: Columns) -> dict[tuple[str, str], dict[str
         ratings = given.setdefault((rows.item_id(row), rows.cell(row, "criterion") or ""), {})
         for rater, score in rows.ratings(row):
             if ratings.setdefault(rater, score) != score:
-                words = f"a second rating of “{shorten(rater)}” for “{shorten(rows.item_id(row))}”, and another one"
+                words = (
+                    f"a second rating of “{shorten(rater)}” for "
+                    f"“{shorten(rows.item_id(row))}”, and another "
+                    f"one"
+                )
                 raise rows.fault(row, "item_id", f"{words}. Keep the one that counts.")
     return given
 
@@ -441,7 +454,8 @@ class _Rows:
     def __init__(self, table: Table, known: Mapping[str, Any], further: bool) -> None:
         if "rater" in known and len(as_list(known.get("human"))) != 1:
             raise LabError(
-                "With a column of raters, ratings stand in one column: choose exactly one human score."
+                "With a column of raters, ratings stand in one column: choose exactly one human "
+                "score."
             )
         self.table, self.known = table, known
         self.cells = {
@@ -486,7 +500,8 @@ class _Rows:
         return text
 
     def refuse_templates(self, used: Sequence[int]) -> None:
-        """Raises LabError for an answer that is a whole chat in one text, with its template's marks.
+        """Raises LabError for an answer that is a whole chat in one text, with its template's
+        marks.
 
         The judge would score the question together with the answer.
         """
@@ -519,7 +534,9 @@ class _Rows:
                 )
 
     def ratings(self, row: int) -> Iterator[tuple[str, float]]:
-        """The scores of people in a row, each with its rater: the column, or the cell of the column of raters."""
+        """The scores of people in a row, each with its rater: the column, or the cell of the column
+        of raters.
+        """
         for column, cells in self.people.items():
             value, rater = (
                 number(cells[row]),
@@ -530,7 +547,10 @@ class _Rows:
                     row, "rater", "a rating without a rater. Name the rater, or leave the row out."
                 )
             if value is None and cells[row].strip():
-                words = f"“{shorten(cells[row])}” is no score of a person; expected a number from -1e9 to 1e9."
+                words = (
+                    f"“{shorten(cells[row])}” is no score of a person; expected a number from "
+                    f"-1e9 to 1e9."
+                )
                 raise self.table.fault(
                     row, column, f"{words} Leave the cell empty where there is none."
                 )
@@ -538,7 +558,9 @@ class _Rows:
                 yield rater, value
 
     def items(self, used: Sequence[int]) -> list[Item]:
-        """A row an item; with a column of raters, rows of one item (by its id, else by its texts) differ in rater."""
+        """A row an item; with a column of raters, rows of one item (by its id, else by its texts)
+        differ in rater.
+        """
         by_rater = "rater" in self.cells
         first: dict[tuple[str, ...], int] = {}
         ratings: dict[int, dict[str, float]] = {}
@@ -552,19 +574,28 @@ class _Rows:
             given = ratings.setdefault(start, {})
             for rater, value in self.ratings(row):
                 if rater in given:
-                    words = f"a second rating of “{shorten(rater)}” for the item “{shorten(self.item_id(row))}”"
+                    words = (
+                        f"a second rating of “{shorten(rater)}” for the item "
+                        f"“{shorten(self.item_id(row))}”"
+                    )
                     raise self.fault(row, "rater", f"{words}. Keep the one that counts.")
                 given[rater] = value
         return [self.item(row, given) for row, given in ratings.items()]
 
     def refuse_other(self, row: int, start: int, by_rater: bool) -> None:
-        """Raises LabError for a second row of an item, unless the two differ in their rater alone."""
+        """Raises LabError for a second row of an item, unless the two differ in their rater
+        alone.
+        """
         this, first = self.item_id(row), self.item_id(start)
         where = self.table.line(start)
         if not by_rater:
             same = "stands" if this == first else f"looks like “{shorten(first)}”"
             raters = " or, where they are ratings of several people, choose the column of raters"
-            words = f"the id “{shorten(this)}” {same} in {where} already. Choose another column as the id"
+            words = (
+                f"the id “{shorten(this)}” {same} in {where} already. Choose another column "
+                f"as "
+                f"the id"
+            )
             raise self.fault(row, "item_id", f"{words}{raters if this == first else ''}.")
         for role in self.same:
             if self.cells[role][row] != self.cells[role][start]:
@@ -592,7 +623,9 @@ class _Rows:
 
 
 def _with_groups(items: list[Item], cells: Mapping[str, list[str]]) -> list[Item]:
-    """Items under several criteria share a block, answers to one instruction a prompt, where no column says so."""
+    """Items under several criteria share a block, answers to one instruction a prompt, where no
+    column says so.
+    """
     if "block" not in cells and len({item.item_id for item in items}) < len(items):
         items = [replace(item, block=item.item_id) for item in items]
     instructions = {item.instruction for item in items if item.instruction}

@@ -1,4 +1,6 @@
-"""A file that others wrote in, the same checked out: one table of limits, held before what they bound is built."""
+"""A file that others wrote in, the same checked out: one table of limits, held before what they
+bound is built.
+"""
 
 import os
 import stat
@@ -38,12 +40,14 @@ def refusal(name: str, words: str) -> LabError:
 
 
 HELD_FILES: set[tuple[int, int]] = set()
-"""(device, inode) of the stores that are open in this process. Closing any descriptor of such a file would drop the lock
-that keeps other processes out, so it is never opened a second time."""
+"""(device, inode) of the stores that are open in this process. Closing any descriptor of such a
+file would drop the lock that keeps other processes out, so it is never opened a second time.
+"""
 
 
 def user_path(text: str | Path, use: str = "read") -> Path:
-    """Return a path that a person wrote, its ``~`` expanded. Raises LabError for what no file can be called.
+    """Return a path that a person wrote, its ``~`` expanded. Raises LabError for what no file can
+    be called.
 
     ``use``: what is to be done with the file, for the message: read or written.
     """
@@ -60,7 +64,9 @@ def user_path(text: str | Path, use: str = "read") -> Path:
 
 
 def names_file(text: str | Path) -> bool:
-    """Return whether an existing file is called so; a text that no file can be called names none."""
+    """Return whether an existing file is called so; a text that no file can be called names
+    none.
+    """
     try:
         return user_path(text).is_file()
     except (LabError, OSError):
@@ -68,7 +74,9 @@ def names_file(text: str | Path) -> bool:
 
 
 def checked_file(path: str | Path, most: int = MAX_FILE) -> Path:
-    """``path`` where it is an ordinary file of at most ``most`` bytes; a pipe or a device is never waited for."""
+    """``path`` where it is an ordinary file of at most ``most`` bytes; a pipe or a device is never
+    waited for.
+    """
     path = user_path(path)
     try:
         known = path.stat()

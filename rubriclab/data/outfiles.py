@@ -1,4 +1,6 @@
-"""Frames and bytes in, files out: CSV in which a spreadsheet runs nothing, and files that are whole or as before."""
+"""Frames and bytes in, files out: CSV in which a spreadsheet runs nothing, and files that are whole
+or as before.
+"""
 
 import os
 import re
@@ -11,15 +13,17 @@ import pandas as pd
 from rubriclab.data.limits import user_path
 from rubriclab.model.text import LabError, storable
 
-# An apostrophe stands before what a spreadsheet would take for a formula, and before apostrophes that lead to one,
-# so that taking one off gives every text back.
+# An apostrophe stands before what a spreadsheet would take for a formula, and before apostrophes
+# that lead to one, so that taking one off gives every text back.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 SHIELDED = r"^'+[=+\-@\t\r]"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """A table as CSV without its index; a text that begins as a formula gets an apostrophe, numbers stay numbers."""
+    """A table as CSV without its index; a text that begins as a formula gets an apostrophe, numbers
+    stay numbers.
+    """
     columns = {}
     for k in range(frame.shape[1]):  # by position, since names may repeat
         column = frame.iloc[:, k].reset_index(drop=True)
@@ -35,7 +39,9 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 
 def shield(value: Any) -> Any:
-    """A cell for a CSV file: texts storable, and shielded where a spreadsheet would compute them."""
+    """A cell for a CSV file: texts storable, and shielded where a spreadsheet would compute
+    them.
+    """
     if not isinstance(value, str):
         return value
     text = storable(value)
@@ -48,7 +54,9 @@ def read_shielded(text: str) -> str:
 
 
 def write_atomically(path: str | Path, content: bytes) -> Path:
-    """``content`` at ``path``: killed or on a full disk, what was there before is as it was. Raises LabError."""
+    """``content`` at ``path``: killed or on a full disk, what was there before is as it was. Raises
+    LabError.
+    """
     path = user_path(path, "written")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

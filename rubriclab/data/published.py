@@ -1,7 +1,8 @@
-"""A published data set's name in, its items and rubric out: fetched as it was published, or from the user's own copy.
+"""A published data set's name in, its items and rubric out: fetched as it was published, or from
+the user's own copy.
 
-Nothing of these data comes with the lab. A file whose sha256 is known is fetched from a fixed commit into the cache
-folder and checked; any other is the user's own, whose columns are checked.
+Nothing of these data comes with the lab. A file whose sha256 is known is fetched from a fixed
+commit into the cache folder and checked; any other is the user's own, whose columns are checked.
 """
 
 import hashlib
@@ -34,7 +35,9 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A file at ``owner/repository/commit/path``, of ``size`` bytes; without their ``sha256`` it is not fetched."""
+    """A file at ``owner/repository/commit/path``, of ``size`` bytes; without their ``sha256`` it is
+    not fetched.
+    """
 
     path: str
     sha256: str = ""
@@ -60,8 +63,9 @@ class PublicFile:
 
 @dataclass(frozen=True)
 class Published:
-    """One data set. ``reader``: a function of ``published_readers``; ``rubric``: its file in ``data/published``, in the
-    project's own words; empty: the data bring one."""
+    """One data set. ``reader``: a function of ``published_readers``; ``rubric``: its file in
+    ``data/published``, in the project's own words; empty: the data bring one.
+    """
 
     title: str
     about: str
@@ -73,7 +77,9 @@ class Published:
 
 @lru_cache(maxsize=1)
 def sources() -> Mapping[str, Published]:
-    """Every published data set that is known, by the name a study file gives it: ``data/published/sources.toml``."""
+    """Every published data set that is known, by the name a study file gives it:
+    ``data/published/sources.toml``.
+    """
     known = tomllib.loads(data_path("published/sources.toml").read_text("utf-8"))
     return {
         name: Published(**{**body, "files": tuple(PublicFile(**file) for file in body["files"])})
@@ -84,21 +90,25 @@ def sources() -> Mapping[str, Published]:
 def published(
     name: str, files: Sequence[Path | Table] = (), gold: tuple[str, ...] = ()
 ) -> tuple[DataSet, Rubric]:
-    """The items and the rubric of a published data set; ``files``: the user's own copies, in any order.
+    """The items and the rubric of a published data set; ``files``: the user's own copies, in any
+    order.
 
-    ``gold``: columns of another model's scores to take where no person rated. Raises LabError for an unknown name, for
-    a file that cannot be had (saying where it comes from), and for one of another form.
+    ``gold``: columns of another model's scores to take where no person rated. Raises LabError for
+    an unknown name, for a file that cannot be had (saying where it comes from), and for one of
+    another form.
     """
     known = sources()
     if name not in known:
         raise LabError(
-            f"“{shorten(name)}” is no published data set that is known; expected one of {', '.join(known)}."
+            f"“{shorten(name)}” is no published data set that is known; expected one of "
+            f"{', '.join(known)}."
         )
     about = known[name]
     missing = [file for file in about.files if not file.sha256]
     if missing and not files:
         raise LabError(
-            f"{about.title} is not fetched: {missing[0].title} has no known hash. Get {_sources(about)} and name what you "
+            f"{about.title} is not fetched: {missing[0].title} has no known hash. Get "
+            f"{_sources(about)} and name what you "
             f"have, as files = [{', '.join(repr(file.title) for file in about.files)}]."
         )
     given = files or [fetched(file) for file in about.files]
@@ -135,9 +145,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def fetched(file: PublicFile, progress: Callable[[int], None] | None = None) -> Path:
-    """The file in the cache folder, fetched where it is not there: only bytes of the right sha256 ever have its name.
+    """The file in the cache folder, fetched where it is not there: only bytes of the right sha256
+    ever have its name.
 
-    ``progress``: given how many bytes have come. Raises LabError for a fault of the network, for more than MAX_FETCHED bytes, and for another hash.
+    ``progress``: given how many bytes have come. Raises LabError for a fault of the network, for
+    more than MAX_FETCHED bytes, and for another hash.
     """
     if file.here():
         return file.cached
@@ -161,6 +173,7 @@ def fetched(file: PublicFile, progress: Callable[[int], None] | None = None) -> 
     known = hashlib.sha256(content).hexdigest()
     if known != file.sha256:
         raise LabError(
-            f"{url} is another file than it was: sha256 {known[:12]}…, expected {file.sha256[:12]}…. {cure}"
+            f"{url} is another file than it was: sha256 {known[:12]}…, expected "
+            f"{file.sha256[:12]}…. {cure}"
         )
     return write_atomically(file.cached, content)

@@ -1,4 +1,6 @@
-"""The tables of a published data set in, its items (and the rubric that its records bring) out; a reader each."""
+"""The tables of a published data set in, its items (and the rubric that its records bring) out; a
+reader each.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -37,12 +39,15 @@ MAX_NAME = 90
 def records(
     tables: Sequence[Table], columns: Sequence[str], what: str
 ) -> tuple[Table, list[Record]]:
-    """(the table that has all of ``columns``, its rows by column). Raises LabError naming what the nearest one lacks."""
+    """(the table that has all of ``columns``, its rows by column). Raises LabError naming what the
+    nearest one lacks.
+    """
     best = max(tables, key=lambda table: len({*columns} & {*table.columns}))
     missing = [column for column in columns if column not in best.columns]
     if missing:
         raise LabError(
-            f"{what} need the columns {', '.join(missing[:6])}; “{shorten(best.name)}” has {best.listed}."
+            f"{what} need the columns {', '.join(missing[:6])}; “{shorten(best.name)}” has "
+            f"{best.listed}."
         )
     cells = [best.column(column) for column in best.columns]
     return best, [dict(zip(best.columns, row, strict=True)) for row in zip(*cells, strict=True)]
@@ -65,7 +70,9 @@ def rating(table: Table, row: int, column: str, value: Any) -> float:
 
 
 def hanna(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
-    """Chhun et al. 2022: the stories repeat for each model; the ratings are lists over stories, a row a writer."""
+    """Chhun et al. 2022: the stories repeat for each model; the ratings are lists over stories, a
+    row a writer.
+    """
     columns = {(rater, code): f"Human {rater} {code}" for rater in (1, 2, 3) for code in HANNA}
     _, stories = records(tables, ("Prompt", "Human", "Model"), "The stories")
     scored, scores = records(tables, ("Model", *columns.values()), "The ratings")
@@ -98,7 +105,8 @@ def hanna(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
 
 
 def summeval(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
-    """Fabbri et al. 2021: the authors' file (four criteria, no articles) with SummaC's, or SummaC's alone (consistency).
+    """Fabbri et al. 2021: the authors' file (four criteria, no articles) with SummaC's, or SummaC's
+    alone (consistency).
 
     The three experts are the raters. Raises LabError where an article is in neither file.
     """
@@ -165,7 +173,9 @@ def _summary(
 
 
 def prometheus(tables: Sequence[Table], gold: Sequence[str]) -> Made:
-    """Kim et al. 2024: a record is a whole prompt, with a rubric of its own. ``gold``: columns of scores, or lists of them."""
+    """Kim et al. 2024: a record is a whole prompt, with a rubric of its own. ``gold``: columns of
+    scores, or lists of them.
+    """
     table, rows = records(tables, ("idx", SYSTEMS, "instruction", *gold), "The records")
     criteria: dict[tuple[str, tuple[Option, ...]], Criterion] = {}
     items = []
@@ -214,9 +224,11 @@ def prometheus(tables: Sequence[Table], gold: Sequence[str]) -> Made:
 
 
 def two_turns(tables: Sequence[Table], gold: Sequence[str]) -> Made:
-    """MT-Bench's answers as conversations of two turns, for pairs and lists: each candidate's first answer is its own.
+    """MT-Bench's answers as conversations of two turns, for pairs and lists: each candidate's first
+    answer is its own.
 
-    The prompt is the dialogue before the second answer. Columns ``instruction_2`` and ``response_2`` hold the second turn.
+    The prompt is the dialogue before the second answer. Columns ``instruction_2`` and
+    ``response_2`` hold the second turn.
     """
     made, rubric = prometheus(tables, gold)
     items = []
@@ -233,7 +245,9 @@ def two_turns(tables: Sequence[Table], gold: Sequence[str]) -> Made:
 
 
 def _prompt_parts(text: str) -> dict[str, str] | None:
-    """A prompt at its headings: an answer may hold some, so the first two are taken first, the last ones last."""
+    """A prompt at its headings: an answer may hold some, so the first two are taken first, the last
+    ones last.
+    """
     spans = {}
     for name, pattern in HEADINGS.items():
         if matches := list(re.finditer(pattern, text, re.M)):
@@ -257,7 +271,10 @@ def topical_chat(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
     items = []
     for row, record in enumerate(rows):
         k = conversations.setdefault((record["source"], record["context"]), len(conversations))
-        asked = f"Continue this conversation.\n\n{record['source'].strip()}\n\nFact to use: {record['context'].strip()}"
+        asked = (
+            f"Continue this conversation.\n\n{record['source'].strip()}\n\nFact to use: "
+            f"{record['context'].strip()}"
+        )
         for name, value in listed(table, row, "scores", record["scores"], dict).items():
             items.append(
                 Item(
@@ -276,7 +293,9 @@ def topical_chat(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
 
 
 def llmbar(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
-    """Zeng et al. 2024: the answers of each instruction as two candidates; the labelled one is the better."""
+    """Zeng et al. 2024: the answers of each instruction as two candidates; the labelled one is the
+    better.
+    """
     items = []
     for table in tables:
         subset = table.name.rpartition("-")[2].split(".")[0]
@@ -301,7 +320,9 @@ def llmbar(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
 
 
 def llm_rubric(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
-    """Hashemi et al. 2024: one named person a conversation, 1 to 4 on Q0 (overall) to Q8; 0, cannot be said, has no item."""
+    """Hashemi et al. 2024: one named person a conversation, 1 to 4 on Q0 (overall) to Q8; 0, cannot
+    be said, has no item.
+    """
     questions = [f"Q{k}" for k in range(9)]
     table, rated = records(tables, ("text_id", "annotator_id", *questions), "The ratings")
     source, texts = records(tables, ("_id", "messages"), "The conversations")
@@ -329,4 +350,6 @@ READERS: Mapping[str, Callable[[Sequence[Table], Sequence[str]], Made]] = {
     reader.__name__: reader
     for reader in (hanna, summeval, prometheus, two_turns, topical_chat, llmbar, llm_rubric)
 }
-"""By the names that ``data/published/sources.toml`` uses: (tables, columns of gold scores) -> (items, rubric)."""
+"""By the names that ``data/published/sources.toml`` uses: (tables, columns of gold scores) ->
+(items, rubric).
+"""

@@ -147,7 +147,9 @@ def own_rubric(path: Path) -> Rubric:
 
 
 def rubric_of(value: Any, source: str = "rubric") -> Rubric:
-    """The rubric that plain values stand for. Raises LabError naming criterion, option, value and what was expected."""
+    """The rubric that plain values stand for. Raises LabError naming criterion, option, value and
+    what was expected.
+    """
     where = f"“{shorten(source)}”"
     head = _table(value, {"name", "description", "criteria", "options"}, where)
     title = _text(head, "name", where) or PurePath(source).stem
@@ -178,7 +180,8 @@ def _criterion(value: Any, where: str) -> Criterion:
         score = _whole(parts.get("score"))
         if score is None:
             raise LabError(
-                f"{here}: score is {shorten(repr(parts.get('score')), 40)}; expected a whole number."
+                f"{here}: score is {shorten(repr(parts.get('score')), 40)}; expected a whole "
+                f"number."
             )
         made.append(Option(score, _text(parts, "description", here), _text(parts, "label", here)))
     return Criterion(_text(body, "name", where), tuple(made), _text(body, "description", where))
@@ -211,7 +214,8 @@ def _text(body: Mapping[str, Any], key: str, where: str) -> str:
         )
     if len(str(value)) > limits.MAX_DESCRIPTION:
         raise LabError(
-            f"{where}: {key} has {len(str(value)):,} signs; at most {limits.MAX_DESCRIPTION:,} are read."
+            f"{where}: {key} has {len(str(value)):,} signs; at most {limits.MAX_DESCRIPTION:,} are "
+            f"read."
         )
     return storable(str(value)).strip()
 
@@ -249,7 +253,9 @@ def _from_table(table: Table, title: str) -> Rubric:
 
 
 def yaml_value(text: str, name: str) -> Any:
-    """The value of a YAML text: no alias, no key twice, at most 64 levels, 100,000 values and 300 digits a number."""
+    """The value of a YAML text: no alias, no key twice, at most 64 levels, 100,000 values and 300
+    digits a number.
+    """
     try:
         return yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, OverflowError) as fault:
@@ -267,11 +273,15 @@ OTHER_NOTATION = re.compile(
     r"|yes|no|on|off",
     re.IGNORECASE,
 )
-"""What YAML 1.1 reads as an octal, hexadecimal or sexagesimal number, or as true or false: ``010`` is 8 to it."""
+"""What YAML 1.1 reads as an octal, hexadecimal or sexagesimal number, or as true or false: ``010``
+is 8 to it.
+"""
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader within limits; it also refuses a key that stands twice, however it is written (1, 0x1, 1.0)."""
+    """The safe loader within limits; it also refuses a key that stands twice, however it is written
+    (1, 0x1, 1.0).
+    """
 
     depth = nodes = 0
 
@@ -287,7 +297,11 @@ class _Loader(yaml.SafeLoader):
         elif self.nodes > limits.MAX_NODES:
             problem = f"more than {limits.MAX_NODES:,} values"
         elif OTHER_NOTATION.fullmatch(plain):
-            problem = f"“{plain}” is taken for another value by YAML: write a number in decimal digits, or put a text in quotes"
+            problem = (
+                f"“{plain}” is taken for another value by YAML: write a number in decimal "
+                f"digits, or put a text in "
+                f"quotes"
+            )
         elif len(plain) > limits.MAX_DIGITS and NUMBER.fullmatch(plain):
             problem = f"a number of {len(plain):,} digits: put it in quotes if it is a text"
         else:

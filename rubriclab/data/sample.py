@@ -1,4 +1,6 @@
-"""Names in; the answers, rubrics and studies that come with the lab out, and where their files lie."""
+"""Names in; the answers, rubrics and studies that come with the lab out, and where their files
+lie.
+"""
 
 import hashlib
 import json
@@ -19,7 +21,9 @@ COLUMNS = {
 
 
 def lab_folder() -> Path:
-    """Where app.py, the pages and the folder ``data`` lie: within the package where a wheel was installed, else beside it."""
+    """Where app.py, the pages and the folder ``data`` lie: within the package where a wheel was
+    installed, else beside it.
+    """
     package = Path(__file__).resolve().parents[1]
     return package / "lab" if (package / "lab").is_dir() else package.parent
 
@@ -36,7 +40,9 @@ def data_path(name: str) -> Path:
 
 @cache
 def recorded_runs() -> dict[str, str]:
-    """Return the ids of the recorded examples, each with the sha256 of its judgments: an import may bring the same id."""
+    """Return the ids of the recorded examples, each with the sha256 of its judgments: an import may
+    bring the same id.
+    """
     known = {}
     for path in sorted((lab_folder() / "data").glob("example*.zip")):
         with zipfile.ZipFile(path) as archive:
@@ -46,7 +52,8 @@ def recorded_runs() -> dict[str, str]:
 
 
 def sample(*, drafts: bool = False) -> DataSet:
-    """The answers of ``sample.csv``, written for this project; the level that their author intended is not among them.
+    """The answers of ``sample.csv``, written for this project; the level that their author intended
+    is not among them.
 
     ``drafts``: those of ``sample-drafts.csv``, four to each prompt, to be compared.
     """
@@ -58,7 +65,9 @@ def sample(*, drafts: bool = False) -> DataSet:
 
 
 def sample_rubric(name: str = "helpfulness") -> Rubric:
-    """A rubric that comes with the lab: ``helpfulness`` of one criterion, ``writing`` of several."""
+    """A rubric that comes with the lab: ``helpfulness`` of one criterion, ``writing`` of
+    several.
+    """
     return own_rubric(data_path(f"rubrics/{name}.yaml"))
 
 

@@ -1,4 +1,6 @@
-"""A table of judgments made elsewhere in, the table of judgments that every number starts from out."""
+"""A table of judgments made elsewhere in, the table of judgments that every number starts from
+out.
+"""
 
 import math
 import re
@@ -57,9 +59,11 @@ OPTIONAL = (
     "messages",
     "finish",
 )
-"""``human``: also ``human_1``, ``human_2``; ``variant``: factors and their levels as JSON; ``gold``: of pairs and lists, the candidate
-that should win; ``expected``: the score that the judge's probabilities mean (of pairs: the probability that the first wins, a
-tie half); ``reply``, ``messages`` (the prompt as JSON), ``finish`` (the reply's finish reason): kept beside the judgment."""
+"""``human``: also ``human_1``, ``human_2``; ``variant``: factors and their levels as JSON;
+``gold``: of pairs and lists, the candidate that should win; ``expected``: the score that the
+judge's probabilities mean (of pairs: the probability that the first wins, a tie half); ``reply``,
+``messages`` (the prompt as JSON), ``finish`` (the reply's finish reason): kept beside the judgment.
+"""
 KNOWN = tuple(
     dict.fromkeys(
         [*REQUIRED["criteria"], "item_id", *OPTIONAL, *REQUIRED["pairs"], *REQUIRED["lists"]]
@@ -92,10 +96,11 @@ class MissingColumn(LabError):
 def read_judgments(
     table: Table, kind: str | None = None, columns: Mapping[str, Any] | None = None, name: str = ""
 ) -> JudgmentTable:
-    """The judgments in a table; ``columns``: ours = theirs where the names do not tell. An empty score is unparsed.
+    """The judgments in a table; ``columns``: ours = theirs where the names do not tell. An empty
+    score is unparsed.
 
-    A strategy that no column names is recognised by its orders, else it is ``custom``. Raises LabError naming row,
-    column, value and what was expected.
+    A strategy that no column names is recognised by its orders, else it is ``custom``. Raises
+    LabError naming row, column, value and what was expected.
     """
     if kind is None:
         kind = guess_kind(table, column_names(table, None, columns))
@@ -121,7 +126,9 @@ def read_judgments(
 def column_names(
     table: Table, kind: str | None, columns: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Which column of the table has each role: as given, else by its name. ``human`` may be several."""
+    """Which column of the table has each role: as given, else by its name. ``human`` may be
+    several.
+    """
     given = chosen_columns(table, columns or {}, KNOWN)
     names = {look_alike(column): column for column in table.columns}
     if kind is None:
@@ -151,14 +158,18 @@ def column_names(
 
 
 def _choices_kind(names: set[str]) -> Kind | None:
-    """Pairs or lists where columns of these names are there, which no table of scores has; else None."""
+    """Pairs or lists where columns of these names are there, which no table of scores has; else
+    None.
+    """
     if {"first", "second", "choice"} <= names:
         return "pairs"
     return "lists" if "winner" in names and names & {"order", "ordering"} else None
 
 
 def guess_kind(table: Table, names: Mapping[str, Any]) -> Kind:
-    """By the columns, then by what an order lists: the row's own criterion, its own id, else scores."""
+    """By the columns, then by what an order lists: the row's own criterion, its own id, else
+    scores.
+    """
     choices = _choices_kind({*names})
     if choices is not None or "ordering" not in names:
         return choices or "scores"
@@ -199,7 +210,9 @@ class _ScoresReader(Reader):
     def about(
         self, dataset: Coded, order: Coded
     ) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
-        """An item is one id under one criterion of one data set; an order is about a text, or a call's answers together."""
+        """An item is one id under one criterion of one data set; an order is about a text, or a
+        call's answers together.
+        """
         ids = self.named("text_id" if self.kind == "criteria" else "item_id", required=True)
         criterion = self.named("criterion", required=self.kind == "criteria")
         text, _ = joint(dataset.code, ids.code)
@@ -239,7 +252,9 @@ class _ScoresReader(Reader):
     def answers(
         self, dataset: Coded, order: Coded
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The position is that of the score, of the criterion or of the item; a slot counts as the canonical order does."""
+        """The position is that of the score, of the criterion or of the item; a slot counts as the
+        canonical order does.
+        """
         column = self.coded("score")
         expected = "a score; leave the cell empty where none was read"
         values = self.parsed(column, lambda text: number(text) if text else math.nan, expected)
@@ -280,16 +295,25 @@ class _ScoresReader(Reader):
         return read, score, positions[pair], slots[pair]
 
     def scale(self, line: Line, dataset: int) -> tuple[float, ...]:
-        """The options; of criteria and answers the whole numbers from 1 (or lower) to the data set's greatest score."""
+        """The options; of criteria and answers the whole numbers from 1 (or lower) to the data
+        set's greatest score.
+        """
         if self.kind == "scores":
             return tuple(map(float, line))
         name, low, high = self.spans[dataset]
         if math.isnan(low):
-            words = "no row has a score, so that its scale is not known. Fill the column, or leave these rows out."
+            words = (
+                "no row has a score, so that its scale is not known. Fill the column, or "
+                "leave "
+                "these rows out."
+            )
             raise refusal(self.table.name, f", data set “{shorten(name)}”: {words}")
         low = min(low, 1.0)
         if high - low > MAX_SPAN:
-            words = f"scores from {low:,g} to {high:,g} are no rubric's scale. Is another column the score?"
+            words = (
+                f"scores from {low:,g} to {high:,g} are no rubric's scale. Is another column "
+                f"the score?"
+            )
             raise refusal(
                 self.table.name,
                 f", data set “{shorten(name)}”, column “{self.names['score']}”: {words}",
@@ -319,7 +343,8 @@ SHOWN: Mapping[str, tuple[Callable[[str], Line | None], str]] = {
     ),
     "responses": (
         names_shown(MAX_RESPONSES, 1),
-        f"the different ids of the at most {MAX_RESPONSES} answers of the call as shown, as a17|a3|a5",
+        f"the different ids of the at most {MAX_RESPONSES} answers of the call as shown, as "
+        f"a17|a3|a5",
     ),
 }
 """How the order of each kind is read, and what it is expected to be."""

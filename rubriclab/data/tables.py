@@ -1,7 +1,8 @@
-"""A file of any known kind in, a table of texts out: whole or not at all, no row bent, every fault with its line.
+"""A file of any known kind in, a table of texts out: whole or not at all, no row bent, every fault
+with its line.
 
-CSV and its kin by ``csv.reader(strict=True)``, JSON by ``json.loads`` with its hooks, Parquet by DuckDB, Excel by
-openpyxl, each in the bounded worker; ``.gz`` may follow.
+CSV and its kin by ``csv.reader(strict=True)``, JSON by ``json.loads`` with its hooks, Parquet by
+DuckDB, Excel by openpyxl, each in the bounded worker; ``.gz`` may follow.
 """
 
 import csv
@@ -63,13 +64,13 @@ OTHER_KINDS = {
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of texts. ``data``: Arrow strings, missing cells empty, of Parquet as codes whose dictionary each chunk has;
-    ``note``: what a reader should know.
+    """Columns of texts. ``data``: Arrow strings, missing cells empty, of Parquet as codes whose
+    dictionary each chunk has; ``note``: what a reader should know.
 
-    ``separator``: of delimited text; ``first_line``: the line of the first row where each row is one line of the file;
-    ``answers``: how many rows were made of each row of the file; ``structured``: columns whose
-    cells hold lists or objects, as JSON; ``people``: (column, question) of each column of ratings
-    that the file's own form tells, None where it tells nothing.
+    ``separator``: of delimited text; ``first_line``: the line of the first row where each row is
+    one line of the file; ``answers``: how many rows were made of each row of the file;
+    ``structured``: columns whose cells hold lists or objects, as JSON; ``people``: (column,
+    question) of each column of ratings that the file's own form tells, None where it tells nothing.
     """
 
     name: str
@@ -93,13 +94,17 @@ class Table:
         return [[*row.values()] for row in self.data.slice(0, rows).to_pylist()]
 
     def column(self, name: str, most: int | None = None) -> list[str]:
-        """The cells of a column (the first ``most``). Raises LabError for a column that is not there."""
+        """The cells of a column (the first ``most``). Raises LabError for a column that is not
+        there.
+        """
         self.require(name)
         cells: list[str] = self.texts(name, most).to_pylist()
         return cells
 
     def texts(self, name: str, most: int | None = None) -> pa.ChunkedArray:
-        """The cells of a column (the first ``most``) as Arrow texts, spelled out where they are kept as codes."""
+        """The cells of a column (the first ``most``) as Arrow texts, spelled out where they are
+        kept as codes.
+        """
         return self.data.column(name).slice(0, most).cast(pa.large_string())
 
     def coded(self, name: str) -> tuple[Any, list[str]]:
@@ -124,11 +129,14 @@ class Table:
         """Raises LabError for a column that is not there."""
         if column not in self.columns:
             raise LabError(
-                f"“{shorten(self.name)}” has no column “{shorten(column)}”{purpose}; it has {self.listed}."
+                f"“{shorten(self.name)}” has no column “{shorten(column)}”{purpose}; it has "
+                f"{self.listed}."
             )
 
     def line(self, row: int) -> str:
-        """Where a row stands, for messages: by line where rows are lines, else by row; ``row`` from 0."""
+        """Where a row stands, for messages: by line where rows are lines, else by row; ``row`` from
+        0.
+        """
         row //= self.answers
         return f"row {row + 1:,}" if self.first_line is None else f"line {row + self.first_line:,}"
 
@@ -139,7 +147,9 @@ class Table:
     def refuse_look_alikes(
         self, column: str, names: Iterable[str], row_of: Callable[[str], int]
     ) -> None:
-        """Raises LabError for names in a column that differ in case, blanks or invisible signs alone."""
+        """Raises LabError for names in a column that differ in case, blanks or invisible signs
+        alone.
+        """
         seen: dict[str, str] = {}
         for name in names:
             other = seen.setdefault(look_alike(name), name)
@@ -174,7 +184,8 @@ def as_list(columns: str | Sequence[str] | None) -> list[str]:
 
 
 def chosen_columns(table: Table, columns: Columns, roles: Collection[str]) -> dict[str, Any]:
-    """The columns that were chosen by role, empty choices left out, ``human_1`` and ``human_2`` as several for ``human``.
+    """The columns that were chosen by role, empty choices left out, ``human_1`` and ``human_2`` as
+    several for ``human``.
 
     Raises LabError for a role that is not known, and for a column that is not there.
     """
@@ -187,7 +198,10 @@ def chosen_columns(table: Table, columns: Columns, roles: Collection[str]) -> di
         chosen["human"] = [chosen.pop(role) for role in people]
     for role, value in chosen.items():
         if role not in roles:
-            words = f"“{shorten(role)}” is no role of a column; expected one of {', '.join(sorted(roles))}."
+            words = (
+                f"“{shorten(role)}” is no role of a column; expected one of "
+                f"{', '.join(sorted(roles))}."
+            )
             raise LabError(f"columns: {words}")
         if role != "human" and not isinstance(value, str):
             raise LabError(f"columns: {role} is {value}; expected the name of one column.")
@@ -199,7 +213,8 @@ def chosen_columns(table: Table, columns: Columns, roles: Collection[str]) -> di
 def read_table(source: str | Path | bytes, name: str = "") -> Table:
     """The table in a file or in the bytes of one; the ending of ``name`` says how it is read.
 
-    Raises LabError naming file, line, value and cure; nothing is padded, dropped or renamed but a title above the header.
+    Raises LabError naming file, line, value and cure; nothing is padded, dropped or renamed but a
+    title above the header.
     """
     name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "table.csv")
     with tempfile.TemporaryDirectory(prefix="rubriclab-", ignore_cleanup_errors=True) as folder:
@@ -227,7 +242,9 @@ def as_file(
 
 
 def table_of_frame(frame: pd.DataFrame, name: str = "frame") -> Table:
-    """A pandas frame as a table of texts, for notebooks. Raises LabError for columns that look alike."""
+    """A pandas frame as a table of texts, for notebooks. Raises LabError for columns that look
+    alike.
+    """
     frame = frame.astype(object)
     columns = [str(column) for column in frame.columns]
     structured = [
@@ -262,7 +279,10 @@ def _checked(table: Table) -> Table:
         parts = [getattr(chunk, "dictionary", chunk) for chunk in table.data.column(column).chunks]
         longest = max(compute.max(compute.binary_length(part)).as_py() or 0 for part in parts)
         if longest > limits.MAX_CELL:
-            words = f"a cell of {longest / MB:,.0f} MB; at most {limits.MAX_CELL // MB} MB are read. Shorten it."
+            words = (
+                f"a cell of {longest / MB:,.0f} MB; at most {limits.MAX_CELL // MB} MB are "
+                f"read. Shorten it."
+            )
             raise refusal(table.name, f", column “{shorten(column)}”: {words}")
     return table
 
@@ -324,7 +344,8 @@ def unpacked(path: Path, name: str, target: Path) -> Path:
     if size > limits.MAX_UNPACKED:
         raise refusal(
             name,
-            f" unpacks to more than {limits.MAX_UNPACKED // MB} MB. Split it, or save it as Parquet.",
+            f" unpacks to more than {limits.MAX_UNPACKED // MB} MB. Split it, or save it as "
+            f"Parquet.",
         )
     limits.refuse_size(name, size, limits.MAX_UNPACKED)
     return target
@@ -362,7 +383,9 @@ def _line_of(content: bytes, byte: int) -> str:
 
 
 def checked_names(name: str, names: Sequence[str]) -> list[str]:
-    """Names of columns, blank ones numbered. Raises LabError for names that look alike, that are texts, or too many."""
+    """Names of columns, blank ones numbered. Raises LabError for names that look alike, that are
+    texts, or too many.
+    """
     out = [storable(column).strip() or f"column {k + 1}" for k, column in enumerate(names)]
     if len(out) > limits.MAX_COLUMNS:
         raise refusal(
@@ -371,11 +394,18 @@ def checked_names(name: str, names: Sequence[str]) -> list[str]:
     seen: dict[str, int] = {}
     for k, column in enumerate(out):
         if len(column) > limits.MAX_NAME:
-            words = f"column {k + 1:,} has {len(column):,} signs (“{shorten(column, 40)}”); {limits.MAX_NAME:,} are read"
+            words = (
+                f"column {k + 1:,} has {len(column):,} signs (“{shorten(column, 40)}”); "
+                f"{limits.MAX_NAME:,} are "
+                f"read"
+            )
             raise refusal(name, f": the name of {words}. Is the first row a header?")
         first = seen.setdefault(look_alike(column), k)
         if first != k:
-            words = f"columns {first + 1} and {k + 1} are named “{shorten(out[first])}” and “{shorten(column)}”"
+            words = (
+                f"columns {first + 1} and {k + 1} are named “{shorten(out[first])}” and "
+                f"“{shorten(column)}”"
+            )
             raise refusal(
                 name, f": {words}; names must differ in more than case and blanks. Rename one."
             )
@@ -383,7 +413,9 @@ def checked_names(name: str, names: Sequence[str]) -> list[str]:
 
 
 def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
-    """A table of delimited text, read in this process: files of others go through ``read_table``."""
+    """A table of delimited text, read in this process: files of others go through
+    ``read_table``.
+    """
     text, note = _text_of(content, name)
     if not text.strip():
         raise refusal(name, " is empty: it has no header and no rows. Check the export.")
@@ -402,7 +434,8 @@ def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
             data = data.set_column(k, data.column_names[k], plain)
     if taken_off:
         notes.append(
-            f"The apostrophe that kept a spreadsheet from computing was taken off {count(taken_off, 'cell')}."
+            f"The apostrophe that kept a spreadsheet from computing was taken off "
+            f"{count(taken_off, 'cell')}."
         )
     if data.num_columns == 1:
         notes.append("The file has one column. Is it separated by another sign than a comma?")
@@ -412,9 +445,11 @@ def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
 
 
 def _under_title(rows: Iterator[list[str]]) -> tuple[Iterator[list[str]], int, str]:
-    """(rows from the header on, how many stand above it, a note): a title fills one cell, over a row of several names.
+    """(rows from the header on, how many stand above it, a note): a title fills one cell, over a
+    row of several names.
 
-    Without a blank row between them a title is words over three columns or more: one column alone may have a name.
+    Without a blank row between them a title is words over three columns or more: one column alone
+    may have a name.
     """
     first = list(itertools.islice(rows, MOST_ABOVE))
     filled = [[cell for cell in row if cell.strip()] for row in first]
@@ -437,7 +472,9 @@ def _under_title(rows: Iterator[list[str]]) -> tuple[Iterator[list[str]], int, s
 
 
 def _sniffed(text: str) -> str:
-    """The separator that cuts the first rows into the same number of cells, the widest; a comma where none does."""
+    """The separator that cuts the first rows into the same number of cells, the widest; a comma
+    where none does.
+    """
     lines = text[:MB].splitlines(keepends=True)[: SNIFFED_ROWS * 4]
 
     def fit(separator: str) -> tuple[float, int]:
@@ -455,7 +492,9 @@ def _sniffed(text: str) -> str:
 
 
 def _rows(text: str, name: str, separator: str) -> Iterator[list[str]]:
-    """Rows that are not empty. Raises LabError for one of another width than the header's, or with a broken quote."""
+    """Rows that are not empty. Raises LabError for one of another width than the header's, or with
+    a broken quote.
+    """
     lines = (line[0] for line in LINE.finditer(text))  # a StringIO would hold four bytes a sign
     reader = csv.reader(lines, delimiter=separator, strict=True)
     start, width = 1, 0
@@ -463,7 +502,10 @@ def _rows(text: str, name: str, separator: str) -> Iterator[list[str]]:
         for row in reader:
             width = width or len(row)
             if row and len(row) != width:
-                cure = f"Put double quotes around cells that hold {SEPARATORS.get(separator, 'the separator')}."
+                cure = (
+                    f"Put double quotes around cells that hold "
+                    f"{SEPARATORS.get(separator, 'the separator')}."
+                )
                 words = f"{len(row)} cells, but the header names {width} columns. {cure}"
                 raise refusal(name, f", line {start:,}: {words}")
             if row:
@@ -477,14 +519,19 @@ def _rows(text: str, name: str, separator: str) -> Iterator[list[str]]:
 def _refuse_amount(name: str, rows: int, columns: int) -> None:
     if rows > limits.MAX_JUDGMENTS or rows * columns > limits.MAX_JUDGMENT_CELLS:
         most = f"{limits.MAX_JUDGMENTS:,} rows and {limits.MAX_JUDGMENT_CELLS:,} cells are read"
-        words = f" has {rows:,} rows of {columns:,} columns or more; {most}. Split it, or leave columns out."
+        words = (
+            f" has {rows:,} rows of {columns:,} columns or more; {most}. Split it, or leave "
+            f"columns out."
+        )
         raise refusal(name, words)
 
 
 def json_value(text: str, name: str, line: int = 0) -> Any:
-    """The value of a JSON text: no key twice, no NaN, at most 300 digits a number, 64 levels and 20 million values.
+    """The value of a JSON text: no key twice, no NaN, at most 300 digits a number, 64 levels and 20
+    million values.
 
-    Raises LabError naming the line (``line`` where the text is one of a file) and the column where it is no JSON.
+    Raises LabError naming the line (``line`` where the text is one of a file) and the column where
+    it is no JSON.
     """
     where = f", line {line:,}" if line else ""
     brackets = text.count("[") + text.count("{")
@@ -499,7 +546,8 @@ def json_value(text: str, name: str, line: int = 0) -> Any:
             twice = Counter(key for key, _ in given).most_common(1)[0][0]
             raise refusal(
                 name,
-                f"{where}: the key “{shorten(twice)}” stands twice in one object. Keep one of them.",
+                f"{where}: the key “{shorten(twice)}” stands twice in one object. "
+                "Keep one of them.",
             )
         return value
 
@@ -602,14 +650,17 @@ def _kind(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """A cell of JSON, Excel or a frame as text: whole numbers without a point, lists and objects as JSON."""
+    """A cell of JSON, Excel or a frame as text: whole numbers without a point, lists and objects as
+    JSON.
+    """
     if value is None or value is pd.NaT or value is pd.NA:
         return ""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, bytes):
         raise LabError(
-            f"A cell holds bytes, {shorten(repr(value), 40)}, and no text. Decode them first, as UTF-8."
+            f"A cell holds bytes, {shorten(repr(value), 40)}, and no text. Decode them first, as "
+            f"UTF-8."
         )
     if isinstance(value, bool):
         return str(value).lower()
@@ -630,7 +681,8 @@ def _plain(value: Any) -> Any:
 def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
     """A Parquet file through DuckDB with 500 MB, no other file and no network.
 
-    ``texts``: every column as texts, the distinct ones of each batch with their codes: millions of rows share a few.
+    ``texts``: every column as texts, the distinct ones of each batch with their codes: millions of
+    rows share a few.
 
     Raises LabError for what is too large unpacked, and for bytes that are no UTF-8.
     """
@@ -650,7 +702,8 @@ def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
                 (_quoted(column, '"'), str(kind))
                 for column, kind in zip(file.columns, file.types, strict=True)
             ]
-            # A text that many rows share is kept once in the file and spelled out for each row in what is read.
+            # A text that many rows share is kept once in the file and spelled out for each row in
+            # what is read.
             lengths = [f"strlen({column})" for column, kind in columns if kind == "VARCHAR"] or [
                 "0"
             ]
@@ -771,7 +824,9 @@ def _with_annotations(table: Table) -> Table:
 
 
 def _excel(path: Path, name: str) -> Table:
-    """The first sheet, whatever its dimensions claim; its header is the first row, or that under a title."""
+    """The first sheet, whatever its dimensions claim; its header is the first row, or that under a
+    title.
+    """
     import zipfile
 
     import openpyxl
@@ -803,7 +858,8 @@ def _excel(path: Path, name: str) -> Table:
                 spread = f"{width:,} columns and {len(rows):,} rows or more"
                 raise refusal(
                     name,
-                    f" spreads over {spread}, which is beyond what is read of a sheet. Save it as CSV.",
+                    f" spreads over {spread}, which is beyond what is read of a sheet. Save it as "
+                    f"CSV.",
                 )
     except LabError:
         raise
@@ -826,7 +882,8 @@ def _excel(path: Path, name: str) -> Table:
     if not_computed:
         cells = count(not_computed, "formula")
         notes.append(
-            f"Without a value in the file, so read as empty: {cells}. Open it in a spreadsheet and save it."
+            f"Without a value in the file, so read as empty: {cells}. Open it in a spreadsheet and "
+            f"save it."
         )
     notes += [title] if title else []
     return replace(_table(name, next(padded, []), padded, " ".join(notes)), first_line=above + 2)

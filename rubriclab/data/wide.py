@@ -155,7 +155,9 @@ def _rated(made: dict[str, pa.Array], split: Collection[str], human: Sequence[st
 
 
 def _preferences(winner: str, ends: Sequence[str], makers: Sequence[str]) -> list[str]:
-    """Of each answer of a row: 1 for the winner, 0 for another one, 0.5 for a tie; empty where the cell names none."""
+    """Of each answer of a row: 1 for the winner, 0 for another one, 0.5 for a tie; empty where the
+    cell names none.
+    """
     said = plain_name(winner)
     stem = FAMILY.fullmatch(said)
     named = {said}

@@ -1,8 +1,10 @@
-"""A task and a file of others in, a small answer out: one child process, bounded in memory and time, reads uploads.
+"""A task and a file of others in, a small answer out: one child process, bounded in memory and
+time, reads uploads.
 
-The child gets JSON lines and gives JSON lines; what is large lies in a folder that the parent makes and clears. It has
-no key in its environment, ends with its parent (end of input, and an alarm while it works), and is killed and started
-anew when a task takes too long. On macOS the memory limit is not enforced: the time limit holds alone there.
+The child gets JSON lines and gives JSON lines; what is large lies in a folder that the parent makes
+and clears. It has no key in its environment, ends with its parent (end of input, and an alarm while
+it works), and is killed and started anew when a task takes too long. On macOS the memory limit is
+not enforced: the time limit holds alone there.
 """
 
 import atexit
@@ -50,18 +52,25 @@ PASSED_ON = (
     "TMP",
 )
 MEMORY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_MMAP_THRESHOLD_": str(1 << 16)}
-"""What is large for a while leaves no holes between what is kept: holes count against the memory limit."""
+"""What is large for a while leaves no holes between what is kept: holes count against the memory
+limit.
+"""
 STOP_SECONDS = 5.0
 MAX_ANSWER = 64 * MB
 """Signs of an answer's line; what is large goes through files."""
-START = "import sys; sys.path[:0] = [sys.argv[1]]; from rubriclab.data.worker import serve; serve(*sys.argv[2:])"
+START = (
+    "import sys; sys.path[:0] = [sys.argv[1]]; from rubriclab.data.worker import serve; "
+    "serve(*sys.argv[2:])"
+)
 
 
 class Worker:
-    """The child process; one task at a time. ``seconds``: how long a small task may take, the child's start apart.
+    """The child process; one task at a time. ``seconds``: how long a small task may take, the
+    child's start apart.
 
-    ``command``: a program that speaks as ``serve`` does, in its place; ``environment``: variables that it gets beside
-    PASSED_ON; ``start_seconds``: how long it may take to say its first line, which is ``greeting``.
+    ``command``: a program that speaks as ``serve`` does, in its place; ``environment``: variables
+    that it gets beside PASSED_ON; ``start_seconds``: how long it may take to say its first line,
+    which is ``greeting``.
     """
 
     def __init__(
@@ -83,7 +92,9 @@ class Worker:
         self._closed = False
 
     def run(self, task: str, file: Path, name: str, **arguments: Any) -> dict[str, Any]:
-        """What the task makes of the file. Raises LabError in the task's words, or for one that takes too much."""
+        """What the task makes of the file. Raises LabError in the task's words, or for one that
+        takes too much.
+        """
         seconds = self.seconds if file.stat().st_size <= LARGE else max(LARGE_SECONDS, self.seconds)
         request = {
             "task": task,
@@ -108,7 +119,8 @@ class Worker:
         return answer
 
     def exchange(self, request: str, seconds: float) -> tuple[str, bool]:
-        """(the child's answer to a line; empty where it ended, whether that was because it took longer than ``seconds``).
+        """(the child's answer to a line; empty where it ended, whether that was because it took
+        longer than ``seconds``).
 
         One that ended, or said what is no whole line, is begun anew by the next exchange.
         """
@@ -137,7 +149,8 @@ class Worker:
                 start_new_session=bool(self._command),
                 env=environment | MEMORY | dict(self._environment),
             )
-            # Until its libraries are loaded; where they are not, the task says that the child ended.
+            # Until its libraries are loaded; where they are not, the task says that the child
+            # ended.
             self.greeting = _answered(self._process, "", self._start_seconds)
         return self._process
 
@@ -159,7 +172,9 @@ class Worker:
 
 
 def _answered(process: subprocess.Popen[str], request: str, seconds: float) -> str:
-    """The child's next line; empty where it ended, which it does at the latest after ``seconds``."""
+    """The child's next line; empty where it ended, which it does at the latest after
+    ``seconds``.
+    """
     assert process.stdin is not None
     assert process.stdout is not None
     timer = threading.Timer(seconds, _stop, [process])
@@ -176,7 +191,9 @@ def _answered(process: subprocess.Popen[str], request: str, seconds: float) -> s
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """SIGTERM, which ends a child at once and makes a supervisor end all that it started; else SIGKILL."""
+    """SIGTERM, which ends a child at once and makes a supervisor end all that it started; else
+    SIGKILL.
+    """
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
@@ -202,7 +219,9 @@ def program(memory: int, *tasks: str) -> tuple[str, ...]:
 
 
 def serve(memory: str = str(WORKER_MEMORY), *names: str) -> None:
-    """The child's side: a line when it is ready, then an answer to each request until the end of input."""
+    """The child's side: a line when it is ready, then an answer to each request until the end of
+    input.
+    """
     tasks = {
         task: getattr(import_module(TASKS[task][0]), TASKS[task][1]) for task in names or UPLOADS
     }
@@ -211,11 +230,15 @@ def serve(memory: str = str(WORKER_MEMORY), *names: str) -> None:
 
         resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
     if not names:
-        gc.disable()  # millions of cells make no circles; looking for them takes longer than reading
+        # millions of cells make no circles; looking for them takes longer than reading
+        gc.disable()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(
-        2, 1
-    )  # nothing but answers goes to the parent, whatever a library prints (DuckDB draws a progress bar)
+        2,
+        1,
+        # nothing but answers goes to the parent, whatever a library prints (DuckDB draws a progress
+        # bar)
+    )
     print(file=answers, flush=True)
     for line in sys.stdin:
         request = json.loads(line)
@@ -230,7 +253,10 @@ def serve(memory: str = str(WORKER_MEMORY), *names: str) -> None:
         except LabError as fault:
             answer = {"error": str(fault)}
         except MemoryError:
-            much = f"“{name}” takes more memory to read than a file may ({WORKER_MEMORY // MB:,} MB). Split it."
+            much = (
+                f"“{name}” takes more memory to read than a file may ({WORKER_MEMORY // MB:,} "
+                f"MB). Split it."
+            )
             answer = {"error": much}
         except RecursionError:
             answer = {"error": f"“{name}” is nested too deep to be read. Flatten it."}

@@ -1,7 +1,8 @@
-"""A call in, one Reply out, through the openai client: the judge of every kind that speaks the chat protocol.
+"""A call in, one Reply out, through the openai client: the judge of every kind that speaks the chat
+protocol.
 
-The client is asked by its raw ``post`` over a transport of ours (see ``transport``), with no retries of its own: the
-runner decides about those.
+The client is asked by its raw ``post`` over a transport of ours (see ``transport``), with no
+retries of its own: the runner decides about those.
 """
 
 import math
@@ -49,14 +50,18 @@ KEPT_FORM: Any = httpx2.Response
 
 
 class Chat:
-    """Calls in, Replies out, whoever carries the requests: what differs between servers is handled here and nowhere else.
+    """Calls in, Replies out, whoever carries the requests: what differs between servers is handled
+    here and nowhere else.
 
-    ``secrets``: of the judge, never in a Reply; ``top_logprobs``: alternatives asked for, 0 for none. A fault of a call is a
-    Reply. ``adaptations``: what is sent otherwise than the settings say since this server refused it, in words.
+    ``secrets``: of the judge, never in a Reply; ``top_logprobs``: alternatives asked for, 0 for
+    none. A fault of a call is a Reply. ``adaptations``: what is sent otherwise than the settings
+    say since this server refused it, in words.
     """
 
     samples = False
-    """Whether calls that are marked for it are asked for one free token too: it costs a request more."""
+    """Whether calls that are marked for it are asked for one free token too: it costs a request
+    more.
+    """
 
     def __init__(
         self,
@@ -77,9 +82,10 @@ class Chat:
     async def ask(self, call: Call) -> Reply:
         """One call, one Reply, fit to be kept. Only a cancellation comes out as an exception.
 
-        The request is sent again by itself only where no server has worked on it: nobody could be connected to (the
-        next server is tried), or its words refuse something that can be sent otherwise (see ``judges/adapt.py``), which
-        it is from there on; what that changes is a note on the reply.
+        The request is sent again by itself only where no server has worked on it: nobody could be
+        connected to (the next server is tried), or its words refuse something that can be sent
+        otherwise (see ``judges/adapt.py``), which it is from there on; what that changes is a note
+        on the reply.
         """
         started = time.perf_counter()
         while True:
@@ -111,10 +117,11 @@ class Chat:
         )
 
     async def _asked_freely(self, call: Call, reply: Reply) -> Reply:
-        """The reply with the alternatives to the first token where nothing constrains it, as far as they can be had.
+        """The reply with the alternatives to the first token where nothing constrains it, as far as
+        they can be had.
 
-        vLLM masks before it reports, so a constrained reply does not say what the labels would get without it. Its tokens
-        count as the call's, since they are paid for.
+        vLLM masks before it reports, so a constrained reply does not say what the labels would get
+        without it. Its tokens count as the call's, since they are paid for.
         """
         if not self._manner.top_logprobs:
             return reply
@@ -143,7 +150,9 @@ class Chat:
         return []
 
     def _adapts(self, refusal: Fault, sent: Mapping[str, Any], manner: Manner) -> bool:
-        """Whether the server refused what can be sent otherwise; it is, from the next request on."""
+        """Whether the server refused what can be sent otherwise; it is, from the next request
+        on.
+        """
         own = {"logprobs", "top_logprobs"} & set(self.settings.extra)
         made = adapted(refusal, sent, manner)
         if made is None or (own and made[0].top_logprobs != manner.top_logprobs):
@@ -156,15 +165,17 @@ class Chat:
 
 
 class ChatClient(Chat):
-    """A judge behind ``POST {base_url}/chat/completions``; make it inside the event loop that asks it.
+    """A judge behind ``POST {base_url}/chat/completions``; make it inside the event loop that asks
+    it.
 
-    ``base_urls`` replaces the judge's own (a server started for the occasion), ``key`` the one that the judge names.
-    ``consents``: which key may go to which address; without one for each of them NoConsent is raised.
-    ``top_logprobs``: alternatives asked for, 0 for none. ``options.served_model`` names the model that a server
-    answers as where that differs ("*": any).
+    ``base_urls`` replaces the judge's own (a server started for the occasion), ``key`` the one that
+    the judge names. ``consents``: which key may go to which address; without one for each of them
+    NoConsent is raised. ``top_logprobs``: alternatives asked for, 0 for none.
+    ``options.served_model`` names the model that a server answers as where that differs ("*": any).
 
-    All calls of an item go to one server, whose prefix cache holds it, and to the next while that one is down.
-    Raises LabError for settings that can never work; a fault of a call is a Reply. ``path``: behind the base URL.
+    All calls of an item go to one server, whose prefix cache holds it, and to the next while that
+    one is down. Raises LabError for settings that can never work; a fault of a call is a Reply.
+    ``path``: behind the base URL.
     """
 
     samples = True
@@ -187,7 +198,8 @@ class ChatClient(Chat):
         self._servers = [Server(base_url(url) + path) for url in base_urls or settings.base_urls]
         if not self._servers:
             raise LabError(
-                f"Judge “{settings.name}” has no address: give a base URL, as http://127.0.0.1:8000/v1."
+                f"Judge “{settings.name}” has no address: give a base URL, as "
+                f"http://127.0.0.1:8000/v1."
             )
         if key is None:
             key = key_to_send(settings, secrets, consents)
@@ -205,7 +217,8 @@ class ChatClient(Chat):
                 transport=transport, trust_env=False, follow_redirects=False, timeout=None
             ),
         )
-        # What the transport would not send anyway is not put together for every call: a sixth of what the client takes.
+        # What the transport would not send anyway is not put together for every call: a sixth of
+        # what the client takes.
         unsent: Any = {
             name: openai.Omit()
             for name in client.default_headers
@@ -230,10 +243,12 @@ class ChatClient(Chat):
         await self._client.close()
 
     async def label_tokens(self, labels: tuple[str, ...]) -> list[int]:
-        """vLLM's numbers of the tokens that are a label, with a blank before it or without; empty on other servers.
+        """vLLM's numbers of the tokens that are a label, with a blank before it or without; empty
+        on other servers.
 
-        With them it gives the probability of each, however unlikely: among the 20 likeliest tokens no label was seen in 33
-        of 200 calls. Empty too where a label is no single token, since its first piece would say too little.
+        With them it gives the probability of each, however unlikely: among the 20 likeliest tokens
+        no label was seen in 33 of 200 calls. Empty too where a label is no single token, since its
+        first piece would say too little.
         """
         if self.settings.kind != "vllm":
             return []
@@ -250,7 +265,9 @@ class ChatClient(Chat):
         return self._label_tokens[labels]
 
     async def _tokens(self, text: str) -> list[int]:
-        """The tokens of a text by the server's own ``/tokenize``, which stands beside ``/v1``; empty where it has none."""
+        """The tokens of a text by the server's own ``/tokenize``, which stands beside ``/v1``;
+        empty where it has none.
+        """
         url = self._servers[0].url.removesuffix(self._path).removesuffix("/v1") + "/tokenize"
         body = {"model": self.settings.model, "prompt": text, "add_special_tokens": False}
         headers = {"Content-Type": "application/json", **self._authorization}
@@ -312,7 +329,8 @@ class Server:
 def request_body(
     settings: JudgeSettings, call: Call, *, manner: Manner | None = None
 ) -> dict[str, Any]:
-    """What is posted for a call. Holds no key. The judge's ``extra`` comes last, so it can overrule our own fields.
+    """What is posted for a call. Holds no key. The judge's ``extra`` comes last, so it can overrule
+    our own fields.
 
     ``manner``: how this server is asked, by default as one of which nothing is known.
     """
@@ -347,8 +365,8 @@ def added(first: int | None, second: int | None) -> int | None:
 def ties(top: Sequence[tuple[str, float]], labels: Sequence[str]) -> bool:
     """Whether the likeliest label has exactly the log-probability of another one.
 
-    In bfloat16 logits come in steps of 1/8, and of equal ones the server takes the first by its own numbers: a choice
-    that says nothing of the judge.
+    In bfloat16 logits come in steps of 1/8, and of equal ones the server takes the first by its own
+    numbers: a choice that says nothing of the judge.
     """
     best: dict[str, float] = {}
     for token, logprob in top:

@@ -1,7 +1,8 @@
 """Calls that hold a state and typed questions in, Replies with a probability for every option out.
 
-Both wire forms: ``POST {base}/systemone`` (TypeSafe's: vLLM, SGLang, llama.cpp, Fireworks) and ``POST {base}/decisions``, as
-``client.decisions.create`` sends it. Several calls about one state go out as the questions of one request.
+Both wire forms: ``POST {base}/systemone`` (TypeSafe's: vLLM, SGLang, llama.cpp, Fireworks) and
+``POST {base}/decisions``, as ``client.decisions.create`` sends it. Several calls about one state go
+out as the questions of one request.
 """
 
 import json
@@ -22,26 +23,33 @@ from rubriclab.model.text import LabError, shorten, storable
 
 PATHS = {"systemone": "/systemone", "openai": "/decisions"}
 Question = Mapping[str, Any]
-"""Of a call's message: ``type`` (choice or score), ``instructions``, ``options`` as shown, each with value and description."""
+"""Of a call's message: ``type`` (choice or score), ``instructions``, ``options`` as shown, each
+with value and description.
+"""
 
 
 class Answer(NamedTuple):
-    """``shares``: the probability of each option as shown, None for a refusal; ``mass``: what fell on options at all."""
+    """``shares``: the probability of each option as shown, None for a refusal; ``mass``: what fell
+    on options at all.
+    """
 
     shares: tuple[float, ...] | None
     mass: float = 1.0
 
 
 class Decisions(Chat):
-    """Calls in, Replies out, whoever carries the requests. Temperature, seed and lengths are not sent: these endpoints have
-    none. Raises LabError for settings that can never work."""
+    """Calls in, Replies out, whoever carries the requests. Temperature, seed and lengths are not
+    sent: these endpoints have none. Raises LabError for settings that can never work.
+    """
 
     async def ask(self, call: Call) -> Reply:
         return (await self.ask_together([call]))[0]
 
     async def ask_together(self, calls: Sequence[Call]) -> list[Reply]:
-        """One request whose questions are the calls', in their order. Tokens and seconds are shared out among the replies, so
-        that sums are right; a fault of the request is everyone's, of a question that call's alone."""
+        """One request whose questions are the calls', in their order. Tokens and seconds are shared
+        out among the replies, so that sums are right; a fault of the request is everyone's, of a
+        question that call's alone.
+        """
         started = time.perf_counter()
         if calls[0].messages[0]["role"] != "state":
             return [
@@ -60,7 +68,9 @@ class Decisions(Chat):
         return [mask_reply(replace(reply, seconds=seconds), self._secrets) for reply in replies]
 
     def request(self, call: Call, questions: Sequence[Question]) -> dict[str, Any]:
-        """What is posted. Questions are called by their number or by nothing: some servers show the name to the model."""
+        """What is posted. Questions are called by their number or by nothing: some servers show the
+        name to the model.
+        """
         state, more = call.messages[0]["content"], call.extra or self.settings.extra
         if read_options(DecisionOptions, self.settings).form == "openai":
             listed = [openai_question(question) for question in questions]
@@ -137,7 +147,9 @@ def path_of(settings: JudgeSettings) -> str:
 
 # ---------------------------------------------------------------- the questions
 def systemone_question(question: Question) -> dict[str, Any]:
-    """A choice's options by their name; a score's levels as a list, which the server numbers from 0 as they stand."""
+    """A choice's options by their name; a score's levels as a list, which the server numbers from 0
+    as they stand.
+    """
     options = question["options"]
     if question["type"] == "choice":
         criteria: Any = {option["value"]: option["description"] or None for option in options}
@@ -169,7 +181,9 @@ def openai_question(question: Question) -> dict[str, Any]:
 
 # ---------------------------------------------------------------- the answers
 def decoded(body: bytes, headers: Mapping[str, str], secrets: tuple[str, ...]) -> dict[str, Any]:
-    """The body's object; NaN, which Python's servers write, stays one. Raises Fault, also for a name that stands twice."""
+    """The body's object; NaN, which Python's servers write, stays one. Raises Fault, also for a
+    name that stands twice.
+    """
     refuse_many(body)
     try:
         page = json.loads(body, object_pairs_hook=named_once)
@@ -191,7 +205,9 @@ def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_answer(question: Question, given: tuple[Any, Any]) -> Answer:
-    """The answer to a question, and what its diagnostics say of the mass. Raises Fault where it is none."""
+    """The answer to a question, and what its diagnostics say of the mass. Raises Fault where it is
+    none.
+    """
     answer, about = given
     if not isinstance(answer, dict):
         raise Fault("bad_answer", "The server left a question without an answer")
@@ -213,7 +229,9 @@ def read_answer(question: Question, given: tuple[Any, Any]) -> Answer:
 
 
 def reply_to(call: Call, questions: Sequence[Question], answers: Sequence[Answer]) -> Reply:
-    """The most probable option as the text, of several questions a line each, and of one its probabilities as ``top``."""
+    """The most probable option as the text, of several questions a line each, and of one its
+    probabilities as ``top``.
+    """
     if all(answer.shares is None for answer in answers):
         return Reply(finish="refusal")
     chosen = [

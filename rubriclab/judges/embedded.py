@@ -1,6 +1,8 @@
-"""A call in, one Reply out, without a key, a GPU or a server: llama.cpp inside this process, asked like every other one.
+"""A call in, one Reply out, without a key, a GPU or a server: llama.cpp inside this process, asked
+like every other one.
 
-It listens on a free port of 127.0.0.1, behind a random key, and stops with the last judge that uses it.
+It listens on a free port of 127.0.0.1, behind a random key, and stops with the last judge that uses
+it.
 """
 
 import asyncio
@@ -30,13 +32,15 @@ from rubriclab.model.text import LabError, shorten
 CONTEXT_TOKENS = 2_048
 """Room for prompt and answer. The server has one slot, and a context is split over slots."""
 TOP_LOGPROBS = 200
-"""Alternatives asked for: of five labels a small model's lie at ranks 7 to 107, so 40 would cut off two of five and
-call them impossible. 200 cost 2 ms a call, 1,000 cost 35 ms and add nothing."""
+"""Alternatives asked for: of five labels a small model's lie at ranks 7 to 107, so 40 would cut off
+two of five and call them impossible. 200 cost 2 ms a call, 1,000 cost 35 ms and add nothing.
+"""
 GENERATION_THREADS, BATCH_THREADS = 1, 2
 """Measured on two cores: reading a prompt gains from the second thread, one token does not."""
 AT_ONCE = 2
-"""Calls under way: one is worked on, the next is already tokenised. More would wait inside the server, where the
-waiting counts against the judge's timeout."""
+"""Calls under way: one is worked on, the next is already tokenised. More would wait inside the
+server, where the waiting counts against the judge's timeout.
+"""
 IDLE_SECONDS = 30.0
 """How long a stop waits for the call under way."""
 
@@ -44,8 +48,8 @@ IDLE_SECONDS = 30.0
 class Options(BaseModel):
     """The keys of the judge's ``options``.
 
-    ``path`` of a GGUF file of your own; ``sha256`` that the file must have; ``context`` in tokens; ``threads`` for
-    reading prompts; ``prefill`` is the study's.
+    ``path`` of a GGUF file of your own; ``sha256`` that the file must have; ``context`` in tokens;
+    ``threads`` for reading prompts; ``prefill`` is the study's.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -75,10 +79,11 @@ class EmbeddedJudge:
 
     @classmethod
     async def open(cls, settings: JudgeSettings, *, progress: Progress | None = None) -> Self:
-        """Fetches the weights on first use (``progress``: bytes so far, in all, from where) and loads them (0.5 s).
+        """Fetches the weights on first use (``progress``: bytes so far, in all, from where) and
+        loads them (0.5 s).
 
-        Raises LabError saying what to do: unknown option or model, no weights, no GGUF file, a context that does not
-        fit into memory, a missing library.
+        Raises LabError saying what to do: unknown option or model, no weights, no GGUF file, a
+        context that does not fit into memory, a missing library.
         """
         decides = settings.kind == "decisions"  # whose options are others
         options = (
@@ -133,7 +138,9 @@ def check_options(settings: JudgeSettings) -> None:
 # ---------------------------------------------------------------- running servers
 @dataclass(eq=False)
 class LlamaServer:
-    """A running server; ``native`` stops when the last reference to it goes. ``users``: open judges."""
+    """A running server; ``native`` stops when the last reference to it goes. ``users``: open
+    judges.
+    """
 
     native: Any
     url: str
@@ -146,8 +153,8 @@ class LlamaServer:
     def stop(self) -> None:
         """Stop once it is idle.
 
-        Stopping waits for the call under way while it holds the interpreter lock, and for ever if that call is in the
-        middle of its answer: so wait here first, where it harms nobody.
+        Stopping waits for the call under way while it holds the interpreter lock, and for ever if
+        that call is in the middle of its answer: so wait here first, where it harms nobody.
         """
         deadline = time.monotonic() + IDLE_SECONDS
         while self.busy():
@@ -178,7 +185,9 @@ LOCK = threading.Lock()
 def acquire(
     settings: JudgeSettings, options: Options, progress: Progress | None = None
 ) -> LlamaServer:
-    """A running server of this process with these weights, else a new one. Blocks; raises LabError."""
+    """A running server of this process with these weights, else a new one. Blocks; raises
+    LabError.
+    """
     path = model_file(settings.model, path=options.path, progress=progress)
     identity = (path, options.context, options.threads)
     with LOCK:
@@ -187,8 +196,10 @@ def acquire(
         )
         if options.sha256 not in ("", server.sha256):
             raise LabError(
-                f"{path} has the sha256 {server.sha256}, not {shorten(options.sha256, 80)}, which judge "
-                f"“{settings.name}” asks for. Name the right file as path, or correct or leave out sha256."
+                f"{path} has the sha256 {server.sha256}, not {shorten(options.sha256, 80)}, which "
+                f"judge "
+                f"“{settings.name}” asks for. Name the right file as path, or correct or leave out "
+                f"sha256."
             )
         RUNNING[identity] = server
         server.users += 1
@@ -196,7 +207,9 @@ def acquire(
 
 
 def release(server: LlamaServer) -> None:
-    """Let go of a server; the last one stops it, in a thread that the interpreter's end waits for."""
+    """Let go of a server; the last one stops it, in a thread that the interpreter's end waits
+    for.
+    """
     with LOCK:
         server.users -= 1
         if server.users > 0 or RUNNING.get(server.identity) is not server:
@@ -217,7 +230,9 @@ def stop_all() -> None:
 
 
 def start(name: str, path: Path, context: int, threads: int) -> LlamaServer:
-    """One slot, quiet, reachable from this machine with the key only; ``name``: the model's, of the catalogue or not."""
+    """One slot, quiet, reachable from this machine with the key only; ``name``: the model's, of the
+    catalogue or not.
+    """
     llama = library()
     sha256 = sha256_of(path)
     key = secrets.token_urlsafe(24)
@@ -230,7 +245,8 @@ def start(name: str, path: Path, context: int, threads: int) -> LlamaServer:
     parameters.n_batch = parameters.n_ubatch = 512
     parameters.cpuparams.n_threads = GENERATION_THREADS
     parameters.cpuparams_batch.n_threads = threads
-    # The slot's own memory holds the prefix that an item's calls share; a second cache costs time and never hits.
+    # The slot's own memory holds the prefix that an item's calls share; a second cache costs time
+    # and never hits.
     parameters.cache_ram_mib = 0
     parameters.hostnames = ["127.0.0.1"]
     parameters.port = 0
@@ -242,27 +258,33 @@ def start(name: str, path: Path, context: int, threads: int) -> LlamaServer:
         native = llama.Server(parameters)
     except RuntimeError as error:
         raise LabError(
-            f"{path} could not be loaded as a model. The file may be cut short or of a kind that this llama.cpp does "
-            f"not know, or a context of {context:,} tokens does not fit into memory. Try another file or a smaller "
+            f"{path} could not be loaded as a model. The file may be cut short or of a kind that "
+            f"this llama.cpp does "
+            f"not know, or a context of {context:,} tokens does not fit into memory. Try another "
+            f"file or a smaller "
             "context."
         ) from error
     return LlamaServer(native, native.listening_address, key, sha256, (path, context, threads))
 
 
 def library() -> Any:
-    """The xllamacpp module. Raises LabError where it, or the system library that it needs, is missing."""
-    # Threads that spin between two calls would take the second core from the rest of the lab; the OpenMP library reads
-    # this once, when it is loaded.
+    """The xllamacpp module. Raises LabError where it, or the system library that it needs, is
+    missing.
+    """
+    # Threads that spin between two calls would take the second core from the rest of the lab; the
+    # OpenMP library reads this once, when it is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         return importlib.import_module("xllamacpp")
     except ImportError as error:
         if "libgomp" in str(error):
             raise LabError(
-                "The embedded judge needs the system library libgomp1, which is missing here: apt-get install libgomp1 "
+                "The embedded judge needs the system library libgomp1, which is missing here: "
+                "apt-get install libgomp1 "
                 "(elsewhere the package may be called libgomp), then start the lab again."
             ) from error
         raise LabError(
-            f"The embedded judge needs the Python package xllamacpp, which cannot be loaded: {error}. Install it with "
+            f"The embedded judge needs the Python package xllamacpp, which cannot be loaded: "
+            f"{error}. Install it with "
             "“pip install xllamacpp”."
         ) from error

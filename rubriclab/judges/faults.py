@@ -1,4 +1,6 @@
-"""What went wrong with a call in, its kind out: can asking again help, must the judge pause, what should a user do."""
+"""What went wrong with a call in, its kind out: can asking again help, must the judge pause, what
+should a user do.
+"""
 
 import json
 import math
@@ -26,10 +28,11 @@ FAULTS: dict[str, str] = RETRYABLE | FATAL | FINAL
 
 
 class Fault(Exception):
-    """One fault of one call: a kind of FAULTS, and what happened on one line of at most MAX_MESSAGE signs, without keys.
+    """One fault of one call: a kind of FAULTS, and what happened on one line of at most MAX_MESSAGE
+    signs, without keys.
 
-    ``secrets``: the judge's own; ``retry_after``: seconds for which the server asked to be left alone; ``status``: of the
-    HTTP answer that it was, 0 for none.
+    ``secrets``: the judge's own; ``retry_after``: seconds for which the server asked to be left
+    alone; ``status``: of the HTTP answer that it was, 0 for none.
     """
 
     def __init__(
@@ -84,7 +87,8 @@ BY_STATUS = {
     **dict.fromkeys(range(520, 525), "bad_gateway"),
 }
 OVERFLOW = re.compile(
-    r"context (length|size|window)|maximum context|too many tokens|too large to process|prompt is too long"
+    r"context (length|size|window)|maximum context|too many tokens|too large to process|prompt is "
+    r"too long"
     r"|reduce the length|context_length_exceeded|exceed_context_size",
     re.I,
 )
@@ -101,16 +105,24 @@ SETTINGS = (
     "response_format",
     "grammar",
 )
-"""Fields of a request that come from the judge's settings: a refusal that names one is mended there."""
+"""Fields of a request that come from the judge's settings: a refusal that names one is mended
+there.
+"""
 
 
 PLAIN_WORDS = ("temperature", "seed", "grammar")
-"""Settings whose names also stand in messages that are about something else, as the name of a model."""
+"""Settings whose names also stand in messages that are about something else, as the name of a
+model.
+"""
 REFUSING = frozenset({400, 403, 404, 405, 415, 422, 500, 501})
-"""Statuses with which servers refuse a field or a number of a request; 401 is a wrong key, whatever it says."""
+"""Statuses with which servers refuse a field or a number of a request; 401 is a wrong key, whatever
+it says.
+"""
 REFUSES = re.compile(
-    r"unsupported|not (?:be )?(?:supported|allowed|enabled|permitted|available|accepted)|unknown|unrecogni[sz]ed"
-    r"|\bextra|invalid|cannot find|does(?: not|n't) support|not supporting|no field|\bmust\b|\bonly\b|\bunexpected",
+    r"unsupported|not (?:be "
+    r")?(?:supported|allowed|enabled|permitted|available|accepted)|unknown|unrecogni[sz]ed"
+    r"|\bextra|invalid|cannot find|does(?: not|n't) support|not supporting|no "
+    r"field|\bmust\b|\bonly\b|\bunexpected",
     re.I,
 )
 """Words of a refusal that is about what was sent, not about who sends it."""
@@ -118,24 +130,30 @@ FORBIDS = re.compile(
     r"unsupported|not (?:allowed|permitted|enabled|available|supported)|does not support", re.I
 )
 ADVICE = {
-    "temperature": 'Set temperature = "server" in the study file, or empty the field in Set up: the server then takes its own.',
+    "temperature": 'Set temperature = "server" in the study file, or empty the field in Set up: '
+    "the server then takes its own.",
     "seed": "Leave out the judge's seed: this server takes none.",
-    "reasoning_effort": "Leave out the judge's reasoning effort, or choose one that the server names.",
+    "reasoning_effort": "Leave out the judge's reasoning effort, or choose one that the server "
+    "names.",
     **dict.fromkeys(
         ("structured_outputs", "response_format", "grammar"),
-        "The server does not constrain replies so: test the judge to see which constraint it holds.",
+        "The server does not constrain replies so: "
+        "test the judge to see which constraint it holds.",
     ),
 }
-"""What to do where a server refuses a setting that changes the answer, so that the lab does not leave it out by itself."""
+"""What to do where a server refuses a setting that changes the answer, so that the lab does not
+leave it out by itself.
+"""
 
 
 def from_response(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()
 ) -> Fault:
-    """The fault behind an HTTP answer that is no completion; one of status 200 may wrap a failure and its status.
+    """The fault behind an HTTP answer that is no completion; one of status 200 may wrap a failure
+    and its status.
 
-    Knows the error forms of OpenAI (``error.code``), vLLM (``error.param``), llama.cpp (``error.type``), Ollama
-    (``error`` as text) and FastAPI (``detail``).
+    Knows the error forms of OpenAI (``error.code``), vLLM (``error.param``), llama.cpp
+    (``error.type``), Ollama (``error`` as text) and FastAPI (``detail``).
     """
     text = body[:20_000].decode("utf-8", "replace")
     error = error_object(text)
@@ -146,7 +164,8 @@ def from_response(
     kind = kind_of(status, error, detail)
     message = f"HTTP {status}: {detail}" if detail else f"HTTP {status}"
     setting = setting_named(error, detail)
-    # A status that says “key” and words that say “field”: the words are right (OpenAI refuses log-probabilities by 403).
+    # A status that says “key” and words that say “field”: the words are right (OpenAI refuses
+    # log-probabilities by 403).
     by_words = status == 403 and setting not in PLAIN_WORDS and FORBIDS.search(detail)
     if setting and (kind == "bad_request" or by_words):
         kind, message = "bad_setting", f"Setting “{setting}” is refused. {message}"
@@ -156,7 +175,9 @@ def from_response(
 
 
 def error_object(text: str) -> dict[str, Any]:
-    """The server's error as one flat dict with its words as ``message``; empty where the body is no JSON object."""
+    """The server's error as one flat dict with its words as ``message``; empty where the body is no
+    JSON object.
+    """
     try:
         payload = json.loads(text)
     except (ValueError, RecursionError):
@@ -194,7 +215,9 @@ def kind_of(status: int, error: Mapping[str, Any], detail: str) -> str:
 
 
 def setting_named(error: Mapping[str, Any], detail: str) -> str:
-    """The setting of the judge that a refusal names: in ``param``, else as a word of its message; else empty."""
+    """The setting of the judge that a refusal names: in ``param``, else as a word of its message;
+    else empty.
+    """
     if error.get("param") in SETTINGS:
         return str(error["param"])
     named = [name for name in SETTINGS if re.search(rf"(?<!\w){name}(?!\w)", detail)]
@@ -202,9 +225,11 @@ def setting_named(error: Mapping[str, Any], detail: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
-    """Seconds to wait, from ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date), 0 to LONGEST_WAIT.
+    """Seconds to wait, from ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date), 0 to
+    LONGEST_WAIT.
 
-    None where the header is missing or unreadable. How long is really waited is the runner's to decide.
+    None where the header is missing or unreadable. How long is really waited is the runner's to
+    decide.
     """
     for name, scale in (("retry-after-ms", 1e-3), ("Retry-After", 1.0)):
         value = headers.get(name)

@@ -27,8 +27,9 @@ from rubriclab.model.text import LabError
 
 MASK = "***"
 MIN_SECRET = 8
-"""Signs from which on a key is looked for inside words and in replies. A shorter one could be a word or a score; it is
-only taken out of error messages, where it stands alone."""
+"""Signs from which on a key is looked for inside words and in replies. A shorter one could be a
+word or a score; it is only taken out of error messages, where it stands alone.
+"""
 
 KEY_FORMS = (
     (re.compile(r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?)[^'\"\r\n,}]+"), r"\1***"),
@@ -61,10 +62,11 @@ def key_to_send(
 
 
 def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) -> str | None:
-    """Return the judge's key, from ``secrets`` or the environment; None where the judge names no variable.
+    """Return the judge's key, from ``secrets`` or the environment; None where the judge names no
+    variable.
 
-    To see whether there is one; what is sent comes from ``key_to_send``. Raises LabError, naming the variable and never
-    its value, where it may not be sent, is not set or cannot be a header.
+    To see whether there is one; what is sent comes from ``key_to_send``. Raises LabError, naming
+    the variable and never its value, where it may not be sent, is not set or cannot be a header.
     """
     name = settings.key_env
     if not name:
@@ -76,17 +78,20 @@ def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) 
     else:
         ending = "" if served() else "variables whose names end in _API_KEY and "
         raise LabError(
-            f"Judge “{settings.name}” asks for the variable {name}, but only {ending}those listed in RUBRICLAB_KEYS are "
+            f"Judge “{settings.name}” asks for the variable {name}, but only {ending}those listed "
+            f"in RUBRICLAB_KEYS are "
             f"sent to a server. Rename it, or start the lab with RUBRICLAB_KEYS={name}."
         )
     if not key:
         raise LabError(
-            f"Environment variable {name} is not set where rubriclab runs, and judge “{settings.name}” takes its key "
+            f"Environment variable {name} is not set where rubriclab runs, and judge "
+            f"“{settings.name}” takes its key "
             "from it. Set it and restart, or choose another judge."
         )
     if not key.isascii() or not key.isprintable() or " " in key:
         raise LabError(
-            f"The key in {name} holds signs that no key has (blanks, line breaks, no ASCII); copy it again."
+            f"The key in {name} holds signs that no key has (blanks, line breaks, no ASCII); copy "
+            f"it again."
         )
     return key
 
@@ -112,7 +117,8 @@ def require_consents(
 
 
 def consents_of_environment() -> Consents:
-    """Return what the lab's owner has agreed to before the start: entries ``NAME@https://HOST`` in RUBRICLAB_KEYS.
+    """Return what the lab's owner has agreed to before the start: entries ``NAME@https://HOST`` in
+    RUBRICLAB_KEYS.
 
     Raises LabError for an entry whose address is none.
     """
@@ -121,15 +127,19 @@ def consents_of_environment() -> Consents:
 
 
 def listed_keys() -> list[str]:
-    """Return the entries of RUBRICLAB_KEYS: a variable, or ``NAME@https://HOST`` for one address alone."""
+    """Return the entries of RUBRICLAB_KEYS: a variable, or ``NAME@https://HOST`` for one address
+    alone.
+    """
     return [part.strip() for part in os.environ.get("RUBRICLAB_KEYS", "").split(",")]
 
 
 def hide_environment() -> None:
-    """Keep other programs of this user from reading this process's keys: on Linux ``/proc/PID/environ`` and its memory.
+    """Keep other programs of this user from reading this process's keys: on Linux
+    ``/proc/PID/environ`` and its memory.
 
-    Own judge code runs as the same user, without the lab's keys in its own environment; it could read them from here.
-    Nothing is hidden from root, from a program that the user's shell has given the keys to, or on other systems.
+    Own judge code runs as the same user, without the lab's keys in its own environment; it could
+    read them from here. Nothing is hidden from root, from a program that the user's shell has given
+    the keys to, or on other systems.
     """
     prctl(PR_SET_DUMPABLE, 0)
 
@@ -140,16 +150,20 @@ def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def may_be_sent(name: str) -> bool:
-    """Whether a variable of the environment may hold a judge's key: what may is listed, since secrets have no list.
+    """Whether a variable of the environment may hold a judge's key: what may is listed, since
+    secrets have no list.
 
-    Visitors of a served lab can name both a variable and an address, so there only its owner says which.
+    Visitors of a served lab can name both a variable and an address, so there only its owner says
+    which.
     """
     listed = {part.partition("@")[0] for part in listed_keys()}
     return name in listed or (name.upper().endswith("_API_KEY") and not served())
 
 
 def mask(text: str, secrets: Iterable[str] = ()) -> str:
-    """``text`` of an error or a log without the given keys and without anything that looks like a key."""
+    """``text`` of an error or a log without the given keys and without anything that looks like a
+    key.
+    """
     secrets = tuple(filter(None, secrets))
     text = mask_secrets(text, secrets)
     for secret in secrets:
@@ -161,7 +175,9 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def mask_secrets(text: str, secrets: Iterable[str]) -> str:
-    """``text`` without the keys themselves, however they are written; a text that holds none stays as it is."""
+    """``text`` without the keys themselves, however they are written; a text that holds none stays
+    as it is.
+    """
     for secret in secrets:
         if len(secret) >= MIN_SECRET:
             text = written_forms(secret).sub(MASK, text)
@@ -169,10 +185,13 @@ def mask_secrets(text: str, secrets: Iterable[str]) -> str:
 
 
 def mask_reply(reply: Reply, secrets: tuple[str, ...]) -> Reply:
-    """``reply`` as it may be kept: a server that repeats its key must not get it stored. ``note`` says so."""
+    """``reply`` as it may be kept: a server that repeats its key must not get it stored. ``note``
+    says so.
+    """
     if not secrets:
         return reply
-    # What holds a key nowhere in all its words holds none in one of them: one look for most replies.
+    # What holds a key nowhere in all its words holds none in one of them: one look for most
+    # replies.
     together = "\n".join(
         (
             reply.text,
@@ -198,16 +217,18 @@ def mask_reply(reply: Reply, secrets: tuple[str, ...]) -> Reply:
 SEPARATORS = r"[\s,.;:|'\"*_\u00b7\u200b-]{0,3}"
 """What may stand between the signs of a key that is spelled out, or of its hexadecimal digits."""
 ALIKE_IN_BASE64 = {"+": "(?:[+-]|%2B)", "/": "(?:[/_]|%2F)"}
-"""How the plain, the URL-safe and the URL-quoted alphabet write the two signs in which they differ."""
+"""How the plain, the URL-safe and the URL-quoted alphabet write the two signs in which they differ.
+"""
 
 
 @lru_cache(maxsize=64)
 def written_forms(secret: str) -> re.Pattern[str]:
     """Return a pattern of the ways in which a key may be written.
 
-    Sign by sign, forwards or backwards, run together or spelled out: plain, by %, or escaped for JSON or HTML, each also
-    twice; as hexadecimal digits; in base64, alone or inside a longer text (“Bearer KEY”), also twice. A server that
-    means to hide a key can always find another way, so this is no protection against one that nobody trusts.
+    Sign by sign, forwards or backwards, run together or spelled out: plain, by %, or escaped for
+    JSON or HTML, each also twice; as hexadecimal digits; in base64, alone or inside a longer text
+    (“Bearer KEY”), also twice. A server that means to hide a key can always find another way, so
+    this is no protection against one that nobody trusts.
     """
     signs = [_sign_forms(sign) for sign in secret]
     # A key's last sign may be followed by anything, so separators stand only between signs.
@@ -237,7 +258,8 @@ def _sign_forms(sign: str) -> str:
 
 
 def _inside_base64(raw: bytes) -> Iterator[str]:
-    """Yield a pattern of these bytes in base64: alone, then at each place that they can have in a longer text.
+    """Yield a pattern of these bytes in base64: alone, then at each place that they can have in a
+    longer text.
 
     Three bytes become four signs; signs that hold bits of neighbours are left out.
     """

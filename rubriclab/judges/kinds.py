@@ -21,12 +21,16 @@ Functions = Mapping[str, Callable[..., Any]]
 
 
 class Asker(Protocol):
-    """An open judge; made, asked and closed in one event loop. One that answers several calls about one answer in one request
-    has ``ask_together(calls) -> list[Reply]`` besides. One behind servers may say which of them do not answer (``trouble``), and
-    what they refuse and are sent otherwise (``adaptations``, a list of words)."""
+    """An open judge; made, asked and closed in one event loop. One that answers several calls about
+    one answer in one request has ``ask_together(calls) -> list[Reply]`` besides. One behind servers
+    may say which of them do not answer (``trouble``), and what they refuse and are sent otherwise
+    (``adaptations``, a list of words).
+    """
 
     async def ask(self, call: Call) -> Reply:
-        """One attempt. Never raises for a fault of a call: that is a Reply with ``error`` and ``kind``."""
+        """One attempt. Never raises for a fault of a call: that is a Reply with ``error`` and
+        ``kind``.
+        """
 
     async def close(self) -> None:
         """Let go of connections and servers; safe to call twice."""
@@ -38,7 +42,9 @@ _NAMED = re.compile(
 
 
 def judge_named(text: str, key_env: str | None = None) -> JudgeSettings:
-    """A judge by what a command line calls it: a model of the lab, KIND:MODEL, MODEL@URL or a URL. Raises LabError."""
+    """A judge by what a command line calls it: a model of the lab, KIND:MODEL, MODEL@URL or a URL.
+    Raises LabError.
+    """
     match = _NAMED.fullmatch(text)
     kind, model, address = match.groups() if match else (None, text, None)
     kind = kind or ("openai" if address else "embedded")
@@ -64,10 +70,12 @@ async def open_judge(
 ) -> Asker:
     """An open judge; call it inside the event loop that will ask it, and ``close`` it there.
 
-    ``secrets``: keys by variable name, looked up before the environment; ``progress``: while weights are fetched;
-    ``rubric``: what a simulated judge may look at; ``items``: the run's, for a judge that is own code, and ``function``: that
-    code where a notebook hands it over; ``consents``: which key may go to which address. Raises LabError for settings that can never work (no address, a key
-    that is not set, an unknown model or option) and for weights that cannot be had.
+    ``secrets``: keys by variable name, looked up before the environment; ``progress``: while
+    weights are fetched; ``rubric``: what a simulated judge may look at; ``items``: the run's, for a
+    judge that is own code, and ``function``: that code where a notebook hands it over;
+    ``consents``: which key may go to which address. Raises LabError for settings that can never
+    work (no address, a key that is not set, an unknown model or option) and for weights that cannot
+    be had.
     """
     if settings.kind == "embedded" or (
         settings.kind == "decisions" and settings.options.get("path")
@@ -94,7 +102,9 @@ async def open_judge(
 
 
 def in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """The result of a coroutine, run in a thread of its own: the caller may stand in an event loop (a notebook)."""
+    """The result of a coroutine, run in a thread of its own: the caller may stand in an event loop
+    (a notebook).
+    """
     done: Future[T] = Future()
 
     def run() -> None:

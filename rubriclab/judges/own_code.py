@@ -1,10 +1,11 @@
-"""A file of the user's in, what its function returns out: a program of its own, with the standard library only.
+"""A file of the user's in, what its function returns out: a program of its own, with the standard
+library only.
 
     python -P -B own_code.py FILE ENTRY SHA256 MEMORY_BYTES
 
-Speaks in JSON lines as ``data/worker.py`` does, on the pipes that it was started with; the function has an empty input,
-and what it prints goes nowhere. First comes ``{}`` or ``{"failed": why}``, then to each
-``{"messages", "item"}`` either ``{"value"}`` or ``{"kind", "error"}``.
+Speaks in JSON lines as ``data/worker.py`` does, on the pipes that it was started with; the function
+has an empty input, and what it prints goes nowhere. First comes ``{}`` or ``{"failed": why}``, then
+to each ``{"messages", "item"}`` either ``{"value"}`` or ``{"kind", "error"}``.
 """
 
 import asyncio
@@ -47,7 +48,9 @@ def main(file: str, entry: str, sha256: str, memory: str) -> int:
 
 
 def function_of(path: Path, entry: str, sha256: str) -> Callable[..., Any]:
-    """The function, of exactly the bytes that the hash is of: no compiled file beside it is taken."""
+    """The function, of exactly the bytes that the hash is of: no compiled file beside it is
+    taken.
+    """
     source = path.read_bytes()
     if code_hash(path) != sha256:
         raise ImportError(
@@ -65,7 +68,9 @@ def function_of(path: Path, entry: str, sha256: str) -> Callable[..., Any]:
 
 
 def code_hash(path: Path) -> str:
-    """The file's sha256; with files beside it that its imports name, and theirs, that of all hashes by their names."""
+    """The file's sha256; with files beside it that its imports name, and theirs, that of all hashes
+    by their names.
+    """
     left, hashes = [path], dict[str, str]()
     while left:
         file = left.pop()

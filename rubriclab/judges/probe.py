@@ -1,4 +1,5 @@
-"""Nothing or an address in, what answers there out: servers on this machine, their models, a judge asked once.
+"""Nothing or an address in, what answers there out: servers on this machine, their models, a judge
+asked once.
 
 All functions here block; they may be called from a page, a command or a notebook.
 """
@@ -36,12 +37,15 @@ LOCAL = {
 OWNERS = {"vllm": "vLLM", "llamacpp": "llama.cpp", "library": "Ollama", "sglang": "SGLang"}
 """What such a program calls the owner of its models."""
 LOOK_SECONDS, ANSWER_SECONDS = 0.3, 5.0
-"""For each usual address, since a server of this machine that is up answers in a few milliseconds; for one that is given."""
+"""For each usual address, since a server of this machine that is up answers in a few milliseconds;
+for one that is given.
+"""
 MODELS_SHOWN = 8
 TEST_TOKENS = 1_024
 """Room for the answer of a judge that thinks first; one that does not stops after the number."""
 QUESTION = (
-    "How good is this answer to “What is 2 + 2?”, on a scale from 1 (wrong) to 5 (right)?\n\nAnswer: 4\n\n"
+    "How good is this answer to “What is 2 + 2?”, on a scale from 1 (wrong) to 5 "
+    "(right)?\n\nAnswer: 4\n\n"
     "Reply with one number only."
 )
 
@@ -61,9 +65,11 @@ class FoundServer:
 
 @dataclass(frozen=True)
 class JudgeReport:
-    """What a few calls of a judge showed. ``score``: the number that was read; ``probabilities``: whether the server
-    gives those of tokens; ``error``: what happened and what to do, empty where an answer came; ``rungs``: what became of
-    each constraint; ``adaptations``: what the server refuses and is therefore sent otherwise."""
+    """What a few calls of a judge showed. ``score``: the number that was read; ``probabilities``:
+    whether the server gives those of tokens; ``error``: what happened and what to do, empty where
+    an answer came; ``rungs``: what became of each constraint; ``adaptations``: what the server
+    refuses and is therefore sent otherwise.
+    """
 
     reply: Reply
     score: float | None
@@ -89,12 +95,15 @@ class JudgeReport:
         said = shorten(self.reply.text, 200) or "nothing"
         sent = "".join(f" {words[0].upper()}{words[1:]}." for words in self.adaptations)
         return (
-            f"It answered in {self.reply.seconds:.1f} s: “{said}”{score} The server {given} token probabilities.{sent}"
+            f"It answered in {self.reply.seconds:.1f} s: “{said}”{score} The server {given} token "
+            f"probabilities.{sent}"
             f"{self._constraints()}"
         )
 
     def _constraints(self) -> str:
-        """Which constraints the server holds, with the reason of each that it does not; empty where none was tried."""
+        """Which constraints the server holds, with the reason of each that it does not; empty where
+        none was tried.
+        """
         if not self.rungs:
             return ""
         held = [f'"{rung.rung}"' for rung in self.rungs if rung.held]
@@ -121,11 +130,13 @@ class JudgeReport:
 def find_servers(addresses: Mapping[str, str] = LOCAL) -> list[FoundServer]:
     """The servers that list models at the usual addresses of this machine; LOOK_SECONDS in all.
 
-    Raises LabError in a lab that is served to others, whose visitors have no business on its machine.
+    Raises LabError in a lab that is served to others, whose visitors have no business on its
+    machine.
     """
     if served():
         raise LabError(
-            "Looking for servers is for whoever sits at the machine: this lab is served to others. Give the server's "
+            "Looking for servers is for whoever sits at the machine: this lab is served to others. "
+            "Give the server's "
             "address under API or server."
         )
 
@@ -147,7 +158,9 @@ def find_servers(addresses: Mapping[str, str] = LOCAL) -> list[FoundServer]:
 
 
 def key_for(url: str, key_env: str | None, consents: Consents) -> str | None:
-    """Return the key that may go to this base URL. Raises LabError, also where nobody has agreed to that."""
+    """Return the key that may go to this base URL. Raises LabError, also where nobody has agreed to
+    that.
+    """
     name = (host_of(url) or "server")[:100]
     settings = JudgeSettings(name=name, kind="openai", base_urls=(url,), key_env=key_env)
     return key_to_send(settings, consents=consents)
@@ -156,7 +169,9 @@ def key_for(url: str, key_env: str | None, consents: Consents) -> str | None:
 def models_of(
     address: str, *, key_env: str | None = None, consents: Consents = NO_CONSENTS
 ) -> list[str]:
-    """The names of the models at a base URL. Raises LabError, saying what to do, where nothing usable answers."""
+    """The names of the models at a base URL. Raises LabError, saying what to do, where nothing
+    usable answers.
+    """
     url = base_url(address)
     key = key_for(url, key_env, consents)
     try:
@@ -193,8 +208,9 @@ async def listed(
 def decision_forms(
     address: str, *, key_env: str | None = None, consents: Consents = NO_CONSENTS
 ) -> list[str]:
-    """In which forms a base URL takes typed questions; none is asked: an address that exists refuses a GET otherwise than one
-    that does not."""
+    """In which forms a base URL takes typed questions; none is asked: an address that exists
+    refuses a GET otherwise than one that does not.
+    """
     url = base_url(address)
     key = key_for(url, key_env, consents)
 
@@ -215,9 +231,11 @@ def test_judge(
     settings: JudgeSettings,
     consents: Consents = NO_CONSENTS,  # noqa: PT028 - it is no test
 ) -> JudgeReport:
-    """Ask a judge one small question, through the client that a run would use; and by each constraint, where it answers.
+    """Ask a judge one small question, through the client that a run would use; and by each
+    constraint, where it answers.
 
-    Raises LabError for settings that can never work (no key, no address); a fault of the call is in the report.
+    Raises LabError for settings that can never work (no key, no address); a fault of the call is in
+    the report.
     """
     embedded = settings.kind == "embedded"
     messages: tuple[dict[str, str], ...] = ({"role": "user", "content": QUESTION},)

@@ -1,8 +1,10 @@
-"""A call in, what a function of the user's returns out as a Reply: a judge that is somebody's own code.
+"""A call in, what a function of the user's returns out as a Reply: a judge that is somebody's own
+code.
 
-``def judge(messages, item)`` stands in a file beside the study and runs in processes of its own (``own_code``), never in
-the lab's: bounded in memory and time, without any key but the judge's own, ended with all that it started. It returns
-a text, parsed like any judge's reply, a score, which stands for its label, or ``{"text": ..., "probabilities": {label: p}}``.
+``def judge(messages, item)`` stands in a file beside the study and runs in processes of its own
+(``own_code``), never in the lab's: bounded in memory and time, without any key but the judge's own,
+ended with all that it started. It returns a text, parsed like any judge's reply, a score, which
+stands for its label, or ``{"text": ..., "probabilities": {label: p}}``.
 """
 
 import asyncio
@@ -45,8 +47,9 @@ PASSED_ON = re.compile(
 
 
 class PythonOptions(Part):
-    """``path``: the file, beside the study; its ``code_hash`` is filled in by the lab as ``sha256``, and a study that names
-    it runs that very code or nothing. ``memory``: MB that one process may use.
+    """``path``: the file, beside the study; its ``code_hash`` is filled in by the lab as
+    ``sha256``, and a study that names it runs that very code or nothing. ``memory``: MB that one
+    process may use.
     """
 
     path: str = Field("", max_length=500)
@@ -56,20 +59,23 @@ class PythonOptions(Part):
 
 
 def with_code(settings: JudgeSettings, folder: str | Path, *, trust: bool = False) -> JudgeSettings:
-    """The judge with ``folder``, where its file is, and the hash of that file: without a folder it cannot be opened.
+    """The judge with ``folder``, where its file is, and the hash of that file: without a folder it
+    cannot be opened.
 
-    A study that names the hash was handed on by a lab: its code runs with ``trust`` alone, and only where the file is that
-    one. Raises LabError, also where there is no such file.
+    A study that names the hash was handed on by a lab: its code runs with ``trust`` alone, and only
+    where the file is that one. Raises LabError, also where there is no such file.
     """
     options, name = read_options(PythonOptions, settings), f"Judge “{settings.name}”"
     if not options.path:
         raise LabError(
-            f'{name} names no file: expected options = {{ path = "my_judge.py", entry = "judge" }}. One that is a '
+            f'{name} names no file: expected options = {{ path = "my_judge.py", entry = "judge" '
+            f"}}. One that is a "
             "notebook's function is asked there: rl.run(..., judges={...})."
         )
     if not str(folder):
         raise LabError(
-            f"{name} runs {options.path}: start the lab with --code FOLDER, say yes to it in Set up."
+            f"{name} runs {options.path}: start the lab with --code FOLDER, say yes to it in Set "
+            f"up."
         )
     path = user_path(Path(folder).resolve() / options.path)
     if not path.resolve().is_relative_to(Path(folder).resolve()):
@@ -77,12 +83,15 @@ def with_code(settings: JudgeSettings, folder: str | Path, *, trust: bool = Fals
     sha256 = own_code.code_hash(checked_file(path, MAX_PLAIN))
     if options.sha256 not in ("", sha256):
         raise LabError(
-            f"{name} was measured with another {options.path} (sha256 {options.sha256[:12]}…; the file here has "
-            f"{sha256[:12]}…). Put that file back, or take sha256 out of the study to measure this one."
+            f"{name} was measured with another {options.path} (sha256 {options.sha256[:12]}…; the "
+            f"file here has "
+            f"{sha256[:12]}…). Put that file back, or take sha256 out of the study to measure this "
+            f"one."
         )
     if options.sha256 and not trust:
         raise LabError(
-            f"{name}, which was handed on, would run {options.entry}() of {path} on this machine. Look at that file first; "
+            f"{name}, which was handed on, would run {options.entry}() of {path} on this machine. "
+            f"Look at that file first; "
             "then say yes with --trust, or in step 3 of Set up."
         )
     named = {"path": options.path, "entry": options.entry, "sha256": sha256}
@@ -101,10 +110,12 @@ def code_folder() -> Path | None:
 
 
 class PythonJudge:
-    """The function of a file, in as many processes as calls are made at once, each begun anew where it hangs or dies.
+    """The function of a file, in as many processes as calls are made at once, each begun anew where
+    it hangs or dies.
 
-    ``items``: the run's, whose texts the function gets; ``function``: one that a notebook hands over instead, called in
-    threads of this process. Raises LabError for bad options and for a file that is not the one that was measured.
+    ``items``: the run's, whose texts the function gets; ``function``: one that a notebook hands
+    over instead, called in threads of this process. Raises LabError for bad options and for a file
+    that is not the one that was measured.
     """
 
     def __init__(
@@ -148,7 +159,9 @@ class PythonJudge:
             ]
 
     async def ask(self, call: Call) -> Reply:
-        """One call, one Reply. A function that takes longer than the judge's timeout is given up, its process ended."""
+        """One call, one Reply. A function that takes longer than the judge's timeout is given up,
+        its process ended.
+        """
         started = time.perf_counter()
         done: Future[dict[str, Any]] = Future()
         request = {
@@ -189,7 +202,9 @@ class PythonJudge:
         return mask_reply(reply, tuple(self._key.values()))
 
     def _said(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The function's ``value``, or the ``error`` in its place with its ``kind``. Raises LabError for no function."""
+        """The function's ``value``, or the ``error`` in its place with its ``kind``. Raises
+        LabError for no function.
+        """
         if self._function is not None:
             return own_code.answered(self._function, request, "<")
         worker = self._idle.pop() if self._idle else self._another()
@@ -200,7 +215,8 @@ class PythonJudge:
             said = None
         if isinstance(said, dict) and "failed" in said:
             raise LabError(
-                f"{self._options.path} of “{self._settings.name}” is of no use: {said['failed']}. Mend it."
+                f"{self._options.path} of “{self._settings.name}” is of no use: {said['failed']}. "
+                f"Mend it."
             )
         if isinstance(said, dict) and {"value", "error"} & said.keys():
             self._idle.append(worker)
@@ -225,7 +241,9 @@ class PythonJudge:
 
 
 def function_settings(name: str, function: Callable[..., Any]) -> JudgeSettings:
-    """A notebook's function as a judge; its identity is its source's, or its compiled code's where there is no source."""
+    """A notebook's function as a judge; its identity is its source's, or its compiled code's where
+    there is no source.
+    """
     try:
         code = inspect.getsource(function).encode()
     except (OSError, TypeError):
@@ -239,9 +257,11 @@ def function_settings(name: str, function: Callable[..., Any]) -> JudgeSettings:
 
 
 def item_of(call: Call, items: Sequence[Item]) -> dict[str, Any]:
-    """What a function gets beside the messages: the texts that the call is about, and the list as it is shown.
+    """What a function gets beside the messages: the texts that the call is about, and the list as
+    it is shown.
 
-    ``answers``: of a comparison, or those that one call scores together. What people said of them is left out.
+    ``answers``: of a comparison, or those that one call scores together. What people said of them
+    is left out.
     """
     about = [asdict(items[code]) for code in call.items if code < len(items)]
     facts: dict[str, Any] = {"answers": (), **(about[0] if about else {})}

@@ -1,7 +1,9 @@
-"""The body of a chat completion in, as somebody else's server sent it; a Reply out, or the Fault that it really is.
+"""The body of a chat completion in, as somebody else's server sent it; a Reply out, or the Fault
+that it really is.
 
-Only the few fields that are used are decoded; each may be missing, of another type, or of any size. A paid answer is
-never dropped for a sign that cannot be kept, nor for odd counts beside it: ``note`` says what was left out.
+Only the few fields that are used are decoded; each may be missing, of another type, or of any size.
+A paid answer is never dropped for a sign that cannot be kept, nor for odd counts beside it:
+``note`` says what was left out.
 """
 
 import json
@@ -23,9 +25,13 @@ MAX_TEXT = 1_000_000
 MAX_TOP = 500
 """Alternatives of a token that are kept."""
 MAX_VALUES = 2_500_000
-"""Values in an answer (an object counts as three): 16 MB of small objects would take hundreds of MB."""
+"""Values in an answer (an object counts as three): 16 MB of small objects would take hundreds of
+MB.
+"""
 MAX_REPAIRED = 100_000
-"""Strings and numbers of an answer that are looked through where it is no strict JSON: a second at most."""
+"""Strings and numbers of an answer that are looked through where it is no strict JSON: a second at
+most.
+"""
 MAX_COUNT = 2**31 - 1
 ABSENT = msgspec.Raw(b"null")
 REPLACED = "signs that cannot be kept were replaced"
@@ -42,11 +48,15 @@ GIVEN_UP = (
     "network_error",
     "timeout",
 )
-"""How an answer ends whose server gave up on it: vLLM says abort when it is shut down. Asking again can help."""
+"""How an answer ends whose server gave up on it: vLLM says abort when it is shut down. Asking again
+can help.
+"""
 UNREADABLE = (ValueError, RecursionError)
 """What decoding raises, by whatever it finds."""
 NOT_STRICT = re.compile(r'"(?:[^"\\]++|\\.)*+"?|-?(?:NaN|Infinity)', re.DOTALL)
-"""Strings, which may hold halves of characters, and what Python's servers write for numbers that are none."""
+"""Strings, which may hold halves of characters, and what Python's servers write for numbers that
+are none.
+"""
 
 
 class Message(msgspec.Struct):
@@ -102,8 +112,9 @@ def read_completion(
 ) -> Reply:
     """The reply in ``body``. Raises the Fault that stands in its place.
 
-    ``is_meant``: whether the name that the server answers with is the model that was asked for. Reasoning is never the
-    answer; finish ``refusal`` marks a refusal in its own field, whose words are the text.
+    ``is_meant``: whether the name that the server answers with is the model that was asked for.
+    Reasoning is never the answer; finish ``refusal`` marks a refusal in its own field, whose words
+    are the text.
     """
     notes: list[str] = []
     completion = decoded(body, headers, secrets, notes)
@@ -163,7 +174,9 @@ def decoded(
 
 
 def leniently(decoder: msgspec.json.Decoder[T], body: bytes, notes: list[str]) -> T:
-    """What a decoder reads; what msgspec refuses for its encoding is made strict JSON first. Raises ValueError."""
+    """What a decoder reads; what msgspec refuses for its encoding is made strict JSON first. Raises
+    ValueError.
+    """
     try:
         return decoder.decode(body)
     except msgspec.ValidationError:
@@ -191,7 +204,9 @@ def unreadable(
 
 
 def strict_json(body: bytes, notes: list[str]) -> str:
-    """JSON of any encoding with halves of characters replaced and null for NaN, and notes of it. Raises ValueError."""
+    """JSON of any encoding with halves of characters replaced and null for NaN, and notes of it.
+    Raises ValueError.
+    """
 
     def strict(match: re.Match[str]) -> str:
         token = match[0]
@@ -208,7 +223,9 @@ def strict_json(body: bytes, notes: list[str]) -> str:
 
 
 def text_of(content: Any) -> str:
-    """Return the answer's text of a message, which some servers send as a list of parts, reasoning among them."""
+    """Return the answer's text of a message, which some servers send as a list of parts, reasoning
+    among them.
+    """
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -238,7 +255,9 @@ def arguments_of(calls: Any) -> str:
 
 
 def usage_of(completion: Completion, notes: list[str]) -> list[int | None]:
-    """Prompt, completion and cached prompt tokens; None where the server is silent or the count is none."""
+    """Prompt, completion and cached prompt tokens; None where the server is silent or the count is
+    none.
+    """
     try:
         usage, timings = (
             msgspec.json.decode(completion.usage),
@@ -262,7 +281,8 @@ def usage_of(completion: Completion, notes: list[str]) -> list[int | None]:
 
 # ---------------------------------------------------------------- token probabilities
 def top_of(raw: msgspec.Raw, text: str, notes: list[str]) -> tuple[tuple[str, float], ...]:
-    """(token, log-probability) at the first token of the answer proper; empty where there are none to be used.
+    """(token, log-probability) at the first token of the answer proper; empty where there are none
+    to be used.
 
     Reasoning, leading white space and everything up to a ``[RESULT]`` mark are passed over.
     """
@@ -285,8 +305,8 @@ def top_of(raw: msgspec.Raw, text: str, notes: list[str]) -> tuple[tuple[str, fl
 def first_answer_token(tokens: Sequence[str], text: str) -> int:
     """Index of the first token of the answer proper.
 
-    Tokens cover the reasoning too, which ``text`` may or may not hold; both agree at the end, so it is searched for
-    from there.
+    Tokens cover the reasoning too, which ``text`` may or may not hold; both agree at the end, so it
+    is searched for from there.
     """
     if len(tokens) == 1:
         return 0

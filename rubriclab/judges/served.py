@@ -1,4 +1,6 @@
-"""The environment and an address in; whether others use this lab, and whether it may ask that address, out."""
+"""The environment and an address in; whether others use this lab, and whether it may ask that
+address, out.
+"""
 
 import os
 from collections.abc import Iterable
@@ -6,7 +8,9 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 
 def served() -> bool:
-    """Whether other people use this lab: RUBRICLAB_SERVED=1, or left out where the lab has a host of its own name."""
+    """Whether other people use this lab: RUBRICLAB_SERVED=1, or left out where the lab has a host
+    of its own name.
+    """
     setting = os.environ.get("RUBRICLAB_SERVED", "").strip()
     return setting == "1" or (not setting and bool(os.environ.get("RUBRICLAB_HOSTS", "").strip()))
 
@@ -16,7 +20,9 @@ class InwardAddress(OSError):
 
 
 def refuse_inward(host: str, resolved: Iterable[str]) -> None:
-    """Raises InwardAddress where any of the addresses that ``host`` stands for is not one of the open net."""
+    """Raises InwardAddress where any of the addresses that ``host`` stands for is not one of the
+    open net.
+    """
     for text in resolved:
         if not is_public(text.partition("%")[0]):
             raise InwardAddress(
@@ -25,7 +31,9 @@ def refuse_inward(host: str, resolved: Iterable[str]) -> None:
 
 
 def in_figures(host: str) -> IPv4Address | IPv6Address | None:
-    """The address that a host is itself; None for a name of one, and for spellings that only a socket understands."""
+    """The address that a host is itself; None for a name of one, and for spellings that only a
+    socket understands.
+    """
     try:
         return ip_address(host)
     except ValueError:

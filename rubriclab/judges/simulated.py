@@ -1,12 +1,14 @@
-"""A call in, a drawn reply out: a judge with known faults, for trying the lab and for testing what it finds.
+"""A call in, a drawn reply out: a judge with known faults, for trying the lab and for testing what
+it finds.
 
 What stands at position p gets the utility
 
     U[p] = -((score - target) / step)^2 + first * [p = 0] + slope * p + own leaning of the item at p
 
-and is picked with probability softmax(U / noise). A candidate's answer has its own quality in place of the first term,
-the same in every comparison; of several answers in one call the first gets ``first_of_several`` points more. Nothing it
-says is a model's judgment: every reply names ``simulated`` as its model, and results carry the label wherever they show.
+and is picked with probability softmax(U / noise). A candidate's answer has its own quality in place
+of the first term, the same in every comparison; of several answers in one call the first gets
+``first_of_several`` points more. Nothing it says is a model's judgment: every reply names
+``simulated`` as its model, and results carry the label wherever they show.
 """
 
 import asyncio
@@ -35,16 +37,19 @@ ASKED, STATED = (
 
 
 class Effects(Part):
-    """What is planted: the keys of the judge's ``options``. The defaults see quality and plant no bias.
+    """What is planted: the keys of the judge's ``options``. The defaults see quality and plant no
+    bias.
 
-    ``first``: log-odds of what is listed first; ``slope``: log-odds a position further down; ``item_lean``: standard
-    deviation of each item's own log-odds at each position (they cancel out over items). ``line``: points that an
-    ascending list adds to the score, against a descending one. ``quality``: standard deviation of the items' right
-    scores, in steps of the scale around its middle. ``noise`` divides all log-odds; 0 picks the likeliest. For
-    criteria in one call: ``criteria_first`` points for the one listed first, ``carryover`` times the distance of the
-    score just given from the middle. ``unparsed``: share of replies that name no score. ``latency``: seconds an answer
-    takes. ``written``: standard deviation, in steps, of the quality of the reference answers that it writes around the
-    score asked for. ``seed`` makes another judge of the same effects.
+    ``first``: log-odds of what is listed first; ``slope``: log-odds a position further down;
+    ``item_lean``: standard deviation of each item's own log-odds at each position (they cancel out
+    over items). ``line``: points that an ascending list adds to the score, against a descending
+    one. ``quality``: standard deviation of the items' right scores, in steps of the scale around
+    its middle. ``noise`` divides all log-odds; 0 picks the likeliest. For criteria in one call:
+    ``criteria_first`` points for the one listed first, ``carryover`` times the distance of the
+    score just given from the middle. ``unparsed``: share of replies that name no score.
+    ``latency``: seconds an answer takes. ``written``: standard deviation, in steps, of the quality
+    of the reference answers that it writes around the score asked for. ``seed`` makes another judge
+    of the same effects.
     """
 
     first: float = Field(0.0, ge=-20, le=20)
@@ -64,7 +69,9 @@ class Effects(Part):
 
 
 class SimulatedJudge:
-    """Answers calls as the judge's options say; the same call gets the same answer. Raises LabError for bad options."""
+    """Answers calls as the judge's options say; the same call gets the same answer. Raises LabError
+    for bad options.
+    """
 
     def __init__(self, settings: JudgeSettings, rubric: Rubric | None = None) -> None:
         self.effects = read_options(Effects, settings)
@@ -109,7 +116,8 @@ class SimulatedJudge:
     def _option(self, call: Call, rng: random.Random) -> tuple[str, tuple[str, ...], list[float]]:
         """The label that is picked, all labels, and their chances (n,) without ``noise``.
 
-        Of a bare score, or an answer asked about alone, nothing is listed, so no position is favoured.
+        Of a bare score, or an answer asked about alone, nothing is listed, so no position is
+        favoured.
         """
         effects = self.effects
         listed = _kind(call).startswith(("score.", "prometheus", "options.")) and isinstance(
@@ -138,7 +146,9 @@ class SimulatedJudge:
         return labels[draw(utilities, effects.noise, rng)], labels, softmax(utilities)
 
     def _several(self, call: Call, rng: random.Random) -> str:
-        """One line a criterion or an answer in the order shown; a criterion's score may colour the one after it."""
+        """One line a criterion or an answer in the order shown; a criterion's score may colour the
+        one after it.
+        """
         effects, criteria = self.effects, _kind(call).startswith("criteria.")
         shown = [str(name) for name in call.ordering.shown]
         # The call's items are in canonical order, so that each keeps its quality in every order.
@@ -166,7 +176,9 @@ class SimulatedJudge:
         return call.form.translate(signs) or "\n".join(lines)
 
     def _choice(self, call: Call, rng: random.Random) -> tuple[str, tuple[tuple[str, float], ...]]:
-        """A verdict in the form that the prompt asks for, with the alternatives to its letter where that is all."""
+        """A verdict in the form that the prompt asks for, with the alternatives to its letter where
+        that is all.
+        """
         effects, labels = self.effects, call.ordering.labels
         utilities = []
         for p, name in enumerate(call.ordering.shown):
@@ -198,7 +210,9 @@ class SimulatedJudge:
         return str(scores[draw(fits(scores, float(stated[1]), step), self.effects.noise, rng)])
 
     def target(self, item: int, low: float, high: float, step: float) -> float:
-        """The right score of an item, in points; the same for every order and every simulated judge."""
+        """The right score of an item, in points; the same for every order and every simulated
+        judge.
+        """
         drawn = random.Random(digest("quality", item)).gauss(0.0, self.effects.quality)
         return min(high, max(low, (low + high) / 2 + step * drawn))
 
@@ -220,7 +234,9 @@ def fits(scores: Sequence[float], target: float, step: float) -> list[float]:
 
 
 def alternatives(labels: Sequence[str], chances: Sequence[float]) -> tuple[tuple[str, float], ...]:
-    """The first token's alternatives with their log-probabilities: labels, and a word that is none."""
+    """The first token's alternatives with their log-probabilities: labels, and a word that is
+    none.
+    """
     on_labels = tuple(
         (label, math.log(max(MASS * p, 1e-12))) for label, p in zip(labels, chances, strict=True)
     )
@@ -235,7 +251,9 @@ def softmax(utilities: Sequence[float]) -> list[float]:
 
 
 def draw(utilities: Sequence[float], noise: float, rng: random.Random) -> int:
-    """An index drawn by softmax(utilities / noise); the likeliest (the first of equals) at noise 0."""
+    """An index drawn by softmax(utilities / noise); the likeliest (the first of equals) at
+    noise 0.
+    """
     point = rng.random()
     if noise <= 0:
         return max(range(len(utilities)), key=lambda index: utilities[index])

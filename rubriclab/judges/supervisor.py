@@ -1,12 +1,15 @@
-"""A command in, its exit code out; ends it and all its children when whoever started this goes away.
+"""A command in, its exit code out; ends it and all its children when whoever started this goes
+away.
 
     python -I supervisor.py GRACE_SECONDS [--speaking] COMMAND [ARGUMENT ...]
 
-A program of its own, with the standard library only. The lab starts it with a pipe as standard input: the end of that
-pipe is the order to stop, as SIGTERM is, so a lab that is killed leaves no server behind. With ``--speaking`` that pipe is
-the command's own input. The command runs in a session of its own; it gets SIGTERM, and its whole group, on Linux also what
-left that group, SIGKILL after the grace period. Should this program itself be killed, Linux sends the command SIGTERM. (The lab cannot ask for that itself: Linux means the thread that started a child, and the threads
-of pages come and go.)
+A program of its own, with the standard library only. The lab starts it with a pipe as standard
+input: the end of that pipe is the order to stop, as SIGTERM is, so a lab that is killed leaves no
+server behind. With ``--speaking`` that pipe is the command's own input. The command runs in a
+session of its own; it gets SIGTERM, and its whole group, on Linux also what left that group,
+SIGKILL after the grace period. Should this program itself be killed, Linux sends the command
+SIGTERM. (The lab cannot ask for that itself: Linux means the thread that started a child, and the
+threads of pages come and go.)
 """
 
 import contextlib

@@ -1,6 +1,8 @@
-"""One request in, its whole body out, bounded: bytes, time, address. Nothing is followed, unpacked or asked twice.
+"""One request in, its whole body out, bounded: bytes, time, address. Nothing is followed, unpacked
+or asked twice.
 
-``Transport`` is what the openai client sends its requests through; ``fetch`` gets the pages beside the protocol.
+``Transport`` is what the openai client sends its requests through; ``fetch`` gets the pages beside
+the protocol.
 """
 
 import asyncio
@@ -22,7 +24,9 @@ from rubriclab.judges.served import InwardAddress, in_figures, refuse_inward
 from rubriclab.model.text import LabError, shorten
 
 MAX_REPLY_BYTES = 16 * 2**20
-"""Bytes of one answer. Twenty alternatives at each of 7,000 tokens of reasoning are some 15 MB; a plain answer 1 kB."""
+"""Bytes of one answer. Twenty alternatives at each of 7,000 tokens of reasoning are some 15 MB; a
+plain answer 1 kB.
+"""
 MAX_ERROR_BYTES = 2**16
 FREE_BYTES = 2**16
 """What every answer may hold while it is read; beyond that only LARGE_AT_ONCE do so at a time."""
@@ -32,15 +36,18 @@ KEEPALIVE_SECONDS = 4.0
 """Below the 5 s after which uvicorn, and so vLLM, closes an idle connection."""
 MAX_CA_BYTES = 4 * 2**20
 SENT = (b"authorization", b"content-type", b"x-rubriclab-call")
-"""Headers that leave this machine; what the openai client reads from the environment (organization, project) is not."""
+"""Headers that leave this machine; what the openai client reads from the environment (organization,
+project) is not.
+"""
 
 
 class Transport(httpx2.AsyncBaseTransport):
-    """Sends through aiohttp and reads the whole answer within the bounds; make it inside the event loop.
+    """Sends through aiohttp and reads the whole answer within the bounds; make it inside the event
+    loop.
 
-    ``timeout``: seconds of a call as a whole, from the connection to the last byte. ``inward``: whether addresses of
-    this machine and its network may be asked. Raises Fault for whatever is no answer of status 200 to 299: the
-    openai client passes it on.
+    ``timeout``: seconds of a call as a whole, from the connection to the last byte. ``inward``:
+    whether addresses of this machine and its network may be asked. Raises Fault for whatever is no
+    answer of status 200 to 299: the openai client passes it on.
     """
 
     def __init__(
@@ -119,7 +126,9 @@ class Transport(httpx2.AsyncBaseTransport):
     async def _body(
         self, response: aiohttp.ClientResponse, clock: asyncio.Timeout, limit: int, *, cut: bool
     ) -> bytes:
-        """At most ``limit`` bytes of the answer; with ``cut`` the rest is left unread, else it is a fault."""
+        """At most ``limit`` bytes of the answer; with ``cut`` the rest is left unread, else it is a
+        fault.
+        """
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
             response.close()
@@ -146,7 +155,8 @@ class Transport(httpx2.AsyncBaseTransport):
                         f"The answer is larger than {limit / 2**20:g} MB, the most that is read",
                     )
                 if not held and len(body) > FREE_BYTES:
-                    # A queue of ours is no fault of the server: the call's clock stands still meanwhile.
+                    # A queue of ours is no fault of the server: the call's clock stands still
+                    # meanwhile.
                     ends, began = clock.when() or 0.0, asyncio.get_running_loop().time()
                     clock.reschedule(None)
                     await self._room.acquire()
@@ -162,11 +172,12 @@ class Transport(httpx2.AsyncBaseTransport):
 
 
 class Connector(aiohttp.TCPConnector):
-    """Connects to inward addresses only where it may, and drops an idle connection that has bytes nobody asked for.
+    """Connects to inward addresses only where it may, and drops an idle connection that has bytes
+    nobody asked for.
 
-    A server that delivers an answer twice would otherwise have the second copy taken for the answer to the next call.
-    An address is looked at as it was resolved for this connection (a proxy's, where there is one), so a name that
-    resolves inwards only the second time is refused too.
+    A server that delivers an answer twice would otherwise have the second copy taken for the answer
+    to the next call. An address is looked at as it was resolved for this connection (a proxy's,
+    where there is one), so a name that resolves inwards only the second time is refused too.
     """
 
     def __init__(self, inward: bool, **options: Any) -> None:
@@ -190,8 +201,9 @@ class Connector(aiohttp.TCPConnector):
 def proxy_of(scheme: str, host: str) -> str | None:
     """Return the environment's proxy for a host; None for this machine and where there is none.
 
-    HTTPS_PROXY or HTTP_PROXY goes before ALL_PROXY. Raises Fault for one that does not speak HTTP, such as SOCKS: to
-    speak HTTP to it would fail oddly, and to go without it might send a key on a way that was not meant.
+    HTTPS_PROXY or HTTP_PROXY goes before ALL_PROXY. Raises Fault for one that does not speak HTTP,
+    such as SOCKS: to speak HTTP to it would fail oddly, and to go without it might send a key on a
+    way that was not meant.
     """
     if host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host):
         return None
@@ -268,7 +280,8 @@ def tls_refusal(error: BaseException) -> str:
 
 
 def trust(ca_file: str | None) -> ssl.SSLContext | bool:
-    """What certificates are checked against: the system's authorities, and those of the file if there is one.
+    """What certificates are checked against: the system's authorities, and those of the file if
+    there is one.
 
     Raises LabError naming the file where it is missing, no regular file, or holds no certificate.
     """
@@ -282,7 +295,8 @@ def trust(ca_file: str | None) -> ssl.SSLContext | bool:
         context.load_verify_locations(cafile=str(path))
     except (OSError, ValueError) as error:
         raise LabError(
-            f"The ca_file “{shorten(ca_file)}” holds no certificate that can be read ({error}). Give the path of a PEM "
+            f"The ca_file “{shorten(ca_file)}” holds no certificate that can be read ({error}). "
+            f"Give the path of a PEM "
             "file with the certificate of the server or of its authority."
         ) from error
     return context

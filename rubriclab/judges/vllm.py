@@ -1,8 +1,8 @@
 """A model's name in, a running vLLM out: ``vllm serve`` as a child process that ends with the lab.
 
-A server that runs already is found by ``probe`` and asked like any other. Facts are those of vLLM 0.32: ``/health``
-stands beside ``/v1`` and answers 200 once the model is loaded; without ``--shutdown-timeout`` a server that is stopped
-may return a cut answer with status 200.
+A server that runs already is found by ``probe`` and asked like any other. Facts are those of vLLM
+0.32: ``/health`` stands beside ``/v1`` and answers 200 once the model is loaded; without
+``--shutdown-timeout`` a server that is stopped may return a cut answer with status 200.
 """
 
 import atexit
@@ -38,18 +38,20 @@ def why_not() -> str:
         return "vLLM does not run on Windows itself: start it in WSL and find it from here."
     if shutil.which("vllm") is None:
         return (
-            "There is no vllm command on this machine's PATH. With a graphics card: pip install 'rubriclab[vllm]'; or "
+            "There is no vllm command on this machine's PATH. With a graphics card: pip install "
+            "'rubriclab[vllm]'; or "
             "give the address of a server that runs elsewhere."
         )
     return ""
 
 
 class VllmServer:
-    """A ``vllm serve`` child of this machine alone, with its log; ``ready`` and ``failed`` tell how it stands.
+    """A ``vllm serve`` child of this machine alone, with its log; ``ready`` and ``failed`` tell how
+    it stands.
 
-    ``base_url``: where it answers once it is ready; ``log_file``: everything it says; ``grace``: seconds between SIGTERM
-    and SIGKILL. All methods may be called from any thread. Raises LabError as ``why_not`` says, and where ``model`` is no
-    model's name.
+    ``base_url``: where it answers once it is ready; ``log_file``: everything it says; ``grace``:
+    seconds between SIGTERM and SIGKILL. All methods may be called from any thread. Raises LabError
+    as ``why_not`` says, and where ``model`` is no model's name.
     """
 
     def __init__(self, model: str, *, grace: float = GRACE_SECONDS) -> None:
@@ -58,7 +60,8 @@ class VllmServer:
         self.model, self._grace, self._was_ready = model.strip(), grace, False
         if not self.model or self.model.startswith("-") or "\0" in model:
             raise LabError(
-                f"“{shorten(model)}” is no model: give a name from the hub, as Qwen/Qwen3-8B, or a folder."
+                f"“{shorten(model)}” is no model: give a name from the hub, as Qwen/Qwen3-8B, or a "
+                f"folder."
             )
         with socket.socket() as free:  # a port that nobody listens on just now
             free.bind(("127.0.0.1", 0))
@@ -113,7 +116,8 @@ class VllmServer:
         return mask("\n".join(text.splitlines()[-LOG_LINES:])).splitlines()
 
     def stop(self) -> int:
-        """SIGTERM, after the grace period SIGKILL to the whole group; the exit code, 128 + the signal's number.
+        """SIGTERM, after the grace period SIGKILL to the whole group; the exit code, 128 + the
+        signal's number.
 
         Safe to call twice.
         """

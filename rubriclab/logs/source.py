@@ -1,7 +1,8 @@
-"""A log's file in, its records out one by one: JSON lines, a list (at the top or under keys), a zip's members, a table.
+"""A log's file in, its records out one by one: JSON lines, a list (at the top or under keys), a
+zip's members, a table.
 
-Read in the worker alone. No more than one record is decoded at a time: lines are read as they come, one large JSON is
-mapped into memory and cut into records by msgspec without a copy.
+Read in the worker alone. No more than one record is decoded at a time: lines are read as they come,
+one large JSON is mapped into memory and cut into records by msgspec without a copy.
 """
 
 import json
@@ -24,17 +25,20 @@ MAX_LOG, MAX_RECORD = 1_000 * MB, 64 * MB
 MAX_OUT = 2_000 * MB
 """Bytes that all members of a zip may unpack to."""
 ZSTANDARD = 93
-"""The zip format's number for it (APPNOTE 6.3.8, 4.4.5), which Python reads from 3.14 on and inspect-ai writes."""
+"""The zip format's number for it (APPNOTE 6.3.8, 4.4.5), which Python reads from 3.14 on and
+inspect-ai writes.
+"""
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One judgment in a log. ``cells``: columns of ``data/scores.py``; where ``kind`` is empty the order stands in the prompt
-    alone, and ``verdict`` is what the tool itself read in the reply (empty: nothing).
+    """One judgment in a log. ``cells``: columns of ``data/scores.py``; where ``kind`` is empty the
+    order stands in the prompt alone, and ``verdict`` is what the tool itself read in the reply
+    (empty: nothing).
 
-    ``prompt``: the messages as they were sent, empty where the log keeps none; ``finish``: the finish reason of the reply,
-    where the log keeps one: what is no whole reply has no verdict.
+    ``prompt``: the messages as they were sent, empty where the log keeps none; ``finish``: the
+    finish reason of the reply, where the log keeps one: what is no whole reply has no verdict.
     """
 
     kind: Literal["scores", "pairs", "lists", ""] = ""
@@ -46,8 +50,9 @@ class Record:
 
 
 class Source:
-    """``form``: how the file holds its records, empty for none that logs have. ``first``: the first of them, or the object
-    that the file is; names of a zip's members. ``beside``: files that may belong to it, as a batch's input.
+    """``form``: how the file holds its records, empty for none that logs have. ``first``: the first
+    of them, or the object that the file is; names of a zip's members. ``beside``: files that may
+    belong to it, as a batch's input.
 
     Raises LabError for a gzip bomb.
     """
@@ -86,8 +91,10 @@ class Source:
         return all(name in self.first for name in fields)
 
     def records(self, *keys: str) -> Iterator[Json]:
-        """Each record; what is no JSON object is counted as ``broken``. ``keys``: where in the one object their list (or an
-        object of them) stands; of a zip what their members' names begin with."""
+        """Each record; what is no JSON object is counted as ``broken``. ``keys``: where in the one
+        object their list (or an object of them) stands; of a zip what their members' names begin
+        with.
+        """
         parts = self._whole
         if self.form == "zip":
             parts = self._unzipped(keys[0] + "/")
@@ -127,7 +134,10 @@ class Source:
         with self.path.open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(MAX_RECORD + 1), b""), 1):
                 if len(line) > MAX_RECORD:
-                    words = f"more than {MAX_RECORD // MB} MB in one record; no log of judgments has such. Split it."
+                    words = (
+                        f"more than {MAX_RECORD // MB} MB in one record; no log of judgments "
+                        f"has such. Split it."
+                    )
                     raise refusal(self.name, f", line {number:,}: {words}")
                 if line.strip():
                     yield line
@@ -141,7 +151,11 @@ class Source:
                 content = _member(book, entry, file) if wanted else b""
                 size += len(content)
                 if len(content) > MAX_RECORD or size > MAX_OUT:
-                    words = f"unpacks to more than {MAX_RECORD // MB} MB a record or {MAX_OUT // MB:,} MB in all"
+                    words = (
+                        f"unpacks to more than {MAX_RECORD // MB} MB a record or "
+                        f"{MAX_OUT // MB:,} MB in "
+                        f"all"
+                    )
                     raise refusal(self.name, f" {words}, which no log of judgments does. Split it.")
                 if wanted:
                     yield content
@@ -149,8 +163,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Reader:
-    """A form of logs: its tool's name, whether a file is of it (by its content alone), what each of its records holds (a
-    Record, or why it is no judgment), and where the records stand in it."""
+    """A form of logs: its tool's name, whether a file is of it (by its content alone), what each of
+    its records holds (a Record, or why it is no judgment), and where the records stand in it.
+    """
 
     name: str
     matches: Callable[[Source], bool]
@@ -173,7 +188,9 @@ def _member(book: zipfile.ZipFile, entry: zipfile.ZipInfo, file: Any) -> bytes:
 
 
 def _cut(part: Any) -> Any:
-    """A JSON list or object whose parts are not decoded yet; decoded parts where msgspec refuses it; None for none."""
+    """A JSON list or object whose parts are not decoded yet; decoded parts where msgspec refuses
+    it; None for none.
+    """
     for kind in (
         (list[msgspec.Raw], dict[str, msgspec.Raw])
         if isinstance(part, mmap.mmap | msgspec.Raw)
@@ -187,7 +204,9 @@ def _cut(part: Any) -> Any:
 
 
 def decoded(part: Any) -> Any:
-    """The value of JSON that may hold what msgspec refuses (NaN, half a character); None where it is none."""
+    """The value of JSON that may hold what msgspec refuses (NaN, half a character); None where it
+    is none.
+    """
     if not isinstance(part, bytes | msgspec.Raw | mmap.mmap):
         return part
     try:
@@ -210,7 +229,9 @@ def under(value: Any, *keys: str | int) -> Any:
 
 
 def name_of(value: Any) -> str:
-    """A field that may be missing as a short text in one line; a number as lists of scores write it, 4 for 4.0."""
+    """A field that may be missing as a short text in one line; a number as lists of scores write
+    it, 4 for 4.0.
+    """
     if isinstance(value, float):
         return f"{value:g}"
     return " ".join(

@@ -1,7 +1,8 @@
-"""Records of evaluation tools in, what their judges were asked and answered out; the order stands in the prompt.
+"""Records of evaluation tools in, what their judges were asked and answered out; the order stands
+in the prompt.
 
-Forms as of inspect-ai 0.3.285 (``scorer/_model.py``), promptfoo 0.123, lm-eval 0.4.13, DeepEval 2.9 and 4.3, and OpenAI's
-documented batch files.
+Forms as of inspect-ai 0.3.285 (``scorer/_model.py``), promptfoo 0.123, lm-eval 0.4.13, DeepEval 2.9
+and 4.3, and OpenAI's documented batch files.
 """
 
 import json
@@ -19,7 +20,9 @@ Records = Iterator[Record | str]
 STEPS = re.compile(
     r"\A\s*prompt:[ \t]*\n(.*?)\s*(?:\n\s*(?:reply|response|output):[ \t]*\n(.*))?\Z", re.I | re.S
 )
-"""What a metric of one's own may write into DeepEval's verbose logs, which itself keeps no prompt of a judge."""
+"""What a metric of one's own may write into DeepEval's verbose logs, which itself keeps no prompt
+of a judge.
+"""
 PROMPTS = ("prompt", "messages", "judge_prompt", "user_prompt", "input")
 REPLIES = (
     "reply",
@@ -39,7 +42,9 @@ JUDGED = {"ordering", "order", "order_shown", "shown", "first", "second", "winne
 
 
 def messages_in(value: Any) -> Messages:
-    """The messages in a field: a text, JSON of messages, a list of them, or the body of a request, without what is no text."""
+    """The messages in a field: a text, JSON of messages, a list of them, or the body of a request,
+    without what is no text.
+    """
     if isinstance(value, str):
         inner = messages_in(_parsed(value)) if '"content"' in value[:20_000] else ()
         return inner or (({"role": "user", "content": value},) if value.strip() else ())
@@ -62,7 +67,9 @@ def messages_in(value: Any) -> Messages:
 
 
 def text_in(value: Any) -> str:
-    """The text of a message's content or of a reply: as it is, of its parts, of its first choice."""
+    """The text of a message's content or of a reply: as it is, of its parts, of its first
+    choice.
+    """
     if isinstance(value, str):
         inner = _parsed(value)
         return text_in(inner) if under(inner, "choices") or under(inner, "content") else value
@@ -83,7 +90,9 @@ def text_in(value: Any) -> str:
 
 
 def finish_in(value: Any) -> str:
-    """Return why a completion or an answer in a log ended, as its server said it; "" where the log does not say."""
+    """Return why a completion or an answer in a log ended, as its server said it; "" where the log
+    does not say.
+    """
     if isinstance(value, str):
         value = _parsed(value)
     first = under(value, "choices", 0) or value

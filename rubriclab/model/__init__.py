@@ -1,1 +1,3 @@
-"""What is judged, what is asked and what comes back: plain values, without a store, a server or a page."""
+"""What is judged, what is asked and what comes back: plain values, without a store, a server or a
+page.
+"""

@@ -1,4 +1,6 @@
-"""Texts, ratings and scores in; items, data sets of them, and the rubrics that they are judged by, out."""
+"""Texts, ratings and scores in; items, data sets of them, and the rubrics that they are judged by,
+out.
+"""
 
 import re
 from collections.abc import Mapping
@@ -11,12 +13,16 @@ from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 MIN_OPTIONS, MAX_OPTIONS = 2, 10
 MAX_ID = 1_000
 INTENDED = "intended level"
-"""The rater of recorded examples: what the sample's author aimed at. It is called that, and nothing is said of people."""
+"""The rater of recorded examples: what the sample's author aimed at. It is called that, and nothing
+is said of people.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One score and what it stands for. ``label``: what stands for it in prompt and reply; empty: its number."""
+    """One score and what it stands for. ``label``: what stands for it in prompt and reply; empty:
+    its number.
+    """
 
     score: int
     description: str = ""
@@ -31,7 +37,8 @@ class Option:
 class Criterion:
     """A named aspect with its own score options, kept in ascending order of score.
 
-    Raises LabError for fewer than 2 or more than 10 options, and for scores or labels that stand twice.
+    Raises LabError for fewer than 2 or more than 10 options, and for scores or labels that stand
+    twice.
     """
 
     name: str
@@ -43,7 +50,8 @@ class Criterion:
             raise LabError("A criterion has no name: give every criterion one.")
         if not MIN_OPTIONS <= len(self.options) <= MAX_OPTIONS:
             raise LabError(
-                f"Criterion “{shorten(self.name)}” has {count(len(self.options), 'score option')}; expected "
+                f"Criterion “{shorten(self.name)}” has {count(len(self.options), 'score option')}; "
+                f"expected "
                 f"{MIN_OPTIONS} to {MAX_OPTIONS}. Add or remove options."
             )
         names = {
@@ -54,7 +62,8 @@ class Criterion:
             twice = [value for value in values if values.count(value) > 1 or not value]
             if twice:
                 raise LabError(
-                    f"Criterion “{shorten(self.name)}” has the {what} “{twice[0]}” twice or empty; every option needs "
+                    f"Criterion “{shorten(self.name)}” has the {what} “{twice[0]}” twice or empty; "
+                    f"every option needs "
                     f"its own {what}."
                 )
         object.__setattr__(
@@ -68,7 +77,9 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Rubric:
-    """One or more criteria under a name. Raises LabError for none, and for names that look alike."""
+    """One or more criteria under a name. Raises LabError for none, and for names that look
+    alike.
+    """
 
     name: str
     criteria: tuple[Criterion, ...]
@@ -80,12 +91,15 @@ class Rubric:
         for name, criterion in zip(names, self.criteria, strict=True):
             if names.count(name) > 1:
                 raise LabError(
-                    f"Rubric “{shorten(self.name)}” has two criteria named “{shorten(criterion.name)}”; names must "
+                    f"Rubric “{shorten(self.name)}” has two criteria named "
+                    f"“{shorten(criterion.name)}”; names must "
                     "differ in more than case and blanks."
                 )
 
     def criterion(self, name: str | None) -> Criterion:
-        """The criterion of that name, the only one where ``name`` is None. Raises LabError where there is none."""
+        """The criterion of that name, the only one where ``name`` is None. Raises LabError where
+        there is none.
+        """
         if name is None and len(self.criteria) == 1:
             return self.criteria[0]
         for criterion in self.criteria:
@@ -93,13 +107,15 @@ class Rubric:
                 return criterion
         known = ", ".join(shorten(criterion.name, 30) for criterion in self.criteria[:8])
         raise LabError(
-            f"Rubric “{shorten(self.name)}” has no criterion “{shorten(str(name))}”; it has {known}. Rename the "
+            f"Rubric “{shorten(self.name)}” has no criterion “{shorten(str(name))}”; it has "
+            f"{known}. Rename the "
             "criterion in the data, or add it to the rubric."
         )
 
     def criterion_named(self, column: str) -> tuple[str, str] | None:
-        """(criterion, rater) that a column of ratings names, as “human_1 clarity” does; None where it names no criterion, or
-        the rubric has one alone."""
+        """(criterion, rater) that a column of ratings names, as “human_1 clarity” does; None where
+        it names no criterion, or the rubric has one alone.
+        """
         if len(self.criteria) < 2:
             return None
         words = f" {_words(column)} "
@@ -132,9 +148,10 @@ def _words(name: str) -> str:
 class Item:
     """One answer to judge. ``ratings``: people's scores by rater name.
 
-    ``criterion``: the one it is rated under, None for the rubric's only one (or for all of them in one call);
-    ``prompt`` groups answers to one instruction, ``block`` groups items about one text, ``candidate`` names who
-    wrote the answer. ``columns``: further columns of the data as text, which an own prompt may ask for.
+    ``criterion``: the one it is rated under, None for the rubric's only one (or for all of them in
+    one call); ``prompt`` groups answers to one instruction, ``block`` groups items about one text,
+    ``candidate`` names who wrote the answer. ``columns``: further columns of the data as text,
+    which an own prompt may ask for.
     """
 
     item_id: str
@@ -152,9 +169,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Item):
-    """Answers of several candidates to one prompt, to choose the best of: ``answers`` sorted by their candidates' names.
+    """Answers of several candidates to one prompt, to choose the best of: ``answers`` sorted by
+    their candidates' names.
 
-    ``candidate``: these names with ``|`` between them; ``ratings``: whom each rater prefers (see ``preference``).
+    ``candidate``: these names with ``|`` between them; ``ratings``: whom each rater prefers (see
+    ``preference``).
     """
 
     answers: tuple[Item, ...] = ()
@@ -178,20 +197,24 @@ class DataSet:
     def __post_init__(self) -> None:
         if not self.items:
             raise LabError(
-                f"Data set “{shorten(self.name)}” has no items: it needs at least one row with an answer."
+                f"Data set “{shorten(self.name)}” has no items: it needs at least one row with an "
+                f"answer."
             )
         seen: dict[tuple[str, str], str] = {}
         for item in self.items:
             if len(item.item_id) > MAX_ID:
                 raise LabError(
-                    f"An id of {len(item.item_id):,} signs begins “{shorten(item.item_id, 40)}”; expected at most "
+                    f"An id of {len(item.item_id):,} signs begins “{shorten(item.item_id, 40)}”; "
+                    f"expected at most "
                     f"{MAX_ID:,}. Choose another column as the id."
                 )
             key = (look_alike(item.item_id), look_alike(item.criterion or ""))
             if key in seen:
                 raise LabError(
-                    f"Data set “{shorten(self.name)}” has the ids “{shorten(seen[key])}” and “{shorten(item.item_id)}”, "
-                    "which are the same or look alike. Choose another column as the id, or leave it out to number "
+                    f"Data set “{shorten(self.name)}” has the ids “{shorten(seen[key])}” and "
+                    f"“{shorten(item.item_id)}”, "
+                    "which are the same or look alike. Choose another column as the id, or leave "
+                    "it out to number "
                     "the rows."
                 )
             seen[key] = item.item_id
@@ -203,10 +226,12 @@ class DataSet:
 
 
 def preference(ratings: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Whom each rater prefers of candidates that were rated one by one: {rater: rank of the name from 1, 0 a tie}.
+    """Whom each rater prefers of candidates that were rated one by one: {rater: rank of the name
+    from 1, 0 a tie}.
 
-    ``ratings``: candidate -> {rater: score}. A rater who left a candidate out has no preference; the highest score wins,
-    and where several share it nobody does. Ranks are of the sorted names, as a comparison's ``ratings`` have them.
+    ``ratings``: candidate -> {rater: score}. A rater who left a candidate out has no preference;
+    the highest score wins, and where several share it nobody does. Ranks are of the sorted names,
+    as a comparison's ``ratings`` have them.
     """
     names = sorted(ratings)
     preferred = {}

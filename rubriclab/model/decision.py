@@ -1,4 +1,6 @@
-"""What an endpoint answered to a typed question in; the probability of each option as shown, and the likeliest, out."""
+"""What an endpoint answered to a typed question in; the probability of each option as shown, and
+the likeliest, out.
+"""
 
 import hashlib
 import json
@@ -9,7 +11,9 @@ from typing import Any
 from rubriclab.model.text import LabError, shorten
 
 SUM_MAY_MISS = 0.02
-"""How far from 1 probabilities may sum: each of ten rounded to two decimals may be off by 0.005, seldom all to one side."""
+"""How far from 1 probabilities may sum: each of ten rounded to two decimals may be off by 0.005,
+seldom all to one side.
+"""
 
 
 def named(value: Any) -> str:
@@ -20,8 +24,10 @@ def named(value: Any) -> str:
 def option_shares(
     answer: Mapping[str, Any], options: Sequence[str], *, score: bool
 ) -> tuple[float, ...]:
-    """(options,): the probabilities of an answer in either wire form, which sum to 1. ``score``: System One then names levels
-    by their index. Raises LabError for an option that is missing, unknown or there twice, and for what is no probability."""
+    """(options,): the probabilities of an answer in either wire form, which sum to 1. ``score``:
+    System One then names levels by their index. Raises LabError for an option that is missing,
+    unknown or there twice, and for what is no probability.
+    """
     probabilities, values = answer.get("probabilities"), list(options)
     if isinstance(probabilities, list):
         rows = [part for part in probabilities if isinstance(part, Mapping)]
@@ -59,7 +65,9 @@ def option_shares(
 
 
 def most_probable(shares: Sequence[float], seed: str) -> int:
-    """Which option has the highest probability. Equals are drawn, by the call: the first of them would be a lean of ours."""
+    """Which option has the highest probability. Equals are drawn, by the call: the first of them
+    would be a lean of ours.
+    """
     best = max(shares)
     equal = [index for index, share in enumerate(shares) if share > best - 1e-9]
     return equal[

@@ -1,4 +1,6 @@
-"""What a file, a form or the store says of a judge in, its checked settings out. Never a key, only its variable's name."""
+"""What a file, a form or the store says of a judge in, its checked settings out. Never a key, only
+its variable's name.
+"""
 
 import json
 import re
@@ -21,10 +23,13 @@ from rubriclab.model.text import LabError, shorten
 
 JudgeKind = Literal["embedded", "vllm", "openai", "decisions", "python", "simulated"]
 Packing = Literal["packed", "alone", "reversed"]
-"""All orders of an answer as questions of one request; each in a request of its own; packed, the last one first."""
+"""All orders of an answer as questions of one request; each in a request of its own; packed, the
+last one first.
+"""
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
-# A variable whose name speaks of another purpose is never sent to a judge's server, whatever a study file says.
+# A variable whose name speaks of another purpose is never sent to a judge's server, whatever a
+# study file says.
 FOREIGN_KEYS = re.compile(
     r"AWS_|AZURE_CLIENT|GOOGLE_APPLICATION|GITHUB|GITLAB|SSH|DATABASE|POSTGRES|MYSQL|STRIPE|NPM_|PYPI"
 )
@@ -46,8 +51,9 @@ RESERVED = frozenset({"model", "messages", "stream", "n", "state", "input", "que
 
 
 class Part(BaseModel):
-    """A table of the study file. Unknown keys are refused, so that a typing error is never silently left out; so is
-    ``true`` in place of a number, which Python counts as 1."""
+    """A table of the study file. Unknown keys are refused, so that a typing error is never silently
+    left out; so is ``true`` in place of a number, which Python counts as 1.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -64,9 +70,10 @@ class Part(BaseModel):
 class JudgeSettings(Part):
     """One judge. ``name`` stands in results; all but pace and prices is part of a call's identity.
 
-    ``temperature`` None (in a file: "server", since TOML has no null) leaves the server's own. ``rpm``: calls a minute.
-    ``timeout``: seconds a call. Prices are per million tokens. ``options`` belong to the kind (planted effects, a file of own code).
-    ``constrain``: whether, and how, the server holds a reply that is one label to the labels (``model/constraint.py``).
+    ``temperature`` None (in a file: "server", since TOML has no null) leaves the server's own.
+    ``rpm``: calls a minute. ``timeout``: seconds a call. Prices are per million tokens. ``options``
+    belong to the kind (planted effects, a file of own code). ``constrain``: whether, and how, the
+    server holds a reply that is one label to the labels (``model/constraint.py``).
     """
 
     # A key given for its variable's name must reach no log by the words of a refusal.
@@ -106,7 +113,8 @@ class JudgeSettings(Part):
     def _further_fields(cls, value: dict[str, Any]) -> dict[str, Any]:
         if secret := SECRET_FIELD.search(json.dumps(value, default=str)):
             raise ValueError(
-                f"{secret[1]} would be kept with the study; name the key's variable in key_env instead"
+                f"{secret[1]} would be kept with the study; name the key's variable in key_env "
+                f"instead"
             )
         if reserved := RESERVED & value.keys():
             raise ValueError(
@@ -140,22 +148,25 @@ class JudgeSettings(Part):
             return self
         if self.kind not in CONSTRAINED_KINDS:
             raise ValueError(
-                f'constrain is "{self.constrain}", which is nothing to a judge of the kind {self.kind}; '
+                f'constrain is "{self.constrain}", which is nothing to a judge of the kind '
+                f"{self.kind}; "
                 f"it is for {', '.join(CONSTRAINED_KINDS)}. Leave it out"
             )
         given = [name for name in CONSTRAINING_FIELDS if name in self.extra]
         if given or self.options.get("constrain"):
             where = f"extra holds {given[0]}" if given else "options holds the older constrain"
             raise ValueError(
-                f'constrain is "{self.constrain}" and {where}: a reply is constrained once. Leave out one of the two'
+                f'constrain is "{self.constrain}" and {where}: a reply is constrained once. Leave '
+                f"out one of the two"
             )
         return self
 
     def constraint_of(self, template: str) -> Constraint:
         """Return how replies to calls of a template are constrained where they are one label.
 
-        ``options.constrain = true`` of kind vllm is what studies said before there was ``constrain``: a choice, for the
-        lab's own score prompts alone. Runs that were made so go on so.
+        ``options.constrain = true`` of kind vllm is what studies said before there was
+        ``constrain``: a choice, for the lab's own score prompts alone. Runs that were made so go on
+        so.
         """
         older = self.kind == "vllm" and bool(self.options.get("constrain"))
         if older and template.startswith("score."):
@@ -164,7 +175,9 @@ class JudgeSettings(Part):
 
     @property
     def folder(self) -> str:
-        """Where the files that ``options`` name lie; never said by a file, so that none can run another folder's code."""
+        """Where the files that ``options`` name lie; never said by a file, so that none can run
+        another folder's code.
+        """
         return self._folder
 
     def in_folder(self, folder: str | Path) -> Self:
@@ -178,7 +191,9 @@ class JudgeSettings(Part):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The base URLs that this judge asks; empty for one of this machine, whatever its settings name."""
+        """The base URLs that this judge asks; empty for one of this machine, whatever its settings
+        name.
+        """
         if self.kind in ("embedded", "python", "simulated"):
             return ()
         if self.kind == "decisions" and self.options.get("path"):
@@ -213,9 +228,10 @@ class JudgeSettings(Part):
 class DecisionOptions(Part):
     """``options`` of a judge that answers typed questions with a probability for each option.
 
-    ``form``: of the request, ``systemone`` (vLLM, SGLang, llama.cpp) or ``openai`` (``client.decisions``). ``question``: the
-    options of a rubric as a choice, in any order, or as a score, whose levels go up or down. ``served_model``: the name that
-    the server answers with where it is another one ("*": any). ``path``: a GGUF file of a decision model, in place of a server.
+    ``form``: of the request, ``systemone`` (vLLM, SGLang, llama.cpp) or ``openai``
+    (``client.decisions``). ``question``: the options of a rubric as a choice, in any order, or as a
+    score, whose levels go up or down. ``served_model``: the name that the server answers with where
+    it is another one ("*": any). ``path``: a GGUF file of a decision model, in place of a server.
     """
 
     form: Literal["systemone", "openai"] = "systemone"
@@ -229,13 +245,16 @@ Options = TypeVar("Options", bound=BaseModel)
 
 
 def read_options(model: type[Options], settings: JudgeSettings) -> Options:
-    """The options of a judge's kind. Raises LabError naming the first wrong one, its value and what is expected."""
+    """The options of a judge's kind. Raises LabError naming the first wrong one, its value and what
+    is expected.
+    """
     try:
         return model.model_validate(settings.options)
     except ValidationError as error:
         first = error.errors()[0]
         given = "" if first["type"] == "extra_forbidden" else f" is {shorten(repr(first['input']))}"
         raise LabError(
-            f"Option “{shorten(str(first['loc'][0]))}” of the {settings.kind} judge “{settings.name}”{given}: "
+            f"Option “{shorten(str(first['loc'][0]))}” of the {settings.kind} judge "
+            f"“{settings.name}”{given}: "
             f"{first['msg']}. It has the options {', '.join(model.model_fields)}."
         ) from error

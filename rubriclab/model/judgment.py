@@ -1,6 +1,8 @@
-"""What a study asks in, what comes back out, as values: conditions, orderings, calls, replies, the table of judgments.
+"""What a study asks in, what comes back out, as values: conditions, orderings, calls, replies, the
+table of judgments.
 
-The table is what every number starts from, whether a run made it, a file brought it or the store kept it.
+The table is what every number starts from, whether a run made it, a file brought it or the store
+kept it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,14 +17,15 @@ import pandas as pd
 from rubriclab.model.constraint import Constraint
 
 Reorder = Literal["options", "criteria", "responses", "pairs", "lists", "bare"]
-"""What a call lists: score options, criteria, several answers to score, two answers or a list of them to choose from; or
-nothing (a bare score)."""
+"""What a call lists: score options, criteria, several answers to score, two answers or a list of
+them to choose from; or nothing (a bare score).
+"""
 RULES = 2
 """The version of the rules by which verdicts are decided; raise it whenever a verdict may change.
 
-Runs, results, cards and limits for CI carry it. Verdicts of a stored run are computed again from its
-judgments, so only what was handed out (a card, a limit) can be of older rules. What carries no version
-was made under rules 1.
+Runs, results, cards and limits for CI carry it. Verdicts of a stored run are computed again from
+its judgments, so only what was handed out (a card, a limit) can be of older rules. What carries no
+version was made under rules 1.
 """
 
 
@@ -38,7 +41,9 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """``shown[p]``: the score (or criterion) at position p + 1; ``labels[p]``: what stands for it there."""
+    """``shown[p]``: the score (or criterion) at position p + 1; ``labels[p]``: what stands for it
+    there.
+    """
 
     shown: tuple[int | str, ...]
     labels: tuple[str, ...]
@@ -52,7 +57,9 @@ def order_text(shown: Sequence[Any]) -> str:
 
 
 def step_of(scores: Sequence[float]) -> float:
-    """One step of an ascending scale, in points: the median distance of neighbouring scores; 1 where there are none."""
+    """One step of an ascending scale, in points: the median distance of neighbouring scores; 1
+    where there are none.
+    """
     return float(median(b - a for a, b in pairwise(scores))) if len(scores) > 1 else 1.0
 
 
@@ -66,7 +73,9 @@ def level_text(level: Any) -> str:
 
 
 def variant_text(variant: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """The factors of a variant that differ from the baseline's ``own``: “ids = letters”; empty where none does."""
+    """The factors of a variant that differ from the baseline's ``own``: “ids = letters”; empty
+    where none does.
+    """
     return ", ".join(
         f"{key} = {level_text(level)}" for key, level in variant.items() if level != own.get(key)
     )
@@ -76,9 +85,10 @@ def variant_text(variant: Mapping[str, Any], own: Mapping[str, Any]) -> str:
 class Condition:
     """Judge x data set x strategy x variant: what one arm of the results is about.
 
-    ``scores``: the scale, ascending; ``targets``: the criteria that one call scores (empty for score options);
-    ``positions``: how many options or criteria a list shows; ``drawn``: orders were drawn at random for each item;
-    ``packed``: those of one repeat shared a request. ``constrain``: how the server held replies to the labels.
+    ``scores``: the scale, ascending; ``targets``: the criteria that one call scores (empty for
+    score options); ``positions``: how many options or criteria a list shows; ``drawn``: orders were
+    drawn at random for each item; ``packed``: those of one repeat shared a request. ``constrain``:
+    how the server held replies to the labels.
     """
 
     judge: str
@@ -95,8 +105,9 @@ class Condition:
     constrain: Constraint = "free"
 
     def document(self) -> dict[str, Any]:
-        """Return the condition as it is kept; what later versions added only where it is used, so that what older ones
-        kept is still the same."""
+        """Return the condition as it is kept; what later versions added only where it is used, so
+        that what older ones kept is still the same.
+        """
         body = asdict(self)
         if self.constrain == "free":
             del body["constrain"]
@@ -104,7 +115,9 @@ class Condition:
 
     @property
     def setting(self) -> tuple[Any, ...]:
-        """What conditions share that differ in their orders alone: each may be another's control."""
+        """What conditions share that differ in their orders alone: each may be another's
+        control.
+        """
         return (
             self.judge,
             self.dataset,
@@ -135,12 +148,14 @@ class Condition:
 class Call:
     """One question to a judge.
 
-    ``items``: codes into the run's items: one, or one a criterion in canonical order. ``scores``: the scale.
-    ``key``: sha256 over judge identity, sampling, template, messages, seed and repeat. ``extra``: further fields of the
-    request, where the judge's own are varied; ``form``: what a reply to a prompt of the user's own looks like, with U+E000 in
-    place of the label (of criteria the signs from it on). ``pack``: may it go out in one request with the other orders of its
-    condition (``packed``, ``reversed``), or empty. ``labels``: all that a reply may be where it is one label alone, in an
-    order of their own. ``sampled``: where its reply is constrained, one token is asked for free as well.
+    ``items``: codes into the run's items: one, or one a criterion in canonical order. ``scores``:
+    the scale. ``key``: sha256 over judge identity, sampling, template, messages, seed and repeat.
+    ``extra``: further fields of the request, where the judge's own are varied; ``form``: what a
+    reply to a prompt of the user's own looks like, with U+E000 in place of the label (of criteria
+    the signs from it on). ``pack``: may it go out in one request with the other orders of its
+    condition (``packed``, ``reversed``), or empty. ``labels``: all that a reply may be where it is
+    one label alone, in an order of their own. ``sampled``: where its reply is constrained, one
+    token is asked for free as well.
     """
 
     key: str
@@ -173,9 +188,10 @@ class Call:
 class Reply:
     """What came back, or why nothing did; not parsed yet.
 
-    ``top``: (token, log-probability) pairs at the first answer token; ``free_top``: those of the token that came when a
-    constrained call was also asked without its constraint. ``thought``: reasoning came beside the text. ``kind``: of an error, a word of
-    ``judges/faults.py``; ``retryable``: asking again can help; ``retry_after``: seconds the server asked for.
+    ``top``: (token, log-probability) pairs at the first answer token; ``free_top``: those of the
+    token that came when a constrained call was also asked without its constraint. ``thought``:
+    reasoning came beside the text. ``kind``: of an error, a word of ``judges/faults.py``;
+    ``retryable``: asking again can help; ``retry_after``: seconds the server asked for.
     """
 
     text: str = ""
@@ -207,11 +223,12 @@ class Reply:
 class Outcome:
     """What one item got out of a reply.
 
-    ``position``: from 1, where the chosen option (or the scored criterion) stood; None where nothing was parsed and
-    options are reordered. ``p``: probability of the option at each position; ``mass``: what fell on labels at all,
-    of a constrained call without its constraint, where that is known.
-    ``why``: of one without a score, the reason in at most 120 characters, the same words for every reply of that kind;
-    ``form``: of a score, the form of words that gave it; ``reader``: the version of the reader, None where it is not known.
+    ``position``: from 1, where the chosen option (or the scored criterion) stood; None where
+    nothing was parsed and options are reordered. ``p``: probability of the option at each position;
+    ``mass``: what fell on labels at all, of a constrained call without its constraint, where that
+    is known. ``why``: of one without a score, the reason in at most 120 characters, the same words
+    for every reply of that kind; ``form``: of a score, the form of words that gave it; ``reader``:
+    the version of the reader, None where it is not known.
     """
 
     item: int
@@ -247,7 +264,9 @@ UNBEGUN = "asked without the begun answer"
 LOWERED = "max_tokens was brought down"
 BROKEN = "the reply breaks the constraint"
 NOTED = (TIED, FOLDED, UNBEGUN, LOWERED, BROKEN)
-"""Notes on calls that results count (``JudgmentTable.notes``): what a reader of their numbers has to know."""
+"""Notes on calls that results count (``JudgmentTable.notes``): what a reader of their numbers has
+to know.
+"""
 
 ITEM_COLUMNS = (
     "item_id",
@@ -278,15 +297,18 @@ JUDGMENT_COLUMNS = (
 class JudgmentTable:
     """A run's judgments as columns.
 
-    ``items``: one row an item, its index the item's code: ITEM_COLUMNS (``ratings``: dict rater -> score, may be
-    empty), and ``unit_text``: a hash of the text that names the item in other runs. Of pairs and lists an item is one
-    comparison: ``prompt`` its question, ``candidate`` the names of its candidates, sorted, joined with “|”, and a rating
-    says whom a person prefers: the 1-based rank of that name, 0 a tie; ``input_length``, ``output_length``: signs of the
-    question and of all answers, where they are known. ``orderings[k]``: what ordering k shows. ``rows``: JUDGMENT_COLUMNS, one row a judgment about one item, sorted by condition and call: codes into
-    conditions, items, orderings; ``position`` from 1 (0: none), ``status`` of Status, ``score``, ``expected``,
-    ``mass`` NaN where unknown; of pairs ``expected`` is a soft preference, 1 for the first. ``probabilities``: (rows,
-    positions) or None. ``planned``: calls by condition. ``calls``: of a log what is known of each (call, condition, status,
-    ``text`` its reply, ``prompt`` its messages as JSON), or None. ``notes``: (condition, one of NOTED) -> calls that have it.
+    ``items``: one row an item, its index the item's code: ITEM_COLUMNS (``ratings``: dict rater ->
+    score, may be empty), and ``unit_text``: a hash of the text that names the item in other runs.
+    Of pairs and lists an item is one comparison: ``prompt`` its question, ``candidate`` the names
+    of its candidates, sorted, joined with “|”, and a rating says whom a person prefers: the 1-based
+    rank of that name, 0 a tie; ``input_length``, ``output_length``: signs of the question and of
+    all answers, where they are known. ``orderings[k]``: what ordering k shows. ``rows``:
+    JUDGMENT_COLUMNS, one row a judgment about one item, sorted by condition and call: codes into
+    conditions, items, orderings; ``position`` from 1 (0: none), ``status`` of Status, ``score``,
+    ``expected``, ``mass`` NaN where unknown; of pairs ``expected`` is a soft preference, 1 for the
+    first. ``probabilities``: (rows, positions) or None. ``planned``: calls by condition. ``calls``:
+    of a log what is known of each (call, condition, status, ``text`` its reply, ``prompt`` its
+    messages as JSON), or None. ``notes``: (condition, one of NOTED) -> calls that have it.
     """
 
     run: str
@@ -309,7 +331,9 @@ class JudgmentTable:
 
 
 def count_notes(given: Iterable[tuple[Any, ...]]) -> dict[tuple[int, str], int]:
-    """Return how many calls of each condition have each of NOTED, from (condition, note of a call, calls with it)."""
+    """Return how many calls of each condition have each of NOTED, from (condition, note of a call,
+    calls with it).
+    """
     counted: dict[tuple[int, str], int] = {}
     for condition, note, calls in given:
         for known in NOTED:

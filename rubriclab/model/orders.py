@@ -1,4 +1,6 @@
-"""Ordering strategies: options (or criteria) and a seed in, the orders that one item is shown in out."""
+"""Ordering strategies: options (or criteria) and a seed in, the orders that one item is shown in
+out.
+"""
 
 import hashlib
 import itertools
@@ -20,13 +22,16 @@ ALL_WITHOUT_ASKING = 4
 
 
 def rotations(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
-    """The n cyclic rotations: each option at each position once (of candidates: Shi et al., section 2.1)."""
+    """The n cyclic rotations: each option at each position once (of candidates: Shi et al., section
+    2.1).
+    """
     line = tuple(options)
     return [line[shift:] + line[:shift] for shift in range(len(line))]
 
 
 def balanced(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
-    """n rotations and n rotations of the reverse: each option at each position twice (Xu et al. v2, section 3.1).
+    """n rotations and n rotations of the reverse: each option at each position twice (Xu et al. v2,
+    section 3.1).
 
     Two options have two distinct orders.
     """
@@ -39,8 +44,8 @@ def balanced(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
 def williams(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
     """A Williams (1949) square: balanced for position and for the option just before.
 
-    n rows for even n, 2n for odd: the zigzag 0, 1, n-1, 2, n-2, ... shifted through all residues, and its mirror
-    image where n is odd.
+    n rows for even n, 2n for odd: the zigzag 0, 1, n-1, 2, n-2, ... shifted through all residues,
+    and its mirror image where n is odd.
     """
     line = tuple(options)
     n: int = len(line)
@@ -51,7 +56,9 @@ def williams(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
 
 @dataclass(frozen=True)
 class StrategyAbout:
-    """What a form says of a strategy. ``drawn``: its orders come from the seed; ``listed``: from the user."""
+    """What a form says of a strategy. ``drawn``: its orders come from the seed; ``listed``: from
+    the user.
+    """
 
     title: str
     caption: str
@@ -90,8 +97,9 @@ STRATEGIES: dict[StrategyKind, StrategyAbout] = {
 class Strategy:
     """How the orders of an item are chosen.
 
-    ``repeats``: how often each order is asked; ``calls``: calls an item with repeats in, instead; ``orders``: of
-    ``custom`` and ``min-bias``, as score numbers, criterion names or 1-based indexes.
+    ``repeats``: how often each order is asked; ``calls``: calls an item with repeats in, instead;
+    ``orders``: of ``custom`` and ``min-bias``, as score numbers, criterion names or 1-based
+    indexes.
     """
 
     kind: StrategyKind
@@ -109,7 +117,8 @@ class Strategy:
     ) -> list[tuple[Shown, ...]]:
         """The order of every call of one item, in the design's own order.
 
-        Raises LabError for a number of calls that the strategy cannot have, and for orders that are none.
+        Raises LabError for a number of calls that the strategy cannot have, and for orders that are
+        none.
         """
         about = STRATEGIES[self.kind]
         if self.calls is not None and not 1 <= self.calls <= MAX_CALLS:
@@ -128,7 +137,8 @@ class Strategy:
                 else "Choose"
             )
             raise LabError(
-                f"“All” shows {len(options)} options in {needed:,} orders an answer. {ask} balanced or random orders."
+                f"“All” shows {len(options)} options in {needed:,} orders an answer. {ask} "
+                f"balanced or random orders."
             )
         if about.drawn:
             # random.sample of a seeded generator: the same orders on every machine and processor.
@@ -142,7 +152,8 @@ class Strategy:
         if self.calls % len(orders):
             below = max(1, self.calls // len(orders)) * len(orders)
             raise LabError(
-                f"“{self.name}” shows {count(len(orders), 'order')} and cannot ask each equally often in {self.calls} "
+                f"“{self.name}” shows {count(len(orders), 'order')} and cannot ask each equally "
+                f"often in {self.calls} "
                 f"calls; use {below} or {below + len(orders)}, or random orders."
             )
         return orders * (self.calls // len(orders))
@@ -158,7 +169,8 @@ class Strategy:
             shown = tuple(known[str(name)] for name in order if str(name) in known)
             if len(order) != len(options) or len(set(shown)) != len(options):
                 raise LabError(
-                    f"“{self.name}” has the order {list(order)}; expected each of {list(options)} exactly once."
+                    f"“{self.name}” has the order {list(order)}; expected each of {list(options)} "
+                    f"exactly once."
                 )
             out.append(shown)
         return out

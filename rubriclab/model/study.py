@@ -1,4 +1,6 @@
-"""A study file in, its tables as models out: one definition for the TOML, the forms, the JSON schema and every error."""
+"""A study file in, its tables as models out: one definition for the TOML, the forms, the JSON
+schema and every error.
+"""
 
 import math
 import re
@@ -35,7 +37,9 @@ P = TypeVar("P", bound=BaseModel)
 
 
 def _named(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Judges or strategies, by name or kind. Refuses none, and names that look like an earlier one or like nothing."""
+    """Judges or strategies, by name or kind. Refuses none, and names that look like an earlier one
+    or like nothing.
+    """
     if not parts:
         raise ValueError("expected at least one")
     seen = {""}
@@ -76,10 +80,11 @@ PublishedName = Literal[
 class DataPart(Part):
     """``[[data]]``.
 
-    ``take``: items at most, one answer of each prompt first, or whole prompts if calls show several.
+    ``take``: items at most, one answer of each prompt first, or whole prompts if calls show
+    several.
 
-    ``published``: a data set as it was published, fetched or read from the user's own ``files``; ``candidates``: only
-    their answers. ``rubric``: its own, in place of the study's.
+    ``published``: a data set as it was published, fetched or read from the user's own ``files``;
+    ``candidates``: only their answers. ``rubric``: its own, in place of the study's.
     """
 
     file: str = Field("", max_length=1_000)
@@ -97,7 +102,8 @@ class DataPart(Part):
     def _source(self) -> Self:
         if [bool(self.file), self.sample, self.published is not None].count(True) != 1:
             raise ValueError(
-                'give file = "answers.csv", sample = true for the answers that come with the lab, or published = "hanna"'
+                'give file = "answers.csv", sample = true for the answers that come with the lab, '
+                'or published = "hanna"'
             )
         if self.files and self.published is None:
             raise ValueError(
@@ -177,7 +183,9 @@ class MessagePart(Part):
 
 
 class PromptFile(Part):
-    """A prompt of the user's: its file, or the same inline. ``order``, ``item``: of the pasted prompt that it was made of."""
+    """A prompt of the user's: its file, or the same inline. ``order``, ``item``: of the pasted
+    prompt that it was made of.
+    """
 
     name: str = Field("prompt", min_length=1, max_length=200)
     messages: tuple[MessagePart, ...] = Field(min_length=1, max_length=20)
@@ -192,10 +200,12 @@ class PromptFile(Part):
 
 
 class PromptPart(Part):
-    """``[prompt]``: files of one's own prompts (several are a factor, the first its baseline), or ``templates`` inline.
+    """``[prompt]``: files of one's own prompts (several are a factor, the first its baseline), or
+    ``templates`` inline.
 
-    ``pasted``: a file with a prompt as it was sent, for ``row`` (from 1) of the data; where that cannot tell: ``lines``
-    (first and last) of the list whose order changes; ``best``: which of its entries; ``columns``: those that it shows.
+    ``pasted``: a file with a prompt as it was sent, for ``row`` (from 1) of the data; where that
+    cannot tell: ``lines`` (first and last) of the list whose order changes; ``best``: which of its
+    entries; ``columns``: those that it shows.
     """
 
     files: tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...] = Field(
@@ -226,7 +236,8 @@ class PromptPart(Part):
         ]
         if len({look_alike(name) for name in names}) < len(names):
             raise ValueError(
-                f"two prompts are called alike ({shorten(', '.join(names), 100)}); name their files apart"
+                f"two prompts are called alike ({shorten(', '.join(names), 100)}); name their "
+                f"files apart"
             )
         return self
 
@@ -234,11 +245,12 @@ class PromptPart(Part):
 class VaryPart(Part):
     """``[design.vary]``: factors by name, the levels of each; the first is the baseline.
 
-    Each other level is asked with every other factor at its baseline; ``crossed``: all combinations. ``ids``: what stands
-    for the scores; ``reference``: the score of the reference answer shown, 0 for none; ``scale``: the number of options;
-    ``wording``: names of further rubrics, the first in place of the study's; ``extra``: fields of the request, dotted.
-    ``packing``: do the orders of an answer share a request of a judge that decides?
-    ``prompt``: names of the study's own prompts, which the lab fills in where ``[prompt]`` has several.
+    Each other level is asked with every other factor at its baseline; ``crossed``: all
+    combinations. ``ids``: what stands for the scores; ``reference``: the score of the reference
+    answer shown, 0 for none; ``scale``: the number of options; ``wording``: names of further
+    rubrics, the first in place of the study's; ``extra``: fields of the request, dotted.
+    ``packing``: do the orders of an answer share a request of a judge that decides? ``prompt``:
+    names of the study's own prompts, which the lab fills in where ``[prompt]`` has several.
     """
 
     crossed: bool = False
@@ -263,7 +275,9 @@ class VaryPart(Part):
     @model_validator(mode="before")
     @classmethod
     def _dotted(cls, value: Any) -> Any:
-        """``extra`` as one table, whether it is written ``"extra.a.b"``, ``extra.a.b`` or ``[design.vary.extra.a]``."""
+        """``extra`` as one table, whether it is written ``"extra.a.b"``, ``extra.a.b`` or
+        ``[design.vary.extra.a]``.
+        """
         if not isinstance(value, dict):
             return value
         kept = {
@@ -288,7 +302,8 @@ class VaryPart(Part):
         settings = math.prod(sizes) if self.crossed else sum(sizes) - len(sizes) + 1
         if settings > MOST_VARIANTS:  # first: what follows compares the factors with each other
             raise ValueError(
-                f"the factors make {settings:,} combinations; at most {MOST_VARIANTS} can be told apart: take "
+                f"the factors make {settings:,} combinations; at most {MOST_VARIANTS} can be told "
+                f"apart: take "
                 f"fewer levels{', or crossed = false' * self.crossed}"
             )
         for name, levels in factors.items():
@@ -297,7 +312,8 @@ class VaryPart(Part):
             ]
             if len(set(seen)) < len(seen):
                 raise ValueError(
-                    f"{name} has a level twice, or two that look alike: {shorten(str(list(levels)), 100)}"
+                    f"{name} has a level twice, or two that look alike: "
+                    f"{shorten(str(list(levels)), 100)}"
                 )
             parts = name.split(".")[1:]
             if parts and parts[0] in RESERVED:
@@ -306,7 +322,8 @@ class VaryPart(Part):
                 )
             if "" in parts or any(other.startswith(f"{name}.") for other in factors):
                 raise ValueError(
-                    f"{name} names no field of its own; expected as extra.min_p or extra.a.b, each once"
+                    f"{name} names no field of its own; expected as extra.min_p or extra.a.b, each "
+                    f"once"
                 )
         return self
 
@@ -315,7 +332,9 @@ class VaryPart(Part):
         return {name: value for name, value in handler(self).items() if value}
 
     def factors(self) -> dict[str, tuple[Level, ...]]:
-        """The levels of each factor that is varied; a field of the request is called ``extra.FIELD``."""
+        """The levels of each factor that is varied; a field of the request is called
+        ``extra.FIELD``.
+        """
         names = [name for name in VaryPart.model_fields if name not in ("crossed", "extra")]
         varied = {name: getattr(self, name) for name in names if getattr(self, name)}
         return varied | {f"extra.{name}": levels for name, levels in self.extra.items()}
@@ -336,11 +355,12 @@ def flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 class DesignPart(Part):
     """``[design]``: what is reordered, how often, and in which form the answer is asked for.
 
-    ``reorder``: one axis, or several on the same answers. ``repeats_on``: repeats only on a sample of questions, a share
-    of them or so many of each task; the others are asked once in each order.
+    ``reorder``: one axis, or several on the same answers. ``repeats_on``: repeats only on a sample
+    of questions, a share of them or so many of each task; the others are asked once in each order.
 
-    ``k``: candidates of a list, or answers that one call scores. Of pairs and lists: ``tie``, may a tie be answered;
-    ``baseline``: only comparisons with this candidate; ``template``: the papers' prompts instead of the letter alone.
+    ``k``: candidates of a list, or answers that one call scores. Of pairs and lists: ``tie``, may a
+    tie be answered; ``baseline``: only comparisons with this candidate; ``template``: the papers'
+    prompts instead of the letter alone.
     """
 
     reorder: Reorder | tuple[Reorder, ...] = "options"
@@ -383,7 +403,9 @@ class DesignPart(Part):
 
     @property
     def axes(self) -> tuple[Reorder, ...]:
-        """What is reordered: of a study with several axes each of them, asked one after the other."""
+        """What is reordered: of a study with several axes each of them, asked one after the
+        other.
+        """
         return (self.reorder,) if isinstance(self.reorder, str) else self.reorder
 
     def plans(self) -> list[Strategy]:
@@ -398,7 +420,8 @@ SMALLEST_STEPS, SMALLEST_SPAN = 0.25, 1 / 16
 
 
 class Smallest(Part):
-    """Smallest effects that matter. ``mean`` in steps of the scale, ``share`` and ``single`` as fractions.
+    """Smallest effects that matter. ``mean`` in steps of the scale, ``share`` and ``single`` as
+    fractions.
 
     ``mean`` None: as ``points`` says, by the number of scores.
     """
@@ -409,10 +432,12 @@ class Smallest(Part):
     r: float = Field(0.05, gt=0, le=1)
 
     def points(self, scores: Sequence[float]) -> float:
-        """Return the smallest change of a mean score that matters, in points of a scale of these ``scores``.
+        """Return the smallest change of a mean score that matters, in points of a scale of these
+        ``scores``.
 
-        A given ``mean`` is in steps. Else a quarter of a step, of few scores at most a sixteenth of the whole scale, since
-        there a step is much of it; of two scores the mean is a pass rate and a step all of it: ``share``.
+        A given ``mean`` is in steps. Else a quarter of a step, of few scores at most a sixteenth of
+        the whole scale, since there a step is much of it; of two scores the mean is a pass rate and
+        a step all of it: ``share``.
         """
         step = step_of(scores)
         if self.mean is not None:
@@ -428,8 +453,8 @@ class Smallest(Part):
 class ReadingPart(Part):
     """``[reading]``: how judgments become numbers; no part of the study's identity.
 
-    ``epsilon``: what a judge may be worse by than a rater whom it replaces, as a share of items: it is cheaper. ``cut``:
-    the lowest score that passes; the middle of the scale where None.
+    ``epsilon``: what a judge may be worse by than a rater whom it replaces, as a share of items: it
+    is cheaper. ``cut``: the lowest score that passes; the middle of the scale where None.
     """
 
     unit: Literal["auto", "item", "block", "prompt"] = "auto"
@@ -443,7 +468,9 @@ OLD_SMALLEST = {"mean": 0.25, "share": 0.05, "single": 0.05, "r": 0.05}
 
 
 def stored_reading(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ``reading`` of a stored run as it was meant: a default that was written out then is none given now."""
+    """Return the ``reading`` of a stored run as it was meant: a default that was written out then
+    is none given now.
+    """
     made = dict(body)
     if made.get("smallest") == OLD_SMALLEST:
         made["smallest"] = {key: size for key, size in OLD_SMALLEST.items() if key != "mean"}
@@ -451,10 +478,12 @@ def stored_reading(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ReferencesPart(Part):
-    """``[references]``: who writes reference answers of each score, and who reviews them (Li et al., figure 4).
+    """``[references]``: who writes reference answers of each score, and who reviews them (Li et
+    al., figure 4).
 
-    ``writer``, ``reviewer``: names of judges; the first and the last where left out. ``alternate``: they change roles with
-    every attempt, as in the paper. ``tries``: attempts an answer; ``scores``: only these.
+    ``writer``, ``reviewer``: names of judges; the first and the last where left out. ``alternate``:
+    they change roles with every attempt, as in the paper. ``tries``: attempts an answer;
+    ``scores``: only these.
     """
 
     writer: str = Field("", max_length=100)
@@ -465,10 +494,12 @@ class ReferencesPart(Part):
 
 
 class PaperPart(Part):
-    """``[paper]``, once or several times: what a paper printed of the same design; no part of the study's identity.
+    """``[paper]``, once or several times: what a paper printed of the same design; no part of the
+    study's identity.
 
-    ``measure``: as a table asks for it (``position_share:1``); ``across``: what its columns are; ``numbers``: judge ->
-    column -> number, in the measure's own unit; ``note``: what is not as in the paper.
+    ``measure``: as a table asks for it (``position_share:1``); ``across``: what its columns are;
+    ``numbers``: judge -> column -> number, in the measure's own unit; ``note``: what is not as in
+    the paper.
     """
 
     table: str = Field(min_length=1, max_length=200)
@@ -479,7 +510,9 @@ class PaperPart(Part):
 
 
 class Study(Part):
-    """A whole study. ``identity`` names it by what decides its calls; ``rubrics``: by name, for the factor ``wording``."""
+    """A whole study. ``identity`` names it by what decides its calls; ``rubrics``: by name, for the
+    factor ``wording``.
+    """
 
     name: str = Field("Study", min_length=1, max_length=200)
     data: tuple[DataPart, ...] = Field(min_length=1, max_length=50)
@@ -502,13 +535,16 @@ class Study(Part):
     @model_validator(mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:
-        """What JSON and DuckDB cannot hold is refused wherever it stands, in free tables (``extra``) too."""
+        """What JSON and DuckDB cannot hold is refused wherever it stands, in free tables
+        (``extra``) too.
+        """
         waiting: list[tuple[list[str], Any]] = [([], value)]
         while waiting:
             path, part = waiting.pop()
             if isinstance(part, dict | list) and len(path) >= DEEPEST:
                 raise ValueError(
-                    f"{_where(path[:4])}… is more than {DEEPEST} tables deep; expected a flatter one"
+                    f"{_where(path[:4])}… is more than {DEEPEST} tables deep; expected a flatter "
+                    f"one"
                 )
             if isinstance(part, dict | list):
                 inner = part.items() if isinstance(part, dict) else enumerate(part)
@@ -525,7 +561,8 @@ class Study(Part):
     def _wordings(self) -> Self:
         if self.design.vary.wording and any(part.rubric for part in self.data):
             raise ValueError(
-                "wording names rubrics for all data; leave out the rubrics that single [[data]] have"
+                "wording names rubrics for all data; leave out the rubrics that single [[data]] "
+                "have"
             )
         return self
 
@@ -539,7 +576,8 @@ class Study(Part):
         return digest(
             data_id,
             rubric_id,
-            # What later versions added counts where it is used: older runs go on as the runs they are.
+            # What later versions added counts where it is used: older runs go on as the runs they
+            # are.
             {
                 name: value
                 for name, value in design.items()
@@ -550,12 +588,16 @@ class Study(Part):
 
 
 def read_prompt(text: str, source: str) -> PromptFile:
-    """A prompt file from its text, named after ``source``. Raises LabError naming the place and what was expected."""
+    """A prompt file from its text, named after ``source``. Raises LabError naming the place and
+    what was expected.
+    """
     return _from_toml(PromptFile, text, source, name=Path(source).stem[:200] or "prompt")
 
 
 def read_study(path: str | Path) -> Study:
-    """The study in a TOML file. Raises LabError naming the place, the value and what was expected."""
+    """The study in a TOML file. Raises LabError naming the place, the value and what was
+    expected.
+    """
     path = Path(path)
     try:
         known = path.stat()
@@ -565,11 +607,13 @@ def read_study(path: str | Path) -> Study:
         raw = path.read_text("utf-8-sig") if fits else ""
     except (OSError, ValueError) as fault:  # ValueError: no UTF-8, or NUL in the name
         raise LabError(
-            f"Could not read the study file “{shorten(str(path))}”: {getattr(fault, 'strerror', '') or shorten(str(fault), 100)}."
+            f"Could not read the study file “{shorten(str(path))}”: "
+            f"{getattr(fault, 'strerror', '') or shorten(str(fault), 100)}."
         ) from None
     if not fits:
         raise LabError(
-            f"“{shorten(path.name)}” is no study file: expected TOML of at most {MAX_STUDY:,} bytes."
+            f"“{shorten(path.name)}” is no study file: expected TOML of at most {MAX_STUDY:,} "
+            f"bytes."
         )
     return study_from_toml(raw, path.name)
 
@@ -585,7 +629,8 @@ def _from_toml(model: type[P], text: str, source: str, **default: Any) -> P:
         re.sub(r'"(?:[^"\\]|\\.)*"', "", line).count(".") > MOST_DOTS for line in text.split("\n")
     ):
         raise LabError(
-            f"{source} has a line with more than {MOST_DOTS:,} dots; expected keys of few parts. Split it."
+            f"{source} has a line with more than {MOST_DOTS:,} dots; expected keys of few parts. "
+            f"Split it."
         )
     try:
         values = tomllib.loads(text)
@@ -598,7 +643,9 @@ def _from_toml(model: type[P], text: str, source: str, **default: Any) -> P:
 
 
 def validated(model: type[P], values: Mapping[str, Any], where: str = "") -> P:
-    """The model of plain values. Raises LabError, ``where`` first, naming the value and what was expected."""
+    """The model of plain values. Raises LabError, ``where`` first, naming the value and what was
+    expected.
+    """
     try:
         return model.model_validate(dict(values))
     except ValidationError as fault:
@@ -606,7 +653,9 @@ def validated(model: type[P], values: Mapping[str, Any], where: str = "") -> P:
 
 
 def problems(fault: ValidationError) -> str:
-    """A pydantic error in words: “[design] calls is 0; expected …”. No input longer than 60 signs is repeated."""
+    """A pydantic error in words: “[design] calls is 0; expected …”. No input longer than 60 signs
+    is repeated.
+    """
     lines, errors = [], fault.errors()
     for error in errors[:8]:
         depth = len(error["loc"])

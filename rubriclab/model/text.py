@@ -1,4 +1,6 @@
-"""Texts in, the same out as they are kept and shown: hashes, storable text, file names; and errors with a cure."""
+"""Texts in, the same out as they are kept and shown: hashes, storable text, file names; and errors
+with a cure.
+"""
 
 import hashlib
 import json
@@ -18,7 +20,9 @@ LATIN = str.maketrans("авекмнорстухіјѕαβεζηικμνορτυ�
 
 
 class LabError(ValueError):
-    """Something that the user can mend. The message names the value, what was expected and what to do."""
+    """Something that the user can mend. The message names the value, what was expected and what to
+    do.
+    """
 
 
 def digest(*parts: Any) -> str:
@@ -28,7 +32,9 @@ def digest(*parts: Any) -> str:
 
 
 def storable(text: str) -> str:
-    """``text`` as UTF-8 can write it: lone surrogates become U+FFFD, NUL goes (DuckDB and terminals stop at it)."""
+    """``text`` as UTF-8 can write it: lone surrogates become U+FFFD, NUL goes (DuckDB and terminals
+    stop at it).
+    """
     text = text.replace("\0", "")
     if text.isascii():
         return text
@@ -41,7 +47,9 @@ def storable(text: str) -> str:
 
 
 def without_invisible(text: str) -> str:
-    """``text`` without signs that nobody sees: zero-width, direction-changing and control signs but \\n and \\t, fillers."""
+    """``text`` without signs that nobody sees: zero-width, direction-changing and control signs but
+    \\n and \\t, fillers.
+    """
     if text.isascii() and text.isprintable():
         return text
     unseen = ("Cf", "Cc")
@@ -53,7 +61,9 @@ def without_invisible(text: str) -> str:
 
 
 def look_alike(text: str) -> str:
-    """What two names that look the same have in common: NFKC, no case, alphabet, blanks or invisible signs."""
+    """What two names that look the same have in common: NFKC, no case, alphabet, blanks or
+    invisible signs.
+    """
     if text.isascii() and text.isprintable():
         return "".join(text.lower().split())
     return "".join(
@@ -62,7 +72,9 @@ def look_alike(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """``text`` for a terminal: control and direction-changing signs escaped, line breaks and tabs kept."""
+    """``text`` for a terminal: control and direction-changing signs escaped, line breaks and tabs
+    kept.
+    """
     return "".join(
         c
         if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -72,7 +84,9 @@ def printable(text: str) -> str:
 
 
 def file_name(title: str, ending: str) -> str:
-    """A file name of at most 60 signs for any title: letters and digits of it, a hash, the ending (with its dot)."""
+    """A file name of at most 60 signs for any title: letters and digits of it, a hash, the ending
+    (with its dot).
+    """
     words = re.sub(
         r"[^a-z0-9]+",
         "-",

@@ -1,4 +1,6 @@
-"""One judge's calls in, their final replies out: how many at once, what is tried again, what ends it all."""
+"""One judge's calls in, their final replies out: how many at once, what is tried again, what ends
+it all.
+"""
 
 import asyncio
 import math
@@ -19,22 +21,28 @@ from rubriclab.model.text import LabError
 ATTEMPTS = 5
 """How often a call is asked before its fault is its reply."""
 LONGEST_REST = 120.0
-"""Seconds that a server may ask to be left alone, and that one which has answered before may be away."""
+"""Seconds that a server may ask to be left alone, and that one which has answered before may be
+away.
+"""
 FIRST_AT_ONCE = 8
 """Calls at once before anything is known of a server."""
 FAILURES_IN_A_ROW, REFUSED_AT_FIRST = 5, 3
-"""Final failures in a row after which a judge is asked nothing more; refused requests before any answer."""
+"""Final failures in a row after which a judge is asked nothing more; refused requests before any
+answer.
+"""
 CURE = 'Test the judge to see which constraint its server holds, or set constrain = "free".'
 ABOUT_THE_TEXT = frozenset({"context_overflow", "content_filter", "too_large"})
 """Faults that say something of one item, however many of its calls meet them."""
 
 
 class Asking:
-    """One open judge: as many of its calls at once and a minute as it takes, each asked until its reply is final.
+    """One open judge: as many of its calls at once and a minute as it takes, each asked until its
+    reply is final.
 
-    Additive increase, multiplicative decrease: one more call at once for each answer until a server says that it is
-    too much (429, 503), half as many then, and from there on one more a round. ``reason``: why it is asked nothing more,
-    empty while it may be; ``trouble``: why it is asked again.
+    Additive increase, multiplicative decrease: one more call at once for each answer until a server
+    says that it is too much (429, 503), half as many then, and from there on one more a round.
+    ``reason``: why it is asked nothing more, empty while it may be; ``trouble``: why it is asked
+    again.
     """
 
     def __init__(self, settings: JudgeSettings, asker: Asker) -> None:
@@ -81,7 +89,9 @@ class Asking:
         return max(0.0, self._rested - time.monotonic())
 
     async def answered(self, call: Call) -> Reply | None:
-        """The final reply to one call, from when there is room for it; None where the judge stops first."""
+        """The final reply to one call, from when there is room for it; None where the judge stops
+        first.
+        """
         if not await self.enter():
             return None
         try:
@@ -93,7 +103,9 @@ class Asking:
         return replies[0] if replies else None
 
     async def final_replies(self, calls: Sequence[Call]) -> list[Reply] | None:
-        """The replies that are kept to the calls of one request; None where the judge stops first and they stay unasked."""
+        """The replies that are kept to the calls of one request; None where the judge stops first
+        and they stay unasked.
+        """
         attempt = 0
         while True:
             try:
@@ -120,7 +132,9 @@ class Asking:
                 return None
 
     async def check_constraint(self, rung: Constraint) -> None:
-        """Halt the judge, before any of its calls, where its server does not hold replies to their labels by ``rung``."""
+        """Halt the judge, before any of its calls, where its server does not hold replies to their
+        labels by ``rung``.
+        """
         if rung == "free":
             return
         call = probe_call(self.settings, rung)
@@ -164,7 +178,8 @@ class Asking:
         asked = reply.retry_after or 0.0
         if reply.retryable and asked > LONGEST_REST:
             return (
-                f"it asks to be left alone for {asked:,.0f} s, longer than the {LONGEST_REST:.0f} s that the lab waits "
+                f"it asks to be left alone for {asked:,.0f} s, longer than the {LONGEST_REST:.0f} "
+                f"s that the lab waits "
                 f"({reply.error}). Resume after that time."
             )
         if reply.kind == "connect" and attempt >= ATTEMPTS:
@@ -172,7 +187,9 @@ class Asking:
         return ""
 
     def watch(self, call: Call, reply: Reply) -> None:
-        """Hear of a final reply: the judge is halted where call after call fails, since the cause is not in the calls."""
+        """Hear of a final reply: the judge is halted where call after call fails, since the cause
+        is not in the calls.
+        """
         if not reply.error:
             self._row.clear()
             return
@@ -187,13 +204,16 @@ class Asking:
         several = reply.retryable or len({items for items, _ in self._row}) > 1
         if refused or (number >= FAILURES_IN_A_ROW and several):
             self.halt(
-                f"{number} calls in a row failed, the last with: {advised(reply.error, reply.kind)} Then resume, and ask "
+                f"{number} calls in a row failed, the last with: "
+                f"{advised(reply.error, reply.kind)} Then resume, and ask "
                 "the failed calls again."
             )
 
 
 def about_request(replies: Sequence[Reply]) -> Reply:
-    """What the replies to one request say of the judge: an answer where there is any, else the first fault."""
+    """What the replies to one request say of the judge: an answer where there is any, else the
+    first fault.
+    """
     return next((reply for reply in replies if not reply.error), replies[0])
 
 

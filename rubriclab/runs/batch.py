@@ -1,7 +1,8 @@
-"""A plan in, OpenAI batch files of its calls out, for the Batch API or ``vllm run-batch``; their answers in, judgments out.
+"""A plan in, OpenAI batch files of its calls out, for the Batch API or ``vllm run-batch``; their
+answers in, judgments out.
 
-A request's ``custom_id`` is its call's key, so answers come back in any order, in pieces, and any number of times: a call
-gets one final row, and each line of an answer file is counted once.
+A request's ``custom_id`` is its call's key, so answers come back in any order, in pieces, and any
+number of times: a call gets one final row, and each line of an answer file is counted once.
 """
 
 from collections import Counter
@@ -67,9 +68,10 @@ LINE = msgspec.json.Decoder(Line)
 
 @dataclass
 class Answers:
-    """What became of the lines of some answer files. ``kept``: judgments, ``failed`` of them faults that would come again;
-    ``doubled``: further answers of a call; ``known``: calls that the store has an answer of; ``foreign``: of no call of the
-    study; ``again``: other faults by kind, whose calls stay unasked; ``left``: calls to ask.
+    """What became of the lines of some answer files. ``kept``: judgments, ``failed`` of them faults
+    that would come again; ``doubled``: further answers of a call; ``known``: calls that the store
+    has an answer of; ``foreign``: of no call of the study; ``again``: other faults by kind, whose
+    calls stay unasked; ``left``: calls to ask.
     """
 
     kept: int = 0
@@ -98,7 +100,8 @@ class Answers:
         ]
         if self.unreadable:
             parts.append(
-                f"{count(len(self.unreadable), 'line')} that cannot be read ({', '.join(self.unreadable[:3])})"
+                f"{count(len(self.unreadable), 'line')} that cannot be read "
+                f"({', '.join(self.unreadable[:3])})"
             )
         return f"{', '.join(parts)}."
 
@@ -106,14 +109,17 @@ class Answers:
 def write_batch(
     store: Store, plan: Plan, folder: Path, *, retry_failed: bool = False
 ) -> tuple[list[Path], int, list[str]]:
-    """(the files, their calls in all, judges that cannot be asked so): what the store has no answer of, in pieces.
+    """(the files, their calls in all, judges that cannot be asked so): what the store has no answer
+    of, in pieces.
 
-    No key is written. Raises LabError for a folder that holds anything, and where nothing is left to ask.
+    No key is written. Raises LabError for a folder that holds anything, and where nothing is left
+    to ask.
     """
     folder = user_path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise LabError(
-            f"{folder} is not empty: requests of another time in it could be sent twice. Name a new folder."
+            f"{folder} is not empty: requests of another time in it could be sent twice. Name a "
+            f"new folder."
         )
     known = next((info for info in store.runs() if info.identity == plan.identity), None)
     done = store.final_keys(known.id, retry_failed) if known else set()
@@ -163,10 +169,11 @@ def _requests(plan: Plan, settings: JudgeSettings, done: set[str]) -> Iterator[b
 def read_batch(
     store: Store, plan: Plan, paths: Sequence[Path], *, retry_failed: bool = False
 ) -> tuple[str, Answers]:
-    """(the run's id, what became of each line) of answer and error files, in any order and as often as one likes.
+    """(the run's id, what became of each line) of answer and error files, in any order and as often
+    as one likes.
 
-    ``retry_failed``: a call without a score takes the new answer. Raises LabError, and keeps nothing, for what is no file
-    and where no line belongs to the study.
+    ``retry_failed``: a call without a score takes the new answer. Raises LabError, and keeps
+    nothing, for what is no file and where no line belongs to the study.
     """
     made, judges, run = Answers(), {judge.name: judge for judge in plan.study.judges}, ""
     with ExitStack() as stack:
@@ -212,7 +219,8 @@ def read_batch(
                 writer.flush()
     if not run:
         raise LabError(
-            f"No answer belongs to “{plan.study.name}”: data, rubric, judges, design or templates are not those that the "
+            f"No answer belongs to “{plan.study.name}”: data, rubric, judges, design or templates "
+            f"are not those that the "
             f"requests were written with. Of the files: {made.sentence()}"
         )
     info = store.run(run)

@@ -1,7 +1,9 @@
-"""A judge's settings in, the same judge asked from every node of a Ray cluster out: ``run --ray ADDRESS``.
+"""A judge's settings in, the same judge asked from every node of a Ray cluster out: ``run --ray
+ADDRESS``.
 
-The run stays where it is: its plan, pace, retries and writer are those of any run. What goes to the nodes is one call at a
-time, and what comes back its reply, so a node that dies costs the calls that it was asking, which other nodes ask again.
+The run stays where it is: its plan, pace, retries and writer are those of any run. What goes to the
+nodes is one call at a time, and what comes back its reply, so a node that dies costs the calls that
+it was asking, which other nodes ask again.
 """
 
 import asyncio
@@ -22,7 +24,9 @@ from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError
 
 LOOK_SECONDS, LOST_SECONDS, WAIT_SECONDS = 2.0, 30.0, 120.0
-"""How often nodes are counted, how long Ray may take to notice that one is dead, and how long there may be none."""
+"""How often nodes are counted, how long Ray may take to notice that one is dead, and how long there
+may be none.
+"""
 
 
 class NodeJudge:
@@ -44,7 +48,9 @@ class NodeJudge:
 
 
 class ClusterJudge:
-    """Asks each call on the node that has the fewest of them; nodes may come and go. One event loop's."""
+    """Asks each call on the node that has the fewest of them; nodes may come and go. One event
+    loop's.
+    """
 
     def __init__(
         self,
@@ -65,7 +71,9 @@ class ClusterJudge:
         self._looked = 0.0
 
     async def ask(self, call: Call) -> Reply:
-        """One call on one node. A node that is lost with it is a fault that is asked again. Raises LabError for no node."""
+        """One call on one node. A node that is lost with it is a fault that is asked again. Raises
+        LabError for no node.
+        """
         started = time.perf_counter()
         node = await self._node()
         self._asking[node] += 1
@@ -94,12 +102,15 @@ class ClusterJudge:
                 return min(self._actors, key=lambda node: self._asking[node])
             if time.monotonic() > until:
                 raise LabError(
-                    f"The Ray cluster has had no processor for {WAIT_SECONDS:g} s. Start one; resume."
+                    f"The Ray cluster has had no processor for {WAIT_SECONDS:g} s. Start one; "
+                    f"resume."
                 )
             await asyncio.sleep(0.2)
 
     def _look(self) -> None:
-        """An actor on every node that is alive and has a processor; those of other nodes are forgotten."""
+        """An actor on every node that is alive and has a processor; those of other nodes are
+        forgotten.
+        """
         strategies = importlib.import_module("ray.util.scheduling_strategies")
         lost = {
             node for node, moment in self._lost.items() if time.monotonic() - moment < LOST_SECONDS
@@ -125,7 +136,9 @@ class ClusterJudge:
 
 
 def join_cluster(address: str) -> Any:
-    """Ray, joined to a running cluster until its ``shutdown``. Raises LabError without Ray and where no cluster answers."""
+    """Ray, joined to a running cluster until its ``shutdown``. Raises LabError without Ray and
+    where no cluster answers.
+    """
     try:
         ray: Any = importlib.import_module("ray")
     except ImportError:

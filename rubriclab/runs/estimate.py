@@ -1,4 +1,5 @@
-"""A plan in; what it will take (calls, time, tokens, price) and what it can find out, before the first call.
+"""A plan in; what it will take (calls, time, tokens, price) and what it can find out, before the
+first call.
 
 Tokens (signs / 4), time and spreads are guesses, and say so, until a pilot run has measured them.
 """
@@ -33,28 +34,35 @@ TOKENS_A_CRITERION = 7.0
 """Of an answer: a label; a feedback; a line “[Clarity] 4”."""
 EMBEDDED_RATE = {"smollm2-135m": 3.2, "qwen2.5-coder-0.5b": 1.4}
 OTHER_EMBEDDED_RATE, LONG_ANSWER_SLOWDOWN, SIMULATED_RATE = 1.0, 10.0, 1_000.0
-"""Calls a second on two cores, as measured with short answers to one item after the other; longer answers are slower."""
+"""Calls a second on two cores, as measured with short answers to one item after the other; longer
+answers are slower.
+"""
 SERVED_SECONDS, SERVED_SECONDS_LONG = 1.0, 8.0
 """Assumed seconds of an answer of a server that was not measured."""
 SAMPLED_CALLS = 40
 POWER, MOST_GROUPS = 0.8, 1_000_000
 NOISE_STEPS, EFFECT_STEPS = 0.8, 0.5
-"""Assumed, in steps of the scale: standard deviation of one answer's scores between calls, and over answers of the
-order's effect. Two small models on 24 answers had 0.7 and 1.2, and 0 and 0.7."""
+"""Assumed, in steps of the scale: standard deviation of one answer's scores between calls, and over
+answers of the order's effect. Two small models on 24 answers had 0.7 and 1.2, and 0 and 0.7.
+"""
 NOISE_PASS, EFFECT_PASS = 0.43, 0.25
-"""The same of a scale of two scores, where a score is at most half a step from its mean: with two orders, each asked
-twice, an answer's change has a standard deviation of 0.5."""
+"""The same of a scale of two scores, where a score is at most half a step from its mean: with two
+orders, each asked twice, an answer's change has a standard deviation of 0.5.
+"""
 FEW_SCORES = 5
-"""Below, the smallest change that matters is so small beside the noise that noise sets what “No” takes."""
+"""Below, the smallest change that matters is so small beside the noise that noise sets what “No”
+takes.
+"""
 CHOICES = ("pairs", "lists")
 DISCORDANT = 0.3
 """Assumed share of comparisons whose winner changes with the order."""
 
 
 class Pilot(NamedTuple):
-    """What a run showed. ``spread``: standard deviation over groups of what its order does, in points (of choices: of the
-    share that a position gains, percentage points), None where it shows too little; ``seconds``, ``tokens_out``: of a call
-    on average, by judge. Spread and time hold for runs of the same design.
+    """What a run showed. ``spread``: standard deviation over groups of what its order does, in
+    points (of choices: of the share that a position gains, percentage points), None where it shows
+    too little; ``seconds``, ``tokens_out``: of a call on average, by judge. Spread and time hold
+    for runs of the same design.
     """
 
     name: str
@@ -64,7 +72,9 @@ class Pilot(NamedTuple):
 
 
 def measured(findings: Findings, calls: pd.DataFrame) -> Pilot:
-    """``calls``: the run's, with ``condition``, ``seconds`` and ``tokens_out``. The first condition that has a contrast counts."""
+    """``calls``: the run's, with ``condition``, ``seconds`` and ``tokens_out``. The first condition
+    that has a contrast counts.
+    """
     scale = {"line": 1.0, "first_minus_last": 1.0, "first_advantage": 50.0}
     rows = [
         row for row in findings.rows if row.measure in scale and row.estimate.units >= MIN_UNITS
@@ -85,10 +95,11 @@ def measured(findings: Findings, calls: pd.DataFrame) -> Pilot:
 class Power:
     """What can be found about one data set and axis.
 
-    ``smallest``: the change of the mean, in points (of choices: a position's share, in percentage points), that the run
-    finds with a chance of 0.8; None where it shows one order or has too few groups. ``groups_for_no``: from how many
-    groups on the answer No is within reach for all questions. ``groups_for_effect``: from how many on the change that was
-    asked about is found with a chance of 0.8.
+    ``smallest``: the change of the mean, in points (of choices: a position's share, in percentage
+    points), that the run finds with a chance of 0.8; None where it shows one order or has too few
+    groups. ``groups_for_no``: from how many groups on the answer No is within reach for all
+    questions. ``groups_for_effect``: from how many on the change that was asked about is found with
+    a chance of 0.8.
     """
 
     answers: int
@@ -103,9 +114,9 @@ class Power:
 class Estimate(Power):
     """What can be found about the first data set and axis, and what the whole takes.
 
-    ``price``: None where no judge has one. ``seconds``: judges work side by side, so the slowest judge's. ``others``: the
-    sentences of the further data sets and axes; ``shares``: calls by data set, axis and level; ``rests_on``: is it assumed
-    or measured?
+    ``price``: None where no judge has one. ``seconds``: judges work side by side, so the slowest
+    judge's. ``others``: the sentences of the further data sets and axes; ``shares``: calls by data
+    set, axis and level; ``rests_on``: is it assumed or measured?
     """
 
     calls: int
@@ -120,7 +131,10 @@ class Estimate(Power):
     def sentences(self) -> list[str]:
         """The estimate in lines of text."""
         lines = [f"{count(self.calls, 'call')}, about {duration(self.seconds)} ({self.rests_on})."]
-        tokens = f"About {self.tokens_in:,} tokens in and {self.tokens_out:,} out, guessed from the signs"
+        tokens = (
+            f"About {self.tokens_in:,} tokens in and {self.tokens_out:,} out, guessed from "
+            f"the signs"
+        )
         lines.append(
             f"{tokens}: {self.price:,.2f} at your prices."
             if self.price is not None
@@ -131,7 +145,9 @@ class Estimate(Power):
 
 
 def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None) -> Estimate:
-    """What ``plan`` takes and can find. ``effect``: a change that it should find, in the unit of ``Power.smallest``."""
+    """What ``plan`` takes and can find. ``effect``: a change that it should find, in the unit of
+    ``Power.smallest``.
+    """
     baselines = list({part.scope: part for part in reversed(plan.parts)}.values())[::-1]
     asked: Counter[tuple[str, tuple[str, ...]]] = Counter()
     for condition, code, calls in zip(plan.conditions, plan.part_of, plan.planned, strict=True):
@@ -230,17 +246,25 @@ def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None)
         size = f"a change of the mean of {smallest:.2g} points or more" if smallest else ""
     more = MIN_UNITS - groups
     if part.axis == "bare":
-        said = "Nothing is listed, so nothing is reordered: ask the same answers with a rubric beside it."
+        said = (
+            "Nothing is listed, so nothing is reordered: ask the same answers with a rubric "
+            "beside it."
+        )
     elif more > 0:
         said = (
-            f"{count(groups, 'group')} {'is' if groups == 1 else 'are'} too few for an interval: add answers to at "
+            f"{count(groups, 'group')} {'is' if groups == 1 else 'are'} too few for an interval: "
+            f"add answers to at "
             f"least {more} more {'instruction' if more == 1 else 'instructions'}."
         )
     elif smallest is None:
-        said = "Every answer is shown in one order only, so no order effect can be found: add another strategy."
+        said = (
+            "Every answer is shown in one order only, so no order effect can be found: add "
+            "another strategy."
+        )
     else:
         said = (
-            f"With {count(answers, asked)} in {count(groups, 'group')}, this run can find {size}. The answer “No” "
+            f"With {count(answers, asked)} in {count(groups, 'group')}, this run can find {size}. "
+            f"The answer “No” "
             f"takes {needed} groups or more."
         )
     for_effect = None
@@ -266,7 +290,8 @@ def price_of(judge: JudgeSettings, tokens_in: float, tokens_out: float) -> float
 
 
 def price_of_reply(judge: JudgeSettings, call: Call, reply: Reply, together: int = 1) -> float:
-    """What a reply costs by the server's counts; by the signs where it gives none, or a limit of money would not hold.
+    """What a reply costs by the server's counts; by the signs where it gives none, or a limit of
+    money would not hold.
 
     ``together``: how many calls shared the request, and with it what its first message says.
     """
@@ -295,7 +320,9 @@ def calls_per_second(judge: JudgeSettings, seen: Pilot | None, *, long_answer: b
 
 
 def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings) -> float:
-    """Mean signs that a call sends: the frame as in the first calls, around the texts of all items."""
+    """Mean signs that a call sends: the frame as in the first calls, around the texts of all
+    items.
+    """
     items = {code: plan.items[code] for code in part.of_item}
     texts = {
         code: len(item.instruction) + len(item.response) + len(item.reference)
@@ -325,7 +352,9 @@ def _answer_tokens(part: PlanPart) -> float:
 
 # ---------------------------------------------------------------- what it can find
 def _groups(plan: Plan, part: PlanPart) -> int:
-    """Independent groups as results take them: prompts, else blocks, where every item has one; else items."""
+    """Independent groups as results take them: prompts, else blocks, where every item has one; else
+    items.
+    """
     items = [plan.items[code] for code in part.of_item]
     for name in ("prompt", "block"):
         values = [getattr(item, name) for item in items]
@@ -335,10 +364,11 @@ def _groups(plan: Plan, part: PlanPart) -> int:
 
 
 def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray:
-    """(targets, calls of one item over all strategies): what the line of score on position gives a call, from 1 to -1.
+    """(targets, calls of one item over all strategies): what the line of score on position gives a
+    call, from 1 to -1.
 
-    Options: the correlation of score with position, so 1 for ascending. Criteria and answers: 1 where one stands first.
-    Centred over the calls; all 0 where one order is shown.
+    Options: the correlation of score with position, so 1 for ascending. Criteria and answers: 1
+    where one stands first. Centred over the calls; all 0 where one order is shown.
     """
     subject = part.subjects[part.by_shape[shape][0]]
     asked = [
@@ -364,7 +394,8 @@ def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray
 def _smallest_change(
     shape: Shape, lines: np.ndarray, groups: int, per_group: float, spread: float | None
 ) -> float | None:
-    """The change of the mean in points, end to end of the list, that is found with POWER at ALPHA; None for one order.
+    """The change of the mean in points, end to end of the list, that is found with POWER at ALPHA;
+    None for one order.
 
     ``spread``: of a pilot run, else as ``_spread_of_mean`` assumes.
     """
@@ -376,8 +407,9 @@ def _smallest_change(
 def _spread_of_mean(shape: Shape, lines: np.ndarray, per_group: float) -> float:
     """The standard deviation over groups of what the order does to the mean, in points, as assumed.
 
-    An item's line is 2 sum(c y) / sum(c^2), so its noise is 4 s^2 / sum(c^2); of a group of m items the variance is
-    4 s^2 / sum(c^2) / m + e^2, with s and e assumed (NOISE_STEPS, EFFECT_STEPS; of two scores NOISE_PASS, EFFECT_PASS).
+    An item's line is 2 sum(c y) / sum(c^2), so its noise is 4 s^2 / sum(c^2); of a group of m items
+    the variance is 4 s^2 / sum(c^2) / m + e^2, with s and e assumed (NOISE_STEPS, EFFECT_STEPS; of
+    two scores NOISE_PASS, EFFECT_PASS).
     """
     squares = (lines**2).sum(axis=1)
     noise, effect = NOISE_STEPS, EFFECT_STEPS
@@ -390,7 +422,9 @@ def _spread_of_mean(shape: Shape, lines: np.ndarray, per_group: float) -> float:
 def _smallest_share(
     part: PlanPart, groups: int, per_group: float, spread: float | None
 ) -> float | None:
-    """As ``_smallest_change``, the share that a position gains, percentage points; assumed: DISCORDANT choices change."""
+    """As ``_smallest_change``, the share that a position gains, percentage points; assumed:
+    DISCORDANT choices change.
+    """
     first = part.subjects[0]
     orders = {
         order.shown
@@ -405,7 +439,9 @@ def _smallest_share(
 
 
 def _detected(spread: float, groups: int) -> float:
-    """The mean over groups that is found with POWER at ALPHA; ``spread``: standard deviation of a group."""
+    """The mean over groups that is found with POWER at ALPHA; ``spread``: standard deviation of a
+    group.
+    """
     reach = student.ppf(1 - ALPHA / 2, groups - 1) + student.ppf(POWER, groups - 1)
     return float(reach * spread / math.sqrt(groups))
 
@@ -413,10 +449,12 @@ def _detected(spread: float, groups: int) -> float:
 def _groups_for_no(
     shape: Shape, lines: np.ndarray, smallest: Smallest, per_group: float, spread: float | None
 ) -> int:
-    """For all three questions at the study's smallest effects; positions of criteria move means, as question 2 does.
+    """For all three questions at the study's smallest effects; positions of criteria move means, as
+    question 2 does.
 
-    The exact bound of ``core/verdict.py`` is the least that "No" takes of any data. Of few scores the interval of the
-    mean is the wider: it ends below the limit m where no effect is seen if 1.96 sd / root(groups) < m.
+    The exact bound of ``core/verdict.py`` is the least that "No" takes of any data. Of few scores
+    the interval of the mean is the wider: it ends below the limit m where no effect is seen if 1.96
+    sd / root(groups) < m.
     """
     squares = (lines**2).sum(axis=1)
     several = bool(squares.min() > 1e-9)

@@ -1,7 +1,9 @@
-"""What a logged judge was asked and answered in, a judgment out: the order shown and the answer are read in the prompt.
+"""What a logged judge was asked and answered in, a judgment out: the order shown and the answer are
+read in the prompt.
 
-Nothing is guessed: two answers between marks of their own, or the one list that scores are chosen from; else the record
-is counted with its reason. It runs in the worker, over prompts that others wrote.
+Nothing is guessed: two answers between marks of their own, or the one list that scores are chosen
+from; else the record is counted with its reason. It runs in the worker, over prompts that others
+wrote.
 """
 
 import itertools
@@ -26,7 +28,9 @@ FIRST, FIRST_SIGNS = 500, 20_000_000
 Entries = tuple[tuple[str, str], ...]
 _HEAD = re.compile(
     r"(?P<mark><|^\W{0,4}The Start of |^(?:#{1,6}|\*\*|\[{1,2})(?!The )[ \t]*)"
-    r"(?P<whose>[\w \t(-]{0,40}?(?:answer|response|output|assistant|candidate|model|option|text|summary|reply)[\w \t(-]{0,20}?)"
+    r"(?P<whose>[\w \t(-]{0,40}?"
+    r"(?:answer|response|output|assistant|candidate|model|option|text|summary|reply)"
+    r"[\w \t(-]{0,20}?)"
     r"(?P<label>a|1)(?P<rest>>|(?!\w)[^\n]*\n)",
     re.M | re.I,
 )
@@ -48,10 +52,11 @@ class Pair(NamedTuple):
 
 
 class Exchanges:
-    """The exchanges of one log: an item is what a prompt holds beside its list (or its two answers).
+    """The exchanges of one log: an item is what a prompt holds beside its list (or its two
+    answers).
 
-    A template's list stands in several prompts, one of a text that is judged in one alone: where the first prompts share
-    lists, only those count.
+    A template's list stands in several prompts, one of a text that is judged in one alone: where
+    the first prompts share lists, only those count.
     """
 
     def __init__(self) -> None:
@@ -144,14 +149,18 @@ class Exchanges:
 
 
 def text_of(record: Record | str) -> str:
-    """The messages of a record's prompt, one under the other; empty where its order stands elsewhere."""
+    """The messages of a record's prompt, one under the other; empty where its order stands
+    elsewhere.
+    """
     if isinstance(record, str) or record.kind:
         return ""
     return "\n".join(message["content"] for message in record.prompt)
 
 
 def pair_in(prompt: str) -> Pair | None:
-    """The two answers between marks of their own and what stands for them, where the prompt has one such pair."""
+    """The two answers between marks of their own and what stands for them, where the prompt has one
+    such pair.
+    """
     pairs: list[Pair] = []
     for head in itertools.islice(_HEAD.finditer(prompt), MOST_HEADS):
         label = head["label"]
@@ -190,15 +199,18 @@ def pair_in(prompt: str) -> Pair | None:
 
 
 def _lists(prompt: str) -> list[tuple[Entries, Listed]]:
-    """The lists of a prompt that could be its scores', each with its labels and texts whatever their order."""
+    """The lists of a prompt that could be its scores', each with its labels and texts whatever
+    their order.
+    """
     return [(tuple(sorted(listed.entries(prompt))), listed) for listed in score_lists(prompt)]
 
 
 def _answer(
     record: Record, fixed: str, labels: Sequence[str], *, chooses: bool = False, tie: bool = False
 ) -> int | None:
-    """The index of the label that the tool read, else that the reply gives in the form that the prompt asks for; none where
-    the reply is not whole, whatever was read in it."""
+    """The index of the label that the tool read, else that the reply gives in the form that the
+    prompt asks for; none where the reply is not whole, whatever was read in it.
+    """
     if lost_status(record.finish):
         return None
     if record.verdict in labels and not (

@@ -1,7 +1,8 @@
 """Prompts that a log holds in; the study that asks them again in other orders, sign for sign, out.
 
-The list is one that the log's prompts share, or lay out alike at the same spot; what stands around it (or around two
-answers) is kept byte for byte in columns of an item. A prompt that cannot be taken apart for sure is left out and counted.
+The list is one that the log's prompts share, or lay out alike at the same spot; what stands around
+it (or around two answers) is kept byte for byte in columns of an item. A prompt that cannot be
+taken apart for sure is left out and counted.
 """
 
 import json
@@ -31,15 +32,21 @@ ROLES = get_args(MessagePart.model_fields["role"].annotation)
 MOST_LISTS = 50
 """Different lists of one log, each a data set with a rubric of its own."""
 COLUMNS = {"item_id": "item_id", "response": "response", "instruction": ""}
-"""Of the items as a file (``items_csv``): nothing of a prompt is an instruction, it stands in columns of its own."""
+"""Of the items as a file (``items_csv``): nothing of a prompt is an instruction, it stands in
+columns of its own.
+"""
 TRIED_FORMS, NEAR, NEAR_MARK = 200, 12, 80
-"""Prompts whose form of reply is looked at; signs beside a list that tell its spot, and before an answer that name it."""
+"""Prompts whose form of reply is looked at; signs beside a list that tell its spot, and before an
+answer that name it.
+"""
 
 
 @dataclass(frozen=True)
 class Logged:
-    """A call of a log. ``prompt``: empty where none is kept, as ``reply`` is; ``about``: what else is known of it (item_id,
-    question_id, first, second, as a table of judgments names them, and ratings)."""
+    """A call of a log. ``prompt``: empty where none is kept, as ``reply`` is; ``about``: what else
+    is known of it (item_id, question_id, first, second, as a table of judgments names them, and
+    ratings).
+    """
 
     prompt: Messages
     reply: str
@@ -48,9 +55,10 @@ class Logged:
 
 @dataclass(frozen=True)
 class _Parts:
-    """A prompt taken apart. ``layout``: roles, number of the message with the list, template of the list; ``around``: what
-    stands before and behind it there, then the other messages; ``shown``: (label, text) as the log lists them, of answers
-    the text twice; ``labels``: what a reply may be."""
+    """A prompt taken apart. ``layout``: roles, number of the message with the list, template of the
+    list; ``around``: what stands before and behind it there, then the other messages; ``shown``:
+    (label, text) as the log lists them, of answers the text twice; ``labels``: what a reply may be.
+    """
 
     layout: tuple[tuple[str, ...], int, str]
     around: tuple[str, ...]
@@ -59,7 +67,9 @@ class _Parts:
 
     @property
     def spots(self) -> tuple[Any, ...]:
-        """What a list shares with those of other prompts: what stands before or behind it, its own words."""
+        """What a list shares with those of other prompts: what stands before or behind it, its own
+        words.
+        """
         before, after = self.around[0][-NEAR:], self.around[1][:NEAR]
         return (
             (self.layout, 0, before),
@@ -74,10 +84,12 @@ Rows = list[tuple[_Parts, Logged]]
 def from_log(
     name: str, logged: Sequence[Logged], keep: Callable[[DataPart, DataSet], None], *, pairs: bool
 ) -> Study:
-    """The study of a log's prompts; ``keep`` gets the items of its data sets, one a list, the first with a note on all of them.
+    """The study of a log's prompts; ``keep`` gets the items of its data sets, one a list, the first
+    with a note on all of them.
 
-    ``pairs``: two answers are compared, else a score is chosen from a list. Raises LabError where no prompt can be asked
-    in another order, and where no reply of the log can be read in the form that its prompts ask for.
+    ``pairs``: two answers are compared, else a score is chosen from a list. Raises LabError where
+    no prompt can be asked in another order, and where no reply of the log can be read in the form
+    that its prompts ask for.
     """
     stem = shorten(name, 80)
     rows, left = _taken_apart(logged, pairs)
@@ -107,11 +119,15 @@ def from_log(
         )
         note += f" We found this list; its order will change: {lines}{others}."
     if tried:
-        note += f" {read:,} of {count(tried, 'reply', 'replies')} of the log can be read in the form that they ask for."
+        note += (
+            f" {read:,} of {count(tried, 'reply', 'replies')} of the log can be read in the "
+            f"form that they ask for."
+        )
     note += f" Left out: {counted}." * bool(counted)
     if tried and not read:
         raise LabError(
-            f"{note} A run would have no score: does the log leave out the message that asks for the form?"
+            f"{note} A run would have no score: does the log leave out the message that asks for "
+            f"the form?"
         )
     roles, listed, listing = first.layout
     texts = [f"{{{{ item.message_{k} }}}}" for k in range(len(roles))]
@@ -151,7 +167,9 @@ def from_log(
 
 # ---------------------------------------------------------------- a prompt taken apart
 def _taken_apart(logged: Sequence[Logged], pairs: bool) -> tuple[Rows, Counter[str]]:
-    """(calls whose prompts one template gives, taken apart; why others are left out, counted in calls)."""
+    """(calls whose prompts one template gives, taken apart; why others are left out, counted in
+    calls).
+    """
     whole = {json.dumps(row.prompt): row.prompt for row in logged}
     choices = {text: list(_choices(prompt, pairs)) for text, prompt in whole.items()}
     spots = Counter(
@@ -231,7 +249,9 @@ def _even(listed: Listed) -> bool:
 
 
 def _answers(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:
-    """The texts of the two answers between marks that begin and end them, twice; nothing where one names either's mark."""
+    """The texts of the two answers between marks that begin and end them, twice; nothing where one
+    names either's mark.
+    """
     pair = pair_in(content)
     if pair is None or not re.search("</|End of", content[pair.first[1] : pair.second[0]], re.I):
         return
@@ -252,7 +272,8 @@ def _answers(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:
 
 # ---------------------------------------------------------------- what is asked of the parts
 def _answer(rows: Rows, pairs: bool) -> tuple[AnswerPart, int, int]:
-    """(the form of reply that prompts ask for, how many of the log's replies it reads, how many there are).
+    """(the form of reply that prompts ask for, how many of the log's replies it reads, how many
+    there are).
 
     Where a prompt names several forms and the verdict as the lab reads it reads more, it is that.
     """
@@ -286,7 +307,9 @@ def _rubric(parts: _Parts) -> dict[str, Any]:
 
 
 def _items(group: Rows, pairs: bool) -> list[Item]:
-    """An item for each prompt (of pairs one for each answer); the same one again, and in another order, is the same."""
+    """An item for each prompt (of pairs one for each answer); the same one again, and in another
+    order, is the same.
+    """
     items: list[Item] = []
     known: set[Any] = set()
     names: set[str] = set()

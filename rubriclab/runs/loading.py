@@ -1,4 +1,6 @@
-"""A study file in, its plan out: data and rubric are read from beside the file (or are the lab's own sample, or published data)."""
+"""A study file in, its plan out: data and rubric are read from beside the file (or are the lab's
+own sample, or published data).
+"""
 
 import random
 from dataclasses import replace
@@ -43,7 +45,8 @@ Sources = list[tuple[DataSet, Rubric]]
 
 
 class Folder:
-    """The files that a study names, where they lie beside it. Set up's are those that were uploaded.
+    """The files that a study names, where they lie beside it. Set up's are those that were
+    uploaded.
 
     ``version`` changes with what the files hold.
     """
@@ -60,7 +63,9 @@ class Folder:
         return read_table(path, path.name)
 
     def keep(self, part: DataPart, dataset: DataSet) -> None:
-        """Take a data set (of a run that is asked again, of a log) in place of the file that ``part`` names."""
+        """Take a data set (of a run that is asked again, of a log) in place of the file that
+        ``part`` names.
+        """
         self.datasets[_origin(part)] = dataset
 
     def kept(self, part: DataPart) -> DataSet | None:
@@ -106,7 +111,9 @@ def _origin(part: DataPart) -> str:
 
 
 def plan_of_file(path: str | Path, **options: Any) -> Plan:
-    """The plan of a study file, of a preset or of the lab's own sample: see ``read_sources``, which takes the options."""
+    """The plan of a study file, of a preset or of the lab's own sample: see ``read_sources``, which
+    takes the options.
+    """
     study, (first, *more), folder = read_sources(path, **options)
     return plan(study, *first, more, wordings_of(study, Folder(folder)))
 
@@ -121,11 +128,13 @@ def read_sources(
     trust: bool = False,
     functions: Functions | None = None,
 ) -> tuple[Study, Sources, Path]:
-    """(study, each data set with its rubric, folder) of a study file, a preset by its name, ``demo``, or a log with prompts.
+    """(study, each data set with its rubric, folder) of a study file, a preset by its name,
+    ``demo``, or a log with prompts.
 
-    ``items``: only the first so many items; ``judged_by``: in place of the study's, see ``judge_named``; ``drop``: judges that
-    are left out; ``trust``: own code may run that a study names by its hash; ``functions``: a notebook's, each in place of the judge of its name, or one more judge. Raises
-    LabError for whatever the file, its data or its rubric cannot be.
+    ``items``: only the first so many items; ``judged_by``: in place of the study's, see
+    ``judge_named``; ``drop``: judges that are left out; ``trust``: own code may run that a study
+    names by its hash; ``functions``: a notebook's, each in place of the judge of its name, or one
+    more judge. Raises LabError for whatever the file, its data or its rubric cannot be.
     """
     folder, log = presets().get(str(path), Path(path)).parent, None
     files = Folder(folder)
@@ -191,9 +200,11 @@ def read_sources(
 
 
 def with_prompts(study: Study, files: Folder) -> Study:
-    """The study with its own prompts read and in it; a pasted one is made a template, with its own list as the rubric.
+    """The study with its own prompts read and in it; a pasted one is made a template, with its own
+    list as the rubric.
 
-    Raises LabError for prompts that are none, and where a pasted one cannot be taken apart for sure.
+    Raises LabError for prompts that are none, and where a pasted one cannot be taken apart for
+    sure.
     """
     part = study.prompt
     if part is None or part.templates:
@@ -215,7 +226,9 @@ def with_prompts(study: Study, files: Folder) -> Study:
 
 
 def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
-    """What ``[prompt]`` makes of a pasted text and a row of the first data set; the row that it shows where none is named."""
+    """What ``[prompt]`` makes of a pasted text and a row of the first data set; the row that it
+    shows where none is named.
+    """
     part, axis = study.prompt or PromptPart(pasted="-"), study.design.axes[0]
     named = study.data[0].rubric or study.rubric
     rubric = rubric_of_part(study, 0, files) if named or study.data[0].published else None
@@ -240,7 +253,8 @@ def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
             each for each in near if all(locate(text, answer.response) for answer in each.answers)
         ]
     elif not part.row:
-        # Answers may be alike: the rows of which the most texts stand here, and of rows that are alike in these the first.
+        # Answers may be alike: the rows of which the most texts stand here, and of rows that are
+        # alike in these the first.
         standing = dict[frozenset[str], Item]()
         for item in rows:
             parts = {item.instruction, item.reference, *item.columns.values()}
@@ -258,7 +272,9 @@ def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
 
 
 def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> DataSet:
-    """The items of ``[[data]]``: its file's columns guessed where the part does not name them, at most ``take`` of them."""
+    """The items of ``[[data]]``: its file's columns guessed where the part does not name them, at
+    most ``take`` of them.
+    """
     part = study.data[number]
     if (kept := files.kept(part)) is not None:
         dataset = kept
@@ -298,7 +314,8 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
         missing = {*part.candidates} - {item.candidate for item in chosen}
         if missing:
             raise LabError(
-                f"“{dataset.name}” has no candidate “{shorten(sorted(missing)[0])}”. Check the spelling."
+                f"“{dataset.name}” has no candidate “{shorten(sorted(missing)[0])}”. Check the "
+                f"spelling."
             )
         dataset = replace(dataset, items=chosen)
     if part.take is None:
@@ -308,7 +325,9 @@ def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> Data
 
 
 def study_of_import(store: Reader, id: str, files: Folder) -> Study:
-    """The study that asks the prompts of an imported run in other orders; ``files`` keeps its items. Raises LabError."""
+    """The study that asks the prompts of an imported run in other orders; ``files`` keeps its
+    items. Raises LabError.
+    """
     info, rated = store.run(id), store.ratings(id)
     prompts: dict[int, str] = dict(store.calls(id)[["call", "prompt"]].itertuples(index=False))
     logged = []
@@ -349,9 +368,11 @@ def drawn_items(dataset: DataSet, take: int, seed: int, *, whole_prompts: bool =
 
 
 def rubric_of_part(study: Study, number: int, files: Folder) -> Rubric:
-    """The rubric of a data set of the study: its own, else the first wording, else that of ``[rubric]``.
+    """The rubric of a data set of the study: its own, else the first wording, else that of
+    ``[rubric]``.
 
-    Where the study names none: the lab's own for the sample, that of published data, none for a preference.
+    Where the study names none: the lab's own for the sample, that of published data, none for a
+    preference.
     """
     data, axes = study.data[number], study.design.axes
     part = data.rubric or study.rubric
@@ -359,7 +380,8 @@ def rubric_of_part(study: Study, number: int, files: Folder) -> Rubric:
         name = study.design.vary.wording[0]
         if part is not None and part.file and part.file != name:
             raise LabError(
-                f"[design.vary] wording begins with “{shorten(name)}”, but [rubric] file is “{shorten(part.file)}”. The "
+                f"[design.vary] wording begins with “{shorten(name)}”, but [rubric] file is "
+                f"“{shorten(part.file)}”. The "
                 "first wording is the study's own: name it first, or leave [rubric] out."
             )
         return wordings_of(study, files)[name]

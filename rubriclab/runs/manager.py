@@ -1,4 +1,6 @@
-"""Plans and ids of runs in, the runs of this process out: started, resumed, found again by every page and visitor."""
+"""Plans and ids of runs in, the runs of this process out: started, resumed, found again by every
+page and visitor.
+"""
 
 import atexit
 import threading
@@ -32,7 +34,8 @@ class RunManager:
     def start(self, planned: Plan, **limits: Any) -> Run:
         """Start the run of a plan, or go on with it; one that is going is returned as it is.
 
-        ``limits``: what ``Run`` takes. Raises LabError, before anything is kept, where no judge can be opened.
+        ``limits``: what ``Run`` takes. Raises LabError, before anything is kept, where no judge can
+        be opened.
         """
         with self._lock:
             for going in self.running():
@@ -45,8 +48,9 @@ class RunManager:
     def resume(self, id: str, **limits: Any) -> Run:
         """Go on with a run of the store; ``limits`` as for ``start``.
 
-        Raises LabError for one that was imported, where it has no calls, would run own code, or holds what its own plan
-        would not ask; and NoConsent where a key would go to an address that nobody has agreed to.
+        Raises LabError for one that was imported, where it has no calls, would run own code, or
+        holds what its own plan would not ask; and NoConsent where a key would go to an address that
+        nobody has agreed to.
         """
         going = self.get(id)
         if going is not None and going.active:
@@ -90,7 +94,9 @@ _managers: list[RunManager] = []
 
 @atexit.register
 def stop_everything() -> None:
-    """Pause what this process asks, as it ends: by itself, or by a signal that lets no exit handler run."""
+    """Pause what this process asks, as it ends: by itself, or by a signal that lets no exit handler
+    run.
+    """
     for manager in tuple(_managers):
         manager.stop_all()
 
@@ -120,7 +126,8 @@ def refuse_misfit(store: Store, id: str, planned: Plan) -> None:
     why = next((reason for reason, holds in reasons.items() if holds), "")
     if why:
         raise LabError(
-            f"“{shorten(info.name)}” was imported and does not fit its own plan ({why}), so it cannot go on. Its "
+            f"“{shorten(info.name)}” was imported and does not fit its own plan ({why}), so it "
+            f"cannot go on. Its "
             "results can be read. To ask its study, set up a run of your own."
         )
 
@@ -139,7 +146,8 @@ def plan_of_run(store: Store, id: str) -> Plan:
     study = validated(Study, body, f"The study of “{shorten(info.name)}” cannot be planned again: ")
     if len(info.dataset.split()) != len(study.data):
         raise LabError(
-            f"“{shorten(info.name)}” was imported with its {len(study.data)} data sets in one, so it cannot be planned "
+            f"“{shorten(info.name)}” was imported with its {len(study.data)} data sets in one, so "
+            f"it cannot be planned "
             "again. Its results can be read."
         )
     rubrics = [rubric_of_part(study, number, Folder()) for number in range(len(study.data))]

@@ -1,9 +1,11 @@
-"""A data set in, the same with a reference answer for every score out: one judge writes, another reviews.
+"""A data set in, the same with a reference answer for every score out: one judge writes, another
+reviews.
 
-For each instruction and score the writer is asked for an answer that earns exactly that score; the reviewer scores it
-without knowing which one was meant. Where they agree the answer is taken, else another one is written, up to a limit
-(Li et al., “Datasets” and figure 4). Every attempt is committed as it is made, so a stopped job goes on where it
-stopped; what never passes is counted and left out.
+For each instruction and score the writer is asked for an answer that earns exactly that score; the
+reviewer scores it without knowing which one was meant. Where they agree the answer is taken, else
+another one is written, up to a limit (Li et al., “Datasets” and figure 4). Every attempt is
+committed as it is made, so a stopped job goes on where it stopped; what never passes is counted and
+left out.
 """
 
 import asyncio
@@ -40,7 +42,8 @@ from rubriclab.study.references import (
 
 @dataclass(frozen=True)
 class JobSnapshot(Snapshot):
-    """A job at one moment. ``planned`` answers are wanted; ``done`` = accepted + failed, which used up their attempts.
+    """A job at one moment. ``planned`` answers are wanted; ``done`` = accepted + failed, which used
+    up their attempts.
 
     ``attempts``: of all sessions.
     """
@@ -75,11 +78,13 @@ class Wanted:
 
 
 class ReferenceJob(Session[JobSnapshot]):
-    """Writes a study's reference answers, in a thread of its own. ``[references]`` names the judges.
+    """Writes a study's reference answers, in a thread of its own. ``[references]`` names the
+    judges.
 
-    Answers to one instruction under one criterion share their references. Those that the data have are kept; a plain
-    reference counts as one of the highest score. The same data, rubric and judges are one job, whatever its ``tries``.
-    Raises LabError, before anything is asked, where there is nothing to write or a name is not known.
+    Answers to one instruction under one criterion share their references. Those that the data have
+    are kept; a plain reference counts as one of the highest score. The same data, rubric and judges
+    are one job, whatever its ``tries``. Raises LabError, before anything is asked, where there is
+    nothing to write or a name is not known.
     """
 
     def __init__(
@@ -97,7 +102,8 @@ class ReferenceJob(Session[JobSnapshot]):
         for name in pair:
             if name not in named:
                 raise LabError(
-                    f"[references] names the judge “{shorten(name)}”; the study has {', '.join(named)}. Name one of its "
+                    f"[references] names the judge “{shorten(name)}”; the study has "
+                    f"{', '.join(named)}. Name one of its "
                     "[[judges]]."
                 )
         self.judges = named[pair[0]], named[pair[1]]
@@ -115,8 +121,10 @@ class ReferenceJob(Session[JobSnapshot]):
         self.wanted = list(self._all_wanted())
         if not self.wanted:
             raise LabError(
-                f"There is no reference answer to write for “{shorten(dataset.name)}”: no item has an instruction, or all "
-                "have their references, or [references] names no score of the rubric. Name the instruction's column, or "
+                f"There is no reference answer to write for “{shorten(dataset.name)}”: no item has "
+                f"an instruction, or all "
+                "have their references, or [references] names no score of the rubric. Name the "
+                "instruction's column, or "
                 "other scores."
             )
         super().__init__("reference answers")
@@ -205,20 +213,28 @@ class ReferenceJob(Session[JobSnapshot]):
     def _notes(self) -> Iterator[str]:
         if failed := self.snapshot().failed:
             yield (
-                f"{failed:,} of {count(len(self.wanted), 'answer')} did not pass in {count(self.how.tries, 'attempt')}; "
+                f"{failed:,} of {count(len(self.wanted), 'answer')} did not pass in "
+                f"{count(self.how.tries, 'attempt')}; "
                 "they are left out, and every attempt is kept in the store."
             )
         if self.judges[0].identity() == self.judges[1].identity():
-            yield f"{self.judges[0].name} reviews what it wrote itself: it passes its own work more easily."
+            yield (
+                f"{self.judges[0].name} reviews what it wrote itself: "
+                "it passes its own work more easily."
+            )
         if without := sum(not item.instruction.strip() for item in self.dataset.items):
-            yield f"{count(without, 'item')} without an instruction: no answer to it can be written."
+            yield (
+                f"{count(without, 'item')} without an instruction: no answer to it can be written."
+            )
         if any(judge.simulated for judge in self.judges):
             yield "Simulated judges wrote or reviewed: these are no answers."
 
     # ------------------------------------------------------------ the job's own thread
 
     def start(self) -> Self:
-        """Ask. Raises NoConsent where nobody has agreed that the judges' keys go to their addresses."""
+        """Ask. Raises NoConsent where nobody has agreed that the judges' keys go to their
+        addresses.
+        """
         require_consents(self.judges, self._secrets, self.store.consents())
         return super().start()
 
@@ -246,7 +262,9 @@ class ReferenceJob(Session[JobSnapshot]):
                     return
 
     async def _attempt(self, wanted: Wanted) -> bool:
-        """Write once, review once and keep it; False where the job stopped before it was through."""
+        """Write once, review once and keep it; False where the job stopped before it was
+        through.
+        """
         task, number = wanted.task, len(wanted.tried) + 1
         writer, reviewer = (self._askings[judge.name] for judge in self.judges)
         if (
@@ -306,7 +324,9 @@ def task_id(item: Item) -> str:
 
 
 def items_csv(dataset: DataSet) -> bytes:
-    """The items as a file that can be the data of a study: fields that none has left out, raters as ``human_1`` ..."""
+    """The items as a file that can be the data of a study: fields that none has left out, raters as
+    ``human_1`` ...
+    """
     raters = {
         name: k
         for k, name in enumerate(

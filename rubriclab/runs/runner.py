@@ -1,7 +1,8 @@
-"""A plan in, judgments in the store out: as fast as the judges allow, and nothing is lost on the way.
+"""A plan in, judgments in the store out: as fast as the judges allow, and nothing is lost on the
+way.
 
-One thread and one event loop a run. A pause, a crash and a finished run differ only in what is left to ask: resuming
-is planning again and asking what has no final answer.
+One thread and one event loop a run. A pause, a crash and a finished run differ only in what is left
+to ask: resuming is planning again and asking what has no final answer.
 """
 
 import asyncio
@@ -64,11 +65,12 @@ TRIED = "The calls that were to be tried are asked. Run the study to go on; no c
 class RunSnapshot(Snapshot):
     """A run at one moment.
 
-    ``planned``, ``done`` (final answers, failures in), ``failed`` (of them without a score): calls of all sessions
-    together; ``asked``: of this one. ``rate``: calls a second of late; ``money``: spent in this session at the judges'
-    prices, by the signs where a server counts no tokens. ``early[c][p]``: parsed answers of condition c about position p + 1: those that chose it (options), or all
-    about the criterion that stood there (criteria); no result: nothing here has an interval or a verdict.
-    ``checks``: the reading checks of this session, one a judge.
+    ``planned``, ``done`` (final answers, failures in), ``failed`` (of them without a score): calls
+    of all sessions together; ``asked``: of this one. ``rate``: calls a second of late; ``money``:
+    spent in this session at the judges' prices, by the signs where a server counts no tokens.
+    ``early[c][p]``: parsed answers of condition c about position p + 1: those that chose it
+    (options), or all about the criterion that stood there (criteria); no result: nothing here has
+    an interval or a verdict. ``checks``: the reading checks of this session, one a judge.
     """
 
     run: str
@@ -81,17 +83,19 @@ class RunSnapshot(Snapshot):
 
 
 class Run(Session[RunSnapshot]):
-    """One run in a thread of its own; methods may be called from any thread. Made once a session: resuming makes another.
+    """One run in a thread of its own; methods may be called from any thread. Made once a session:
+    resuming makes another.
 
-    ``secrets``: keys by the variables' names, before the environment's. ``max_calls``, ``max_money``: of this session;
-    the run pauses there. ``retry_failed``: calls without a score are asked again. ``functions``: of judges that are a
-    notebook's own code, by name; ``ray``: the address of a Ray cluster that asks the calls. ``known``: a run (its store
-    and id) whose answers to the same calls are taken over, so that only the others are asked.
-    ``check``: the first calls of each judge are asked before all others, and the judge pauses where
-    its replies cannot be read (see ``reading_check``). ``tries``: ask no more than so many calls of
-    each judge, look at them in the same way, and pause. ``agree``: the user says yes to sending this
-    plan's keys to its addresses, which is kept. Raises LabError, before anything is kept, where no
-    judge can be opened, and NoConsent where a key would go to an address that nobody has agreed to.
+    ``secrets``: keys by the variables' names, before the environment's. ``max_calls``,
+    ``max_money``: of this session; the run pauses there. ``retry_failed``: calls without a score
+    are asked again. ``functions``: of judges that are a notebook's own code, by name; ``ray``: the
+    address of a Ray cluster that asks the calls. ``known``: a run (its store and id) whose answers
+    to the same calls are taken over, so that only the others are asked. ``check``: the first calls
+    of each judge are asked before all others, and the judge pauses where its replies cannot be read
+    (see ``reading_check``). ``tries``: ask no more than so many calls of each judge, look at them
+    in the same way, and pause. ``agree``: the user says yes to sending this plan's keys to its
+    addresses, which is kept. Raises LabError, before anything is kept, where no judge can be
+    opened, and NoConsent where a key would go to an address that nobody has agreed to.
     """
 
     def __init__(
@@ -120,7 +124,8 @@ class Run(Session[RunSnapshot]):
             judge.price_input or judge.price_output for judge in plan.study.judges
         ):
             raise LabError(
-                "No judge has a price, so no limit of money would hold: give price_input and price_output."
+                "No judge has a price, so no limit of money would hold: give price_input and "
+                "price_output."
             )
         kept = next((info for info in store.runs() if info.identity == plan.identity), None)
         self._consents = store.consents()
@@ -257,12 +262,15 @@ class Run(Session[RunSnapshot]):
             last = f" The last error: {self._last_error}." if self._last_error else ""
             return (
                 "failed",
-                f"0 of {self._done:,} replies could be parsed.{last} Look at the replies under Judgments.",
+                f"0 of {self._done:,} replies could be parsed.{last} Look at the replies under "
+                f"Judgments.",
             )
         return "finished", " ".join(self._remarks)
 
     async def _take_over(self, writer: RunWriter, store: Reader, id: str) -> None:
-        """Keep what another run was answered to calls of this one; a run that is gone has no answers."""
+        """Keep what another run was answered to calls of this one; a run that is gone has no
+        answers.
+        """
         self._stage = "taking over the answers that do not change"
         done, calls = self.store.final_keys(self.id), self.plan.calls()
         while self._wanted is None and (batch := list(islice(calls, TAKEN_AT_ONCE))):
@@ -326,8 +334,9 @@ class Run(Session[RunSnapshot]):
     async def _reads_well(self, asking: Asking, done: set[str]) -> bool:
         """Ask a judge's first calls, look at their replies, and return whether to ask all others.
 
-        ``done`` gets the keys of the calls that were asked. Calls of an earlier session count. Where
-        these stopped the run, the server may have been mended: the next calls are looked at then.
+        ``done`` gets the keys of the calls that were asked. Calls of an earlier session count.
+        Where these stopped the run, the server may have been mended: the next calls are looked at
+        then.
         """
         name, number = asking.settings.name, self._tries or CHECKED
         requests = check_requests(self.plan, name, number)
@@ -521,7 +530,9 @@ class Run(Session[RunSnapshot]):
 
 
 async def next_request(requests: Iterator[list[Call]]) -> list[Call] | None:
-    """The next that has anything to ask, None where nothing is left; looking for it never blocks the loop for long."""
+    """The next that has anything to ask, None where nothing is left; looking for it never blocks
+    the loop for long.
+    """
     for skipped, calls in enumerate(requests, 1):
         if calls:
             return calls
@@ -536,7 +547,8 @@ def check_judges(
     functions: Functions | None = None,
     consents: Consents = NO_CONSENTS,
 ) -> None:
-    """Raises LabError where none of a plan's judges can be opened, as far as that shows without loading a model.
+    """Raises LabError where none of a plan's judges can be opened, as far as that shows without
+    loading a model.
 
     Where only some cannot, the run asks the others and says what these wait for.
     """
@@ -569,7 +581,9 @@ def check_judges(
 
 
 def kept_run(store: Store, plan: Plan, answers_of: str = "") -> str:
-    """The id of the plan's run, which is kept with its data where it is new. ``answers_of``: the run it takes over from."""
+    """The id of the plan's run, which is kept with its data where it is new. ``answers_of``: the
+    run it takes over from.
+    """
     return store.create_run(
         name=plan.study.name,
         study=study_body(plan),
@@ -585,7 +599,9 @@ def kept_run(store: Store, plan: Plan, answers_of: str = "") -> str:
 
 
 def study_body(plan: Plan) -> dict[str, Any]:
-    """The study as the store keeps it: JSON values, its rubrics written out, so that the run can be planned again."""
+    """The study as the store keeps it: JSON values, its rubrics written out, so that the run can be
+    planned again.
+    """
     body = plan.study.model_dump(mode="json")
     written = [rubric.document() for _, rubric in plan.sources]
     body["rubric"] = written[0]

@@ -1,4 +1,6 @@
-"""Work for judges in, how it stands and ended out: a thread of its own, paused and cancelled from any other."""
+"""Work for judges in, how it stands and ended out: a thread of its own, paused and cancelled from
+any other.
+"""
 
 import asyncio
 import threading
@@ -17,8 +19,8 @@ ACTIVE = ("planned", "running")
 class Snapshot:
     """Work at one moment. ``done`` of ``planned`` are over, ``failed`` of them without a result.
 
-    ``state``: planned, running, finished, failed, paused or cancelled; ``reason`` why; ``stage``: what is being waited
-    for, in words; ``seconds_left``: None while unknown.
+    ``state``: planned, running, finished, failed, paused or cancelled; ``reason`` why; ``stage``:
+    what is being waited for, in words; ``seconds_left``: None while unknown.
     """
 
     planned: int
@@ -40,8 +42,9 @@ S = TypeVar("S", bound=Snapshot)
 class Session(Generic[S]):
     """One thread with one event loop. Made once: going on with the work makes another one.
 
-    What it does is ``_work``, how it stands ``snapshot``. ``_askings``: the judges that are open, by name; ``_tasks``:
-    what is dropped when it is cancelled; ``_stage``: what is waited for; ``_wanted``: state and reason of whoever stopped it first.
+    What it does is ``_work``, how it stands ``snapshot``. ``_askings``: the judges that are open,
+    by name; ``_tasks``: what is dropped when it is cancelled; ``_stage``: what is waited for;
+    ``_wanted``: state and reason of whoever stopped it first.
     """
 
     def __init__(self, name: str) -> None:
@@ -84,7 +87,8 @@ class Session(Generic[S]):
 
     def wait(self, timeout: float | None = None) -> S:
         """Block until the work has ended or paused, or ``timeout`` seconds are over."""
-        # Not by joining the thread: after a KeyboardInterrupt in a join Python 3.11 takes the thread for ended.
+        # Not by joining the thread: after a KeyboardInterrupt in a join Python 3.11 takes the
+        # thread for ended.
         self._over.wait(timeout)
         return self.snapshot()
 
@@ -93,7 +97,9 @@ class Session(Generic[S]):
         return self._state in ACTIVE
 
     def _fetched(self, name: str, done: int, total: int, source: str) -> None:
-        """Says how far a judge's weights have come. Raises LabError where the work was stopped meanwhile."""
+        """Says how far a judge's weights have come. Raises LabError where the work was stopped
+        meanwhile.
+        """
         share = f"{done / total:.0%} of {total / 1e6:,.0f} MB" if total else f"{done / 1e6:,.0f} MB"
         if self._wanted is not None:
             raise LabError("stopped while its weights were fetched; what has come is kept")

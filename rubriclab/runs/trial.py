@@ -1,7 +1,8 @@
-"""One text and a judge in; what the judge says in the default order, in it reversed, in it again and in all others out.
+"""One text and a judge in; what the judge says in the default order, in it reversed, in it again
+and in all others out.
 
-An example, not a measurement: its calls, their prompts and how replies are parsed are those of a run's plan of this one
-text, but no store knows of them.
+An example, not a measurement: its calls, their prompts and how replies are parsed are those of a
+run's plan of this one text, but no store knows of them.
 """
 
 import asyncio
@@ -37,7 +38,9 @@ NAME = "Try it"
 def plan_of_text(
     reorder: Reorder, answers: Sequence[Item], rubric: Rubric, judge: JudgeSettings
 ) -> Plan:
-    """The plan of one answer (of two to compare) in every balanced order, each twice. Raises LabError."""
+    """The plan of one answer (of two to compare) in every balanced order, each twice. Raises
+    LabError.
+    """
     data = DataSet(NAME, tuple(answers), NAME)
     study = Study(
         name=NAME,
@@ -49,7 +52,9 @@ def plan_of_text(
 
 
 def trial_calls(planned: Plan) -> tuple[Call, ...]:
-    """The plan's calls that a trial asks: the default order, its reverse, the default order again, then every other one."""
+    """The plan's calls that a trial asks: the default order, its reverse, the default order again,
+    then every other one.
+    """
     part = planned.parts[0]
     default: tuple[Any, ...] = tuple(part.subjects[0].options)
     calls = {(call.ordering.shown, call.repeat): call for call in planned.calls()}
@@ -63,7 +68,9 @@ def trial_calls(planned: Plan) -> tuple[Call, ...]:
 
 
 def recorded(planned: Plan, store: Reader) -> list[Judgment]:
-    """What a trial's calls were answered in the runs of a store, word for word the same calls of the same judge."""
+    """What a trial's calls were answered in the runs of a store, word for word the same calls of
+    the same judge.
+    """
     calls = {call.key: call for call in trial_calls(planned)}
     known = [
         answer for info in store.runs() for answer in store.answers(info.id, list(calls)).items()
@@ -74,7 +81,9 @@ def recorded(planned: Plan, store: Reader) -> list[Judgment]:
 
 
 def trial_table(planned: Plan, judgments: Iterable[Judgment]) -> JudgmentTable:
-    """Judgments of a trial as a run's table has them; a call's number is its place in ``trial_calls``."""
+    """Judgments of a trial as a run's table has them; a call's number is its place in
+    ``trial_calls``.
+    """
     number = {call.key: code for code, call in enumerate(trial_calls(planned))}
     orderings = tuple(dict.fromkeys(call.ordering for call in trial_calls(planned)))
     rows = [
@@ -106,7 +115,8 @@ def trial_table(planned: Plan, judgments: Iterable[Judgment]) -> JudgmentTable:
 
 
 class Trial(Session[Snapshot]):
-    """The calls of one text, asked in a thread of its own. ``judgments``: by the call's key, as they come.
+    """The calls of one text, asked in a thread of its own. ``judgments``: by the call's key, as
+    they come.
 
     Raises NoConsent where nobody has agreed that the judge's key goes to its addresses.
     """

@@ -1,7 +1,8 @@
-"""A judge's verdict rows in; its answer in sentences out: headline, line, three questions, what to do.
+"""A judge's verdict rows in; its answer in sentences out: headline, line, three questions, what to
+do.
 
-Page, report and command line say these sentences alike; beside a badge stand only the verdict row's own ends. What is said
-is chosen here, how it is said stands in ``sentences.toml``.
+Page, report and command line say these sentences alike; beside a badge stand only the verdict row's
+own ends. What is said is chosen here, how it is said stands in ``sentences.toml``.
 """
 
 import math
@@ -60,10 +61,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """``strong``: the part of ``line`` in bold. ``early``: the sentence above the headline of an unfinished run.
+    """``strong``: the part of ``line`` in bold. ``early``: the sentence above the headline of an
+    unfinished run.
 
-    ``note``: the largest gap between two orders, which has no verdict. ``about``: data set and setting, as far as the run
-    has several.
+    ``note``: the largest gap between two orders, which has no verdict. ``about``: data set and
+    setting, as far as the run has several.
     """
 
     judge: str
@@ -96,12 +98,16 @@ class Answer:
 
 
 def answers(findings: Findings) -> list[Answer]:
-    """The answer of every judge, on each data set and variant; then that of each variant against the default."""
+    """The answer of every judge, on each data set and variant; then that of each variant against
+    the default.
+    """
     return [judged(findings, facts) for facts in facts_to_say(findings)]
 
 
 def several_tests(findings: Findings) -> str:
-    """How often at least one of several answers is Yes by chance, as nothing guards them together; empty of one."""
+    """How often at least one of several answers is Yes by chance, as nothing guards them together;
+    empty of one.
+    """
     tests = sum(not row.of and math.isfinite(row.p) for row in findings.select("gate"))
     if tests < 2:
         return ""
@@ -110,7 +116,8 @@ def several_tests(findings: Findings) -> str:
 
 
 def judged(findings: Findings, facts: Facts) -> Answer:
-    """The answer of facts that were read before, with the cautions of the condition that the verdicts are about.
+    """The answer of facts that were read before, with the cautions of the condition that the
+    verdicts are about.
 
     What a question gives as its reason is no caution beside it.
     """
@@ -126,7 +133,9 @@ def judged(findings: Findings, facts: Facts) -> Answer:
 
 
 def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
-    """The answer of one judge in the sentences of its axis; beside constrained figures stands the free mass."""
+    """The answer of one judge in the sentences of its axis; beside constrained figures stands the
+    free mass.
+    """
     answer = _composed(facts, cautions)
     known = facts.free_mass
     if known is None:
@@ -152,7 +161,10 @@ def _composed(facts: Facts, cautions: tuple[str, ...]) -> Answer:
         about=facts.about,
     )
     if not facts.calls:
-        line = f"0 of {count(facts.asked, 'reply', 'replies')} could be parsed. The replies stand in Judgments."
+        line = (
+            f"0 of {count(facts.asked, 'reply', 'replies')} could be parsed. The replies stand "
+            f"in Judgments."
+        )
         return replace(seen, headline=_say(facts, "nothing"), line=line)
     line, strong = _line(facts)
     seen = replace(seen, line=line, strong=strong)
@@ -173,7 +185,9 @@ def _composed(facts: Facts, cautions: tuple[str, ...]) -> Answer:
 
 
 def _say(facts: Facts, key: str, position: int | None = None, /, **fields: Any) -> str:
-    """The sentence ``key`` of the facts' axis, about a position (from 0; the one that gains most where none is named)."""
+    """The sentence ``key`` of the facts' axis, about a position (from 0; the one that gains most
+    where none is named).
+    """
     position = facts.top if position is None else position
     listed = _listed(facts, position)
     own = {
@@ -204,7 +218,9 @@ def _say_averaged(facts: Facts) -> str:
 
 
 def _listed(facts: Facts, position: int) -> str:
-    """“the option listed first”, “the answer at position 3” (``position`` from 0), “the answer shown second”."""
+    """“the option listed first”, “the answer at position 3” (``position`` from 0), “the answer
+    shown second”.
+    """
     what = "option" if facts.reorder == "options" else "answer"
     if facts.reorder == "pairs":
         return f"the answer shown {('first', 'second')[position]}"
@@ -260,7 +276,8 @@ def share_text(facts: Facts, share: float) -> str:
 
 
 def lean_text(facts: Facts, position: int, otherwise: str = "") -> str:
-    """How far a position's share lies from the expected one, in percentage points: the shown minus the shown.
+    """How far a position's share lies from the expected one, in percentage points: the shown minus
+    the shown.
 
     ``otherwise``: what is written where no expected share is known.
     """
@@ -278,7 +295,9 @@ def _range(facts: Facts, shares: tuple[float, ...]) -> str:
 
 
 def _note(facts: Facts) -> str:
-    """Behind the gate, what was measured in two orders: beside the questions, for no verdict speaks of them."""
+    """Behind the gate, what was measured in two orders: beside the questions, for no verdict speaks
+    of them.
+    """
     if not facts.gate_open or facts.reorder != "options" or facts.variant:
         return ""
     reversal = _reversed_list(facts)
@@ -288,13 +307,17 @@ def _note(facts: Facts) -> str:
 
 
 def _furthest_are_reversed(facts: Facts) -> bool:
-    """Return whether the list and its reverse differ by as much as the two orders furthest apart."""
+    """Return whether the list and its reverse differ by as much as the two orders furthest
+    apart.
+    """
     row = facts.reversed_list
     return row is not None and abs(row.value) >= facts.gap_seen - 1e-9
 
 
 def _reversed_list(facts: Facts) -> str:
-    """What reversing exactly this list did, from the calls in the two orders; empty where a question says it."""
+    """What reversing exactly this list did, from the calls in the two orders; empty where a
+    question says it.
+    """
     row = facts.reversed_list
     if row is None or not facts.trend or not row.counts["n"]:
         return ""
@@ -343,8 +366,8 @@ def _gap(facts: Facts) -> str:
 def _numbers(facts: Facts, question: str) -> dict[str, str]:
     """A verdict row as it is written, each number rounded so that none crosses what decides it.
 
-    ``value``, ``upper`` end and ``smallest`` effect, and the same with their unit: ``size``, ``most``, ``limit``;
-    ``inside``: the interval. Empty where there is none.
+    ``value``, ``upper`` end and ``smallest`` effect, and the same with their unit: ``size``,
+    ``most``, ``limit``; ``inside``: the interval. Empty where there is none.
     """
     row = facts.questions[question]
     unit, form, factor = "points", ".2f", 1.0
@@ -376,7 +399,9 @@ def _numbers(facts: Facts, question: str) -> dict[str, str]:
 
 # ---------------------------------------------------------------- the headline
 def _headline(facts: Facts) -> str:
-    """The answer in one sentence; empty where there are too few groups to say more than what was seen."""
+    """The answer in one sentence; empty where there are too few groups to say more than what was
+    seen.
+    """
     if facts.variant:
         return _headline_of_variant(facts)
     if "positions" not in facts.questions:

@@ -1,4 +1,6 @@
-"""A table of judgments in; what it can answer about order, what it cannot, and how many calls more would tell, out."""
+"""A table of judgments in; what it can answer about order, what it cannot, and how many calls more
+would tell, out.
+"""
 
 from dataclasses import dataclass
 
@@ -13,7 +15,9 @@ NOUNS = {"pairs": "pair", "lists": "list", "criteria": "text"}
 
 @dataclass(frozen=True)
 class Answerable:
-    """One question, whether the judgments answer it, and what they lack (empty: nothing); ``calls``: that would tell."""
+    """One question, whether the judgments answer it, and what they lack (empty: nothing);
+    ``calls``: that would tell.
+    """
 
     question: str
     answered: bool
@@ -26,7 +30,9 @@ class Answerable:
 
 
 def answerable(table: JudgmentTable) -> tuple[str, list[Answerable]]:
-    """(what there is, “205 pairs, one order each”; each question). Counted over items, of those with a judgment that was read."""
+    """(what there is, “205 pairs, one order each”; each question). Counted over items, of those
+    with a judgment that was read.
+    """
     rows = table.rows[table.rows["status"] == Status.OK]
     about = table.conditions[0] if table.conditions else None
     if about is None or rows.empty:
@@ -77,6 +83,8 @@ def answerable(table: JudgmentTable) -> tuple[str, list[Answerable]]:
 
 
 def answerable_line(table: JudgmentTable) -> str:
-    """Both in one line: “205 pairs, one order each: which side is favoured, yes; consistency, no: 205 more calls …”."""
+    """Both in one line: “205 pairs, one order each: which side is favoured, yes; consistency, no:
+    205 more calls …”.
+    """
     head, questions = answerable(table)
     return head + ": " * bool(questions) + "; ".join(question.line() for question in questions)

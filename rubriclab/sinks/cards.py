@@ -1,4 +1,6 @@
-"""One call's list as it was shown in, a card with what was chosen out; and the pair of one answer under two orders."""
+"""One call's list as it was shown in, a card with what was chosen out; and the pair of one answer
+under two orders.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +15,9 @@ from rubriclab.sinks.text import NBSP, number, order_title
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a shown list: its position from 1, the score or criterion there, what is said of it, was it chosen."""
+    """One line of a shown list: its position from 1, the score or criterion there, what is said of
+    it, was it chosen.
+    """
 
     position: int
     label: str
@@ -33,7 +37,9 @@ class Card:
 
 
 def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> Card | None:
-    """The card of one call; None where the arm has no such call, or its order shows something else."""
+    """The card of one call; None where the arm has no such call, or its order shows something
+    else.
+    """
     rows = np.flatnonzero(arm.call == call)
     if not len(rows) or bool((arm.shown[arm.order[rows[0]]] < 0).any()):
         return None
@@ -76,7 +82,9 @@ def blank_card(
 
 
 def change_of(arm: Arm, before: int, after: int) -> tuple[str, bool] | None:
-    """(in words, is there any): how a call's score, scores of criteria or winner change in another; None if unparsed."""
+    """(in words, is there any): how a call's score, scores of criteria or winner change in another;
+    None if unparsed.
+    """
     first, second = (np.flatnonzero((arm.call == call) & arm.ok) for call in (before, after))
     targets = (arm.target[arm.item[rows]] for rows in (first, second))
     _, in_first, in_second = np.intersect1d(next(targets), next(targets), return_indices=True)
@@ -130,7 +138,9 @@ def _chosen(arm: Arm, row: int) -> Card:
 
 
 def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:
-    """The card of a call and of the same answer in another order: the reverse where it was asked, else the next one."""
+    """The card of a call and of the same answer in another order: the reverse where it was asked,
+    else the next one.
+    """
     rows = np.flatnonzero(arm.call == call)
     if not len(rows):
         return ()
@@ -146,7 +156,9 @@ def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
 
 
 def example_of(arm: Arm, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:
-    """An answer under two orders whose score differs: listed upwards and downwards where any does, else as it comes."""
+    """An answer under two orders whose score differs: listed upwards and downwards where any does,
+    else as it comes.
+    """
     upwards = (arm.shown == np.arange(arm.positions)).all(axis=1)
     rows = np.flatnonzero(arm.ok)
     first = rows[upwards[arm.order[rows]]]

@@ -1,6 +1,7 @@
 """Pictures in, Plotly figures with hover and click data out: the one module that knows Plotly.
 
-Every text that comes from outside passes ``escape``; no figure has a toolbar, and each stands beside its alt text.
+Every text that comes from outside passes ``escape``; no figure has a toolbar, and each stands
+beside its alt text.
 """
 
 import math
@@ -37,7 +38,9 @@ def draw(picture: Picture, palette: Palette = LIGHT) -> go.Figure:
 
 
 def chart_of(findings: Findings, measure: str, *, judge: str | None = None) -> go.Figure:
-    """A measure's picture for one judge (the first where none is named). Raises LabError where nothing shows it."""
+    """A measure's picture for one judge (the first where none is named). Raises LabError where
+    nothing shows it.
+    """
     known = [
         code
         for code, condition in enumerate(findings.conditions)
@@ -55,7 +58,8 @@ def chart_of(findings: Findings, measure: str, *, judge: str | None = None) -> g
         }
     )
     raise LabError(
-        f"No chart shows “{shorten(measure)}” here; there are charts of {', '.join(drawn) or 'nothing'}."
+        f"No chart shows “{shorten(measure)}” here; there are charts of "
+        f"{', '.join(drawn) or 'nothing'}."
     )
 
 
@@ -159,7 +163,9 @@ def _write(figure: go.Figure, text: str, **where: Any) -> None:
 def _axis(
     update: Callable[..., Any], names: Sequence[str], title: str = "", most: int = 60, **more: Any
 ) -> None:
-    """An axis of names, each at its integer: a category axis would take a numeric name as an index."""
+    """An axis of names, each at its integer: a category axis would take a numeric name as an
+    index.
+    """
     ticks = {
         "tickvals": list(range(len(names))),
         "ticktext": [escape(name, most) for name in names],
@@ -173,7 +179,8 @@ def _margin(names: Sequence[str], most: int) -> int:
 
 
 def bars(picture: Picture, palette: Palette) -> go.Figure:
-    """Shares by position: orange only where the interval decides; where each would be without bias, dotted.
+    """Shares by position: orange only where the interval decides; where each would be without bias,
+    dotted.
 
     Several series stand beside each other, each in a colour of its own, without numbers over them.
     """
@@ -229,7 +236,9 @@ def bars(picture: Picture, palette: Palette) -> go.Figure:
 
 
 def cells(picture: Picture, palette: Palette) -> go.Figure:
-    """A heatmap centred on what each cell would be without an effect; invisible squares over it take hover and clicks."""
+    """A heatmap centred on what each cell would be without an effect; invisible squares over it
+    take hover and clicks.
+    """
     names, coordinates = [line.name for line in picture.series], picture.coordinates
     figure = _figure(palette, 76 + ROW * max(3, len(names)), l=_margin(names, 150), t=10)
     heat: list[list[float | None]] = [[None] * len(coordinates) for _ in names]
@@ -267,7 +276,9 @@ def cells(picture: Picture, palette: Palette) -> go.Figure:
 
 
 def slopes(picture: Picture, palette: Palette) -> go.Figure:
-    """One thin line an answer between two orders, the mean thick; beside it the difference with its interval."""
+    """One thin line an answer between two orders, the mean thick; beside it the difference with its
+    interval.
+    """
     figure = _figure(palette, 340, (0.77, 0.23), t=10)
     flat = (picture.scale[1] - picture.scale[0]) / 16
     lines: dict[str, list[Series]] = {palette.reference: [], palette.rising: [], palette.effect: []}
@@ -330,7 +341,9 @@ def slopes(picture: Picture, palette: Palette) -> go.Figure:
 
 
 def forest(picture: Picture, palette: Palette) -> go.Figure:
-    """Numbers with intervals under each other: a dot, a line, the value above, dotted 0, a green band of small effects."""
+    """Numbers with intervals under each other: a dot, a line, the value above, dotted 0, a green
+    band of small effects.
+    """
     points = picture.points[::-1]
     names = [point.label for point in points]
     figure = _figure(palette, 70 + ROW * max(2, len(points)), l=_margin(names, 190), t=12)
@@ -354,7 +367,9 @@ def forest(picture: Picture, palette: Palette) -> go.Figure:
 
 
 def curves(picture: Picture, palette: Palette) -> go.Figure:
-    """Numbers against a level: a line each with whiskers, its name in the legend; colour never stands alone."""
+    """Numbers against a level: a line each with whiskers, its name in the legend; colour never
+    stands alone.
+    """
     several = len(picture.series) > 1
     height, foot = (320 + 20 * len(picture.series), 90) if several else (320, 48)
     figure = _figure(palette, height, t=14, r=12, l=58, b=foot).update_layout(showlegend=several)
@@ -383,7 +398,9 @@ def curves(picture: Picture, palette: Palette) -> go.Figure:
 
 
 def dots(picture: Picture, palette: Palette) -> go.Figure:
-    """One text's scores, order by order, joined by a dotted line: orange where the first option was chosen."""
+    """One text's scores, order by order, joined by a dotted line: orange where the first option was
+    chosen.
+    """
     figure, points = curves(picture, palette), picture.points
     for k, point in enumerate(points):
         _write(figure, point.text, x=k, y=point.value, yshift=17, font={"size": 14, "weight": 700})
@@ -397,7 +414,9 @@ def dots(picture: Picture, palette: Palette) -> go.Figure:
 
 
 def stacks(picture: Picture, palette: Palette) -> go.Figure:
-    """Bars of shares above each other: what should be in green, then the first position in orange, the last in blue."""
+    """Bars of shares above each other: what should be in green, then the first position in orange,
+    the last in blue.
+    """
     rows = picture.series[::-1]
     names = [stack.name for stack in rows]
     figure = _figure(

@@ -1,4 +1,6 @@
-"""Two conditions' differences in; the sentence, the badges and two pictures out. Of three or more: a table, unranked."""
+"""Two conditions' differences in; the sentence, the badges and two pictures out. Of three or more:
+a table, unranked.
+"""
 
 import math
 from collections.abc import Sequence
@@ -33,11 +35,15 @@ COLUMNS = {
     "Change of one score": ("order_excess", "choice_excess"),
     "r with people": ("pearson",),
 }
-"""Of the table of three or more, and the measures that stand in each: the largest number of the first that there is."""
+"""Of the table of three or more, and the measures that stand in each: the largest number of the
+first that there is.
+"""
 
 
 def pair_names(pair: Pair, runs: tuple[str, str] = ("", "")) -> tuple[str, str]:
-    """What the two are called: by judge, data set, strategy and variant as far as they differ, else by their runs too."""
+    """What the two are called: by judge, data set, strategy and variant as far as they differ, else
+    by their runs too.
+    """
     asked = [arm.condition for arm in pair.arms]
     first, second = (condition_name(condition, asked) for condition in asked)
     if first == second:
@@ -117,9 +123,11 @@ def _question(pair: Pair, row: Row, names: dict[str, str]) -> Question:
 def _sides(
     row: Row, factor: float, decimals: int, limits: tuple[float, ...]
 ) -> tuple[str, str, str]:
-    """(A's number, B's number, the size of their difference) as they are written, so that they add up.
+    """(A's number, B's number, the size of their difference) as they are written, so that they add
+    up.
 
-    ``row``: a difference in fractions or points; ``factor``: 100 where it is written in percentage points.
+    ``row``: a difference in fractions or points; ``factor``: 100 where it is written in percentage
+    points.
     """
     a, b = (row.counts[side] for side in "ab")
     low, high = row.interval
@@ -139,7 +147,9 @@ def _sides(
 
 
 def shares_beside(pair: Pair, names: tuple[str, str]) -> Picture | None:
-    """How often each position was chosen, or won, a bar for each of the two; None where calls choose no position."""
+    """How often each position was chosen, or won, a bar for each of the two; None where calls
+    choose no position.
+    """
     points: dict[tuple[str, str], Point] = {}
     for findings, arm, name in zip(pair.findings, pair.arms, names, strict=True):
         chosen = arm.condition.reorder in ("options", *CHOICES)
@@ -181,7 +191,9 @@ def difference_forest(rows: Sequence[Row], names: tuple[str, str]) -> Picture | 
 
 
 def sizes_table(subjects: Sequence[tuple[str, Findings, int]]) -> pd.DataFrame:
-    """A line each, in the order given: nothing is ranked. ``subjects``: (name, findings, condition)."""
+    """A line each, in the order given: nothing is ranked. ``subjects``: (name, findings,
+    condition).
+    """
     lines = []
     for name, findings, code in subjects:
         line = {"Name": name, "Answers": f"{findings.judgments.arms[code].answers:,}"}

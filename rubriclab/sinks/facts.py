@@ -1,4 +1,6 @@
-"""A judge's rows in; what its sentences and pictures are made of out: verdicts, shares, leans, contrasts, counts."""
+"""A judge's rows in; what its sentences and pictures are made of out: verdicts, shares, leans,
+contrasts, counts.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,12 +38,13 @@ MEASURE_OF = {question: measure for measure, question in QUESTIONS.items()}
 class Facts:
     """What the sentences of one judge on one data set and variant are made of.
 
-    ``leans``: by position, of ``shares`` from ``expected`` (options: fractions; criteria: points from the own mean), all
-    three the verdict's own, in which every answer counts once; ``averaged``: whether that is another number than the share
-    of all calls, because answers lost different numbers of replies; ``intervals``: of ``leans``, the verdict's own, empty
-    where there is none; ``decided``: whether the simultaneous band leaves out 0 behind the gate. ``flips``, ``noise``: fractions of scores
-    that differ in other orders and in the same order. ``questions``: verdict rows by their question. ``repeated``: every
-    order was asked at least twice.
+    ``leans``: by position, of ``shares`` from ``expected`` (options: fractions; criteria: points
+    from the own mean), all three the verdict's own, in which every answer counts once;
+    ``averaged``: whether that is another number than the share of all calls, because answers lost
+    different numbers of replies; ``intervals``: of ``leans``, the verdict's own, empty where there
+    is none; ``decided``: whether the simultaneous band leaves out 0 behind the gate. ``flips``,
+    ``noise``: fractions of scores that differ in other orders and in the same order. ``questions``:
+    verdict rows by their question. ``repeated``: every order was asked at least twice.
     """
 
     judge: str
@@ -58,7 +61,9 @@ class Facts:
     units: int = 0
     unit: str = "item"
     criterion: str = ""
-    """Of criteria of one call: the one that position moves most, and by how much it does, in points."""
+    """Of criteria of one call: the one that position moves most, and by how much it does, in
+    points.
+    """
     criterion_size: float = math.nan
     gate: float = math.nan
     questions: Mapping[str, Row] = field(default_factory=dict)
@@ -76,9 +81,13 @@ class Facts:
     """How many orders the verdicts rest on."""
     gap: tuple[float, float, float] | None = None
     gap_seen: float = math.nan
-    """The gap of the two orders furthest apart as it was seen; ``gap`` is corrected for having picked them."""
+    """The gap of the two orders furthest apart as it was seen; ``gap`` is corrected for having
+    picked them.
+    """
     reversed_list: Row | None = None
-    """The measured difference of the list and its reverse, made of the calls in these two orders alone."""
+    """The measured difference of the list and its reverse, made of the calls in these two orders
+    alone.
+    """
     flips: float = math.nan
     noise: float = math.nan
     repeated: bool = False
@@ -87,7 +96,9 @@ class Facts:
     about: str = ""
     """Data set and setting, as far as the run has several."""
     variant: str = ""
-    """The variant that the questions are about, held against ``default``; empty where they are about orders."""
+    """The variant that the questions are about, held against ``default``; empty where they are
+    about orders.
+    """
     default: str = ""
     default_condition: int = -1
     shift: float = math.nan
@@ -112,10 +123,11 @@ class Facts:
 
     @property
     def share_decimals(self) -> int:
-        """Return with how many decimals shares are written, in percent; one number for all of a screen.
+        """Return with how many decimals shares are written, in percent; one number for all of a
+        screen.
 
-        As many as keep the difference that the verdict speaks of on its side of what decides it, and as keep
-        a share that is neither 0 nor 100% from being written as one of them.
+        As many as keep the difference that the verdict speaks of on its side of what decides it,
+        and as keep a share that is neither 0 nor 100% from being written as one of them.
         """
         decimals = 0
         while decimals < 3 and any(
@@ -139,7 +151,9 @@ class Facts:
 
     @property
     def spoken(self) -> int | None:
-        """The position whose share is put into words: the one that may be named, else the largest lean."""
+        """The position whose share is put into words: the one that may be named, else the largest
+        lean.
+        """
         return self.largest if self.named is None else self.named
 
     @property
@@ -153,7 +167,9 @@ class Facts:
 
     @property
     def top(self) -> int:
-        """The position that gains most: what is described where nothing is decided (criteria: that leans furthest)."""
+        """The position that gains most: what is described where nothing is decided (criteria: that
+        leans furthest).
+        """
         gains = self.largest if self.in_points else _first_largest(dict(enumerate(self.leans)))
         return gains or 0
 
@@ -166,12 +182,16 @@ class Facts:
 
     @property
     def named(self) -> int | None:
-        """The position that a sentence is about: of a pair the side that gains, else the one that may be named."""
+        """The position that a sentence is about: of a pair the side that gains, else the one that
+        may be named.
+        """
         return self.lead if self.lead is None or self.reorder != "pairs" else self.top
 
     @property
     def by_turn(self) -> bool:
-        """Is the contrast to be told that of lists running upwards, wherever they begin, and not of the two ends?"""
+        """Is the contrast to be told that of lists running upwards, wherever they begin, and not of
+        the two ends?
+        """
         named = self.questions["mean"].counts.get("named") if "mean" in self.questions else None
         return (
             named == "turn"
@@ -181,7 +201,9 @@ class Facts:
 
     @property
     def gap_matters(self) -> bool:
-        """Behind the gate two orders differ by more than the smallest effect, whatever the two contrasts say."""
+        """Behind the gate two orders differ by more than the smallest effect, whatever the two
+        contrasts say.
+        """
         mean = self.questions.get("mean")
         return bool(self.gate_open and self.gap and mean and self.gap[1] > mean.smallest)
 
@@ -229,8 +251,8 @@ def _first_largest(values: Mapping[int, float]) -> int | None:
 def settings(conditions: Sequence[Condition], judge: str, dataset: str) -> dict[str, int]:
     """The settings of one judge on one data set: name -> its first condition, in their order.
 
-    A name says what tells a setting from the others: what a call lists, the variant (the first is the default), the
-    scale, how many a call lists.
+    A name says what tells a setting from the others: what a call lists, the variant (the first is
+    the default), the scale, how many a call lists.
     """
     codes = [
         code
@@ -270,7 +292,9 @@ def every_facts(findings: Findings) -> list[Facts]:
 
 
 def facts_of(findings: Findings, condition: int = 0) -> Facts:
-    """What the sentences of a condition's judge are made of, on its data set and variant, read off the rows."""
+    """What the sentences of a condition's judge are made of, on its data set and variant, read off
+    the rows.
+    """
     setting = findings.conditions[condition].setting
     codes = [code for code, other in enumerate(findings.conditions) if other.setting == setting]
     arms = [findings.judgments.arms[code] for code in codes]
@@ -329,7 +353,9 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
 
 
 def _judged(rows: Mapping[str, Row]) -> dict[str, Any]:
-    """The fields of facts that verdict rows (by measure) fill: gate, questions, and what is known of noise."""
+    """The fields of facts that verdict rows (by measure) fill: gate, questions, and what is known
+    of noise.
+    """
     counts: Mapping[str, Any] = (
         rows[MEASURE_OF["single"]].counts if MEASURE_OF["single"] in rows else {}
     )
@@ -367,9 +393,11 @@ def facts_to_say(findings: Findings) -> list[Facts]:
 
 
 def facts_by_name(findings: Findings, judge: str, dataset: str) -> dict[str, Facts]:
-    """What may be said of a judge on a data set: of the orders of each setting, then of each variant against the default.
+    """What may be said of a judge on a data set: of the orders of each setting, then of each
+    variant against the default.
 
-    Where variants are asked in one order each, nothing can be said of orders, and those settings are left out.
+    Where variants are asked in one order each, nothing can be said of orders, and those settings
+    are left out.
     """
     named = settings(findings.conditions, judge, dataset)
     forms = variants_of(findings, next(iter(named.values())))
@@ -381,7 +409,9 @@ def facts_by_name(findings: Findings, judge: str, dataset: str) -> dict[str, Fac
 
 
 def variants_of(findings: Findings, condition: int) -> list[Facts]:
-    """What may be said of each variant of a condition's judge and data set, held against the default."""
+    """What may be said of each variant of a condition's judge and data set, held against the
+    default.
+    """
     own, arms = findings.conditions[condition], findings.judgments.arms
     mine = [
         arm
@@ -422,7 +452,9 @@ def _variant(findings: Findings, form: Form) -> Facts:
 
 
 def calls_in(call: np.ndarray[Any, Any]) -> int:
-    """How many calls a column of call numbers (rows,) holds; one pass where it is sorted, as a run's is."""
+    """How many calls a column of call numbers (rows,) holds; one pass where it is sorted, as a
+    run's is.
+    """
     steps = np.diff(call)
     return (
         int(np.count_nonzero(steps) + min(len(call), 1))
@@ -445,10 +477,11 @@ def _criterion(arm: Arm, positions: Mapping[str, Any]) -> dict[str, Any]:
 def _shares(
     rows: list[Row], arm: Arm, counts: Mapping[str, Any]
 ) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """(shares, expected shares, leans) by position; of criteria: (shifts, zeros, shifts) in points, over all criteria.
+    """(shares, expected shares, leans) by position; of criteria: (shifts, zeros, shifts) in points,
+    over all criteria.
 
-    Before there are verdicts shares are held against even ones, or against nothing (NaN) where not every score stood at
-    every position: a share is then also that of its score.
+    Before there are verdicts shares are held against even ones, or against nothing (NaN) where not
+    every score stood at every position: a share is then also that of its score.
     """
     n = arm.positions
     shares, expected, leans = (

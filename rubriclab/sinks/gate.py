@@ -1,4 +1,6 @@
-"""Limits held against a run, or two runs held against each other, in; lines for a terminal, a document, JUnit's XML out."""
+"""Limits held against a run, or two runs held against each other, in; lines for a terminal, a
+document, JUnit's XML out.
+"""
 
 import math
 import re
@@ -31,7 +33,9 @@ OVERALL: dict[str, Word] = {"effect": "fails", "equivalent": "passes", "undecide
 
 
 def checked_line(checked: Checked, findings: Findings) -> str:
-    """What one limit says of one row: “Fails: Largest share …: 22 % (95 % CI 16 to 27 %); at most 10 %”."""
+    """What one limit says of one row: “Fails: Largest share …: 22 % (95 % CI 16 to 27 %); at most
+    10 %”.
+    """
     row, word = checked.row, say(checked.word, WORDS)
     if row is None:
         return f"{word}: {checked.limit}: {lowered(REASONS[checked.why])}"
@@ -42,7 +46,11 @@ def checked_line(checked: Checked, findings: Findings) -> str:
     wanted = say("least" if checked.limit.high == math.inf else key, WORDS, low=low, high=high)
     why = f"; {lowered(REASONS[checked.why])}" if checked.why else ""
     number_of = f"{value_text(row, about)} ({inside(row, about)})"
-    return f"{word}: {condition_name(conditions[row.condition], conditions)}: {name(row, conditions)}: {number_of}; {wanted}{why}"
+    return (
+        f"{word}: {condition_name(conditions[row.condition], conditions)}: "
+        f"{name(row, conditions)}: {number_of}; "
+        f"{wanted}{why}"
+    )
 
 
 def checked_document(checked: Sequence[Checked]) -> list[dict[str, Any]]:
@@ -65,7 +73,8 @@ def checked_document(checked: Sequence[Checked]) -> list[dict[str, Any]]:
 def drift_lines(condition: Condition, drift: Drift) -> list[str]:
     """Whether one judge changed in one setting, then its level, order effect and noise."""
     lines = [
-        f"{say(drift.word, WORDS)}: {condition_name(condition)}, {drift.units} independent units in both runs."
+        f"{say(drift.word, WORDS)}: {condition_name(condition)}, {drift.units} independent units "
+        f"in both runs."
     ]
     if drift.identical:
         return [*lines, f"  {say('identical', WORDS)}"]
@@ -139,7 +148,9 @@ def xml_text(text: str) -> str:
 
 
 def junit(name: str, cases: Sequence[tuple[str, Word, str]]) -> bytes:
-    """JUnit's XML of (case, word, line): what fails is a failure, what cannot be told an error, so that neither is green."""
+    """JUnit's XML of (case, word, line): what fails is a failure, what cannot be told an error, so
+    that neither is green.
+    """
     counted = {kind: sum(word == kind for _, word, _ in cases) for kind in ("fails", "unknown")}
     suite = ElementTree.Element(
         "testsuite",

@@ -1,8 +1,11 @@
-"""A judge's rows about protocols in; how many calls in which orders, and what else helps, in sentences out.
+"""A judge's rows about protocols in; how many calls in which orders, and what else helps, in
+sentences out.
 
-Of pairs and lists: how many winners stand in every order, and what asking in all of them gains where a winner is named.
+Of pairs and lists: how many winners stand in every order, and what asking in all of them gains
+where a winner is named.
 
-That something helps is said from an interval above 0 and only behind the gate: without an order effect nothing can.
+That something helps is said from an interval above 0 and only behind the gate: without an order
+effect nothing can.
 """
 
 import math
@@ -41,7 +44,9 @@ WORDS = ("helps",)
 
 
 def row_of(findings: Findings, facts: Facts, measure: str, protocol: str = "") -> Row | None:
-    """Of any condition of the setting: rows stand in that with most orders, those about forms in the first one."""
+    """Of any condition of the setting: rows stand in that with most orders, those about forms in
+    the first one.
+    """
     own = findings.conditions[facts.condition]
     for row in findings.select(measure):
         asked = findings.conditions[row.condition]
@@ -68,7 +73,9 @@ def helps_answers(findings: Findings) -> list[Answer]:
 
 
 def helps_answer(findings: Findings, facts: Facts) -> Answer:
-    """How many calls reach a dependability of 0.9 (of choices: how many winners stand), and remedies at equal calls."""
+    """How many calls reach a dependability of 0.9 (of choices: how many winners stand), and
+    remedies at equal calls.
+    """
     chooses = facts.reorder in CHOICES
     headline, line = (_winners if chooses else _calls)(findings, facts)
     judge = shorten(facts.judge, 100)
@@ -103,7 +110,9 @@ def _calls(findings: Findings, facts: Facts) -> tuple[str, str]:
 
 
 def _needed(findings: Findings, facts: Facts, advice: Advice) -> str:
-    """How many calls reach a dependability of 0.9, in different orders and in one, each with its interval."""
+    """How many calls reach a dependability of 0.9, in different orders and in one, each with its
+    interval.
+    """
     needed, again = advice.needed, advice.again
     if needed is None or needed.why == "not_reached":
         return say("not_reached_line", WORDS, most=MOST_CALLS)
@@ -168,7 +177,9 @@ def _winners(findings: Findings, facts: Facts) -> tuple[str, str]:
 
 
 def _majority(findings: Findings, facts: Facts) -> Question | None:
-    """As ``_remedy``, of how often the commonest winner is the gold one; None where no winner is named."""
+    """As ``_remedy``, of how often the commonest winner is the gold one; None where no winner is
+    named.
+    """
     gain = row_of(findings, facts, "gain_accuracy", MAJORITY)
     made, default = (
         row_of(findings, facts, "protocol_accuracy", protocol) for protocol in (MAJORITY, DEFAULT)
@@ -194,10 +205,12 @@ def _majority(findings: Findings, facts: Facts) -> Question | None:
 
 
 def _remedy(findings: Findings, facts: Facts, protocol: str) -> Question | None:
-    """Helps: the interval is above 0, behind the gate. No: it ends below the smallest effect. Else undecided.
+    """Helps: the interval is above 0, behind the gate. No: it ends below the smallest effect. Else
+    undecided.
 
-    No badge speaks against the advice: averaging orders is what the advice is about, so it is measured as the distance
-    from the mean over all orders, and a word that would contradict the advice gives way to the number alone.
+    No badge speaks against the advice: averaging orders is what the advice is about, so it is
+    measured as the distance from the mean over all orders, and a word that would contradict the
+    advice gives way to the number alone.
     """
     row = row_of(findings, facts, "gain_pearson", protocol)
     by_r = protocol != AVERAGE and row is not None and math.isfinite(row.interval[0])
@@ -210,7 +223,8 @@ def _remedy(findings: Findings, facts: Facts, protocol: str) -> Question | None:
     smallest = findings.reading.smallest.r if by_r else smallest_mean(findings, row.condition)
     forms = protocol == FORMS
     averages = protocol == AVERAGE and facts.action in AVERAGING
-    # Any change of the prompt changes scores: then averaging changed prompts helps, whatever the order does.
+    # Any change of the prompt changes scores: then averaging changed prompts helps, whatever the
+    # order does.
     behind = _forms_matter(findings, facts) if forms else facts.gate_open or averages
     fields = {
         **row_numbers(row, smallest),
@@ -241,7 +255,9 @@ def _remedy(findings: Findings, facts: Facts, protocol: str) -> Question | None:
 
 
 def _gain_of_r(findings: Findings, facts: Facts) -> str:
-    """What averaging orders does to r with the ratings, where there are any: a number beside the word."""
+    """What averaging orders does to r with the ratings, where there are any: a number beside the
+    word.
+    """
     row = row_of(findings, facts, "gain_pearson", AVERAGE)
     if row is None or not math.isfinite(row.interval[0]):
         return ""

@@ -66,9 +66,11 @@ DARK = Palette(
 
 @dataclass(frozen=True)
 class Point:
-    """One mark: its number with interval, where it would be without an effect, and what of the run it is about.
+    """One mark: its number with interval, where it would be without an effect, and what of the run
+    it is about.
 
-    ``of`` goes to Judgments on a click; ``hover``: lines, the first in bold; ``text``: the number as written beside it.
+    ``of`` goes to Judgments on a click; ``hover``: lines, the first in bold; ``text``: the number
+    as written beside it.
     """
 
     label: str
@@ -93,7 +95,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a chart, one line of cells, or one bar with its parts: a mark for each level that it has."""
+    """One line of a chart, one line of cells, or one bar with its parts: a mark for each level that
+    it has.
+    """
 
     name: str
     points: tuple[Point, ...]
@@ -103,10 +107,11 @@ class Series:
 class Picture:
     """Marks by series and level. ``kind``: how it is drawn, a key of ``KINDS`` in charts.py.
 
-    ``levels``: along the axis, which their marks' ``label`` names; ``axes``: the titles below and beside; ``smallest``:
-    half the width of the band of small effects; ``reference``: what stands at the right end of the dotted line of bars;
-    ``target``: a dotted line of curves; ``span``: of cells, the distance of full colour; ``scale``: of slopes, the ends of
-    the scores; ``mean``, ``difference``: of slopes, the line of the mean and what stands beside it.
+    ``levels``: along the axis, which their marks' ``label`` names; ``axes``: the titles below and
+    beside; ``smallest``: half the width of the band of small effects; ``reference``: what stands at
+    the right end of the dotted line of bars; ``target``: a dotted line of curves; ``span``: of
+    cells, the distance of full colour; ``scale``: of slopes, the ends of the scores; ``mean``,
+    ``difference``: of slopes, the line of the mean and what stands beside it.
     """
 
     kind: str
@@ -130,7 +135,9 @@ class Picture:
 
     @property
     def most(self) -> float:
-        """The top of the axis of bars: mostly the same, so that pictures can be held beside each other."""
+        """The top of the axis of bars: mostly the same, so that pictures can be held beside each
+        other.
+        """
         return max([0.6, *(point.top for point in self.points)])
 
     @property
@@ -140,7 +147,9 @@ class Picture:
 
     @property
     def coordinates(self) -> dict[str, float]:
-        """Where each level stands: at its number where it is a curve's and all are numbers, else evenly spaced."""
+        """Where each level stands: at its number where it is a curve's and all are numbers, else
+        evenly spaced.
+        """
         try:
             return {
                 level: float(level if self.kind == "curves" else k)
@@ -150,7 +159,9 @@ class Picture:
             return {level: float(k) for k, level in enumerate(self.levels)}
 
     def heat(self, point: Point) -> float:
-        """A cell's colour: -1 (as far below its centre as can be) to 1. Without ``span``: shares, which end at 0 and 1."""
+        """A cell's colour: -1 (as far below its centre as can be) to 1. Without ``span``: shares,
+        which end at 0 and 1.
+        """
         away = point.value - point.expected
         if not math.isfinite(away):
             return 0.0
@@ -161,7 +172,8 @@ class Picture:
 def picture(
     kind: str, points: Mapping[tuple[Any, Any], Point], alt: str, **more: Any
 ) -> Picture | None:
-    """A picture of marks by (series, level), both in the order in which they first stand; None where no mark has a number.
+    """A picture of marks by (series, level), both in the order in which they first stand; None
+    where no mark has a number.
 
     A level is called as its marks are labelled.
     """
@@ -190,5 +202,7 @@ def shade(palette: Palette, heat: float) -> str:
 
 
 def ink(palette: Palette, heat: float) -> str:
-    """The colour of a cell's number: white where it has more contrast than the theme's own text (4.1 to 1 at least)."""
+    """The colour of a cell's number: white where it has more contrast than the theme's own text
+    (4.1 to 1 at least).
+    """
     return "#FFFFFF" if heat > 0.88 else palette.text

@@ -1,4 +1,6 @@
-"""Findings in, a table as papers print it out: lines judges, columns data sets or levels of a factor, any measure."""
+"""Findings in, a table as papers print it out: lines judges, columns data sets or levels of a
+factor, any measure.
+"""
 
 import math
 import re
@@ -19,11 +21,14 @@ from rubriclab.sinks.text import NBSP, ends, measure_of, number, p_value, reason
 
 OPEN, SMALL, VOID = "°", "≈", "†"
 MOST_ERROR, LEAST_STABILITY = 0.2, 0.8
-"""Numbers of pairs are void where more replies name no winner, or repetitions agree less often (Shi et al., Table 2)."""
+"""Numbers of pairs are void where more replies name no winner, or repetitions agree less often (Shi
+et al., Table 2).
+"""
 LEGEND = {
     OPEN: "the judge's verdict leaves it open, or its gate is closed",
     SMALL: "surely smaller than matters",
-    VOID: f"void: more than {MOST_ERROR:.0%} of replies name no winner, or repetitions agree in less than "
+    VOID: f"void: more than {MOST_ERROR:.0%} of replies name no winner, or repetitions agree in "
+    f"less than "
     f"{LEAST_STABILITY:.0%}".replace("%", NBSP + "%"),
 }
 AVERAGED = ("dataset", "target", "task")
@@ -37,7 +42,9 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Cell:
-    """One number as it is printed; ``form``: how a mean of such numbers is written, empty where there is none."""
+    """One number as it is printed; ``form``: how a mean of such numbers is written, empty where
+    there is none.
+    """
 
     text: str
     value: float = math.nan
@@ -47,12 +54,16 @@ class Cell:
 
 
 Line = tuple[Key, tuple[Cell | None, ...]]
-"""A name for each of the table's heads; a cell for each of its columns, None where nothing was measured."""
+"""A name for each of the table's heads; a cell for each of its columns, None where nothing was
+measured.
+"""
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """``heads``: what the first columns name; ``columns``: the others; ``legend``: what its marks mean."""
+    """``heads``: what the first columns name; ``columns``: the others; ``legend``: what its marks
+    mean.
+    """
 
     title: str
     heads: Key
@@ -66,7 +77,9 @@ class PaperTable:
         return pd.DataFrame(body, columns=[*self.heads, *self.columns])
 
     def numbers(self) -> pd.DataFrame:
-        """One row a cell: the names of its line, its column, value, low, high, level, p, marks, why."""
+        """One row a cell: the names of its line, its column, value, low, high, level, p, marks,
+        why.
+        """
         body = []
         for key, cells in self.lines:
             for column, cell in zip(self.columns, cells, strict=True):
@@ -131,14 +144,17 @@ def paper_table(
     by_strategy: bool = False,
     papers: Sequence[PaperPart] = (),
 ) -> PaperTable:
-    """Measures of every judge (lines) on every data set, or level of what ``across`` names (columns).
+    """Measures of every judge (lines) on every data set, or level of what ``across`` names
+    (columns).
 
-    ``measures``: names; “position_share:1” takes the rows about position 1 (“position_given_score:score=5,position=1”).
-    ``across``: dataset, strategy, a factor that the run varies, or a part of what rows are about (target, task, position,
-    variant ...). ``by_strategy``: a line an ordering strategy; else each judge's condition with the most orders.
-    ``papers``: what papers printed of the run's design; those of the first measure and the same columns stand in lines of
-    their own, that of a judge of the same name below it. Means are unweighted and only where every number is there.
-    Raises LabError where nothing can be shown, naming what can.
+    ``measures``: names; “position_share:1” takes the rows about position 1
+    (“position_given_score:score=5,position=1”). ``across``: dataset, strategy, a factor that the
+    run varies, or a part of what rows are about (target, task, position, variant ...).
+    ``by_strategy``: a line an ordering strategy; else each judge's condition with the most orders.
+    ``papers``: what papers printed of the run's design; those of the first measure and the same
+    columns stand in lines of their own, that of a judge of the same name below it. Means are
+    unweighted and only where every number is there. Raises LabError where nothing can be shown,
+    naming what can.
     """
     grid, columns = _Grid(findings, across, by_strategy), list[str]()
     lines: dict[Key, list[Cell | None]] = {}
@@ -183,7 +199,9 @@ def paper_table(
 
 
 def axes_of(findings: Findings) -> list[str]:
-    """What columns can be made of in this run: dataset, strategy, factors, and parts of what rows are about."""
+    """What columns can be made of in this run: dataset, strategy, factors, and parts of what rows
+    are about.
+    """
     factors = dict.fromkeys(key for condition in findings.conditions for key in condition.variant)
     parts = dict.fromkeys(
         key for row in findings.rows for key in row.of if key not in ("order", "against")
@@ -199,7 +217,9 @@ def _rest(row: Row, *named: str) -> str:
 
 
 def _by_columns(findings: Findings, rows: Sequence[Row], across: str) -> tuple[str, ...]:
-    """What of the rows their columns say: ``across``; the variant, where columns are a factor and all rows have one."""
+    """What of the rows their columns say: ``across``; the variant, where columns are a factor and
+    all rows have one.
+    """
     of_factor = any(across in findings.conditions[row.condition].variant for row in rows)
     return (
         (across, "variant") if of_factor and all("variant" in row.of for row in rows) else (across,)
@@ -207,15 +227,18 @@ def _by_columns(findings: Findings, rows: Sequence[Row], across: str) -> tuple[s
 
 
 def numbers_of(findings: Findings, measure: str, across: str) -> list[str]:
-    """The numbers of a measure that a table with columns ``across`` can be about: “position=1”; empty where there is one."""
+    """The numbers of a measure that a table with columns ``across`` can be about: “position=1”;
+    empty where there is one.
+    """
     rows = findings.select(measure)
     rests = dict.fromkeys(_rest(row, *_by_columns(findings, rows, across)) for row in rows)
     return [] if "" in rests else list(rests)
 
 
 def _rows(findings: Findings, text: str, across: str) -> list[Row]:
-    """The rows that “measure:name=value” means; a value alone is that of the first part of what rows are about. Raises
-    LabError where there is none, or where it is not settled which."""
+    """The rows that “measure:name=value” means; a value alone is that of the first part of what
+    rows are about. Raises LabError where there is none, or where it is not settled which.
+    """
     measure, _, part = text.partition(":")
     rows = findings.select(measure)
     if not rows:
@@ -248,8 +271,8 @@ def _rows(findings: Findings, text: str, across: str) -> list[Row]:
 def _of_a_level(findings: Findings, row: Row) -> bool:
     """Return whether a row about a variant is about levels of factors.
 
-    Another order is a variant too (“descending”), and its row is stored on a condition at the baseline
-    of every factor: under that level it would be read as an effect of the level.
+    Another order is a variant too (“descending”), and its row is stored on a condition at the
+    baseline of every factor: under that level it would be read as an effect of the level.
     """
     factors = findings.conditions[row.condition].variant
     return any(str(row.of["variant"]).startswith(f"{factor} = ") for factor in factors)
@@ -270,8 +293,10 @@ class _Grid:
         self.limits = {(row.condition, row.measure): row.value for row in limits}
 
     def part(self, rows: Iterable[Row]) -> tuple[list[str], dict[Key, list[Cell | None]]]:
-        """(columns, line -> cells) of one measure: the levels, their mean, over criteria or tasks also the largest and how
-        many tests reject at 5 %. Of two rows for one cell that of the condition which the verdicts are about."""
+        """(columns, line -> cells) of one measure: the levels, their mean, over criteria or tasks
+        also the largest and how many tests reject at 5 %. Of two rows for one cell that of the
+        condition which the verdicts are about.
+        """
         grid: dict[Key, dict[str, Cell]] = {}
         for row in rows:
             column, line = self._column(row), grid.setdefault(self._line(row), {})
@@ -285,7 +310,8 @@ class _Grid:
             )
         of_factor = any(self.across in condition.variant for condition in self.conditions)
         if of_factor and any(key[-1] == DEFAULT for key in grid):
-            # Where factors are varied one at a time, the lines of another factor stand in a single column: left out.
+            # Where factors are varied one at a time, the lines of another factor stand in a single
+            # column: left out.
             grid = {key: line for key, line in grid.items() if len(line) > 1 or key[-1] == DEFAULT}
         levels = list(dict.fromkeys(column for line in grid.values() for column in line))
         if all(level.replace(".", "", 1).isdigit() for level in levels):
@@ -376,7 +402,9 @@ Summary = tuple[str, Callable[[Sequence[Cell | None]], Cell | None]]
 
 
 def _mean(cells: Sequence[Cell | None]) -> Cell | None:
-    """The unweighted mean of numbers that all are there, not void, and no statistics of tests; else None."""
+    """The unweighted mean of numbers that all are there, not void, and no statistics of tests; else
+    None.
+    """
     kept = [
         cell
         for cell in cells
@@ -407,7 +435,9 @@ def _rejected(cells: Sequence[Cell | None]) -> Cell:
 def _with_means(
     lines: Mapping[Key, list[Cell | None]], printed: Mapping[str, tuple[Cell | None, ...]]
 ) -> list[Line]:
-    """Lines with a paper's below that of the same judge (else below all), then the mean over judges of each kind of line."""
+    """Lines with a paper's below that of the same judge (else below all), then the mean over judges
+    of each kind of line.
+    """
     body, left, kinds = list[Line](), dict(printed), dict[Key, list[list[Cell | None]]]()
     for key, cells in lines.items():
         body.append((key, tuple(cells)))

@@ -1,6 +1,8 @@
-"""A judge's rows about people in; how it compares with another person out: a sentence, three questions, one picture.
+"""A judge's rows about people in; how it compares with another person out: a sentence, three
+questions, one picture.
 
-Of pairs and lists: how often it chooses the winner that people (or the data) name, and where that one stood.
+Of pairs and lists: how often it chooses the winner that people (or the data) name, and where that
+one stood.
 
 A word beside a question is said from that row's 95 % interval alone; an unfinished run has none.
 """
@@ -19,7 +21,9 @@ from rubriclab.sinks.text import NBSP, caution_text, inside, number, reason, row
 from rubriclab.topics.alt_test import PASSES, SINGLE
 
 GOOD, POOR = "good", "poor"
-"""What a word says of the judge, beside UNDECIDED: “Yes” is good news of one question and bad news of another."""
+"""What a word says of the judge, beside UNDECIDED: “Yes” is good news of one question and bad news
+of another.
+"""
 SAID = {"one_rater", "constant_passes"}
 """Cautions that line and questions say."""
 WORDS = ("people",)
@@ -100,7 +104,9 @@ def _decided(row: Row | None, smallest: float) -> str:
 
 
 def _line(findings: Findings, facts: Facts, whom: str) -> tuple[str, str]:
-    """(line below the headline, its bold part): one call beside one person, each against the same other raters."""
+    """(line below the headline, its bold part): one call beside one person, each against the same
+    other raters.
+    """
     mean, person = (_row(findings, facts, measure) for measure in ("pearson", "people_pearson"))
     if mean is None or not math.isfinite(mean.value):
         return reason(mean), ""
@@ -236,8 +242,8 @@ def _replace(findings: Findings, facts: Facts) -> Question:
 
 
 def reach_forest(findings: Findings, facts: Facts) -> Picture | None:
-    """r with people of one call and of all calls, of each ordering strategy; and what one call and one person reach
-    against the same other raters.
+    """r with people of one call and of all calls, of each ordering strategy; and what one call and
+    one person reach against the same other raters.
 
     Of pairs and lists: how often the named winner is chosen, by its position, and in every order.
     """

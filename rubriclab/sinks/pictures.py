@@ -1,4 +1,6 @@
-"""Rows of a condition in, pictures with labels, hovers and alt texts out. Nothing is computed but what a mark needs."""
+"""Rows of a condition in, pictures with labels, hovers and alt texts out. Nothing is computed but
+what a mark needs.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +38,9 @@ class Shown(NamedTuple):
 
 
 def main_picture(findings: Findings, facts: Facts, condition: int | None = None) -> Shown:
-    """The picture beside the answer; ``condition``: another ordering strategy than the one that the verdicts are about."""
+    """The picture beside the answer; ``condition``: another ordering strategy than the one that the
+    verdicts are about.
+    """
     code = facts.condition if condition is None else condition
     title, note = (say(key, words_of(facts)) for key in ("picture", "caption"))
     arm = findings.judgments.arms[code]
@@ -58,7 +62,9 @@ def main_picture(findings: Findings, facts: Facts, condition: int | None = None)
 
 
 def picture_of(findings: Findings, measure: str, condition: int) -> Picture | None:
-    """The picture of one measure in one condition: its own where it has one, else what its topic declares, else a forest."""
+    """The picture of one measure in one condition: its own where it has one, else what its topic
+    declares, else a forest.
+    """
     if measure == "position_share" and not findings.conditions[condition].chooses:
         return share_bars(findings, facts_of(findings, condition), condition)
     if measure in ("position_given_score", "position_shift"):
@@ -72,7 +78,9 @@ def picture_of(findings: Findings, measure: str, condition: int) -> Picture | No
 
 
 def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
-    """What a topic declares: any measure as bars, cells, curves (a line for each ``across``) or a forest, without a word of its own."""
+    """What a topic declares: any measure as bars, cells, curves (a line for each ``across``) or a
+    forest, without a word of its own.
+    """
     rows = [
         row
         for row in findings.select(chart.measure, condition=condition)
@@ -99,7 +107,9 @@ def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
 
 
 def mark(row: Row, label: str, *hover: str, **more: Any) -> Point:
-    """A row as a mark: its number (a dash where there is none) and interval; ``hover``: its lines, else the measure's words."""
+    """A row as a mark: its number (a dash where there is none) and interval; ``hover``: its lines,
+    else the measure's words.
+    """
     text = number(row.value, row.about.form) if math.isfinite(row.value) else "–"
     lines = hover or (name(row), value_text(row), inside(row))
     return Point(
@@ -117,10 +127,11 @@ def share_bars(
 ) -> Picture | None:
     """How often each position was chosen, or won, and where it would be without an effect.
 
-    Shares and intervals are the verdict's own, so that bars and sentences say the same; of pairs and lists a tie counts as
-    a share of a win. Shares that no order changed are even by design, and have no interval. ``condition``: another strategy
-    of the same judge than the one that the verdicts are about: the share of its calls, without interval or decision.
-    ``called``: so too for the condition of the verdicts.
+    Shares and intervals are the verdict's own, so that bars and sentences say the same; of pairs
+    and lists a tie counts as a share of a win. Shares that no order changed are even by design, and
+    have no interval. ``condition``: another strategy of the same judge than the one that the
+    verdicts are about: the share of its calls, without interval or decision. ``called``: so too for
+    the condition of the verdicts.
     """
     own = condition in (None, facts.condition) and not called
     points = _by_position(facts, facts.shares, f".{facts.share_decimals}%") if facts.shares else []
@@ -158,7 +169,8 @@ def share_bars(
 
 
 def _by_position(facts: Facts, values: Sequence[float], form: str) -> list[Point]:
-    """A mark a position, with the intervals of the verdict about positions; ``values`` - their leans are the middle.
+    """A mark a position, with the intervals of the verdict about positions; ``values`` - their
+    leans are the middle.
 
     Intervals of shares end at 0 and 1.
     """
@@ -195,7 +207,8 @@ def _by_position(facts: Facts, values: Sequence[float], form: str) -> list[Point
 
 
 def winner_stacks(arm: Arm) -> Picture | None:
-    """Of comparisons asked in two orders or more: the same candidate wins, or the same position (Shi et al., section 2.1).
+    """Of comparisons asked in two orders or more: the same candidate wins, or the same position
+    (Shi et al., section 2.1).
 
     One call in each order. A bar for all, and one for each task where there are two to eight.
     """
@@ -228,8 +241,9 @@ def winner_stacks(arm: Arm) -> Picture | None:
 
 
 def winner_classes(arm: Arm) -> np.ndarray[Any, Any]:
-    """(items,): 0 the same winner in every order, 1 always the first position (or a tie), 2 always the last, 3 else; -1
-    where fewer than two orders were parsed."""
+    """(items,): 0 the same winner in every order, 1 always the first position (or a tie), 2 always
+    the last, 3 else; -1 where fewer than two orders were parsed.
+    """
     kept = np.flatnonzero(arm.ok)
     cell = arm.item[kept] * len(arm.shown) + arm.order[kept]
     row = kept[np.unique(cell, return_index=True)[1]]
@@ -254,8 +268,9 @@ def _cells(
     alt: str,
     least: float | None = None,
 ) -> Picture | None:
-    """Cells by (line, column); ``alt`` has a gap for the largest. Full colour at ``least``, or at the largest where that is
-    further; where there is no ``least`` the cells are shares."""
+    """Cells by (line, column); ``alt`` has a gap for the largest. Full colour at ``least``, or at
+    the largest where that is further; where there is no ``least`` the cells are shares.
+    """
     known = [point for point in points.values() if math.isfinite(point.value)]
     if not known:
         return None
@@ -267,7 +282,9 @@ def _cells(
 
 
 def score_cells(findings: Findings, condition: int) -> Picture | None:
-    """Score x position: of the calls that gave a score, the share that chose it at each position, at equal exposure."""
+    """Score x position: of the calls that gave a score, the share that chose it at each position,
+    at equal exposure.
+    """
     points = {}
     even = 1 / max(1, findings.conditions[condition].positions)
     no_bias = number(even, ".0%")
@@ -286,7 +303,10 @@ def score_cells(findings: Findings, condition: int) -> Picture | None:
             CLICK,
         )
         points[f"{score:g}", position] = mark(row, str(position), *hover, expected=even)
-    alt = f"Heatmap, score by position: {{largest}}; without position bias every cell would be {no_bias}."
+    alt = (
+        f"Heatmap, score by position: {{largest}}; without position bias every cell would be "
+        f"{no_bias}."
+    )
     return _cells(points, ("Position in the list", "Score chosen"), alt)
 
 
@@ -315,17 +335,20 @@ def smallest_mean(findings: Findings, condition: int) -> float:
 
 
 def undecided_within(row: Row, verdict: str, smallest: float) -> bool:
-    """Whether an interval lies within the band of small effects and too few groups leave it undecided all the same: what groups
-    that are not there might do counts too, and a band around the interval would say otherwise."""
+    """Whether an interval lies within the band of small effects and too few groups leave it
+    undecided all the same: what groups that are not there might do counts too, and a band around
+    the interval would say otherwise.
+    """
     return verdict == UNDECIDED and max(map(abs, row.interval)) < smallest
 
 
 # ---------------------------------------------------------------- slopes
 def score_slopes(findings: Findings, facts: Facts, condition: int | None = None) -> Picture | None:
-    """Each answer's scores over all its orders as a straight line from the downward to the upward lists.
+    """Each answer's scores over all its orders as a straight line from the downward to the upward
+    lists.
 
-    The mean of the lines is the row ``line``, or ``turn`` where the answer is about that, and stands beside them. None
-    where no answer was judged in two directions.
+    The mean of the lines is the row ``line``, or ``turn`` where the answer is about that, and
+    stands beside them. None where no answer was judged in two directions.
     """
     code = facts.condition if condition is None else condition
     arm = findings.judgments.arms[code]
@@ -355,7 +378,9 @@ def score_slopes(findings: Findings, facts: Facts, condition: int | None = None)
 
 
 def variant_slopes(findings: Findings, facts: Facts) -> Picture | None:
-    """Each answer's mean score in the default and in a variant; the mean difference is the row ``variant_shift``."""
+    """Each answer's mean score in the default and in a variant; the mean difference is the row
+    ``variant_shift``.
+    """
     rows = findings.select("variant_shift", condition=facts.condition, variant=facts.variant)
     if not rows:
         return None
@@ -374,7 +399,9 @@ def _slopes(
     left: np.ndarray,
     right: np.ndarray,
 ) -> Picture | None:
-    """Lines of the run's ``items`` between two ends, (items,) each, NaN without one; ``row``: their mean difference."""
+    """Lines of the run's ``items`` between two ends, (items,) each, NaN without one; ``row``: their
+    mean difference.
+    """
     known = np.flatnonzero(np.isfinite(left) & np.isfinite(right))
     if not len(known) or not math.isfinite(row.value):
         return None
@@ -402,7 +429,8 @@ def _slopes(
 
 
 def _lines_of_items(arm: Arm, towards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(texts,) each: where a text's line ends, downwards and upwards; every order counts once, NaN without a line.
+    """(texts,) each: where a text's line ends, downwards and upwards; every order counts once, NaN
+    without a line.
 
     ``towards`` (orders,): -1 downwards to 1 upwards.
     """
@@ -423,7 +451,8 @@ def _lines_of_items(arm: Arm, towards: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 # ---------------------------------------------------------------- one text
 def text_orders(arm: Arm) -> Picture | None:
-    """The score of one text in each order, as they were first asked, orange where the first option was chosen.
+    """The score of one text in each order, as they were first asked, orange where the first option
+    was chosen.
 
     ``arm``: of a single text. None where a call has no single score, and below two orders.
     """
@@ -469,20 +498,25 @@ def forest_of(points: Iterable[Point], axis: str, smallest: float = math.nan) ->
 
 
 def by_position(findings: Findings, facts: Facts) -> Picture | None:
-    """Answers of one call: how far they score from their own mean at each position, with the verdict's own intervals."""
+    """Answers of one call: how far they score from their own mean at each position, with the
+    verdict's own intervals.
+    """
     points = _by_position(facts, facts.leans, "+.2f")
     said = ", ".join(point.text for point in points)
     return picture(
         "curves",
         {(facts.judge, point.label): point for point in points},
-        f"Line chart of the mean score at each position in the call, in points from the answers' own mean: {said}.",
+        f"Line chart of the mean score at each position in the call, in points from the answers' "
+        f"own mean: {said}.",
         axes=("Position in the call", "points from the own mean"),
         smallest=smallest_mean(findings, facts.condition),
     )
 
 
 LEVELLED = ("v_without_noise", "variant_shift", "line", "within_item_sd", "pearson")
-"""What is drawn against the levels of a factor: how strong, the change of the mean, the spread, and r where people rated."""
+"""What is drawn against the levels of a factor: how strong, the change of the mean, the spread, and
+r where people rated.
+"""
 
 
 def levelled_factors(findings: Findings) -> list[str]:
@@ -498,8 +532,8 @@ def levelled_factors(findings: Findings) -> list[str]:
 def level_curves(findings: Findings, measure: str, factor: str, dataset: str) -> Picture | None:
     """A measure against the levels of a factor on one data set, a line a judge.
 
-    A point is made of rows at the baseline of every other factor alone. The shift of a variant is 0 at the
-    factor's own baseline by definition: that point has no interval.
+    A point is made of rows at the baseline of every other factor alone. The shift of a variant is 0
+    at the factor's own baseline by definition: that point has no interval.
     """
     try:
         table = paper_table(findings, measure, across=factor)

@@ -1,6 +1,8 @@
-"""Findings in, one HTML file out: the answer, its picture, an example, the method; all numbers folded.
+"""Findings in, one HTML file out: the answer, its picture, an example, the method; all numbers
+folded.
 
-Pictures are plain SVG of our own, so that the file needs no script and no network, has some 30 kB and prints.
+Pictures are plain SVG of our own, so that the file needs no script and no network, has some 30 kB
+and prints.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -46,15 +48,17 @@ def report_html(
     text_of: Callable[[int], str] | None = None,
     descriptions: Mapping[Any, str] | None = None,
 ) -> str:
-    """The report as one page. ``include``: of INCLUDE. ``texts``: the judged text and the raters' names stand in it too.
+    """The report as one page. ``include``: of INCLUDE. ``texts``: the judged text and the raters'
+    names stand in it too.
 
-    ``text_of``: the text that a call judged, where it is known; ``descriptions``: what each score stands for. Raises
-    LabError for a part that does not exist.
+    ``text_of``: the text that a call judged, where it is known; ``descriptions``: what each score
+    stands for. Raises LabError for a part that does not exist.
     """
     unknown = set(include) - set(INCLUDE)
     if unknown:
         raise LabError(
-            f"A report has no part “{shorten(min(unknown))}”; expected some of {', '.join(INCLUDE)}."
+            f"A report has no part “{shorten(min(unknown))}”; expected some of "
+            f"{', '.join(INCLUDE)}."
         )
     every = facts_to_say(findings)
     raters = {str(rater) for given in findings.judgments.items["ratings"] for rater in given or {}}
@@ -88,11 +92,16 @@ def footer(findings: Findings) -> str:
     orders = len({order.shown for order in table.orderings})
     calls = calls_in(table.rows["call"].to_numpy())
     made = f" · rubriclab {table.made_with['rubriclab']}" if "rubriclab" in table.made_with else ""
-    return f"{table.name}: {count(calls, 'call')}, {count(len(table.items), 'item')}, {count(orders, 'order')}{made}"
+    return (
+        f"{table.name}: {count(calls, 'call')}, {count(len(table.items), 'item')}, "
+        f"{count(orders, 'order')}{made}"
+    )
 
 
 def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
-    """The method in five lines, and what was left out or changed when the run was planned or read."""
+    """The method in five lines, and what was left out or changed when the run was planned or
+    read.
+    """
     facts, small = every[0], findings.reading.smallest
     sizes = {
         "mean": number(smallest_mean(findings, facts.condition)),

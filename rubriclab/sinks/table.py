@@ -39,7 +39,9 @@ def plain(value: float | None) -> float | None:
 
 
 def row_document(row: Row) -> dict[str, Any]:
-    """One row of JSON version 2: shares as fractions, points as points, null with ``why`` where there is no number."""
+    """One row of JSON version 2: shares as fractions, points as points, null with ``why`` where
+    there is no number.
+    """
     low, high = row.interval
     counts = as_json(dict(row.counts))
     return {
@@ -76,12 +78,16 @@ def as_json(value: Any) -> Any:
 
 
 def frame(findings: Findings) -> pd.DataFrame:
-    """One row a number, ``of`` and the condition spread into columns: what notebooks, exports and the oracle read."""
+    """One row a number, ``of`` and the condition spread into columns: what notebooks, exports and
+    the oracle read.
+    """
     return frame_of_rows(findings.rows, findings.conditions)
 
 
 def frame_of_rows(rows: Sequence[Row], conditions: Sequence[Condition] = ()) -> pd.DataFrame:
-    """As ``frame``, of any rows; judge, data set and strategy stand beside them where ``conditions`` are given."""
+    """As ``frame``, of any rows; judge, data set and strategy stand beside them where
+    ``conditions`` are given.
+    """
     if not rows:
         return pd.DataFrame(
             columns=["topic", "measure", "condition", "value", "low", "high", "level"]
@@ -106,8 +112,10 @@ def frame_of_rows(rows: Sequence[Row], conditions: Sequence[Condition] = ()) -> 
 
 
 def judgments_frame(table: JudgmentTable, judged: pd.DataFrame) -> pd.DataFrame:
-    """Judgments in words with what their import wants beside them: condition, groups, factors as JSON, and people's ratings
-    (``human_1``, ..., a rater each by name; of pairs and lists whom each prefers), sorted by condition."""
+    """Judgments in words with what their import wants beside them: condition, groups, factors as
+    JSON, and people's ratings (``human_1``, ..., a rater each by name; of pairs and lists whom each
+    prefers), sorted by condition.
+    """
     asked = [
         {name: getattr(about, name) for name in ("judge", "dataset", "strategy")}
         for about in table.conditions
@@ -170,7 +178,9 @@ def conditions_document(findings: Findings) -> list[dict[str, Any]]:
 
 
 def advice_document(findings: Findings) -> list[dict[str, Any]]:
-    """What to do about each judge, data set and setting: the decision, its sentence, and how many calls it takes."""
+    """What to do about each judge, data set and setting: the decision, its sentence, and how many
+    calls it takes.
+    """
     out = []
     if findings.judgments.finished:
         for facts in every_facts(findings):
@@ -190,7 +200,9 @@ def advice_document(findings: Findings) -> list[dict[str, Any]]:
 
 
 def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
-    """JSON version 2 of a run: what ``results --json`` prints. ``extra``: further rows, contrasts."""
+    """JSON version 2 of a run: what ``results --json`` prints. ``extra``: further rows,
+    contrasts.
+    """
     table = findings.judgments.table
     conditions = conditions_document(findings)
     return {
@@ -217,7 +229,9 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
 
 
 def _reading_document(findings: Findings) -> dict[str, Any]:
-    """The reading, with the smallest change of the mean that was used, in steps; None where it differs between scales."""
+    """The reading, with the smallest change of the mean that was used, in steps; None where it
+    differs between scales.
+    """
     smallest = findings.reading.smallest
     scales = {about.scores for about in findings.conditions if about.scores} or {()}
     used = {round(smallest.points(scores) / step_of(scores), 9) for scores in scales}
@@ -241,8 +255,10 @@ def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
 
 
 def picture_frame(picture: Picture) -> pd.DataFrame:
-    """What a picture shows: line, level, number with its interval (shares as fractions), where it would be without an
-    effect, and the number as it is written there; of slopes the mean difference is the last row."""
+    """What a picture shows: line, level, number with its interval (shares as fractions), where it
+    would be without an effect, and the number as it is written there; of slopes the mean difference
+    is the last row.
+    """
     marks = [(series.name, point) for series in picture.series for point in series.points]
     marks += [("mean", picture.difference)] if math.isfinite(picture.difference.value) else []
     below, beside = picture.axes

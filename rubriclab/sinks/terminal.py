@@ -1,4 +1,6 @@
-"""A run's findings in, what a terminal shows of them out: the answer of each judge, then rows as lines."""
+"""A run's findings in, what a terminal shows of them out: the answer of each judge, then rows as
+lines.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +16,8 @@ from rubriclab.sinks.text import condition_name, name, readable, row_text
 def findings_text(findings: Findings, topic: str = "") -> str:
     """A run's findings for a terminal: the answer for each judge; control signs escaped.
 
-    ``topic``: then the rows of this one too, or of “all”. Raises LabError for one that the run has no rows of.
+    ``topic``: then the rows of this one too, or of “all”. Raises LabError for one that the run has
+    no rows of.
     """
     every = (*answers(findings), *people_answers(findings), *helps_answers(findings))
     blocks = ["\n".join(answer.lines()) for answer in every]

@@ -24,10 +24,12 @@ SENTENCES: dict[str, dict[str, Any]] = tomllib.loads(
 
 
 def number(value: float, form: str = ".2f", limits: Iterable[float] = ()) -> str:
-    """``value`` in a Python format, with a true minus, a no-break space before %, and never a negative zero.
+    """``value`` in a Python format, with a true minus, a no-break space before %, and never a
+    negative zero.
 
-    It has as many decimals (up to three more) as keep it on its side of every limit: an end of 4.8 beside a smallest effect of 5
-    is “4.8”, not “5”; a low end of 0.004 beside 0 is “0.004”; and a share that is neither 0 nor 1 is not written as 0 % or 100 %.
+    It has as many decimals (up to three more) as keep it on its side of every limit: an end of 4.8
+    beside a smallest effect of 5 is “4.8”, not “5”; a low end of 0.004 beside 0 is “0.004”; and a
+    share that is neither 0 nor 1 is not written as 0 % or 100 %.
     """
     if value is None or not math.isfinite(value):
         return UNKNOWN
@@ -56,11 +58,13 @@ def decimals_of_difference(
     limits: Iterable[float] = (),
     inside: tuple[float, float] = (-math.inf, math.inf),
 ) -> int:
-    """Return how many decimals ``a`` and ``b`` need for their difference to be read off them as shown.
+    """Return how many decimals ``a`` and ``b`` need for their difference to be read off them as
+    shown.
 
-    Numbers on one screen add up, so a difference is that of the two rounded numbers. It needs as many
-    decimals (``decimals`` to three more) as keep it on the side of every limit where the exact
-    difference is, and ``inside`` its interval as that is rounded; one more where whole numbers are no rounding of it.
+    Numbers on one screen add up, so a difference is that of the two rounded numbers. It needs as
+    many decimals (``decimals`` to three more) as keep it on the side of every limit where the exact
+    difference is, and ``inside`` its interval as that is rounded; one more where whole numbers are
+    no rounding of it.
     """
     exact = round(a - b, 9)
     limits = (0.0, *limits)
@@ -71,7 +75,8 @@ def decimals_of_difference(
             (exact > limit) == (shown > limit) and (exact < limit) == (shown < limit)
             for limit in limits
         )
-        # Two numbers rounded each for itself may stay a last digit off at any precision: one more is enough.
+        # Two numbers rounded each for itself may stay a last digit off at any precision: one more
+        # is enough.
         rounded = shown_decimals > decimals or abs(shown - exact) <= 0.5 * 10.0**-decimals + 1e-9
         if rounded and sides and (low <= shown <= high or not low <= exact <= high):
             return shown_decimals
@@ -100,7 +105,9 @@ def ends(
 
 
 class _Fields(dict[str, Any]):
-    """What stands in a sentence's braces: a given field, else one of ``words``, with fields of its own."""
+    """What stands in a sentence's braces: a given field, else one of ``words``, with fields of its
+    own.
+    """
 
     words: Mapping[str, str]
 
@@ -109,7 +116,9 @@ class _Fields(dict[str, Any]):
 
 
 def say(key: str, tables: Iterable[str], **fields: Any) -> str:
-    """The sentence ``key`` of the last of these tables that has it, with its fields and other words filled in."""
+    """The sentence ``key`` of the last of these tables that has it, with its fields and other words
+    filled in.
+    """
     given = _Fields(fields)
     given.words = {
         name: words for table in tables for name, words in SENTENCES.get(table, {}).items()
@@ -149,7 +158,9 @@ def p_value(p: float | None) -> str:
 
 
 def order_title(shown: Sequence[Any]) -> str:
-    """An order as it is read: “1 to 5” where scores run through, else “4 3 2 1 5”; “Clarity | Depth”."""
+    """An order as it is read: “1 to 5” where scores run through, else “4 3 2 1 5”; “Clarity |
+    Depth”.
+    """
     numbers = all(isinstance(part, int | float) for part in shown)
     if numbers and len(shown) > 2 and len(set(np.sign(np.diff(shown)))) == 1:
         return f"{shown[0]:g} to {shown[-1]:g}"
@@ -157,7 +168,9 @@ def order_title(shown: Sequence[Any]) -> str:
 
 
 def measure_of(row: Row, conditions: Sequence[Condition] = ()) -> Measure:
-    """How a row is called and written: the lean of criteria is in points, that of options a share; choices have winners."""
+    """How a row is called and written: the lean of criteria is in points, that of options a share;
+    choices have winners.
+    """
     about, asked = row.about, conditions[row.condition] if conditions else None
     if asked and asked.joint and "points" in about.names:
         return replace(about, name=about.names["points"], form=".2f", unit="points")
@@ -196,8 +209,10 @@ def lowered(sentence: str) -> str:
 
 
 def row_numbers(row: Row, smallest: float = 0.0) -> dict[str, str]:
-    """What a sentence says of a row: ``size``, its number without sign; ``inside``, its interval or why there is none;
-    ``limit``, the smallest effect; with their unit, each on its side of what decides."""
+    """What a sentence says of a row: ``size``, its number without sign; ``inside``, its interval or
+    why there is none; ``limit``, the smallest effect; with their unit, each on its side of what
+    decides.
+    """
     unit = f"{NBSP}points" if row.about.unit == "points" else ""
     known = ends(*row.interval, ".2f", row.level, (0.0, smallest, -smallest))
     size, limit = (f"{number(value)}{unit}" for value in (abs(row.value), smallest))
@@ -218,8 +233,8 @@ def value_text(row: Row, about: Measure | None = None) -> str:
 def row_text(row: Row, conditions: Sequence[Condition] = ()) -> str:
     """A row's number with interval and test: “0.62 points (95 % CI 0.51 to 0.70), F: p < 0.001”.
 
-    A row that is a test alone has no number. An unbiased estimate may lie below its interval, which is cut at 0: that is
-    said, so that no number stands outside its interval without a word.
+    A row that is a test alone has no number. An unbiased estimate may lie below its interval, which
+    is cut at 0: that is said, so that no number stands outside its interval without a word.
     """
     about = measure_of(row, conditions)
     tested = f"{row.test[0]}: {p_value(row.p)}" if row.test and p_value(row.p) else ""
@@ -236,7 +251,9 @@ def row_text(row: Row, conditions: Sequence[Condition] = ()) -> str:
 
 
 def condition_name(condition: Condition, beside: Iterable[Condition] = ()) -> str:
-    """Judge, data set, strategy and variant, as far as they tell this condition from those ``beside`` it."""
+    """Judge, data set, strategy and variant, as far as they tell this condition from those
+    ``beside`` it.
+    """
     others = list(beside) or [condition]
     parts = [condition.judge]
     if len({other.dataset for other in others}) > 1:

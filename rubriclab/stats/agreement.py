@@ -1,10 +1,12 @@
-"""A table of pairs, or numbers, in; agreement beyond chance, intraclass correlations and limits of agreement out.
+"""A table of pairs, or numbers, in; agreement beyond chance, intraclass correlations and limits of
+agreement out.
 
-An item adds its pairs of values (a call of the judge with a rating, one rater's with another's), of total weight 1: it
-counts once, however many calls or ratings it has. From the sums of these tables follow the share of pairs that are
-alike, Cohen's kappa (1960; weighted: 1968), Gwet's AC1 and AC2 (2008; 2014, Handbook of Inter-Rater Reliability, 4th
-edition, chapter 5) and Krippendorff's alpha (2004, Content Analysis, section 11.3). With one call and one rating an
-item these are the usual coefficients; kappa of pairs from a panel, whose members have no names, is Fleiss' (1971). A
+An item adds its pairs of values (a call of the judge with a rating, one rater's with another's), of
+total weight 1: it counts once, however many calls or ratings it has. From the sums of these tables
+follow the share of pairs that are alike, Cohen's kappa (1960; weighted: 1968), Gwet's AC1 and AC2
+(2008; 2014, Handbook of Inter-Rater Reliability, 4th edition, chapter 5) and Krippendorff's alpha
+(2004, Content Analysis, section 11.3). With one call and one rating an item these are the usual
+coefficients; kappa of pairs from a panel, whose members have no names, is Fleiss' (1971). A
 coefficient that chance alone explains fully (one category on both sides) is NaN.
 """
 
@@ -26,16 +28,19 @@ COEFFICIENTS = (
 )
 """In the order of what ``coefficients`` returns."""
 LIMIT = 1.959964
-"""Standard deviations on either side of the mean difference between which 95 % of normal ones lie."""
+"""Standard deviations on either side of the mean difference between which 95 % of normal ones lie.
+"""
 _SAME = 1e-9
 
 
 @dataclass(frozen=True)
 class PairTable:
-    """Tables of pairs by unit. ``values``: (k,) the categories, ascending; ``step``: one of the scale.
+    """Tables of pairs by unit. ``values``: (k,) the categories, ascending; ``step``: one of the
+    scale.
 
-    ``pairs``: (units, k, k) weights of pairs, the first side's category by row, an item's adding up to 1.
-    ``coincidences``: (units, k, k), symmetric, an item's adding up to its number of values, as Krippendorff has it.
+    ``pairs``: (units, k, k) weights of pairs, the first side's category by row, an item's adding up
+    to 1. ``coincidences``: (units, k, k), symmetric, an item's adding up to its number of values,
+    as Krippendorff has it.
     """
 
     values: Floats
@@ -60,8 +65,8 @@ def across(
 ) -> PairTable:
     """Pairs across two sides, as a judge's calls and the ratings.
 
-    ``first``, ``other``: (items, k), how often each category was given on a side; all pairs of an item weigh alike. An
-    item without a value on a side has no pair. ``unit``: (items,), 0..units-1.
+    ``first``, ``other``: (items, k), how often each category was given on a side; all pairs of an
+    item weigh alike. An item without a value on a side has no pair. ``unit``: (items,), 0..units-1.
     """
     mine, theirs = (_over(side, side.sum(axis=1)) for side in (first, other))
     pairs = sum_by(unit, mine[:, :, None] * theirs[:, None, :], units)
@@ -73,8 +78,8 @@ def within(
 ) -> PairTable:
     """Pairs of two different members of a panel, in both directions; each member gave one value.
 
-    ``counts``: (groups, k), the values of a group (an item; an item in one order); ``group``: (groups,) the item of
-    each group, 0..n-1; ``unit``: (n,) the unit of each item.
+    ``counts``: (groups, k), the values of a group (an item; an item in one order); ``group``:
+    (groups,) the item of each group, 0..n-1; ``unit``: (n,) the unit of each item.
     """
     among = counts[:, :, None] * (counts[:, None, :] - np.eye(counts.shape[1]))
     size = counts.sum(axis=1)
@@ -87,7 +92,9 @@ def within(
 
 
 def coefficients(pairs: Floats, both: Floats, values: Floats) -> Floats:
-    """All COEFFICIENTS (..., 8) of sums (..., k, k) of pairs and of coincidences; NaN where one is not defined."""
+    """All COEFFICIENTS (..., 8) of sums (..., k, k) of pairs and of coincidences; NaN where one is
+    not defined.
+    """
     q = len(values)
     away = disagreements(values)
     n = pairs.sum(axis=(-1, -2))
@@ -105,8 +112,8 @@ def coefficients(pairs: Floats, both: Floats, values: Floats) -> Floats:
 def disagreements(values: Floats) -> Floats:
     """(3, k, k): nominal, linear and quadratic in the values, 0 to 1.
 
-    Weights go by what the categories stand for, not by their rank: 1, 2 and 5 are not evenly far apart (scikit-learn's
-    go by rank; they agree where the steps are even).
+    Weights go by what the categories stand for, not by their rank: 1, 2 and 5 are not evenly far
+    apart (scikit-learn's go by rank; they agree where the steps are even).
     """
     apart = np.abs(values[:, None] - values)
     widest = apart.max() or 1.0
@@ -156,9 +163,11 @@ def _over(parts: Floats, total: Floats) -> Floats:
     return np.divide(parts, shaped, out=np.zeros_like(parts), where=shaped > _SAME)
 
 
-# ------------------------------------------------------------------------------------------------------ of numbers
+# --------------------------------------------------------------------------------------- of numbers
 def intraclass_sums(rows: Floats, unit: Ints, units: int) -> Floats:
-    """(units, 3 + k): what ``intraclass`` takes, of a complete table (targets, k members), ``unit`` of each target."""
+    """(units, 3 + k): what ``intraclass`` takes, of a complete table (targets, k members), ``unit``
+    of each target.
+    """
     x = rows - rows.mean()
     return sum_by(
         unit, np.column_stack([np.ones(len(x)), (x * x).sum(axis=1), x.sum(axis=1) ** 2, x]), units
@@ -166,11 +175,12 @@ def intraclass_sums(rows: Floats, unit: Ints, units: int) -> Floats:
 
 
 def intraclass(total: Floats, k: int) -> Floats:
-    """ICC(2,1), ICC(2,k) and ICC(3,1), (..., 3), from sums of 1, squares, squared totals of targets, and columns.
+    """ICC(2,1), ICC(2,k) and ICC(3,1), (..., 3), from sums of 1, squares, squared totals of
+    targets, and columns.
 
-    Two-way forms of Shrout and Fleiss (1979, Psychological Bulletin 86), for absolute agreement (2,1), (2,k) and for
-    consistency (3,1); McGraw and Wong (1996) call them ICC(A,1), ICC(A,k) and ICC(C,1). NaN for fewer than two targets
-    or members, or without variance.
+    Two-way forms of Shrout and Fleiss (1979, Psychological Bulletin 86), for absolute agreement
+    (2,1), (2,k) and for consistency (3,1); McGraw and Wong (1996) call them ICC(A,1), ICC(A,k) and
+    ICC(C,1). NaN for fewer than two targets or members, or without variance.
     """
     n, squares, row_squares, columns = total[..., 0], total[..., 1], total[..., 2], total[..., 3:]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -188,7 +198,9 @@ def intraclass(total: Floats, k: int) -> Floats:
 
 
 def difference_sums(mean: Floats, square: Floats | None, unit: Ints, units: int) -> Floats:
-    """(units, 3): what ``limits`` takes, of the items' mean differences and mean squared ones (None: theirs), (items,)."""
+    """(units, 3): what ``limits`` takes, of the items' mean differences and mean squared ones
+    (None: theirs), (items,).
+    """
     return sum_by(
         unit,
         np.column_stack([np.ones(len(mean)), mean, mean**2 if square is None else square]),
@@ -197,9 +209,11 @@ def difference_sums(mean: Floats, square: Floats | None, unit: Ints, units: int)
 
 
 def limits(total: Floats, *, centred: bool) -> Floats:
-    """(..., 2): mean difference -+ LIMIT standard deviations (Bland and Altman 1986, The Lancet 327).
+    """(..., 2): mean difference -+ LIMIT standard deviations (Bland and Altman 1986, The Lancet
+    327).
 
-    ``centred``: differences taken in both directions, whose mean is 0. NaN for fewer than two items.
+    ``centred``: differences taken in both directions, whose mean is 0. NaN for fewer than two
+    items.
     """
     n, x, xx = total[..., 0], total[..., 1], total[..., 2]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,12 +1,14 @@
-"""Ratings of people and scores of a judge in; may it stand in for an annotator, out: the alternative annotator test.
+"""Ratings of people and scores of a judge in; may it stand in for an annotator, out: the
+alternative annotator test.
 
-Calderon, Reichart and Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge, section 3. Every annotator in turn
-is left out: on the items that they and another rated, who is nearer to the others, the judge or they?
+Calderon, Reichart and Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge, section 3.
+Every annotator in turn is left out: on the items that they and another rated, who is nearer to the
+others, the judge or they?
 
-The paper tests the mean of d = W_human - W_judge, which is -1, 0 or 1, with Student's t, below 30 items with Wilcoxon's
-signed ranks. Where d = epsilon on average, these reject far more often than the nominal 0.05 if few items decide (see
-``against``). What decides here is the score test of a difference of paired proportions at the effective number of
-items; the paper's p is beside it.
+The paper tests the mean of d = W_human - W_judge, which is -1, 0 or 1, with Student's t, below 30
+items with Wilcoxon's signed ranks. Where d = epsilon on average, these reject far more often than
+the nominal 0.05 if few items decide (see ``against``). What decides here is the score test of a
+difference of paired proportions at the effective number of items; the paper's p is beside it.
 """
 
 import warnings
@@ -27,13 +29,16 @@ _TINY = 1e-9
 
 
 Wins = tuple[Floats, Floats]
-"""Of one annotator, (items,) each, NaN where not compared: is the judge at least as near to the others as the annotator; is
-the annotator at least as near as the judge? 0 or 1, or a mean over an item's calls."""
+"""Of one annotator, (items,) each, NaN where not compared: is the judge at least as near to the
+others as the annotator; is the annotator at least as near as the judge? 0 or 1, or a mean over an
+item's calls.
+"""
 
 
 class Against(NamedTuple):
-    """The judge against one annotator. ``p``: one-sided, of human - judge >= epsilon, NaN of too few units; ``paper``:
-    by the paper's own test."""
+    """The judge against one annotator. ``p``: one-sided, of human - judge >= epsilon, NaN of too
+    few units; ``paper``: by the paper's own test.
+    """
 
     items: int
     units: int
@@ -44,10 +49,11 @@ class Against(NamedTuple):
 
 
 def wins(values: Floats, ratings: Floats, rater: int) -> Wins:
-    """(judge, human) wins of ``values`` (items, k) against one rater of ``ratings`` (items, annotators), (items, k).
+    """(judge, human) wins of ``values`` (items, k) against one rater of ``ratings`` (items,
+    annotators), (items, k).
 
-    Nearness to the other annotators is minus the root mean square distance; of two categories that is the share of
-    equal ones, the paper's score for names.
+    Nearness to the other annotators is minus the root mean square distance; of two categories that
+    is the share of equal ones, the paper's score for names.
     """
     others, own = np.delete(ratings, rater, axis=1), ratings[:, rater : rater + 1]
     given = np.isfinite(others)
@@ -66,11 +72,12 @@ def wins(values: Floats, ratings: Floats, rater: int) -> Wins:
 def against(won: Wins, unit: Ints, epsilon: float) -> Against:
     """The test against one annotator; ``unit`` (items,): what counts as one.
 
-    Tango's score test (1998, Equivalence Test and Confidence Interval for the Difference in Proportions for the
-    Paired-Sample Design, equation 5) of P(annotator alone nearer) - P(judge alone nearer) >= epsilon, at as many items
-    as the scatter between units makes of them, on Student's t. At the border it rejects in at most 0.065 of studies of
-    15 to 100 items with any share of ties, alone or in clusters of up to 6; the paper's t in up to 0.17 of those of
-    single items and in up to 0.24 of those of clusters, Wilcoxon's test in up to 0.70.
+    Tango's score test (1998, Equivalence Test and Confidence Interval for the Difference in
+    Proportions for the Paired-Sample Design, equation 5) of P(annotator alone nearer) - P(judge
+    alone nearer) >= epsilon, at as many items as the scatter between units makes of them, on
+    Student's t. At the border it rejects in at most 0.065 of studies of 15 to 100 items with any
+    share of ties, alone or in clusters of up to 6; the paper's t in up to 0.17 of those of single
+    items and in up to 0.24 of those of clusters, Wilcoxon's test in up to 0.70.
     """
     rows = np.isfinite(won[0])
     n = int(rows.sum())
@@ -97,8 +104,8 @@ def against(won: Wins, unit: Ints, epsilon: float) -> Against:
 def _effective(items: Floats, lost: Floats, gained: Floats) -> tuple[float, float]:
     """How many independent items the units (units,) are worth, and degrees of freedom.
 
-    Where no unit differs from another each counts as one. A variance that few clusters make has fewer degrees of
-    freedom than they are many.
+    Where no unit differs from another each counts as one. A variance that few clusters make has
+    fewer degrees of freedom than they are many.
     """
     n, units = float(items.sum()), len(items)
     mean = float((lost - gained).sum()) / n
@@ -122,7 +129,8 @@ def _tango(lost: float, gained: float, n: float, delta: float) -> float:
 
 
 def _paper(d: Floats, epsilon: float) -> float:
-    # Imported here: scipy.stats takes a third of a second to load, and few runs have annotators to test.
+    # Imported here: scipy.stats takes a third of a second to load, and few runs have annotators to
+    # test.
     from scipy import stats as library
 
     if np.ptp(d) == 0:

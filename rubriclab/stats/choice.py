@@ -1,10 +1,12 @@
-"""Choices under orders in; how much position, label and neighbour move them, in log-odds, whatever the items are worth, out.
+"""Choices under orders in; how much position, label and neighbour move them, in log-odds, whatever
+the items are worth, out.
 
-Option s of an item, at position p with label l and right after option t, is chosen with probability proportional to
-exp(u(item, s) + beta[p] + gamma[l] + delta[t]). The contents u are as many as items times scores and are conditioned
-away: for two calls a, b of an item with different answers s, t, given that these two came out, the chance that s came out
-of a is logistic((x[a,s] - x[a,t] - x[b,s] + x[b,t]) . theta). The sum over pairs of calls is a composite likelihood
-(Chamberlain 1980, Analysis of Covariance with Qualitative Data; Varin, Reid and Firth 2011: its sandwich variance).
+Option s of an item, at position p with label l and right after option t, is chosen with probability
+proportional to exp(u(item, s) + beta[p] + gamma[l] + delta[t]). The contents u are as many as items
+times scores and are conditioned away: for two calls a, b of an item with different answers s, t,
+given that these two came out, the chance that s came out of a is logistic((x[a,s] - x[a,t] - x[b,s]
++ x[b,t]) . theta). The sum over pairs of calls is a composite likelihood (Chamberlain 1980,
+Analysis of Covariance with Qualitative Data; Varin, Reid and Firth 2011: its sandwich variance).
 """
 
 from dataclasses import dataclass
@@ -19,11 +21,14 @@ MOST_PAIRS = 200_000
 """Pairs of calls beyond which only some of each item's are used, drawn at random."""
 ROUNDS, _FLAT, _RANK = 60, 1e-6, 1e-8
 Levels = dict[str, Ints]
-"""Effect -> (orders, options): the level that each option has in each order; -1 where it has none."""
+"""Effect -> (orders, options): the level that each option has in each order; -1 where it has none.
+"""
 
 
 def layout(shown: Ints, labels: Ints | None = None) -> Levels:
-    """``shown``, ``labels``: (orders, options), what stands at each position, and the code of the label beside it."""
+    """``shown``, ``labels``: (orders, options), what stands at each position, and the code of the
+    label beside it.
+    """
     position = np.argsort(shown, axis=1)
     before = np.concatenate([np.full((len(shown), 1), -1), shown[:, :-1]], axis=1)
     made = {"position": position, "neighbour": np.take_along_axis(before, position, axis=1)}
@@ -41,7 +46,8 @@ class Effect(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """``effects``: those that the orders tell apart; ``units``: codes of what is independent, as far as it says anything.
+    """``effects``: those that the orders tell apart; ``units``: codes of what is independent, as
+    far as it says anything.
 
     ``why``: a key of the reasons where there is none.
     """
@@ -52,7 +58,9 @@ class Fit:
 
 
 def _coded(level: Ints) -> Floats:
-    """(orders, options, width): orthonormal contrasts of an effect's levels that sum to 0; none where there is no level."""
+    """(orders, options, width): orthonormal contrasts of an effect's levels that sum to 0; none
+    where there is no level.
+    """
     width = int(level.max())
     return np.concatenate([linalg.helmert(width + 1).T, np.zeros((1, width))])[level]
 
@@ -100,9 +108,10 @@ def fit_choice(levels: Levels, item: Ints, order: Ints, choice: Ints, unit: Ints
 def _pairs(item: Ints, answer: Ints) -> tuple[Ints, Ints, Floats]:
     """Two calls of an item each, and their weight: (calls - 1) / pairs, as in the full likelihood.
 
-    ``answer``: (calls,) order and choice as one code, by which an item's calls are sorted; a round takes those of a
-    distance that is drawn for each item. Where not all distances are used, so is each pair as often as any other (of the
-    same two orders for all items odds are others, wherever the model is not the truth). Names do not reach the draws.
+    ``answer``: (calls,) order and choice as one code, by which an item's calls are sorted; a round
+    takes those of a distance that is drawn for each item. Where not all distances are used, so is
+    each pair as often as any other (of the same two orders for all items odds are others, wherever
+    the model is not the truth). Names do not reach the draws.
     """
     rng, calls = np.random.default_rng(0), np.bincount(item)
     content = by_content(
@@ -128,9 +137,10 @@ def _pairs(item: Ints, answer: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:
-    """Effects that these orders alone tell apart, whatever is answered: taking their columns away costs the design all of
-    its degrees of freedom. A neighbour must show among options that have one; what is tied to the score, or only partly
-    to be seen, is left out."""
+    """Effects that these orders alone tell apart, whatever is answered: taking their columns away
+    costs the design all of its degrees of freedom. A neighbour must show among options that have
+    one; what is tied to the score, or only partly to be seen, is left out.
+    """
     orders = int(order.max()) + 1
     pair = distinct(np.minimum(order[a], order[b]) * orders + np.maximum(order[a], order[b]))[0]
     pair = pair[pair // orders != pair % orders]
@@ -163,11 +173,13 @@ def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:
 def _pulled(
     score: Floats, curve: Floats, z: Floats, kind: Ints, worth: Floats, unit: Ints
 ) -> Floats:
-    """(units, width): influence of each unit on theta, about theta without it; NaN where that would not be finite.
+    """(units, width): influence of each unit on theta, about theta without it; NaN where that would
+    not be finite.
 
-    By the inverse of ``curve`` less the unit's own part (Mancl and DeRouen 2001, A Covariance Estimator for GEE with Improved
-    Small-Sample Properties; CR3 of Bell and McCaffrey 2002). With the whole curve, as is usual, odds of neighbours held in
-    0.83 to 0.89 of studies of 30 items of which 7 to 21 said anything, so in 0.92 to 0.97. No matter for very many.
+    By the inverse of ``curve`` less the unit's own part (Mancl and DeRouen 2001, A Covariance
+    Estimator for GEE with Improved Small-Sample Properties; CR3 of Bell and McCaffrey 2002). With
+    the whole curve, as is usual, odds of neighbours held in 0.83 to 0.89 of studies of 30 items of
+    which 7 to 21 said anything, so in 0.92 to 0.97. No matter for very many.
     """
     if len(score) > DIRECT_LIMIT:
         return np.asarray(len(score) * np.linalg.solve(curve, score.T).T)
@@ -182,7 +194,8 @@ def _pulled(
 def _maximised(z: Floats, weight: Floats) -> tuple[Floats, Floats] | None:
     """(theta, curvature) of sum w log logistic(z theta), by Newton's method with halved steps.
 
-    None where the likelihood has no maximum: answers then follow the order so strictly that no odds are large enough.
+    None where the likelihood has no maximum: answers then follow the order so strictly that no odds
+    are large enough.
     """
     start = z.T @ ((weight / 4)[:, None] * z)
     if np.linalg.eigvalsh(start).min() <= _RANK * np.linalg.eigvalsh(start).max():

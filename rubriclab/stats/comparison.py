@@ -1,8 +1,9 @@
 """Choices between candidates in: consistency, fairness, stability and votes of judges out.
 
-Source: Shi et al., Judging the Judges, sections 2.2, 2.3, C and E, with the definitions that give its Table 2. A *series*
-is one comparison shown in p orders, each candidate first once; for p = 2 the swapped pair. Codes of a choice: 1..p the
-position that won, 0 a tie, -1 not parsed, -2 not asked.
+Source: Shi et al., Judging the Judges, sections 2.2, 2.3, C and E, with the definitions that give
+its Table 2. A *series* is one comparison shown in p orders, each candidate first once; for p = 2
+the swapped pair. Codes of a choice: 1..p the position that won, 0 a tie, -1 not parsed, -2 not
+asked.
 """
 
 from typing import NamedTuple
@@ -15,8 +16,9 @@ from rubriclab.stats.resample import Floats, Ints, crossed
 UNASKED, NOT_PARSED, NO_WINNER = -2, -1, 0
 CLASSES = ("consistent", "primacy", "recency", "neutral", "unparsed")
 CONSISTENT, PRIMACY, RECENCY, NEUTRAL, LOST = range(5)
-"""Classes of a series. Neutral exists only for p > 2: several winners, but the candidate shown first won exactly as
-often as without a preference."""
+"""Classes of a series. Neutral exists only for p > 2: several winners, but the candidate shown
+first won exactly as often as without a preference.
+"""
 _EXACT = 1 << 13
 _PATTERNS = 100_000
 
@@ -24,8 +26,9 @@ _PATTERNS = 100_000
 class Series(NamedTuple):
     """What each series came to; every array is (series,).
 
-    ``kind``: one of CLASSES. ``winner``: the index of the candidate that won every order, p for a tie in all, -1 else.
-    ``first``: orders won by the candidate shown first; ``decided``: orders with a winner; ``lost``: not parsed.
+    ``kind``: one of CLASSES. ``winner``: the index of the candidate that won every order, p for a
+    tie in all, -1 else. ``first``: orders won by the candidate shown first; ``decided``: orders
+    with a winner; ``lost``: not parsed.
     """
 
     kind: Ints
@@ -38,10 +41,11 @@ class Series(NamedTuple):
 def classify(position: Ints) -> Series:
     """Series as consistent, primacy, recency (Shi et al., section 2.2), from choices (series, p).
 
-    Column j is the order in which candidate j stood first and the others followed cyclically. Consistent: the same
-    candidate wins all p orders, or all tie. Else, with m decided orders of which the candidate shown first won F: primacy
-    if F > m/p, recency if F < m/p, neutral if equal. For p = 2 that is {AA, AC, CA} and {BB, BC, CB}; for p > 2 the
-    paper's "one vs. all", held against what a judge without a preference gives the first position.
+    Column j is the order in which candidate j stood first and the others followed cyclically.
+    Consistent: the same candidate wins all p orders, or all tie. Else, with m decided orders of
+    which the candidate shown first won F: primacy if F > m/p, recency if F < m/p, neutral if equal.
+    For p = 2 that is {AA, AC, CA} and {BB, BC, CB}; for p > 2 the paper's "one vs. all", held
+    against what a judge without a preference gives the first position.
     """
     p = position.shape[1]
     parsed = (position >= NO_WINNER).all(axis=1)
@@ -65,8 +69,9 @@ def classify(position: Ints) -> Series:
 def nets(series: Series, p: int) -> Ints:
     """What each series adds to the test of PF = 0; above 0 leans to recency.
 
-    p = 2: recency less primacy. p > 2: decided - p x orders won by the first, whose mean is 0 for a judge without a
-    preference whatever its noise; classes are not (with p = 3 a coin gives 8 recency to 7 primacy).
+    p = 2: recency less primacy. p > 2: decided - p x orders won by the first, whose mean is 0 for a
+    judge without a preference whatever its noise; classes are not (with p = 3 a coin gives 8
+    recency to 7 primacy).
     """
     if p == 2:
         return np.asarray((series.kind == RECENCY) * 1 - (series.kind == PRIMACY) * 1)
@@ -74,12 +79,13 @@ def nets(series: Series, p: int) -> Ints:
 
 
 def sign_flip_p(net: Ints) -> float:
-    """Exact two-sided p of "no lean to either side" by flipping the signs of whole units, (units,) integers.
+    """Exact two-sided p of "no lean to either side" by flipping the signs of whole units, (units,)
+    integers.
 
-    Under the null a unit is as likely to lean by +d as by -d, so what is inside a unit may depend on each other in any
-    way. With one inconsistent pair a unit it is the ordinary sign test. In full by the inverse transform of
-    prod cos(w d / 2); a sum beyond _EXACT by its normal limit, or by random signs where one unit dominates. 1 where
-    nothing leans.
+    Under the null a unit is as likely to lean by +d as by -d, so what is inside a unit may depend
+    on each other in any way. With one inconsistent pair a unit it is the ordinary sign test. In
+    full by the inverse transform of prod cos(w d / 2); a sum beyond _EXACT by its normal limit, or
+    by random signs where one unit dominates. 1 where nothing leans.
     """
     sizes, reached = np.abs(net[net != 0]).astype(np.int64), abs(int(net.sum()))
     if not len(sizes):
@@ -103,10 +109,12 @@ def sign_flip_p(net: Ints) -> float:
 
 
 def stability(query: Ints, position: Ints, queries: int, p: int) -> tuple[Floats, Floats]:
-    """(repetition stability (Shi et al., equation 1): the share of its commonest choice; the standard deviation of "equals the
-    commonest") of each query, (queries,), NaN where it was asked once; ``query``: code of a comparison in one order.
+    """(repetition stability (Shi et al., equation 1): the share of its commonest choice; the
+    standard deviation of "equals the commonest") of each query, (queries,), NaN where it was asked
+    once; ``query``: code of a comparison in one order.
 
-    A reply that was not parsed never counts as a choice but stays in the denominator. The sd has ddof 1.
+    A reply that was not parsed never counts as a choice but stays in the denominator. The sd has
+    ddof 1.
     """
     trials = np.bincount(query, minlength=queries)
     parsed = position >= NO_WINNER
@@ -119,8 +127,8 @@ def stability(query: Ints, position: Ints, queries: int, p: int) -> tuple[Floats
 class Votes(NamedTuple):
     """The judges' vote on each instance, (instances,).
 
-    ``choice``: the commonest, NOT_PARSED where two share the lead or nobody could be parsed; ``off``: judgments that
-    differ from a commonest one; ``judges``: parsed judgments.
+    ``choice``: the commonest, NOT_PARSED where two share the lead or nobody could be parsed;
+    ``off``: judgments that differ from a commonest one; ``judges``: parsed judgments.
     """
 
     choice: Ints
@@ -136,12 +144,12 @@ def votes(choices: Ints, p: int) -> Votes:
     return Votes(np.where(sole, counts.argmax(axis=1), NOT_PARSED), judges - top, judges)
 
 
-# ------------------------------------------------------------------------------- consistency against overall win rates
+# ------------------------------------------------------------ consistency against overall win rates
 class Parabola(NamedTuple):
     """y = level + slope (x - 1/p) + curvature (x - 1/p)^2 by least squares over ``n`` points.
 
-    ``low``, ``high``: where 95 % of curvatures lie if y has nothing to do with how far a candidate is from an even win
-    rate; ``p``: of the curvature against that.
+    ``low``, ``high``: where 95 % of curvatures lie if y has nothing to do with how far a candidate
+    is from an even win rate; ``p``: of the curvature against that.
     """
 
     level: float
@@ -154,8 +162,9 @@ class Parabola(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Where the points of a parabola come from: each one's cell and candidate of its set; of each cell its set of
-    candidates and its task."""
+    """Where the points of a parabola come from: each one's cell and candidate of its set; of each
+    cell its set of candidates and its task.
+    """
 
     cell: Ints
     candidate: Ints
@@ -170,11 +179,13 @@ STUDIES, CELLS_DRAWN = 500, 5_000_000
 def parabolas(
     consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points
 ) -> tuple[Parabola, Parabola]:
-    """PC, and PF, against the overall win rate, each held against cells whose consistency was dealt anew.
+    """PC, and PF, against the overall win rate, each held against cells whose consistency was dealt
+    anew.
 
-    ``consistent``, ``parsed``, ``pf`` (cells,): series, and PF; ``won`` (cells, p): consistent wins of each candidate and
-    1/p of each tie and inconsistent series. An inconsistent series counts as a tie, so a cell with a low PC has a win
-    rate near 1/p whatever its candidates are worth, and a parabola opens upwards by arithmetic alone.
+    ``consistent``, ``parsed``, ``pf`` (cells,): series, and PF; ``won`` (cells, p): consistent wins
+    of each candidate and 1/p of each tie and inconsistent series. An inconsistent series counts as
+    a tie, so a cell with a low PC has a win rate near 1/p whatever its candidates are worth, and a
+    parabola opens upwards by arithmetic alone.
     """
     p = won.shape[1]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -207,11 +218,12 @@ def parabolas(
 def _unrelated(
     consistent: Floats, parsed: Floats, won: Floats, pf: Floats, points: Points
 ) -> tuple[Floats, Floats, Floats]:
-    """Win rates, PC and PF of points (studies, points) where consistency has nothing to do with quality.
+    """Win rates, PC and PF of points (studies, points) where consistency has nothing to do with
+    quality.
 
-    PC and PF of each cell are dealt to other cells, whole sets and whole tasks at a time where every set meets every
-    task; who wins a consistent series stays with the cell, drawn anew from a Dirichlet posterior whose prior is fitted to
-    all cells; win rates follow.
+    PC and PF of each cell are dealt to other cells, whole sets and whole tasks at a time where
+    every set meets every task; who wins a consistent series stays with the cell, drawn anew from a
+    Dirichlet posterior whose prior is fitted to all cells; win rates follow.
     """
     rng, p = np.random.default_rng(0), won.shape[1]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,8 +1,10 @@
-"""Scores by item and order in; the variance that is the items', the orders', both together's and the noise's, out.
+"""Scores by item and order in; the variance that is the items', the orders', both together's and
+the noise's, out.
 
-Half the squared difference of two scores has as its mean the sum of the components in which they differ, so the kinds of
-pairs (same item, same order, neither) give the components, without bias for any pattern of missing scores (Koch 1967, A
-General Approach to the Estimation of Variance Components); on complete data they are those of the analysis of variance.
+Half the squared difference of two scores has as its mean the sum of the components in which they
+differ, so the kinds of pairs (same item, same order, neither) give the components, without bias for
+any pattern of missing scores (Koch 1967, A General Approach to the Estimation of Variance
+Components); on complete data they are those of the analysis of variance.
 """
 
 from dataclasses import dataclass
@@ -24,18 +26,24 @@ from rubriclab.stats.resample import (
 
 PARTS = ("item", "order", "item x order", "noise")
 SHARED = 5.0
-"""An order shared by fewer items on average is one of its own for every item: its part is then that of item x order."""
+"""An order shared by fewer items on average is one of its own for every item: its part is then that
+of item x order.
+"""
 ON_LOG_ODDS = 0.6
-"""A share nearer to an end of the scale than its error over this is not put on the scale of log-odds."""
+"""A share nearer to an end of the scale than its error over this is not put on the scale of
+log-odds.
+"""
 _NOTHING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """``variances``: (1 + units, 4) in squared points, of all units and then without each (of very many: groups of them).
+    """``variances``: (1 + units, 4) in squared points, of all units and then without each (of very
+    many: groups of them).
 
-    NaN for a part that is not told apart: of noise, where no order was asked twice, it is in item x order; of orders of
-    their own for every item, in that too. ``repeats``: second calls of an item in an order.
+    NaN for a part that is not told apart: of noise, where no order was asked twice, it is in item x
+    order; of orders of their own for every item, in that too. ``repeats``: second calls of an item
+    in an order.
     """
 
     variances: Floats
@@ -43,8 +51,9 @@ class Components:
 
     @property
     def shares(self) -> Floats:
-        """(4,): of the total variance. A part below 0 counts as 0, in the total too, so they add up to 1 (Brennan 2001,
-        Generalizability Theory, section 3.4)."""
+        """(4,): of the total variance. A part below 0 counts as 0, in the total too, so they add up
+        to 1 (Brennan 2001, Generalizability Theory, section 3.4).
+        """
         known = np.maximum(self.variances[0], 0.0)
         total = float(np.nansum(known))
         return np.asarray(known / total if total > _NOTHING else np.full(4, np.nan))
@@ -57,24 +66,30 @@ class Components:
         return _ends(share, self.shares[[part]], level)
 
     def _parts(self, calls: Ints, one_order: bool, raw: bool) -> tuple[Floats, Floats]:
-        """(1 + units, 1), (1 + units, calls): variance of items, and of what makes the mean of so many calls err."""
+        """(1 + units, 1), (1 + units, calls): variance of items, and of what makes the mean of so
+        many calls err.
+        """
         known = self.variances if raw else np.maximum(self.variances[:1], 0.0)
         stays = np.nansum(known[:, 1:3], axis=1)[:, None]
         noise = known[:, 3:] if one_order else np.nan_to_num(known[:, 3:])
         return known[:, :1], stays + noise / calls if one_order else (stays + noise) / calls
 
     def dependability(self, calls: Ints, *, one_order: bool = False) -> Floats:
-        """(calls,): item / (item + error): the share of the variance of a mean of so many calls that is the items'.
+        """(calls,): item / (item + error): the share of the variance of a mean of so many calls
+        that is the items'.
 
-        Of calls in different orders, or all in one: what an order does to all items errs too, since the score itself
-        counts (index of dependability: Brennan and Kane 1977, An Index of Dependability for Mastery Tests).
+        Of calls in different orders, or all in one: what an order does to all items errs too, since
+        the score itself counts (index of dependability: Brennan and Kane 1977, An Index of
+        Dependability for Mastery Tests).
         """
         item, error = self._parts(calls, one_order, raw=False)
         both = item + error
         return np.asarray(np.where(both > _NOTHING, item / np.maximum(both, _NOTHING), np.nan)[0])
 
     def ends(self, calls: Ints, level: float, *, one_order: bool = False) -> tuple[Floats, Floats]:
-        """(calls,) each, of dependability: from the ends of the share of error, with parts below 0 left as they are."""
+        """(calls,) each, of dependability: from the ends of the share of error, with parts below 0
+        left as they are.
+        """
         item, error = self._parts(calls, one_order, raw=True)
         both = item + error
         share = np.where(both > _NOTHING, error, np.nan) / np.where(both > _NOTHING, both, 1.0)
@@ -83,13 +98,14 @@ class Components:
 
 
 def _ends(values: Floats, shown: Floats, level: float) -> tuple[Floats, Floats]:
-    """Of shares, from (1 + units, k), of all units and without each: t about pseudo-values on their degrees of freedom,
-    within 0 and 1, and around the share ``shown`` (k,).
+    """Of shares, from (1 + units, k), of all units and without each: t about pseudo-values on their
+    degrees of freedom, within 0 and 1, and around the share ``shown`` (k,).
 
-    Each end is the further one of that on the share and that on its log-odds, on which the error of a share near 0 or 1
-    does not hang on the share (Arvesen and Schmitz 1970, Robust Procedures for Variance Component Problems Using the
-    Jackknife). So near to 0 or 1 that the log-odds say nothing, the end is Hall's for skewness. Hall's everywhere held as
-    often, up to 1.3 times as wide; t alone in 0.88. Measured: ``docs/method-check.md``.
+    Each end is the further one of that on the share and that on its log-odds, on which the error of
+    a share near 0 or 1 does not hang on the share (Arvesen and Schmitz 1970, Robust Procedures for
+    Variance Component Problems Using the Jackknife). So near to 0 or 1 that the log-odds say
+    nothing, the end is Hall's for skewness. Hall's everywhere held as often, up to 1.3 times as
+    wide; t alone in 0.88. Measured: ``docs/method-check.md``.
     """
     units, whole = len(values) - 1, values[0]
     pseudo = units * whole - (units - 1) * values[1:]
@@ -114,8 +130,10 @@ def _ends(values: Floats, shown: Floats, level: float) -> tuple[Floats, Floats]:
 def components(
     item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints
 ) -> Components | None:
-    """``item``, ``order``, ``score``: (calls,); ``unit``, ``stratum`` (its criterion, within which scores are compared):
-    (items,). None where no two items can be compared, or no item has two scores."""
+    """``item``, ``order``, ``score``: (calls,); ``unit``, ``stratum`` (its criterion, within which
+    scores are compared): (items,). None where no two items can be compared, or no item has two
+    scores.
+    """
     orders = int(order.max(initial=-1)) + 1
     present, cell = distinct(item * orders + order)
     if not len(present):
@@ -170,7 +188,9 @@ def components(
 
 
 def _grouped(unit: Ints, parts: Floats, item: Ints) -> tuple[Ints, int]:
-    """(unit of each item from 0 without gaps, how many): very many are put into groups, by their content alone."""
+    """(unit of each item from 0 without gaps, how many): very many are put into groups, by their
+    content alone.
+    """
     present, unit = distinct(unit)
     if len(present) <= DIRECT_LIMIT:
         return unit, len(present)
@@ -179,7 +199,9 @@ def _grouped(unit: Ints, parts: Floats, item: Ints) -> tuple[Ints, int]:
 
 
 def _pairs(sums: Floats) -> Floats:
-    """(..., 2) from sums (..., 4) of 1, square, mean, mean^2: half the squared differences of all pairs, and the pairs."""
+    """(..., 2) from sums (..., 4) of 1, square, mean, mean^2: half the squared differences of all
+    pairs, and the pairs.
+    """
     count, square, mean, squared = np.moveaxis(sums, -1, 0)
     return np.stack(
         [((count - 1) * square - (mean**2 - squared)) / 2, count * (count - 1) / 2], axis=-1

@@ -1,7 +1,7 @@
 """Two numbers an item in; r, rho and tau-b out, each with its value without every unit in turn.
 
-``x``: an item's mean score, ``y``: its mean rating, (items,); ``unit``: (items,) 0..units-1, what is left out together.
-A correlation is NaN for fewer than two items or where a side never varies.
+``x``: an item's mean score, ``y``: its mean rating, (items,); ``unit``: (items,) 0..units-1, what
+is left out together. A correlation is NaN for fewer than two items or where a side never varies.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,13 @@ from rubriclab.stats.resample import Floats, Ints, sum_by
 
 TINY = 1e-12
 MOST_SUBSETS = 1_024
-"""Up to this many subsets of calls the budget takes all of them, above it as many, drawn with a seed."""
+"""Up to this many subsets of calls the budget takes all of them, above it as many, drawn with a
+seed.
+"""
 FEWEST_SUBSETS, MOST_MEANS, _AT_ONCE = 30, 500_000, 250_000
-"""Of many items fewer subsets are taken, so that there are MOST_MEANS means of an item, _AT_ONCE held together."""
+"""Of many items fewer subsets are taken, so that there are MOST_MEANS means of an item, _AT_ONCE
+held together.
+"""
 
 
 class LeftOut(NamedTuple):
@@ -27,14 +31,16 @@ class LeftOut(NamedTuple):
     without: Floats
 
 
-# ------------------------------------------------------------------------------------------------------ Pearson's r
+# -------------------------------------------------------------------------------------- Pearson's r
 def _from_mean(x: Floats) -> Floats:
     # A constant side must have moments of exactly 0, whatever its mean was rounded to.
     return x - x.mean() if len(x) and np.ptp(x) > 0 else np.zeros(len(x))
 
 
 def r_of(totals: Floats) -> Floats:
-    """r from sums (..., 6) of 1, x, y, xx, yy, xy; NaN where a variance is nil next to its raw moment."""
+    """r from sums (..., 6) of 1, x, y, xx, yy, xy; NaN where a variance is nil next to its raw
+    moment.
+    """
     n, x, y, xx, yy, xy = np.moveaxis(totals, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         vx, vy = xx / n - (x / n) ** 2, yy / n - (y / n) ** 2
@@ -51,12 +57,13 @@ def pearson(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
     return LeftOut(float(r_of(total)), r_of(total - by_unit))
 
 
-# ------------------------------------------------------------------------------------- Spearman's rho, Kendall's tau-b
+# ------------------------------------------------------------------ Spearman's rho, Kendall's tau-b
 def spearman(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
     """rho: Pearson's r of mid-ranks; without each unit to first order.
 
-    With mid-distribution values F, G in (0, 1), whose means are 1/2: C = mean(F G) - 1/4, V = mean(F F) - 1/4,
-    rho = C / sqrt(Vx Vy). An item moves C through its own F G and through everyone's: those above it in x (y) gain.
+    With mid-distribution values F, G in (0, 1), whose means are 1/2: C = mean(F G) - 1/4, V =
+    mean(F F) - 1/4, rho = C / sqrt(Vx Vy). An item moves C through its own F G and through
+    everyone's: those above it in x (y) gain.
     """
     n = len(x)
     level = [np.unique(side, return_inverse=True)[1] for side in (x, y)]
@@ -88,9 +95,11 @@ def _mean_above(level: Ints, other: Floats) -> Floats:
 
 
 def _without(influence: Floats, unit: Ints, units: int) -> Floats:
-    """(units, k): how leaving out each unit moves the means of ``influence`` (items, k), which are means over pairs.
+    """(units, k): how leaving out each unit moves the means of ``influence`` (items, k), which are
+    means over pairs.
 
-    Over one item fewer than are left: each has one partner fewer too, as the jackknife itself has it to second order.
+    Over one item fewer than are left: each has one partner fewer too, as the jackknife itself has
+    it to second order.
     """
     away = influence - influence.mean(axis=0) if len(influence) else influence
     left = np.maximum(len(unit) - np.bincount(unit, minlength=units) - 1, 1)
@@ -98,9 +107,11 @@ def _without(influence: Floats, unit: Ints, units: int) -> Floats:
 
 
 def kendall(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
-    """Kendall's tau-b (1945): concordant minus discordant pairs of items, over the root of untied ones.
+    """Kendall's tau-b (1945): concordant minus discordant pairs of items, over the root of untied
+    ones.
 
-    Without each unit to first order: an item's part in the pairs counts twice, for it and for the other one.
+    Without each unit to first order: an item's part in the pairs counts twice, for it and for the
+    other one.
     """
     sides = [np.unique(side, return_inverse=True)[1].astype(np.int64) for side in (x, y)]
     untied = [
@@ -125,8 +136,8 @@ def _tau(pairs: Floats) -> Floats:
 def _below(x: Ints, y: Ints) -> Ints:
     """(items,): how many items lie below each one in both x and y.
 
-    Sorted by x (ties by falling y, so that none of them counts), the count of earlier items with a smaller y, by
-    merging blocks of twice the size at each step (Knight 1966).
+    Sorted by x (ties by falling y, so that none of them counts), the count of earlier items with a
+    smaller y, by merging blocks of twice the size at each step (Knight 1966).
     """
     n = len(x)
     order = np.lexsort((-y, x))
@@ -146,10 +157,12 @@ def _below(x: Ints, y: Ints) -> Ints:
     return out
 
 
-# ------------------------------------------------------------------------------------------------ people, and budgets
+# ------------------------------------------------------------------------------ people, and budgets
 def with_the_others(ratings: Floats, unit: Ints, units: int) -> tuple[Floats, Floats, Ints]:
-    """Each rater's r with the mean of the others on the same items: ((raters,), without each unit (units, raters),
-    the units on which they have company (raters,)). ``ratings``: (items, raters), NaN where there is none."""
+    """Each rater's r with the mean of the others on the same items: ((raters,), without each unit
+    (units, raters), the units on which they have company (raters,)). ``ratings``: (items, raters),
+    NaN where there is none.
+    """
     known = np.isfinite(ratings)
     total, count = np.where(known, ratings, 0.0).sum(axis=1), known.sum(axis=1)
     value, without, shared = [], [], []
@@ -164,7 +177,9 @@ def with_the_others(ratings: Floats, unit: Ints, units: int) -> tuple[Floats, Fl
 
 
 class Budget(NamedTuple):
-    """r of the mean of ``calls`` calls: the mean over ``subsets``, and the 2.5 and 97.5 percentiles of these."""
+    """r of the mean of ``calls`` calls: the mean over ``subsets``, and the 2.5 and 97.5 percentiles
+    of these.
+    """
 
     calls: int
     r: LeftOut
@@ -177,8 +192,9 @@ def budget(
 ) -> Iterator[Budget]:
     """Mean r over all subsets of so many calls (Xu et al. v2, Figure 9).
 
-    ``tables``: (rounds, items, K) scores, NaN where there is none; subsets are taken within each round. An item has the
-    mean of the scores that it has in a subset. Subsets without an r are left out.
+    ``tables``: (rounds, items, K) scores, NaN where there is none; subsets are taken within each
+    round. An item has the mean of the scores that it has in a subset. Subsets without an r are left
+    out.
     """
     rng = np.random.default_rng(0)
     most = min(MOST_SUBSETS, max(MOST_MEANS // max(len(human), 1), FEWEST_SUBSETS))

@@ -1,7 +1,9 @@
-"""Calls in; how far calls of one order, or of several, are from the mean over all, and calls without their position, out.
+"""Calls in; how far calls of one order, or of several, are from the mean over all, and calls
+without their position, out.
 
-With token probabilities, what a judge says is, up to a constant, the option's own probability times a prior of its position (PriDe: Zheng et al.
-2024, Large Language Models Are Not Robust Multiple Choice Selectors, section 4).
+With token probabilities, what a judge says is, up to a constant, the option's own probability times
+a prior of its position (PriDe: Zheng et al. 2024, Large Language Models Are Not Robust Multiple
+Choice Selectors, section 4).
 """
 
 from dataclasses import dataclass
@@ -17,8 +19,10 @@ _FLOOR = 1e-6
 
 
 def position_prior(shown: Ints, item: Ints, order: Ints, chances: Floats) -> Floats | None:
-    """(positions,) summing to 1, from ``chances`` (calls, options): least squares of log probabilities on position, with a term for each
-    item and option and one for each call. None where no position changes within an item."""
+    """(positions,) summing to 1, from ``chances`` (calls, options): least squares of log
+    probabilities on position, with a term for each item and option and one for each call. None
+    where no position changes within an item.
+    """
     items, n = int(item.max(initial=-1)) + 1, chances.shape[1]
 
     def within(values: Floats) -> Floats:
@@ -39,23 +43,29 @@ def position_prior(shown: Ints, item: Ints, order: Ints, chances: Floats) -> Flo
 
 
 def divided(chances: Floats, position: Ints, prior: Floats) -> Floats:
-    """Probabilities (calls, options) of options at ``position`` with the prior divided out, summing to 1."""
+    """Probabilities (calls, options) of options at ``position`` with the prior divided out, summing
+    to 1.
+    """
     corrected = chances / prior[position]
     return np.asarray(corrected / corrected.sum(axis=1, keepdims=True))
 
 
 def shrunk(x: Floats, means: Floats) -> tuple[float, float, float]:
-    """(start, slope, middle) of the line start + slope (x - middle) along which probe items' ``means`` follow one call."""
+    """(start, slope, middle) of the line start + slope (x - middle) along which probe items'
+    ``means`` follow one call.
+    """
     away = x - x.mean()
     square = float(away @ away)
     return float(means.mean()), float(away @ means) / square if square > 0 else 0.0, float(x.mean())
 
 
-# -------------------------------------------------------------------------- how far so many calls are from all orders
+# -------------------------------------------------------- how far so many calls are from all orders
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Calls by item and column (an order, or a form of the prompt), (items, columns) each: ``count``, ``mean``, ``noise``,
-    the variance of one call; NaN where not known. ``default``: the column that others are held against."""
+    """Calls by item and column (an order, or a form of the prompt), (items, columns) each:
+    ``count``, ``mean``, ``noise``, the variance of one call; NaN where not known. ``default``: the
+    column that others are held against.
+    """
 
     count: Floats
     mean: Floats
@@ -84,7 +94,9 @@ class Grid:
         return np.asarray(known & (self.m >= max(2, 0.5 * self.count.shape[1])))
 
     def column_distance(self, calls: int = 1) -> Floats:
-        """(items, columns): squared distance of so many calls in one column from the mean over all, without bias."""
+        """(items, columns): squared distance of so many calls in one column from the mean over all,
+        without bias.
+        """
         m = self.m[:, None]
         own = self.error * (1 - 2 / m) + (row_means(self.error) / self.m)[:, None]
         return np.asarray((self.mean - self.centre[:, None]) ** 2 - own + self.noise / calls)
@@ -103,7 +115,9 @@ class Grid:
 def grid_of(
     item: Ints, items: int, column: Ints, columns: int, value: Floats, default: int
 ) -> Grid:
-    """From calls; the noise of cells asked once is the mean over the cells of their item that were asked twice."""
+    """From calls; the noise of cells asked once is the mean over the cells of their item that were
+    asked twice.
+    """
     cells = item, items, column, columns
     count = crossed(*cells)
     with np.errstate(invalid="ignore"):

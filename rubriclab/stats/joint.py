@@ -1,6 +1,8 @@
-"""Criteria scored in one call: sums by criterion and position in; shifts, and what follows a criterion, out.
+"""Criteria scored in one call: sums by criterion and position in; shifts, and what follows a
+criterion, out.
 
-A row is one criterion's score in one call. Source: Xu et al. v2, setting 2 (Tables 5, 6; Figures 10, 11).
+A row is one criterion's score in one call. Source: Xu et al. v2, setting 2 (Tables 5, 6; Figures
+10, 11).
 """
 
 from typing import NamedTuple
@@ -13,7 +15,9 @@ _TINY = 1e-9
 
 
 def position_means(sums: Floats, counts: Floats) -> Floats:
-    """Mean score at each position, (..., criteria, positions); NaN where a criterion was never shown."""
+    """Mean score at each position, (..., criteria, positions); NaN where a criterion was never
+    shown.
+    """
     return np.asarray(np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), np.nan))
 
 
@@ -25,7 +29,9 @@ def position_shifts(sums: Floats, counts: Floats) -> Floats:
 
 
 def delta_pos(sums: Floats, counts: Floats) -> Floats:
-    """Best less worst position mean, (criteria,): the paper's Delta Pos; NaN below two positions."""
+    """Best less worst position mean, (criteria,): the paper's Delta Pos; NaN below two
+    positions.
+    """
     mean, several = position_means(sums, counts), (counts > 0).sum(axis=-1) >= 2
     apart = np.fmax.reduce(mean, axis=-1) - np.fmin.reduce(mean, axis=-1)  # these leave NaN out
     return np.asarray(np.where(several, apart, np.nan))
@@ -34,8 +40,9 @@ def delta_pos(sums: Floats, counts: Floats) -> Floats:
 class Carryover(NamedTuple):
     """What scoring a criterion just before adds to the next score, in points.
 
-    ``effect`` (criteria,) against the mean of all criteria as predecessors; ``parts`` (texts, criteria): what each text
-    adds to its error, in sum 0; ``by_criterion``: was position taken out criterion by criterion, or alike for all?
+    ``effect`` (criteria,) against the mean of all criteria as predecessors; ``parts`` (texts,
+    criteria): what each text adds to its error, in sum 0; ``by_criterion``: was position taken out
+    criterion by criterion, or alike for all?
     """
 
     effect: Floats
@@ -53,13 +60,15 @@ def carryover(
     texts: int,
     criteria: int,
 ) -> Carryover | None:
-    """Effect of the criterion scored just before, all successors pooled; None where the orders cannot tell it.
+    """Effect of the criterion scored just before, all successors pooled; None where the orders
+    cannot tell it.
 
-    Rows are scores; ``before``: the criterion one position earlier, ``criteria`` at the first position. Least squares of
-    the score on text x criterion, position and predecessor, the first two taken out exactly. Position enters criterion
-    by criterion where the design lets it (random or all orders), else alike for all, as in Williams' (1949) analysis,
-    whose n orders put each criterion once at each position. Every criterion has to follow every other one, and
-    predecessors to keep their rank once positions are taken out: rotations fail for four criteria or more.
+    Rows are scores; ``before``: the criterion one position earlier, ``criteria`` at the first
+    position. Least squares of the score on text x criterion, position and predecessor, the first
+    two taken out exactly. Position enters criterion by criterion where the design lets it (random
+    or all orders), else alike for all, as in Williams' (1949) analysis, whose n orders put each
+    criterion once at each position. Every criterion has to follow every other one, and predecessors
+    to keep their rank once positions are taken out: rotations fail for four criteria or more.
     """
     known = before < criteria
     follows = crossed(before[known], criteria, criterion[known], criteria)
@@ -82,10 +91,11 @@ def carryover(
 def _predecessors(
     unit: Ints, slot: Ints, before: Ints, score: Floats, units: int, criteria: int
 ) -> tuple[Floats, Floats, Floats] | None:
-    """(effects, inverse of their normal equations, each unit's part of these (units, criteria)); None where they lose their rank.
+    """(effects, inverse of their normal equations, each unit's part of these (units, criteria));
+    None where they lose their rank.
 
-    A row's regressors are two indicators, its slot and its predecessor if any. Taken out: the units (a text under a
-    criterion), then the slots.
+    A row's regressors are two indicators, its slot and its predecessor if any. Taken out: the units
+    (a text under a criterion), then the slots.
     """
     slots, known = int(slot.max()) + 1, before < criteria
 

@@ -1,4 +1,6 @@
-"""Scores of items in; how far calls of one item lie apart, in different orders and in the same one, out."""
+"""Scores of items in; how far calls of one item lie apart, in different orders and in the same one,
+out.
+"""
 
 import numpy as np
 
@@ -13,18 +15,22 @@ def differences(
     n_items: int,
     request: Ints | None = None,
 ) -> tuple[Floats, Floats]:
-    """(in different orders, in one and the same order): mean absolute difference of two calls of an item, (items,), in points.
+    """(in different orders, in one and the same order): mean absolute difference of two calls of an
+    item, (items,), in points.
 
-    All pairs of its calls, each kind averaged by itself (U-statistics); NaN where an item has no such pair.
+    All pairs of its calls, each kind averaged by itself (U-statistics); NaN where an item has no
+    such pair.
 
-    ``item``, ``order``, ``score`` (an index into ``scores``): (calls,). ``scores``: (scores,) in points, or how many
-    there are, any two of them 1 apart. ``request``: (calls,), of calls that share one no two are held against each other,
-    as calls of one order never share one; where an item has one request alone they are. How many calls there are changes
-    how precise these are, never what they are on average.
+    ``item``, ``order``, ``score`` (an index into ``scores``): (calls,). ``scores``: (scores,) in
+    points, or how many there are, any two of them 1 apart. ``request``: (calls,), of calls that
+    share one no two are held against each other, as calls of one order never share one; where an
+    item has one request alone they are. How many calls there are changes how precise these are,
+    never what they are on average.
     """
     orders = int(order.max(initial=0)) + 1
     every = _pairs(item, score, scores, n_items)
-    # A call that is alone in its order has no pair there; of millions, few are left to be looked at.
+    # A call that is alone in its order has no pair there; of millions, few are left to be looked
+    # at.
     key = item * orders + order
     again = _again(key, n_items * orders)
     cell, within = distinct(key[again], n_items * orders)
@@ -68,7 +74,9 @@ def _pairs(group: Ints, score: Ints, scores: Floats | int, size: int) -> Floats:
 
 
 def within_item_sd(item: Ints, values: Floats, n_items: int) -> Floats:
-    """Standard deviation (ddof 1) of each item's values (calls,); NaN below two. Xu et al. v1, Table 3."""
+    """Standard deviation (ddof 1) of each item's values (calls,); NaN below two. Xu et al. v1,
+    Table 3.
+    """
     if not len(values):
         return np.full(n_items, np.nan)
     centred = values - values.mean()  # keeps the sum of squares from cancelling

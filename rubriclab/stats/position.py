@@ -1,7 +1,9 @@
-"""Counts of choices by position in; shares, chi-square, V with its noise and interval, P(position | score), Bias Costs out.
+"""Counts of choices by position in; shares, chi-square, V with its noise and interval, P(position |
+score), Bias Costs out.
 
-Positions and scores are 0-based codes. Definitions: Xu et al. v1 section 5, v2 setting 1. The paper's chi-square treats
-the calls of one item as independent, which they are not; what is decided is decided by ``core/verdict.py``.
+Positions and scores are 0-based codes. Definitions: Xu et al. v1 section 5, v2 setting 1. The
+paper's chi-square treats the calls of one item as independent, which they are not; what is decided
+is decided by ``core/verdict.py``.
 """
 
 from typing import NamedTuple
@@ -27,7 +29,8 @@ class Selection(NamedTuple):
 
 
 def selection(counts: Floats) -> Selection:
-    """Shares, chi2 = sum (n_p - N/n)^2 / (N/n) on n - 1 degrees of freedom, and Cramér's V, from pooled counts (n,).
+    """Shares, chi2 = sum (n_p - N/n)^2 / (N/n) on n - 1 degrees of freedom, and Cramér's V, from
+    pooled counts (n,).
 
     Source: Xu et al. v2, setting 1. NaN without a choice.
     """
@@ -40,16 +43,21 @@ def selection(counts: Floats) -> Selection:
 
 
 def cramers_v(share: Floats) -> Floats:
-    """V = sqrt(chi2 / (N (n - 1))) = sqrt(n / (n - 1) sum_p (share_p - 1/n)^2); (..., n) -> (...)."""
+    """V = sqrt(chi2 / (N (n - 1))) = sqrt(n / (n - 1) sum_p (share_p - 1/n)^2).
+
+    (..., n) -> (...).
+    """
     n = share.shape[-1]
     return np.asarray(np.sqrt(n / (n - 1) * np.sum((share - 1.0 / n) ** 2, axis=-1)))
 
 
 def v_from_noise(unit_counts: Floats) -> float:
-    """The V to expect without an average position effect, given how much the units differ; NaN below two units.
+    """The V to expect without an average position effect, given how much the units differ; NaN
+    below two units.
 
-    ``unit_counts``: (units, n) choices. The pooled shares are ratios of sums, whose covariance C follows from the units'
-    residuals (linearisation); without an effect E[V^2] = n/(n-1) trace(C), whose root is returned.
+    ``unit_counts``: (units, n) choices. The pooled shares are ratios of sums, whose covariance C
+    follows from the units' residuals (linearisation); without an effect E[V^2] = n/(n-1) trace(C),
+    whose root is returned.
     """
     used = unit_counts[unit_counts.sum(axis=1) > 0]
     units, n = used.shape
@@ -63,14 +71,16 @@ def v_from_noise(unit_counts: Floats) -> float:
 def v_interval(share: Floats, resampled: Floats, level: float = 0.95) -> tuple[float, float]:
     """An interval for V that may reach 0, by inverting a bootstrap test.
 
-    ``share``: (n,); ``resampled``: (n_boot, n) shares of resampled units. V is the length of the deviation from 1/n, up
-    to a factor; a plain percentile interval of a length is pushed upward twice (by the data's noise, and by the
-    resampling). So: for true deviations t u along the observed direction u, an observed length c is reached when
-    |t u + z| >= c, z being a resampled error; each z has its own t, and t belongs to the interval unless a length as
-    great as c is too rare under it, or one as small. How the 5 % are shared out depends on t: all for "as great" at
-    t = 0, where no length is too small, half and half a few errors away (the idea of Feldman and Cousins 1998). So 0 is
-    left out when the same bootstrap rejects "no effect" at 0.05, neither more nor less often. Covered V in 0.93 to 0.97 of simulated
-    studies of 15 to 100 items; 0.89 where fewer than 15 items moved.
+    ``share``: (n,); ``resampled``: (n_boot, n) shares of resampled units. V is the length of the
+    deviation from 1/n, up to a factor; a plain percentile interval of a length is pushed upward
+    twice (by the data's noise, and by the resampling). So: for true deviations t u along the
+    observed direction u, an observed length c is reached when |t u + z| >= c, z being a
+    resampled error; each z has its own t, and t belongs to the interval unless a length as great as
+    c is too rare under it, or one as small. How the 5 % are shared out depends on t: all for "as
+    great" at t = 0, where no length is too small, half and half a few errors away (the idea of
+    Feldman and Cousins 1998). So 0 is left out when the same bootstrap rejects "no effect" at 0.05,
+    neither more nor less often. Covered V in 0.93 to 0.97 of simulated studies of 15 to 100 items;
+    0.89 where fewer than 15 items moved.
     """
     n = len(share)
     scale = np.sqrt(n / (n - 1))
@@ -91,8 +101,8 @@ def v_interval(share: Floats, resampled: Floats, level: float = 0.95) -> tuple[f
 def _accepted(along: Floats, inside: Floats, spread: float, alpha: float) -> tuple[float, float]:
     """The least and the greatest t >= 0 under which the observed length is not too rare.
 
-    |t u + z| >= c where t is at least ``-along`` + root(``inside``), or at most ``-along`` - root(``inside``), or
-    anywhere if ``inside`` is negative; ``spread``: the errors' size.
+    |t u + z| >= c where t is at least ``-along`` + root(``inside``), or at most ``-along`` -
+    root(``inside``), or anywhere if ``inside`` is negative; ``spread``: the errors' size.
     """
     always = int(np.sum(inside < 0))
     root = np.sqrt(inside[inside >= 0])
@@ -116,11 +126,12 @@ def _accepted(along: Floats, inside: Floats, spread: float, alpha: float) -> tup
 
 
 def position_given_score(counts: Floats, exposure: Floats) -> Floats:
-    """P(p | s): how the choices of a score spread over positions, (..., positions); Xu et al. v1, Table 5.
+    """P(p | s): how the choices of a score spread over positions, (..., positions); Xu et al. v1,
+    Table 5.
 
-    Choices of the score at p over times it was shown at p, then normalised over p. NaN for a score never chosen, for a
-    position where it was never shown, and for a score only ever shown at one position, whose share is 1 there by
-    construction.
+    Choices of the score at p over times it was shown at p, then normalised over p. NaN for a score
+    never chosen, for a position where it was never shown, and for a score only ever shown at one
+    position, whose share is 1 there by construction.
     """
     shown = exposure > 0
     shown = shown & (np.count_nonzero(shown, axis=-1, keepdims=True) > 1)
@@ -131,10 +142,12 @@ def position_given_score(counts: Floats, exposure: Floats) -> Floats:
 
 
 def is_balanced(exposure: Floats) -> bool:
-    """Was every score at every position about equally often? ``exposure``: (scores, positions) totals.
+    """Was every score at every position about equally often? ``exposure``: (scores, positions)
+    totals.
 
-    True when no cell is further from 1/n of the total than 4.5 standard errors of independent uniform orders: orders
-    drawn afresh for each item pass, a short list of unbalanced orders shared by all items does not.
+    True when no cell is further from 1/n of the total than 4.5 standard errors of independent
+    uniform orders: orders drawn afresh for each item pass, a short list of unbalanced orders shared
+    by all items does not.
     """
     n, calls = len(exposure), exposure.sum() / len(exposure)
     if calls == 0:
@@ -143,12 +156,14 @@ def is_balanced(exposure: Floats) -> bool:
     return bool(np.max(np.abs(exposure - calls / n)) <= 4.5 * error + 1.0)
 
 
-# ---------------------------------------------------------------------------------------------------------- Bias Cost
+# ---------------------------------------------------------------------------------------- Bias Cost
 def bias_cost(table: Floats, orders: Ints) -> Floats:
-    """100 x sum over positions p of |P(p | score shown at p) - 1/n|; ``orders``: (m, n), score codes as shown -> (m,).
+    """100 x sum over positions p of |P(p | score shown at p) - 1/n|; ``orders``: (m, n), score
+    codes as shown -> (m,).
 
-    ``table[s, p]``: P(p | s). In percentage points, as the paper prints it (Xu et al. v1, section 5.3): noise makes
-    it too large. A cell that the order needs but the data cannot give (NaN) makes its cost NaN.
+    ``table[s, p]``: P(p | s). In percentage points, as the paper prints it (Xu et al. v1, section
+    5.3): noise makes it too large. A cell that the order needs but the data cannot give (NaN) makes
+    its cost NaN.
     """
     n = table.shape[-1]
     return np.asarray(100.0 * np.abs(table[orders, np.arange(n)] - 1.0 / n).sum(axis=-1))
@@ -157,8 +172,9 @@ def bias_cost(table: Floats, orders: Ints) -> Floats:
 def least_bias_cost(table: Floats) -> tuple[Ints, float]:
     """(the cheapest of all n! orders, its cost).
 
-    Each score takes one position and each pairing has its own cost, so this is a linear assignment problem and the
-    answer is exact. Pairings with unknown cells are never taken; where no order avoids them the cost is NaN.
+    Each score takes one position and each pairing has its own cost, so this is a linear assignment
+    problem and the answer is exact. Pairings with unknown cells are never taken; where no order
+    avoids them the cost is NaN.
     """
     n = table.shape[-1]
     costs = np.round(np.abs(table - 1.0 / n), 12)

@@ -1,12 +1,12 @@
 """Many judged and few rated items in, means of the ratings out: prediction-powered inference.
 
-Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Prediction-Powered Inference, section 2: the mean judge score of
-the items not rated, corrected by how far judge and people are apart on the rated ones. Angelopoulos, Duchi and Zrnic
-2023, PPI++, section 6: the judge counts with a weight that makes the interval as narrow as it can be, so that a poor
-judge does no harm.
+Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Prediction-Powered Inference, section 2: the
+mean judge score of the items not rated, corrected by how far judge and people are apart on the
+rated ones. Angelopoulos, Duchi and Zrnic 2023, PPI++, section 6: the judge counts with a weight
+that makes the interval as narrow as it can be, so that a poor judge does no harm.
 
-The rated items have to be a random sample of the judged ones. What the mean is of: all items that those judged are a
-sample of. Items of one unit (a prompt) count as one observation.
+The rated items have to be a random sample of the judged ones. What the mean is of: all items that
+those judged are a sample of. Items of one unit (a prompt) count as one observation.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,9 @@ _TINY = 1e-12
 
 
 class Part(NamedTuple):
-    """A mean; ``sums``: (units,), what each unit adds to its error; ``fitted``: numbers learnt from them."""
+    """A mean; ``sums``: (units,), what each unit adds to its error; ``fitted``: numbers learnt from
+    them.
+    """
 
     value: float
     sums: Floats
@@ -41,7 +43,9 @@ def estimate(human: Floats, judge: Floats, others: Floats, weight: float) -> flo
 
 
 def tuned_weight(human: Floats, judge: Floats, others: Floats) -> float:
-    """The weight of least variance (PPI++, equation 7), kept to 0..1; 0 where nothing is left to judge."""
+    """The weight of least variance (PPI++, equation 7), kept to 0..1; 0 where nothing is left to
+    judge.
+    """
     n, rest = len(human), len(others)
     spread = float(np.concatenate([judge, others]).var(ddof=1)) if n + rest > 1 else 0.0
     if n < 2 or rest == 0 or spread <= _TINY:
@@ -53,10 +57,12 @@ def tuned_weight(human: Floats, judge: Floats, others: Floats) -> float:
 def corrected_mean(
     human: Floats, judge: Floats, unit: Ints, units: int
 ) -> tuple[dict[str, Part], float]:
-    """Means of all items and the judge's weight; ``human`` (items,) NaN where not rated, some are; ``judge`` (items,).
+    """Means of all items and the judge's weight; ``human`` (items,) NaN where not rated, some are;
+    ``judge`` (items,).
 
-    ``judge``: of its scores; ``rated``: of the ratings alone; ``corrected``: of both; ``bias``: judge - corrected. What
-    every item adds to the error is summed over its ``unit`` (independent items: 2023, Proposition 1; PPI++, equation 6).
+    ``judge``: of its scores; ``rated``: of the ratings alone; ``corrected``: of both; ``bias``:
+    judge - corrected. What every item adds to the error is summed over its ``unit`` (independent
+    items: 2023, Proposition 1; PPI++, equation 6).
     """
 
     def influence(values: Floats) -> Floats:
@@ -84,7 +90,9 @@ def corrected_mean(
 
 
 def unlike(human: Floats, judge: Floats, unit: Ints, units: int) -> tuple[float, float]:
-    """(mean judge score of rated - unrated items, its two-sided p by units); NaN without FEWEST_RATED of both."""
+    """(mean judge score of rated - unrated items, its two-sided p by units); NaN without
+    FEWEST_RATED of both.
+    """
     rated = np.isfinite(human)
     groups = min(
         int((np.bincount(unit[part], minlength=units) > 0).sum()) for part in (rated, ~rated)

@@ -9,8 +9,8 @@ NO_INTERVAL = (float("nan"), float("nan"))
 def wilson(successes: float, trials: float, *, level: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval (1927); an effective, fractional number of trials is as good.
 
-    Its coverage is near ``level`` on average over the true share (Brown, Cai and DasGupta 2001, Interval Estimation
-    for a Binomial Proportion, section 4.2).
+    Its coverage is near ``level`` on average over the true share (Brown, Cai and DasGupta 2001,
+    Interval Estimation for a Binomial Proportion, section 4.2).
     """
     if not trials > 0:
         return NO_INTERVAL

@@ -1,7 +1,8 @@
 """Per-unit sums in; resampled totals, groups of units and degrees of freedom out.
 
-A *unit* is what the data hold independently: an item, a block or a prompt. Units are put in the order of their
-own numbers before anything is drawn, so that neither the order of rows nor any name reaches the draws.
+A *unit* is what the data hold independently: an item, a block or a prompt. Units are put in the
+order of their own numbers before anything is drawn, so that neither the order of rows nor any name
+reaches the draws.
 """
 
 from typing import Any
@@ -23,10 +24,11 @@ MIN_RESAMPLED = 10
 
 
 def by_content(parts: Floats) -> Ints:
-    """An order of the rows of ``parts`` (units, ...) that depends on their rounded numbers alone, (units,).
+    """An order of the rows of ``parts`` (units, ...) that depends on their rounded numbers alone,
+    (units,).
 
-    By a hash of each row: equal rows are equal contents, whatever their names. The scale keeps simple fractions away
-    from the edges of rounding.
+    By a hash of each row: equal rows are equal contents, whatever their names. The scale keeps
+    simple fractions away from the edges of rounding.
     """
     mark = np.zeros(len(parts), dtype=np.uint64)
     width = int(np.prod(parts.shape[1:], dtype=np.int64))
@@ -41,8 +43,9 @@ def by_content(parts: Floats) -> Ints:
 def bootstrap_sums(unit_sums: Floats, n_boot: int) -> Floats:
     """Resampled totals (n_boot, k) of per-unit sums (units, k).
 
-    More than DIRECT_LIMIT units are first summed in GROUPS random groups, which are resampled in their stead: the
-    same variance to first order at a bounded cost (Politis, Romano and Wolf 1999, Subsampling, section 1.5).
+    More than DIRECT_LIMIT units are first summed in GROUPS random groups, which are resampled in
+    their stead: the same variance to first order at a bounded cost (Politis, Romano and Wolf 1999,
+    Subsampling, section 1.5).
     """
     sums = np.asarray(unit_sums, dtype=np.float64)[by_content(unit_sums)]
     rng = np.random.default_rng(0)
@@ -59,10 +62,12 @@ def bootstrap_sums(unit_sums: Floats, n_boot: int) -> Floats:
 
 
 def stretch(units: int, level: float) -> float:
-    """By how much errors drawn from ``units`` are too small: root(N / (N - 1)) t / z; NaN below two.
+    """By how much errors drawn from ``units`` are too small: root(N / (N - 1)) t / z; NaN below
+    two.
 
-    Resampling N units has the variance (N - 1) / N of sampling them, and its quantiles are a normal curve's where
-    Student's t on N - 1 is due (Hesterberg 2015, What Teachers Should Know About the Bootstrap, section 3.2).
+    Resampling N units has the variance (N - 1) / N of sampling them, and its quantiles are a normal
+    curve's where Student's t on N - 1 is due (Hesterberg 2015, What Teachers Should Know About the
+    Bootstrap, section 3.2).
     """
     if units < 2:
         return float("nan")
@@ -71,8 +76,9 @@ def stretch(units: int, level: float) -> float:
 
 
 def in_groups(parts: list[Floats], groups: int, rng: np.random.Generator) -> list[Floats]:
-    """``parts`` (units, ...) summed over so many random groups of units, the same for all; as they are where there
-    are no more units."""
+    """``parts`` (units, ...) summed over so many random groups of units, the same for all; as they
+    are where there are no more units.
+    """
     units = len(parts[0])
     if units <= groups:
         return parts
@@ -83,9 +89,9 @@ def in_groups(parts: list[Floats], groups: int, rng: np.random.Generator) -> lis
 def degrees_of_freedom(residual: Floats) -> float:
     """Of the variance of ``residual`` (n,): at most n - 1, at least 3 (or n - 1).
 
-    A variance of n values with excess kurtosis k has the variance 2 / (n - 1) + k / n relative to its square, a
-    chi-square on d degrees of freedom 2 / d (Satterthwaite 1946): a variance made by few values is no surer than
-    they are many.
+    A variance of n values with excess kurtosis k has the variance 2 / (n - 1) + k / n relative to
+    its square, a chi-square on d degrees of freedom 2 / d (Satterthwaite 1946): a variance made by
+    few values is no surer than they are many.
     """
     n, squares = len(residual), np.square(residual, dtype=np.float64)
     if n < 2:
@@ -98,8 +104,9 @@ def degrees_of_freedom(residual: Floats) -> float:
 def hall(influence: Floats, t: float) -> tuple[float, float]:
     """How many standard errors below and above a mean of skewed units Student's ``t`` makes.
 
-    (m - mu) / se + a / 3 (..)^2 + a^2 / 27 (..)^3 + a / 6 with a = skewness / root n has no skewness to second order
-    (Hall 1992, On the Removal of Skewness by Transformation, section 2); its inverse at -t and t.
+    (m - mu) / se + a / 3 (..)^2 + a^2 / 27 (..)^3 + a / 6 with a = skewness / root n has no
+    skewness to second order (Hall 1992, On the Removal of Skewness by Transformation, section 2);
+    its inverse at -t and t.
     """
     n, square = len(influence), float((influence**2).mean()) if len(influence) else 0.0
     if square <= 0.0 or n < 3:
@@ -120,7 +127,8 @@ def hall(influence: Floats, t: float) -> tuple[float, float]:
 def t_ends(influence: Floats, level: float, *, lengthened: bool = True) -> tuple[float, float]:
     """Standard errors below and above a number whose error ``influence`` (units,) makes.
 
-    Student's t on degrees of freedom for its kurtosis; ``lengthened``, never shortened, by Hall's ends for its skewness.
+    Student's t on degrees of freedom for its kurtosis; ``lengthened``, never shortened, by Hall's
+    ends for its skewness.
     """
     t = float(special.stdtrit(degrees_of_freedom(influence), 0.5 + level / 2))
     below, above = hall(influence, t) if lengthened else (t, t)
@@ -128,7 +136,9 @@ def t_ends(influence: Floats, level: float, *, lengthened: bool = True) -> tuple
 
 
 def sum_by(code: Ints, values: Floats | Ints | Bools, n: int) -> Floats:
-    """Sums of ``values`` (rows, ...) within each code 0..n-1, (n, ...); column by column in memory, which sums of rows like."""
+    """Sums of ``values`` (rows, ...) within each code 0..n-1, (n, ...); column by column in memory,
+    which sums of rows like.
+    """
     if values.ndim == 1:
         return np.asarray(np.bincount(code, weights=values, minlength=n), dtype=np.float64)
     made = np.empty((*values.shape[:0:-1], n))
@@ -138,7 +148,8 @@ def sum_by(code: Ints, values: Floats | Ints | Bools, n: int) -> Floats:
 
 
 def distinct(codes: Ints, size: int | None = None) -> tuple[Ints, Ints]:
-    """(the codes that occur, from 0, ascending; each entry's rank among them), by counting where a table is not too large.
+    """(the codes that occur, from 0, ascending; each entry's rank among them), by counting where a
+    table is not too large.
 
     ``size``: one more than the largest code can be, where it is known.
     """
@@ -155,7 +166,9 @@ def distinct(codes: Ints, size: int | None = None) -> tuple[Ints, Ints]:
 
 
 def rank_within(code: Ints, *by: NDArray[Any]) -> Ints:
-    """(rows,): which of the rows of its code each is, from 0, sorted by the last of ``by``, then the one before."""
+    """(rows,): which of the rows of its code each is, from 0, sorted by the last of ``by``, then
+    the one before.
+    """
     row = np.lexsort((*by, code))
     rank = np.empty(len(code), dtype=np.int64)
     rank[row] = np.arange(len(code)) - np.searchsorted(code[row], code[row])
@@ -163,7 +176,9 @@ def rank_within(code: Ints, *by: NDArray[Any]) -> Ints:
 
 
 def spread_out(code: Ints, n: int, by: NDArray[Any], values: NDArray[Any]) -> Floats:
-    """(n, most): the ``values`` of the rows of each code 0..n-1, sorted by ``by``; NaN where there are no more."""
+    """(n, most): the ``values`` of the rows of each code 0..n-1, sorted by ``by``; NaN where there
+    are no more.
+    """
     rank = rank_within(code, by)
     table = np.full((n, int(rank.max(initial=0)) + 1), np.nan)
     table[code, rank] = values
@@ -171,7 +186,9 @@ def spread_out(code: Ints, n: int, by: NDArray[Any], values: NDArray[Any]) -> Fl
 
 
 def crossed(*codes_and_sizes: Ints | int, weights: Floats | None = None) -> Floats:
-    """Counts, or sums of ``weights``, over crossed codes: crossed(a, n_a, b, n_b) -> (n_a, n_b), by columns as ``sum_by``."""
+    """Counts, or sums of ``weights``, over crossed codes: crossed(a, n_a, b, n_b) -> (n_a, n_b), by
+    columns as ``sum_by``.
+    """
     codes, sizes = codes_and_sizes[-2::-2], [int(size) for size in codes_and_sizes[::-2]]
     flat = np.asarray(codes[0], dtype=np.int64)
     for code, size in zip(codes[1:], sizes[1:], strict=True):

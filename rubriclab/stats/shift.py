@@ -1,7 +1,9 @@
-"""Scores under orders in; contrasts of the mean, and the largest gap between two orders without luck, out.
+"""Scores under orders in; contrasts of the mean, and the largest gap between two orders without
+luck, out.
 
-Arrays in, numbers out, in points. Orders are assigned by the design, so what is regressed on them is caused by them.
-What comes from the units' own sums holds whatever goes on within a unit (Liang and Zeger 1986).
+Arrays in, numbers out, in points. Orders are assigned by the design, so what is regressed on them
+is caused by them. What comes from the units' own sums holds whatever goes on within a unit (Liang
+and Zeger 1986).
 """
 
 import itertools
@@ -30,9 +32,11 @@ SPLITS, DRAWS, GROUPS = 6, 1_000, 200
 _FLAT = 1e-9
 
 
-# ------------------------------------------------------------------------------------------------------ contrasts
+# ---------------------------------------------------------------------------------------- contrasts
 class OrderCells(NamedTuple):
-    """Each text in each order that it was judged in, (cells,) each: ``text``, ``order``, ``mean`` score."""
+    """Each text in each order that it was judged in, (cells,) each: ``text``, ``order``, ``mean``
+    score.
+    """
 
     text: Ints
     order: Ints
@@ -48,7 +52,9 @@ def order_cells(text: Ints, order: Ints, value: Floats, orders: int) -> OrderCel
 
 
 class Contrast(NamedTuple):
-    """By text: ``top`` / ``bottom`` summed is the contrast, in points; ``reach``: the most that a text can be."""
+    """By text: ``top`` / ``bottom`` summed is the contrast, in points; ``reach``: the most that a
+    text can be.
+    """
 
     top: Floats
     bottom: Floats
@@ -56,10 +62,12 @@ class Contrast(NamedTuple):
 
 
 def within_texts(cells: OrderCells, direction: Floats, texts: int, span: float) -> Contrast | None:
-    """Score against ``direction`` (orders,), centred within each text; every order of a text counts once.
+    """Score against ``direction`` (orders,), centred within each text; every order of a text counts
+    once.
 
-    top = mean of c y, bottom = mean of c^2 / 2 over a text's orders: a line's end-to-end difference, or forward less
-    backward mean. ``span``: of the scale. None where no text was judged in orders of different directions.
+    top = mean of c y, bottom = mean of c^2 / 2 over a text's orders: a line's end-to-end
+    difference, or forward less backward mean. ``span``: of the scale. None where no text was judged
+    in orders of different directions.
     """
     orders = np.bincount(cells.text, minlength=texts)
     share = 1.0 / np.maximum(orders, 1)
@@ -82,8 +90,9 @@ def over_texts(
 ) -> tuple[float, Floats, float] | None:
     """Where each text has one drawn order: (end-to-end slope, influence of each cell, reach).
 
-    Twice the least-squares slope of the score on ``direction``, with HC3 influence (MacKinnon and White 1985: residuals
-    over one less their leverage). None where fewer than MIN_UNITS texts, on which all would rest, have a direction.
+    Twice the least-squares slope of the score on ``direction``, with HC3 influence (MacKinnon and
+    White 1985: residuals over one less their leverage). None where fewer than MIN_UNITS texts, on
+    which all would rest, have a direction.
     """
     c = direction[cells.order] - direction[cells.order].mean()
     square, n = float((c**2).sum()), len(c)
@@ -95,15 +104,16 @@ def over_texts(
     return 2 * slope, 2 * c * rest / square, span * float(np.abs(c).max()) * n / square
 
 
-# --------------------------------------------------------------------------------------------- the two ends of all orders
+# ----------------------------------------------------------------------- the two ends of all orders
 @dataclass(frozen=True, eq=False)
 class Extremes:
     """The order with the highest mean less the one with the lowest.
 
-    The largest of several means is too large, since noise is chosen along with it. So the two orders are chosen on one
-    half of the units and compared on the other half, and the other way round, over several splits (cross-fitting).
-    ``value``: not below 0. ``highest``, ``lowest``: orders (score codes as shown), chosen on all units. ``modelled``: by
-    pulls of positions that add up, since hardly any order was shared by the items.
+    The largest of several means is too large, since noise is chosen along with it. So the two
+    orders are chosen on one half of the units and compared on the other half, and the other way
+    round, over several splits (cross-fitting). ``value``: not below 0. ``highest``, ``lowest``:
+    orders (score codes as shown), chosen on all units. ``modelled``: by pulls of positions that add
+    up, since hardly any order was shared by the items.
     """
 
     top: Floats
@@ -128,10 +138,11 @@ class Extremes:
         return _solved(kept @ self.top, np.tensordot(kept, self.bottom, axes=1))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Inverts a test: profiles that are the observed one stretched to a range t, with the units' errors given random
-        signs (wild bootstrap: Wu 1986), are split, chosen and compared alike. t belongs to the interval unless a
-        difference as great as the observed one is too rare under it, or one as small; all of the error goes to "as
-        great" at t = 0, half of it farther away (Feldman and Cousins 1998). Errors are stretched to Student's t.
+        """Inverts a test: profiles that are the observed one stretched to a range t, with the
+        units' errors given random signs (wild bootstrap: Wu 1986), are split, chosen and compared
+        alike. t belongs to the interval unless a difference as great as the observed one is too
+        rare under it, or one as small; all of the error goes to "as great" at t = 0, half of it
+        farther away (Feldman and Cousins 1998). Errors are stretched to Student's t.
         """
         whole = self._profile(np.ones(len(self.top)))
         chosen = self._errors(whole, level)
@@ -162,10 +173,12 @@ class Extremes:
 def extremes(
     item: Ints, order: Ints, value: Floats, unit: Ints, n_units: int, shown: Ints, scores: Floats
 ) -> Extremes | None:
-    """Of calls (calls,) of items with their ``unit`` (items,); ``shown`` (orders, n): score codes, ``scores`` in points.
+    """Of calls (calls,) of items with their ``unit`` (items,); ``shown`` (orders, n): score codes,
+    ``scores`` in points.
 
-    An order takes part if it was asked at least half as often as the most asked one, and MIN_UNITS times; where these
-    are not half of the calls, pulls of positions are fitted instead. None with fewer than MIN_UNITS units or two orders.
+    An order takes part if it was asked at least half as often as the most asked one, and MIN_UNITS
+    times; where these are not half of the calls, pulls of positions are fitted instead. None with
+    fewer than MIN_UNITS units or two orders.
     """
     count = np.bincount(order, minlength=len(shown))
     often = np.flatnonzero(count >= max(MIN_UNITS, count.max(initial=0) / 2))
@@ -215,7 +228,9 @@ def extremes(
 
 
 def judged_alone(item: Ints, order: Ints, items: int) -> tuple[Bools, bool]:
-    """((items,): judged in one order only; were most items?): then only items can be held against each other."""
+    """((items,): judged in one order only; were most items?): then only items can be held against
+    each other.
+    """
     first = np.zeros(items, dtype=np.int64)
     first[item] = order
     several = np.zeros(items, dtype=bool)
@@ -228,8 +243,9 @@ def judged_alone(item: Ints, order: Ints, items: int) -> tuple[Bools, bool]:
 def centred(item: Ints, values: Floats, alone: Bools, between: bool) -> Floats:
     """``values`` (calls, k) less their item's mean.
 
-    Where most items were judged in one order only (``between``), those ``alone`` are centred on the mean of all such
-    items, which orders drawn at random allow: within them there is nothing to compare.
+    Where most items were judged in one order only (``between``), those ``alone`` are centred on the
+    mean of all such items, which orders drawn at random allow: within them there is nothing to
+    compare.
     """
     count = np.maximum(np.bincount(item, minlength=len(alone)), 1)[:, None]
     sums = sum_by(item, values, len(alone))
@@ -251,7 +267,9 @@ def _by_position(
     between: bool,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Normal equations of the score on the points shown at all positions, (groups, n) and (groups, n, n)."""
+    """Normal equations of the score on the points shown at all positions, (groups, n) and (groups,
+    n, n).
+    """
     x = centred(item, shows[order], alone, between)
     y = centred(item, value[:, None], alone, between)
     of_call = unit[item]
@@ -274,12 +292,16 @@ def _by_position(
 
 
 def rounded_ties(means: Floats) -> Floats:
-    """Means that differ by rounding errors alone become equal, so that these do not choose between two orders."""
+    """Means that differ by rounding errors alone become equal, so that these do not choose between
+    two orders.
+    """
     return np.round(means, 9)
 
 
 def ends(chosen: Floats, valued: Floats) -> Floats:
-    """The highest and the lowest entry of each row of ``chosen``, compared in ``valued``; of ties (1e-9) the first."""
+    """The highest and the lowest entry of each row of ``chosen``, compared in ``valued``; of ties
+    (1e-9) the first.
+    """
     row, settled = np.arange(len(chosen)), rounded_ties(chosen)
     return np.asarray(valued[row, settled.argmax(axis=1)] - valued[row, settled.argmin(axis=1)])
 
@@ -300,8 +322,8 @@ def _inverted(
 ) -> tuple[float, float]:
     """The t >= 0 under which ``observed`` is neither too great nor too small, by bisection.
 
-    No t is below 0, so an ``observed`` there is luck and no sign of a small t: nothing is then too small that would not
-    be at 0 (a power-constrained limit: Cowan et al. 2011).
+    No t is below 0, so an ``observed`` there is luck and no sign of a small t: nothing is then too
+    small that would not be at 0 (a power-constrained limit: Cowan et al. 2011).
     """
     observed = max(0.0, observed)
     spread = float(drawn(0.0).std())

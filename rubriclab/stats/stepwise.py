@@ -1,7 +1,9 @@
-"""An outcome of cells and what may go along with it in; the variables that AIC keeps, and what removing each costs, out.
+"""An outcome of cells and what may go along with it in; the variables that AIC keeps, and what
+removing each costs, out.
 
-Bidirectional stepwise selection on least squares (Shi et al., Appendix E). AIC is n log(RSS / n) + 2 k with k the fitted
-parameters of the mean, which is what the paper's tables show (Table 5: n = 3,360, RSS 61.974, k = 52 gives -13,312).
+Bidirectional stepwise selection on least squares (Shi et al., Appendix E). AIC is n log(RSS / n) +
+2 k with k the fitted parameters of the mean, which is what the paper's tables show (Table 5: n =
+3,360, RSS 61.974, k = 52 gives -13,312).
 """
 
 from collections.abc import Mapping
@@ -23,8 +25,10 @@ class Model(NamedTuple):
 
 
 class Stepwise(NamedTuple):
-    """``n`` cells; the ``chosen`` model; ``without``: the model without each variable that was kept; ``dropped``: the
-    others. No model (``chosen`` None) where cells are fewer than parameters + 2 or the outcome never varies."""
+    """``n`` cells; the ``chosen`` model; ``without``: the model without each variable that was
+    kept; ``dropped``: the others. No model (``chosen`` None) where cells are fewer than parameters
+    + 2 or the outcome never varies.
+    """
 
     n: int
     chosen: Model | None
@@ -35,8 +39,9 @@ class Stepwise(NamedTuple):
 def stepwise(y: Floats, variables: Mapping[str, Floats | Ints]) -> Stepwise:
     """From all variables, the one that lowers AIC most is removed or added until none does.
 
-    ``y``: (cells,). ``variables``: name -> (cells,), integers are categories, floats numbers; a variable enters and leaves
-    whole. Cells with a NaN are left out, and so are variables that take one value.
+    ``y``: (cells,). ``variables``: name -> (cells,), integers are categories, floats numbers; a
+    variable enters and leaves whole. Cells with a NaN are left out, and so are variables that take
+    one value.
     """
     kept = np.isfinite(y) & np.all([np.isfinite(values) for values in variables.values()], axis=0)
     y = y[kept]

@@ -23,8 +23,9 @@ class Friedman(NamedTuple):
 def friedman(cells: Floats) -> Friedman:
     """Friedman's (1937) chi-square with tie correction; ``cells`` (texts, positions), NaN missing.
 
-    chi2 = [12 / (n k (k+1)) sum R_j^2 - 3 n (k+1)] / [1 - sum (t^3 - t) / (n k (k^2 - 1))]. NaN below two positions or
-    two whole blocks; 0 and p = 1 where no score ever moved with the position.
+    chi2 = [12 / (n k (k+1)) sum R_j^2 - 3 n (k+1)] / [1 - sum (t^3 - t) / (n k (k^2 - 1))]. NaN
+    below two positions or two whole blocks; 0 and p = 1 where no score ever moved with the
+    position.
     """
     whole = np.isfinite(cells).all(axis=1)
     # Means of the same scores may differ in the last bits: those are ties.
@@ -45,7 +46,9 @@ def friedman(cells: Floats) -> Friedman:
 
 
 def holm(p_values: Floats) -> Floats:
-    """Holm's (1979) step-down adjusted p-values, in the given order; NaN stays NaN and is not counted."""
+    """Holm's (1979) step-down adjusted p-values, in the given order; NaN stays NaN and is not
+    counted.
+    """
     p = np.asarray(p_values, dtype=np.float64)
     adjusted = np.full(p.shape, np.nan)
     known = np.flatnonzero(np.isfinite(p))

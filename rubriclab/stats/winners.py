@@ -1,7 +1,9 @@
-"""Scores of candidates by prompt in; who comes first under two conditions, and what the same orders asked again change, out.
+"""Scores of candidates by prompt in; who comes first under two conditions, and what the same orders
+asked again change, out.
 
-Two noisy sets of calls name different winners even where nothing changed. So changes between conditions are counted at
-equal numbers of calls and set against changes between two sets of calls of one condition in the same orders.
+Two noisy sets of calls name different winners even where nothing changed. So changes between
+conditions are counted at equal numbers of calls and set against changes between two sets of calls
+of one condition in the same orders.
 """
 
 import zlib
@@ -14,13 +16,16 @@ from rubriclab.stats.resample import Bools, Floats, Ints
 SAME = 9
 """Mean scores that agree in so many decimals are ties: the rest is rounding."""
 DRAWS, PERMUTATIONS, FEW_CALLS, MOST_CALLS = 20, 199, 20_000, 200_000
-"""Draws of calls for the shares; exchanges of labels for the test; up to so many calls the test is of several draws, too;
-above so many, prompts drawn at random stand for all."""
+"""Draws of calls for the shares; exchanges of labels for the test; up to so many calls the test is
+of several draws, too; above so many, prompts drawn at random stand for all.
+"""
 
 
 def tau_b(a: Floats, b: Floats) -> Floats:
-    """Kendall's tau-b of each row of two tables (prompts, candidates), (prompts,): (C - D) / root of (pairs untied in a)
-    (pairs untied in b). Cells without a number on a side are left out; NaN where a side ties all, or below two cells."""
+    """Kendall's tau-b of each row of two tables (prompts, candidates), (prompts,): (C - D) / root
+    of (pairs untied in a) (pairs untied in b). Cells without a number on a side are left out; NaN
+    where a side ties all, or below two cells.
+    """
     known = np.isfinite(a) & np.isfinite(b)
     a, b = (np.where(known, np.round(side, SAME), np.nan) for side in (a, b))
     sums = np.zeros((3, len(a)))
@@ -36,7 +41,9 @@ def tau_b(a: Floats, b: Floats) -> Floats:
 
 
 def winners(a: Floats, b: Floats) -> tuple[Bools, Bools, Bools]:
-    """(prompts compared: two candidates or more on both sides; winners of a, and of b: (prompts, candidates))."""
+    """(prompts compared: two candidates or more on both sides; winners of a, and of b: (prompts,
+    candidates)).
+    """
     known = np.isfinite(a) & np.isfinite(b)
     best = []
     for side in (a, b):
@@ -46,9 +53,11 @@ def winners(a: Floats, b: Floats) -> tuple[Bools, Bools, Bools]:
 
 
 class Changes(NamedTuple):
-    """Of each prompt, (prompts,) each, means over draws: does its one winner change between the conditions (``changed``,
-    where both have one: ``decided``), and between two sets of calls in the same orders (``again``, ``again_decided``)?
-    ``p``: of exchanging an item's calls between the conditions; NaN where no order was asked twice."""
+    """Of each prompt, (prompts,) each, means over draws: does its one winner change between the
+    conditions (``changed``, where both have one: ``decided``), and between two sets of calls in the
+    same orders (``again``, ``again_decided``)? ``p``: of exchanging an item's calls between the
+    conditions; NaN where no order was asked twice.
+    """
 
     changed: Floats
     decided: Floats
@@ -58,7 +67,9 @@ class Changes(NamedTuple):
 
 
 class Side(NamedTuple):
-    """Calls of a condition: ``score`` (prompts, candidates, calls), NaN where there is none; ``order``: its code."""
+    """Calls of a condition: ``score`` (prompts, candidates, calls), NaN where there is none;
+    ``order``: its code.
+    """
 
     score: Floats
     order: Ints
@@ -68,7 +79,9 @@ class Side(NamedTuple):
         return np.isfinite(self.score)
 
     def halves(self, rng: np.random.Generator) -> list[Bools]:
-        """Two sets of calls with the same orders in both, at random; one set of all where no order was asked twice."""
+        """Two sets of calls with the same orders in both, at random; one set of all where no order
+        was asked twice.
+        """
         calls = np.arange(self.score.shape[2])
         code = np.where(self.scored, self.order, -1 - calls)
         ranked = np.argsort(code + rng.random(code.shape), axis=2)
@@ -85,13 +98,16 @@ class Side(NamedTuple):
 
 
 def winner_changes(a: Side, b: Side) -> Changes:
-    """As ``Changes`` says. Prompts and candidates are to be in an order that hangs on their content alone.
+    """As ``Changes`` says. Prompts and candidates are to be in an order that hangs on their content
+    alone.
 
-    The test deals an item's calls anew over the two conditions, within which nothing changes under the null hypothesis
-    (Pesarin and Salmaso 2010, Permutation Tests for Complex Data, section 1.9); the excess seen is ranked among them.
+    The test deals an item's calls anew over the two conditions, within which nothing changes under
+    the null hypothesis (Pesarin and Salmaso 2010, Permutation Tests for Complex Data, section 1.9);
+    the excess seen is ranked among them.
     """
     prompts = len(a.score)
-    # Of the scores, which lie sorted within an item: one seed for all would pick the same ranks of them in every study.
+    # Of the scores, which lie sorted within an item: one seed for all would pick the same ranks of
+    # them in every study.
     content = np.nan_to_num(np.concatenate([a.score, b.score], axis=2), nan=-1.0)
     rng = np.random.default_rng(zlib.crc32(np.ascontiguousarray(content).tobytes()))
     kept = np.arange(prompts)
@@ -125,8 +141,9 @@ Sets = list[list[Floats]]
 
 
 def _equal_sets(a: Side, b: Side, rng: np.random.Generator) -> Sets:
-    """Of either condition its one or two sets, all with as many calls of an item as the smallest; as weights of a mean
-    (prompts, candidates, calls of both), NaN where a set is empty."""
+    """Of either condition its one or two sets, all with as many calls of an item as the smallest;
+    as weights of a mean (prompts, candidates, calls of both), NaN where a set is empty.
+    """
     sides = [side.halves(rng) for side in (a, b)]
     number = np.min([chosen.sum(axis=2) for sets in sides for chosen in sets], axis=0)[:, :, None]
     empty = [np.zeros(side.score.shape) for side in (a, b)]
@@ -144,7 +161,9 @@ def _equal_sets(a: Side, b: Side, rng: np.random.Generator) -> Sets:
 
 
 def _changes(scores: Floats, sets: Sets) -> Floats:
-    """(4, prompts): changed, decided; both of two sets of one condition, the mean over those that have two."""
+    """(4, prompts): changed, decided; both of two sets of one condition, the mean over those that
+    have two.
+    """
     filled = np.nan_to_num(scores)
     means = [[(weight * filled).sum(axis=2) for weight in of] for of in sets]
     again = [_one_winner(*of) for of in means if len(of) == 2]

@@ -1,7 +1,9 @@
-"""A run in, one zip file out, and the other way: written whole from a store or a table, read with nothing trusted.
+"""A run in, one zip file out, and the other way: written whole from a store or a table, read with
+nothing trusted.
 
-Parts: ``study.json`` (format 2, id, name, state, study, conditions, orderings, planned, reading, made_with),
-``items.parquet``, ``judgments.parquet`` (p1 ... pn where known), ``calls.parquet``, ``rows.csv``, ``made_with.json``.
+Parts: ``study.json`` (format 2, id, name, state, study, conditions, orderings, planned, reading,
+made_with), ``items.parquet``, ``judgments.parquet`` (p1 ... pn where known), ``calls.parquet``,
+``rows.csv``, ``made_with.json``.
 """
 
 import hashlib
@@ -128,12 +130,16 @@ def import_bundle(store: Store, path: str | Path) -> str:
 
 
 def read_bundle(path: str | Path) -> JudgmentTable:
-    """A bundle's judgments, without a store. Raises LabError naming part, row and column of what cannot be."""
+    """A bundle's judgments, without a store. Raises LabError naming part, row and column of what
+    cannot be.
+    """
     return read_parts(path)[0]
 
 
 def read_parts(path: str | Path) -> tuple[JudgmentTable, pd.DataFrame, dict[str, Any]]:
-    """(judgments, calls with their replies, study) of a bundle; every part bounded and checked, nothing run or sent."""
+    """(judgments, calls with their replies, study) of a bundle; every part bounded and checked,
+    nothing run or sent.
+    """
     path = checked_file(path)
     name = shorten(path.name)
     try:
@@ -149,7 +155,8 @@ def read_parts(path: str | Path) -> tuple[JudgmentTable, pd.DataFrame, dict[str,
             if not isinstance(head, dict) or head.get("format") != FORMAT:
                 made = shorten(str(head.get("format"))) if isinstance(head, dict) else "none"
                 raise LabError(
-                    f"{name} has the format {made}, and this rubriclab reads the format {FORMAT}: update it, or export "
+                    f"{name} has the format {made}, and this rubriclab reads the format {FORMAT}: "
+                    f"update it, or export "
                     "the run again."
                 )
             parts = []
@@ -245,7 +252,9 @@ class Part:
     frame: pd.DataFrame
 
     def refuse(self, column: str, bad: Any, expected: str) -> None:
-        """Raises LabError naming the first row in which ``bad`` holds, its value and how many more there are."""
+        """Raises LabError naming the first row in which ``bad`` holds, its value and how many more
+        there are.
+        """
         where = np.flatnonzero(bad)
         if where.size:
             cell = self.frame[column].iloc[int(where[0])]
@@ -253,11 +262,14 @@ class Part:
             value = "an empty cell" if missing else shorten(str(cell))
             more = f", and {where.size - 1:,} more rows" if where.size > 1 else ""
             raise LabError(
-                f"{self.name}, row {where[0] + 1:,}, column {column}: {value} is not {expected}{more}."
+                f"{self.name}, row {where[0] + 1:,}, column {column}: {value} is not "
+                f"{expected}{more}."
             )
 
     def numbers(self, column: str, low: float, high: float) -> np.ndarray:
-        """A column as numbers within its limits: whole ones, or fractions with NaN for what is missing."""
+        """A column as numbers within its limits: whole ones, or fractions with NaN for what is
+        missing.
+        """
         given = self.frame[column]
         values = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
         whole, missing = column in WHOLE, np.isnan(values)
@@ -295,7 +307,8 @@ def _table(head: Mapping[str, Any], items: Part, judgments: Part, name: str) -> 
     planned = msgspec.convert(head.get("planned") or [], tuple[PlannedCalls, ...])
     if planned and len(planned) != len(conditions):
         raise LabError(
-            f"{name}: planned has {len(planned)} numbers; expected one for each of {len(conditions)} conditions."
+            f"{name}: planned has {len(planned)} numbers; expected one for each of "
+            f"{len(conditions)} conditions."
         )
     kept_items = _items(items)
     rows, probabilities = _judgments(judgments, conditions, orderings, Part(items.name, kept_items))
@@ -351,11 +364,14 @@ def _condition(body: Any, name: str) -> Condition:
 def _judgments(
     part: Part, conditions: Sequence[Condition], orderings: Sequence[Ordering], items: Part
 ) -> tuple[pd.DataFrame, np.ndarray | None]:
-    """(JUDGMENT_COLUMNS sorted by condition and call, probabilities or None), each row one that a run can have."""
+    """(JUDGMENT_COLUMNS sorted by condition and call, probabilities or None), each row one that a
+    run can have.
+    """
     part.require(JUDGMENT_COLUMNS)
     if part.frame.empty:
         raise LabError(
-            f"{part.name} has no judgments: nothing was asked yet. Export the run once it has answers."
+            f"{part.name} has no judgments: nothing was asked yet. Export the run once it has "
+            f"answers."
         )
     known = {"condition": len(conditions), "item": len(items.frame), "ordering": len(orderings)}
     limits = RANGES | {column: (0, entries - 1) for column, entries in known.items()}
@@ -452,7 +468,9 @@ def _refuse_foreign_orders(
     conditions: Sequence[Condition],
     orderings: Sequence[Ordering],
 ) -> None:
-    """Raise LabError for a row whose list does not show its condition's options or criteria, each of them once."""
+    """Raise LabError for a row whose list does not show its condition's options or criteria, each
+    of them once.
+    """
     pairs = frame[["condition", "ordering"]].drop_duplicates()
     bad = set()
     for code, ordering in pairs.itertuples(index=False):
@@ -496,7 +514,9 @@ def _items(part: Part) -> pd.DataFrame:
 
 
 def _calls(part: Part, table: JudgmentTable) -> pd.DataFrame:
-    """The known columns of the calls; a reply that is a plain label has to be the score beside it."""
+    """The known columns of the calls; a reply that is a plain label has to be the score beside
+    it.
+    """
     part.require(("call", "condition", "status"))
     known = part.frame[[column for column in CALL_COLUMNS if column in part.frame]].copy()
     for column in ("call", "condition", "status"):
@@ -555,6 +575,7 @@ def _refuse_other_replies(calls: pd.DataFrame, table: JudgmentTable, name: str) 
         labels = list(ordering.labels or map(str, ordering.shown))
         if text.strip() in labels and labels.index(text.strip()) + 1 != position:
             raise LabError(
-                f"{name}: call {call} has the score {score:g} at position {position}, but its reply is "
+                f"{name}: call {call} has the score {score:g} at position {position}, but its "
+                f"reply is "
                 f"“{shorten(text, 20)}”. The file was changed; export the run again."
             )

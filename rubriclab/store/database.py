@@ -1,4 +1,6 @@
-"""A store's file in, cursors and transactions out; faults of the disk and the database become words."""
+"""A store's file in, cursors and transactions out; faults of the disk and the database become
+words.
+"""
 
 import atexit
 import glob
@@ -30,10 +32,13 @@ HEADERS = 3 * 4_096
 
 TABLES = Path(__file__).with_name("tables.sql").read_text("utf-8")
 ADDED = """
-CREATE TABLE IF NOT EXISTS reference_attempts (job VARCHAR, task VARCHAR, score INTEGER, attempt SMALLINT,
-    writer VARCHAR, reviewer VARCHAR, status VARCHAR, verdict INTEGER, text VARCHAR, review VARCHAR, reason VARCHAR,
+CREATE TABLE IF NOT EXISTS reference_attempts (job VARCHAR, task VARCHAR, score INTEGER,
+        attempt SMALLINT,
+    writer VARCHAR, reviewer VARCHAR, status VARCHAR, verdict INTEGER, text VARCHAR,
+        review VARCHAR, reason VARCHAR,
     asked TIMESTAMP);
-CREATE TABLE IF NOT EXISTS objects (kind VARCHAR, id VARCHAR, name VARCHAR, body JSON, created TIMESTAMP,
+CREATE TABLE IF NOT EXISTS objects (kind VARCHAR, id VARCHAR, name VARCHAR, body JSON,
+        created TIMESTAMP,
     PRIMARY KEY (kind, id));
 ALTER TABLE calls ADD COLUMN IF NOT EXISTS prompt VARCHAR;
 ALTER TABLE runs ADD COLUMN IF NOT EXISTS token VARCHAR;
@@ -46,24 +51,30 @@ ALTER TABLE judgments ADD COLUMN IF NOT EXISTS reader SMALLINT;
 
 LOG_ENTRY = re.compile(r"byte position (\d+)", re.IGNORECASE)
 DAMAGE = (
-    "(corrupt|does not match stored checksum|could not read enough bytes|failure while replaying wal"
-    "|failed to (load|read) metadata|serialization error|failed to deserialize|not enough data in file)"
+    "(corrupt|does not match stored checksum|could not read enough bytes|failure while replaying "
+    "wal"
+    "|failed to (load|read) metadata|serialization error|failed to deserialize|not enough data in "
+    "file)"
 )
 DAMAGED_LOG = (
-    "The log of {path} is damaged ({said}). Keep both files as they are; “rubriclab runs --store {path} --backup "
+    "The log of {path} is damaged ({said}). Keep both files as they are; “rubriclab runs --store "
+    "{path} --backup "
     "saved.duckdb” writes what stands before the damage into a new store."
 )
 FAULTS = {
-    "could not set lock on file|being used by another process": "{path} is open in {holder}. Close that one, or choose "
-    "another store with --store.",
-    "no space left|disk full|out of disk|file too large": "The disk is full: {path} cannot be written. What was kept "
+    "could not set lock on file|being used by another process": "{path} is open in {holder}. "
+    "Close that one, or choose another store with --store.",
+    "no space left|disk full|out of disk|file too large": "The disk is full: {path} cannot be "
+    "written. What was kept "
     "before is safe; free some space and go on.",
     rf"(?=.*(\.wal\b|replaying wal)).*{DAMAGE}": DAMAGED_LOG,
     DAMAGE: "{path} is damaged: it was cut or changed on the disk ({said}). Go back to a backup.",
-    "not a valid duckdb database": "{path} is not a store: it does not begin as one. Choose another file.",
-    "read-only mode|read-only file system|PermissionError": "{path} cannot be written: its file or folder is read-only. "
-    "Copy it to a folder that can be written.",
-    "newer version|version number": "{path} was written by another version of DuckDB ({said}). Update duckdb, or choose "
+    "not a valid duckdb database": "{path} is not a store: it does not begin as one. Choose "
+    "another file.",
+    "read-only mode|read-only file system|PermissionError": "{path} cannot be written: its file "
+    "or folder is read-only. Copy it to a folder that can be written.",
+    "newer version|version number": "{path} was written by another version of DuckDB ({said}). "
+    "Update duckdb, or choose "
     "another store.",
     "": "The store {path} answered: {said}",
 }
@@ -71,14 +82,17 @@ FAULTS = {
 
 
 class DamagedLog(LabError):
-    """The log beside a store's file is damaged; ``recover`` writes what stands before the damage into a new store."""
+    """The log beside a store's file is damaged; ``recover`` writes what stands before the damage
+    into a new store.
+    """
 
 
 class Database:
     """One open file: any number of readers, each on a cursor of its own, and one writer at a time.
 
-    A file that does not exist is made by the first transaction, so that looking, or a refused input, leaves nothing
-    behind. Made by ``open_database``: a second opening in this process shares the first.
+    A file that does not exist is made by the first transaction, so that looking, or a refused
+    input, leaves nothing behind. Made by ``open_database``: a second opening in this process shares
+    the first.
     """
 
     def __init__(self, path: str, read_only: bool) -> None:
@@ -106,8 +120,10 @@ class Database:
             raise LabError(f"There is no store {path}. Check the name.")
         if self._new and Path(f"{path}.wal").exists():
             raise LabError(
-                f"{path}.wal is the log of a store whose own file {path} is gone; a new store would overwrite what it "
-                "holds. Put that file back, move the log away, or choose another store with --store."
+                f"{path}.wal is the log of a store whose own file {path} is gone; a new store "
+                f"would overwrite what it "
+                "holds. Put that file back, move the log away, or choose another store with "
+                "--store."
             )
         with in_words(path):
             if self._new:
@@ -117,7 +133,9 @@ class Database:
                 self._open(path)
 
     def _open(self, path: str) -> None:
-        """A file is in use from when it is known to be a store and has its tables: who reads meanwhile never sees less."""
+        """A file is in use from when it is known to be a store and has its tables: who reads
+        meanwhile never sees less.
+        """
         opened = _connect(path, self.read_only)
         try:
             self._check_version(opened, path)
@@ -154,7 +172,8 @@ class Database:
         version = int(db.execute("SELECT max(version) FROM lab").fetchall()[0][0] or 0)
         if version > SCHEMA:
             raise LabError(
-                f"{path} was written by a newer rubriclab (store version {version}; this one reads up to "
+                f"{path} was written by a newer rubriclab (store version {version}; this one reads "
+                f"up to "
                 f"{SCHEMA}). Update rubriclab, or choose another store."
             )
         if not self.read_only:
@@ -162,14 +181,17 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """All of a block or nothing of it; a block inside another joins it. Raises LabError where it cannot be kept."""
+        """All of a block or nothing of it; a block inside another joins it. Raises LabError where
+        it cannot be kept.
+        """
         with self._lock, in_words(self.path):
             if self._joined is not None:
                 yield self._joined
                 return
             if self.read_only:
                 raise LabError(
-                    f"{self.path} is open for reading only: its file or folder cannot be written. Copy it to a folder "
+                    f"{self.path} is open for reading only: its file or folder cannot be written. "
+                    f"Copy it to a folder "
                     "that can, and open the copy."
                 )
             self._ready_to_write()
@@ -193,12 +215,15 @@ class Database:
                 cursor.close()
 
     def _ready_to_write(self) -> None:
-        """The file is made where there is none yet; where it was removed meanwhile, its content goes on in another one."""
+        """The file is made where there is none yet; where it was removed meanwhile, its content
+        goes on in another one.
+        """
         if self._new and self.path != MEMORY:
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
             if _never_made(self.path):
                 Path(self.path).unlink()
-            # What was looked at so far is empty, and goes with its last reader: DuckDB closes nothing that is being asked.
+            # What was looked at so far is empty, and goes with its last reader: DuckDB closes
+            # nothing that is being asked.
             self._open(self.path)
             self._new = False
         elif self._identity is not None and _identity(self.path) != self._identity:
@@ -212,8 +237,10 @@ class Database:
             _close(self._db)
             self._open(str(rescued))
             raise LabError(
-                f"The store {lost} was removed or replaced while the lab had it open. All that was kept is in "
-                f"{rescued}, and what is being answered goes there: start the lab again with that one."
+                f"The store {lost} was removed or replaced while the lab had it open. All that was "
+                f"kept is in "
+                f"{rescued}, and what is being answered goes there: start the lab again with that "
+                f"one."
             )
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -222,8 +249,13 @@ class Database:
             return cursor.execute(sql, list(values)).fetchall()
 
     def has_column(self, table: str, column: str) -> bool:
-        """Return whether the file has this column: one of an earlier lab that is only read may lack it."""
-        sql = "SELECT 1 FROM duckdb_columns() WHERE NOT internal AND table_name = ? AND column_name = ?"
+        """Return whether the file has this column: one of an earlier lab that is only read may lack
+        it.
+        """
+        sql = (
+            "SELECT 1 FROM duckdb_columns() WHERE NOT internal AND table_name = ? AND "
+            "column_name = ?"
+        )
         return bool(self.rows(sql, [table, column]))
 
     def frame(self, sql: str, values: Sequence[Any] = ()) -> pd.DataFrame:
@@ -239,19 +271,24 @@ class Database:
         return self._db.cursor()
 
     def checkpoint(self) -> None:
-        """The log taken into the file: at a pause and at the end, so that damage to a log can cost little."""
+        """The log taken into the file: at a pause and at the end, so that damage to a log can cost
+        little.
+        """
         with self._lock, suppress(duckdb.Error):
             if not self._new and not self.read_only and _identity(self.path) == self._identity:
                 self._db.execute("CHECKPOINT")
 
     def backup(self, path: str | Path) -> Path:
-        """A whole copy as of now, while runs go on; written aside and renamed. Raises LabError for a name in use."""
+        """A whole copy as of now, while runs go on; written aside and renamed. Raises LabError for
+        a name in use.
+        """
         target = user_path(path, "written")
         if target.exists():
             raise LabError(
                 f"{target} exists already, and nothing is overwritten. Choose another name."
             )
-        # A name of its own: what a killed backup left behind is in nobody's way, and is cleared by the next one.
+        # A name of its own: what a killed backup left behind is in nobody's way, and is cleared by
+        # the next one.
         aside = target.with_name(f".{target.name[:40]}.{uuid4().hex}.part")
         for left in target.parent.glob(f".{glob.escape(target.name[:40])}.*.part*"):
             left.unlink(missing_ok=True)
@@ -288,7 +325,9 @@ class Database:
         self._shut()
 
     def _shut(self) -> None:
-        """The file let go of, its log taken in; a commit under way is waited for, but not for ever."""
+        """The file let go of, its log taken in; a commit under way is waited for, but not for
+        ever.
+        """
         waited = self._lock.acquire(timeout=CLOSE_SECONDS)
         with suppress(duckdb.Error):
             if self._identity is not None and _identity(self.path) != self._identity:
@@ -306,7 +345,9 @@ _opening = threading.Lock()
 
 
 def _close(connection: duckdb.DuckDBPyConnection) -> None:
-    """Close it; a question under way, while which DuckDB refuses, is waited for, but not for ever."""
+    """Close it; a question under way, while which DuckDB refuses, is waited for, but not for
+    ever.
+    """
     end = time.monotonic() + CLOSE_SECONDS
     while True:
         try:
@@ -320,10 +361,11 @@ def _close(connection: duckdb.DuckDBPyConnection) -> None:
 
 @atexit.register
 def close_all() -> None:
-    """At interpreter exit: what is still open, as in a notebook or a thread that goes on, is closed like any other.
+    """At interpreter exit: what is still open, as in a notebook or a thread that goes on, is closed
+    like any other.
 
-    DuckDB's binding reports connections that outlive the interpreter as “leaked”, and their log would stay beside the
-    file.
+    DuckDB's binding reports connections that outlive the interpreter as “leaked”, and their log
+    would stay beside the file.
     """
     for database in tuple(_opened.values()):
         database._shut()
@@ -334,7 +376,8 @@ def close_all() -> None:
 def open_database(path: str | Path, *, read_only: bool = False) -> Database:
     """The database in a file, the same object for each opening in this process.
 
-    Raises LabError where another process has it (with its PID), where it is damaged, newer or no store.
+    Raises LabError where another process has it (with its PID), where it is damaged, newer or no
+    store.
     """
     text = str(path)
     if text != MEMORY:
@@ -365,7 +408,9 @@ def _resolved(text: str) -> str:
 
 
 def _same_file(path: str) -> Database | None:
-    """Return the open database of this file under another name (a hard link): two of them would damage it."""
+    """Return the open database of this file under another name (a hard link): two of them would
+    damage it.
+    """
     try:
         known = _file_id(Path(path))
     except OSError:
@@ -384,7 +429,9 @@ def insert(
     columns: Mapping[str, Any] | pa.Table,
     select: str = "*",
 ) -> None:
-    """Rows given by columns into a table, through Arrow: 500 rows take some milliseconds, never ``executemany``."""
+    """Rows given by columns into a table, through Arrow: 500 rows take some milliseconds, never
+    ``executemany``.
+    """
     cursor.register("batch", columns if isinstance(columns, pa.Table) else pa.table(dict(columns)))
     try:
         cursor.execute(f"INSERT INTO {table} BY NAME SELECT {select} FROM batch")
@@ -393,7 +440,8 @@ def insert(
 
 
 def recover(path: str | Path, target: str | Path) -> int:
-    """What stands before the damage in a store's log, as a new store at ``target``; the damaged files stay as they are.
+    """What stands before the damage in a store's log, as a new store at ``target``; the damaged
+    files stay as they are.
 
     Returns the byte at which the log was cut. Raises LabError where the damage is not in the log.
     """
@@ -421,7 +469,9 @@ def recover(path: str | Path, target: str | Path) -> int:
 
 @contextmanager
 def in_words(path: str) -> Iterator[None]:
-    """Faults of the database and the disk inside come out as LabError: what happened to ``path``, and what to do."""
+    """Faults of the database and the disk inside come out as LabError: what happened to ``path``,
+    and what to do.
+    """
     try:
         yield
     except LabError:
@@ -460,7 +510,9 @@ def _create(db: duckdb.DuckDBPyConnection) -> None:
 
 
 def _never_made(path: str) -> bool:
-    """Whether a file is what is left where the disk was full, or the lab was killed, before its first headers were whole."""
+    """Whether a file is what is left where the disk was full, or the lab was killed, before its
+    first headers were whole.
+    """
     small = (
         Path(path).is_file()
         and Path(path).stat().st_size < HEADERS

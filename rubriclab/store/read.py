@@ -1,4 +1,6 @@
-"""A store's database in; its runs out: lists, judgments as a table or in words, one call word for word."""
+"""A store's database in; its runs out: lists, judgments as a table or in words, one call word for
+word.
+"""
 
 import difflib
 import json
@@ -65,12 +67,14 @@ REPLY = (
     "note",
 )
 READING = ("why", "form", "reader")
-"""Of a judgment: why it has no score, the form of words that gave one, the version of the reader (NULL: not known)."""
+"""Of a judgment: why it has no score, the form of words that gave one, the version of the reader
+(NULL: not known).
+"""
 FRACTIONS = ("score", "expected", "mass")
 WHOLE = tuple(name for name in JUDGMENT_COLUMNS if name not in FRACTIONS)
 TEXTS = ("response", "instruction", "reference")
-# A run's items with what its data sets keep of their texts. ``runs.dataset`` names one data set, or several with blanks
-# between them, whose items are told apart by their names.
+# A run's items with what its data sets keep of their texts. ``runs.dataset`` names one data set, or
+# several with blanks between them, whose items are told apart by their names.
 ITEMS = """(SELECT i.*, t.texts FROM run_items i JOIN runs r ON r.run = i.run
     LEFT JOIN datasets d ON list_contains(string_split(r.dataset, ' '), d.dataset)
         AND (d.dataset = r.dataset OR d.name = i.dataset)
@@ -81,23 +85,27 @@ LENGTHS = {"instruction": "input_length", "response": "output_length"}
 FINAL = "NOT EXISTS (SELECT 1 FROM calls c WHERE c.run = j.run AND c.call = j.call AND NOT c.final)"
 STATUSES = [status.name.lower() for status in Status]
 ROW_GROUP = 122_880
-JUDGED = f"""SELECT k.body->>'judge' AS judge, k.body->>'dataset' AS dataset, k.body->>'strategy' AS strategy,
+JUDGED = f"""SELECT k.body->>'judge' AS judge, k.body->>'dataset' AS dataset,
+        k.body->>'strategy' AS strategy,
     k.body->>'variant' AS variant, i.item_id, i.criterion, i.block, i.prompt, i.candidate, i.task,
     if(json_type(o.shown, '$[0]') = 'VARCHAR', array_to_string(o.shown::VARCHAR[], '|'),
        array_to_string(o.shown::VARCHAR[], ' ')) AS ordering,
-    j.repeat, (?::VARCHAR[])[j.status + 1] AS status, j.score, j.position, j.expected, j.mass, j.p, j.call, j.slot
+    j.repeat, (?::VARCHAR[])[j.status + 1] AS status, j.score, j.position, j.expected, j.mass, j.p,
+        j.call, j.slot
     FROM judgments j JOIN conditions k USING (run, condition) JOIN run_items i USING (run, item)
     JOIN orderings o USING (run, ordering) WHERE j.run = ? AND {FINAL}"""
 
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What lists say of a run. ``done``: calls that have a final answer, ``failed`` of them without a score.
+    """What lists say of a run. ``done``: calls that have a final answer, ``failed`` of them without
+    a score.
 
-    ``content`` names what the run holds now: it changes with each commit and each renaming, and no other run of any
-    store ever has it, also after this one was deleted. Caches over a run are kept by it, never by ``id`` or
-    ``revision``, which a zip brings along. ``token``: the same for as long as this run is in this store.
-    ``dataset``: id of its data set, of several with blanks between them; empty where an import had no texts.
+    ``content`` names what the run holds now: it changes with each commit and each renaming, and no
+    other run of any store ever has it, also after this one was deleted. Caches over a run are kept
+    by it, never by ``id`` or ``revision``, which a zip brings along. ``token``: the same for as
+    long as this run is in this store. ``dataset``: id of its data set, of several with blanks
+    between them; empty where an import had no texts.
     """
 
     number: int
@@ -141,7 +149,9 @@ class Reader:
     # ---- runs
 
     def runs(self) -> list[RunInfo]:
-        """All runs, newest first; their calls are counted again only after something was written."""
+        """All runs, newest first; their calls are counted again only after something was
+        written.
+        """
         known = self._db.writes, dict(self._db.unsaved_states)
         if self._listing is None or self._listing[0] != known:
             self._listing = known, self._read_runs()
@@ -151,11 +161,14 @@ class Reader:
         own_token = "token" if self._db.has_column("runs", "token") else "''"
         rows = self._db.rows(
             f"""
-            SELECT r.run, id, name, state, coalesce(reason, ''), planned, created, changed, revision, identity, dataset,
+            SELECT r.run, id, name, state, coalesce(reason, ''), planned, created, changed,
+                revision, identity, dataset,
                    {own_token},
                    -- an import has judgments without calls
-                   coalesce(done, CASE WHEN state IN ('finished', 'failed') THEN planned ELSE 0 END), coalesce(failed, 0)
-            FROM runs r LEFT JOIN (SELECT run, count(*) AS done, count(*) FILTER (status <> 0) AS failed
+                   coalesce(done, CASE WHEN state IN ('finished', 'failed') THEN planned
+                       ELSE 0 END), coalesce(failed, 0)
+            FROM runs r LEFT JOIN (SELECT run, count(*) AS done,
+                count(*) FILTER (status <> 0) AS failed
                                    FROM calls WHERE final GROUP BY run) c USING (run)
             ORDER BY created DESC, r.run DESC
             """
@@ -197,7 +210,9 @@ class Reader:
         return made
 
     def run(self, text: str) -> RunInfo:
-        """A run by its id, a beginning of it that no other has, or its name. Raises LabError naming near ones."""
+        """A run by its id, a beginning of it that no other has, or its name. Raises LabError naming
+        near ones.
+        """
         runs = self.runs()
         wanted = text.strip()
         for matches in (
@@ -211,7 +226,8 @@ class Reader:
             if matches:
                 raise LabError(
                     f"“{shorten(wanted)}” fits {len(matches)} runs: "
-                    f"{', '.join(f'{run.id} ({shorten(run.name, 40)})' for run in matches[:5])}. Give the id of one."
+                    f"{', '.join(f'{run.id} ({shorten(run.name, 40)})' for run in matches[:5])}. "
+                    f"Give the id of one."
                 )
         if not runs:
             raise LabError(f"{self.path} has no runs, so none is called “{shorten(wanted)}”.")
@@ -221,7 +237,8 @@ class Reader:
             f"“{shorten(names[name].name, 40)}” ({names[name].id})" for name in dict.fromkeys(near)
         )
         raise LabError(
-            f"The store has no run “{shorten(wanted)}”. Near it: {known}. “rubriclab runs” lists all."
+            f"The store has no run “{shorten(wanted)}”. Near it: {known}. “rubriclab runs” lists "
+            f"all."
         )
 
     def study(self, id: str) -> dict[str, Any]:
@@ -229,7 +246,9 @@ class Reader:
         return self._kept("study", id)
 
     def final_keys(self, id: str, retry_failed: bool = False) -> set[str]:
-        """Keys of the calls that need not be asked again; with ``retry_failed`` only those that gave a score."""
+        """Keys of the calls that need not be asked again; with ``retry_failed`` only those that
+        gave a score.
+        """
         more = " AND status = 0" if retry_failed else ""
         sql = f"SELECT key FROM calls WHERE run = ? AND final{more}"
         return {key for (key,) in self._db.rows(sql, [self.run(id).number])}
@@ -287,11 +306,14 @@ class Reader:
     # ---- what the user has agreed to
 
     def consents(self) -> Consents:
-        """Return which key may be sent where: what was agreed to on this machine, whoever made the store."""
+        """Return which key may be sent where: what was agreed to on this machine, whoever made the
+        store.
+        """
         if not self._db.has_column("objects", "body"):
             return NO_CONSENTS
         rows = self._db.rows(
-            "SELECT body->>'variable', body->>'address', body->>'seal' FROM objects WHERE kind = 'consent'"
+            "SELECT body->>'variable', body->>'address', body->>'seal' FROM objects WHERE kind = "
+            "'consent'"
         )
         return frozenset(
             Consent(variable, address)
@@ -302,7 +324,9 @@ class Reader:
     # ---- as columns
 
     def table(self, id: str) -> JudgmentTable:
-        """All judgments of final calls, sorted by condition and call. Callers cache it by ``revision``."""
+        """All judgments of final calls, sorted by condition and call. Callers cache it by
+        ``revision``.
+        """
         run = self.run(id)
         number = [run.number]
         study, made_with = self._db.rows("SELECT study, made_with FROM runs WHERE run = ?", number)[
@@ -338,11 +362,17 @@ class Reader:
     def _notes(self, run: int) -> dict[tuple[int, str], int]:
         """How many final calls of each condition have each of NOTED."""
         wanted = " OR ".join("contains(note, ?)" for _ in NOTED)
-        sql = f"SELECT condition, note, count(*) FROM calls WHERE run = ? AND final AND ({wanted}) GROUP BY ALL"
+        sql = (
+            f"SELECT condition, note, count(*) FROM calls WHERE run = ? AND final AND "
+            f"({wanted}) "
+            f"GROUP BY ALL"
+        )
         return count_notes(self._db.rows(sql, [run, *NOTED]))
 
     def _judged(self, run: int) -> tuple[pd.DataFrame, np.ndarray | None]:
-        """(JUDGMENT_COLUMNS, probabilities (rows, longest list) with NaN where one is missing or shorter, or None)."""
+        """(JUDGMENT_COLUMNS, probabilities (rows, longest list) with NaN where one is missing or
+        shorter, or None).
+        """
         again = self._db.rows("SELECT 1 FROM calls WHERE run = ? AND NOT final LIMIT 1", [run])
         source = f"judgments j WHERE run = ?{f' AND {FINAL}' if again else ''}"
         longest = self._db.rows(
@@ -350,7 +380,8 @@ class Reader:
         )[0][0]
         p = f", list_resize(coalesce(p, []), {longest}, 'nan'::REAL) AS p" if longest else ""
         columns = self._db.arrow(
-            f"SELECT {', '.join(JUDGMENT_COLUMNS)}{p} FROM {source} ORDER BY condition, call, slot, rowid",
+            f"SELECT {', '.join(JUDGMENT_COLUMNS)}{p} FROM {source} ORDER BY condition, call, "
+            f"slot, rowid",
             [run],
         )
         rows = (
@@ -364,7 +395,9 @@ class Reader:
         return rows, flat.astype(np.float64).reshape(-1, longest)
 
     def _items(self, run: int, *, lengths: bool) -> pd.DataFrame:
-        """``lengths``: with those of a comparison's question and answers, where their texts are kept."""
+        """``lengths``: with those of a comparison's question and answers, where their texts are
+        kept.
+        """
         columns, source = ", ".join((*ITEM_COLUMNS, "unit_text")), "run_items WHERE run = ?"
         if lengths:
             columns += "".join(
@@ -390,7 +423,10 @@ class Reader:
     @property
     def _reading(self) -> str:
         """READING as columns; an older file that is open for reading only does not have them."""
-        kept = "SELECT 1 FROM duckdb_columns() WHERE table_name = 'judgments' AND column_name = 'reader'"
+        kept = (
+            "SELECT 1 FROM duckdb_columns() WHERE table_name = 'judgments' AND column_name = "
+            "'reader'"
+        )
         if self._db.rows(kept):
             return "coalesce(why, '') AS why, coalesce(form, '') AS form, reader"
         return "'' AS why, '' AS form, NULL::SMALLINT AS reader"
@@ -406,23 +442,38 @@ class Reader:
         return self._db.frame(f"{kept} ORDER BY call, slot", [self.run(id).number])
 
     def reasons(self, id: str) -> dict[str, int]:
-        """Why judgments of final calls have no score, counted, the commonest first; by their status where no reason was kept."""
-        kept = f"""SELECT CASE WHEN why <> '' THEN why WHEN status = {int(Status.ERROR)} THEN 'failed calls'
+        """Why judgments of final calls have no score, counted, the commonest first; by their status
+        where no reason was kept.
+        """
+        kept = f"""
+            SELECT CASE
+                WHEN why <> '' THEN why
+                WHEN status = {int(Status.ERROR)} THEN 'failed calls'
                 WHEN status = {int(Status.TRUNCATED)} THEN 'cut at max_tokens'
-                WHEN status = {int(Status.REFUSED)} THEN 'refused' ELSE '' END AS reason, count(*) AS n
+                WHEN status = {int(Status.REFUSED)} THEN 'refused'
+                ELSE ''
+            END AS reason, count(*) AS n
             FROM (SELECT status, {self._reading} FROM judgments j WHERE run = ? AND {FINAL})
-            WHERE status <> 0 GROUP BY reason ORDER BY n DESC, reason"""
+            WHERE status <> 0 GROUP BY reason ORDER BY n DESC, reason
+        """
         return dict(self._db.rows(kept, [self.run(id).number]))
 
     def not_read(self, id: str) -> str:
-        """Say how many judgments have no score and why: “82 of 240 not read: 70 cut at max_tokens, ...”; "" for none."""
+        """Say how many judgments have no score and why: “82 of 240 not read: 70 cut at max_tokens,
+        ...”; "" for none.
+        """
         asked = f"SELECT count(*) FROM judgments j WHERE run = ? AND {FINAL}"
         ((judgments,),) = self._db.rows(asked, [self.run(id).number])
         return not_read(self.reasons(id), judgments)
 
     def readers(self, id: str) -> set[int | None]:
-        """The versions of the reader that judgments of final calls were read by; None: not known."""
-        kept = f"SELECT DISTINCT reader FROM (SELECT {self._reading} FROM judgments j WHERE run = ? AND {FINAL})"
+        """The versions of the reader that judgments of final calls were read by; None: not
+        known.
+        """
+        kept = (
+            f"SELECT DISTINCT reader FROM (SELECT {self._reading} FROM judgments j WHERE run = "
+            f"? AND {FINAL})"
+        )
         return {version for (version,) in self._db.rows(kept, [self.run(id).number])}
 
     def keeps_prompts(self, id: str) -> bool:
@@ -449,10 +500,11 @@ class Reader:
     ) -> pd.DataFrame:
         """Judgments in words, in the order of their calls.
 
-        ``item``: its number or its id; ``position`` from 1; ``status``: ok, unparsed, refused, truncated, error, or
-        “failed” for all but ok; ``ordering`` as in the column, ``3 1 2``; ``text``: part of an id, a reply or an answer,
-        whatever its case. Columns: call, condition, item, item_id, criterion, ordering, labels, slot, repeat, status,
-        score, position, expected, mass, reply, error, kind, note, why, form, reader.
+        ``item``: its number or its id; ``position`` from 1; ``status``: ok, unparsed, refused,
+        truncated, error, or “failed” for all but ok; ``ordering`` as in the column, ``3 1 2``;
+        ``text``: part of an id, a reply or an answer, whatever its case. Columns: call, condition,
+        item, item_id, criterion, ordering, labels, slot, repeat, status, score, position, expected,
+        mass, reply, error, kind, note, why, form, reader.
         """
         run = self.run(id).number
         filters: dict[str, Any] = {
@@ -471,24 +523,29 @@ class Reader:
         elif status is not None:
             if status.lower() not in STATUSES:
                 raise LabError(
-                    f"“{shorten(status)}” is no status; expected one of {', '.join(STATUSES)}, failed."
+                    f"“{shorten(status)}” is no status; expected one of {', '.join(STATUSES)}, "
+                    f"failed."
                 )
             filters["j.status = ?"] = STATUSES.index(status.lower())
         if text:
             filters[
-                "contains(lower(concat_ws(chr(10), i.item_id, c.text, i.texts ->> 'response')), lower(?))"
+                "contains(lower(concat_ws(chr(10), i.item_id, c.text, i.texts ->> 'response')), "
+                "lower(?))"
             ] = text
         asked = {test: value for test, value in filters.items() if value is not None}
         frame = self._db.frame(
             f"""
-            SELECT j.call, j.condition, j.item, i.item_id, i.criterion, o.shown AS ordering, o.labels, j.slot, j.repeat,
-                   j.status, j.score, j.position, j.expected, j.mass, c.text AS reply, c.error, c.kind, c.note,
+            SELECT j.call, j.condition, j.item, i.item_id, i.criterion, o.shown AS ordering,
+                o.labels, j.slot, j.repeat,
+                   j.status, j.score, j.position, j.expected, j.mass, c.text AS reply, c.error,
+                       c.kind, c.note,
                    {self._reading}
             FROM judgments j
             JOIN {ITEMS} i ON i.item = j.item
             JOIN orderings o ON o.run = j.run AND o.ordering = j.ordering
             LEFT JOIN calls c ON c.run = j.run AND c.call = j.call
-            WHERE {" AND ".join(("j.run = ?", FINAL, *asked))} ORDER BY j.call, j.slot LIMIT ? OFFSET ?
+            WHERE {" AND ".join(("j.run = ?", FINAL, *asked))} ORDER BY j.call,
+                j.slot LIMIT ? OFFSET ?
             """,
             [run, run, *asked.values(), 2**62 if limit is None else limit, offset],
         )
@@ -498,9 +555,11 @@ class Reader:
         return frame
 
     def write_parquet(self, id: str, path: Path) -> Path:
-        """A run's judgments as one Parquet file, for DuckDB, Polars or pandas to read where it lies, however large.
+        """A run's judgments as one Parquet file, for DuckDB, Polars or pandas to read where it
+        lies, however large.
 
-        Written in pieces, so memory does not grow with the run; a file that was there stays whole until the new one is.
+        Written in pieces, so memory does not grow with the run; a file that was there stays whole
+        until the new one is.
         """
         aside = path.with_name(f".{path.name}.part")
         with in_words(str(path)), self._db.cursor() as cursor:
@@ -518,13 +577,15 @@ class Reader:
         return path
 
     def call(self, id: str, call: int) -> dict[str, Any]:
-        """A call with its reply, tokens, order shown, the text it judged and what each of its items got.
+        """A call with its reply, tokens, order shown, the text it judged and what each of its items
+        got.
 
         Raises LabError for a number that the run has no judgment of.
         """
         run = self.run(id)
         outcomes = self._db.arrow(
-            "SELECT j.* EXCLUDE (run, call), i.criterion AS target, o.shown, o.labels FROM judgments j "
+            "SELECT j.* EXCLUDE (run, call), i.criterion AS target, o.shown, o.labels FROM "
+            "judgments j "
             "JOIN run_items i USING (run, item) JOIN orderings o USING (run, ordering) "
             "WHERE run = ? AND call = ? ORDER BY slot",
             [run.number, call],
@@ -562,8 +623,9 @@ class Reader:
         return {item: json.loads(given) for item, given in rows}
 
     def item(self, id: str, item: int) -> dict[str, Any]:
-        """Names, ratings and texts (response, instruction, reference, columns) of an item of a run, by its code; texts are empty
-        if not kept."""
+        """Names, ratings and texts (response, instruction, reference, columns) of an item of a run,
+        by its code; texts are empty if not kept.
+        """
         sql = f"SELECT item, {', '.join(ITEM_COLUMNS)}, texts FROM {ITEMS} WHERE item = ?"
         (row,) = self._db.arrow(sql, [self.run(id).number, item]).to_pylist()
         texts = dict.fromkeys(TEXTS, "") | {"columns": {}} | json.loads(row.pop("texts") or "{}")

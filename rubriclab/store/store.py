@@ -1,4 +1,6 @@
-"""Data sets, rubrics and runs in; the same out by id or name: the store that pages, commands and notebooks share."""
+"""Data sets, rubrics and runs in; the same out by id or name: the store that pages, commands and
+notebooks share.
+"""
 
 import json
 import secrets
@@ -32,8 +34,9 @@ LISTS = "nullif(list_filter(p::REAL[], lambda share: NOT isnan(share)), []) AS p
 class Attempt:
     """One answer written to earn ``score`` and what became of it.
 
-    ``task``: names instruction and criterion; ``attempt`` from 1; ``status``: accepted, rejected (another score, or cut
-    off), unparsed (the review names none) or failed; ``verdict``: the reviewer's score; ``reason`` in words.
+    ``task``: names instruction and criterion; ``attempt`` from 1; ``status``: accepted, rejected
+    (another score, or cut off), unparsed (the review names none) or failed; ``verdict``: the
+    reviewer's score; ``reason`` in words.
     """
 
     task: str
@@ -52,7 +55,9 @@ ATTEMPT = ", ".join(part.name for part in fields(Attempt))
 
 
 class Store(Reader):
-    """One DuckDB file. Threads may share a store; a second process is refused with the first one's PID."""
+    """One DuckDB file. Threads may share a store; a second process is refused with the first one's
+    PID.
+    """
 
     @classmethod
     def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
@@ -65,16 +70,19 @@ class Store(Reader):
         if first and store._db.rows("SELECT 1 FROM runs WHERE state = 'running'"):
             with store._db.transaction() as cursor:
                 cursor.execute(
-                    "UPDATE runs SET state = 'interrupted', reason = 'the lab was ended while it ran', "
+                    "UPDATE runs SET state = 'interrupted', reason = 'the lab was ended while it "
+                    "ran', "
                     "revision = revision + 1 WHERE state = 'running'"
                 )
         return store
 
     @classmethod
     def save_copy(cls, path: str | Path, target: str | Path) -> int | None:
-        """A whole copy of a store; of one with a damaged log what stands before the damage. Raises LabError.
+        """A whole copy of a store; of one with a damaged log what stands before the damage. Raises
+        LabError.
 
-        Returns None for a whole copy, else the byte at which the log was cut. The store itself stays as it is.
+        Returns None for a whole copy, else the byte at which the log was cut. The store itself
+        stays as it is.
         """
         try:
             with cls.open(path, read_only=True) as store:
@@ -102,7 +110,9 @@ class Store(Reader):
     # ---- data sets
 
     def save_dataset(self, dataset: DataSet) -> str:
-        """Keep a data set under a hash of its texts and ratings; the same one again is kept once. Returns its id."""
+        """Keep a data set under a hash of its texts and ratings; the same one again is kept once.
+        Returns its id.
+        """
         items = dataset.items
         key = digest(dataset.id, [dict(item.ratings) for item in items])[:32]
         if not self._db.rows("SELECT 1 FROM datasets WHERE dataset = ?", [key]):
@@ -134,7 +144,9 @@ class Store(Reader):
     # ---- what the user has agreed to
 
     def agree(self, consents: Iterable[Consent]) -> None:
-        """Keep that the user has said yes to sending these keys to these addresses. Raises LabError."""
+        """Keep that the user has said yes to sending these keys to these addresses. Raises
+        LabError.
+        """
         new = [consent for consent in dict.fromkeys(consents) if consent not in self.consents()]
         if not new:
             return
@@ -186,8 +198,8 @@ class Store(Reader):
     ) -> str:
         """A run's id: a new one's, or that of the run with the same identity, which then goes on.
 
-        ``items``: the run's items, ITEM_COLUMNS, ``unit_text`` and, if known, ``source``: which item of the data set
-        holds the texts of each. A name that is in use gets a number: “name 2”.
+        ``items``: the run's items, ITEM_COLUMNS, ``unit_text`` and, if known, ``source``: which
+        item of the data set holds the texts of each. A name that is in use gets a number: “name 2”.
         """
         with self._db.transaction() as cursor:
             known = cursor.execute("SELECT id FROM runs WHERE identity = ?", [identity]).fetchall()
@@ -197,7 +209,8 @@ class Store(Reader):
             key = id if id and id not in taken else secrets.token_hex(6)
             ((number,),) = cursor.execute("SELECT coalesce(max(run), 0) + 1 FROM runs").fetchall()
             cursor.execute(
-                "INSERT INTO runs (run, id, name, identity, dataset, study, made_with, state, reason, planned, revision, "
+                "INSERT INTO runs (run, id, name, identity, dataset, study, made_with, state, "
+                "reason, planned, revision, "
                 "created, changed, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)",
                 [
                     number,
@@ -247,9 +260,11 @@ class Store(Reader):
         return free
 
     def set_state(self, id: str, state: str, reason: str = "") -> None:
-        """One of STATES, with the reason in words. At a pause and at the end the log is taken into the file.
+        """One of STATES, with the reason in words. At a pause and at the end the log is taken into
+        the file.
 
-        Raises LabError where it cannot be kept (a full disk); it is then said as long as this process lives.
+        Raises LabError where it cannot be kept (a full disk); it is then said as long as this
+        process lives.
         """
         if state not in STATES:
             raise LabError(
@@ -259,7 +274,8 @@ class Store(Reader):
         try:
             with self._db.transaction() as cursor:
                 cursor.execute(
-                    "UPDATE runs SET state = ?, reason = ?, changed = ?, revision = revision + 1 WHERE id = ?",
+                    "UPDATE runs SET state = ?, reason = ?, changed = ?, revision = revision + 1 "
+                    "WHERE id = ?",
                     [state, storable(reason), now(), id],
                 )
         except LabError as fault:
@@ -295,7 +311,9 @@ class Store(Reader):
         return free
 
     def delete(self, id: str) -> None:
-        """The run, its judgments and, where no other run has it, its data set, for good. Raises LabError while it runs."""
+        """The run, its judgments and, where no other run has it, its data set, for good. Raises
+        LabError while it runs.
+        """
         info = self.run(id)
         if info.number in self._db.writing:
             raise LabError(f"“{shorten(info.name)}” is running: pause it before you delete it.")
@@ -304,17 +322,24 @@ class Store(Reader):
                 cursor.execute(f"DELETE FROM {table} WHERE run = ?", [info.number])
             for key in info.dataset.split():
                 for table in ("items", "datasets"):
-                    kept = "AND NOT EXISTS (SELECT 1 FROM runs r WHERE list_contains(string_split(r.dataset, ' '), ?))"
+                    kept = (
+                        "AND NOT EXISTS (SELECT 1 FROM runs r WHERE "
+                        "list_contains(string_split(r.dataset, ' '), "
+                        "?))"
+                    )
                     cursor.execute(f"DELETE FROM {table} WHERE dataset = ? {kept}", [key, key])
-        # The next run may get this one's number, or come with its id: nothing of this one may become that one's.
+        # The next run may get this one's number, or come with its id: nothing of this one may
+        # become that one's.
         self._db.unsaved.pop(info.number, None)
         self._db.unsaved_states.pop(info.id, None)
         self.checkpoint()
 
     def rate(self, id: str, item: int, rater: str, score: float | None) -> float | None:
-        """Keep a person's rating of an item of a run, or take it back (None). Returns the one that stood there.
+        """Keep a person's rating of an item of a run, or take it back (None). Returns the one that
+        stood there.
 
-        One that stands is not replaced. Raises LabError where the run is gone or nothing can be kept.
+        One that stands is not replaced. Raises LabError where the run is gone or nothing can be
+        kept.
         """
         with self._db.transaction() as cursor:
             rows = cursor.execute(
@@ -333,7 +358,8 @@ class Store(Reader):
         return before
 
     def add_ratings(self, id: str, given: Mapping[int, Mapping[str, float]]) -> int:
-        """Keep people's ratings (item -> rater -> score) of a run, all or none; one that stands is not replaced.
+        """Keep people's ratings (item -> rater -> score) of a run, all or none; one that stands is
+        not replaced.
 
         Returns how many are new. Raises LabError where the run is gone.
         """
@@ -345,7 +371,8 @@ class Store(Reader):
             merged = {item: {**given[item], **ratings} for item, ratings in before.items()}
             bodies = [_json(ratings) for ratings in merged.values()]
             cursor.execute(
-                "UPDATE run_items SET ratings = new.ratings FROM (SELECT unnest(?) AS item, unnest(?) AS ratings) new "
+                "UPDATE run_items SET ratings = new.ratings FROM (SELECT unnest(?) AS item, "
+                "unnest(?) AS ratings) new "
                 "WHERE run = ? AND run_items.item = new.item",
                 [list(merged), bodies, rows[0][0]],
             )
@@ -355,7 +382,9 @@ class Store(Reader):
     # ---- judgments
 
     def set_reader(self, id: str, version: int, keys: Sequence[str]) -> None:
-        """Note that this version of the reader reads the final calls with these keys as they stand."""
+        """Note that this version of the reader reads the final calls with these keys as they
+        stand.
+        """
         run = self.run(id).number
         with self._db.transaction() as cursor:
             cursor.execute(
@@ -376,11 +405,12 @@ class Store(Reader):
         study: Mapping[str, Any] | None = None,
         origin: str = "imported",
     ) -> str:
-        """Keep a table of judgments as a run of its own. The same table again, with the same ratings and groups, returns
-        the run there is.
+        """Keep a table of judgments as a run of its own. The same table again, with the same
+        ratings and groups, returns the run there is.
 
-        ``calls``: what is known of its calls, as ``calls`` gives it, where the table itself does not say. Texts in ``table.items`` (response, instruction,
-        reference) are kept as its data set.
+        ``calls``: what is known of its calls, as ``calls`` gives it, where the table itself does
+        not say. Texts in ``table.items`` (response, instruction, reference) are kept as its data
+        set.
         """
         hashed = int(
             pd.util.hash_pandas_object(table.rows[list(JUDGMENT_COLUMNS)], index=False)
@@ -463,7 +493,9 @@ def _insert_dataset(
     names: pd.DataFrame,
     texts: Sequence[Any],
 ) -> None:
-    """A data set and its items: ``names`` has the columns NAMES, ``texts`` what stands in each item."""
+    """A data set and its items: ``names`` has the columns NAMES, ``texts`` what stands in each
+    item.
+    """
     head = [key, storable(name), storable(origin), now()]
     cursor.execute(
         "INSERT INTO datasets (dataset, name, origin, created) VALUES (?, ?, ?, ?)", head

@@ -1,4 +1,6 @@
-"""Judgments of one run in, from any thread; rows of the store out, committed every 0.2 s or 500 answers."""
+"""Judgments of one run in, from any thread; rows of the store out, committed every 0.2 s or 500
+answers.
+"""
 
 import json
 import threading
@@ -32,11 +34,13 @@ JUDGMENTS = pa.schema(
 
 
 class RunWriter:
-    """Takes judgments from any thread and commits them on a thread of its own, each commit one transaction.
+    """Takes judgments from any thread and commits them on a thread of its own, each commit one
+    transaction.
 
-    A commit that fails (a full disk) keeps what it had: ``add`` and ``flush`` then raise LabError, so that the run
-    pauses; ``flush``, ``close`` or the run's next writer commit it later, and nothing is asked twice. A hard kill
-    costs what was added since the last commit. Raises LabError for a run that has a writer already.
+    A commit that fails (a full disk) keeps what it had: ``add`` and ``flush`` then raise LabError,
+    so that the run pauses; ``flush``, ``close`` or the run's next writer commit it later, and
+    nothing is asked twice. A hard kill costs what was added since the last commit. Raises LabError
+    for a run that has a writer already.
     """
 
     def __init__(self, database: Database, run: int) -> None:
@@ -58,7 +62,8 @@ class RunWriter:
         ((self._next_call,),) = database.rows(
             "SELECT coalesce(max(call), -1) + 1 FROM calls WHERE run = ?", [run]
         )
-        # The first 64 bits of each key: a call answered again makes the answer before it no longer final.
+        # The first 64 bits of each key: a call answered again makes the answer before it no longer
+        # final.
         keys = database.rows("SELECT key FROM calls WHERE run = ? AND final", [run])
         self._known = {int(key[:16], 16) for (key,) in keys}
         database.writing.add(run)
@@ -67,7 +72,9 @@ class RunWriter:
         self._thread.start()
 
     def add(self, judgment: Judgment) -> None:
-        """Queue a judgment; it is kept even where this raises LabError because the store cannot be written."""
+        """Queue a judgment; it is kept even where this raises LabError because the store cannot be
+        written.
+        """
         with self._lock:
             self._pending.append(judgment)
             if len(self._pending) in (1, COMMIT_ANSWERS):
@@ -86,7 +93,9 @@ class RunWriter:
                 raise self._fault
 
     def close(self) -> None:
-        """Flush and end the thread. What cannot be committed stays for the run's next writer in this process."""
+        """Flush and end the thread. What cannot be committed stays for the run's next writer in
+        this process.
+        """
         if self._closed:
             return
         try:
@@ -169,7 +178,8 @@ class RunWriter:
         with self._db.transaction() as cursor:
             if again:
                 cursor.execute(
-                    "UPDATE calls SET final = false WHERE run = ? AND final AND key IN (SELECT unnest(?))",
+                    "UPDATE calls SET final = false WHERE run = ? AND final AND key IN (SELECT "
+                    "unnest(?))",
                     [self._run, again],
                 )
             if new := list(orderings)[len(self._orderings) :]:

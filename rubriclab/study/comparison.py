@@ -1,7 +1,9 @@
-"""Write the messages that ask a judge for the best of several candidates' answers, in the order in which it sees them.
+"""Write the messages that ask a judge for the best of several candidates' answers, in the order in
+which it sees them.
 
-Three families, worded in ``prompts.toml``: ``mtbench`` (a system prompt, conversations in marked blocks, reasoning, then
-``[[A]]``), ``devbench`` (criteria first, options listed, ``Choice: A`` and the reasons) and ``brief``, the letter alone.
+Three families, worded in ``prompts.toml``: ``mtbench`` (a system prompt, conversations in marked
+blocks, reasoning, then ``[[A]]``), ``devbench`` (criteria first, options listed, ``Choice: A`` and
+the reasons) and ``brief``, the letter alone.
 """
 
 from collections.abc import Sequence
@@ -23,7 +25,9 @@ Family = Literal["brief", "mtbench", "devbench"]
 
 
 def template_of(family: Family, candidates: int) -> str:
-    """The versioned name of a template; a tie changes the text, which is part of a call's key, not the name."""
+    """The versioned name of a template; a tie changes the text, which is part of a call's key, not
+    the name.
+    """
     return f"{'pairwise' if candidates == 2 else 'listwise'}-{family}.v1"
 
 
@@ -35,7 +39,9 @@ def letters(candidates: int, *, tie: bool) -> tuple[str, ...]:
 def comparison_prompt(
     comparison: Comparison, ordering: Ordering, *, tie: bool, family: Family
 ) -> Messages:
-    """The messages that ask for the best of the candidates in the order shown; their names are never shown."""
+    """The messages that ask for the best of the candidates in the order shown; their names are
+    never shown.
+    """
     labels = ordering.labels
     best, several = ("better", "two") if len(labels) == 2 else ("best", str(len(labels)))
     tied = letters(len(labels), tie=True)[-1] if tie else ""

@@ -1,8 +1,9 @@
-"""What a call asks about in, a state and typed questions out: what a judge that decides is sent in place of a chat.
+"""What a call asks about in, a state and typed questions out: what a judge that decides is sent in
+place of a chat.
 
-The first message is the state, which is what is judged; each further one a question as canonical JSON: ``type``,
-``instructions``, ``options`` in the order shown. Nothing in them is named after an order, so that only the order changes.
-A change of any byte here is a new template name.
+The first message is the state, which is what is judged; each further one a question as canonical
+JSON: ``type``, ``instructions``, ``options`` in the order shown. Nothing in them is named after an
+order, so that only the order changes. A change of any byte here is a new template name.
 """
 
 import json
@@ -21,18 +22,24 @@ from rubriclab.study.prompts import answered, check_criteria, heading_of, one_li
 from rubriclab.study.protocols import Prompt, Shape, Subject
 
 UP_AND_DOWN = "up and down"
-"""The strategy of a judge that is asked for scores: the levels from the lowest to the highest, and back."""
+"""The strategy of a judge that is asked for scores: the levels from the lowest to the highest, and
+back.
+"""
 MOST_QUESTIONS = 64
 """Of one request: what vLLM takes; OpenAI takes 400."""
 
 
 def decision_options(judge: JudgeSettings) -> DecisionOptions | None:
-    """The options of a judge that answers typed questions; None of another. Raises LabError for a wrong option."""
+    """The options of a judge that answers typed questions; None of another. Raises LabError for a
+    wrong option.
+    """
     return read_options(DecisionOptions, judge) if judge.kind == "decisions" else None
 
 
 def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own: bool) -> None:
-    """Raises LabError for what typed questions cannot ask. ``own``: has the study prompts of its own?"""
+    """Raises LabError for what typed questions cannot ask. ``own``: has the study prompts of its
+    own?
+    """
     for judge in judges:
         if decision_options(judge) is None:
             continue
@@ -52,7 +59,9 @@ def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own:
 def asked_of(
     judge: JudgeSettings, axis: Reorder, shape: Shape, strategies: Sequence[Strategy]
 ) -> list[Strategy]:
-    """The strategies as a judge can be asked them: a score question lists levels up or down, whatever the study's orders."""
+    """The strategies as a judge can be asked them: a score question lists levels up or down,
+    whatever the study's orders.
+    """
     options = decision_options(judge)
     if options is None or options.question == "choice" or axis != "options":
         return list(strategies)
@@ -65,8 +74,9 @@ def asked_of(
 
 
 def packing_of(judge: JudgeSettings, axis: Reorder) -> str:
-    """How a call goes out with others: ``packed``, ``reversed``, or empty where it goes alone. Only the orders of a rubric's
-    options are about one and the same state."""
+    """How a call goes out with others: ``packed``, ``reversed``, or empty where it goes alone. Only
+    the orders of a rubric's options are about one and the same state.
+    """
     options = decision_options(judge)
     return (
         ""
@@ -76,10 +86,12 @@ def packing_of(judge: JudgeSettings, axis: Reorder) -> str:
 
 
 def packs(calls: Iterable[Call], done: Container[str] = ()) -> Iterator[list[Call]]:
-    """The calls of each request, without those that are done (an empty list where that leaves none).
+    """The calls of each request, without those that are done (an empty list where that leaves
+    none).
 
-    One each, but where the plan packs them: there the orders that a condition asks about an answer for the same time, so that
-    a repeat is the same request again. Their order is the answer's own, by a hash.
+    One each, but where the plan packs them: there the orders that a condition asks about an answer
+    for the same time, so that a repeat is the same request again. Their order is the answer's own,
+    by a hash.
     """
     for _, group in groupby(calls, key=lambda call: call.items):
         requests: dict[Any, list[Call]] = {}
@@ -133,7 +145,9 @@ def decision_prompt(
 
 
 def _sent(state: Sequence[str], questions: Sequence[dict[str, Any]], template: str) -> Prompt:
-    """Questions as JSON that anybody can read and that does not change with the version of a library."""
+    """Questions as JSON that anybody can read and that does not change with the version of a
+    library.
+    """
     written = [
         json.dumps(question, ensure_ascii=False, separators=(", ", ": ")) for question in questions
     ]
@@ -163,7 +177,9 @@ def _question(criterion: Criterion, what: str, ordering: Ordering, type: str) ->
 
 
 def _numbered(criterion: Criterion, what: str, options: DecisionOptions) -> dict[str, Any]:
-    """The scores of a criterion from the lowest to the highest, as numbers: what is reordered is something else."""
+    """The scores of a criterion from the lowest to the highest, as numbers: what is reordered is
+    something else.
+    """
     return _question(
         criterion,
         what,
@@ -181,7 +197,11 @@ def _comparison(subject: Subject, ordering: Ordering, *, tie: bool) -> Prompt:
     if tie:
         tied = letters(len(labels), tie=True)[-1]
         options.append({"value": tied, "description": "No response is clearly ahead (a tie)"})
-    instructions = f"Which response serves the user {best}? Neither its length nor where it stands should count."
+    instructions = (
+        f"Which response serves the user {best}? Neither its length nor where it "
+        f"stands "
+        f"should count."
+    )
     question = {"type": "choice", "instructions": instructions, "options": options}
     name = f"decision-{'pairwise' if len(labels) == 2 else 'listwise'}-brief.v1"
     return _sent([marked_answers(subject.text, ordering, noun="RESPONSE")], [question], name)

@@ -1,7 +1,8 @@
-"""A prompt as it was sent and the texts that it shows in; where they stand, its list, and a template of it out.
+"""A prompt as it was sent and the texts that it shows in; where they stand, its list, and a
+template of it out.
 
-Nothing is guessed: a text is located exactly or not at all, a list is proposed with its lines, and what a template
-gives back is compared byte for byte with the prompt before anybody uses it.
+Nothing is guessed: a text is located exactly or not at all, a list is proposed with its lines, and
+what a template gives back is compared byte for byte with the prompt before anybody uses it.
 """
 
 import json
@@ -27,7 +28,7 @@ Slot = tuple[int, int, str]
 """A part of a prompt and the expression that gives it."""
 MOST_SPANS = 100
 
-# ---------------------------------------------------------------- where a text stands, and a template around it
+# ---------------------------------------------------- where a text stands, and a template around it
 
 _MARKS = re.compile(
     r"^[ \t]*(?:(?:[-*+•–>|#]+|\(?(?:\d{1,3}|[A-Za-z]|[ivxlcdm]{2,5})[.):])[ \t]+)+", re.M
@@ -36,11 +37,12 @@ _MARKS = re.compile(
 
 
 def locate(prompt: str, text: str) -> list[Span]:
-    """Every part of ``prompt`` that is ``text``, in their order, at most MOST_SPANS; outer blanks of ``text`` do not count.
+    """Every part of ``prompt`` that is ``text``, in their order, at most MOST_SPANS; outer blanks
+    of ``text`` do not count.
 
-    As it is written, where it stands so; else word for word across line breaks, runs of blanks and list marks at the
-    beginning of lines. A letter or digit beside it makes another word of it: “4” does not stand in “14”. Takes time
-    linear in the prompt; an empty text stands nowhere.
+    As it is written, where it stands so; else word for word across line breaks, runs of blanks and
+    list marks at the beginning of lines. A letter or digit beside it makes another word of it: “4”
+    does not stand in “14”. Takes time linear in the prompt; an empty text stands nowhere.
     """
     if spans := _exact(prompt, text.strip()):
         return spans
@@ -78,16 +80,18 @@ def _words(text: str) -> tuple[str, list[int]]:
 
 
 def template_text(prompt: str, slots: Sequence[Slot]) -> str:
-    """The Jinja2 text that renders as ``prompt`` where each slot (start, end, expression) has the text that stands there.
+    """The Jinja2 text that renders as ``prompt`` where each slot (start, end, expression) has the
+    text that stands there.
 
-    All else is kept byte for byte (Jinja's own signs, carriage returns, the last line break). Raises LabError for slots
-    that overlap: one text stands inside another.
+    All else is kept byte for byte (Jinja's own signs, carriage returns, the last line break).
+    Raises LabError for slots that overlap: one text stands inside another.
     """
     parts, end = [], 0
     for start, stop, expression in sorted(slots):
         if start < end:
             raise LabError(
-                f"Two texts overlap at {line_of(prompt, start)} of the prompt ({expression} begins inside another one). Choose a "
+                f"Two texts overlap at {line_of(prompt, start)} of the prompt ({expression} begins "
+                f"inside another one). Choose a "
                 "row whose texts differ, or leave one of them out."
             )
         parts += [_literal(prompt[end:start]), f"{{{{ {expression} }}}}"]
@@ -96,7 +100,9 @@ def template_text(prompt: str, slots: Sequence[Slot]) -> str:
 
 
 def _literal(text: str) -> str:
-    """Text as Jinja2 source: an opening brace that could begin a tag and carriage returns are written as strings."""
+    """Text as Jinja2 source: an opening brace that could begin a tag and carriage returns are
+    written as strings.
+    """
     return re.sub(r"\{(?=[{%#\r]|\Z)|\r\n?", lambda sign: f"{{{{ {json.dumps(sign[0])} }}}}", text)
 
 
@@ -110,10 +116,11 @@ def line_of(text: str, position: int) -> str:
 
 @dataclass(frozen=True)
 class Listed:
-    """A list in a prompt: the label and the text of each entry (two or more) as spans; a text may be empty.
+    """A list in a prompt: the label and the text of each entry (two or more) as spans; a text may
+    be empty.
 
-    ``kind``: number, letter or word, what its labels are; ``points``: how much speaks for its being what an answer is
-    chosen from.
+    ``kind``: number, letter or word, what its labels are; ``points``: how much speaks for its being
+    what an answer is chosen from.
     """
 
     kind: str
@@ -139,7 +146,8 @@ class Listed:
 _BEFORE = r"(?P<pre>[^\w\n]{0,12}(?<!-)(?:[A-Za-z_]{1,12}[^\w\n]{1,4}){0,3})"
 _HEADS = {
     "number": re.compile(
-        rf"^{_BEFORE}(?P<label>-?\d{{1,3}})(?![\w%]|\s?[.,–~/-]\s?\d|\s(?:to|or|and)\s)(?=[^\w\n]|\n|$| ?(?:points?|stars?)\b)",
+        rf"^{_BEFORE}(?P<label>-?\d{{1,3}})(?![\w%]|\s?[.,–~/-]\s?\d|\s(?:to|or|and)\s)"
+        r"(?=[^\w\n]|\n|$| ?(?:points?|stars?)\b)",
         re.M,
     ),
     "letter": re.compile(
@@ -147,12 +155,14 @@ _HEADS = {
         re.M,
     ),
     "word": re.compile(
-        r"^(?P<pre>[ \t]*(?:[-*+•|]|\d{1,2}[.)])[ \t]+[\"'*_`]{0,3})(?P<label>[^\W\d][\w '/-]{0,40}?)(?=[\"'*_`]{0,3}[ \t]?(?:[:=|–—]|-(?=\s)))",
+        r"^(?P<pre>[ \t]*(?:[-*+•|]|\d{1,2}[.)])[ \t]+[\"'*_`]{0,3})(?P<label>[^\W\d][\w "
+        r"'/-]{0,40}?)(?=[\"'*_`]{0,3}[ \t]?(?:[:=|–—]|-(?=\s)))",
         re.M,
     ),
 }
 _INLINE = re.compile(
-    r"(?P<pre>(?<![\w.,/-])(?:(?:- )?(?:score|rating|level) )?)(?P<label>-?\d{1,2})(?=[\"')\]]{0,2}\s?(?:=|:|-(?=\s)|–|means\b)\s?[^\s\d])",
+    r"(?P<pre>(?<![\w.,/-])(?:(?:- )?(?:score|rating|level) "
+    r")?)(?P<label>-?\d{1,2})(?=[\"')\]]{0,2}\s?(?:=|:|-(?=\s)|–|means\b)\s?[^\s\d])",
     re.I,
 )
 _KEY = re.compile(r"(?:[^\w\"]*\"\w+\"\s*[:=]\s*)?\W*")
@@ -167,7 +177,8 @@ _STEPS = re.compile(
 )
 _COMMANDS = re.compile(
     r"\W*(?:first|then|next|read|assess|compare|identify|assign|check|evaluate|write|provide|determine|rate|consider|think"
-    r"|avoid|do|don't|please|output|begin|list|for each|after|you|use|return|give|make|be|never|always|the output)\b",
+    r"|avoid|do|don't|please|output|begin|list|for "
+    r"each|after|you|use|return|give|make|be|never|always|the output)\b",
     re.I,
 )
 
@@ -175,10 +186,12 @@ _COMMANDS = re.compile(
 def lists_in(
     prompt: str, skip: Sequence[Span] = (), lines: tuple[int, int] | None = None
 ) -> list[Listed]:
-    """The lists in a prompt, those first for which most speaks; ``skip``: texts whose lists are their own.
+    """The lists in a prompt, those first for which most speaks; ``skip``: texts whose lists are
+    their own.
 
-    Numbered, lettered, bulleted or in a table, XML or JSON, one entry a line or several; numbered ones also within a line.
-    ``lines``: only the list between these two, from 1. A list needs two entries with labels of their own.
+    Numbered, lettered, bulleted or in a table, XML or JSON, one entry a line or several; numbered
+    ones also within a line. ``lines``: only the list between these two, from 1. A list needs two
+    entries with labels of their own.
     """
     plain = _blanked(prompt, skip, "_")
     edges = [0, *(mark.end() for mark in re.finditer("\n", plain)), len(plain) + 1]
@@ -216,12 +229,16 @@ def lists_in(
 
 
 def score_lists(prompt: str) -> list[Listed]:
-    """The lists of numbers in a prompt that could be its scores, those first for which most speaks."""
+    """The lists of numbers in a prompt that could be its scores, those first for which most
+    speaks.
+    """
     return [listed for listed in lists_in(prompt) if listed.kind == "number" and listed.points >= 2]
 
 
 def _runs(heads: Iterable[re.Match[str]]) -> list[list[re.Match[str]]]:
-    """Heads that belong to one list: they begin alike (but for a number that counts), each label once, no wide gap between."""
+    """Heads that belong to one list: they begin alike (but for a number that counts), each label
+    once, no wide gap between.
+    """
     runs: list[list[re.Match[str]]] = []
     for head in heads:
         last = runs[-1] if runs else []
@@ -246,9 +263,11 @@ def _shape(head: re.Match[str]) -> tuple[str, str]:
 def _taken_apart(
     text: str, kind: str, heads: Sequence[re.Match[str]], end: int | None, *, inline: bool = False
 ) -> Listed | None:
-    """The labels and texts of a list whose entries begin with ``heads``; None for one that cannot be reordered whole.
+    """The labels and texts of a list whose entries begin with ``heads``; None for one that cannot
+    be reordered whole.
 
-    What all entries have behind the label (“: ", quotes, a key of JSON) and what closes them stays where it is.
+    What all entries have behind the label (“: ", quotes, a key of JSON) and what closes them stays
+    where it is.
     """
     starts = [head.end() for head in heads]
     stops = [head.start() for head in heads[1:]]
@@ -290,7 +309,9 @@ def _taken_apart(
 
 
 def _points(text: str, listed: Listed, heads: Sequence[re.Match[str]], texts: Sequence[str]) -> int:
-    """How much speaks for a list of scores: what its labels are called, the lines around it, how its texts begin."""
+    """How much speaks for a list of scores: what its labels are called, the lines around it, how
+    its texts begin.
+    """
     above = re.findall(
         r"^.*\w.*$", text[max(0, heads[0].start() - 1_000) : heads[0].start()], re.M
     )[-1:]
@@ -310,8 +331,10 @@ def _points(text: str, listed: Listed, heads: Sequence[re.Match[str]], texts: Se
 
 @dataclass(frozen=True)
 class Pasted:
-    """``prompt`` gives the text back byte for byte; ``rubric``: as the text has it, None where it holds none; ``lines``: first
-    and last of its list, in the messages put one under the other, from 1."""
+    """``prompt`` gives the text back byte for byte; ``rubric``: as the text has it, None where it
+    holds none; ``lines``: first and last of its list, in the messages put one under the other, from
+    1.
+    """
 
     prompt: PromptFile
     rubric: Rubric | None
@@ -327,23 +350,27 @@ _FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
     (".split()|join(' ')", lambda text: " ".join(text.split())),
     ("|json_text", lambda text: json.dumps(text, ensure_ascii=False)[1:-1]),
 )
-"""What a pipeline does to a text before it stands in a prompt, as an expression and as a function."""
+"""What a pipeline does to a text before it stands in a prompt, as an expression and as a function.
+"""
 OTHER_ROW = "Choose the row that it was sent for, one with long texts"
 
 
 def from_text(
     text: str, item: Item, axis: Reorder, rubric: Rubric | None, part: PromptPart
 ) -> Pasted:
-    """The template of a prompt as it was sent for ``item`` (a Comparison for pairs and lists), plain or as JSON messages.
+    """The template of a prompt as it was sent for ``item`` (a Comparison for pairs and lists),
+    plain or as JSON messages.
 
-    ``rubric``: where it is known, its list is looked for; else the prompt's own list is taken, where one alone may be it.
-    ``part``: what settles it (lines, best, columns). Raises LabError for whatever cannot be told for sure, with the cure.
+    ``rubric``: where it is known, its list is looked for; else the prompt's own list is taken,
+    where one alone may be it. ``part``: what settles it (lines, best, columns). Raises LabError for
+    whatever cannot be told for sure, with the cure.
     """
     messages = [(message["role"], message["content"]) for message in messages_of(text)]
     whole = "\n".join(content for _, content in messages)
     if len(whole) > MAX_TEXT:
         raise LabError(
-            f"The prompt has {len(whole):,} signs; at most {MAX_TEXT:,} are read. Take shorter texts."
+            f"The prompt has {len(whole):,} signs; at most {MAX_TEXT:,} are read. Take shorter "
+            f"texts."
         )
     names: dict[str, Any] = {"item": dict(item.columns)}
     slots = _item_slots(whole, item, part.columns, names)
@@ -389,7 +416,8 @@ def from_text(
         content for _, content in messages
     ]:
         raise LabError(
-            f"The template does not give this prompt back sign for sign, so it is not used. {OTHER_ROW}."
+            f"The template does not give this prompt back sign for sign, so it is not used. "
+            f"{OTHER_ROW}."
         )
     return Pasted(prompt, None if isinstance(item, Comparison) else rubric, lines)
 
@@ -417,7 +445,9 @@ def _blanked(text: str, spans: Sequence[Span], sign: str = " ") -> str:
 def _item_slots(
     whole: str, item: Item, columns: Sequence[str] | None, names: dict[str, Any]
 ) -> list[Slot]:
-    """A slot for each text of the item that the prompt shows; ``names`` gets what they name. Raises LabError."""
+    """A slot for each text of the item that the prompt shows; ``names`` gets what they name. Raises
+    LabError.
+    """
     names |= {
         "instruction": item.instruction,
         "reference": item.reference,
@@ -476,15 +506,17 @@ def _item_slots(
 def _list_of(
     whole: str, skip: Sequence[Span], axis: Reorder, rubric: Rubric | None, part: PromptPart
 ) -> Listed:
-    """The list of a rubric's options (or criteria), word for word; without a rubric the one that scores are chosen from,
-    where only one may be it or the user names its lines. Raises LabError."""
+    """The list of a rubric's options (or criteria), word for word; without a rubric the one that
+    scores are chosen from, where only one may be it or the user names its lines. Raises LabError.
+    """
     window = (part.lines[0], part.lines[-1]) if part.lines else None
     known = lists_in(whole, skip, window)
     words = ", ".join("{} to {}".format(*listed.lines(whole)) for listed in known[:4]) or "none"
     if rubric is not None:
         if axis == "options" and len(rubric.criteria) > 1:
             raise LabError(
-                "A pasted prompt scores one criterion: give [rubric] that one alone, or reorder criteria."
+                "A pasted prompt scores one criterion: give [rubric] that one alone, or reorder "
+                "criteria."
             )
         pairs = [(option.shown_label, option.description) for option in rubric.criteria[0].options]
         if axis == "criteria":
@@ -494,23 +526,28 @@ def _list_of(
             if sorted((label, _words(text)[0]) for label, text in listed.entries(whole)) == wanted:
                 return listed
         raise LabError(
-            f"The {axis} of the rubric “{shorten(rubric.name)}” are no list of this prompt, word for word (lists: lines {words}). "
-            "Change the rubric's words to the prompt's, or leave [rubric] out to take the prompt's own list of scores."
+            f"The {axis} of the rubric “{shorten(rubric.name)}” are no list of this prompt, word "
+            f"for word (lists: lines {words}). "
+            "Change the rubric's words to the prompt's, or leave [rubric] out to take the prompt's "
+            "own list of scores."
         )
     if axis == "criteria":
         raise LabError(
-            "A pasted prompt that lists criteria needs their [rubric], whose scores it does not hold."
+            "A pasted prompt that lists criteria needs their [rubric], whose scores it does not "
+            "hold."
         )
     likely = [listed for listed in known if window or listed.points >= 2]
     if not likely:
         raise LabError(
-            f"No list of this prompt is known to be one of scores (lists: lines {words}). If one is, set lines = [first, last] in "
+            f"No list of this prompt is known to be one of scores (lists: lines {words}). If one "
+            f"is, set lines = [first, last] in "
             '[prompt]; if none is, nothing can change its order: reorder = "bare" asks it as it is.'
         )
     labels = [[whole[slice(*span)] for span in listed.labels] for listed in known]
     if not window and (len(likely) > 1 or labels.count(labels[0]) > 1):
         raise LabError(
-            f"Several lists may be the scores: lines {words}. Set lines = [first, last] in [prompt] to one."
+            f"Several lists may be the scores: lines {words}. Set lines = [first, last] in "
+            f"[prompt] to one."
         )
     return likely[0]
 
@@ -518,7 +555,9 @@ def _list_of(
 def _rubric_of(
     listed: Listed, labels: Sequence[str], texts: Sequence[str], rubric: Rubric | None, best: str
 ) -> tuple[Rubric, list[int | str]]:
-    """(the rubric as the prompt has it, the scores in its order). Raises LabError where scores cannot be told."""
+    """(the rubric as the prompt has it, the scores in its order). Raises LabError where scores
+    cannot be told.
+    """
     score_of = (
         {option.shown_label: option.score for option in rubric.criteria[0].options}
         if rubric
@@ -533,7 +572,8 @@ def _rubric_of(
     elif not rubric:
         shown = ", ".join(map(shorten, labels))
         raise LabError(
-            f'Which of {shown} is best? Set best = "first" or "last" in [prompt], as the prompt lists them.'
+            f'Which of {shown} is best? Set best = "first" or "last" in [prompt], as the prompt '
+            f"lists them."
         )
     rows = zip(labels, texts, strict=True)
     options = tuple(
@@ -546,7 +586,9 @@ def _rubric_of(
 
 
 def candidate_labels(whole: str, fixed: str, slots: Sequence[Slot]) -> tuple[str, ...]:
-    """What stands for each candidate in a prompt (A, B; 1, 2; m, M), last for a tie that it offers. Raises LabError."""
+    """What stands for each candidate in a prompt (A, B; 1, 2; m, M), last for a tie that it offers.
+    Raises LabError.
+    """
     starts = [start for start, _, code in sorted(slots) if code.startswith("responses[")]
     sign = re.compile(r"(?<![\w'])([A-Za-z]|\d)(?![\w.])")
     labels = [
@@ -557,13 +599,16 @@ def candidate_labels(whole: str, fixed: str, slots: Sequence[Slot]) -> tuple[str
     if len(labels) != len(starts) or not (labels == following or twins):
         cure = "Write it as a prompt file, with labels in [answer]"
         raise LabError(
-            f"It cannot be told what stands for each answer in this prompt (A and B, 1 and 2). {cure}."
+            f"It cannot be told what stands for each answer in this prompt (A and B, 1 and 2). "
+            f"{cure}."
         )
     return (*labels, *tie_label(fixed, labels[-1]))
 
 
 def tie_label(fixed: str, last: str) -> tuple[str, ...]:
-    """What stands for a tie where a prompt offers one: the sign after the ``last`` candidate's in brackets, or the word."""
+    """What stands for a tie where a prompt offers one: the sign after the ``last`` candidate's in
+    brackets, or the word.
+    """
     after = chr(ord(last) + 1)
     return (
         (after,)
@@ -580,13 +625,16 @@ _SCALE = re.compile(
     re.I,
 )
 _EITHER = re.compile(
-    r"[\"'“`(]([\w -]{1,20})[\"'”`)](?: for [\w ]{1,30})?[\s,]*(?:or|/|and)[\s,]*[\"'“`(]([\w -]{1,20})[\"'”`)]",
+    r"[\"'“`(]([\w -]{1,20})[\"'”`)](?: for [\w ]{1,30})?[\s,]*(?:or|/|and)[\s,]*[\"'“`(]([\w "
+    r"-]{1,20})[\"'”`)]",
     re.I,
 )
 
 
 def _scale(fixed: str, best: str) -> Rubric:
-    """The scale that a prompt without a list names (1 to 10; “yes” or “no”). Raises LabError for none, two, or too long a one."""
+    """The scale that a prompt without a list names (1 to 10; “yes” or “no”). Raises LabError for
+    none, two, or too long a one.
+    """
     ranges = sorted({tuple(sorted(map(int, match.groups()))) for match in _SCALE.finditer(fixed)})
     widest = (ranges[0][0], max(high for _, high in ranges)) if ranges else (0, 0)
     words = list(dict.fromkeys(match.groups() for match in _EITHER.finditer(fixed)))
@@ -605,7 +653,8 @@ def _scale(fixed: str, best: str) -> Rubric:
             else "Give its scores as [rubric]"
         )
         raise LabError(
-            f"The scale of this prompt cannot be told (it names {', '.join(seen) or 'none'}). {cure}."
+            f"The scale of this prompt cannot be told (it names {', '.join(seen) or 'none'}). "
+            f"{cure}."
         )
     return Rubric("Of the prompt", (Criterion("Score", tuple(options)),))
 
@@ -626,11 +675,14 @@ _ASKED: tuple[tuple[str, dict[str, str]], ...] = (
     (rf"[{{,]\s*[\"'](?P<path>\w*(?:{_KEYS})\w*)[\"']\s*:", {"read": "json"}),
     (rf"<(?P<path>\w*(?:{_KEYS})\w*)>[^<>\n]{{0,200}}</(?P=path)>", {"read": "tag"}),
 )
-"""How prompts ask for an answer (``[[5]]``, ``[RESULT] 3``, a key of JSON, a tag), and the rule that reads it."""
+"""How prompts ask for an answer (``[[5]]``, ``[RESULT] 3``, a key of JSON, a tag), and the rule
+that reads it.
+"""
 
 
 def asked_answer(fixed: str, labels: Sequence[str], axis: Reorder) -> dict[str, Any]:
-    """The rule of ``[answer]`` for the form that a prompt names last; else the verdict as the lab reads it.
+    """The rule of ``[answer]`` for the form that a prompt names last; else the verdict as the lab
+    reads it.
 
     ``fixed``: the prompt without the item's words and its list; ``labels``: of candidates.
     """

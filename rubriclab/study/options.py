@@ -1,4 +1,5 @@
-"""Factors and their levels in; what each setting of them changes out: rubric, reference answer, labels, judge.
+"""Factors and their levels in; what each setting of them changes out: rubric, reference answer,
+labels, judge.
 
 A new factor is a branch here and its line in ``FACTORS``.
 """
@@ -29,12 +30,15 @@ FACTORS: dict[str, tuple[Reorder, ...]] = {
     "prompt": OWN_AXES,
     "packing": ("options",),
 }
-"""The axes whose prompts each factor changes; the others (temperature, effort, fields of the request) change any call."""
+"""The axes whose prompts each factor changes; the others (temperature, effort, fields of the
+request) change any call.
+"""
 ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 
 
 def variants(vary: VaryPart, axis: Reorder) -> list[dict[str, Any]]:
-    """The settings of the factors under an axis, the baseline first; one without levels where nothing is varied.
+    """The settings of the factors under an axis, the baseline first; one without levels where
+    nothing is varied.
 
     A setting that differs from the baseline in a factor that is nothing to this axis is left out.
     """
@@ -60,7 +64,8 @@ def check_factors(vary: VaryPart, axes: Sequence[Reorder], judges: Sequence[Judg
         if not set(allowed) & set(axes):
             words = f"it is for reorder = {', '.join(allowed)}. Leave it out, or add such an axis."
             raise LabError(
-                f"[design.vary] {name} changes nothing where {' and '.join(axes)} are reordered; {words}"
+                f"[design.vary] {name} changes nothing where {' and '.join(axes)} are reordered; "
+                f"{words}"
             )
         extra = name.startswith("extra.")
         deaf = {
@@ -99,7 +104,8 @@ def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str
 def rubric_at(rubric: Rubric, variant: Variant, wordings: Mapping[str, Rubric]) -> Rubric:
     """The rubric in the wording, on the scale and with the score IDs of a variant.
 
-    Raises LabError for a wording whose criteria have other names: the same items are judged under it.
+    Raises LabError for a wording whose criteria have other names: the same items are judged under
+    it.
     """
     if "wording" in variant:
         other = wordings[variant["wording"]]
@@ -109,8 +115,10 @@ def rubric_at(rubric: Rubric, variant: Variant, wordings: Mapping[str, Rubric]) 
         ]
         if names[0] != names[1]:
             raise LabError(
-                f"[design.vary] wording: “{shorten(variant['wording'])}” has other criteria than the study's rubric "
-                f"({', '.join(shorten(criterion.name, 30) for criterion in rubric.criteria)}). A wording may change "
+                f"[design.vary] wording: “{shorten(variant['wording'])}” has other criteria than "
+                f"the study's rubric "
+                f"({', '.join(shorten(criterion.name, 30) for criterion in rubric.criteria)}). A "
+                f"wording may change "
                 "descriptions and scores; give its criteria the same names."
             )
         rubric = other
@@ -125,9 +133,9 @@ def rubric_at(rubric: Rubric, variant: Variant, wordings: Mapping[str, Rubric]) 
 def rescaled(criterion: Criterion, n: int) -> Criterion:
     """The criterion with the scores 1 to n (Xu et al. v2, section 5.4).
 
-    Score i has the description that stands as far up the old scale: of five, n = 3 keeps the 1st, 3rd and 5th, n = 9
-    puts the five on the odd scores and leaves the even ones without. Where a shorter scale falls between two, the
-    nearest. The same number of options comes back unchanged.
+    Score i has the description that stands as far up the old scale: of five, n = 3 keeps the 1st,
+    3rd and 5th, n = 9 puts the five on the odd scores and leaves the even ones without. Where a
+    shorter scale falls between two, the nearest. The same number of options comes back unchanged.
     """
     old = criterion.options
     if n == len(old):
@@ -156,7 +164,9 @@ def rescaled(criterion: Criterion, n: int) -> Criterion:
 
 
 def _labelled(criterion: Criterion, style: str) -> Criterion:
-    """``letters`` are those of school, A for the highest score (Li et al., section 3); shuffled ones are numbers."""
+    """``letters`` are those of school, A for the highest score (Li et al., section 3); shuffled
+    ones are numbers.
+    """
     n = len(criterion.options)
     labels = [str(score) for score in criterion.scores]
     if style == "letters":
@@ -171,15 +181,19 @@ def _labelled(criterion: Criterion, style: str) -> Criterion:
 
 
 def dealt(ordering: Ordering, subject: str, seed: int) -> Ordering:
-    """The labels of an ordering dealt anew for the subject, so that a label stands for every score; repeats keep them."""
+    """The labels of an ordering dealt anew for the subject, so that a label stands for every score;
+    repeats keep them.
+    """
     rng = random.Random(f"{seed}|ids|{subject}|{ordering.shown}")
     return Ordering(ordering.shown, tuple(rng.sample(ordering.labels, len(ordering.labels))))
 
 
 def with_reference(subject: Subject, score: int) -> Subject | None:
-    """The subject with the reference answer of a score, 0 for none; None where its item has no such reference.
+    """The subject with the reference answer of a score, 0 for none; None where its item has no such
+    reference.
 
-    It is the item's column ``reference_SCORE``; its plain reference is one of the highest score. Raises LabError for a score that is not on the scale.
+    It is the item's column ``reference_SCORE``; its plain reference is one of the highest score.
+    Raises LabError for a score that is not on the scale.
     """
     if score == 0:
         return replace(subject, text=replace(subject.text, reference=""))

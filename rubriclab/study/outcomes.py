@@ -1,4 +1,6 @@
-"""Say what a reply gives each item of its call: status, score, position, probabilities of the labels, or why nothing."""
+"""Say what a reply gives each item of its call: status, score, position, probabilities of the
+labels, or why nothing.
+"""
 
 import math
 import re
@@ -45,7 +47,8 @@ def _outcomes(
         )
     if condition.reorder == "options":
         return option_outcomes(call, reply, rule)
-    # An answer that is asked about alone, as the control of a batch, stands at position 1 of 1; a bare score at none.
+    # An answer that is asked about alone, as the control of a batch, stands at position 1 of 1; a
+    # bare score at none.
     position = 1 if condition.reorder == "responses" else None
     if rule is None:  # the prompt shows the scale in its own order, and names no labels
         call = replace(call, ordering=Ordering(call.scores, tuple(map(str, call.scores))))
@@ -60,8 +63,8 @@ def option_outcomes(
 ) -> tuple[Outcome, ...]:
     """The one outcome of a call about one item; ``call.ordering`` shows scores.
 
-    The score is the one that the reply's words name. ``p`` and ``expected`` come from the alternatives to its first
-    answer token, where the server gives them and they can be told apart.
+    The score is the one that the reply's words name. ``p`` and ``expected`` come from the
+    alternatives to its first answer token, where the server gives them and they can be told apart.
     """
     labels = call.ordering.labels
     # The options' own probabilities, and the name of one: nothing is guessed.
@@ -106,9 +109,9 @@ def joint_outcomes(
 ) -> tuple[Outcome, ...]:
     """One outcome for each item of a call that scores several; ``slot`` counts from 0.
 
-    ``names``: what stands for each of ``call.items``, in that order, in ``call.ordering.shown``: criteria, or ids of
-    answers. ``position``, from 1, is where it stood, scored or not. Those that a reply scores are OK, whatever became of
-    the others.
+    ``names``: what stands for each of ``call.items``, in that order, in ``call.ordering.shown``:
+    criteria, or ids of answers. ``position``, from 1, is where it stood, scored or not. Those that
+    a reply scores are OK, whatever became of the others.
     """
     shown, labels = list(call.ordering.shown), call.ordering.labels
     status, text, why = _said(call, reply, LINE)
@@ -136,9 +139,11 @@ def joint_outcomes(
 def choice_outcomes(
     call: Call, reply: Reply, *, tie: bool, rule: AnswerPart | None = None
 ) -> tuple[Outcome, ...]:
-    """The one outcome of a comparison: ``position`` of the candidate that the reply prefers, 0 for a tie.
+    """The one outcome of a comparison: ``position`` of the candidate that the reply prefers, 0 for
+    a tie.
 
-    ``p``: probability of each position, a tie's share given to all alike; where the first token can tell.
+    ``p``: probability of each position, a tie's share given to all alike; where the first token can
+    tell.
     """
     n = len(call.ordering.labels)
     labels = letters(n, tie=tie)
@@ -175,7 +180,9 @@ def _without_score(
     reading: Reading,
     mass: float | None = None,
 ) -> Outcome:
-    """Return the outcome of an item without a score. ``status``, ``why``: of a reply that is not whole, else None and ""."""
+    """Return the outcome of an item without a score. ``status``, ``why``: of a reply that is not
+    whole, else None and "".
+    """
     why = why or reading.why
     if status is None:
         status = Status.UNPARSED
@@ -185,11 +192,12 @@ def _without_score(
 
 
 def _said(call: Call, reply: Reply, last: str) -> tuple[Status | None, str, str]:
-    """Return how a reply failed (None where it is whole), what of it is read, and why it is not whole.
+    """Return how a reply failed (None where it is whole), what of it is read, and why it is not
+    whole.
 
-    Of an answer that the lab began and cut, all but its ``last`` word or line is read, of any other failed one nothing. An
-    embedded model goes on and on: “The score is 5, and” is an answer, “The score is 5” and “The score is 4.” may have
-    become 50 and 4.5.
+    Of an answer that the lab began and cut, all but its ``last`` word or line is read, of any other
+    failed one nothing. An embedded model goes on and on: “The score is 5, and” is an answer, “The
+    score is 5” and “The score is 4.” may have become 50 and 4.5.
     """
     if reply.error:
         return Status.ERROR, "", ""
@@ -228,17 +236,20 @@ def stated(
 def label_probabilities(
     top: Sequence[tuple[str, float]], labels: Sequence[str]
 ) -> tuple[tuple[float, ...] | None, float]:
-    """Probabilities of ``labels`` by shown position (they sum to 1), and the mass that fell on labels before that.
+    """Probabilities of ``labels`` by shown position (they sum to 1), and the mass that fell on
+    labels before that.
 
-    ``top``: (token, natural log-probability) at the first answer token. Every token that is a label once outer space
-    and space marks are off counts for it, so "3", " 3" and "▁3" add up. A label as written always counts; in another
-    case ("b" for "B") unless it is an English word of its own, since "a" for "A" more often starts a sentence. NaN is
-    ignored; labels not among the tokens get 0.
+    ``top``: (token, natural log-probability) at the first answer token. Every token that is a label
+    once outer space and space marks are off counts for it, so "3", " 3" and "▁3" add up. A label as
+    written always counts; in another case ("b" for "B") unless it is an English word of its own,
+    since "a" for "A" more often starts a sentence. NaN is ignored; labels not among the tokens get
+    0.
 
-    The probabilities are None where the first token cannot tell: nothing fell on a label, or a label that starts with
-    another label (10 after 1, ii after i) or with a token that is no label was not seen as one whole token itself. A
-    tokenizer that writes such a label in pieces lets its first piece stand for several labels; one that shows it
-    whole does not, since it would never write the pieces.
+    The probabilities are None where the first token cannot tell: nothing fell on a label, or a
+    label that starts with another label (10 after 1, ii after i) or with a token that is no label
+    was not seen as one whole token itself. A tokenizer that writes such a label in pieces lets its
+    first piece stand for several labels; one that shows it whole does not, since it would never
+    write the pieces.
     """
     names = tuple(map(_plain, labels))
     mass = [0.0] * len(names)

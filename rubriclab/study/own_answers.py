@@ -158,7 +158,8 @@ def compiled(pattern: str) -> Any:
         said = fault.args[0] if fault.args else ""
         words = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(fault)
         raise LabError(
-            f"The pattern {shorten(pattern)!r} is none of RE2's: {shorten(words, 100)}. Look-around and back references are not known "
+            f"The pattern {shorten(pattern)!r} is none of RE2's: {shorten(words, 100)}. "
+            f"Look-around and back references are not known "
             "there; write what stands before the answer, and the answer in ( )."
         ) from None
     if made.groups != 1:
@@ -211,7 +212,7 @@ def _values(said: str, path: Sequence[str]) -> Iterator[Any]:
             yield part
 
 
-# ---------------------------------------------------------------- what a reply looks like, and what a server is held to
+# -------------------------------------------- what a reply looks like, and what a server is held to
 
 
 def form(rule: AnswerPart, names: Sequence[str] = ()) -> str:
@@ -326,6 +327,8 @@ def check_readable(prompt: PromptFile, labels: Sequence[str], *, chooses: bool, 
         example = shape.replace(SLOT, label)
         if read_answer(example, rule, labels, chooses=chooses, tie=tie) != index:
             raise LabError(
-                f"Prompt “{shorten(prompt.name)}”: no reply can give the label “{shorten(label)}” by {rule.read} "
-                f"{shorten(rule.pattern or rule.path)!r}; tried {shorten(example)!r}. Change [answer] so that its group takes every label."
+                f"Prompt “{shorten(prompt.name)}”: no reply can give the label “{shorten(label)}” "
+                f"by {rule.read} "
+                f"{shorten(rule.pattern or rule.path)!r}; tried {shorten(example)!r}. Change "
+                f"[answer] so that its group takes every label."
             )

@@ -1,4 +1,6 @@
-"""A prompt of the user's own, a subject and an order in; what is sent and how it is read out, with the proof."""
+"""A prompt of the user's own, a subject and an order in; what is sent and how it is read out, with
+the proof.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,18 +36,25 @@ class OwnPrompt:
         return self.axis in ("pairs", "lists")
 
     def labels(self, ordering: Ordering) -> tuple[str, ...]:
-        """What an answer may be; of candidates by position, a tie's label last where one may be answered."""
+        """What an answer may be; of candidates by position, a tie's label last where one may be
+        answered.
+        """
         if not self.chooses:
             return ordering.labels
         n = len(ordering.shown)
         own = self.file.answer.labels or letters(n, tie=True)
         if not n <= len(own) <= n + 1:
-            words = f"[answer] labels has {len(own)} of them for {n} candidates; expected {n}, or one more for a tie"
+            words = (
+                f"[answer] labels has {len(own)} of them for {n} candidates; expected {n}, or "
+                f"one more for a tie"
+            )
             raise LabError(f"Prompt “{shorten(self.file.name)}”: {words}.")
         return own if self.tie else own[:n]
 
     def labelled(self, subject: Subject, ordering: Ordering) -> Ordering:
-        """The ordering with the labels that the prompt shows: its own of candidates, the rubric's of a bare scale."""
+        """The ordering with the labels that the prompt shows: its own of candidates, the rubric's
+        of a bare scale.
+        """
         if self.chooses:
             return Ordering(ordering.shown, self.labels(ordering)[: len(ordering.shown)])
         return (
@@ -71,10 +80,12 @@ class OwnPrompt:
         )
 
     def context(self, subject: Subject, ordering: Ordering) -> dict[str, Any]:
-        """What a template may name, as JSON values: NAMES, and what the axis lists, in the order shown.
+        """What a template may name, as JSON values: NAMES, and what the axis lists, in the order
+        shown.
 
-        ``options[].label``, ``.score``, ``.description``; ``criteria[].name``, ``.description``; ``responses[].label``,
-        ``.text``; ``criterion`` where there is one; ``tie``: what stands for a tie. ``labels`` never change with the order.
+        ``options[].label``, ``.score``, ``.description``; ``criteria[].name``, ``.description``;
+        ``responses[].label``, ``.text``; ``criterion`` where there is one; ``tie``: what stands for
+        a tie. ``labels`` never change with the order.
         """
         text = subject.text
         own = {name: getattr(text, name) or "" for name in FACTS}
@@ -114,9 +125,11 @@ class OwnPrompt:
         return context
 
     def check(self, subjects: Sequence[Subject], variant: Mapping[str, Any]) -> list[Proof]:
-        """Whether it can be rendered and read, and the proof that only the order changes: on the first, middle and last subject.
+        """Whether it can be rendered and read, and the proof that only the order changes: on the
+        first, middle and last subject.
 
-        Raises LabError naming what is wrong, also a column that any item lacks, before the first call.
+        Raises LabError naming what is wrong, also a column that any item lacks, before the first
+        call.
         """
         words, (names, columns) = f"Prompt “{shorten(self.file.name)}”", named(self.file)
         known = {
@@ -127,7 +140,8 @@ class OwnPrompt:
         if unknown := sorted(names - known):
             expected = ", ".join(sorted(known - {""}))
             raise LabError(
-                f"{words} names “{shorten(unknown[0])}”, which is not known here; expected {expected}."
+                f"{words} names “{shorten(unknown[0])}”, which is not known here; expected "
+                f"{expected}."
             )
         if "reference" in variant and "reference" not in names | columns:
             cure = "Put it in, or leave the factor out."
@@ -164,16 +178,23 @@ class OwnPrompt:
         return sorted(made, key=lambda proof: proof.item != self.file.item)
 
     def check_signs(self, subject: Subject, messages: Messages, others: Messages) -> None:
-        """Raises LabError where two orders of one subject differ in more than where their signs stand: of every call."""
+        """Raises LabError where two orders of one subject differ in more than where their signs
+        stand: of every call.
+        """
         for number, (mine, other) in enumerate(zip(messages, others, strict=True), 1):
             if sorted(mine["content"]) != sorted(other["content"]):
-                words = "more than the order changes. Take out what depends on the position or on this item."
+                words = (
+                    "more than the order changes. Take out what depends on the position or on "
+                    "this item."
+                )
                 spot = f"message {number}: for item “{shorten(subject.text.item_id)}”"
                 raise LabError(f"Prompt “{shorten(self.file.name)}”, {spot} {words}")
 
 
 def own_prompts(study: Study) -> dict[tuple[Reorder, str], OwnPrompt]:
-    """The study's own prompts by axis and name, read already. Raises LabError where they do not fit axes or factor."""
+    """The study's own prompts by axis and name, read already. Raises LabError where they do not fit
+    axes or factor.
+    """
     files = study.prompt.templates if study.prompt else ()
     if study.prompt is not None and not files:
         raise LabError(
@@ -181,7 +202,8 @@ def own_prompts(study: Study) -> dict[tuple[Reorder, str], OwnPrompt]:
         )
     if study.design.vary.prompt != (tuple(file.name for file in files) if len(files) > 1 else ()):
         raise LabError(
-            "[design.vary] prompt is filled in by the lab; name the files in [prompt] and leave it out."
+            "[design.vary] prompt is filled in by the lab; name the files in [prompt] and leave it "
+            "out."
         )
     other = [axis for axis in study.design.axes if axis not in OWN_AXES]
     if files and other:

@@ -1,8 +1,10 @@
-"""A study with its data and rubric in; every call of it, one after the other, and what its replies say, out.
+"""A study with its data and rubric in; every call of it, one after the other, and what its replies
+say, out.
 
-Calls come item by item, so that a server's prefix cache holds instruction and response while the options below them
-change. Within an item the calls of all strategies and repeats come in a seeded random order: verdicts rest on the
-calls of an item being exchangeable (no drift over a session, no memory).
+Calls come item by item, so that a server's prefix cache holds instruction and response while the
+options below them change. Within an item the calls of all strategies and repeats come in a seeded
+random order: verdicts rest on the calls of an item being exchangeable (no drift over a session, no
+memory).
 """
 
 import hashlib
@@ -62,18 +64,25 @@ from rubriclab.study.proof import Proof
 from rubriclab.study.protocols import PROTOCOLS, Prompt, Protocol, Shape, Subject
 
 PACKING_QUESTIONS = 150
-"""Questions of each task on which packing is held against what it is measured by: what an answer No takes where one moves."""
+"""Questions of each task on which packing is held against what it is measured by: what an answer No
+takes where one moves.
+"""
 REPEATED_SUBJECTS = 10
-"""Items on which a deterministic judge is asked its orders again, to show that its repeats are equal."""
+"""Items on which a deterministic judge is asked its orders again, to show that its repeats are
+equal.
+"""
 LABEL_TOKENS, FEEDBACK_TOKENS, REASONING_TOKENS = 16, 1_024, 16_384
 EMBEDDED_TOKENS_BEHIND_LABEL, EMBEDDED_TOKENS_A_LINE, EMBEDDED_FEEDBACK_TOKENS = 2, 8, 320
-"""Tokens that an answer may have where the judge names no number. An embedded model seldom ends by itself, so it is cut
-behind its label or its lines (their names apart)."""
+"""Tokens that an answer may have where the judge names no number. An embedded model seldom ends by
+itself, so it is cut behind its label or its lines (their names apart).
+"""
 SERVERS = ("openai", "vllm")
 """Judges whose request can hold the answer to a schema."""
 SAMPLED_CALLS = 60
-"""Calls of a condition, about, that are also asked for one free token where replies are constrained: the median of so many
-probabilities is known to some 6 in 100 of their spread, and they are drawn by their keys, over all items and orders."""
+"""Calls of a condition, about, that are also asked for one free token where replies are
+constrained: the median of so many probabilities is known to some 6 in 100 of their spread, and they
+are drawn by their keys, over all items and orders.
+"""
 MAX_CONDITIONS = 2_000
 MAX_REPEAT = 2**15 - 1
 """The store counts repeats in 16 bits."""
@@ -83,9 +92,10 @@ MAX_REPEAT = 2**15 - 1
 class PlanPart:
     """What is asked alike: a data set under a rubric, an axis and a setting of the factors.
 
-    ``subjects``: what one order is about, in the order in which they are asked about; ``sample``: numbers of those whose
-    orders are asked again, None for all; ``scope``: what tells its calls from the same words in another data set or axis;
-    ``own``: a prompt of the user's in place of the lab's.
+    ``subjects``: what one order is about, in the order in which they are asked about; ``sample``:
+    numbers of those whose orders are asked again, None for all; ``scope``: what tells its calls
+    from the same words in another data set or axis; ``own``: a prompt of the user's in place of the
+    lab's.
     """
 
     dataset: DataSet
@@ -124,7 +134,9 @@ class PlanPart:
 
     @cached_property
     def of_item(self) -> Mapping[int, list[Subject]]:
-        """The subjects that an item (by its code) is asked about in: one, or beside others and alone."""
+        """The subjects that an item (by its code) is asked about in: one, or beside others and
+        alone.
+        """
         out: dict[int, list[Subject]] = {}
         for subject in self.subjects:
             for code in subject.items:
@@ -140,10 +152,11 @@ class PlanPart:
         return asked_of(judge, self.axis, shape, self.asked(shape))
 
     def asked_as(self, strategy: Strategy, judge: JudgeSettings, number: int) -> Strategy:
-        """The strategy as a judge is asked it about the subject of that number; a number of calls that is named stands.
+        """The strategy as a judge is asked it about the subject of that number; a number of calls
+        that is named stands.
 
-        Each order is asked again on ``sample`` where the study names one, and by a deterministic judge on the first
-        subjects alone. ``judge``: with the levels of the part's factors.
+        Each order is asked again on ``sample`` where the study names one, and by a deterministic
+        judge on the first subjects alone. ``judge``: with the levels of the part's factors.
         """
         if self.sample is not None:
             again = number in self.sample
@@ -173,13 +186,17 @@ class PlanPart:
             )
 
     def constraint(self, shape: Shape, strategy: Strategy, judge: JudgeSettings) -> Constraint:
-        """How replies to the calls about subjects of a shape are constrained: not where they are more than one label."""
+        """How replies to the calls about subjects of a shape are constrained: not where they are
+        more than one label.
+        """
         subject = self.subjects[self.by_shape[shape][0]]
         prompt = self.prompt(subject, next(iter(self.orders(subject, strategy))), judge)
         return judge.constraint_of(prompt.template) if prompt.labels else "free"
 
     def prompt(self, subject: Subject, ordering: Ordering, judge: JudgeSettings) -> Prompt:
-        """What a judge is sent about a subject in an order. Raises LabError for an own prompt that cannot be rendered."""
+        """What a judge is sent about a subject in an order. Raises LabError for an own prompt that
+        cannot be rendered.
+        """
         if (options := decision_options(judge)) is not None:
             return decision_prompt(self.axis, subject, ordering, self.design, options)
         return (
@@ -191,12 +208,14 @@ class PlanPart:
 
 @dataclass(frozen=True)
 class Plan:
-    """Every call of a study. ``conditions[c]`` has ``planned[c]`` calls; ``notes`` say what was left out or changed.
+    """Every call of a study. ``conditions[c]`` has ``planned[c]`` calls; ``notes`` say what was
+    left out or changed.
 
-    ``sources``: each data set with its rubric; ``wordings``: the rubrics that the factor of that name has; ``parts``: by
-    data set, then axis, then setting of the factors; ``part_of[c]``: that of condition c; ``asked``: the conditions of a
-    judge (by its name), part and shape with their strategies; ``origins``: data set and row of each item; ``proofs``: of
-    own prompts, that only the order changes.
+    ``sources``: each data set with its rubric; ``wordings``: the rubrics that the factor of that
+    name has; ``parts``: by data set, then axis, then setting of the factors; ``part_of[c]``: that
+    of condition c; ``asked``: the conditions of a judge (by its name), part and shape with their
+    strategies; ``origins``: data set and row of each item; ``proofs``: of own prompts, that only
+    the order changes.
     """
 
     study: Study
@@ -242,8 +261,8 @@ class Plan:
     def items_frame(self) -> pd.DataFrame:
         """The run's items, one row each, its index the item's code.
 
-        ITEM_COLUMNS, ``unit_text`` (a hash of the texts that names the item in other runs) and ``source`` (which of
-        its data set's items it comes from).
+        ITEM_COLUMNS, ``unit_text`` (a hash of the texts that names the item in other runs) and
+        ``source`` (which of its data set's items it comes from).
         """
         rows = []
         for item, (number, source) in zip(self.items, self.origins, strict=True):
@@ -278,7 +297,9 @@ class Plan:
         return tuple(replace(outcome, mass=mass) for outcome in made)
 
     def judgment(self, call: Call, reply: Reply) -> Judgment:
-        """Return the call with its reply and what it says; a reply that breaks its constraint has a note of that."""
+        """Return the call with its reply and what it says; a reply that breaks its constraint has a
+        note of that.
+        """
         if breaks_constraint(call, reply):
             reply = reply.noted(BROKEN)
         return Judgment(call, reply, self.parse(call, reply))
@@ -286,7 +307,8 @@ class Plan:
     def _reports_free(self, judge: str, rung: Constraint) -> bool:
         """Whether a reply itself says what its labels get without the constraint.
 
-        llama.cpp reports probabilities before it masks; in JSON the first token is a brace whoever reports it.
+        llama.cpp reports probabilities before it masks; in JSON the first token is a brace whoever
+        reports it.
         """
         embedded = any(part.name == judge and part.kind == "embedded" for part in self.study.judges)
         return embedded and rung == "grammar"
@@ -299,7 +321,9 @@ class Plan:
         )
 
     def try_reply(self, text: str) -> dict[str, str]:
-        """What would be read of a reply to the first call shown: its status, and the score (or what is preferred)."""
+        """What would be read of a reply to the first call shown: its status, and the score (or what
+        is preferred).
+        """
         call = self.previews()[0]
         outcomes = self.parse(call, Reply(text))
         shown = [
@@ -312,10 +336,12 @@ class Plan:
         return {"status": min(outcome.status for outcome in outcomes).name.lower(), "read": read}
 
     def previews(self, *items: int) -> list[Call]:
-        """The first judge's call about each item (by its code) in each order that it is shown in, default ones first.
+        """The first judge's call about each item (by its code) in each order that it is shown in,
+        default ones first.
 
-        Without a code: about the first item of each data set and axis. Where factors are varied, every setting of them
-        in the default order comes before other orders. Raises LabError for an item that is not asked about.
+        Without a code: about the first item of each data set and axis. Where factors are varied,
+        every setting of them in the default order comes before other orders. Raises LabError for an
+        item that is not asked about.
         """
         judge = self.study.judges[0]
         ranked: list[tuple[bool, Call]] = []
@@ -366,14 +392,18 @@ class Plan:
 
     @cached_property
     def _groups(self) -> list[list[int]]:
-        """Parts (by their numbers) of one data set and axis, which differ in the factors' levels."""
+        """Parts (by their numbers) of one data set and axis, which differ in the factors'
+        levels.
+        """
         return [
             list(group)
             for _, group in groupby(range(len(self.parts)), key=lambda code: self.parts[code].scope)
         ]
 
     def _by_subject(self, group: Sequence[int]) -> dict[str, list[tuple[int, int, Subject]]]:
-        """(part, number of the subject in it, the subject) in all parts of a group that ask about it, by subject."""
+        """(part, number of the subject in it, the subject) in all parts of a group that ask about
+        it, by subject.
+        """
         by_id: dict[str, list[tuple[int, int, Subject]]] = {}
         for code in group:
             for number, subject in enumerate(self.parts[code].subjects):
@@ -383,7 +413,8 @@ class Plan:
     def _subject_calls(
         self, judge: JudgeSettings, asked: list[tuple[int, int, Subject]]
     ) -> list[Call]:
-        """The calls of one judge about one subject in all settings of the factors, in their random order.
+        """The calls of one judge about one subject in all settings of the factors, in their random
+        order.
 
         ``asked``: (part, number of the subject in it, the subject).
         """
@@ -453,7 +484,9 @@ class Plan:
         return calls
 
     def _sampled(self, condition: int, key: str) -> bool:
-        """Whether a call is one of the about SAMPLED_CALLS of a constrained condition, whichever session asks it."""
+        """Whether a call is one of the about SAMPLED_CALLS of a constrained condition, whichever
+        session asks it.
+        """
         about = self.conditions[condition]
         if about.constrain == "free" or self._reports_free(about.judge, about.constrain):
             return False
@@ -461,7 +494,9 @@ class Plan:
 
     @cached_property
     def _judges(self) -> Mapping[tuple[str, int], str]:
-        """Each judge under each part as its calls' keys have it; ``twin`` tells judges apart that answer as one."""
+        """Each judge under each part as its calls' keys have it; ``twin`` tells judges apart that
+        answer as one.
+        """
         out: dict[tuple[str, int], str] = {}
         seen: dict[str, dict[str, int]] = {}
         for judge in self.study.judges:
@@ -479,7 +514,8 @@ class Plan:
         """All that decides a call's answer but its repeat, which comes last."""
         scope = self.parts[part].scope
         return (
-            f'{{{self._judges[judge.name, part]},"item":{_canonical([*scope, subject.id] if scope else subject.id)},'
+            f"{{{self._judges[judge.name, part]},"
+            f'"item":{_canonical([*scope, subject.id] if scope else subject.id)},'
             f'"template":{_canonical(template)},"messages":{_canonical(messages)},"repeat":'
         )
 
@@ -500,8 +536,9 @@ def plan(
 ) -> Plan:
     """All calls of ``study``; they are counted here and made when they are asked for.
 
-    ``more``: its further data sets with their rubrics; ``wordings``: the rubrics that the factor ``wording`` names.
-    Raises LabError, before any call, for data, rubric, orders, levels or numbers of calls that do not fit together.
+    ``more``: its further data sets with their rubrics; ``wordings``: the rubrics that the factor
+    ``wording`` names. Raises LabError, before any call, for data, rubric, orders, levels or numbers
+    of calls that do not fit together.
     """
     design, wordings = study.design, wordings or {}
     prompts = own_prompts(study)
@@ -512,7 +549,8 @@ def plan(
     for (known, _), name in zip(sources, names, strict=True):
         if names.count(name) > 1:
             raise LabError(
-                f"Two data sets are called “{shorten(known.name)}”: give each [[data]] a name of its own."
+                f"Two data sets are called “{shorten(known.name)}”: give each [[data]] a name of "
+                f"its own."
             )
     items: list[Item] = []
     origins: list[tuple[int, int]] = []
@@ -623,7 +661,9 @@ def plan(
 def _coded(
     items: Sequence[Item], rows: Sequence[int], shared: dict[tuple[Any, ...], int], first: int
 ) -> list[int]:
-    """The code of each item in the run: that of the same item under another axis, else the next from ``first`` on."""
+    """The code of each item in the run: that of the same item under another axis, else the next
+    from ``first`` on.
+    """
     earlier, codes = dict(shared), []
     for item, row in zip(items, rows, strict=True):
         key = (row, item.item_id, item.criterion, item.block, item.candidate)
@@ -641,7 +681,9 @@ def _subjects(
     codes: Sequence[int],
     score: int | None,
 ) -> tuple[tuple[Subject, ...], list[str]]:
-    """(subjects, notes). ``codes``: those of ``items`` in the run; ``score``: of the reference answer that is shown."""
+    """(subjects, notes). ``codes``: those of ``items`` in the run; ``score``: of the reference
+    answer that is shown.
+    """
     subjects, notes = PROTOCOLS[design.axes[0]].subjects(items, rubric, design)
     if list(codes) != list(range(len(codes))):
         subjects = [
@@ -675,16 +717,19 @@ def _try(part: PlanPart, judge: JudgeSettings) -> None:
             part.prompt(subject, orders[0], judge)
             if len(orders) > MAX_REPEAT:
                 raise LabError(
-                    f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} can be."
+                    f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} "
+                    f"can be."
                 )
 
 
 def _repeated(
     subjects: Sequence[Subject], wanted: float | None, seed: int
 ) -> frozenset[int] | None:
-    """Numbers of the subjects whose orders are asked again: all of a share of each task's questions, or of so many.
+    """Numbers of the subjects whose orders are asked again: all of a share of each task's
+    questions, or of so many.
 
-    Each question has a rank of its own by the seed, so that every setting of the factors repeats the same ones.
+    Each question has a rank of its own by the seed, so that every setting of the factors repeats
+    the same ones.
     """
     if wanted is None:
         return None
@@ -703,18 +748,24 @@ def _repeated(
 
 
 def deterministic(judge: JudgeSettings) -> bool:
-    """Whether the same prompt gives the same answer: known of the embedded model at temperature 0 alone."""
+    """Whether the same prompt gives the same answer: known of the embedded model at temperature 0
+    alone.
+    """
     return judge.kind == "embedded" and judge.temperature == 0
 
 
 def _notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
     if packing_of(judge, part.axis) and not part.design.vary.packing:
         yield (
-            f"{judge.name} gets the orders of an answer as questions of one request. Whether that changes its answers is measured "
+            f"{judge.name} gets the orders of an answer as questions of one request. Whether that "
+            f"changes its answers is measured "
             'with [design.vary] packing = ["packed", "alone", "reversed"].'
         )
     if part.sample is not None:
-        yield f"Each order is asked again on {len(part.sample):,} of {count(len(part.subjects), 'subject')} alone."
+        yield (
+            f"Each order is asked again on {len(part.sample):,} of "
+            f"{count(len(part.subjects), 'subject')} alone."
+        )
     repeated = [
         each
         for each in part.strategies
@@ -723,8 +774,10 @@ def _notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
     sure = part.sample is None and deterministic(judge_at(judge, part.variant))
     if sure and repeated and len(part.subjects) > REPEATED_SUBJECTS:
         yield (
-            f"{judge.name} answers the same prompt in the same way, so each order is asked once, and again only on "
-            f"the first {count(REPEATED_SUBJECTS, 'answer')}, to show that. Set the strategy's number of calls to have every order asked again."
+            f"{judge.name} answers the same prompt in the same way, so each order is asked once, "
+            f"and again only on "
+            f"the first {count(REPEATED_SUBJECTS, 'answer')}, to show that. Set the strategy's "
+            f"number of calls to have every order asked again."
         )
 
 
@@ -736,10 +789,11 @@ def breaks_constraint(call: Call, reply: Reply) -> bool:
 
 
 def as_constrained(call: Call, reply: Reply) -> Reply:
-    """Return the reply with the bare label as its text where it was constrained, and with none where it breaks that.
+    """Return the reply with the bare label as its text where it was constrained, and with none
+    where it breaks that.
 
-    A server that no longer holds the constraint (another one behind a router) gives another judge's answers: they are not
-    read as if it did.
+    A server that no longer holds the constraint (another one behind a router) gives another judge's
+    answers: they are not read as if it did.
     """
     if call.constrain == "free" or reply.error or ending_of(reply.finish) != "whole":
         return reply  # why it is not whole is said of it, and not that it breaks anything
@@ -750,7 +804,10 @@ def as_constrained(call: Call, reply: Reply) -> Reply:
 def constraint_notes(judge: JudgeSettings, conditions: Sequence[Condition]) -> Iterator[str]:
     """What a constraint of the judge does not do, or not for free."""
     if judge.kind != "vllm" and judge.options.get("constrain"):
-        yield f"{judge.name}: options.constrain is of vLLM alone and is not sent. Set constrain instead."
+        yield (
+            f"{judge.name}: options.constrain is of vLLM alone and is not sent. "
+            "Set constrain instead."
+        )
     if judge.constrain == "free":
         return
     own = [condition for condition in conditions if condition.judge == judge.name]
@@ -758,33 +815,38 @@ def constraint_notes(judge: JudgeSettings, conditions: Sequence[Condition]) -> I
     if left:
         every = "no reply" if len(left) == len(own) else "not every reply"
         yield (
-            f'{judge.name}: constrain = "{judge.constrain}" is for replies that are one label, and {every} of this study is. '
+            f'{judge.name}: constrain = "{judge.constrain}" is for replies that are one label, and '
+            f"{every} of this study is. "
             "The others are asked for freely."
         )
     if len(left) < len(own) and (judge.kind, judge.constrain) != ("embedded", "grammar"):
         yield (
-            f"{judge.name}: about {SAMPLED_CALLS} calls of each condition are followed by a request for one free token, to "
+            f"{judge.name}: about {SAMPLED_CALLS} calls of each condition are followed by a "
+            f"request for one free token, to "
             "measure what probability the labels have without the constraint."
         )
     given = judge.max_tokens or SCHEMA_TOKENS
     if judge.constrain == "schema" and given < SCHEMA_TOKENS:
         yield (
-            f"{judge.name}: max_tokens is {given}, and an answer in JSON takes up to {SCHEMA_TOKENS}: so many are asked for."
+            f"{judge.name}: max_tokens is {given}, and an answer in JSON takes up to "
+            f"{SCHEMA_TOKENS}: so many are asked for."
         )
 
 
 def answer_is_begun(judge: JudgeSettings) -> bool:
     """Whether a judge's answer is begun for it where a score alone is asked for.
 
-    Embedded models are so small that they would chat first: 2 % of their first-token probability falls on a label,
-    87 % behind “The score is ”; with all criteria in one call they copy the task unless the first line is begun.
-    The judge's option ``prefill = false`` switches it off.
+    Embedded models are so small that they would chat first: 2 % of their first-token probability
+    falls on a label, 87 % behind “The score is ”; with all criteria in one call they copy the task
+    unless the first line is begun. The judge's option ``prefill = false`` switches it off.
     """
     return judge.kind == "embedded" and bool(judge.options.get("prefill", True))
 
 
 def answer_tokens(judge: JudgeSettings, subject: Subject, *, brief: bool) -> int:
-    """Tokens that an answer may have: the judge's own number, else enough for a label (``brief``) or a text."""
+    """Tokens that an answer may have: the judge's own number, else enough for a label (``brief``)
+    or a text.
+    """
     if judge.max_tokens is not None:
         return judge.max_tokens
     if judge.reasoning_effort is not None:

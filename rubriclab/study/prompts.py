@@ -1,7 +1,8 @@
-"""An item, what it is judged under and an order in, the messages to send out; their wording stands in ``prompts.toml``.
+"""An item, what it is judged under and an order in, the messages to send out; their wording stands
+in ``prompts.toml``.
 
-Texts of others are filled in or joined, never read as templates. The score options come last, so that all orders of an
-item share the text above them and a server's prefix cache keeps it.
+Texts of others are filled in or joined, never read as templates. The score options come last, so
+that all orders of an item share the text above them and a server's prefix cache keeps it.
 """
 
 import re
@@ -43,7 +44,9 @@ _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
 
 
 def fold(label: str) -> str:
-    """How labels are compared: full-width forms as plain ones, no case, no outer blanks, no invisible signs."""
+    """How labels are compared: full-width forms as plain ones, no case, no outer blanks, no
+    invisible signs.
+    """
     return without_invisible(unicodedata.normalize("NFKC", label)).strip().casefold()
 
 
@@ -71,9 +74,10 @@ def score_prompt(
 ) -> Messages:
     """The one user message that asks for ``item``'s score under ``criterion``.
 
-    ``ordering.shown[p]`` is the score at position p + 1, ``ordering.labels[p]`` what stands for it. The item's
-    reference answer, if it has one, is shown as one of the score ``reference``, None for the highest. The task names the
-    labels in an order of their own (``natural_order``), so that it does not change with the ordering.
+    ``ordering.shown[p]`` is the score at position p + 1, ``ordering.labels[p]`` what stands for it.
+    The item's reference answer, if it has one, is shown as one of the score ``reference``, None for
+    the highest. The task names the labels in an order of their own (``natural_order``), so that it
+    does not change with the ordering.
     """
     label_of, options = _options(criterion, ordering)
     best = label_of[max(label_of) if reference is None else reference]
@@ -92,7 +96,9 @@ def score_prompt(
 
 @lru_cache(maxsize=1_024)
 def _options(criterion: Criterion, ordering: Ordering) -> tuple[Mapping[int, str], str]:
-    """(label of each score, the criterion's heading and one line an option as shown): all items share them."""
+    """(label of each score, the criterion's heading and one line an option as shown): all items
+    share them.
+    """
     about = {option.score: option.description for option in criterion.options}
     label_of = {
         int(score): label for score, label in zip(ordering.shown, ordering.labels, strict=True)
@@ -118,7 +124,9 @@ def _given(item: Item, best: str) -> str:
 
 @lru_cache(maxsize=1_024)
 def _allowed(labels: tuple[str, ...]) -> str:
-    """The labels in words: a range for three or more consecutive whole numbers, else the list of them."""
+    """The labels in words: a range for three or more consecutive whole numbers, else the list of
+    them.
+    """
     ordered = natural_order(labels)
     whole = all(re.fullmatch(r"-?\d+", label) for label in ordered)
     if whole and _consecutive([int(label) for label in ordered]):
@@ -131,7 +139,9 @@ def _consecutive(numbers: Sequence[int]) -> bool:
 
 
 def natural_order(labels: Sequence[str]) -> tuple[str, ...]:
-    """``labels`` as they count: numbers and Roman numerals by value, others by alphabet, whatever order they come in."""
+    """``labels`` as they count: numbers and Roman numerals by value, others by alphabet, whatever
+    order they come in.
+    """
     if all(re.fullmatch(r"-?\d+", label) for label in labels):
         return tuple(sorted(labels, key=int))
     if is_roman(labels):
@@ -164,11 +174,13 @@ def heading_of(criterion: Criterion) -> str:
     )
 
 
-# ---------------------------------------------------------------- a bare score, and several responses in one call
+# -------------------------------------------------- a bare score, and several responses in one call
 
 
 def bare_prompt(item: Item, criterion: Criterion) -> Messages:
-    """The one user message that asks for a score on a scale whose options are not described, nor listed."""
+    """The one user message that asks for a score on a scale whose options are not described, nor
+    listed.
+    """
     given = (
         "An instruction (might include an Input inside it), a response"
         if item.instruction
@@ -189,8 +201,9 @@ def bare_prompt(item: Item, criterion: Criterion) -> Messages:
 def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
     """The one user message that asks for a score for each of two or more ``items``, in this order.
 
-    Layout and wording are those of the single call but for what several responses need, so that a difference between
-    the two comes from their being asked together. An instruction that all share is shown once.
+    Layout and wording are those of the single call but for what several responses need, so that a
+    difference between the two comes from their being asked together. An instruction that all share
+    is shown once.
     """
     count, numbers = len(items), tuple(map(str, criterion.scores))
     shared = _shared(items)
@@ -212,7 +225,9 @@ def _shared(items: Sequence[Item]) -> str | None:
 
 
 def several_answered(items: Sequence[Item]) -> list[str]:
-    """The paragraphs of several responses by their positions, and of what they answer: once where all share it."""
+    """The paragraphs of several responses by their positions, and of what they answer: once where
+    all share it.
+    """
     shared = _shared(items)
     parts = [f"###The instruction to evaluate:\n{shared}"] if shared else []
     for position, item in enumerate(items, start=1):
@@ -222,11 +237,12 @@ def several_answered(items: Sequence[Item]) -> list[str]:
     return parts
 
 
-# ---------------------------------------------------------------- one response under several criteria
+# -------------------------------------------------------------- one response under several criteria
 
 
 def criteria_prompt(item: Item, criteria: Sequence[Criterion], ordering: Ordering) -> Messages:
-    """The one user message that asks for ``item``'s score under each of ``criteria``, in the order shown.
+    """The one user message that asks for ``item``'s score under each of ``criteria``, in the order
+    shown.
 
     ``ordering.shown`` holds their names by position; ``check_criteria`` has passed them.
     """
@@ -243,12 +259,17 @@ def criteria_prompt(item: Item, criteria: Sequence[Criterion], ordering: Orderin
 
 
 def check_criteria(criteria: Sequence[Criterion]) -> None:
-    """Raises LabError for criteria that one call cannot score together: unlike scales, names that a reply mixes up."""
+    """Raises LabError for criteria that one call cannot score together: unlike scales, names that a
+    reply mixes up.
+    """
     keys = [name_key(criterion.name) for criterion in criteria]
     for criterion, key in zip(criteria, keys, strict=True):
         if criterion.scores != criteria[0].scores:
             both = f"“{shorten(criteria[0].name)}” and “{shorten(criterion.name)}”"
-            scores = f"({_listed(criteria[0].scores)}; {_listed(criterion.scores)}); in one call all need the same"
+            scores = (
+                f"({_listed(criteria[0].scores)}; {_listed(criterion.scores)}); in one call "
+                f"all need the same"
+            )
             cure = 'Change the rubric, or reorder = "options", which asks one criterion a call.'
             raise LabError(f"Criteria {both} have different scores {scores}. {cure}")
         if not key or keys.count(key) > 1:

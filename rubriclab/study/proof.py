@@ -1,8 +1,10 @@
-"""A prompt of the user's own and one subject in several orders in; proof that only the order changes, or what else does, out.
+"""A prompt of the user's own and one subject in several orders in; proof that only the order
+changes, or what else does, out.
 
-Everything is rendered twice: with the real texts, and with a mark in place of each text that moves. Between orders the marked
-renderings may differ in whose mark stands where alone, and there as the order shown says; and filling the marks in again has
-to give the real ones, so that a template treats the texts as it treats the marks.
+Everything is rendered twice: with the real texts, and with a mark in place of each text that moves.
+Between orders the marked renderings may differ in whose mark stands where alone, and there as the
+order shown says; and filling the marks in again has to give the real ones, so that a template
+treats the texts as it treats the marks.
 """
 
 import re
@@ -20,7 +22,8 @@ from rubriclab.study.template import render
 
 _MARK = re.compile("\ue000(\\w+):(\\d+)\ue001")
 _NAMED_ORDER = re.compile(
-    r"\b(?:(?:in|de)creasing|(?:a|de)scending) order\b|\b(?:worst|best|lowest|highest|low|high) to (?:worst|best|lowest|highest|low|high)\b",
+    r"\b(?:(?:in|de)creasing|(?:a|de)scending) order\b|\b(?:worst|best|lowest|highest|low|high) to "
+    r"(?:worst|best|lowest|highest|low|high)\b",
     re.I,
 )
 LISTED: Mapping[Reorder, str] = {
@@ -37,8 +40,10 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True)
 class Proof:
-    """``shown``: the labels of the first two orders, ``messages`` those two; ``moved``: (message, first line, last line), from 1,
-    of what changes between them; ``orders``: how many were compared; ``notes``: what to look at."""
+    """``shown``: the labels of the first two orders, ``messages`` those two; ``moved``: (message,
+    first line, last line), from 1, of what changes between them; ``orders``: how many were
+    compared; ``notes``: what to look at.
+    """
 
     prompt: str
     item: str
@@ -53,12 +58,15 @@ class Proof:
             f"message {m}, line{f's {a} to {b}' if b > a else f' {a}'}" for m, a, b in self.moved
         )
         return (
-            f"Prompt “{self.prompt}”, “{shorten(self.item)}”: in {self.orders} orders only the order changes ({where}); all else is the "
+            f"Prompt “{self.prompt}”, “{shorten(self.item)}”: in {self.orders} orders only the "
+            f"order changes ({where}); all else is the "
             "same, sign for sign."
         )
 
     def side_by_side(self, width: int = 58) -> list[str]:
-        """The two prompts in two columns, as lines for a terminal; ``|`` marks those that differ."""
+        """The two prompts in two columns, as lines for a terminal; ``|`` marks those that
+        differ.
+        """
         lines = [f"{' · '.join(self.shown[0]):<{width}}   {' · '.join(self.shown[1])}"]
         for mine, other in zip(*self.messages, strict=True):
             pairs = zip_longest(
@@ -84,9 +92,11 @@ def prove(
     orderings: Sequence[Ordering],
     contexts: Sequence[Mapping[str, Any]],
 ) -> Proof:
-    """The proof for one subject in two or more different orders; ``contexts``: what the template may name in each.
+    """The proof for one subject in two or more different orders; ``contexts``: what the template
+    may name in each.
 
-    Raises LabError naming the message, the line and the cure where more than the order changes, or less.
+    Raises LabError naming the message, the line and the cure where more than the order changes, or
+    less.
     """
     name, who = LISTED[axis], {shown: rank for rank, shown in enumerate(orderings[0].shown)}
 
@@ -97,7 +107,8 @@ def prove(
     listing = f"{{% for part in {name} %}}…{{% endfor %}}"
     if all(messages == real[0] for messages in real):
         raise fault(
-            f"the order changes nothing. Print the {name} where they belong, as they come: {listing}."
+            f"the order changes nothing. Print the {name} where they belong, as they come: "
+            f"{listing}."
         )
     texts: dict[Key, str] = {}
     marked_contexts = []
@@ -176,7 +187,9 @@ def prove(
 def _spots(
     contents: Sequence[Sequence[str]], orders: Sequence[Sequence[int]]
 ) -> list[tuple[str, int | None]]:
-    """(part, slot) of every mark: its position in the order shown; None where it never moves, -1 where it moves otherwise."""
+    """(part, slot) of every mark: its position in the order shown; None where it never moves, -1
+    where it moves otherwise.
+    """
     spots: list[tuple[str, int | None]] = []
     for marks in zip(
         *([mark for text in parts for mark in _MARK.finditer(text)] for parts in contents),
@@ -193,7 +206,9 @@ def _spots(
 def _fill(
     contents: Sequence[Sequence[str]], plain: Sequence[Sequence[str]], texts: Mapping[Key, str]
 ) -> str | None:
-    """None where one text for each mark gives all real renderings (its own, or what the template makes of it in the first)."""
+    """None where one text for each mark gives all real renderings (its own, or what the template
+    makes of it in the first).
+    """
     made = dict(texts)
     for marked, real in zip(contents[0], plain[0], strict=True):
         pieces, position = _MARK.split(marked), 0
@@ -222,7 +237,8 @@ def _difference(expected: Sequence[str], given: Sequence[str]) -> str:
             mine, other = ("".join(lines[line : line + 1]) for lines in (ours, theirs))
             if mine != other and (mine not in theirs or other not in ours):
                 return (
-                    f"message {number}, line {line + 1}: more than the order changes, “{shorten(mine)}” to “{shorten(other)}”. Take out what "
+                    f"message {number}, line {line + 1}: more than the order changes, "
+                    f"“{shorten(mine)}” to “{shorten(other)}”. Take out what "
                     "depends on the position or on one of them."
                 )
     return "more than the order changes. Take out what depends on the position."

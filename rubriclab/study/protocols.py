@@ -1,8 +1,9 @@
-"""Items and a rubric in; what one call asks about out, by what it lists: options, criteria, answers, candidates, nothing.
+"""Items and a rubric in; what one call asks about out, by what it lists: options, criteria,
+answers, candidates, nothing.
 
-A protocol makes the run's items from the data, groups them into subjects (what one order is about), and turns a
-subject and an order into a prompt. A new one is a class and its line in ``PROTOCOLS``; what its replies say is told by
-``outcomes``.
+A protocol makes the run's items from the data, groups them into subjects (what one order is about),
+and turns a subject and an order into a prompt. A new one is a class and its line in ``PROTOCOLS``;
+what its replies say is told by ``outcomes``.
 """
 
 import random
@@ -22,7 +23,8 @@ from rubriclab.study.comparison import comparison_prompt, letters, template_of
 
 SCORE_BEGUN = "The score is "
 ALONE = "alone"
-"""The strategy under which answers that one call scores together are also asked about one by one."""
+"""The strategy under which answers that one call scores together are also asked about one by one.
+"""
 MAX_COMPARISONS = 200_000
 Made = tuple[tuple[Item, ...], tuple[int, ...], list[str]]
 """(a run's items, which of the data's items each comes from, notes on what was left out)."""
@@ -30,7 +32,9 @@ Made = tuple[tuple[Item, ...], tuple[int, ...], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What subjects of one condition share. ``targets``: the criteria of one call; empty where it is about one item."""
+    """What subjects of one condition share. ``targets``: the criteria of one call; empty where it
+    is about one item.
+    """
 
     scores: tuple[int, ...]
     targets: tuple[str, ...]
@@ -39,10 +43,11 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What one order is about. ``items``: codes into the run's items; ``criteria``: theirs; ``id`` seeds its draws.
+    """What one order is about. ``items``: codes into the run's items; ``criteria``: theirs; ``id``
+    seeds its draws.
 
-    ``options``: what is ordered, in the default order: scores, names of criteria or candidates, ids of items.
-    ``reference``: the score of the reference answer that is shown; None for the highest.
+    ``options``: what is ordered, in the default order: scores, names of criteria or candidates, ids
+    of items. ``reference``: the score of the reference answer that is shown; None for the highest.
     """
 
     items: tuple[int, ...]
@@ -57,9 +62,11 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is sent. ``brief``: the whole reply is one label; ``begun``: how an embedded judge's answer is begun for it.
+    """What is sent. ``brief``: the whole reply is one label; ``begun``: how an embedded judge's
+    answer is begun for it.
 
-    ``labels``: all that a brief reply may be, in an order of their own, which the order shown does not change.
+    ``labels``: all that a brief reply may be, in an order of their own, which the order shown does
+    not change.
     """
 
     messages: prompts.Messages
@@ -73,13 +80,17 @@ class Protocol:
     """What an axis has to say; the methods with a body are what most say."""
 
     def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
-        """(the run's items, which of the data's items each comes from, notes on what was left out)."""
+        """(the run's items, which of the data's items each comes from, notes on what was left
+        out).
+        """
         return rated_items(dataset, rubric)
 
     def subjects(
         self, items: Sequence[Item], rubric: Rubric, design: DesignPart
     ) -> tuple[list[Subject], list[str]]:
-        """(subjects in the data's order, notes on what was left out). Raises LabError where none is left."""
+        """(subjects in the data's order, notes on what was left out). Raises LabError where none is
+        left.
+        """
         raise NotImplementedError
 
     def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
@@ -87,7 +98,9 @@ class Protocol:
         return list(strategies)
 
     def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
-        """The ordering of every call of a subject under a strategy, repeats in, in the design's order."""
+        """The ordering of every call of a subject under a strategy, repeats in, in the design's
+        order.
+        """
         options: Sequence[Any] = subject.options
         for order in strategy.asked(options, seed=seed, item_id=subject.id):
             yield self.ordering(subject, order)
@@ -105,11 +118,13 @@ class Protocol:
 
 
 def rated_items(dataset: DataSet, rubric: Rubric) -> Made:
-    """(items each under one criterion of the rubric, the data's item that each comes from, notes on their ratings).
+    """(items each under one criterion of the rubric, the data's item that each comes from, notes on
+    their ratings).
 
-    Items that name no criterion are judged under each one; where there are several, the block is the item's own, or
-    the item itself, so that its criteria are resampled together. A rating whose column names a criterion is of that one
-    alone. Raises LabError where some items name a criterion and others do not, and for names that the rubric does not have.
+    Items that name no criterion are judged under each one; where there are several, the block is
+    the item's own, or the item itself, so that its criteria are resampled together. A rating whose
+    column names a criterion is of that one alone. Raises LabError where some items name a criterion
+    and others do not, and for names that the rubric does not have.
     """
     named = [item for item in dataset.items if item.criterion]
     if named and len(named) < len(dataset.items):
@@ -138,8 +153,10 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> Made:
     unnamed, notes = len(raters - {*about, INTENDED}), []
     if unnamed and several and not named:
         notes = [
-            f"Human scores of {count(unnamed, 'rater')} name no criterion: they are held against each of the "
-            f"{len(rubric.criteria)} criteria. Name a column after the one that it rates, as “{rubric.criteria[0].name}”."
+            f"Human scores of {count(unnamed, 'rater')} name no criterion: they are held against "
+            f"each of the "
+            f"{len(rubric.criteria)} criteria. Name a column after the one that it rates, as "
+            f"“{rubric.criteria[0].name}”."
         ]
     return tuple(item for item, _ in made), tuple(code for _, code in made), notes
 
@@ -182,7 +199,9 @@ class OptionsProtocol(Protocol):
 
 
 class BareProtocol(OptionsProtocol):
-    """One response, a score on a named scale, and no list: nothing is reordered (Xu et al. v2, figure 1)."""
+    """One response, a score on a named scale, and no list: nothing is reordered (Xu et al. v2,
+    figure 1).
+    """
 
     def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
         return [Strategy("fixed", "bare", max(strategy.repeats for strategy in strategies))]
@@ -229,7 +248,8 @@ class CriteriaProtocol(Protocol):
                 raise LabError(f"Text “{shorten(block)}” has a criterion twice. {cure}")
             if len(names) < 2:
                 notes.append(
-                    f"Text “{shorten(block)}” has one criterion and is left out: there is nothing to reorder."
+                    f"Text “{shorten(block)}” has one criterion and is left out: there is nothing "
+                    f"to reorder."
                 )
                 continue
             prompts.check_criteria(criteria)
@@ -242,14 +262,16 @@ class CriteriaProtocol(Protocol):
             )
         if len(notes) > 3:
             notes = [
-                f"{count(len(notes), 'text')} with one criterion are left out: there is nothing to reorder."
+                f"{count(len(notes), 'text')} with one criterion are left out: there is nothing to "
+                f"reorder."
             ]
         labelled = [
             option for criterion in rubric.criteria for option in criterion.options if option.label
         ]
         if labelled:
             notes.append(
-                f"With all criteria in one call scores are asked for as numbers; labels as “{labelled[0].label}” are "
+                f"With all criteria in one call scores are asked for as numbers; labels as "
+                f"“{labelled[0].label}” are "
                 "not shown."
             )
         return subjects, notes
@@ -266,10 +288,11 @@ def _text_of(item: Item) -> str:
 
 
 class ResponsesProtocol(Protocol):
-    """Several answers a call, each scored under the same criterion; or one of them alone, to tell what company does.
+    """Several answers a call, each scored under the same criterion; or one of them alone, to tell
+    what company does.
 
-    Items of one criterion are dealt into batches by the seed, so that companions are nobody's choice; those of one
-    prompt stay together where there are enough.
+    Items of one criterion are dealt into batches by the seed, so that companions are nobody's
+    choice; those of one prompt stay together where there are enough.
     """
 
     def subjects(
@@ -304,7 +327,9 @@ class ResponsesProtocol(Protocol):
         ] if left else []
 
     def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
-        """An item alone has one order; it is asked about as often as an order of a batch, and at least twice."""
+        """An item alone has one order; it is asked about as often as an order of a batch, and at
+        least twice.
+        """
         if shape.positions > 1:
             return list(strategies)
         return [Strategy("fixed", ALONE, max(2, *(strategy.repeats for strategy in strategies)))]
@@ -334,7 +359,9 @@ def _batch(items: Sequence[Item], codes: Sequence[int], criterion: Criterion, na
 
 
 def _dealt(items: Sequence[Item], codes: Sequence[int], k: int, seed: str) -> list[list[int]]:
-    """Full batches of ``k``: prompts in random order, whole batches within a prompt first, then what is over, mixed."""
+    """Full batches of ``k``: prompts in random order, whole batches within a prompt first, then
+    what is over, mixed.
+    """
     rng = random.Random(seed)
     prompts: dict[str, list[int]] = {}
     for code in codes:
@@ -350,11 +377,12 @@ def _dealt(items: Sequence[Item], codes: Sequence[int], k: int, seed: str) -> li
 
 
 def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
-    """Every set of ``size`` candidates of a prompt as an item; only those with ``baseline`` where that is named.
+    """Every set of ``size`` candidates of a prompt as an item; only those with ``baseline`` where
+    that is named.
 
-    (items, the data's item that each one's first answer comes from, notes). Answers without a prompt share one where
-    their instructions are equal. Raises LabError where nothing can be compared, and for a candidate that answers a
-    prompt twice in different words.
+    (items, the data's item that each one's first answer comes from, notes). Answers without a
+    prompt share one where their instructions are equal. Raises LabError where nothing can be
+    compared, and for a candidate that answers a prompt twice in different words.
     """
     groups, without = _by_prompt(dataset)
     if baseline and not any(baseline in answers for answers in groups.values()):
@@ -381,13 +409,17 @@ def comparisons(dataset: DataSet, size: int, baseline: str = "") -> Made:
     ]
     if not made:
         among = f" with “{shorten(baseline)}” among them" if baseline else ""
-        cure = "Name the column that says which answers belong to one prompt, and the column of candidates."
+        cure = (
+            "Name the column that says which answers belong to one prompt, and the column of "
+            "candidates."
+        )
         few = f"No prompt of “{shorten(dataset.name)}” has answers of {count(size, 'candidate')}"
         raise LabError(f"{few}{among}. {cure}")
     notes = []
     if skipped := len(groups) - len(compared):
         notes.append(
-            f"{count(skipped, 'prompt')} of {len(groups):,} left out: no {size} candidates to compare."
+            f"{count(skipped, 'prompt')} of {len(groups):,} left out: no {size} candidates to "
+            f"compare."
         )
     if without:
         notes.append(f"{count(without, 'answer')} left out: no candidate is named.")
@@ -405,10 +437,14 @@ def _by_prompt(dataset: DataSet) -> tuple[dict[str, dict[str, tuple[int, Item]]]
         answers = groups.setdefault(item.prompt or item.instruction, {})
         known = answers.setdefault(item.candidate.replace("|", "/"), (code, item))[1]
         if known.response != item.response:
-            both = f"“{shorten(item.item_id)}” twice, in different words (also “{shorten(known.item_id)}”)"
+            both = (
+                f"“{shorten(item.item_id)}” twice, in different words (also "
+                f"“{shorten(known.item_id)}”)"
+            )
             who = shorten(item.candidate)
             raise LabError(
-                f"Candidate “{who}” answers the prompt of {both}. Give each answer a candidate of its own."
+                f"Candidate “{who}” answers the prompt of {both}. Give each answer a candidate of "
+                f"its own."
             )
     return groups, without
 
@@ -436,7 +472,9 @@ def _comparison(chosen: Sequence[tuple[int, Item]]) -> tuple[Comparison, int]:
 
 
 class ComparisonProtocol(Protocol):
-    """Answers of two candidates (of lists, ``k``) to one prompt a call; which is best? The candidates are reordered."""
+    """Answers of two candidates (of lists, ``k``) to one prompt a call; which is best? The
+    candidates are reordered.
+    """
 
     def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> Made:
         return comparisons(dataset, 2 if design.axes[0] == "pairs" else design.k, design.baseline)
@@ -452,7 +490,9 @@ class ComparisonProtocol(Protocol):
         return subjects, []
 
     def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
-        """Balanced are the rotations: each candidate at each position once, the fewest calls that show it there."""
+        """Balanced are the rotations: each candidate at each position once, the fewest calls that
+        show it there.
+        """
         names = tuple(map(str, subject.options))
         if strategy.kind == "balanced":
             strategy = replace(strategy, kind="custom", orders=tuple(rotations(names)))
@@ -470,7 +510,9 @@ class ComparisonProtocol(Protocol):
         return letters(len(order), tie=False)
 
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
-        """In the family that the study names, else asking for the letter alone (MT-Bench's for feedback)."""
+        """In the family that the study names, else asking for the letter alone (MT-Bench's for
+        feedback).
+        """
         family = design.template or ("brief" if design.answer == "score" else "mtbench")
         assert isinstance(subject.text, Comparison)
         messages = comparison_prompt(subject.text, ordering, tie=design.tie, family=family)

@@ -146,7 +146,8 @@ LEAD = rf"[\s>#•|-]{{0,6}}{OPEN}(?:\d+[.)]\s+)?(?:\[?criterion\]?\s*\d*\s*:?\s
 COLON = r"\s*[\"'”’)\]]*\s*(?:[:=→⇒|】]|->|=>|[–—-](?=\s))\s*"
 # "Score (1-5):", "Clarity (out of 5):", "Tone (weight: 2):": what a bracket behind a name may hold.
 BRACKET = (
-    r"(?:out\s+of|max\.?(?:\s+\d+\s+points)?|of|scale:?|von|sur|de|weight:?)?\s*[\d ./–-]+(?:points?)?"
+    r"(?:out\s+of|max\.?(?:\s+\d+\s+points)?|of|scale:?|von|sur|de|weight:?)?\s*[\d "
+    r"./–-]+(?:points?)?"
     r"|scale[^)\]]{0,20}|score|final|overall|rounded(?:\s+(?:up|down))?"
 )
 SCALE = rf"\s*(?:[(\[](?:{BRACKET})[)\]]|(?:out\s+of|sur|von|sobre)\s+\d+)?"
@@ -354,7 +355,8 @@ class Grammar:
             "fill": rf"(?:\s+{any_of(WORDS['fill'])}){{0,7}}\s+",
             "join": rf"(?:\s*{any_of(WORDS['is'])}\s*:?\s*|{COLON})",
             "top": str(self.top) if self.numeric else "(?!)",
-            "head": rf"(?:(?:{any_of([*WORDS['mine'], *WORDS['aspect']])}|{final}|{own})[\s,]*){{0,4}}?",
+            "head": rf"(?:(?:{any_of([*WORDS['mine'], *WORDS['aspect']])}|{final}|{own})"
+            r"[\s,]*){0,4}?",
             "named": rf"(?:{final}[\s,]*)*(?:{own}(?:\s*{any_of(WORDS['score'])})?"
             rf"|{any_of(strong)}(?:\s+{final})?{about})",
         }
@@ -1164,7 +1166,10 @@ def _name_patterns(names: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     )
     described = r"(?:\s*[:(][^\])\d\n]{0,80}(?=[\])]))?"
     begins = rf"(?i){lead}(?:{listed})(?![^\W_]){described}[\])\"'”’»*]{{0,3}}"
-    further = rf"(?i)(?<=[\d)\]/])\s*(?:[,;|/]|,?\s+and\b)?\s*(?=[\[(\"'“]?(?:the\s+)?(?:{bare})(?![^\W_]))"
+    further = (
+        r"(?i)(?<=[\d)\]/])\s*(?:[,;|/]|,?\s+and\b)?\s*"
+        rf"(?=[\[(\"'“]?(?:the\s+)?(?:{bare})(?![^\W_]))"
+    )
     gets = rf"(?i)(?<!\w)(?:{listed})\s+(?:gets|earns|deserves|receives)\s+(?:an?\s+)?(?=[-+\w])"
     return re.compile(begins), re.compile(further), re.compile(gets)
 

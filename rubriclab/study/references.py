@@ -1,8 +1,9 @@
-"""An instruction and a criterion in; the prompts that have a reference answer written and reviewed, and their calls out.
+"""An instruction and a criterion in; the prompts that have a reference answer written and reviewed,
+and their calls out.
 
-The reviewer scores the answer without knowing which score was meant: a judge that is asked “is this a 2?” tends to say
-yes. Li et al. (“Datasets”, figure 4) generate and review in the same way but print no prompt: the wording, in
-``prompts.toml``, is the lab's own.
+The reviewer scores the answer without knowing which score was meant: a judge that is asked “is this
+a 2?” tends to say yes. Li et al. (“Datasets”, figure 4) generate and review in the same way but
+print no prompt: the wording, in ``prompts.toml``, is the lab's own.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,9 @@ WRITE_TEMPERATURE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a reference answer answers. ``number``: of the instruction and criterion; ``id`` names both."""
+    """What a reference answer answers. ``number``: of the instruction and criterion; ``id`` names
+    both.
+    """
 
     number: int
     id: str
@@ -42,7 +45,8 @@ class Task:
 def write_prompt(task: Task, score: int, earlier: Sequence[int | None] = ()) -> Messages:
     """Asks for an answer that earns exactly ``score``.
 
-    ``earlier``: scores that earlier answers were given (None: the review could not be parsed): which way they missed.
+    ``earlier``: scores that earlier answers were given (None: the review could not be parsed):
+    which way they missed.
     """
     about = {option.score: option.description for option in task.criterion.options}
     given, missed = [verdict for verdict in earlier if verdict is not None], ""
@@ -87,7 +91,9 @@ def write_call(judge: JudgeSettings, task: Task, score: int, earlier: Sequence[i
 
 
 def review_call(judge: JudgeSettings, task: Task, answer: str, attempt: int) -> Call:
-    """The reviewer's call about an answer; the answer of an embedded judge is begun for it, as where it judges."""
+    """The reviewer's call about an answer; the answer of an embedded judge is begun for it, as
+    where it judges.
+    """
     messages = review_prompt(task, answer)
     if answer_is_begun(judge):
         messages = (*messages, {"role": "assistant", "content": SCORE_BEGUN})
@@ -124,7 +130,9 @@ def _call(
 
 
 def written_answer(reply: Reply) -> str:
-    """The answer in a writer's reply, without the reasoning before it; empty where there is none."""
+    """The answer in a writer's reply, without the reasoning before it; empty where there is
+    none.
+    """
     text = reply.text
     if "<think>" in text and "</think>" not in text:
         return ""
@@ -132,7 +140,9 @@ def written_answer(reply: Reply) -> str:
 
 
 def review_score(call: Call, reply: Reply) -> tuple[int | None, Status]:
-    """(the score that a review gives, how its call ended); a prompt that is repeated before it is not looked at."""
+    """(the score that a review gives, how its call ended); a prompt that is repeated before it is
+    not looked at.
+    """
     said = replace(reply, text=reply.text.rpartition(REVIEW_ENDING)[2])
     outcome = option_outcomes(call, said)[0]
     return (None if outcome.score is None else int(outcome.score)), outcome.status

@@ -1,4 +1,6 @@
-"""Templates that others wrote and what they may name in, texts out: what the child process runs, and little else is loaded."""
+"""Templates that others wrote and what they may name in, texts out: what the child process runs,
+and little else is loaded.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -30,7 +32,9 @@ _compiled = lru_cache(maxsize=64)(lambda text: _environment().from_string(text))
 def render_task(
     texts: Sequence[str], contexts: Sequence[Mapping[str, Any]], **_: Any
 ) -> dict[str, Any]:
-    """The texts in each of the contexts. Raises LabError: a template is a program, which may fail in any way."""
+    """The texts in each of the contexts. Raises LabError: a template is a program, which may fail
+    in any way.
+    """
     rendered = []
     for context in contexts:
         out: list[str] = []
@@ -48,7 +52,9 @@ def render_task(
 
 
 def names_in(text: str) -> tuple[set[str], set[str]]:
-    """(names that a template fills in, columns of the item among them); only parsed. Raises LabError."""
+    """(names that a template fills in, columns of the item among them); only parsed. Raises
+    LabError.
+    """
     try:
         tree = _environment().parse(text)
     except (TemplateSyntaxError, RecursionError, MemoryError) as fault:

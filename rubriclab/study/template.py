@@ -1,4 +1,6 @@
-"""A prompt of the user's own and what it may name in; its messages out, rendered in a child process with little time."""
+"""A prompt of the user's own and what it may name in; its messages out, rendered in a child process
+with little time.
+"""
 
 import atexit
 import json
@@ -20,8 +22,9 @@ atexit.register(WORKER.close)
 def render(prompt: PromptFile, contexts: Sequence[Mapping[str, Any]]) -> list[Messages]:
     """The messages of a prompt in each of the contexts.
 
-    Raises LabError naming the message and what is wrong there: its syntax, an unknown name, more time, memory or text
-    than a prompt may take. Everything of Jinja2 runs in a child process, which a template can only end.
+    Raises LabError naming the message and what is wrong there: its syntax, an unknown name, more
+    time, memory or text than a prompt may take. Everything of Jinja2 runs in a child process, which
+    a template can only end.
     """
     texts = [message.text for message in prompt.messages]
     request = {
@@ -47,7 +50,9 @@ def render(prompt: PromptFile, contexts: Sequence[Mapping[str, Any]]) -> list[Me
 
 
 def named(prompt: PromptFile) -> tuple[frozenset[str], frozenset[str]]:
-    """(names that a prompt fills in, columns of the item among them). Parsed, never run. Raises LabError."""
+    """(names that a prompt fills in, columns of the item among them). Parsed, never run. Raises
+    LabError.
+    """
     names: set[str] = set()
     columns: set[str] = set()
     for number, message in enumerate(prompt.messages, 1):

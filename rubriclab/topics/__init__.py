@@ -1,4 +1,6 @@
-"""The one list of topics: importing it registers them all, in the order in which their rows are told."""
+"""The one list of topics: importing it registers them all, in the order in which their rows are
+told.
+"""
 
 # isort: off
 from rubriclab.topics import failures, joint, position, shift, pairs, gold, judges  # noqa: F401

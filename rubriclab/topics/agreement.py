@@ -1,8 +1,10 @@
-"""Calls and ratings in, agreement beyond chance out: of a call with a rating, of people, of repeats, of two judges.
+"""Calls and ratings in, agreement beyond chance out: of a call with a rating, of people, of
+repeats, of two judges.
 
-Coefficients of categories are averaged over all pairs of an item's calls and ratings, so that an item counts once.
-Intraclass correlations and limits of agreement are of the item's mean score beside its mean rating (the other judge's
-mean); of people and repeats of single values. Repeats: calls of an item in one order.
+Coefficients of categories are averaged over all pairs of an item's calls and ratings, so that an
+item counts once. Intraclass correlations and limits of agreement are of the item's mean score
+beside its mean rating (the other judge's mean); of people and repeats of single values. Repeats:
+calls of an item in one order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,16 +29,22 @@ DISTANCES = ("kappa_linear", "kappa_quadratic", "alpha_interval")
 """Coefficients that a few values far away can make."""
 MOST_CATEGORIES, MOST_CELLS = 20, 10
 FEWEST_OUTSIDE = 12
-"""Below so many items outside the commonest pair of values a coefficient beyond chance has no interval: its denominator
-is then made by a few rare values (skewed ratings, 15 and 30 items: 0.88 and 0.91 of intervals held)."""
+"""Below so many items outside the commonest pair of values a coefficient beyond chance has no
+interval: its denominator is then made by a few rare values (skewed ratings, 15 and 30 items: 0.88
+and 0.91 of intervals held).
+"""
 _LIMIT = Student(fewest=10, lopsided=True)
-"""Of limits of agreement: held in 0.92 to 0.97 of the studies of Fisher's rule; plain Student's in 0.89 to 0.94."""
+"""Of limits of agreement: held in 0.92 to 0.97 of the studies of Fisher's rule; plain Student's in
+0.89 to 0.94.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """``table``: pairs of categories, None of too many; ``rows``: (targets, members) without gaps, and their ``unit``;
-    ``apart``: (units, 3) sums of differences, ``centred`` where they are taken in both directions."""
+    """``table``: pairs of categories, None of too many; ``rows``: (targets, members) without gaps,
+    and their ``unit``; ``apart``: (units, 3) sums of differences, ``centred`` where they are taken
+    in both directions.
+    """
 
     of: Mapping[str, Any]
     names: Names
@@ -71,7 +79,8 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
                 {"side": "people"}, arm, names, ratings, values, np.arange(len(several)), unit
             )
             yield from rows_of(among)
-            # Weighted kappa of the judge with people - that of people among themselves, on the items that several rated.
+            # Weighted kappa of the judge with people - that of people among themselves, on the
+            # items that several rated.
             sides = across(given, several, values), among
             mine, theirs = (_categories(side)["kappa_quadratic"] for side in sides)
             difference = replace(mine - theirs, rule=Student(heavy=True)) if among.table else mine
@@ -84,7 +93,9 @@ def agreement(arm: Arm) -> Iterator[Row | Caution]:
 
 
 def across(given: Rated, which: Ints, values: Floats, other: Floats | None = None) -> Side:
-    """The judge beside people, or beside the ``other`` judge's calls, (items of ``which``, values)."""
+    """The judge beside people, or beside the ``other`` judge's calls, (items of ``which``,
+    values).
+    """
     unit, names = given.units(which)
     table = None
     if len(values) <= MOST_CATEGORIES:
@@ -112,7 +123,9 @@ def judges(arm: Arm, other: Arm) -> Iterator[Row]:
 
 
 def repeats(arm: Arm) -> Iterator[Row]:
-    """The judge's calls of an item in one order as members of a panel, where an order was asked twice."""
+    """The judge's calls of an item in one order as members of a panel, where an order was asked
+    twice.
+    """
     kept = np.flatnonzero(arm.ok)
     cell = arm.item[kept] * len(arm.shown) + arm.order[kept]
     cells, code, size = np.unique(cell, return_inverse=True, return_counts=True)
@@ -134,7 +147,9 @@ def panel(
     group: Ints,
     unit: Ints,
 ) -> Side:
-    """``table``: (groups, members) NaN where none; ``group``: the item of each; ``unit``: (items,)."""
+    """``table``: (groups, members) NaN where none; ``group``: the item of each; ``unit``:
+    (items,).
+    """
     pairs = None
     if len(values) <= MOST_CATEGORIES:
         pairs = stats.within(counts(table, values), values, arm.step, group, unit, len(names))
@@ -146,7 +161,9 @@ def panel(
 
 
 def tally(row: Ints, rows: int, given: Floats, values: Floats) -> Floats:
-    """(rows, k): how often each of ``values`` was ``given`` (n,) in a ``row`` (n,); NaN left out."""
+    """(rows, k): how often each of ``values`` was ``given`` (n,) in a ``row`` (n,); NaN left
+    out.
+    """
     known = np.isfinite(given)
     return crossed(
         row[known], rows, np.searchsorted(values, np.round(given[known], 6) - 1e-9), len(values)
@@ -186,7 +203,9 @@ def _categories(side: Side) -> dict[str, Estimate]:
 
 
 def _explained(estimate: Estimate, outside: float) -> Estimate:
-    """The same without an interval that would not hold: few values outside the commonest pair, or one side constant."""
+    """The same without an interval that would not hold: few values outside the commonest pair, or
+    one side constant.
+    """
     if not np.isfinite(estimate.value):
         return missing("constant_side")
     why = estimate.why or ("few_outside" if outside < FEWEST_OUTSIDE else "")
@@ -214,7 +233,9 @@ def _intraclass(side: Side) -> dict[str, Estimate]:
 
 
 def _limits(side: Side) -> dict[str, Estimate]:
-    """Mean difference -+ 1.96 sd; of a panel differences are taken both ways, so that their mean is 0."""
+    """Mean difference -+ 1.96 sd; of a panel differences are taken both ways, so that their mean is
+    0.
+    """
     every = jackknife(
         partial(stats.limits, centred=side.centred), (side.apart,), side.names, rule=_LIMIT
     )

@@ -1,4 +1,6 @@
-"""Raters and a judge in; may it replace one of them, out: the alternative annotator test (Calderon et al. 2025)."""
+"""Raters and a judge in; may it replace one of them, out: the alternative annotator test (Calderon
+et al. 2025).
+"""
 
 from collections.abc import Iterator
 
@@ -80,7 +82,9 @@ def alt_test(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Cau
 
 
 def wins(given: Rated, rater: int, values: Floats | None) -> stats.Wins:
-    """The judge against one rater: of one number an item, or of single calls where that is None (mean over calls)."""
+    """The judge against one rater: of one number an item, or of single calls where that is None
+    (mean over calls).
+    """
     arm, ratings = given.arm, np.where(given.several[:, None], given.ratings, np.nan)
     if values is not None:
         judge, human = stats.wins(values[:, None], ratings, rater)
@@ -93,7 +97,9 @@ def wins(given: Rated, rater: int, values: Floats | None) -> stats.Wins:
 
 
 def advantage(given: Rated, every: list[stats.Wins]) -> Estimate:
-    """Mean over raters of the judge's share of wins, without each unit in turn; Wilson's interval at that error."""
+    """Mean over raters of the judge's share of wins, without each unit in turn; Wilson's interval
+    at that error.
+    """
     if not every:
         return missing("few_raters")
     arm, judge = given.arm, np.stack([judge for judge, _ in every], axis=1)

@@ -1,7 +1,8 @@
-"""One arm and people's ratings in; whether the probabilities that a judge gives to scores come true, by order, out.
+"""One arm and people's ratings in; whether the probabilities that a judge gives to scores come
+true, by order, out.
 
-Of any judge whose answers have probabilities. What comes true is what a person gave: of several raters each counts as a
-share. Ratings between two scores of the scale are left out.
+Of any judge whose answers have probabilities. What comes true is what a person gave: of several
+raters each counts as a share. Ratings between two scores of the scale are left out.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,9 @@ EPSILON = float(np.finfo(np.float64).eps)
     charts=(Chart("curve", "agreed_share", by="stated"), Chart("forest", "brier", by="order")),
 )
 def calibration(arm: Arm) -> Iterator[Row]:
-    """Brier score and log loss of all calls and of each order (these at once), and the reliability curve."""
+    """Brier score and log loss of all calls and of each order (these at once), and the reliability
+    curve.
+    """
     people, given = rated(arm), by_score(arm)
     if people is None or given is None or not people.comparable:
         return
@@ -62,7 +65,9 @@ def by_score(arm: Arm) -> Floats | None:
 
 
 def _of_calls(arm: Arm, item: Ints, values: Floats, reach: float | None = None) -> Estimate:
-    """The mean over items of the mean over their calls; ``reach``: the most that a call can have."""
+    """The mean over items of the mean over their calls; ``reach``: the most that a call can
+    have.
+    """
     present, code = np.unique(item, return_inverse=True)
     means = sum_by(code, values, len(present)) / np.bincount(code)
     rule = (
@@ -93,7 +98,9 @@ def by_order(arm: Arm, kept: Ints, brier: Floats, loss: Floats) -> Iterator[Row]
 
 
 def reliability(arm: Arm, item: Ints, p: Floats, came: Floats) -> Iterator[Row]:
-    """How often a score came true that was given a probability of 0 to 0.1, 0.1 to 0.2, ...; ``stated``: the mean of those."""
+    """How often a score came true that was given a probability of 0 to 0.1, 0.1 to 0.2, ...;
+    ``stated``: the mean of those.
+    """
     tenth = np.minimum((p * BINS).astype(np.int64), BINS - 1)
     rows, unit, names = [], arm.unit[item], arm.unit_names
     for number in range(BINS):

@@ -1,4 +1,6 @@
-"""One arm in; the odds with which a position, a label or the score listed just before is chosen out (method: section 7)."""
+"""One arm in; the odds with which a position, a label or the score listed just before is chosen out
+(method: section 7).
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,9 +17,11 @@ from rubriclab.stats.choice import fit_choice, layout
 
 @topic("choice", axes={"options"}, charts=(Chart("forest", "position_odds"),))
 def choice(arm: Arm) -> Iterator[Row]:
-    """Odds against the average level, an option's own worth held constant; of labels where they do not hang on the score.
+    """Odds against the average level, an option's own worth held constant; of labels where they do
+    not hang on the score.
 
-    exp of log-odds, with the ends of Student's interval of them. Measured: ``docs/method-check.md``.
+    exp of log-odds, with the ends of Student's interval of them. Measured:
+    ``docs/method-check.md``.
     """
     shown = [arm.run.orderings[k].labels for k in arm.order_code]
     names, labels = sorted({label for row in shown for label in row}), None

@@ -1,7 +1,8 @@
-"""The judge's scores and few ratings in, its corrected mean over all items out: of all, by candidate, by criterion.
+"""The judge's scores and few ratings in, its corrected mean over all items out: of all, by
+candidate, by criterion.
 
-With it the share of items that pass, whose mean score (or rating) is at least the reading's ``cut``, by default the
-middle of the scale.
+With it the share of items that pass, whose mean score (or rating) is at least the reading's
+``cut``, by default the middle of the scale.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,6 @@
-"""Arms of one judge on several data sets in; whether it leans the same way on each of them out (Xu et al. v2, 5.1)."""
+"""Arms of one judge on several data sets in; whether it leans the same way on each of them out (Xu
+et al. v2, 5.1).
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -17,7 +19,9 @@ from rubriclab.stats.tests import holm
 
 @topic("directions", axes={"options"}, per="run")
 def directions(arms: Sequence[Arm]) -> Iterator[Row]:
-    """How far apart the leans of two data sets lie, for every two that a judge was asked on in the same way."""
+    """How far apart the leans of two data sets lie, for every two that a judge was asked on in the
+    same way.
+    """
     for group in grouped(arms, lambda about: (about.judge, about.variant_key, about.positions)):
         parts = grouped(group, lambda about: about.dataset)
         sets = [(part[0].code, leans_of_units(part)) for part in parts if len(parts) > 1]
@@ -36,8 +40,9 @@ def directions(arms: Sequence[Arm]) -> Iterator[Row]:
 
 
 def leans_of_units(arms: list[Arm]) -> Floats:
-    """(units, positions): each unit's mean lean: the share of each position less what its scores give there without an
-    order effect."""
+    """(units, positions): each unit's mean lean: the share of each position less what its scores
+    give there without an order effect.
+    """
     table = cells(from_arms(arms))
     if not table.items:
         return np.zeros((0, table.n))
@@ -47,13 +52,15 @@ def leans_of_units(arms: list[Arm]) -> Floats:
 
 
 def difference(first: Floats, second: Floats) -> tuple[float, float]:
-    """(length of the difference of two mean leans without noise, on the scale of V; p of "they are the same").
+    """(length of the difference of two mean leans without noise, on the scale of V; p of "they are
+    the same").
 
-    ``first``, ``second`` (units, n). F = |m1 - m2|^2 / trace S, S = S1/N1 + S2/N2, on trace(S)^2 / trace(S^2) and
-    trace(S)^2 / sum_k trace((S_k/N_k)^2) / (N_k - 1) degrees of freedom: the ANOVA-type statistic for two samples
-    (Brunner, Dette and Munk 1997); with two options Welch's t test. NaN where a data set has fewer than 8 units.
-    1,000 studies a cell, 15 to 300 units, units with and without leans of their own: p <= .05 in .036 to .056 where both
-    lean alike; first .6 against last .6 of log-odds, 60 units each: 1.000 (.956 with own leans of .8).
+    ``first``, ``second`` (units, n). F = |m1 - m2|^2 / trace S, S = S1/N1 + S2/N2, on trace(S)^2 /
+    trace(S^2) and trace(S)^2 / sum_k trace((S_k/N_k)^2) / (N_k - 1) degrees of freedom: the
+    ANOVA-type statistic for two samples (Brunner, Dette and Munk 1997); with two options Welch's t
+    test. NaN where a data set has fewer than 8 units. 1,000 studies a cell, 15 to 300 units, units
+    with and without leans of their own: p <= .05 in .036 to .056 where both lean alike; first .6
+    against last .6 of log-odds, 60 units each: 1.000 (.956 with own leans of .8).
     """
     if min(len(first), len(second)) < MIN_UNITS:
         return float("nan"), float("nan")

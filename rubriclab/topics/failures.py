@@ -1,4 +1,6 @@
-"""One arm in; what must be read before its numbers out: replies without a score, one score only, few items that moved."""
+"""One arm in; what must be read before its numbers out: replies without a score, one score only,
+few items that moved.
+"""
 
 from collections.abc import Iterator
 from typing import get_args
@@ -80,7 +82,9 @@ def _share(arm: Arm, hits: Bools, trials: Bools) -> Estimate:
 
 
 def scores(arm: Arm) -> Iterator[Row | Caution]:
-    """How often each score was given; a judge that gives one score shows nothing of its positions."""
+    """How often each score was given; a judge that gives one score shows nothing of its
+    positions.
+    """
     table = crossed(arm.unit[arm.item[arm.rows]], arm.units, arm.score[arm.rows], len(arm.scores))
     total, given = table.sum(axis=1), table.sum(axis=0) / table.sum()
     names = [label_of(score) for score in arm.scores.tolist()]
@@ -118,7 +122,9 @@ def labels(arm: Arm) -> Iterator[Row | Caution]:
 
 
 def constraint(known: FreeMass) -> Iterator[Caution]:
-    """What a constrained judge's replies are worth, by its free mass; nothing where that is high."""
+    """What a constrained judge's replies are worth, by its free mass; nothing where that is
+    high.
+    """
     of = {"mass": known.median, "calls": known.calls}
     if known.reason:
         yield Caution(known.reason, of=of if known.calls else {})
@@ -127,7 +133,9 @@ def constraint(known: FreeMass) -> Iterator[Caution]:
 
 
 def notes(arm: Arm) -> Iterator[Caution]:
-    """What a reader has to know of some of the calls: ties of labels, and what was asked otherwise than planned."""
+    """What a reader has to know of some of the calls: ties of labels, and what was asked otherwise
+    than planned.
+    """
     for note, kind in NOTES.items():
         calls = arm.run.table.notes.get((arm.code, note), 0)
         if calls:

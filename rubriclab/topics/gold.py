@@ -1,4 +1,6 @@
-"""Pairs and lists with a gold winner in; how often it is chosen, by where it stood, and what every order gains, out."""
+"""Pairs and lists with a gold winner in; how often it is chosen, by where it stood, and what every
+order gains, out.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -15,7 +17,9 @@ from rubriclab.stats.resample import Bools, Ints
 from rubriclab.topics.pairs import Compared, compared
 
 DEFAULT, MAJORITY, STANDS = "one order", "majority of orders", "winner in every order"
-"""Protocols: the default order; the commonest winner over all orders; only winners that stand in every order."""
+"""Protocols: the default order; the commonest winner over all orders; only winners that stand in
+every order.
+"""
 
 
 @topic(
@@ -26,9 +30,11 @@ def gold(arm: Arm) -> Iterator[Row]:
 
 
 def accuracy(made: Compared) -> Iterator[Row]:
-    """How often the gold winner is chosen: in all, by its position, by order, and in every order of a series.
+    """How often the gold winner is chosen: in all, by its position, by order, and in every order of
+    a series.
 
-    Gold is the one winner, by rank of name, that most raters name; where none is, the comparison is left out.
+    Gold is the one winner, by rank of name, that most raters name; where none is, the comparison is
+    left out.
     """
     arm, best = made.arm, np.full(made.arm.items, -1, dtype=np.int64)
     for k, ratings in enumerate(arm.run.items["ratings"].iloc[arm.item_code]):
@@ -59,10 +65,12 @@ def accuracy(made: Compared) -> Iterator[Row]:
 
 
 def protocols(made: Compared, best: Ints, whole: Bools) -> Iterator[Row]:
-    """Of the series ``whole``, whose gold is ``best`` (series,): accuracy of each protocol; gain of the majority.
+    """Of the series ``whole``, whose gold is ``best`` (series,): accuracy of each protocol; gain of
+    the majority.
 
-    Asking the default order as often as there are orders costs the same calls and has its accuracy. A tie, of a call or
-    between winners, counts for each candidate alike. ``STANDS`` is of the series that it leaves a winner.
+    Asking the default order as often as there are orders costs the same calls and has its accuracy.
+    A tie, of a call or between winners, counts for each candidate alike. ``STANDS`` is of the
+    series that it leaves a winner.
     """
     arm, p = made.arm, made.p
     winner = arm.score[made.calls]

@@ -1,7 +1,8 @@
-"""Criteria, or several answers, scored in one call in; does the position change a score, out (Xu et al. v2, setting 2).
+"""Criteria, or several answers, scored in one call in; does the position change a score, out (Xu et
+al. v2, setting 2).
 
-Answers are one pooled target: a score is held against the answer's own mean. What company does is the difference from
-the call that scored the answer alone.
+Answers are one pooled target: a score is held against the answer's own mean. What company does is
+the difference from the call that scored the answer alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,7 +55,8 @@ def joint(arm: Arm) -> Iterator[Row]:
 def tables(arm: Arm) -> tuple[Floats, Floats]:
     """(texts, criteria, positions): how many scores, and their sum.
 
-    Of answers (texts, 1, positions): of those that stood at several positions, less each answer's own mean.
+    Of answers (texts, 1, positions): of those that stood at several positions, less each answer's
+    own mean.
     """
     kept = arm.rows
     item = arm.item[kept]
@@ -76,14 +78,18 @@ def tables(arm: Arm) -> tuple[Floats, Floats]:
 
 
 def targets(arm: Arm) -> list[dict[str, Any]]:
-    """What stands in ``of`` for each target of the tables: the criterion; nothing for answers, which are pooled."""
+    """What stands in ``of`` for each target of the tables: the criterion; nothing for answers,
+    which are pooled.
+    """
     return (
         [{}] if arm.condition.reorder == "responses" else [{"target": name} for name in arm.names]
     )
 
 
 def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
-    """Mean at a position less the criterion's mean; first less last position. Each table's intervals hold at once."""
+    """Mean at a position less the criterion's mean; first less last position. Each table's
+    intervals hold at once.
+    """
     by_unit = [sum_by(arm.text_unit, part, arm.units) for part in (sums, counts)]
     scored = by_unit[1].sum(axis=2) > 0
     none = (
@@ -150,7 +156,9 @@ def extremes_of_positions(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Ro
 
 
 def neighbours(arm: Arm) -> Iterator[Row]:
-    """What the criterion scored just before adds to the next score, against the mean of all predecessors."""
+    """What the criterion scored just before adds to the next score, against the mean of all
+    predecessors.
+    """
     kept = arm.rows
     item, position, order = arm.item[kept], arm.position[kept], arm.order[kept]
     n, fitted = len(arm.names), None
@@ -176,9 +184,11 @@ def neighbours(arm: Arm) -> Iterator[Row]:
 
 @topic("company", axes={"criteria", "responses"}, per="run")
 def company(arms: Sequence[Arm]) -> Iterator[Row]:
-    """What scoring several together adds to the score that the same item gets alone, mean over items.
+    """What scoring several together adds to the score that the same item gets alone, mean over
+    items.
 
-    Scores of one call and answers to one prompt are both alike: the larger of the two errors counts.
+    Scores of one call and answers to one prompt are both alike: the larger of the two errors
+    counts.
     """
     for group in grouped(
         arms, lambda condition: (condition.judge, condition.dataset, condition.variant_key)

@@ -1,4 +1,6 @@
-"""Judges of pairs and lists on the same calls in; do they agree, what do they say together, who is consistent, out."""
+"""Judges of pairs and lists on the same calls in; do they agree, what do they say together, who is
+consistent, out.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -39,7 +41,8 @@ def judges(arms: Sequence[Arm]) -> Iterator[Row]:
 
 
 def side_by_side(group: Sequence[Arm]) -> tuple[Arm, Ints]:
-    """(the arm of most calls, its calls as every judge answered them (calls, judges): 1..p, 0 a tie, -1, -2 not asked).
+    """(the arm of most calls, its calls as every judge answered them (calls, judges): 1..p, 0 a
+    tie, -1, -2 not asked).
 
     Calls are the same where they show the same comparison in the same order; repeats in turn.
     """
@@ -80,7 +83,9 @@ def _over(base: Arm, hits: Floats | Bools, trials: Floats | Bools) -> Estimate:
 
 
 def family_of(model: str) -> str:
-    """The family that a model's name tells: its leading letters behind any path (gpt-4o: gpt; o1-mini is one of gpt)."""
+    """The family that a model's name tells: its leading letters behind any path (gpt-4o: gpt;
+    o1-mini is one of gpt).
+    """
     name = model.casefold().rsplit("/", 1)[-1].removeprefix("chat")
     letters = re.match(r"[a-z]*", name)
     family = letters[0] if letters else ""
@@ -88,8 +93,10 @@ def family_of(model: str) -> str:
 
 
 def agreement(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
-    """Share of calls that two judges answered alike, and of those in which neither said tie; of judges of one family, of
-    two, and the difference, where their names tell families (Shi et al., C.1)."""
+    """Share of calls that two judges answered alike, and of those in which neither said tie; of
+    judges of one family, of two, and the difference, where their names tell families (Shi et al.,
+    C.1).
+    """
     family = [family_of(arm.condition.judge) for arm in group]
     hits, trials = (dict.fromkeys(("within", "between"), np.zeros(len(choices))) for _ in range(2))
     for i, j in combinations(range(len(group)), 2):
@@ -111,14 +118,17 @@ def agreement(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
 
 
 def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
-    """Disagreement with the commonest choice, the hardest calls, and the majority vote as a judge of its own."""
+    """Disagreement with the commonest choice, the hardest calls, and the majority vote as a judge
+    of its own.
+    """
     vote = stats.votes(choices, base.positions)
     shared = vote.judges > 1
     n = {"n": int(shared.sum())}
     for off in range(int(vote.off[shared].max(initial=0)) + 1):
         estimate = _over(base, shared & (vote.off == off), shared)
         yield Row("disagreement", estimate, {"judges": off}, condition=base.code, counts=n)
-    # The comparisons, each in an order, on which most judges differ from the commonest choice; mean over repeats.
+    # The comparisons, each in an order, on which most judges differ from the commonest choice; mean
+    # over repeats.
     query, code, asked = np.unique(
         base.item * len(base.shown) + base.order, return_inverse=True, return_counts=True
     )
@@ -151,7 +161,9 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
 
 
 def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
-    """The straight line of |PF| on PC through three judges or more (Shi et al., Figure 2c); PC = 1 leaves PF = 0."""
+    """The straight line of |PF| on PC through three judges or more (Shi et al., Figure 2c); PC = 1
+    leaves PF = 0.
+    """
     made = [each for each in map(compared, group) if len(each.item)]
     points = np.array(
         [(each.pc(each.every).value, abs(each.pf(each.every).value)) for each in made]
@@ -171,7 +183,9 @@ def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
 
 
 def against_baseline(group: Sequence[Arm]) -> Iterator[Row]:
-    """PC of each judge less that of the first, task by task: paired t tests over units, by Holm (Shi et al., Figure 6)."""
+    """PC of each judge less that of the first, task by task: paired t tests over units, by Holm
+    (Shi et al., Figure 6).
+    """
     first, *others = map(compared, group)
     rows = []
     for made in others:

@@ -1,6 +1,7 @@
 """Pairs and lists in; does the position decide who wins, out (Shi et al.: PC, PF, RS, error).
 
-PC, PF and what is made of them count series: a comparison in every rotation of its candidates, one call each.
+PC, PF and what is made of them count series: a comparison in every rotation of its candidates, one
+call each.
 """
 
 from collections.abc import Iterator
@@ -55,14 +56,15 @@ def pairs(arm: Arm) -> Iterator[Row]:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """An arm's calls put together as series, and its series as cells: a set of candidates, or the candidate beside the
-    baseline that is in every comparison, under a task.
+    """An arm's calls put together as series, and its series as cells: a set of candidates, or the
+    candidate beside the baseline that is in every comparison, under a task.
 
-    ``calls``: (series, p), the row of the call in which the j-th candidate of a circle stood first; repeats in turn.
-    Of each series, (series,): ``item``; ``unit``; ``parsed`` in every order; ``consistent``; ``net``, 1 recency, -1
-    primacy; ``winner`` of every order by the rank of its name, p for a tie in all, -1 for neither; ``won`` (series, p), 1
-    for that candidate, 1/p each of a tie or an inconsistent series; ``set`` and ``task``, indexes into ``sets`` (sorted
-    names) and ``tasks``; ``cell``, of those that have a series.
+    ``calls``: (series, p), the row of the call in which the j-th candidate of a circle stood first;
+    repeats in turn. Of each series, (series,): ``item``; ``unit``; ``parsed`` in every order;
+    ``consistent``; ``net``, 1 recency, -1 primacy; ``winner`` of every order by the rank of its
+    name, p for a tie in all, -1 for neither; ``won`` (series, p), 1 for that candidate, 1/p each of
+    a tie or an inconsistent series; ``set`` and ``task``, indexes into ``sets`` (sorted names) and
+    ``tasks``; ``cell``, of those that have a series.
     """
 
     arm: Arm
@@ -127,7 +129,9 @@ class Compared:
         return self.share(self.consistent, which & self.parsed)
 
     def pf(self, which: Bools) -> Estimate:
-        """Mean over cells of (recency - primacy) / series, those that were not parsed included (Shi et al.'s formula)."""
+        """Mean over cells of (recency - primacy) / series, those that were not parsed included (Shi
+        et al.'s formula).
+        """
         if not which.any():
             return missing("nothing_parsed")
         weight = 1.0 / self.count[self.cell] / len(np.unique(self.cell[which]))
@@ -136,7 +140,8 @@ class Compared:
         parts = (self.net * weight, own * weight, weight)
         top, expected, bottom = (sum_by(code, part[which], len(unit)) for part in parts)
         influence = (top - expected) * len(unit)
-        # A unit's own PF, whatever it weighs: units of few series weigh little and are not moved by that.
+        # A unit's own PF, whatever it weighs: units of few series weigh little and are not moved by
+        # that.
         return Estimate(
             float(top.sum()), influence, self.arm.unit_names[unit], _signed(top / bottom)
         )
@@ -212,8 +217,9 @@ def series_of(arm: Arm) -> Ints:
 
 
 def rates(made: Compared) -> Iterator[Row]:
-    """PC, PF and error with the paper's spreads over cells; PF with the exact sign test of its inconsistent series; the
-    share of each class among all series."""
+    """PC, PF and error with the paper's spreads over cells; PF with the exact sign test of its
+    inconsistent series; the share of each class among all series.
+    """
     counts = {"n": int(made.parsed.sum()), "series": len(made.item)}
     why = "nothing_parsed" if len(made.item) else "no_two_orders"
     if not counts["n"]:
@@ -248,10 +254,11 @@ def rates(made: Compared) -> Iterator[Row]:
 
 
 def first_advantage(made: Compared) -> Row:
-    """Wins of the first position less wins of the last: what the candidates are worth cancels over a series.
+    """Wins of the first position less wins of the last: what the candidates are worth cancels over
+    a series.
 
-    Where every comparison was asked in one order, drawn at random, it cancels over comparisons: of a set of two it is
-    P(a wins | shown first) - P(a wins | shown last).
+    Where every comparison was asked in one order, drawn at random, it cancels over comparisons: of
+    a set of two it is P(a wins | shown first) - P(a wins | shown last).
     """
     arm = made.arm
     won = (
@@ -277,7 +284,9 @@ def first_advantage(made: Compared) -> Row:
 
 
 def first_wins(arm: Arm) -> Floats:
-    """(calls,): what the first of two candidates won: the soft preference where there is one, else 1, 0, or 1/2 of a tie."""
+    """(calls,): what the first of two candidates won: the soft preference where there is one, else
+    1, 0, or 1/2 of a tie.
+    """
     hard = np.select([arm.position == 0, arm.position == 1], [1.0, 0.0], 0.5)
     return np.where(np.isfinite(arm.expected), arm.expected, hard)
 
@@ -289,10 +298,11 @@ def sets_of(arm: Arm) -> tuple[Ints, list[list[str]]]:
 
 
 def standardised(arm: Arm, won: Floats) -> Floats:
-    """(calls,): values whose mean over a set's calls is that of its two orders' means, and whose spread is that mean's.
+    """(calls,): values whose mean over a set's calls is that of its two orders' means, and whose
+    spread is that mean's.
 
-    Direct standardisation to orders shown equally often, linearised; sets that were not shown at least twice in either
-    order keep their own values, as do lists.
+    Direct standardisation to orders shown equally often, linearised; sets that were not shown at
+    least twice in either order keep their own values, as do lists.
     """
     table = pd.DataFrame({"set": sets_of(arm)[0], "order": arm.order, "won": won})
     orders = table.groupby(["set", "order"])["won"]
@@ -309,7 +319,9 @@ def standardised(arm: Arm, won: Floats) -> Floats:
 
 
 def win_rates_by_position(made: Compared) -> Iterator[Row]:
-    """Of pairs shown in one order each, drawn at random: how often a candidate wins where it is first, and where second."""
+    """Of pairs shown in one order each, drawn at random: how often a candidate wins where it is
+    first, and where second.
+    """
     arm, (code, sets) = made.arm, sets_of(made.arm)
     names = sorted({name for members in sets for name in members})
     if (
@@ -331,7 +343,9 @@ def win_rates_by_position(made: Compared) -> Iterator[Row]:
 
 
 def stability(arm: Arm) -> Iterator[Row]:
-    """Repetition stability: of each comparison in one order asked again, the share of its commonest choice."""
+    """Repetition stability: of each comparison in one order asked again, the share of its commonest
+    choice.
+    """
     query, code = np.unique(arm.item * len(arm.shown) + arm.order, return_inverse=True)
     again, sd = stats.stability(code, arm.position + 1, len(query), arm.positions)
     known = np.isfinite(again)
@@ -344,7 +358,9 @@ def stability(arm: Arm) -> Iterator[Row]:
 
 
 def win_rates(made: Compared) -> Iterator[Row]:
-    """Overall win rate of each candidate over its series: (wins in all orders + (ties + inconsistent) / p) / series."""
+    """Overall win rate of each candidate over its series: (wins in all orders + (ties +
+    inconsistent) / p) / series.
+    """
     code, names = pd.factorize(
         np.array([name for members in made.sets for name in members], dtype=object), sort=True
     )
@@ -362,7 +378,9 @@ def win_rates(made: Compared) -> Iterator[Row]:
 
 
 def cells(made: Compared) -> Iterator[Row]:
-    """PC and PF by task, by candidate and by both; the sign test of each task's PF = 0, by Holm over tasks."""
+    """PC and PF by task, by candidate and by both; the sign test of each task's PF = 0, by Holm
+    over tasks.
+    """
     if not made.parsed.any():
         return
     tasks = {
@@ -402,9 +420,11 @@ def _cell(made: Compared, which: Bools, of: dict[str, str]) -> tuple[Row, Row]:
 
 
 def parabolas(made: Compared) -> Iterator[Row]:
-    """PC and PF of cells against overall win rates, each cell's quality gap, and the parabola through them.
+    """PC and PF of cells against overall win rates, each cell's quality gap, and the parabola
+    through them.
 
-    A pair is a point by its candidate beside the baseline (else the first by name); of a list each candidate is one.
+    A pair is a point by its candidate beside the baseline (else the first by name); of a list each
+    candidate is one.
     """
     if not made.parsed.any():
         return

@@ -1,8 +1,9 @@
-"""Scores and people's ratings in; do they go together, and what do more calls and other orders add to it, out.
+"""Scores and people's ratings in; do they go together, and what do more calls and other orders add
+to it, out.
 
-An item counts with the mean of the scores that it has. Several criteria in one call: each by itself, and the mean over
-them (Xu et al. v2, Table 6). Strategies are compared at equal numbers of calls, on the same items: more calls alone
-raise every correlation.
+An item counts with the mean of the scores that it has. Several criteria in one call: each by
+itself, and the mean over them (Xu et al. v2, Table 6). Strategies are compared at equal numbers of
+calls, on the same items: more calls alone raise every correlation.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -64,7 +65,9 @@ def people(arm: Arm) -> Iterator[Row | Caution]:
 
 
 def yardsticks(arm: Arm) -> list[Arm]:
-    """The first condition of every other judge of these data: is it near people, and are all others near it?"""
+    """The first condition of every other judge of these data: is it near people, and are all others
+    near it?
+    """
     about = arm.condition
     others = [other for other in arm.run.arms if other.condition.judge != about.judge]
     same_data = [other for other in others if other.condition.dataset == about.dataset]
@@ -80,7 +83,9 @@ def by_target(
     rule: Rule,
     of: Mapping[str, Any],
 ) -> Iterator[Row]:
-    """A number of all items ``which``; of several criteria one each, and their mean (``rule``: of its interval)."""
+    """A number of all items ``which``; of several criteria one each, and their mean (``rule``: of
+    its interval).
+    """
     parts = [(name, items, statistic(items)) for name, items in given.targets(which)]
     if parts[0][0]:
         for name, items, estimate in parts:
@@ -124,10 +129,11 @@ def differences(given: Rated) -> Iterator[Row]:
 
 
 def among_people(given: Rated) -> Iterator[Row]:
-    """Mean over raters of r between a rater and the mean of the others; of raters of MIN_UNITS shared units or more.
+    """Mean over raters of r between a rater and the mean of the others; of raters of MIN_UNITS
+    shared units or more.
 
-    Beside it what one call of the judge reaches against the very same others, rater by rater: a mean of many calls held
-    against all raters is no number that a single person could reach.
+    Beside it what one call of the judge reaches against the very same others, rater by rater: a
+    mean of many calls held against all raters is no number that a single person could reach.
     """
 
     def counted_raters(which: Ints) -> tuple[Floats, Floats, Bools]:
@@ -168,7 +174,9 @@ def among_people(given: Rated) -> Iterator[Row]:
 
 
 def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, stats.Budget]]:
-    """For each number of calls: mean r over subsets (of several criteria: their mean), and the first one's subsets."""
+    """For each number of calls: mean r over subsets (of several criteria: their mean), and the
+    first one's subsets.
+    """
     tables, every = rounds(given.arm), []
     for _, items in given.targets(which):
         if len(items) > 1:
@@ -185,7 +193,9 @@ def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, 
 
 
 def budgets(given: Rated) -> Iterator[Row]:
-    """Mean r over all subsets of so many orders, and the paper's band: the 2.5 and 97.5 percentiles over subsets."""
+    """Mean r over all subsets of so many orders, and the paper's band: the 2.5 and 97.5 percentiles
+    over subsets.
+    """
     most = rounds(given.arm).shape[2]
     calls = [k for k in CALLS if k < most] + [most]
     for number, (estimate, made) in zip(calls, budget(given, given.paired, calls), strict=False):
@@ -194,7 +204,9 @@ def budgets(given: Rated) -> Iterator[Row]:
 
 
 def single_orders(given: Rated) -> Iterator[Row]:
-    """r of single calls in each order with people, and its rank (Xu et al. v1, Table 4); intervals hold at once."""
+    """r of single calls in each order with people, and its rank (Xu et al. v1, Table 4); intervals
+    hold at once.
+    """
     arm, m = given.arm, len(given.arm.shown)
     if arm.condition.reorder != "options":
         return
@@ -222,7 +234,9 @@ def single_orders(given: Rated) -> Iterator[Row]:
 
 
 def strategies(given: Rated) -> Iterator[Row]:
-    """r of this strategy - that of another one of the same judge, at as many calls as both have, on the same items."""
+    """r of this strategy - that of another one of the same judge, at as many calls as both have, on
+    the same items.
+    """
     arm = given.arm
     for other in (control for control in arm.controls()[1:] if control.code > arm.code):
         theirs = rated(other)

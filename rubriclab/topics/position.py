@@ -1,4 +1,5 @@
-"""Score options in; which position is chosen, how strongly, with which score, out (Xu et al. v1 section 5, v2 setting 1).
+"""Score options in; which position is chosen, how strongly, with which score, out (Xu et al. v1
+section 5, v2 setting 1).
 
 Shares, V and Bias Cost are the paper's; intervals keep the calls of a unit together.
 """
@@ -77,8 +78,8 @@ def distances(arm: Arm) -> Iterator[Row]:
 def v_without_noise(arm: Arm, chosen: Floats, pooled: stats.Selection) -> Estimate:
     """The root of V^2 less what units that differ make of it on average; 0 below 0.
 
-    V is of positions only where every score stood at every position about equally often. Else it shows what scores are
-    given; in one order nothing else.
+    V is of positions only where every score stood at every position about equally often. Else it
+    shows what scores are given; in one order nothing else.
     """
     if arm.single_order:
         return missing("single_order")
@@ -113,7 +114,9 @@ def one_order_each(arm: Arm) -> bool:
 
 @once
 def shown_evenly(arm: Arm) -> bool:
-    """Did every score stand at every position about equally often? Repeats of an item's one order are no other deal."""
+    """Did every score stand at every position about equally often? Repeats of an item's one order
+    are no other deal.
+    """
     exposure = arm.exposure
     if one_order_each(arm):
         calls = exposure[:, 0].sum(axis=1)
@@ -123,10 +126,12 @@ def shown_evenly(arm: Arm) -> bool:
 
 
 def scores_by_position(arm: Arm) -> tuple[Floats, list[Row]]:
-    """P(position | score), its table (scores, positions) and its rows, whose intervals hold for all cells at once.
+    """P(position | score), its table (scores, positions) and its rows, whose intervals hold for all
+    cells at once.
 
-    How sure a cell is comes from leaving out each unit that chose the score; the interval is a share's (Wilson's at that
-    error): an error either way ends at 0, and a position that was never chosen is not for that certain never to be.
+    How sure a cell is comes from leaving out each unit that chose the score; the interval is a
+    share's (Wilson's at that error): an error either way ends at 0, and a position that was never
+    chosen is not for that certain never to be.
     """
     chosen, shown = arm.by_unit(arm.counts), arm.by_unit(arm.exposure)
     none = "single_order" if arm.single_order else "missing_cells"
@@ -155,7 +160,9 @@ def scores_by_position(arm: Arm) -> tuple[Floats, list[Row]]:
 
 
 def bias_costs(arm: Arm, table: Floats) -> Iterator[Row]:
-    """The paper's Bias Cost of the design's own orders, of the ascending and the descending one, and the least of all."""
+    """The paper's Bias Cost of the design's own orders, of the ascending and the descending one,
+    and the least of all.
+    """
     none = "single_order" if arm.single_order else "missing_cells"
 
     def name(order: Iterable[int]) -> str:

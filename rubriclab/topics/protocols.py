@@ -1,8 +1,10 @@
-"""Arms of a run in; what averaging orders, a better order, a corrected call, or averaging forms gains at equal calls, out.
+"""Arms of a run in; what averaging orders, a better order, a corrected call, or averaging forms
+gains at equal calls, out.
 
-A gain is how much closer a protocol's score is to the mean over all orders than as many calls in the default order: the
-difference of two root mean square distances, each without the noise of the mean that it is measured from. What is chosen
-or learnt (an order, a position prior) is chosen on one half of the units and measured on the other.
+A gain is how much closer a protocol's score is to the mean over all orders than as many calls in
+the default order: the difference of two root mean square distances, each without the noise of the
+mean that it is measured from. What is chosen or learnt (an order, a position prior) is chosen on
+one half of the units and measured on the other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,18 +25,25 @@ from rubriclab.topics.reliability import Pooled, pooled
 
 AVERAGE, BEST, FORMS = "average of orders", "best order", "average of forms"
 CORRECTED, SHRUNK, BEYOND = "corrected call", "shrunk call", "corrected beyond shrinking"
-"""Protocols: a mean over orders; one order chosen; one call with its position divided out, one drawn towards the mean as
-that one is but with positions that all count alike, and the one against the other; a mean over variants of the prompt."""
+"""Protocols: a mean over orders; one order chosen; one call with its position divided out, one
+drawn towards the mean as that one is but with positions that all count alike, and the one against
+the other; a mean over variants of the prompt.
+"""
 MOST, SPLITS, FEWEST = 10, 6, 30
-"""Calls that are averaged at most; halvings of the units; units from which on an order is chosen."""
+"""Calls that are averaged at most; halvings of the units; units from which on an order is chosen.
+"""
 BUDGETS = (2, 3, 5, 10)
 BOTH_ROLES = 2**0.5
-"""Units both choose the order and try it, and are left out where they try it alone, which is half of the variance."""
+"""Units both choose the order and try it, and are left out where they try it alone, which is half
+of the variance.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Calls of one setting with their ``column`` and its ``grid``; ``human``: mean ratings of items, None without any."""
+    """Calls of one setting with their ``column`` and its ``grid``; ``human``: mean ratings of
+    items, None without any.
+    """
 
     calls: Pooled
     column: Ints
@@ -48,7 +57,9 @@ class Asked:
 
     @cached_property
     def rounds(self) -> Floats:
-        """(rounds, items, columns): scores, one round of repeats after the other; NaN where there is none."""
+        """(rounds, items, columns): scores, one round of repeats after the other; NaN where there
+        is none.
+        """
         calls, shape = self.calls, self.grid.count.shape
         cells = calls.item * shape[1] + self.column
         return np.moveaxis(
@@ -108,11 +119,12 @@ def protocols(arms: Sequence[Arm]) -> Iterator[Row]:
 
 
 def gain(of: Asked, default: Floats, protocol: Floats, stretch: float = 1.0) -> Estimate:
-    """Root of the mean of squared distances (items,) in the default order - that of the protocol, in points.
+    """Root of the mean of squared distances (items,) in the default order - that of the protocol,
+    in points.
 
-    Its ends are those of the difference of the two means, which is a plain mean over units, on the scale of roots: the
-    smaller mean is held as it is. ``stretch``: of their error. Measured for averages and a best order
-    (``docs/method-check.md``), not for a corrected call.
+    Its ends are those of the difference of the two means, which is a plain mean over units, on the
+    scale of roots: the smaller mean is held as it is. ``stretch``: of their error. Measured for
+    averages and a best order (``docs/method-check.md``), not for a corrected call.
     """
     known = np.isfinite(default) & np.isfinite(protocol) & of.grid.usable
     if not known.any():
@@ -138,7 +150,9 @@ def gain(of: Asked, default: Floats, protocol: Floats, stretch: float = 1.0) -> 
 
 
 def averaged(of: Asked, protocol: str) -> Iterator[Row]:
-    """As many calls in different columns as there are (MOST at most), against as many in the default one."""
+    """As many calls in different columns as there are (MOST at most), against as many in the
+    default one.
+    """
     grid = of.grid
     if not of.enough:
         yield of.row("gain", missing("no_repeats"), 1, protocol)
@@ -158,7 +172,9 @@ def averaged(of: Asked, protocol: str) -> Iterator[Row]:
 
 
 def budget_r(of: Asked, table: Floats, calls: int, kept: Bools | None = None) -> Estimate:
-    """r of the mean of so many calls of ``table`` (rounds, items, K) with people, over all subsets."""
+    """r of the mean of so many calls of ``table`` (rounds, items, K) with people, over all
+    subsets.
+    """
     human = np.full(of.calls.items, np.nan) if of.human is None else of.human
     which = np.flatnonzero(of.grid.usable & np.isfinite(human) & (True if kept is None else kept))
     unit, code = distinct(of.calls.unit[which])
@@ -176,7 +192,9 @@ def budget_r(of: Asked, table: Floats, calls: int, kept: Bools | None = None) ->
 
 
 def halvings(of: Asked) -> Iterator[Bools]:
-    """(items,): one half of the units, and then the other, SPLITS times; which ones hangs on their content alone."""
+    """(items,): one half of the units, and then the other, SPLITS times; which ones hangs on their
+    content alone.
+    """
     unit, units = of.calls.unit, len(of.calls.names)
     scores = np.nan_to_num(of.grid.mean, nan=-1.0)
     ranked = by_content(sum_by(unit, np.concatenate([scores, scores**2], axis=1), units))
@@ -189,7 +207,9 @@ def halvings(of: Asked) -> Iterator[Bools]:
 
 
 def best_order(of: Asked, halves: list[Bools]) -> Iterator[Row]:
-    """One call in the order that is nearest to the mean over all (or agrees best with people) on the other half."""
+    """One call in the order that is nearest to the mean over all (or agrees best with people) on
+    the other half.
+    """
     grid, gains = of.grid, []
     if len(distinct(of.calls.unit[grid.usable])[0]) < FEWEST:
         yield of.row("gain", missing("few_for_best_order"), 1, BEST)
@@ -219,9 +239,11 @@ def best_order(of: Asked, halves: list[Bools]) -> Iterator[Row]:
 
 
 def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterator[Row]:
-    """One call in the default order, with what the other half taught of positions divided out of it.
+    """One call in the default order, with what the other half taught of positions divided out of
+    it.
 
-    Each call is held against the mean over all orders without itself, so the default order has to be asked twice.
+    Each call is held against the mean over all orders without itself, so the default order has to
+    be asked twice.
     """
     calls, grid = of.calls, of.grid
     which = np.flatnonzero(
@@ -260,7 +282,9 @@ def corrected(of: Asked, halves: list[Bools], chances: Floats | None) -> Iterato
 
 
 def learn(of: Asked, half: Bools, chances: Floats, which: Ints) -> dict[str, Floats] | None:
-    """Each of the calls ``which`` of other items as those of ``half`` teach to read it: corrected, or drawn to the mean alone."""
+    """Each of the calls ``which`` of other items as those of ``half`` teach to read it: corrected,
+    or drawn to the mean alone.
+    """
     calls, taught = of.calls, half & of.grid.usable
     probe = np.flatnonzero(taught[calls.item])
     prior = debias.position_prior(
@@ -290,7 +314,9 @@ def probabilities(calls: Pooled, arms: list[Arm]) -> Floats | None:
 
 
 def forms(arms: Sequence[Arm]) -> Iterator[Row]:
-    """The mean over forms of the prompt, one call each in the default order, against as many calls in the first form."""
+    """The mean over forms of the prompt, one call each in the default order, against as many calls
+    in the first form.
+    """
     for group in grouped(
         arms, lambda about: (about.judge, about.dataset, about.reorder, about.scores, about.targets)
     ):

@@ -1,7 +1,8 @@
-"""Scores in two orders, or forms, in; do a prompt's ranking and its first answer change, out (Xu et al. v2, Table 7).
+"""Scores in two orders, or forms, in; do a prompt's ranking and its first answer change, out (Xu et
+al. v2, Table 7).
 
-Answers to one prompt (under one criterion) are ranked by their mean scores. What a best of N by this judge is worth is
-told where people rated all of them.
+Answers to one prompt (under one criterion) are ranked by their mean scores. What a best of N by
+this judge is worth is told where people rated all of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +32,9 @@ MOST_PAIRS = 20
 
 @topic("ranking", axes=SCORED, charts=CHARTS, per="run")
 def ranking(arms: Sequence[Arm]) -> Iterator[Row]:
-    """All pairs of strategies of one setting, and each form beside the default; then what each condition's picks are worth."""
+    """All pairs of strategies of one setting, and each form beside the default; then what each
+    condition's picks are worth.
+    """
     settings = grouped(arms, lambda condition: condition.setting)
     pairs = [pair for group in settings for pair in list(combinations(group, 2))[:MOST_PAIRS]]
     others = [form for form in forms(arms) if not form.strategy]
@@ -56,7 +59,9 @@ class Ranked:
 
     @cached_property
     def cell(self) -> Ints:
-        """(prompts, candidates): items of the run, -1 for none; prompts and candidates in an order of their content alone."""
+        """(prompts, candidates): items of the run, -1 for none; prompts and candidates in an order
+        of their content alone.
+        """
         run = self.a.run
         item = np.intersect1d(self.a.item_code, self.b.item_code, assume_unique=True)
         item = item[run.items["prompt"].notna().to_numpy()[item]]
@@ -86,7 +91,9 @@ class Ranked:
 
     @cached_property
     def people(self) -> Floats:
-        """Mean rating of each candidate, on the prompts all of whose candidates have one; else NaN."""
+        """Mean rating of each candidate, on the prompts all of whose candidates have one; else
+        NaN.
+        """
         given = rated(self.a)
         if given is None:
             return np.full(self.cell.shape, np.nan)
@@ -114,7 +121,9 @@ class Ranked:
 
 
 def _calls(arm: Arm, item: Ints) -> tuple[Floats, Floats]:
-    """Scores and orders (items, calls) of the items ``item`` of the run, in an order of their content; NaN for none."""
+    """Scores and orders (items, calls) of the items ``item`` of the run, in an order of their
+    content; NaN for none.
+    """
     kept = np.flatnonzero(arm.ok)
     kept = kept[np.lexsort((arm.score[kept], arm.order[kept]))]
     row_of_item = np.full(len(arm.run.items), -1, dtype=np.int64)
@@ -129,8 +138,10 @@ def _calls(arm: Arm, item: Ints) -> tuple[Floats, Floats]:
 
 
 def changes(made: Ranked) -> Iterator[Row]:
-    """tau-b over the prompts that have one, the shares of prompts whose winners change, two ways of counting ties, and
-    people's mean rating of what a picks - of what b picks; tied winners count with their mean."""
+    """tau-b over the prompts that have one, the shares of prompts whose winners change, two ways of
+    counting ties, and people's mean rating of what a picks - of what b picks; tied winners count
+    with their mean.
+    """
     a, b = made.means(made.a), made.means(made.b)
     compared, mine, theirs = winners(a, b)
     tau = tau_b(a, b)
@@ -154,7 +165,9 @@ def changes(made: Ranked) -> Iterator[Row]:
 
 
 def beyond_noise(made: Ranked) -> Iterator[Row]:
-    """At equal numbers of calls: winners that change between the arms, and in the same orders asked again."""
+    """At equal numbers of calls: winners that change between the arms, and in the same orders asked
+    again.
+    """
     asked, sides = made.cell >= 0, []
     rank = np.where(asked, asked.cumsum().reshape(asked.shape) - 1, -1)
     for arm in (made.a, made.b):
@@ -167,7 +180,8 @@ def beyond_noise(made: Ranked) -> Iterator[Row]:
     unit, names = made.unit
 
     def part(top: Floats, count: Floats) -> Estimate:
-        # An estimate of several draws: a prompt's part is no coin (Wilson's interval held in 1.000, or 0.85 as balanced).
+        # An estimate of several draws: a prompt's part is no coin (Wilson's interval held in 1.000,
+        # or 0.85 as balanced).
         sums = [
             sum_by(unit, values, len(names)) for values in (np.where(count > 0, top, 0.0), count)
         ]
@@ -189,7 +203,9 @@ def beyond_noise(made: Ranked) -> Iterator[Row]:
 
 
 def picks(made: Ranked) -> Iterator[Row]:
-    """Best of N: people's mean rating of the pick - of the mean candidate; and the most that could be had."""
+    """Best of N: people's mean rating of the pick - of the mean candidate; and the most that could
+    be had.
+    """
     if len(made.cell) and np.isfinite(made.people).any():
         own = made.means(made.a)
         people = np.where(np.isfinite(own), made.people, np.nan)

@@ -1,4 +1,6 @@
-"""An arm and people's ratings, or another judge's scores, in; both side by side, item by item, out."""
+"""An arm and people's ratings, or another judge's scores, in; both side by side, item by item,
+out.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,17 +21,20 @@ SCORED: set[Reorder] = {"options", "criteria", "responses", "bare"}
 """The axes whose answers are scores, as ratings are."""
 MIN_UNITS = 8
 MOST_RATERS = 100
-"""Of more raters none is spoken of: the first, second, ... rating of an item are taken for raters."""
+"""Of more raters none is spoken of: the first, second, ... rating of an item are taken for raters.
+"""
 ENOUGH = 0.5
 """From this share of items on an order (a round of repeats) is one that items share."""
 BY_Z = Fisher()
 OFF_SCALE = 0.05
-"""More ratings a step or more beyond the ends of the judge's scale are no slips, but another scale."""
+"""More ratings a step or more beyond the ends of the judge's scale are no slips, but another scale.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Rated:
-    """``ratings``: (items, raters) of ``names``, NaN where there is none; ``named``: are raters the people themselves?
+    """``ratings``: (items, raters) of ``names``, NaN where there is none; ``named``: are raters the
+    people themselves?
 
     ``human``: (items,) mean rating; ``mean``: (items,) mean score, NaN without one.
     """
@@ -69,13 +74,17 @@ class Rated:
         rule: Rule = BY_Z,
         none: str = "constant_side",
     ) -> Estimate:
-        """A correlation of mean scores with mean ratings over the items ``which``; ``none``: why there is none."""
+        """A correlation of mean scores with mean ratings over the items ``which``; ``none``: why
+        there is none.
+        """
         unit, names = self.units(which)
         made = statistic(self.mean[which], self.human[which], unit, len(names))
         return left_out(*made, names, rule, none=none)
 
     def targets(self, which: Ints) -> Iterator[tuple[str, Ints]]:
-        """(criterion, its items among ``which``) where one call scores several criteria; else ("", all)."""
+        """(criterion, its items among ``which``) where one call scores several criteria; else ("",
+        all).
+        """
         if self.arm.condition.reorder != "criteria":
             yield "", which
             return
@@ -128,8 +137,9 @@ def rated(arm: Arm) -> Rated | None:
 
 @once
 def rounds(arm: Arm) -> Floats:
-    """(rounds, items, K): scores by order, one round of repeats after the other, of those in which ENOUGH cells were asked (else the
-    first); by call where no orders are shared."""
+    """(rounds, items, K): scores by order, one round of repeats after the other, of those in which
+    ENOUGH cells were asked (else the first); by call where no orders are shared.
+    """
     orders = len(arm.shown)
     cell = arm.item * orders + arm.order
     if orders < 2 or arm.condition.drawn or len(distinct(cell)[0]) < ENOUGH * arm.items * orders:

@@ -1,4 +1,6 @@
-"""Arms of one judge in; how far the mean of so many calls can be relied on, in different orders and in one, out."""
+"""Arms of one judge in; how far the mean of so many calls can be relied on, in different orders and
+in one, out.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,24 +17,28 @@ from rubriclab.stats.components import PARTS, Components, components
 from rubriclab.stats.resample import Floats, Ints, distinct
 
 TARGET = 0.9
-"""What is called dependable enough for decisions about single items (Nunnally 1978, Psychometric Theory, page 245)."""
+"""What is called dependable enough for decisions about single items (Nunnally 1978, Psychometric
+Theory, page 245).
+"""
 CALLS = np.array((1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20))
 MOST_CALLS = 200
 """More calls an item than these are no advice."""
 ONE_ORDER = "one order"
 FEWEST, FEWEST_AGAIN, FEWEST_ORDERS = 20, 100, 4
-"""Units, second calls of an item in an order (of what hangs on noise) and orders (of what they do to all items), from which
-on intervals are given: with 15 units they held too seldom; many repeats agree to the point, so few of them make all of the
-noise; of two orders 0.80 held, of three 0.90, of four 0.93 to 0.95. Measured: ``docs/method-check.md``."""
+"""Units, second calls of an item in an order (of what hangs on noise) and orders (of what they do
+to all items), from which on intervals are given: with 15 units they held too seldom; many repeats
+agree to the point, so few of them make all of the noise; of two orders 0.80 held, of three 0.90, of
+four 0.93 to 0.95. Measured: ``docs/method-check.md``.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
     """All parsed calls of arms that differ in their orders alone.
 
-    Of each call: ``item`` 0..n-1, ``order`` a row of ``shown``, ``value``, ``call``, and its index in the arms' own rows
-    joined (``kept``). Of each item: its code in the run, ``unit``, an index into ``names``. ``widest``: the arm with most
-    orders, which rows are about.
+    Of each call: ``item`` 0..n-1, ``order`` a row of ``shown``, ``value``, ``call``, and its index
+    in the arms' own rows joined (``kept``). Of each item: its code in the run, ``unit``, an index
+    into ``names``. ``widest``: the arm with most orders, which rows are about.
     """
 
     widest: Arm
@@ -138,8 +144,9 @@ def _of_all(
 
 
 def calls_needed(calls: Pooled, made: Components, one_order: bool, why: str) -> Estimate:
-    """The fewest calls whose mean reaches TARGET; from where the upper end of dependability does to where the lower one
-    does: MOST_CALLS where that is nowhere up to there."""
+    """The fewest calls whose mean reaches TARGET; from where the upper end of dependability does to
+    where the lower one does: MOST_CALLS where that is nowhere up to there.
+    """
     every = np.arange(1, MOST_CALLS + 1)
 
     def fewest(values: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """Scores under orders in; by how many points the order changes the mean and the single score out.
 
-A single score changes with the order and with the judge's own noise; the same order asked twice tells them apart.
+A single score changes with the order and with the judge's own noise; the same order asked twice
+tells them apart.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,11 +29,15 @@ from rubriclab.stats.shift import extremes, order_cells, over_texts, within_text
 
 CHARTS = (Chart("forest", "line"), Chart("forest", "order_excess"))
 MOSTLY = 0.9
-"""From this share of parsed replies with token probabilities on, probability-weighted scores are worth a row."""
+"""From this share of parsed replies with token probabilities on, probability-weighted scores are
+worth a row.
+"""
 SAME = 1e-9
 """Points up to which two mean scores are the same."""
 ENOUGH = 0.5
-"""From this share of items with repeats on, an arm sizes its own noise; else another arm of its setting may."""
+"""From this share of items with repeats on, an arm sizes its own noise; else another arm of its
+setting may.
+"""
 
 
 @topic("shift", axes={"options", "bare"}, charts=CHARTS)
@@ -53,10 +58,12 @@ def shift(arm: Arm) -> Iterator[Row]:
 def contrasts(
     arm: Arm, kept: Bools | Ints | slice, value: Floats, measures: tuple[str, ...]
 ) -> Iterator[Row]:
-    """Line: ascending - descending; turn: forward - backward, wherever a list begins. Each order of a text counts once.
+    """Line: ascending - descending; turn: forward - backward, wherever a list begins. Each order of
+    a text counts once.
 
-    ``kept``: which judgments; ``value``: (rows,), what they are. The contrasts of ``core/verdict.py``, of this arm
-    alone and with names of units, so that two arms can be held against each other.
+    ``kept``: which judgments; ``value``: (rows,), what they are. The contrasts of
+    ``core/verdict.py``, of this arm alone and with names of units, so that two arms can be held
+    against each other.
     """
     cells = order_cells(arm.text[arm.item[kept]], arm.order[kept], value[kept], len(arm.shown))
     span, reach = float(np.ptp(arm.scores)), 0.0
@@ -94,10 +101,12 @@ def contrasts(
 
 
 def reversed_list(arm: Arm) -> Iterator[Row]:
-    """The list as the scale runs less its reverse, of the calls in these two orders alone; no row without both.
+    """The list as the scale runs less its reverse, of the calls in these two orders alone; no row
+    without both.
 
-    ``counts``: of ``n`` items judged in both, how many have another mean score in one than in the other (``changed``);
-    of those asked twice in one of the two (``again``), how many then got two scores in the same order (``noisy``).
+    ``counts``: of ``n`` items judged in both, how many have another mean score in one than in the
+    other (``changed``); of those asked twice in one of the two (``again``), how many then got two
+    scores in the same order (``noisy``).
     """
     ascending = (arm.shown == np.arange(arm.positions)).all(axis=1)
     descending = (arm.shown == np.arange(arm.positions)[::-1]).all(axis=1)
@@ -129,7 +138,8 @@ def reversed_list(arm: Arm) -> Iterator[Row]:
 
 
 def largest_gap(arm: Arm) -> Row:
-    """The order with the highest mean score less the one with the lowest, without the luck of having chosen them.
+    """The order with the highest mean score less the one with the lowest, without the luck of
+    having chosen them.
 
     ``counts``: ``seen``, the difference of the two means as they are, which is larger by that luck.
     """
@@ -162,7 +172,9 @@ def largest_gap(arm: Arm) -> Row:
 
 
 def _gap_seen(arm: Arm) -> float:
-    """The largest difference of two orders' mean scores; NaN where orders were not asked of the same items."""
+    """The largest difference of two orders' mean scores; NaN where orders were not asked of the
+    same items.
+    """
     kept = arm.rows
     cells = order_cells(arm.item[kept], arm.order[kept], arm.value[kept], len(arm.shown))
     asked = np.bincount(cells.order, minlength=len(arm.shown))
@@ -176,10 +188,12 @@ CHANGES = ("order_change", "repeat_change", "order_excess")
 
 
 def single_scores(arm: Arm, measures: tuple[str, str, str] = CHANGES) -> Iterator[Row]:
-    """How far two scores of one item lie apart in different orders, in the same order, and how much of it is the order's.
+    """How far two scores of one item lie apart in different orders, in the same order, and how much
+    of it is the order's.
 
-    Of choices: how often two calls name different winners, a tie being one of its own; ``measures`` names the rows. By
-    text, each counts once whatever its calls. ``from``: the strategy whose repeats size the noise.
+    Of choices: how often two calls name different winners, a tie being one of its own; ``measures``
+    names the rows. By text, each counts once whatever its calls. ``from``: the strategy whose
+    repeats size the noise.
     """
     apart, own = changes(arm)
     nothing = (
@@ -213,11 +227,12 @@ def beside_noise(
     nothing: str,
     silent: str = "no_repeats",
 ) -> Iterator[Row]:
-    """Rows of a change (n,), of that between calls in the same order, and of the first less the second.
+    """Rows of a change (n,), of that between calls in the same order, and of the first less the
+    second.
 
-    NaN where not known. The excess is over what knows both; all three are where ENOUGH of ``texts`` do, so that they add
-    up. ``row``: of a measure, its values, and why there are none; ``nothing``: why no change is known,
-    ``silent``: why no noise.
+    NaN where not known. The excess is over what knows both; all three are where ENOUGH of ``texts``
+    do, so that they add up. ``row``: of a measure, its values, and why there are none; ``nothing``:
+    why no change is known, ``silent``: why no noise.
     """
     known = np.isfinite(change - same)
     changed, repeated = np.isfinite(change).any(), np.isfinite(same).any()
@@ -237,9 +252,11 @@ def beside_noise(
 
 @once
 def changes(arm: Arm) -> tuple[Floats, Floats]:
-    """(texts,) each, in points: mean |difference| of two calls in different orders, and in the same order.
+    """(texts,) each, in points: mean |difference| of two calls in different orders, and in the same
+    order.
 
-    NaN where a text has no such calls. Of several criteria in one call: the mean over those that have them.
+    NaN where a text has no such calls. Of several criteria in one call: the mean over those that
+    have them.
     """
     kept = arm.rows
     scores = arm.positions + 1 if arm.condition.chooses else arm.scores
@@ -258,10 +275,11 @@ def _by_text(arm: Arm, values: Floats) -> Floats:
 
 
 def noise_of(arm: Arm) -> tuple[Floats, str]:
-    """((texts,) change in the same order, the strategy it was measured under; "" where no order was asked twice).
+    """((texts,) change in the same order, the strategy it was measured under; "" where no order was
+    asked twice).
 
-    The arm's own where ENOUGH of its texts have it, else that of the arm of its setting that knows it of most texts
-    whose change is known.
+    The arm's own where ENOUGH of its texts have it, else that of the arm of its setting that knows
+    it of most texts whose change is known.
     """
     apart, own = changes(arm)
     candidates = [(own, arm.condition.strategy)]
@@ -280,7 +298,9 @@ def noise_of(arm: Arm) -> tuple[Floats, str]:
 def _over_texts(
     arm: Arm, measure: str, values: Floats, why: str, source: str = "", beyond_noise: bool = False
 ) -> Row:
-    """The mean over the texts that have a value; an excess scatters to one side, most texts not at all and some far."""
+    """The mean over the texts that have a value; an excess scatters to one side, most texts not at
+    all and some far.
+    """
     rule: Callable[[Floats], Rule] = partial(
         Student,
         step=arm.step,
@@ -296,7 +316,9 @@ def _over_texts(
 
 
 def spread(arm: Arm) -> Row:
-    """Standard deviation of an item's scores over its calls, mean over items (Xu et al. v1, Table 3)."""
+    """Standard deviation of an item's scores over its calls, mean over items (Xu et al. v1, Table
+    3).
+    """
     values = within_item_sd(arm.item[arm.rows], arm.value[arm.rows], arm.items)
     why = "no_repeats" if arm.ok.any() else "nothing_parsed"
     return _over_texts(arm, "within_item_sd", _by_text(arm, values), why)

@@ -1,7 +1,8 @@
-"""A variant beside the judge's default in; what that form of the prompt does to scores out (Li et al., Tables 2 to 4).
+"""A variant beside the judge's default in; what that form of the prompt does to scores out (Li et
+al., Tables 2 to 4).
 
-Differences are paired by item. Scores change from call to call in any case, so changed scores are set against those
-that change when the same form asks again.
+Differences are paired by item. Scores change from call to call in any case, so changed scores are
+set against those that change when the same form asks again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +41,9 @@ FAILED = -1
 
 @topic("variants", axes={*SCORED, "pairs", "lists"}, charts=CHARTS, per="run")
 def variants(arms: Sequence[Arm]) -> Iterator[Row]:
-    """Of each condition in another form, held against the default's condition of the same strategy."""
+    """Of each condition in another form, held against the default's condition of the same
+    strategy.
+    """
     shown: set[int] = set()
     for form in forms(arms):
         for base, arm in zip(form.base, form.arms, strict=True):
@@ -61,8 +64,10 @@ def variants(arms: Sequence[Arm]) -> Iterator[Row]:
 
 
 def means_of_both(both: Rated, of: Mapping[str, str], *, comparable: bool) -> Iterator[Row]:
-    """Mean difference of an item's mean scores, other form - default, and the mean size of it, in points; r of the two;
-    r of this form with people on the same items, and its difference from the default's."""
+    """Mean difference of an item's mean scores, other form - default, and the mean size of it, in
+    points; r of the two; r of this form with people on the same items, and its difference from the
+    default's.
+    """
     arm, moved, people = both.arm, both.mean - both.human, rated(both.arm)
     about: dict[str, Any] = {"condition": arm.code, "counts": {"n": len(both.paired)}}
     for measure, values in (
@@ -80,11 +85,15 @@ def means_of_both(both: Rated, of: Mapping[str, str], *, comparable: bool) -> It
 
 
 def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints) -> Iterator[Row]:
-    """Share of scores (of choices: winners) that differ between a call in each form, in one form, and the excess."""
+    """Share of scores (of choices: winners) that differ between a call in each form, in one form,
+    and the excess.
+    """
     lots = len(item_of_lot)
 
     def apart(side: int | None) -> Floats:
-        """(lots,) share of columns that differ: between the forms, or of two calls of one ``side``."""
+        """(lots,) share of columns that differ: between the forms, or of two calls of one
+        ``side``.
+        """
         kept = np.flatnonzero(answers.parsed & (True if side is None else answers.order == side))
         parts = [
             differences(answers.item[kept], answers.order[kept], column, len(answers.points), lots)

@@ -1,7 +1,9 @@
-"""Cells of judges, tasks and candidates in; what goes along with PC and PF over them out (Shi et al., Tables 3 to 8).
+"""Cells of judges, tasks and candidates in; what goes along with PC and PF over them out (Shi et
+al., Tables 3 to 8).
 
-A cell is a judge, a task and the candidate beside the baseline. Cells share questions and candidates, and the quality gap
-comes from the same calls as PC: what is kept goes along with them, which is no cause.
+A cell is a judge, a task and the candidate beside the baseline. Cells share questions and
+candidates, and the quality gap comes from the same calls as PC: what is kept goes along with them,
+which is no cause.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +25,9 @@ NONE = "none"
 
 @topic("what_goes_along", axes={"pairs", "lists"}, per="run")
 def what_goes_along(arms: Sequence[Arm]) -> Iterator[Row]:
-    """Of conditions that differ in their judge alone, on each data set; of several data sets also together."""
+    """Of conditions that differ in their judge alone, on each data set; of several data sets also
+    together.
+    """
 
     for group in grouped(arms, but_judge):
         datasets = grouped(group, lambda about: about.dataset)
@@ -61,7 +65,9 @@ def cells_of(arm: Arm) -> pd.DataFrame:
 
 
 def tables(cells: pd.DataFrame, code: int, of: dict[str, str]) -> Iterator[Row]:
-    """By how much AIC grows without each variable that was kept, from the whole model on; those that were dropped."""
+    """By how much AIC grows without each variable that was kept, from the whole model on; those
+    that were dropped.
+    """
     variables = {
         name: pd.factorize(cells[name])[0].astype(np.int64)
         for name in ("judge", "task", "candidate")

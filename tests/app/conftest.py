@@ -25,7 +25,9 @@ HOSTILE = "<img src=x onerror=alert(1)> **b** $x^2$ [c](javascript:alert(1)) :re
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
-    """``lab("setup")``: a visit that stands on that page. All visits of a test share one server's store and runs."""
+    """``lab("setup")``: a visit that stands on that page. All visits of a test share one server's
+    store and runs.
+    """
     monkeypatch.setenv(state.STORE_VARIABLE, str(tmp_path / "lab.duckdb"))
     state._kept.clear()  # kept by run and revision, which another test's store may have too
     state._findings.clear()

@@ -1,4 +1,6 @@
-"""Try it and Learn: an example that leaves no trace, and pictures whose every number is one of the lab's."""
+"""Try it and Learn: an example that leaves no trace, and pictures whose every number is one of the
+lab's.
+"""
 
 import re
 import time

@@ -1,4 +1,6 @@
-"""Export: report, card, tables and data as they are shown and handed over; what cannot be promised is said."""
+"""Export: report, card, tables and data as they are shown and handed over; what cannot be promised
+is said.
+"""
 
 import re
 from base64 import b64decode
@@ -22,7 +24,9 @@ STUDY = Path(__file__).with_name("leaning.toml").read_text("utf-8")
 
 @pytest.fixture
 def asked(lab: Lab, tmp_path: Path) -> str:  # noqa: ARG001 - the lab's store has to be there
-    """A run of the lab's own in the visitor's store: 60 answers, ten orders twice, a judge that leans to the first option."""
+    """A run of the lab's own in the visitor's store: 60 answers, ten orders twice, a judge that
+    leans to the first option.
+    """
     (tmp_path / "study.toml").write_text(STUDY)
     run = state.manager().start(plan_of_file(tmp_path / "study.toml"))
     run.wait(60)

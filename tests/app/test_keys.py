@@ -1,4 +1,6 @@
-"""Keys on the pages: nothing goes to a stranger before somebody has said yes, and pages never show another run's numbers."""
+"""Keys on the pages: nothing goes to a stranger before somebody has said yes, and pages never show
+another run's numbers.
+"""
 
 import json
 import zipfile
@@ -21,7 +23,9 @@ KEY = "the-users-own-key-0123456789"
 
 
 def changed_zip(source: bytes, target: Path, **study: Any) -> Path:
-    """A run's zip whose judge, state and so on are others: ``study`` replaces fields of its study.json."""
+    """A run's zip whose judge, state and so on are others: ``study`` replaces fields of its
+    study.json.
+    """
     target.write_bytes(source)
     with zipfile.ZipFile(target) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -38,7 +42,9 @@ def changed_zip(source: bytes, target: Path, **study: Any) -> Path:
 
 
 def stolen(tmp_path: Path, url: str) -> Path:
-    """What a stranger sends: a paused run whose judge asks the stranger's server with OPENAI_API_KEY."""
+    """What a stranger sends: a paused run whose judge asks the stranger's server with
+    OPENAI_API_KEY.
+    """
     import rubriclab as rl
 
     study = tmp_path / "study.toml"

@@ -1,4 +1,6 @@
-"""Every page stands: empty, with hostile names, under strange addresses, and from set up to results."""
+"""Every page stands: empty, with hostile names, under strange addresses, and from set up to
+results.
+"""
 
 import re
 from typing import Any

@@ -1,4 +1,6 @@
-"""Rate answers yourself: blind, kept at once, resumed, by several people; what it says, where ratings go, and bad luck."""
+"""Rate answers yourself: blind, kept at once, resumed, by several people; what it says, where
+ratings go, and bad luck.
+"""
 
 import io
 import re

@@ -1,4 +1,6 @@
-"""The five steps: files, rubrics, judges, orders and study files in; the study that is launched, and launched again with changes, out."""
+"""The five steps: files, rubrics, judges, orders and study files in; the study that is launched,
+and launched again with changes, out.
+"""
 
 import gzip
 from pathlib import Path
@@ -84,7 +86,8 @@ def test_strange_columns_are_guessed_from_contents_and_confirmed_by_one_click(la
     assert dataset.items[0].response == "Una respuesta bastante larga, la número 0."
     assert dataset.items[0].instruction == "Cuenta el viaje número 0."
     assert list(dataset.items[1].ratings.values()) == [2.0]
-    # Another column has to be confirmed again; a column that is declined is not guessed again by the command line.
+    # Another column has to be confirmed again; a column that is declined is not guessed again by
+    # the command line.
     step(app, 1).selectbox(key="data-human").set_value(-1).run()
     assert healthy(app).button(key="launch-go").disabled
     app.button(key="data-confirm").click().run()
@@ -204,8 +207,8 @@ def test_a_rubric_is_written_with_two_criteria_whose_order_changes(lab: Lab) -> 
     assert [criterion.name for criterion in rubric.criteria] == ["Helpfulness", "Tone"]
     assert rubric.criteria[1].scores == (1, 2, 3, 4, 5)
     step(app, 4).radio(key="orders-axis").set_value("criteria").run()
-    # Two criteria have two balanced orders; each twice: 4 calls for each of 9 answers. The small model's answers
-    # repeat, yet the first ten texts are asked twice.
+    # Two criteria have two balanced orders; each twice: 4 calls for each of 9 answers. The small
+    # model's answers repeat, yet the first ten texts are asked twice.
     assert healthy(app).button(key="launch-go").label == "Launch: 36 calls"
     app.multiselect(key="orders-also").set_value(["options"]).run()  # both axes on the same answers
     assert held(app).study.design.axes == ("criteria", "options")

@@ -1,4 +1,6 @@
-"""A chat server on this machine that judges by a plan: own quality of the response, a lean to the option listed first."""
+"""A chat server on this machine that judges by a plan: own quality of the response, a lean to the
+option listed first.
+"""
 
 import hashlib
 import json
@@ -38,11 +40,12 @@ CRITERIA = "name: Two\ncriteria:\n" + "".join(
 
 
 class Planted:
-    """Answers of a judge that takes the first option in a third of its prompts; ``bodies``: what it was asked.
+    """Answers of a judge that takes the first option in a third of its prompts; ``bodies``: what it
+    was asked.
 
-    ``noise``: the share of calls whose score is drawn anew, by the prompt and how often it came: in whichever order calls
-    arrive, the draws are the same; ``mute``: a fifth of the prompts have no score; ``refuses``:
-    field of a request -> (status, message) of the answer to one that has it.
+    ``noise``: the share of calls whose score is drawn anew, by the prompt and how often it came: in
+    whichever order calls arrive, the draws are the same; ``mute``: a fifth of the prompts have no
+    score; ``refuses``: field of a request -> (status, message) of the answer to one that has it.
     """
 
     def __init__(self, noise: float = 0.0) -> None:

@@ -1,4 +1,6 @@
-"""A card asks what was measured and keeps its promise, for every item, protocol and client; what it cannot promise is refused."""
+"""A card asks what was measured and keeps its promise, for every item, protocol and client; what it
+cannot promise is refused.
+"""
 
 import asyncio
 import json
@@ -24,7 +26,9 @@ Served = tuple[Run, Planted, str]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A finished run of 40 answers in ten orders, each twice, its judge and the address where that still answers."""
+    """A finished run of 40 answers in ten orders, each twice, its judge and the address where that
+    still answers.
+    """
     judge, folder = Planted(), tmp_path_factory.mktemp("served")
     with serving(judge) as address:
         run = rl.run(written(folder, address), folder / "lab.duckdb")
@@ -78,7 +82,9 @@ def test_every_score_lies_as_far_as_the_card_says(
 
 @pytest.mark.integration
 def test_the_noise_of_calls_is_promised_too(tmp_path: Path) -> None:
-    """A fifth of the calls are drawn anew, 3 on average: fresh calls lie as far from the judge's mean as the run said."""
+    """A fifth of the calls are drawn anew, 3 on average: fresh calls lie as far from the judge's
+    mean as the run said.
+    """
     judge, steady = Planted(noise=0.2), Planted()
     with serving(judge) as address:
         run = rl.run(written(tmp_path, address), tmp_path / "lab.duckdb")
@@ -100,7 +106,8 @@ def test_the_noise_of_calls_is_promised_too(tmp_path: Path) -> None:
         advised = advice_of(wide.findings, 0).orders
         run.close()
     assert recommended == advised
-    # The margin alone takes fewer calls than What helps says: the card asks as many as the page recommends.
+    # The margin alone takes fewer calls than What helps says: the card asks as many as the page
+    # recommends.
     assert within < recommended == min(needed, 10)
     for card in cards:
         scored = [
@@ -221,7 +228,8 @@ def test_a_server_that_refuses_a_field_is_asked_without_it_a_refused_key_is_said
 
 
 BOMB = (
-    "{% set ns = namespace(x=99999) %}{% for i in range(60) %}{% set ns.x = ns.x * ns.x %}{% endfor %}"
+    "{% set ns = namespace(x=99999) %}{% for i in range(60) %}{% set ns.x = ns.x * ns.x %}{% "
+    "endfor %}"
     "{% for option in options %}{{ option.label }}{% endfor %}{{ response }}"
 )
 HOSTILE: dict[str, tuple[Any, str]] = {

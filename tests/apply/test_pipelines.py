@@ -1,4 +1,6 @@
-"""The examples of docs/pipelines.md, run as they stand there; those of other tools in the tool, where it is installed."""
+"""The examples of docs/pipelines.md, run as they stand there; those of other tools in the tool,
+where it is installed.
+"""
 
 import asyncio
 import os
@@ -65,7 +67,9 @@ def test_promptfoo(carded: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) ->
 
 
 def tool(module: str) -> Any:
-    """A module of a tool that the project does not need: installed, or in the folder that RUBRICLAB_TOOLS names."""
+    """A module of a tool that the project does not need: installed, or in the folder that
+    RUBRICLAB_TOOLS names.
+    """
     if (folder := os.environ.get("RUBRICLAB_TOOLS", "")) not in sys.path:
         sys.path.append(folder)  # last: what the lab has is the lab's own
     return import_module(module) if os.environ.get("CI") == "true" else pytest.importorskip(module)

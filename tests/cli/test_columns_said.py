@@ -32,7 +32,8 @@ def test_import_says_which_columns_were_taken(
     path, store = tmp_path / "j.csv", str(tmp_path / "lab.duckdb")
     path.write_text("judge_model,id,shown,rating,extra\nm,1,1 2,1,x\nm,1,2 1,2,x\n")
     wanted = (
-        "Columns of “j.csv”: id = “id”; judge = “judge_model”; ordering = “shown”; score = “rating”. "
+        "Columns of “j.csv”: id = “id”; judge = “judge_model”; ordering = “shown”; score = "
+        "“rating”. "
         "Not used: “extra”."
     )
     _, out, _ = command(capsys, "import", str(path), "--store", store)

@@ -1,4 +1,6 @@
-"""The command line from a study file to a report and a gate, by its own process where pipes and exit codes matter."""
+"""The command line from a study file to a report and a gate, by its own process where pipes and
+exit codes matter.
+"""
 
 import json
 import os
@@ -52,7 +54,8 @@ def test_from_a_study_to_a_report(tmp_path: Path, capsys: Captured) -> None:
     assert shown[0]["order"] == ["1", "2", "3"], "the default order is shown first"
     assert "Score 1: no help\nScore 2: some help" in shown[0]["messages"][-1]["content"]
 
-    # A stopped run goes on by the same command: 24 answers in 3 rotations and 3 reversed, each order twice.
+    # A stopped run goes on by the same command: 24 answers in 3 rotations and 3 reversed, each
+    # order twice.
     code, out, _ = command(capsys, "run", study, "--store", store, "--max-calls", "50", "--json")
     stopped = json.loads(out)
     assert code == 3

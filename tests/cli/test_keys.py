@@ -1,4 +1,6 @@
-"""Keys on the command line: the first time an address is asked with a key somebody has to say yes to it."""
+"""Keys on the command line: the first time an address is asked with a key somebody has to say yes
+to it.
+"""
 
 from pathlib import Path
 
@@ -98,8 +100,8 @@ def test_trying_a_judge_takes_the_same_yes_as_a_run(here: Path) -> None:
 def test_plan_says_where_a_study_would_ask(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["plan", study(here, judge("https://gateway.example.org/v1"))]) == 0
     assert (
-        "j would ask https://gateway.example.org/v1 with the key in OPENAI_API_KEY. Nothing is sent before you agree."
-        in capsys.readouterr().out
+        "j would ask https://gateway.example.org/v1 with the key in OPENAI_API_KEY. Nothing is "
+        "sent before you agree." in capsys.readouterr().out
     )
 
 

@@ -1,4 +1,6 @@
-"""Small ends that were wrong without a word: proxies, YAML's other numbers, XML's forbidden signs, a disk that is full."""
+"""Small ends that were wrong without a word: proxies, YAML's other numbers, XML's forbidden signs,
+a disk that is full.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -85,7 +87,10 @@ def test_numbers_that_yaml_reads_otherwise_are_refused_with_their_value(score: s
 
 @pytest.mark.parametrize("score", ["0", "10", "-1", "1.0"])
 def test_plain_numbers_are_read(score: str) -> None:
-    text = f"name: T\noptions:\n  - {{score: {score}, description: a}}\n  - {{score: 20, description: b}}\n"
+    text = (
+        f"name: T\noptions:\n  - {{score: {score}, description: a}}\n  - {{score: 20, "
+        f"description: b}}\n"
+    )
     assert rubric_of(yaml_value(text, "x.yaml")).criteria[0].options[0].score == int(float(score))
 
 

@@ -1,4 +1,6 @@
-"""The exit code is decided before printing, and whatever people write as a path is opened or refused in words."""
+"""The exit code is decided before printing, and whatever people write as a path is opened or
+refused in words.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,6 @@
-"""Criteria of one call that move against each other: sizes, tests and words that their mean would hide."""
+"""Criteria of one call that move against each other: sizes, tests and words that their mean would
+hide.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,9 +30,11 @@ ONE = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 def scores(gain: np.ndarray, texts: int = 40, seed: int = 3) -> np.ndarray:
-    """(texts, 16, 4): scores 1 to 5 of a judge whose criteria gain so much where they stand first; every order twice.
+    """(texts, 16, 4): scores 1 to 5 of a judge whose criteria gain so much where they stand first;
+    every order twice.
 
-    Texts differ, criteria differ within a text, all scores of a call share a part, and each has its own noise.
+    Texts differ, criteria differ within a text, all scores of a call share a part, and each has its
+    own noise.
     """
     rng = np.random.default_rng(seed)
     order = np.tile(ORDERS, (2, 1))
@@ -50,8 +54,10 @@ def positions(answers: Answers, smallest: Smallest = SMALLEST) -> Answer:
 
 
 def test_a_squared_length_and_its_ends_by_hand() -> None:
-    """Ten units (.5, -.5, -.5, .5) + i / 100: the mean is .5 + .045 or -.5 + .045, so |mean|^2 = 2 (.545^2 + .455^2) =
-    1.0081; each of four numbers has the variance .0000825 / .09 = .000917, so noise adds .00367 / 10."""
+    """Ten units (.5, -.5, -.5, .5) + i / 100: the mean is .5 + .045 or -.5 + .045, so |mean|^2 = 2
+    (.545^2 + .455^2) = 1.0081; each of four numbers has the variance .0000825 / .09 = .000917, so
+    noise adds .00367 / 10.
+    """
     rows = np.tile([0.5, -0.5, -0.5, 0.5], (10, 1)) + np.arange(10)[:, None] * 0.01
     made = squared_length_test(rows, np.ones(10), 2)
     assert made[:3] == pytest.approx((1.007733, 0.922992, 1.096961), abs=5e-7)
@@ -74,7 +80,9 @@ def test_a_squared_length_and_its_ends_by_hand() -> None:
 def test_what_criteria_do_against_each_other_is_told(
     gain: np.ndarray, gate: float, size: float, ends: tuple[float, float], word: str
 ) -> None:
-    """Numbers of another implementation, 1,999 deals. Pooled, opposite gains of .4 points were called none."""
+    """Numbers of another implementation, 1,999 deals. Pooled, opposite gains of .4 points were
+    called none.
+    """
     found = decide(judge(gain), SMALLEST)
     answer = found.questions["positions"]
     assert found.gate.p == gate
@@ -110,14 +118,18 @@ def test_one_criterion_that_reaches_the_limit_leaves_no_no() -> None:
 def test_where_nothing_is_shown_one_criterion_is_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Behind a closed gate there is no effect, and no "No" of a criterion that moves by as much as matters."""
+    """Behind a closed gate there is no effect, and no "No" of a criterion that moves by as much as
+    matters.
+    """
     monkeypatch.setattr("rubriclab.core.verdict.gate", lambda _: gates.Gate(p=0.2))
     answer = positions(judge(0.4 * ONE, texts=100, seed=1))
     assert (answer.verdict, answer.why) == ("undecided", "one_criterion")
 
 
 def test_answers_of_one_call_are_no_criteria() -> None:
-    """Which of several answers is the first of a file says nothing: they are told by position alone, as before."""
+    """Which of several answers is the first of a file says nothing: they are told by position
+    alone, as before.
+    """
     table = responses(scores(0.4 * OPPOSITE)[:, :8], ORDERS)
     found = verdicts(Judgments(table, "auto").arms, SMALLEST)
     assert set(found.gate.parts) == {"positions", "mean", "single"}
@@ -151,23 +163,29 @@ def test_names_and_rows_decide_nothing() -> None:
 
 
 def test_a_deal_of_criteria_is_summed_by_position_and_criterion() -> None:
-    """A text in two orders of two criteria: 4 and 2 points as listed first and last, 3 each the other way round."""
+    """A text in two orders of two criteria: 4 and 2 points as listed first and last, 3 each the
+    other way round.
+    """
     table = cells(
         choices(np.array([[[4, 2], [3, 3]]]) - 1.0, [0, 1], [[0, 1], [1, 0]], points=POINTS)
     )
-    # Criterion 1 has 3.5 on average, 4 where it stands first; criterion 2 has 2.5, and 3 where it does.
+    # Criterion 1 has 3.5 on average, 4 where it stands first; criterion 2 has 2.5, and 3 where it
+    # does.
     assert table.lean_of_criteria.tolist() == [[[0.5, -0.5], [0.5, -0.5]]]
     cards = gates._cards(table)
     assert cards is not None
     seats = np.array([[0, 1]])
     sums = cards.sums(seats, gates._every_deal(seats, np.array([2])))
-    # By position and criterion, as parts of the lean of .5, as seen and with the two answers exchanged.
+    # By position and criterion, as parts of the lean of .5, as seen and with the two answers
+    # exchanged.
     assert sums[0, 0, :4].tolist() == [0.25, 0.25, -0.25, -0.25]
     assert sums[1, 0, :4].tolist() == [-0.25, -0.25, 0.25, 0.25]
 
 
 def test_the_recorded_judge_whose_criteria_move_and_whose_mean_does_not() -> None:
-    """Real replies: every criterion moves with its position, and pooled they were called undecided (0.025 points)."""
+    """Real replies: every criterion moves with its position, and pooled they were called undecided
+    (0.025 points).
+    """
     run = rl.read(Path(__file__).parents[2] / "data" / "example-criteria.zip")
     words = {
         row.measure: row for row in run.findings.select(topic="verdict", condition=1) if row.verdict

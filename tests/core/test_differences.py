@@ -1,4 +1,6 @@
-"""Two conditions or runs held against each other, and rows against limits: with words that their intervals carry."""
+"""Two conditions or runs held against each other, and rows against limits: with words that their
+intervals carry.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -130,7 +132,7 @@ def test_criteria_are_held_against_each_other_by_first_and_last() -> None:
     assert [row.measure for row in rows] == ["first_minus_last", "turn", "order_excess"]
 
 
-# ---------------------------------------------------------------------------------------------- Drift between two runs
+# --------------------------------------------------------------------------- Drift between two runs
 PAIR = np.array([[1, 2], [2, 1]])
 TWICE = np.tile(np.arange(10), 2)
 
@@ -140,7 +142,9 @@ def between(before: JudgmentTable, after: JudgmentTable) -> Drift:
 
 
 def test_the_gate_exchanges_units_exactly() -> None:
-    """Six items whose score rises by one in both orders: of 2^6 exchanges only none and all are as far."""
+    """Six items whose score rises by one in both orders: of 2^6 exchanges only none and all are as
+    far.
+    """
     made = between(options(np.ones((6, 2)), PAIR), options(np.full((6, 2), 2.0), PAIR))
     assert (made.gate.p, made.gate.deals, made.gate.exact) == (2 / 64, 64, True)
     level = made.questions["level"]
@@ -205,7 +209,7 @@ def test_choices_have_no_level() -> None:
     assert made.questions["order"].value == pytest.approx(-0.5)
 
 
-# ----------------------------------------------------------------------------------------- Limits checked against rows
+# ---------------------------------------------------------------------- Limits checked against rows
 FIRST = options(np.tile(ORDERS[:, 0], (30, 2)).astype(float), ORDERS, np.tile(np.arange(10), 2))
 """A judge that always takes the option listed first."""
 FAIR = options(
@@ -298,7 +302,9 @@ def test_derived_limits_lie_above_what_was_measured() -> None:
 
 
 def drawn_once(seed: int, items: int, first: float, *, fixed: bool) -> JudgmentTable:
-    """Every order twice, of a judge that favours the first option; ``fixed``: one draw a prompt, the repeats its copies."""
+    """Every order twice, of a judge that favours the first option; ``fixed``: one draw a prompt,
+    the repeats its copies.
+    """
     rng = np.random.default_rng(seed)
     score = choose(rng, items, ORDERS, first=first, repeats=1 if fixed else 2)
     score = np.concatenate([score, score], axis=1) if fixed else score
@@ -306,8 +312,10 @@ def drawn_once(seed: int, items: int, first: float, *, fixed: bool) -> JudgmentT
 
 
 def test_a_judge_without_preference_does_not_depend_more_on_the_order() -> None:
-    """Each prompt is one fixed draw: its single scores change with every prompt, so also with the order, but its own gate is
-    closed. The gate of the judge that favours the first option is open, and says nothing of the other one."""
+    """Each prompt is one fixed draw: its single scores change with every prompt, so also with the
+    order, but its own gate is closed. The gate of the judge that favours the first option is open,
+    and says nothing of the other one.
+    """
     biased, fixed = (
         findings(drawn_once(1, 60, 1.0, fixed=False)),
         findings(drawn_once(3, 60, 0.0, fixed=True)),

@@ -1,4 +1,6 @@
-"""Estimates, their rules and their differences: by hand, against scipy, by simulated coverage, whatever pairing can do."""
+"""Estimates, their rules and their differences: by hand, against scipy, by simulated coverage,
+whatever pairing can do.
+"""
 
 from dataclasses import replace
 from functools import partial
@@ -186,7 +188,9 @@ def test_fewer_units_than_the_rule_needs_have_no_interval(
 
 
 def test_ends_of_a_sum_of_shares_are_made_of_theirs() -> None:
-    """3 of 20 lists won, none lost, the others 1/4 each: the lower end also reaches for those that could have been lost."""
+    """3 of 20 lists won, none lost, the others 1/4 each: the lower end also reaches for those that
+    could have been lost.
+    """
     won = share(np.repeat([1.0, 0.0], [3, 17]), np.ones(20), UNITS[:20])
     lost = share(np.zeros(20), np.ones(20), UNITS[:20])
     made = weighted(0.25, [(0.75, won), (-0.25, lost)])
@@ -197,7 +201,9 @@ def test_ends_of_a_sum_of_shares_are_made_of_theirs() -> None:
 
 
 def test_what_is_missing_stays_missing_of_a_difference_and_of_a_mean() -> None:
-    """(1 + 3) / 2 over two units, each criterion's own deviations halved; with a third that has no number there is none."""
+    """(1 + 3) / 2 over two units, each criterion's own deviations halved; with a third that has no
+    number there is none.
+    """
     names = np.array(["a", "b"])
     parts = [Estimate(value, np.array([-1.0, 1.0]), names, Student()) for value in (1.0, 3.0)]
     whole = average(parts, Student())
@@ -211,7 +217,7 @@ def test_what_is_missing_stays_missing_of_a_difference_and_of_a_mean() -> None:
     ).all()
 
 
-# --------------------------------------------------------------------------------------------------------------- A - B
+# -------------------------------------------------------------------------------------------- A - B
 ORDERS = balanced_orders(3)
 A = choose(np.random.default_rng(0), 20, ORDERS, first=1.0, repeats=2)
 B = choose(np.random.default_rng(1), 20, ORDERS, repeats=2)

@@ -1,4 +1,6 @@
-"""A word of fairness is withheld where calls could not have shown an order effect, and nowhere else."""
+"""A word of fairness is withheld where calls could not have shown an order effect, and nowhere
+else.
+"""
 
 from dataclasses import replace
 
@@ -24,7 +26,9 @@ FIRST = options(np.tile(np.asarray(ORDERS)[:, 0].astype(float), (300, 2)), ORDER
 
 
 def constrained(table: JudgmentTable, mass: list[float]) -> JudgmentTable:
-    """The same calls of a judge whose replies were constrained; ``mass`` of the first calls, the others not sampled."""
+    """The same calls of a judge whose replies were constrained; ``mass`` of the first calls, the
+    others not sampled.
+    """
     column = np.full(len(table.rows), np.nan)
     column[: len(mass)] = mass
     conditions = tuple(replace(part, constrain="choice") for part in table.conditions)

@@ -1,4 +1,6 @@
-"""Arms and units of scores, pairs, lists and batches: what a table becomes, whatever a file of strangers holds."""
+"""Arms and units of scores, pairs, lists and batches: what a table becomes, whatever a file of
+strangers holds.
+"""
 
 from dataclasses import replace
 
@@ -24,7 +26,8 @@ def test_positions_follow_from_the_score_and_the_order() -> None:
         [True, True, True, False],
     )
     assert arm.counts[0].tolist() == [[1, 0, 1], [0, 0, 0], [0, 0, 0]]
-    # Every option was shown at its position of both orders, for item 1 too: the judge saw them, parsed or not.
+    # Every option was shown at its position of both orders, for item 1 too: the judge saw them,
+    # parsed or not.
     assert arm.exposure[1].tolist() == [[1, 0, 1], [0, 2, 0], [1, 0, 1]]
     assert arm.scores.tolist() == [1, 2, 3]
     assert arm.names == (1, 2, 3)
@@ -139,7 +142,8 @@ def test_criteria_of_a_text_are_one_text_with_and_without_a_block() -> None:
         2,
         [0, 0, 1],
     )
-    # Shown second: style, clarity, depth; so clarity stands at 2, depth at 3, style at 1 (0-based 1, 2, 0).
+    # Shown second: style, clarity, depth; so clarity stands at 2, depth at 3, style at 1 (0-based
+    # 1, 2, 0).
     (arm,) = Judgments(criteria(np.full((1, 2, 3), 4.0), [[0, 1, 2], [2, 0, 1]])).arms
     assert arm.position.tolist() == [0, 1, 2, 1, 2, 0]
 
@@ -158,7 +162,7 @@ def test_controls_are_of_the_same_setting_and_fixed_first() -> None:
     assert [arm.code for arm in arms[2].controls()] == [2]
 
 
-# --------------------------------------------------------------------------------- Pairs, lists and batches of answers
+# -------------------------------------------------------------- Pairs, lists and batches of answers
 NAN = float("nan")
 BOTH = [[0, 1], [1, 0]]
 
@@ -169,7 +173,8 @@ def test_orders_of_other_candidates_are_one_order_by_rank_of_names() -> None:
     )
     (arm,) = Judgments(table).arms
     assert (arm.shown.tolist(), arm.order.tolist()) == ([[0, 1], [1, 0]], [0, 1, 0, 1, 0, 1])
-    # The winner by rank of name: 2 stands for a tie. x won when first, then y; b (rank 1) when second; then nobody.
+    # The winner by rank of name: 2 stands for a tie. x won when first, then y; b (rank 1) when
+    # second; then nobody.
     assert arm.score.tolist() == [0, 1, 1, 2, 0, -1]
     assert arm.position.tolist() == [0, 0, 1, TIE, 0, UNPARSED]
     assert (arm.ok.tolist(), arm.counts[0].tolist()) == ([True] * 5 + [False], [[1, 0], [1, 0]])
@@ -186,7 +191,8 @@ def test_orders_of_other_candidates_are_one_order_by_rank_of_names() -> None:
 
 
 def test_a_tie_is_half_a_win_of_each_position_and_a_winner_of_its_own() -> None:
-    # 8 pairs answered (first, tie): share of the first (1 + .5) / 2, so d_1 = .25; first and tie are two winners.
+    # 8 pairs answered (first, tie): share of the first (1 + .5) / 2, so d_1 = .25; first and tie
+    # are two winners.
     answer = verdicts(Judgments(comparisons([[1, 0]] * 8, BOTH)).arms, Smallest())
     assert answer.questions["positions"].more["leans"] == [0.25, -0.25]
     assert answer.questions["single"].more["flips"] == 1.0
@@ -196,18 +202,21 @@ def test_a_tie_is_half_a_win_of_each_position_and_a_winner_of_its_own() -> None:
 
 
 def test_consistency_beyond_noise_needs_each_order_twice() -> None:
-    # Each order twice. 10 pairs answer by position alone: AA in both orders; 10 by the candidate alone. No noise: e = 1/2.
+    # Each order twice. 10 pairs answer by position alone: AA in both orders; 10 by the candidate
+    # alone. No noise: e = 1/2.
     position = [[1, 1, 1, 1]] * 10 + [[1, 2, 1, 2]] * 10
     single = only(findings(comparisons(position, BOTH)), "changes_single")
     assert (single.value, single.why, single.counts["noise"]) == (0.5, "", "all")
-    # A coin: half of two calls differ whatever the order. AABB in the calls of each order: own noise 2/3, flips 1/2.
+    # A coin: half of two calls differ whatever the order. AABB in the calls of each order: own
+    # noise 2/3, flips 1/2.
     coin = only(findings(comparisons([[1, 1, 1, 1, 2, 2, 2, 2]] * 9, BOTH)), "changes_single")
     assert coin.counts["own_noise"] == pytest.approx(2 / 3)
     assert coin.value < 0.0 or coin.interval[0] == 0.0
 
 
 def test_answers_scored_together_are_a_text_with_slots_for_criteria() -> None:
-    # Two batches of three answers in two orders; slot 0 gets 4 when first and 3 when last, the others always 2 and 5.
+    # Two batches of three answers in two orders; slot 0 gets 4 when first and 3 when last, the
+    # others always 2 and 5.
     table = responses([[[4, 2, 5], [3, 2, 5]]] * 2, [[0, 1, 2], [2, 1, 0]], alone=[[3, 2, 5]] * 2)
     together, alone = Judgments(table).arms
     assert (together.names, together.shown.tolist()) == ((1, 2, 3), [[0, 1, 2], [2, 1, 0]])

@@ -1,4 +1,6 @@
-"""Replies that could not be parsed: what noise is still known, and which losses keep a judge from being judged."""
+"""Replies that could not be parsed: what noise is still known, and which losses keep a judge from
+being judged.
+"""
 
 from dataclasses import replace
 
@@ -19,8 +21,9 @@ SHOWN = ORDERS[TWICE]
 
 
 def scores(seed: int, items: int = 40, *, first: float = 0.0) -> np.ndarray:
-    """(items, 20): options chosen from a trait of heavy tails that noise of heavy tails blurs; ``first``: log-odds that
-    the option listed first gains. Every order twice."""
+    """(items, 20): options chosen from a trait of heavy tails that noise of heavy tails blurs;
+    ``first``: log-odds that the option listed first gains. Every order twice.
+    """
     rng = np.random.default_rng(seed)
     trait = rng.standard_t(3, items) * 0.8 + 0.3
     below = special.stdtr(4, (np.linspace(-1.5, 1.5, 4) - trait[:, None]) / 0.6)
@@ -36,9 +39,11 @@ def lost(score: np.ndarray, chance: np.ndarray | float, seed: int = 4) -> Answer
     return choices(np.where(gone, np.nan, score), TWICE, ORDERS)
 
 
-# ------------------------------------------------------------------------------------ noise of single scores (question 3)
+# -------------------------------------------------------------- noise of single scores (question 3)
 def test_one_lost_reply_hides_no_noise() -> None:
-    """Of 2,000 replies one is lost: changes beyond noise hardly differ, and nothing is said of noise included."""
+    """Of 2,000 replies one is lost: changes beyond noise hardly differ, and nothing is said of
+    noise included.
+    """
     score = scores(1, items=100)
     whole = decide(choices(score, TWICE, ORDERS), SMALLEST).questions["single"]
     score[17, 3] = np.nan
@@ -53,8 +58,8 @@ def test_one_lost_reply_hides_no_noise() -> None:
 def test_an_order_read_once_has_the_noise_of_its_items_others() -> None:
     """Two orders, each twice. Item 1: 0 0 against 0 1; item 2: 0 0 against 1 and a lost reply.
 
-    Item 1 changes in 1/2 of pairs of orders, its own noise is (0 + 1) / 2. Item 2 always changes, and its one order
-    that was read twice has no noise: so has the other.
+    Item 1 changes in 1/2 of pairs of orders, its own noise is (0 + 1) / 2. Item 2 always changes,
+    and its one order that was read twice has no noise: so has the other.
     """
     score = np.array([[0, 0, 0, 1], [0, 0, 1, np.nan]])
     answers = choices(np.tile(score, (8, 1)), [0, 0, 1, 1], [[0, 1], [1, 0]])
@@ -89,9 +94,11 @@ def test_calls_that_were_sent_are_counted_with_those_that_were_lost() -> None:
     assert sent == [(1, 2, 2), (2, 1, 1), (2, 1, 2)]
 
 
-# ------------------------------------------------------------------------------------------------- losses by the order
+# ------------------------------------------------------------------------------ losses by the order
 def test_replies_lost_for_the_place_of_their_answer_are_told() -> None:
-    """p of the same judge by another implementation, 1,999 deals; by the order's own losses the second was above .05."""
+    """p of the same judge by another implementation, 1,999 deals; by the order's own losses the
+    second was above .05.
+    """
     score = scores(3)
     stood_first = SHOWN[:, 0] == score
     assert unparsed(lost(score, 0.1)) == 0.1185
@@ -102,7 +109,9 @@ def test_replies_lost_for_the_place_of_their_answer_are_told() -> None:
 
 
 def test_a_judge_that_follows_the_order_may_lose_replies_at_random() -> None:
-    """With the item's own scores, a lost reply lowers its own position's share: all of 20 such judges were blocked."""
+    """With the item's own scores, a lost reply lowers its own position's share: all of 20 such
+    judges were blocked.
+    """
     blocked = [
         unparsed(lost(scores(seed, items=20, first=30.0), 0.1, seed + 100)) <= 0.05
         for seed in range(20)
@@ -111,7 +120,9 @@ def test_a_judge_that_follows_the_order_may_lose_replies_at_random() -> None:
 
 
 def test_an_unbiased_judge_that_loses_last_answers_is_not_accused() -> None:
-    """30 % of the replies that pick the last option are lost: of 12 such judges the gate accused some, now none."""
+    """30 % of the replies that pick the last option are lost: of 12 such judges the gate accused
+    some, now none.
+    """
     told = []
     for seed in range(12):
         score = scores(seed)
@@ -122,8 +133,10 @@ def test_an_unbiased_judge_that_loses_last_answers_is_not_accused() -> None:
 
 
 def test_one_failure_asked_five_times_is_one() -> None:
-    """Temperature 0: ten orders once, and the default one five times more. Three items fail in the default order, all six
-    times alike; eleven other prompts fail once. One failure in six copies said that replies go with the order."""
+    """Temperature 0: ten orders once, and the default one five times more. Three items fail in the
+    default order, all six times alike; eleven other prompts fail once. One failure in six copies
+    said that replies go with the order.
+    """
     rng = np.random.default_rng(6)
     order = np.r_[np.arange(10), [0] * 5]
     score = scores(5, items=100)[:, :10][:, np.r_[np.arange(10), [0] * 5]]
@@ -140,8 +153,10 @@ def test_one_failure_asked_five_times_is_one() -> None:
 
 
 def test_copies_that_never_fail_are_one_call_too() -> None:
-    """Temperature 0, ten orders once and the default one ten times more; eight other prompts fail. Had each copy been a call
-    of its own, more than half of the failures should have been of the default order."""
+    """Temperature 0, ten orders once and the default one ten times more; eight other prompts fail.
+    Had each copy been a call of its own, more than half of the failures should have been of the
+    default order.
+    """
     rng = np.random.default_rng(2)
     order = np.r_[np.arange(10), [0] * 10]
     score = scores(5)[:, order]
@@ -151,7 +166,9 @@ def test_copies_that_never_fail_are_one_call_too() -> None:
 
 
 def test_copies_that_go_with_the_order_are_still_told() -> None:
-    """Temperature 0, every order twice: every fourth item fails in all descending lists, both times."""
+    """Temperature 0, every order twice: every fourth item fails in all descending lists, both
+    times.
+    """
     score = scores(7)[:, :10][:, TWICE]
     score[::4, TWICE >= 5] = np.nan
     assert unparsed(choices(score, TWICE, ORDERS)) <= 0.05
@@ -175,8 +192,10 @@ def test_names_and_rows_decide_nothing() -> None:
 
 
 def test_a_chance_difference_of_repeats_is_not_said_to_be_any_prompt() -> None:
-    """The judge does not care about the prompt, and its interval leaves out 0 as one in forty does: 7 of the first 300
-    such judges were told that any small change of the prompt may change their scores."""
+    """The judge does not care about the prompt, and its interval leaves out 0 as one in forty does:
+    7 of the first 300 such judges were told that any small change of the prompt may change their
+    scores.
+    """
     found = decide(choices(scores(108, 30), TWICE, ORDERS), SMALLEST)
     single = found.questions["single"]
     assert found.gate.p > 0.05

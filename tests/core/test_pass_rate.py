@@ -1,4 +1,6 @@
-"""Scales of two scores, whose mean is a pass rate: one question, one limit, one word; and scales of three and four."""
+"""Scales of two scores, whose mean is a pass rate: one question, one limit, one word; and scales of
+three and four.
+"""
 
 from dataclasses import replace
 
@@ -21,7 +23,9 @@ TWICE = [0, 1, 0, 1]
 
 
 def passes(rate: tuple[float, float], items: int, seed: int = 1) -> np.ndarray:
-    """(items, 4): 1 for a pass, with these chances where the low and where the high score is listed first, each twice."""
+    """(items, 4): 1 for a pass, with these chances where the low and where the high score is listed
+    first, each twice.
+    """
     rng = np.random.default_rng(seed)
     ease = rng.normal(0, 0.15, (items, 1))
     return (rng.random((items, 4)) < np.array(rate)[TWICE] + ease) * 1.0
@@ -45,7 +49,9 @@ def judged(score: np.ndarray, smallest: Smallest = SMALLEST) -> Verdicts:
     ],
 )
 def test_the_smallest_change_by_the_number_of_scores(scores: tuple[int, ...], limit: float) -> None:
-    """5 percentage points of two scores; else a quarter of a step, and at most a sixteenth of the scale."""
+    """5 percentage points of two scores; else a quarter of a step, and at most a sixteenth of the
+    scale.
+    """
     assert SMALLEST.points(scores) == pytest.approx(limit)
 
 
@@ -58,7 +64,8 @@ def test_a_given_smallest_change_stands_in_steps() -> None:
 def test_six_of_eight_that_take_the_first_by_hand() -> None:
     """Scores 1 and 2. Six items give (1, 2), always the first, one (1, 1), one (2, 2).
 
-    The pass rate moves by 6 of 8 items x 1 point: .75; a position gains half of it. t = 4.583 on 7 degrees: p = .002536.
+    The pass rate moves by 6 of 8 items x 1 point: .75; a position gains half of it. t = 4.583 on 7
+    degrees: p = .002536.
     """
     found = decide(choices([[0, 1]] * 6 + [[0, 0], [1, 1]], [0, 1], PAIR), SMALLEST)
     position, mean = found.questions["positions"], found.questions["mean"]
@@ -151,7 +158,9 @@ def test_choices_and_criteria_keep_their_own_limits() -> None:
 
 
 def test_a_stored_default_of_all_scales_is_none_given() -> None:
-    """Runs were stored with every default written out; a quarter of a step of a pass rate was never meant."""
+    """Runs were stored with every default written out; a quarter of a step of a pass rate was never
+    meant.
+    """
     old = {"unit": "auto", "smallest": {"mean": 0.25, "share": 0.05, "single": 0.05, "r": 0.05}}
     assert ReadingPart.model_validate(stored_reading(old)).smallest.mean is None
     given = {"smallest": {"mean": 0.25, "share": 0.1, "single": 0.05, "r": 0.05}}

@@ -1,4 +1,6 @@
-"""The registry, its words, and what becomes of a run: every measure has its sentences, every reason its words."""
+"""The registry, its words, and what becomes of a run: every measure has its sentences, every reason
+its words.
+"""
 
 import re
 import string

@@ -1,4 +1,6 @@
-"""Verdicts on small tables, by hand or by another implementation, digit by digit; and on odd ones, never an error."""
+"""Verdicts on small tables, by hand or by another implementation, digit by digit; and on odd ones,
+never an error.
+"""
 
 import itertools
 import os
@@ -36,7 +38,9 @@ TWICE = np.tile(np.arange(10), 2)
 
 
 def formula(order: np.ndarray) -> np.ndarray:
-    """(40, 20): the first option shown where (i^2 + 3k) % 7 is 0, else i % 3 + 1, and 1 more where (7i + 3k^2 + k) % 5."""
+    """(40, 20): the first option shown where (i^2 + 3k) % 7 is 0, else i % 3 + 1, and 1 more where
+    (7i + 3k^2 + k) % 5.
+    """
     i, k = np.arange(40)[:, None], np.arange(20)
     own = i % 3 + 1 + ((7 * i + 3 * k * k + k) % 5 == 0)
     return np.where((i * i + 3 * k) % 7 == 0, B5[order, 0], own).astype(float)
@@ -72,7 +76,9 @@ def contrasts(verdicts: Verdicts) -> list[float]:
 
 
 def test_six_of_eight_pairs_take_the_first_and_four_cannot_open_the_gate() -> None:
-    """Two options, orders 01 and 10 once each. Six pairs give (0, 1): always the first; one (0, 0), one (1, 1)."""
+    """Two options, orders 01 and 10 once each. Six pairs give (0, 1): always the first; one (0, 0),
+    one (1, 1).
+    """
     found = decide(choices([[0, 1]] * 6 + [[0, 0], [1, 1]], [0, 1], PAIR), SMALLEST)
     # Six pairs can be turned: 2^6 deals, of which all-first and all-second are as far: 2 / 64.
     assert (found.gate.deals, found.gate.exact, found.gate.p) == (64, True, 2 / 64)
@@ -80,8 +86,8 @@ def test_six_of_eight_pairs_take_the_first_and_four_cannot_open_the_gate() -> No
     assert found.gate.parts == {"positions": 2 / 64, "mean": 2 / 64, "single": 1.0}
     positions = found.questions["positions"]
     assert positions.more["leans"] == pytest.approx([6 * 0.5 / 8, -6 * 0.5 / 8])
-    # V^2 = n / (n - 1) sum d^2 = 2 (.375^2 + .375^2); without noise: 2 (|sum|^2 - sum | |^2) / (8 * 7), with
-    # |sum|^2 = 3^2 + 3^2 and sum of squares 6 (1/4 + 1/4).
+    # V^2 = n / (n - 1) sum d^2 = 2 (.375^2 + .375^2); without noise: 2 (|sum|^2 - sum | |^2) / (8 *
+    # 7), with |sum|^2 = 3^2 + 3^2 and sum of squares 6 (1/4 + 1/4).
     assert positions.more["v"] == pytest.approx(0.75)
     assert positions.more["v_without_noise"] == pytest.approx(np.sqrt(2 * (18 - 3) / 56))
     # t = .375 / (.2315 / sqrt 8) = 4.583, F(1, 7) = t^2 = 21.
@@ -111,11 +117,13 @@ def test_six_of_eight_pairs_take_the_first_and_four_cannot_open_the_gate() -> No
 
 
 def test_whole_orders_are_dealt() -> None:
-    """Six items, two orders asked twice each: two items give each order its own answer, four are constant."""
+    """Six items, two orders asked twice each: two items give each order its own answer, four are
+    constant.
+    """
     score = [[0, 0, 2, 2], [1, 1, 2, 2], [1] * 4, [0] * 4, [2] * 4, [2] * 4]
     found = decide(choices(score, [0, 0, 1, 1], [[0, 1, 2], [2, 1, 0]]), SMALLEST)
-    # Two items of two orders: 2 x 2 deals, the seen one and its mirror are the furthest: 2 / 4. An item's own lean is as
-    # long either way, so the part of single scores never varies.
+    # Two items of two orders: 2 x 2 deals, the seen one and its mirror are the furthest: 2 / 4. An
+    # item's own lean is as long either way, so the part of single scores never varies.
     assert (found.gate.p, found.gate.deals) == (0.5, 4)
     assert found.gate.parts == {"positions": 0.5, "mean": 0.5, "single": 1.0}
     assert found.questions["positions"].more["leans"] == pytest.approx([0.125, 0, -0.125])
@@ -151,7 +159,9 @@ def test_a_judge_that_always_takes_the_first() -> None:
 
 
 def test_the_mean_is_told_by_the_contrast_whose_test_decides() -> None:
-    """Two lists that run downwards score 1 more on every item; lists that begin with an end move some items by far."""
+    """Two lists that run downwards score 1 more on every item; lists that begin with an end move
+    some items by far.
+    """
     score = np.ones((32, 10), int)
     score[:, 6:8] = 2
     score[::4, 0], score[::4, 9], score[1::4, 0] = 0, 4, 4
@@ -163,7 +173,9 @@ def test_the_mean_is_told_by_the_contrast_whose_test_decides() -> None:
 
 
 def test_an_effect_has_the_ends_of_its_own_position() -> None:
-    """12 items lose second places to the first; no item ever moves places 3 to 5, whose bound reaches to 0.265 either way."""
+    """12 items lose second places to the first; no item ever moves places 3 to 5, whose bound
+    reaches to 0.265 either way.
+    """
     own = np.arange(12)[:, None] % 3 + 1
     second = (
         (B5[TWICE, 1] == own)
@@ -203,9 +215,10 @@ def test_balanced_orders_beside_ten_more_of_the_default() -> None:
         (0.398838, 0, 0.450528), abs=5e-7
     )
     assert (single.why, found.gate.p) == ("noise_partly_included", 0.0005)
-    # One call of each order is dealt. With the first ones: .0295 and .0275 by another implementation's 1,999 deals, .0314
-    # and .0249 by 60,000. (Which of eleven calls of the default order is dealt is drawn at random, so that the order of
-    # rows does not matter; another call of this judge, which is no random one, gives other parts.)
+    # One call of each order is dealt. With the first ones: .0295 and .0275 by another
+    # implementation's 1,999 deals, .0314 and .0249 by 60,000. (Which of eleven calls of the default
+    # order is dealt is drawn at random, so that the order of rows does not matter; another call of
+    # this judge, which is no random one, gives other parts.)
     first = decide(choices(formula(TEN_MORE)[:, :10], np.arange(10), B5), SMALLEST).gate.parts
     assert first["positions"] == 0.0005
     assert first["mean"] == pytest.approx(0.0314, abs=4 * 0.0039)
@@ -246,8 +259,10 @@ def test_one_drawn_order_an_item() -> None:
 
 
 def test_all_orders_drawn_are_all_orders() -> None:
-    """Three options in all their six orders, drawn or set by a design: a judge that always takes the first leans by 2/3.
-    Held against the item's other orders alone it was .8, beyond what a position can gain."""
+    """Three options in all their six orders, drawn or set by a design: a judge that always takes
+    the first leans by 2/3. Held against the item's other orders alone it was .8, beyond what a
+    position can gain.
+    """
     every = np.array(list(itertools.permutations(range(3))))
     first = choices(np.tile(every[:, 0], (12, 1)), np.arange(6), every)
     for drawn in (False, True):
@@ -260,7 +275,9 @@ def test_all_orders_drawn_are_all_orders() -> None:
 
 
 def test_fewest_units_for_equivalence() -> None:
-    """ln .05 / ln(1 - 2 smallest / reach), rounded up: n = 2, a tenth of a step of 1 point: ln .05 / ln .8 = 13.4."""
+    """ln .05 / ln(1 - 2 smallest / reach), rounded up: n = 2, a tenth of a step of 1 point: ln .05
+    / ln .8 = 13.4.
+    """
     assert [units_needed(0.1, n - 1) for n in (2, 3, 5, 7, 10)] == [14, 29, 59, 89, 134]
     assert [units_needed(0.05, 1 - 1 / n) for n in (2, 5)] == [14, 23]
     assert [units_needed(0.05, 1.0), units_needed(0.1, 16 / 3), units_needed(0.25, 16 / 3)] == [
@@ -271,7 +288,9 @@ def test_fewest_units_for_equivalence() -> None:
 
 
 def core_types() -> list[str]:
-    """OpenBLAS's core types that this processor can run; another one ends NumPy in an illegal instruction."""
+    """OpenBLAS's core types that this processor can run; another one ends NumPy in an illegal
+    instruction.
+    """
     info = Path("/proc/cpuinfo")
     flags = info.read_text("utf-8").split() if info.exists() else []
     flags = os.environ.get("RUBRICLAB_CPU_FLAGS", "").split() or flags
@@ -290,7 +309,7 @@ def test_the_processor_changes_not_a_bit(core: str, monkeypatch: pytest.MonkeyPa
     assert other.splitlines() == [repr(decide(answers, SMALLEST)) for answers in CASES.values()]
 
 
-# ---------------------------------------------------------------------------------------------- Verdicts of odd tables
+# --------------------------------------------------------------------------- Verdicts of odd tables
 NOTHING = np.full((12, 10), np.nan)
 RNG = np.random.default_rng(8)
 
@@ -390,7 +409,9 @@ def test_nothing_raises_and_the_reason_is_known(name: str) -> None:
 
 
 def test_scores_that_change_with_any_prompt_accuse_no_order() -> None:
-    """Each distinct prompt is one fixed draw, each order asked twice: no noise, and scores that differ by order."""
+    """Each distinct prompt is one fixed draw, each order asked twice: no noise, and scores that
+    differ by order.
+    """
     once = np.random.default_rng(5).integers(1, 4, (40, 10))
     found = decide(
         choices(np.concatenate([once, once], axis=1), np.tile(np.arange(10), 2), B5), SMALLEST
@@ -403,7 +424,9 @@ def test_scores_that_change_with_any_prompt_accuse_no_order() -> None:
 
 
 def test_an_order_that_lost_a_call_does_not_cost_the_others_theirs() -> None:
-    """Ten orders twice, one call lost: nine orders of two calls are dealt (8 x 2 > 9 x 1), the tenth stays."""
+    """Ten orders twice, one call lost: nine orders of two calls are dealt (8 x 2 > 9 x 1), the
+    tenth stays.
+    """
     score = np.tile(np.r_[np.arange(5), np.arange(5)], (9, 2)).astype(float)
     score[:, 4] = np.nan
     table = cells(choices(score, np.tile(np.arange(10), 2), B5))
@@ -415,7 +438,9 @@ def test_an_order_that_lost_a_call_does_not_cost_the_others_theirs() -> None:
 def test_blocks_of_many_items_have_the_moments_of_all_deals_and_agree_with_few(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An item's squared lean on average over all deals: enumerated for one item, 3! deals, against Hoeffding's formula."""
+    """An item's squared lean on average over all deals: enumerated for one item, 3! deals, against
+    Hoeffding's formula.
+    """
     table = cells(choices([[0, 2, 1], [0, 1, 1]], [0, 1, 4], B3))
     cards = gates._cards(table)
     sizes = np.bincount(cards.group)
@@ -443,12 +468,14 @@ def test_directions() -> None:
     assert not is_full(B5[:6])
 
 
-# -------------------------------------------------------------------------------------------- from arms to verdicts
+# ---------------------------------------------------------------------------- from arms to verdicts
 ORDERS = B3 + 1
 
 
 def several(strategies: list[tuple[str, list[int], bool]], items: int = 10) -> JudgmentTable:
-    """Each strategy, (name, orders, drawn), is a condition: the score is what stands first in every second item, else 2."""
+    """Each strategy, (name, orders, drawn), is a condition: the score is what stands first in every
+    second item, else 2.
+    """
     order = [k for _, orders, _ in strategies for k in orders]
     table = options(np.where(np.arange(items)[:, None] % 2, ORDERS[order, 0], 2), ORDERS, order)
     condition = [code for code, (_, orders, _) in enumerate(strategies) for _ in orders]
@@ -473,11 +500,14 @@ def test_arms_give_the_same_as_a_table_of_codes() -> None:
 @pytest.mark.parametrize(
     ("strategies", "orders", "condition"),
     [
-        # A balanced set answers; the custom order 2 1 3 is not of it, the default order adds to its cell.
+        # A balanced set answers; the custom order 2 1 3 is not of it, the default order adds to its
+        # cell.
         ([("custom", [5, 2], False), ("balanced", [0, 1, 2, 3, 4, 5], False)], 6, 1),
-        # Three rotations are a full set, each option once at each position: the orders outside it are left out.
+        # Three rotations are a full set, each option once at each position: the orders outside it
+        # are left out.
         ([("balanced", [0, 1, 2], False), ("custom", [3, 4], False)], 3, 0),
-        # Orders drawn for each item stand aside where a design shows two orders, and answer where none does.
+        # Orders drawn for each item stand aside where a design shows two orders, and answer where
+        # none does.
         ([("random", [1, 2, 4], True), ("fixed", [0], False), ("descending", [3], False)], 2, 1),
         ([("fixed", [0], False), ("random", [1, 2, 4], True)], 3, 1),
         # Half a set: all that was asked answers.
@@ -493,11 +523,12 @@ def test_which_arms_answer(
 
 
 def test_a_call_of_criteria_is_one_answer() -> None:
-    """Two criteria, both orders: the first shown gets 4, the other 2, in eight texts; in four both get 3. A call of a
-    thirteenth text lost a criterion and counts as unparsed.
+    """Two criteria, both orders: the first shown gets 4, the other 2, in eight texts; in four both
+    get 3. A call of a thirteenth text lost a criterion and counts as unparsed.
 
-    Lean of position 1: criterion 1 gets 4 there and 3 on average, as does criterion 2: +1 in 8 of 12 texts, 0 in 4: 2/3
-    points. Both criteria are scored otherwise in the other order in 8 of 12 texts: flips 2/3.
+    Lean of position 1: criterion 1 gets 4 there and 3 on average, as does criterion 2: +1 in 8 of
+    12 texts, 0 in 4: 2/3 points. Both criteria are scored otherwise in the other order in 8 of 12
+    texts: flips 2/3.
     """
     table = criteria(
         [[[4, 2], [2, 4]]] * 8 + [[[3, 3], [3, 3]]] * 4 + [[[4, 2], [2, np.nan]]], [[0, 1], [1, 0]]

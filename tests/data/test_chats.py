@@ -165,7 +165,8 @@ PICTURE = [user([{"type": "image_url", "image_url": {"url": "x"}}]), assistant("
         ([CHAT, CHAT | {"rejected": None}], "row 2, column “rejected”: it holds no messages"),
         (
             [{"prompt": ASKED, "response": {"text": GOOD, "id": 1}}],
-            "row 1, column “response”: an object with “text”, “id”; expected the text of the answer",
+            "row 1, column “response”: an object with “text”, “id”; "
+            "expected the text of the answer",
         ),
         (
             [{"prompt": {"text": ASKED}, "response": GOOD}],

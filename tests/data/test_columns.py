@@ -19,7 +19,9 @@ def rubric(name: str = "Help") -> Rubric:
 
 
 def rated(*columns: str) -> Table:
-    """Six answers; the k-th column of ratings has (answer + k) mod 5 + 1, so all are from 1 to 5."""
+    """Six answers; the k-th column of ratings has (answer + k) mod 5 + 1, so all are from 1 to
+    5.
+    """
     rows = [
         ",".join(
             [
@@ -107,9 +109,11 @@ def test_a_messy_table_is_read_and_what_was_taken_is_said() -> None:
         "human": ["Overall rating (human, 1-5)"],
     }
     assert columns_sentence(table, guess.columns, guess.reasons) == (
-        "Columns of “answers_messy.csv”: answer = “LLM Answer (raw)” (the longest text: 233 signs on average); "
+        "Columns of “answers_messy.csv”: answer = “LLM Answer (raw)” (the longest text: 233 signs "
+        "on average); "
         "instruction = “User Prompt”; human score = “Overall rating "
-        "(human, 1-5)”; prompt group = “Prompt ID”; writer = “model_name”. Not used: “Unnamed: 0”, “annotator_1”, "
+        "(human, 1-5)”; prompt group = “Prompt ID”; writer = “model_name”. Not used: “Unnamed: 0”, "
+        "“annotator_1”, "
         "“notes”, “latency_ms”."
     )
 

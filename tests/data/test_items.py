@@ -1,4 +1,6 @@
-"""Columns guessed with their reasons; rows as items, groups and raters, also of several answers a row; rubrics; every fault with its line."""
+"""Columns guessed with their reasons; rows as items, groups and raters, also of several answers a
+row; rubrics; every fault with its line.
+"""
 
 import json
 from pathlib import Path
@@ -241,7 +243,7 @@ def test_what_is_no_item_is_refused_by_its_line(
         items_of(table(text), columns)
 
 
-# ------------------------------------------------------------------------------------------------------------- rubrics
+# ------------------------------------------------------------------------------------------ rubrics
 CLARITY = Criterion(
     "Clarity", (Option(1, "no: muddled"), Option(2, "yes", "B")), "Can it be followed?"
 )
@@ -252,7 +254,8 @@ TWO = Rubric("Essays", (CLARITY, Criterion("Depth", (Option(0, "#flat"), Option(
     ("text", "criteria"),
     [
         (
-            "Essay: how well is it argued?\n5 = Good\n and clear\nScore 3: Some\n- **1** (poor): None\n",
+            "Essay: how well is it argued?\n5 = Good\n and clear\nScore 3: Some\n- **1** (poor): "
+            "None\n",
             [
                 (
                     "Essay",
@@ -294,7 +297,8 @@ def test_a_document_and_a_table_are_a_rubric() -> None:
     assert read_rubric(json.dumps(body).encode(), "x.json") == TWO
     rows = (
         "criterion,score,description,label,criterion_description\n"
-        "Clarity,2,yes,B,Can it be followed?\nClarity,1,no: muddled,,\nDepth,0,#flat,,\nDepth,10,deep,,\n"
+        "Clarity,2,yes,B,Can it be followed?\nClarity,1,no: "
+        "muddled,,\nDepth,0,#flat,,\nDepth,10,deep,,\n"
     )
     assert read_rubric(rows.encode(), "Essays.csv") == TWO
     single = read_rubric(b"score;description\n1;rude\n2;kind\n", "Tone.csv").criteria
@@ -340,7 +344,11 @@ def test_what_comes_with_the_lab() -> None:
 def test_ratings_in_columns_named_after_criteria_are_of_those_alone() -> None:
     """Clarity's score is no rating of depth; what names no criterion is of all."""
     rubric = Rubric("r", (criterion("Clarity"), criterion("Depth of thought")))
-    text = "essay,Clarity,human_1 depth of thought,human_2 clarity,length\nA long essay.,5,2,4,12\nAnother essay.,1,3,2,9\n"
+    text = (
+        "essay,Clarity,human_1 depth of thought,human_2 clarity,length\nA long "
+        "essay.,5,2,4,12\nAnother "
+        "essay.,1,3,2,9\n"
+    )
     guess = guess_columns(table(text), rubric)
     assert guess.columns["human"] == ["Clarity", "human_1 depth of thought", "human_2 clarity"]
     items, _, notes = rated_items(items_of(table(text), guess.columns), rubric)
@@ -502,7 +510,9 @@ def test_a_chat_without_an_answer_is_refused_by_its_row(row: str, expected: str)
 
 
 def test_more_answers_than_codes_of_a_parquet_file_are_split(tmp_path: Path) -> None:
-    """Each batch of the file has codes of its own; together they are more than such a code can count."""
+    """Each batch of the file has codes of its own; together they are more than such a code can
+    count.
+    """
     numbers = [str(k) for k in range(40_000)]
     yes, no = [f"yes {k}" for k in numbers], [f"no {k}" for k in numbers]
     columns = {"prompt": numbers, "response_a": yes, "response_b": no}

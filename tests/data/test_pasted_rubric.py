@@ -1,4 +1,6 @@
-"""Check that pasted rubrics are read line by line, and that a line which may be something else is refused."""
+"""Check that pasted rubrics are read line by line, and that a line which may be something else is
+refused.
+"""
 
 import json
 from pathlib import Path
@@ -189,7 +191,9 @@ def test_forms_of_a_level_that_are_certain_are_read(lines: str, wanted: dict[int
     ],
 )
 def test_a_line_that_is_no_level_for_certain_is_refused(line: str, words: str) -> None:
-    """Above the levels, between them and below them: none becomes a name or part of a description."""
+    """Above the levels, between them and below them: none becomes a name or part of a
+    description.
+    """
     for text, number in (
         (f"Help\n{line}\n7: yes\n6: no", 2),
         (f"Help\n7: yes\n{line}\n6: no", 3),

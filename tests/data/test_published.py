@@ -1,4 +1,6 @@
-"""Published data sets as they are published: counts, ratings and rubrics, fetched from a local server or the user's own."""
+"""Published data sets as they are published: counts, ratings and rubrics, fetched from a local
+server or the user's own.
+"""
 
 import gzip
 import hashlib
@@ -56,8 +58,9 @@ def written(folder: Path, name: str, value: Any) -> Path:
 @pytest.mark.papers(7)
 @pytest.mark.parametrize(
     ("name", "items", "criteria"),
-    # Xu et al. v2, Table 1: MT-Bench 320, HANNA 576. The others as their files have them: 100 summaries on consistency,
-    # 60 conversations x 6 systems x 6 criteria, (100 + 134 + 46) instructions x 2 answers.
+    # Xu et al. v2, Table 1: MT-Bench 320, HANNA 576. The others as their files have them: 100
+    # summaries on consistency, 60 conversations x 6 systems x 6 criteria, (100 + 134 + 46)
+    # instructions x 2 answers.
     [
         ("hanna", 576, 6),
         ("mt_bench", 320, 71),
@@ -139,7 +142,9 @@ def test_mt_bench_brings_a_rubric_with_each_answer() -> None:
 
 @pytest.mark.papers(41)
 def test_mt_bench_in_two_turns_shows_one_question_to_all_candidates() -> None:
-    """In mt_bench a prompt holds its candidate's own first answer; in pairs only the questions may be shared."""
+    """In mt_bench a prompt holds its candidate's own first answer; in pairs only the questions may
+    be shared.
+    """
     dataset, _ = real("mt_bench_turns")
     asked: dict[str, set[tuple[str, str]]] = {}
     for item in dataset.items:

@@ -1,4 +1,6 @@
-"""Check how records are found in JSON: frames in each orientation, and exports of annotation tools."""
+"""Check how records are found in JSON: frames in each orientation, and exports of annotation
+tools.
+"""
 
 import json
 from pathlib import Path

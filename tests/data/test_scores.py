@@ -1,4 +1,6 @@
-"""Scores, pairs, lists and batches judged elsewhere become the table that every number starts from; faults by row."""
+"""Scores, pairs, lists and batches judged elsewhere become the table that every number starts from;
+faults by row.
+"""
 
 import json
 import resource
@@ -78,7 +80,8 @@ def test_criteria_of_one_call_stand_together() -> None:
 def test_optional_columns() -> None:
     text = (
         "judge,dataset,item_id,ordering,score,prompt,candidate,human_1,human_2,repeat,strategy,response\n"
-        'j,d,a,1 2,1,p,m,1,,0,mine,Hello\nj,d,a,1 2,2,p,m,1,"2,5",1,mine,Hello\nj,d,b,2 1,2,p,,,,0,mine,Bye\n'
+        'j,d,a,1 2,1,p,m,1,,0,mine,Hello\nj,d,a,1 2,2,p,m,1,"2,5",1,mine,Hello\nj,d,b,2 '
+        "1,2,p,,,,0,mine,Bye\n"
     )
     made = read(text)
     assert made.items["ratings"].tolist() == [{"human_1": 1.0, "human_2": 2.5}, {}]
@@ -135,7 +138,9 @@ def test_an_unknown_kind_and_unknown_columns() -> None:
 
 
 def test_orders_that_all_differ_take_no_table_of_all_by_all() -> None:
-    """5,000 orders and as many scores: 25,000,000 cells of eight bytes, were each looked up in each."""
+    """5,000 orders and as many scores: 25,000,000 cells of eight bytes, were each looked up in
+    each.
+    """
     text = SCORES + "".join(f"j,d,i,{k} {k + 1},{k}\n" for k in range(5_000))
     tracemalloc.start()
     made = read(text)
@@ -161,7 +166,9 @@ def test_designs_are_recognised_by_their_orders() -> None:
 
 
 def test_orders_drawn_for_each_item_are_told_from_a_design() -> None:
-    """40 items in 3 random orders of 120 each: nearly all orders differ. The same 10 orders for all are a design."""
+    """40 items in 3 random orders of 120 each: nearly all orders differ. The same 10 orders for all
+    are a design.
+    """
     rng = np.random.default_rng(1)
     drawn = [[rng.permutation(5) + 1 for _ in range(3)] for _ in range(40)]
     for orders, wanted in (
@@ -179,7 +186,9 @@ def test_orders_drawn_for_each_item_are_told_from_a_design() -> None:
 
 @pytest.mark.parametrize("case", ["import_scores", "import_scores_plain", "import_criteria"])
 def test_recorded_imports_give_the_same_judgments(case: str) -> None:
-    """The tables that the old lab imported: the same conditions, calls, scores and positions, whatever the codes."""
+    """The tables that the old lab imported: the same conditions, calls, scores and positions,
+    whatever the codes.
+    """
     path = Path(__file__).parents[1] / "oracle" / "cases" / f"{case}.zip"
     made = read_judgments(delimited(zipfile.Path(path, "source.csv").read_bytes(), "source.csv"))
     wanted = read_bundle(path)
@@ -200,7 +209,7 @@ def test_recorded_imports_give_the_same_judgments(case: str) -> None:
     ]
 
 
-# ------------------------------------------------------------------------------- pairs, lists, answers scored together
+# ------------------------------------------------------------ pairs, lists, answers scored together
 SHI = Path(__file__).resolve().parents[3] / "shared" / "data" / "shi"
 
 
@@ -227,7 +236,8 @@ def test_pairs_become_comparisons() -> None:
     assert made.rows["score"].isna().all()
     assert made.rows["item"].tolist() == [0, 0, 1, 1, 2, 2]
     assert made.items["candidate"].tolist() == ["m1|m2", "m1|m3", "m1|m2"]
-    # m2 is the second of m1, m2; a tie is 0; of the coding question one row says m1, the other nothing.
+    # m2 is the second of m1, m2; a tie is 0; of the coding question one row says m1, the other
+    # nothing.
     assert made.items["ratings"].tolist() == [{"gold": 2.0}, {"gold": 0.0}, {"gold": 1.0}]
     # The number 1 stands for two questions, one a task.
     assert made.items["prompt"].tolist() == ["math/1", "math/1", "coding/1"]
@@ -263,7 +273,9 @@ def test_repeats_of_a_pair() -> None:
 
 
 def test_one_drawn_order_a_pair_is_told_from_a_baseline_that_always_stands_first() -> None:
-    """Model z wins its place by the names' order alone when the baseline m is always first: nothing was drawn."""
+    """Model z wins its place by the names' order alone when the baseline m is always first: nothing
+    was drawn.
+    """
     others = [f"{letter}{k}" for k in range(10) for letter in "az"]
     fixed = PAIRS + "".join(f"j,{k},m,{name},A\n" for k, name in enumerate(others))
     shown = [f"m,{name}" if k % 3 else f"{name},m" for k, name in enumerate(others)]
@@ -329,7 +341,9 @@ def test_the_kind_is_guessed_from_the_columns(text: str, kind: str) -> None:
 
 @pytest.mark.papers(39, 44)
 def test_the_judgments_of_shi_are_read() -> None:
-    """4,800 judgments of 2,400 pairs in both orders; counted in the file: 2,194 A, 2,437 B, 150 C, 19 N."""
+    """4,800 judgments of 2,400 pairs in both orders; counted in the file: 2,194 A, 2,437 B, 150 C,
+    19 N.
+    """
     path = SHI / "mtbench_gpt-3.5-turbo-1106_pairs.csv.gz"
     if not path.exists():
         pytest.skip(f"{path} is not on this machine")
@@ -425,7 +439,9 @@ def test_two_million_judgments(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("repeat", [True, False])
 def test_no_number_hangs_on_the_order_of_rows(repeat: bool) -> None:
-    """The default order five times, balanced orders once, people's ratings: rows shuffled within each strategy."""
+    """The default order five times, balanced orders once, people's ratings: rows shuffled within
+    each strategy.
+    """
     rng = np.random.default_rng(1)
     orders = [" ".join(map(str, order)) for order in balanced((1, 2, 3))]
     rows = [

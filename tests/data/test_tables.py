@@ -1,4 +1,6 @@
-"""Files of every kind become tables of texts, whole or not at all, hostile ones are refused in words; and files out."""
+"""Files of every kind become tables of texts, whole or not at all, hostile ones are refused in
+words; and files out.
+"""
 
 import csv
 import gzip
@@ -332,8 +334,10 @@ def test_the_worker_ends_with_its_parent(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(b"a,b\n1,2\n")
     code = (
-        "import os\nfrom rubriclab.data.tables import read_table\nfrom rubriclab.data.worker import WORKER\n"
-        f"read_table({str(path)!r})\nprint(WORKER._process.pid, flush=True)\nos.kill(os.getpid(), 9)\n"
+        "import os\nfrom rubriclab.data.tables import read_table\nfrom rubriclab.data.worker "
+        "import WORKER\n"
+        f"read_table({str(path)!r})\nprint(WORKER._process.pid, flush=True)\nos.kill(os.getpid(), "
+        f"9)\n"
     )
     parent = subprocess.run(
         [sys.executable, "-c", code],
@@ -351,7 +355,7 @@ def test_the_worker_ends_with_its_parent(tmp_path: Path) -> None:
         os.kill(child, 0)
 
 
-# ----------------------------------------------------------------------------------------------------------- files out
+# ---------------------------------------------------------------------------------------- files out
 def test_formulas_get_an_apostrophe_and_numbers_stay() -> None:
     frame = pd.DataFrame(
         {"=id": ["=1+1", "@x", "-2+3", "'=1", "\tx", "-2.5", "x=1", None], "n": [-1.5] * 8}

@@ -28,7 +28,8 @@ STILL = """() => {
   const app = document.querySelector('[data-testid=stApp]');
   const drawn = app && app.getAttribute('data-test-script-state') === 'notRunning'
     && document.querySelector('h1') && !document.querySelector('[data-testid=stSkeleton]')
-    && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(chart => chart.querySelector('.main-svg'));
+    && [...document.querySelectorAll('[data-testid=stPlotlyChart]')]
+      .every(chart => chart.querySelector('.main-svg'));
   if (!drawn) { window.__still = 0; return false; }
   window.__still = window.__still || performance.now();
   return performance.now() - window.__still > 300;
@@ -50,8 +51,9 @@ def running_lab(
     wait: float = 60,
     app: Path = ROOT / "app.py",
 ) -> Iterator[str]:
-    """A cold server of the lab (or another ``app``) on a free port of this machine; its address. Ended, with all it
-    started, at the end."""
+    """A cold server of the lab (or another ``app``) on a free port of this machine; its address.
+    Ended, with all it started, at the end.
+    """
     port = free_port()
     log = store.with_suffix(".log")
     with log.open("wb") as sink:
@@ -110,7 +112,9 @@ def chromium() -> Iterator[Browser]:
 
 
 def settled(page: Any) -> None:
-    """Wait until the page is drawn and nothing runs (a page that refreshes itself is never settled)."""
+    """Wait until the page is drawn and nothing runs (a page that refreshes itself is never
+    settled).
+    """
     page.wait_for_selector("h1")
     page.evaluate("() => { window.__still = 0; }")
     page.wait_for_function(STILL, timeout=120_000)
@@ -123,7 +127,9 @@ def visit(page: Any, address: str) -> None:
 
 
 def strays_of(page: Any) -> list[str]:
-    """What a hostile text must not bring about, collected from now on: requests to other machines, dialogs of scripts."""
+    """What a hostile text must not bring about, collected from now on: requests to other machines,
+    dialogs of scripts.
+    """
     strays: list[str] = []
     local = (None, "", "127.0.0.1", "localhost")  # data and blobs have no host
     page.on(
@@ -135,12 +141,15 @@ def strays_of(page: Any) -> list[str]:
 
 
 def violations(page: Any) -> list[str]:
-    """What axe-core finds on the page as it is drawn: rule, and the first place. Streamlit's drop zone is not ours."""
+    """What axe-core finds on the page as it is drawn: rule, and the first place. Streamlit's drop
+    zone is not ours.
+    """
     import axe_playwright_python
 
     page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8"))
     found = page.evaluate(
-        "() => axe.run({ exclude: [['[data-testid=stFileUploaderDropzone]']] }, { resultTypes: ['violations'] })"
+        "() => axe.run({ exclude: [['[data-testid=stFileUploaderDropzone]']] }, { resultTypes: "
+        "['violations'] })"
     )["violations"]
     return [
         f"{rule['id']} x {len(rule['nodes'])}: {rule['nodes'][0]['html'][:300]}" for rule in found

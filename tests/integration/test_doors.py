@@ -1,4 +1,6 @@
-"""Pages as people expect them to be: said aloud, saved as pictures, linked to, by keys, told of an end; hostile names run nothing."""
+"""Pages as people expect them to be: said aloud, saved as pictures, linked to, by keys, told of an
+end; hostile names run nothing.
+"""
 
 import re
 from collections.abc import Iterator
@@ -137,11 +139,14 @@ def test_nothing_moves_sideways_at_390(browser: Browser, address: str) -> None:
 
 
 FIRST_SCREEN = """() => [...document.querySelectorAll('[data-testid=stMain] :is(h1, h2, p)')]
-  .filter(part => part.getBoundingClientRect().top < 800 && !part.closest('[data-testid=stPlotlyChart], button, label, summary, [role=tab]'))
+  .filter(part => part.getBoundingClientRect().top < 800)
+  .filter(part => !part.closest(
+    '[data-testid=stPlotlyChart], button, label, summary, [role=tab]'))
   .map(part => part.innerText.replaceAll('\\u00a0', '')).join('\\n')"""
 # What would be without an effect, and of what level the lines in a picture are, is no estimate.
 ESTIMATE = re.compile(
-    r"(?!Lines|.*would be|.*each would get).*(?:CI|at most|\d(?:\.\d+)?\s(?:%|points|percentage points|in 100))"
+    r"(?!Lines|.*would be|.*each would get).*(?:CI|at most|\d(?:\.\d+)?\s(?:%|points|percentage "
+    r"points|in 100))"
 )
 
 
@@ -352,7 +357,8 @@ def test_hostile_names_run_nothing_and_call_nowhere(
         )
         assert not strays
         if page.locator("[data-testid=stDataFrame]").count():
-            # Cells that begin with = would be formulas in the table's own file; ours has an apostrophe before them.
+            # Cells that begin with = would be formulas in the table's own file; ours has an
+            # apostrophe before them.
             page.locator("[data-testid=stDataFrame]").first.hover()
             assert page.get_by_role("button", name="Fullscreen").first.is_visible()
             assert not page.get_by_role(

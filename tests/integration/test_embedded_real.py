@@ -59,8 +59,10 @@ def calls(items: int = 2) -> list[Call]:
         for shown in balanced((1, 2, 3, 4, 5)):
             listed = "\n".join(f"Score {score}: {DESCRIPTIONS[score - 1]}" for score in shown)
             prompt = (
-                f"###Task Description:\nScore the response.\n\n###The instruction to evaluate:\nHow do I boil {item + 3} "
-                "eggs?\n\n###Response to evaluate:\nPut them into boiling water and wait for eight minutes.\n\n"
+                f"###Task Description:\nScore the response.\n\n###The instruction to "
+                f"evaluate:\nHow do I boil {item + 3} "
+                "eggs?\n\n###Response to evaluate:\nPut them into boiling water and wait for eight "
+                "minutes.\n\n"
                 f"###Score Rubrics:\n{listed}\n\nAnswer with the score only:"
             )
             messages = (

@@ -1,4 +1,6 @@
-"""A server that wishes the lab ill: one whole run walks through its list, in a process whose memory is watched."""
+"""A server that wishes the lab ill: one whole run walks through its list, in a process whose memory
+is watched.
+"""
 
 import json
 import subprocess
@@ -18,10 +20,13 @@ pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[2]
 ITEMS, MOST_MB = 10, 100
 LARGE = ("huge_text", "many_values", "endless_chunks", "many_choices", "endless_error")
-# Of two that stop a judge at once only the first is said, so each comes without another one in flight too.
+# Of two that stop a judge at once only the first is said, so each comes without another one in
+# flight too.
 ALONE = tuple(part for family in sorted(STOPPING) for part in (*["good"] * 8, family))
 SCHEDULE = ("good",) * 20 + FAMILIES * 2 + LARGE * 4 + ALONE
-"""What the calls get in their order of arrival: a good start, everything twice, the largest at once, a good end."""
+"""What the calls get in their order of arrival: a good start, everything twice, the largest at
+once, a good end.
+"""
 
 
 def test_a_whole_run_in_bounded_memory(tmp_path: Path) -> None:
@@ -66,7 +71,8 @@ def test_a_whole_run_in_bounded_memory(tmp_path: Path) -> None:
             name for (name,) in opened.execute("SELECT table_name FROM duckdb_tables()").fetchall()
         ]
         kept = "\n".join(str(opened.execute(f"FROM {name}").fetchall()) for name in tables)
-    # Every call has one row, which says what became of it; what stops a judge is said at the pause instead.
+    # Every call has one row, which says what became of it; what stops a judge is said at the pause
+    # instead.
     assert len(kinds) == rows == 20 * ITEMS
     expected = {
         key: "" if family in STOPPING else KINDS[family] for key, family in families.items()

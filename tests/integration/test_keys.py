@@ -1,4 +1,6 @@
-"""In a browser: a stranger's server gets nothing, by Resume or by a drawn form, until the user has said yes."""
+"""In a browser: a stranger's server gets nothing, by Resume or by a drawn form, until the user has
+said yes.
+"""
 
 import time
 from collections.abc import Iterator
@@ -30,7 +32,8 @@ def test_a_stranger_gets_nothing_before_the_user_says_yes(
         run = import_bundle(opened, zipped)
     study = tmp_path / "theirs.toml"
     study.write_text(
-        'name = "Theirs"\n[[data]]\nsample = true\ntake = 2\n[[judges]]\nname = "j"\nkind = "openai"\n'
+        'name = "Theirs"\n[[data]]\nsample = true\ntake = 2\n[[judges]]\nname = "j"\nkind = '
+        '"openai"\n'
         f'model = "m"\nbase_urls = ["{stranger.base_url}"]\nkey_env = "OPENAI_API_KEY"\n'
     )
     stranger.headers.clear()

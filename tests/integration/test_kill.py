@@ -1,4 +1,6 @@
-"""kill -9 and Ctrl-C at random moments, of the command and of a node of a Ray cluster: nothing committed is lost or kept twice, the store says why."""
+"""kill -9 and Ctrl-C at random moments, of the command and of a node of a Ray cluster: nothing
+committed is lost or kept twice, the store says why.
+"""
 
 import importlib.util
 import json
@@ -49,7 +51,9 @@ def command(study: Path, store: Path) -> list[str]:
 
 
 def started(study: Path, store: Path, **options: Any) -> subprocess.Popen[bytes]:
-    """The command in a session of its own, with Ctrl-C as a terminal has it: a shell's background job ignores it."""
+    """The command in a session of its own, with Ctrl-C as a terminal has it: a shell's background
+    job ignores it.
+    """
     return subprocess.Popen(
         command(study, store),
         cwd=ROOT,
@@ -176,8 +180,9 @@ HEAD, OTHER = "127.0.0.2", "127.0.0.3"
 ITEMS = 60
 
 
-# A node is its ``ray start`` and everything below it, on a loopback address and with a token of its own; killing it is
-# SIGKILL to all of these. What a node asked is known by the ports that its processes hold.
+# A node is its ``ray start`` and everything below it, on a loopback address and with a token of its
+# own; killing it is SIGKILL to all of these. What a node asked is known by the ports that its
+# processes hold.
 
 
 def below(pid: int) -> list[int]:
@@ -327,7 +332,8 @@ def test_a_node_is_killed_in_the_middle(
         server.keys
     )  # whatever Ray says of its nodes, standard output is the answer alone
     twice = {key for key, times in asked.items() if times > 1}
-    # Asked again are calls that were in flight on the killed node and have no answer, and no others.
+    # Asked again are calls that were in flight on the killed node and have no answer, and no
+    # others.
     assert twice <= by_killed
     assert len(twice) <= AT_ONCE
     assert max(asked.values()) <= 2

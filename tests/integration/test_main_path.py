@@ -1,4 +1,6 @@
-"""A stranger's file becomes a heatmap of the embedded judge in six clicks, in a real browser against a cold server."""
+"""A stranger's file becomes a heatmap of the embedded judge in six clicks, in a real browser
+against a cold server.
+"""
 
 import csv
 import re
@@ -21,7 +23,9 @@ ANSWERS = [
 
 
 def spanish_file(path: Path) -> Path:
-    """Four answers to two instructions under column names that no list has, separated by semicolons."""
+    """Four answers to two instructions under column names that no list has, separated by
+    semicolons.
+    """
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter=";")
         writer.writerow(["Lo que escribió", "Lo que se pidió", "Nota del profe"])

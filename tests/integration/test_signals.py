@@ -1,4 +1,6 @@
-"""SIGTERM and SIGHUP are Ctrl-C: answers under way are kept, the store says why a run stopped, and no server is left."""
+"""SIGTERM and SIGHUP are Ctrl-C: answers under way are kept, the store says why a run stopped, and
+no server is left.
+"""
 
 import os
 import signal

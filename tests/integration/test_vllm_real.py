@@ -1,6 +1,7 @@
 """A real vLLM, whose base URL stands in RUBRICLAB_VLLM_BASE_URL: asked by the lab's own client.
 
-``.ci/vllm-cpu DIR`` makes one for the CPU. Without the variable these are skipped, with CI=true that is a failure.
+``.ci/vllm-cpu DIR`` makes one for the CPU. Without the variable these are skipped, with CI=true
+that is a failure.
 """
 
 import asyncio
@@ -69,7 +70,9 @@ def test_twenty_calls_give_probabilities_and_go_on_with_a_begun_answer(model: st
 def test_held_to_the_labels_all_probability_falls_on_them_and_the_free_mass_is_asked_for(
     model: str,
 ) -> None:
-    """It masks before it reports, so what the labels get without that needs a free token: little where none is begun."""
+    """It masks before it reports, so what the labels get without that needs a free token: little
+    where none is begun.
+    """
     labels = ("1", "2", "3", "4", "5")
     for begun, least, most in ((True, 0.5, 1.0), (False, 0.0, 0.5)):
         asked = [
@@ -152,7 +155,9 @@ async def compared(asker: Any, calls: list[Call]) -> list[list[Reply]]:
 
 
 def test_run_batch_answers_the_lab_s_files(tmp_path: Path) -> None:
-    """``vllm run-batch`` itself, beside the server's own start script; one prompt is longer than the model's context."""
+    """``vllm run-batch`` itself, beside the server's own start script; one prompt is longer than
+    the model's context.
+    """
     serve = Path(os.environ.get("RUBRICLAB_VLLM_SERVE", ""))
     if not serve.is_file():
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
@@ -205,7 +210,9 @@ def test_run_batch_answers_the_lab_s_files(tmp_path: Path) -> None:
 
 
 def test_jevbench_s_published_cases_are_judged_in_every_order(model: str, tmp_path: Path) -> None:
-    """A case of each of twelve questions, each balanced order once, all of a case in one request."""
+    """A case of each of twelve questions, each balanced order once, all of a case in one
+    request.
+    """
     plan = jevbench_plan(judge(model, kind="decisions"), questions=12)
     with Store.open(tmp_path / "lab.duckdb") as store:
         end = Run(store, plan).start().wait(300.0)

@@ -1,4 +1,6 @@
-"""What a wheel holds is the whole lab: built from this tree, unpacked elsewhere, it shows its example and serves its pages."""
+"""What a wheel holds is the whole lab: built from this tree, unpacked elsewhere, it shows its
+example and serves its pages.
+"""
 
 import os
 import shutil

@@ -2,8 +2,8 @@
 
     fake_vllm.py serve MODEL --host H --port N
 
-Behaviour stands in the variable FAKE_VLLM: ``--fail``, ``--ignore-term``, ``--ready-after SECONDS``. Like the real one
-it has a child process of its own, whose pid it prints.
+Behaviour stands in the variable FAKE_VLLM: ``--fail``, ``--ignore-term``, ``--ready-after
+SECONDS``. Like the real one it has a child process of its own, whose pid it prints.
 """
 
 import argparse

@@ -46,7 +46,9 @@ def settings(base_url: str = "http://127.0.0.1:9/v1", **fields: Any) -> JudgeSet
 
 
 def gone(*pids: int, seconds: float = 20.0) -> bool:
-    """Whether all these processes end within so long; one that has ended but was not collected has."""
+    """Whether all these processes end within so long; one that has ended but was not collected
+    has.
+    """
 
     def alive(pid: int) -> bool:
         try:

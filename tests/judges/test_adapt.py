@@ -1,4 +1,6 @@
-"""Refusals in other servers' words: what is sent otherwise from then on, and what pauses the judge instead."""
+"""Refusals in other servers' words: what is sent otherwise from then on, and what pauses the judge
+instead.
+"""
 
 import json
 from dataclasses import fields
@@ -54,7 +56,8 @@ def cure(status: int, message: Any, manner: Manner | None = None) -> str:
         (400, "top_logprobs must be at most 5", "top_logprobs"),
         (
             400,
-            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+            "'max_completion_tokens' instead.",
             "limit_field",
         ),
         (400, "System role not supported", "folded"),
@@ -70,30 +73,35 @@ def cure(status: int, message: Any, manner: Manner | None = None) -> str:
         ),
         (
             400,
-            "This model does not support assistant message prefill. The conversation must end with a user message.",
+            "This model does not support assistant message prefill. The conversation must end with "
+            "a user message.",
             "unbegun",
         ),
         (
             400,
-            "Expected last role User or Tool for serving but got assistant: the last message must be of the user",
+            "Expected last role User or Tool for serving but got assistant: the last message must "
+            "be of the user",
             "unbegun",
         ),
         (422, "Unknown field continue_final_message", "unbegun"),
         (400, "max_tokens=16384 cannot be greater than max_model_len=2048.", "most_tokens"),
         (
             400,
-            "max_tokens is too large: 16384. This model supports at most 4096 completion tokens, whereas you gave 16384.",
+            "max_tokens is too large: 16384. This model supports at most 4096 completion tokens, "
+            "whereas you gave 16384.",
             "most_tokens",
         ),
         (
             400,
-            "'max_tokens' is too large: 16384. This model's maximum context length is 2048 tokens and your request has 38 "
+            "'max_tokens' is too large: 16384. This model's maximum context length is 2048 tokens "
+            "and your request has 38 "
             "input tokens (16384 > 2048 - 38).",
             "most_tokens",
         ),
         (
             400,
-            "This model's maximum context length is 4,097 tokens. However, you requested 16484 tokens (100 in the messages, "
+            "This model's maximum context length is 4,097 tokens. However, you requested 16484 "
+            "tokens (100 in the messages, "
             "16384 in the completion).",
             "most_tokens",
         ),
@@ -117,7 +125,8 @@ def cure(status: int, message: Any, manner: Manner | None = None) -> str:
         # The prompt alone is too long: less room for the answer does not help.
         (
             400,
-            "This model's maximum context length is 2048 tokens. Your request has 2040 input tokens; max_tokens 16384",
+            "This model's maximum context length is 2048 tokens. Your request has 2040 input "
+            "tokens; max_tokens 16384",
             "",
         ),
         # What changes the answer is never left out.

@@ -1,4 +1,6 @@
-"""The client and the wire: servers that refuse, move, wait, are hostile or not there; addresses that are refused."""
+"""The client and the wire: servers that refuse, move, wait, are hostile or not there; addresses
+that are refused.
+"""
 
 import asyncio
 import ssl
@@ -143,7 +145,7 @@ async def test_a_cancelled_call_leaves_the_client_usable() -> None:
         await client.close()
 
 
-# ---------------------------------------------------------------- what is sent, and settings that cannot be
+# -------------------------------------------------------- what is sent, and settings that cannot be
 
 
 def test_what_is_asked_of_calls_for_more_than_a_score_and_of_vllm() -> None:
@@ -207,7 +209,8 @@ def test_one_model_by_two_names(asked: str, answered: str, same: bool) -> None:
     assert same_model(asked, answered) is same
 
 
-# --------- Hostile answers one by one, each by its name and within its bounds; and addresses that a served lab refuses
+# --- Hostile answers one by one, each by its name and within its bounds; and addresses that a
+# served lab refuses
 LENGTHY = {
     "gzip_bomb",
     "endless_chunks",

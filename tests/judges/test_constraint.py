@@ -1,4 +1,6 @@
-"""Replies held to their labels: what is sent, what a reply is then, which servers hold it, and what stays a call's key."""
+"""Replies held to their labels: what is sent, what a reply is then, which servers hold it, and what
+stays a call's key.
+"""
 
 import json
 import math
@@ -100,7 +102,9 @@ def calls_of(judge: JudgeSettings, **design: Any) -> list[Call]:
 def test_the_labels_never_change_with_the_order(
     design: dict[str, Any], labels: tuple[str, ...]
 ) -> None:
-    """Some servers show the schema to the model, so that only the order shown may change between two calls."""
+    """Some servers show the schema to the model, so that only the order shown may change between
+    two calls.
+    """
     made = calls_of(held(API, "schema"), **design)
     own = [call for call in made if set(call.labels) == set(labels)]
     assert own
@@ -155,7 +159,9 @@ def test_vllm_s_older_option_means_what_it_meant() -> None:
 def test_runs_that_were_made_before_keep_their_keys(
     judge: JudgeSettings, identity: str, first: str
 ) -> None:
-    """Identity and smallest key as earlier versions made them, so that a stored run resumed asks nothing twice."""
+    """Identity and smallest key as earlier versions made them, so that a stored run resumed asks
+    nothing twice.
+    """
     plan = small_plan(1, judges=(judge,))
     assert (plan.identity, min(call.key for call in plan.calls())) == (identity, first)
 
@@ -298,10 +304,12 @@ def test_the_two_best_labels_tie(top: tuple[tuple[str, float], ...], tied: bool)
 
 
 class Holding(Pages):
-    """A server that holds replies by the fields named, refuses or ignores others, and says banana where it is free.
+    """A server that holds replies by the fields named, refuses or ignores others, and says banana
+    where it is free.
 
-    ``mass``: what the labels get where nothing holds it; ``thinks``: what it says under a constraint goes into this
-    field instead. ``bodies``: what it was asked; ``ids``: /tokenize numbers labels.
+    ``mass``: what the labels get where nothing holds it; ``thinks``: what it says under a
+    constraint goes into this field instead. ``bodies``: what it was asked; ``ids``: /tokenize
+    numbers labels.
     """
 
     def __init__(
@@ -371,7 +379,8 @@ class Holding(Pages):
         (
             Holding(("structured_outputs", "response_format")),
             {"choice": "held", "grammar": "ignored", "schema": "held"},
-            'It holds constrain = "choice" and "schema". constrain = "grammar": the server ignores it (it answered “banana”).',
+            'It holds constrain = "choice" and "schema". constrain = "grammar": the server ignores '
+            "it (it answered “banana”).",
         ),
         (
             Holding(("response_format",), refuses=("structured_outputs", "grammar")),

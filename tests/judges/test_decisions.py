@@ -1,4 +1,6 @@
-"""Typed questions over both wire forms: what is sent, what comes back as a reply, and what a server does wrong, in words."""
+"""Typed questions over both wire forms: what is sent, what comes back as a reply, and what a server
+does wrong, in words.
+"""
 
 import asyncio
 import json
@@ -231,7 +233,9 @@ def test_what_cannot_be_asked_is_refused(
 
 
 def test_every_axis_is_asked_and_read() -> None:
-    """Criteria and answers are a call's own questions, in the order shown; pairs a choice between letters."""
+    """Criteria and answers are a call's own questions, in the order shown; pairs a choice between
+    letters.
+    """
     texts = data(4, prompt="p")
     pairs = DataSet(
         "d",

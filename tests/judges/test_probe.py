@@ -1,4 +1,6 @@
-"""Servers that are looked for, models that are listed, a judge that is asked once; and judges opened by kind."""
+"""Servers that are looked for, models that are listed, a judge that is asked once; and judges
+opened by kind.
+"""
 
 import re
 import socket

@@ -1,4 +1,6 @@
-"""Own code as a judge: what it returns, what it does instead, and that nothing of it is left behind."""
+"""Own code as a judge: what it returns, what it does instead, and that nothing of it is left
+behind.
+"""
 
 import asyncio
 import math
@@ -151,7 +153,8 @@ def test_a_comparison_shows_its_answers_without_ratings() -> None:
         ("a = []\nfor _ in range(100_000): a = [a]\nreturn a", "code_reply", "RecursionError"),
         ("class A:\n    def __repr__(self): raise ValueError\nreturn A()", "code_reply", "A"),
         (
-            "for fd in range(3, 30):\n    try: os.write(fd, b'junk')\n    except OSError: pass\nreturn '4'",
+            "for fd in range(3, 30):\n    try: os.write(fd, b'junk')\n    except OSError: "
+            "pass\nreturn '4'",
             "code_ended",
             "",
         ),
@@ -186,7 +189,8 @@ def test_nothing_that_it_started_is_left(
     else:
         script = (
             "from tests.judges.test_python import JudgeSettings, asked, with_code\n"
-            f"asked(with_code(JudgeSettings(**{judge.model_dump()!r}), {str(tmp_path)!r}, trust=True))"
+            f"asked(with_code(JudgeSettings(**{judge.model_dump()!r}), {str(tmp_path)!r}, "
+            f"trust=True))"
         )
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         with subprocess.Popen(
@@ -222,7 +226,8 @@ def test_it_sees_no_key_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 def test_a_key_of_the_lab_cannot_be_read_from_its_environment() -> None:
-    # A process of an ordinary user (root reads everything), and a child of it that looks for the key.
+    # A process of an ordinary user (root reads everything), and a child of it that looks for the
+    # key.
     source = (ROOT / "rubriclab" / "judges" / "supervisor.py").read_text("utf-8")
     look = (
         "import os\ntry:\n    print('SPARE' in open(f'/proc/{os.getppid()}/environ').read())\n"

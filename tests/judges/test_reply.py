@@ -1,4 +1,6 @@
-"""What servers send: answers and errors, plain and strange, what is read of them, and keys that stay out of it all."""
+"""What servers send: answers and errors, plain and strange, what is read of them, and keys that
+stay out of it all.
+"""
 
 import base64
 import html
@@ -196,7 +198,7 @@ def test_what_is_no_answer_has_a_name(body: bytes, kind: str) -> None:
     assert refusal.value.kind == kind
 
 
-# ------------------------------------------ Errors of servers, as they send them, and keys that stay out of everything
+# ----------------------- Errors of servers, as they send them, and keys that stay out of everything
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "refused.json").read_text("utf-8"))
 KEY = 'sk-proj-9fK/3+Qw7"xZ-secret'
 

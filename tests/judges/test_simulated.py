@@ -1,4 +1,6 @@
-"""What is planted comes out: shares, contrasts and failures of the simulated judge, by their own arithmetic."""
+"""What is planted comes out: shares, contrasts and failures of the simulated judge, by their own
+arithmetic.
+"""
 
 import math
 from collections import Counter
@@ -41,7 +43,8 @@ def scores(asked: SimulatedJudge, shown: tuple[int, ...], items: int = 600) -> l
 def test_no_lean_and_leans_of_single_items_leave_positions_even(options: dict[str, float]) -> None:
     asked = judge(**options)
     counts = Counter(positions(asked, 300))
-    # 3,000 calls, a fifth each: standard error sqrt(.2 * .8 / 3000) = 0.0073; some five of them either side.
+    # 3,000 calls, a fifth each: standard error sqrt(.2 * .8 / 3000) = 0.0073; some five of them
+    # either side.
     assert all(abs(counts[p] / 3_000 - 0.2) < 0.04 for p in range(5))
     moved = sum(
         len({asked.answer(option_call(i, shown=s)).text for s in balanced(UP)}) > 1
@@ -62,7 +65,8 @@ def test_a_lean_is_log_odds_of_the_first_and_a_slope_of_each_position(
     )
     gained = np.array([chances[label] - before[label] for label in "12345"])
     assert gained - gained[-1] == pytest.approx(np.array(gains) - gains[-1], abs=1e-9)
-    # Were all else equal, the first would have e / (e + 4) = 0.405, or 0.43; a judge that sees quality gives it less.
+    # Were all else equal, the first would have e / (e + 4) = 0.405, or 0.43; a judge that sees
+    # quality gives it less.
     assert 0.3 < Counter(positions(judge(**option), 300))[0] / 3_000 < 0.41
 
 

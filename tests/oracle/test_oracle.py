@@ -1,4 +1,6 @@
-"""The numbers of the lab as it stood before: equal to 1e-9, or named in differences.toml with the reason."""
+"""The numbers of the lab as it stood before: equal to 1e-9, or named in differences.toml with the
+reason.
+"""
 
 import csv
 import io
@@ -26,9 +28,11 @@ FIELDS = ("value", "low", "high", "p", "n", "units")
 
 @pytest.fixture(autouse=True)
 def nothing_sorted_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The old lab took units and orders as they stood in the file, and let rounding errors choose between ties.
+    """The old lab took units and orders as they stood in the file, and let rounding errors choose
+    between ties.
 
-    Sorted by content other random numbers meet other units. tests/topics shows that nothing hangs on names and rows.
+    Sorted by content other random numbers meet other units. tests/topics shows that nothing hangs
+    on names and rows.
     """
     for module in ("resample", "shift"):
         monkeypatch.setattr(

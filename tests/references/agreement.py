@@ -29,7 +29,9 @@ def seeded(n: int, raters: int, seed: int, *, missing: float = 0.0, top: float =
 
 
 def tables() -> dict[str, np.ndarray]:
-    """The tables by name: some of them awkward, some of people (None where they are not on this machine)."""
+    """The tables by name: some of them awkward, some of people (None where they are not on this
+    machine).
+    """
     found = {
         "plain": seeded(60, 2, 1),
         "three": seeded(40, 3, 2),
@@ -92,7 +94,9 @@ def alphas(ratings: np.ndarray) -> dict[str, float | None]:
 
 
 def of_panel(ratings: np.ndarray) -> dict[str, float | None]:
-    """Several raters: Gwet's and Krippendorff's; Fleiss' and intraclass ones where none is missing."""
+    """Several raters: Gwet's and Krippendorff's; Fleiss' and intraclass ones where none is
+    missing.
+    """
     several = ratings[np.isfinite(ratings).sum(axis=1) > 1]
     answers = alphas(several) | gwet(several)
     if np.nanmax(several) > np.nanmin(several):

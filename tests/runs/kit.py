@@ -25,7 +25,8 @@ def failed(kind: str, *, retryable: bool = True, **more: Any) -> Reply:
 class ScriptedJudge:
     """``script(call, nth)`` gives the nth reply (from 0) to a call.
 
-    ``asked`` counts calls by key, ``calls`` lists them as they came, ``most`` is the highest number at once.
+    ``asked`` counts calls by key, ``calls`` lists them as they came, ``most`` is the highest number
+    at once.
     """
 
     def __init__(
@@ -53,7 +54,9 @@ class ScriptedJudge:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, judge: Any, module: Any = runner, **others: Any) -> None:
-    """Runs open ``judge`` from here on; ``others`` by the judges' names. A LabError is raised instead."""
+    """Runs open ``judge`` from here on; ``others`` by the judges' names. A LabError is raised
+    instead.
+    """
 
     async def opened(settings: Any, **_: Any) -> Any:
         answer = others.get(settings.name, judge)

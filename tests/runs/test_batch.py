@@ -1,4 +1,6 @@
-"""Batch files out and in: every call once, every reply one final row, whatever the answer files look like."""
+"""Batch files out and in: every call once, every reply one final row, whatever the answer files
+look like.
+"""
 
 import json
 from pathlib import Path

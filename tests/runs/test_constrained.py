@@ -1,4 +1,6 @@
-"""Runs against servers that hold replies, do not, or refuse part of what is asked: they end right or stop in words."""
+"""Runs against servers that hold replies, do not, or refuse part of what is asked: they end right
+or stop in words.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,6 @@
-"""Runs of a judge that decides: one request for all orders, nothing asked twice, and what is planted is what is told."""
+"""Runs of a judge that decides: one request for all orders, nothing asked twice, and what is
+planted is what is told.
+"""
 
 from collections import Counter
 from typing import Any
@@ -63,7 +65,9 @@ def test_a_lean_of_1_2_is_told_from_one_request_for_all_orders(store: Store, for
 def test_packing_that_leaks_between_questions_is_told(
     store: Store, leak: float, words: str
 ) -> None:
-    """Each question also likes what the one before it listed first: alone no question has one before it."""
+    """Each question also likes what the one before it listed first: alone no question has one
+    before it.
+    """
     with running(DecisionServer(leak=leak, noise=0.3)) as server:
         plan, findings = decided(store, server, vary={"packing": ["packed", "alone", "reversed"]})
         asked = Counter(len(body["questions"]) for body in server.bodies)
@@ -87,7 +91,9 @@ def test_packing_that_leaks_between_questions_is_told(
 def test_noise_that_a_request_shares_is_no_agreement_of_its_orders(
     store: Store, lean: float, words: str
 ) -> None:
-    """Orders are held against each other between requests: within them they agree, and single scores would seem to stay."""
+    """Orders are held against each other between requests: within them they agree, and single
+    scores would seem to stay.
+    """
     with running(DecisionServer(lean=lean, noise=1.0, shared=True)) as server:
         _, findings = decided(store, server, 30, criteria=(criterion(n=3),))
     assert verdicts(findings)["changes_single"] == words
@@ -98,7 +104,9 @@ def test_noise_that_a_request_shares_is_no_agreement_of_its_orders(
 
 
 def test_after_a_stop_only_what_is_missing_is_asked(store: Store) -> None:
-    """The limit cuts a request in two; the other half is asked when the run goes on, and nothing again."""
+    """The limit cuts a request in two; the other half is asked when the run goes on, and nothing
+    again.
+    """
     with running(DecisionServer()) as server:
         plan = small_plan(2, judges=(deciding(server.url),))
         paused = ended(Run(store, plan, max_calls=13))
@@ -170,7 +178,9 @@ def test_only_orders_of_options_are_packed_and_a_judge_that_cannot_says_so(
 
 
 def test_labels_that_words_could_be_mistaken_for_are_themselves(store: Store) -> None:
-    """One that is part of another, one that sounds like a refusal, one that is longer than any token."""
+    """One that is part of another, one that sounds like a refusal, one that is longer than any
+    token.
+    """
     names = ("Score 30", "Score 3", "I cannot help", "x" * 60)
     labelled = Criterion("quality", tuple(Option(k, "", name) for k, name in enumerate(names)))
     with running(DecisionServer(noise=2.0)) as server:
@@ -183,7 +193,9 @@ def test_labels_that_words_could_be_mistaken_for_are_themselves(store: Store) ->
 
 @pytest.mark.parametrize("form", ["systemone", "openai"])
 def test_jevbench_s_published_cases_run_as_data(store: Store, form: str) -> None:
-    """A case of each of its 48 choices and scores: every option is shown as published, every answer is read."""
+    """A case of each of its 48 choices and scores: every option is shown as published, every answer
+    is read.
+    """
     with running(DecisionServer(noise=2.0)) as server:
         plan = jevbench_plan(deciding(server.url, form=form))
         end = ended(Run(store, plan))

@@ -18,7 +18,8 @@ from tests.tables import ORDERS, findings, only, options
 def test_time_is_the_slowest_judges_and_price_of_signs_and_answers() -> None:
     fast = API.model_copy(update={"concurrency": 100})
     made = estimate(small_plan(12, judges=(fast, EMBEDDED)))
-    # 240 calls of the API; 10 items x 20 and 2 x 10 of the embedded model, which has 3.2 calls a second.
+    # 240 calls of the API; 10 items x 20 and 2 x 10 of the embedded model, which has 3.2 calls a
+    # second.
     assert (made.calls, made.seconds) == (460, pytest.approx(220 / 3.2))
     paid = API.model_copy(update={"price_input": 4.0, "price_output": 1_000.0})
     plan = small_plan(1, judges=(paid,))
@@ -44,14 +45,17 @@ def test_calls_per_second(judge: JudgeSettings, long_answer: bool, rate: float) 
 
 
 def test_the_smallest_change_of_a_balanced_study() -> None:
-    """n = 5: of the five rotations and their reverses the correlations of score with position have squares that sum to
-    3 (1, 0, -.5, -.5, 0 and their negatives: 2 x 1.5); every order twice 6. So an item's noise is 4 x .64 / 6 = .42667,
-    the effect's own spread .25, and 60 items have the standard error sqrt(.67667 / 60)."""
+    """n = 5: of the five rotations and their reverses the correlations of score with position have
+    squares that sum to 3 (1, 0, -.5, -.5, 0 and their negatives: 2 x 1.5); every order twice 6. So
+    an item's noise is 4 x .64 / 6 = .42667, the effect's own spread .25, and 60 items have the
+    standard error sqrt(.67667 / 60).
+    """
     made = estimate(small_plan(60))
     reach = student.ppf(0.975, 59) + student.ppf(0.8, 59)
     assert made.smallest == pytest.approx(reach * math.sqrt((4 * 0.64 / 6 + 0.25) / 60))
     assert made.sentence == (
-        "With 60 answers in 60 groups, this run can find a change of the mean of 0.3 points or more. "
+        "With 60 answers in 60 groups, this run can find a change of the mean of 0.3 points or "
+        "more. "
         "The answer “No” takes 31 groups or more."
     )
     # The default and the reversed order, twice: correlations 1, 1, -1, -1, whose squares sum to 4.
@@ -86,7 +90,8 @@ def test_what_a_run_of_pairs_can_find() -> None:
         for c in "abc"
     )
     made = estimate(small_plan(dataset=DataSet("d", items), reorder="pairs"))
-    # t(.975; 19) + t(.8; 19) = 2.0930 + 0.8610; times sqrt(.3 / 4 / 60) = .035355: 10.44 percentage points.
+    # t(.975; 19) + t(.8; 19) = 2.0930 + 0.8610; times sqrt(.3 / 4 / 60) = .035355: 10.44 percentage
+    # points.
     assert made.smallest == pytest.approx(10.44, abs=0.01)
     assert (made.answers, made.groups, made.groups_for_no) == (60, 20, 29)
     assert (
@@ -96,8 +101,10 @@ def test_what_a_run_of_pairs_can_find() -> None:
 
 
 def test_no_of_a_pass_rate_takes_hundreds_of_answers() -> None:
-    """Two orders, each twice: of an item 4 x .43^2 / 4 of noise and .25^2 of effect make a standard deviation of .5, whose
-    interval lies within 5 percentage points from (1.96 x .4974 / .05)^2 = 380.2 answers on. The exact bound alone was 29."""
+    """Two orders, each twice: of an item 4 x .43^2 / 4 of noise and .25^2 of effect make a standard
+    deviation of .5, whose interval lies within 5 percentage points from (1.96 x .4974 / .05)^2 =
+    380.2 answers on. The exact bound alone was 29.
+    """
     passes = Criterion("Right", (Option(0, "wrong"), Option(1, "right")))
     made = estimate(small_plan(60, criteria=(passes,), strategies=["fixed", "descending"]))
     assert made.groups_for_no == 381
@@ -107,14 +114,17 @@ def test_no_of_a_pass_rate_takes_hundreds_of_answers() -> None:
     # A pilot's spread takes the place of what is assumed: (1.96 x .3 / .05)^2 = 138.3.
     plan = small_plan(60, criteria=(passes,), strategies=["fixed", "descending"])
     assert estimate(plan, Pilot("pilot", 0.3, {}, {})).groups_for_no == 139
-    # Three scores: a limit of an eighth of a step, and the noise of a step: (1.96 x .9434 / .125)^2 = 218.8.
+    # Three scores: a limit of an eighth of a step, and the noise of a step: (1.96 x .9434 / .125)^2
+    # = 218.8.
     three = Criterion("Right", (Option(0, "no"), Option(1, "half"), Option(2, "yes")))
     plan = small_plan(60, criteria=(three,), strategies=["fixed", "descending"])
     assert estimate(plan).groups_for_no == 219
 
 
 def test_a_pilot_run_replaces_what_is_assumed() -> None:
-    """Spread, seconds and tokens of the run; the groups for an effect are the fewest that find it."""
+    """Spread, seconds and tokens of the run; the groups for an effect are the fewest that find
+    it.
+    """
     scores = np.random.default_rng(1).integers(1, 6, (30, 10)).astype(float)
     found = findings(options(scores, ORDERS))
     calls = pd.DataFrame(

@@ -1,4 +1,6 @@
-"""A log becomes a study: the same prompts, sign for sign, in other orders; what cannot be told for sure is counted."""
+"""A log becomes a study: the same prompts, sign for sign, in other orders; what cannot be told for
+sure is counted.
+"""
 
 import json
 from itertools import permutations
@@ -34,7 +36,11 @@ def prompt(
     head: str = "Rate",
 ) -> str:
     lines = "\n".join(f"Score {score}: {scale[score - 1]}" for score in order)
-    return f"{head} the answer.\n\nAnswer: {answer}\n\nRubric:\n{lines}\n\nEnd with [[N]].\r\n{{{{ x }}}} "
+    return (
+        f"{head} the answer.\n\nAnswer: {answer}\n\nRubric:\n{lines}\n\nEnd with "
+        f"[[N]].\r\n{{{{ "
+        f"x }}}} "
+    )
 
 
 def logged(*texts: str, reply: str = "Fine. [[2]]") -> list[Logged]:
@@ -98,9 +104,11 @@ def test_a_prompt_in_several_orders_is_one_item_and_each_list_a_data_set() -> No
 
 FOREIGN = "Steps:\n1. Choose a score board.\n2. Rate it."
 PAIR = (
-    "Which is better?\n\n[The Start of Assistant A's Answer]\n{}\n[The End of Assistant A's Answer]\n\n"
+    "Which is better?\n\n[The Start of Assistant A's Answer]\n{}\n[The End of Assistant A's "
+    "Answer]\n\n"
     + (
-        "[The Start of Assistant B's Answer]\n{}\n[The End of Assistant B's Answer]\nEnd with [[A]], [[B]] or [[C]]."
+        "[The Start of Assistant B's Answer]\n{}\n[The End of Assistant B's Answer]\nEnd with "
+        "[[A]], [[B]] or [[C]]."
     )
 )
 LEFT: dict[str, tuple[bool, list[Logged], str]] = {

@@ -1,4 +1,6 @@
-"""Every preset can be planned, names measures that the lab has, and runs to its tables over replies whose numbers are known."""
+"""Every preset can be planned, names measures that the lab has, and runs to its tables over replies
+whose numbers are known.
+"""
 
 import gzip
 import re
@@ -25,8 +27,9 @@ from rubriclab.study.plan import Plan
 from tests.data.test_published import FILES, shared
 from tests.runs.kit import ScriptedJudge, ended, use
 
-# Items times orders, by hand: HANNA 576 items x (10 + 10 + 10); 96 stories x 3 x 12; MT-Bench 80 prompts x 3 pairs with the
-# baseline x 2 orders, and 2 repeats of them on three questions of each of eight tasks; LLMBar 280 x 2.
+# Items times orders, by hand: HANNA 576 items x (10 + 10 + 10); 96 stories x 3 x 12; MT-Bench 80
+# prompts x 3 pairs with the baseline x 2 orders, and 2 repeats of them on three questions of each
+# of eight tasks; LLMBar 280 x 2.
 PLANNED = {
     "hanna-options": 576 * 30,
     "hanna-criteria": 96 * 36,
@@ -113,7 +116,7 @@ def test_numbers_are_those_that_the_paper_prints(
         assert next(iter(numbers.values())) == pytest.approx(cells[column] / scale)
 
 
-# ---------------------------------------------------------------- frozen replies whose numbers are known
+# ----------------------------------------------------------- frozen replies whose numbers are known
 
 
 Answer = Callable[[Call, Sequence[Item]], Reply]
@@ -134,7 +137,9 @@ def half_first(call: Call, _items: Sequence[Item]) -> Reply:
 
 
 def more_at_the_top(call: Call, items: Sequence[Item]) -> Reply:
-    """2 or 3 by the sum of the ratings; one more for what stands first (Coherence: two), one fewer for what stands last."""
+    """2 or 3 by the sum of the ratings; one more for what stands first (Coherence: two), one fewer
+    for what stands last.
+    """
     lines = []
     for position, name in enumerate(call.ordering.shown):
         item = next(items[code] for code in call.items if items[code].criterion == name)
@@ -189,8 +194,8 @@ def baseline_share(made: Plan) -> float:
 
 Expected = float | Callable[[Plan], float]
 FROZEN: dict[str, tuple[Answer, int | None, dict[tuple[str, str], Expected]]] = {
-    # 24 items x 10: half of them all at position 1 (10 each), half at each of five positions twice: 144, 24, 24, 24, 24.
-    # Chi-square with 48 expected: 96^2 / 48 + 4 x 24^2 / 48 = 240.
+    # 24 items x 10: half of them all at position 1 (10 each), half at each of five positions twice:
+    # 144, 24, 24, 24, 24. Chi-square with 48 expected: 96^2 / 48 + 4 x 24^2 / 48 = 240.
     "hanna-options": (
         half_first,
         24,
@@ -200,10 +205,12 @@ FROZEN: dict[str, tuple[Answer, int | None, dict[tuple[str, str], Expected]]] = 
             ("position_share:5", "HANNA"): 0.1,
         },
     ),
-    # With n options: 1/2 + 1/2n at position 1, 1/2n at each other. V^2 = n / (n - 1) x [(n - 1)^2 + (n - 1)] / 4n^2 = 1/4.
+    # With n options: 1/2 + 1/2n at position 1, 1/2n at each other. V^2 = n / (n - 1) x [(n - 1)^2 +
+    # (n - 1)] / 4n^2 = 1/4.
     "hanna-scales": (half_first, 24, {("cramers_v", n): 0.5 for n in ("2", "3", "5", "9")}),
-    # First and last position stand 1 + 1 apart, for Coherence 2 + 1. Every criterion stands at every position twice: over
-    # all orders a constant is added, which r does not see; so is it in one order.
+    # First and last position stand 1 + 1 apart, for Coherence 2 + 1. Every criterion stands at
+    # every position twice: over all orders a constant is added, which r does not see; so is it in
+    # one order.
     "hanna-criteria": (
         more_at_the_top,
         144,

@@ -17,7 +17,9 @@ REPLIES = ["Score: 3", "The maximum score is 3.", "Score: 2", "3 points of 10", 
 
 
 def stored(store: Store, plan: Plan) -> str:
-    """Keep a run as an earlier reader left it: every reply says 3, but the third, in which it read nothing."""
+    """Keep a run as an earlier reader left it: every reply says 3, but the third, in which it read
+    nothing.
+    """
     run = kept_run(store, plan)
     with store.writer(run) as writer:
         for number, call in enumerate(plan.calls()):

@@ -100,7 +100,8 @@ def test_two_of_eight_unparsed_warn_and_go_on(store: Store) -> None:
     check = only(end)
     assert (check.asked, check.parsed, check.stop) == (8, 6, None)
     assert check.warnings[0].text == (
-        "2 of 8 replies could not be parsed. At this rate about 40 of 160 calls would give no score."
+        "2 of 8 replies could not be parsed. At this rate about 40 of 160 calls would give no "
+        "score."
     )
     assert "The first reply without a score: “Hard to tell.”" in check.remarks()
     assert [line.text() for line in check.lines][:3] == [
@@ -118,7 +119,8 @@ def test_none_parsed_pauses_after_eight_requests(store: Store) -> None:
         assert (end.state, end.done, server.asked) == ("paused", 8, 8)
         assert end.reason.startswith("api: None of 8 replies could be parsed. ")
         assert "“No idea.”" in end.reason
-        # Whoever goes on may have mended the server, so the next eight are looked at; they are as bad.
+        # Whoever goes on may have mended the server, so the next eight are looked at; they are as
+        # bad.
         again = checked(store, plan)
         assert (again.state, again.done, server.asked) == ("paused", 16, 16)
         server.rule = None

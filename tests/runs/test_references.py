@@ -1,4 +1,6 @@
-"""Reference answers by generate-then-review: agreement, limits, roles, resuming, faults, and the way back as data."""
+"""Reference answers by generate-then-review: agreement, limits, roles, resuming, faults, and the
+way back as data.
+"""
 
 import json
 from collections.abc import Callable
@@ -46,7 +48,9 @@ def meant(call: Call) -> int:
 
 
 def written(call: Call, _: int = 0) -> Reply:
-    """A writer that says which score it wrote for, and whether it was told what became of earlier attempts."""
+    """A writer that says which score it wrote for, and whether it was told what became of earlier
+    attempts.
+    """
     again = "Earlier answers" in call.messages[0]["content"]
     return Reply(text=f"an answer worth {meant(call)}{' again' if again else ''}")
 

@@ -1,4 +1,6 @@
-"""A run ends or pauses with a reason, asks nothing twice, and keeps what it paid for; over the wire too."""
+"""A run ends or pauses with a reason, asks nothing twice, and keeps what it paid for; over the wire
+too.
+"""
 
 import asyncio
 import math
@@ -181,7 +183,9 @@ def test_a_model_that_is_no_file_leaves_nothing(store: Store, tmp_path: Path) ->
 def test_a_limit_of_money(
     store: Store, scripted: Scripted, limit: float, least: int, most: int
 ) -> None:
-    """One a call, four at once: what is in flight is counted in, and nothing is in flight before a price a call is known."""
+    """One a call, four at once: what is in flight is counted in, and nothing is in flight before a
+    price a call is known.
+    """
     dear = API.model_copy(update={"price_input": 1e6, "concurrency": 4})
     scripted(lambda *_: Reply(text="3", tokens_in=1, tokens_out=5), latency=0.001)
     end = ended(Run(store, small_plan(5, judges=(dear,)), max_money=limit))
@@ -194,7 +198,9 @@ def test_a_limit_of_money(
 def test_a_server_that_counts_no_tokens_does_not_outrun_the_limit(
     store: Store, scripted: Scripted, counted: dict[str, int]
 ) -> None:
-    """They are guessed from the signs. A dear judge beside one for nothing is counted at its own price."""
+    """They are guessed from the signs. A dear judge beside one for nothing is counted at its own
+    price.
+    """
     dear, free = (
         API.model_copy(update={"price_input": 4e6}),
         API.model_copy(update={"name": "free", "price_input": 0.0}),
@@ -493,7 +499,7 @@ def test_backoff_doubles_up_to_five_seconds(monkeypatch: pytest.MonkeyPatch) -> 
     ]
 
 
-# ------------------------------------------------------------------------------------------------------- over the wire
+# ------------------------------------------------------------------------------------ over the wire
 def judged(store: Store, **options: Any) -> tuple[RunSnapshot, FakeServer]:
     """A run of 60 calls against a server with these options, asked again at once."""
     with running(FakeServer(**options)) as server:
@@ -547,7 +553,9 @@ def test_what_no_call_escapes_pauses_at_the_first_answers(
 
 @pytest.mark.parametrize("status", [500, 200])
 def test_a_server_that_always_fails_is_left(status: int, store: Store) -> None:
-    """At most five attempts a call, and five calls in a row; the eight calls at once may all be in flight then."""
+    """At most five attempts a call, and five calls in a row; the eight calls at once may all be in
+    flight then.
+    """
 
     def rule(*_: object) -> web.Response:
         return failure(status, "out of order", code=502)

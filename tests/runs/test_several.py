@@ -1,4 +1,6 @@
-"""Several data sets and axes in one study, from plan to results; runs of one process, found, resumed and planned again."""
+"""Several data sets and axes in one study, from plan to results; runs of one process, found,
+resumed and planned again.
+"""
 
 import subprocess
 import sys
@@ -109,7 +111,10 @@ def test_study_files_that_say_two_things_are_refused(tmp_path: Path) -> None:
 def test_resumed_after_an_end_with_texts_of_both(tmp_path: Path, scripted: Scripted) -> None:
     judge = scripted(latency=0.02)
     path = tmp_path / "lab.duckdb"
-    more = '[design]\nreorder = ["options", "bare"]\n[design.vary]\nwording = ["five.yaml", "other.yaml"]'
+    more = (
+        '[design]\nreorder = ["options", "bare"]\n[design.vary]\nwording = ["five.yaml", '
+        '"other.yaml"]'
+    )
     study = study_file(tmp_path, more)
     study.write_text(study.read_text().replace('rubric = { file = "three.yaml" }\n', ""))
     (tmp_path / "other.yaml").write_text(
@@ -184,7 +189,8 @@ def test_axes_share_their_items(tmp_path: Path) -> None:
     ]
     assert (asked, len({call.key for call in made.calls()})) == ([{*range(6)}] * 4, len(made))
     by_axis = Counter(made.conditions[call.condition].reorder for call in made.calls())
-    # 6 items x 10 orders twice; 2 texts x 6 orders twice; 6 items twice; 3 batches of 2 orders twice and 6 alone twice.
+    # 6 items x 10 orders twice; 2 texts x 6 orders twice; 6 items twice; 3 batches of 2 orders
+    # twice and 6 alone twice.
     assert by_axis == {"options": 120, "criteria": 24, "bare": 12, "responses": 12 + 12}
     call = next(
         call for call in made.calls() if made.conditions[call.condition].reorder == "criteria"
@@ -200,7 +206,7 @@ def test_axes_share_their_items(tmp_path: Path) -> None:
             plan_of_file(study_file(tmp_path, f"[design]\nreorder = {wrong}"))
 
 
-# ------------------------------------------------------------------------------------------------- runs of one process
+# ------------------------------------------------------------------------------ runs of one process
 def test_two_visitors_start_one_run(store: Store, scripted: Scripted) -> None:
     judge = scripted(latency=0.01)
     manager = RunManager(store)

@@ -1,4 +1,6 @@
-"""A trial asks what a run would ask, in the order that the page shows, and leaves nothing behind."""
+"""A trial asks what a run would ask, in the order that the page shows, and leaves nothing
+behind.
+"""
 
 import pytest
 

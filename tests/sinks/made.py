@@ -82,7 +82,9 @@ def options_table(
 def several(
     *conditions: Condition, rules: dict[str, Rule] | None = None, items: int = 12
 ) -> Findings:
-    """One run of several conditions, each judged by the rule of its judge (by quality where none is named)."""
+    """One run of several conditions, each judged by the rule of its judge (by quality where none is
+    named).
+    """
     by = {str(k): (rules or {}).get(asked.judge, by_quality) for k, asked in enumerate(conditions)}
     full = tuple(replace(asked, scores=(1.0, 2.0, 3.0), positions=3) for asked in conditions)
     return findings(replace(options_table(by, items=items), conditions=full))
@@ -94,7 +96,9 @@ def criteria_table(
     items: int = 12,
     names: Sequence[str] = ("Tone", "Length", "Facts"),
 ) -> JudgmentTable:
-    """One judge; ``rule``: (text, criterion, position from 0) -> score of 1 to 5. Every balanced order twice."""
+    """One judge; ``rule``: (text, criterion, position from 0) -> score of 1 to 5. Every balanced
+    order twice.
+    """
     orders, n = balanced(tuple(names)), len(names)
     parts = [
         rows_frame(

@@ -1,4 +1,6 @@
-"""Sentences of the answer: every combination of verdicts, of signs and of states; none contradicts another."""
+"""Sentences of the answer: every combination of verdicts, of signs and of states; none contradicts
+another.
+"""
 
 import itertools
 import math
@@ -72,7 +74,9 @@ def facts(
     gate: float = 0.001,
     **more: Any,
 ) -> Facts:
-    """Facts of 60 answers with these verdicts; ``more``: other fields, or single questions by their names."""
+    """Facts of 60 answers with these verdicts; ``more``: other fields, or single questions by their
+    names.
+    """
     reorder = more.get("reorder", "options")
     there = TITLES["variant" if more.get("variant") else reorder]
     questions = {
@@ -127,7 +131,8 @@ def test_no_combination_contradicts_itself(
     words = {key: words[key] for key in words if key in TITLES[reorder]}
     assert [asked.badge for asked in said.questions] == [BADGES[word] for word in words.values()]
     assert [asked.title for asked in said.questions] == list(TITLES[reorder].values())
-    # One order is advised only where all say No; a bias is named, or denied, only where question 1 says so.
+    # One order is advised only where all say No; a bias is named, or denied, only where question 1
+    # says so.
     assert ("one order is enough" in said.advice) == (set(words.values()) == {"equivalent"})
     named = "favours the" in said.headline or "picks the answer" in said.headline
     assert named == (positions == "effect" and reorder not in IN_POINTS)
@@ -178,7 +183,9 @@ def test_no_combination_about_a_variant_contradicts_itself(
 
 
 def _says_what_its_badges_say(said: Answer, words: dict[str, str]) -> None:
-    """Neither headline nor advice leaves open what is decided, or decides what is open; no broken number."""
+    """Neither headline nor advice leaves open what is decided, or decides what is open; no broken
+    number.
+    """
     decided = "effect" in words.values() or set(words.values()) == {"equivalent"}
     assert ("not decided" in said.advice) == (not decided)
     if "effect" in words.values():
@@ -307,13 +314,15 @@ def test_a_headline_names_only_what_is_decided(
             (),
             {"turn": 0.0},
             1,
-            "Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.45{_}points (95{_}% CI 0.30 to 0.60).",
+            "Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.45{_}points (95{_}% CI 0.30 to "
+            "0.60).",
         ),
         (
             (),
             {},
             2,
-            "15 in 100 scores change with the order beyond noise (95{_}% CI 10 to 20); typical change of one score: "
+            "15 in 100 scores change with the order beyond noise (95{_}% CI 10 to 20); typical "
+            "change of one score: "
             "0.31{_}points.",
         ),
         (
@@ -334,7 +343,8 @@ def test_a_headline_names_only_what_is_decided(
             ("equivalent",),
             row("equivalent", "positions", value=0.02, low=0.0, high=0.0496),
             0,
-            "No position differs from even by 5{_}percentage points or more (largest: 1, 95{_}% CI 0 to 4.96).",
+            "No position differs from even by 5{_}percentage points or more (largest: 1, 95{_}% CI "
+            "0 to 4.96).",
         ),
         (
             (),
@@ -461,14 +471,16 @@ def test_criteria_speak_of_points_from_their_own_mean() -> None:
     off = f"{MINUS}0.25 to +0.45{NBSP}points off their own mean"
     assert said.line == f"By position, criteria score {off}, in 1,200 calls."
     assert said.questions[0].sentence == (
-        f"At position 1 criteria score 0.45{NBSP}points higher than their own mean (95{NBSP}% CI 0.30 to 0.60)."
+        f"At position 1 criteria score 0.45{NBSP}points higher than their own mean (95{NBSP}% CI "
+        f"0.30 to 0.60)."
     )
     assert said.questions[1].sentence.startswith(
         "Listing the criteria forward instead of backward "
     )
     none = compose(facts("equivalent", "equivalent", "equivalent", 0.5, reorder="criteria"))
     assert none.questions[0].sentence == (
-        f"No position raises or lowers the criteria taken together by 0.25{NBSP}points (largest: 0.06, 95{NBSP}% CI 0.00 to "
+        f"No position raises or lowers the criteria taken together by 0.25{NBSP}points (largest: "
+        f"0.06, 95{NBSP}% CI 0.00 to "
         "0.12)."
     )
 
@@ -489,7 +501,8 @@ def test_pairs_speak_of_sides_and_winners() -> None:
     first, second = (asked.sentence for asked in said.questions)
     assert (
         first
-        == f"The answer shown second wins 15{NBSP}percentage points more than even (95{NBSP}% CI 10 to 20)."
+        == f"The answer shown second wins 15{NBSP}percentage points more than even (95{NBSP}% CI "
+        f"10 to 20)."
     )
     assert second.startswith(
         f"15 in 100 winners change with the order beyond noise (95{NBSP}% CI 10 to 20)"
@@ -583,7 +596,9 @@ def test_bars_have_the_intervals_that_the_sentence_speaks_of() -> None:
 
 
 def ten_orders(first: float, last: float, between: float) -> Findings:
-    """20 answers: one score in 1 to 5, one in 5 to 1, ``between`` in the eight other orders; each asked twice."""
+    """20 answers: one score in 1 to 5, one in 5 to 1, ``between`` in the eight other orders; each
+    asked twice.
+    """
     score = np.full((20, len(ORDERS)), between)
     score[:, ORDERS.tolist().index([1, 2, 3, 4, 5])] = first
     score[:, ORDERS.tolist().index([5, 4, 3, 2, 1])] = last
@@ -592,13 +607,16 @@ def ten_orders(first: float, last: float, between: float) -> Findings:
 
 
 def test_a_sentence_about_two_orders_is_made_of_these_two() -> None:
-    """Eight orders may pull a line anywhere: what is said of 1 to 5 against 5 to 1 is measured in these."""
+    """Eight orders may pull a line anywhere: what is said of 1 to 5 against 5 to 1 is measured in
+    these.
+    """
     (said,) = answers(ten_orders(first=2, last=4, between=3))
     about_mean = said.questions[1]
     assert about_mean.title == "Does the direction of the list change the mean score?"
     assert "Listing" not in about_mean.sentence
     assert said.note.startswith(
-        f"In these two orders alone, listing 1 to 5 instead of 5 to 1 lowers the mean by 2.00{NBSP}points"
+        f"In these two orders alone, listing 1 to 5 instead of 5 to 1 lowers the mean by "
+        f"2.00{NBSP}points"
     )
     assert (
         "It changed 20 of 20 answers. Asked again in the same order, 0 of 20 answers changed."
@@ -757,7 +775,9 @@ def test_no_band_stands_around_a_difference_that_few_groups_leave_undecided() ->
 
 
 def test_criteria_name_the_one_that_moves_most() -> None:
-    """Two of three criteria gain a point where they are first, the third loses two: their mean says nothing of it."""
+    """Two of three criteria gain a point where they are first, the third loses two: their mean says
+    nothing of it.
+    """
 
     gain = {"clarity": 1, "depth": 1, "style": -2}
     orders = [

@@ -1,4 +1,6 @@
-"""Pictures and their figures: what is coloured, what a click hands on, what hover and alt text say; hostile labels."""
+"""Pictures and their figures: what is coloured, what a click hands on, what hover and alt text say;
+hostile labels.
+"""
 
 import math
 from dataclasses import replace
@@ -62,7 +64,8 @@ def test_cells_are_centred_and_hand_on_what_they_are_about(findings: made.Findin
     cell = picture.points[0]
     assert cell.expected == pytest.approx(1 / 3)
     assert "click to read these calls" in cell.hover
-    # Full orange at a share of 1, full blue at 0, the middle where it is as often as it would be anyway.
+    # Full orange at a share of 1, full blue at 0, the middle where it is as often as it would be
+    # anyway.
     heats = [picture.heat(Point("", share, "", expected=0.2)) for share in (1.0, 0.0, 0.2, 0.6)]
     assert heats == pytest.approx([1, -1, 0, 0.5])
 
@@ -140,7 +143,9 @@ def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
 
 
 def test_a_level_s_point_leaves_out_rows_of_other_orders() -> None:
-    """Asked in one order and in its reverse, with and without a reference: only the reference moves a level."""
+    """Asked in one order and in its reverse, with and without a reference: only the reference moves
+    a level.
+    """
 
     def reversed_order_scores_lower(item: int, shown: tuple[int, ...], repeat: int) -> int:  # noqa: ARG001
         return 3 if shown == (1, 2, 3) else 1

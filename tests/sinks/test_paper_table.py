@@ -1,4 +1,6 @@
-"""Any measure as papers print it: judges by data sets, factors, criteria; means, marks, a paper's own numbers."""
+"""Any measure as papers print it: judges by data sets, factors, criteria; means, marks, a paper's
+own numbers.
+"""
 
 import json
 import math
@@ -48,8 +50,8 @@ def test_means_over_data_sets_and_judges_are_unweighted() -> None:
     table = paper_table(rows_only(DATA, rows), "cramers_v")
     assert table.columns == ("A", "B", "Mean")
     shown = table.frame().to_numpy().tolist()
-    # j: (.1 + .3) / 2 = .2; k: (.2 + .6) / 2 = .4; judges: A (.1 + .2) / 2 = .15, B .45, of the means .3.
-    # No verdict stands beside these rows: every number is left open.
+    # j: (.1 + .3) / 2 = .2; k: (.2 + .6) / 2 = .4; judges: A (.1 + .2) / 2 = .15, B .45, of the
+    # means .3. No verdict stands beside these rows: every number is left open.
     assert shown == [
         ["j", f"0.100{OPEN}", f"0.300{OPEN}", "0.200"],
         ["k", f"0.200{OPEN}", f"0.600{OPEN}", "0.400"],
@@ -137,7 +139,8 @@ def test_levels_of_a_factor_are_columns_in_order_and_lines_of_other_factors_are_
     rows = [number_row("cramers_v", code, value) for code, value in enumerate((0.1, 0.3, 0.2, 0.9))]
     by_temperature = paper_table(rows_only(conditions, rows), "cramers_v", across="temperature")
     assert by_temperature.columns == ("0", "0.5", "1")  # levels are not averaged
-    # A shift from the default says its level; a variant's verdict does not take the cell of the orders' own.
+    # A shift from the default says its level; a variant's verdict does not take the cell of the
+    # orders' own.
     shifts = [
         number_row("variant_shift", k, 0.1 * k, variant=f"temperature = {k / 2:g}") for k in (1, 2)
     ]
@@ -210,7 +213,8 @@ def test_what_the_verdicts_leave_open_is_marked_and_the_rest_is_not() -> None:
     assert table.columns == ("Cramér's V, as in the paper", "Share of each position (1)")
     marks = [[cell.marks for cell in cells if cell] for _, cells in table.lines]
     assert marks[0] == ["", ""]
-    # 12 items that never move: the gate is closed, and Clopper-Pearson leaves up to .22 of lean open.
+    # 12 items that never move: the gate is closed, and Clopper-Pearson leaves up to .22 of lean
+    # open.
     assert marks[1] == [OPEN, OPEN]
     words = {row.condition: row.verdict for row in found.select("favours_positions")}
     assert words == {0: "effect", 1: "undecided"}

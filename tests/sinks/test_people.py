@@ -1,4 +1,6 @@
-"""Sentences about people and about what helps: the words that intervals allow, the reasons where there are none, the same on every way out."""
+"""Sentences about people and about what helps: the words that intervals allow, the reasons where
+there are none, the same on every way out.
+"""
 
 import re
 from dataclasses import replace
@@ -41,10 +43,12 @@ def test_a_judge_that_reads_what_people_read_and_one_that_does_not() -> None:
     assert words(good) == ["Yes good", "No good", "Yes good"]
     assert good.strong.replace("\u00a0", " ") == "r = 0.85"
     assert "One person's scores correlate with the same raters at 0.81." in good.line
-    # Ten calls against all raters are no yardstick for one person: they stand apart, with their number.
+    # Ten calls against all raters are no yardstick for one person: they stand apart, with their
+    # number.
     assert good.line.endswith("The mean of its 10 calls reaches 0.92 with all ratings.")
     assert good.questions[2].sentence.startswith(
-        f"It wins against 3 of 3 raters, with an allowance of 15{NBSP}percentage points for being cheaper;"
+        f"It wins against 3 of 3 raters, with an allowance of 15{NBSP}percentage points for being "
+        f"cheaper;"
     )
     assert poor.headline == "One call of judge agrees with people less than another person would"
     assert poor.questions[0].badge != "Yes"
@@ -60,7 +64,9 @@ def test_the_allowance_is_said_as_it_was_set() -> None:
 
 
 def test_one_call_is_compared_with_the_raters_that_another_rater_is_compared_with() -> None:
-    """A judge whose calls are drawn as ratings are: one call reaches what one person does, ten calls more."""
+    """A judge whose calls are drawn as ratings are: one call reaches what one person does, ten
+    calls more.
+    """
     rng = np.random.default_rng(8)
     trait = rng.normal(size=(400, 1))
     drawn = 1.0 + np.searchsorted([-1.2, -0.4, 0.4, 1.2], trait + 0.8 * rng.normal(size=(400, 13)))
@@ -186,7 +192,9 @@ def test_the_recorded_variants_are_held_against_the_default() -> None:
 
 
 def test_pairs_stand_beside_the_winners_that_the_data_name() -> None:
-    """x is better in all 12 pairs; ten times what stands first is taken, twice x in both orders: 10 + 4 of 24 calls."""
+    """x is better in all 12 pairs; ten times what stands first is taken, twice x in both orders: 10
+    + 4 of 24 calls.
+    """
     named = {"names": [("x", "y")] * 12, "ratings": [{"gold": 1}] * 12}
     found = findings(comparisons([[1, 1]] * 10 + [[1, 2]] * 2, [[0, 1], [1, 0]], **named))
     (answer,) = people_answers(found)
@@ -220,7 +228,8 @@ def badges(answer: Answer) -> dict[str, str]:
 
 def test_a_judge_that_favours_a_position() -> None:
     answer = remedies(findings(judged(2.5)))
-    # Ten orders were asked, so ten are advised, on the page as in the card; 32 calls would take more of them.
+    # Ten orders were asked, so ten are advised, on the page as in the card; 32 calls would take
+    # more of them.
     assert answer.headline == "Average 10 orders, one call in each"
     assert "That reaches a dependability of " in answer.line
     assert "takes 32 calls in different orders (95\u00a0% CI 19 to 50)." in answer.line
@@ -268,7 +277,9 @@ def test_nothing_helps_outside_the_gate() -> None:
 TEMPERATURE_0 = np.random.default_rng(11).choice([-1, 0, 0, 1], size=(60, len(ORDERS))) + np.repeat(
     2.0 + np.arange(60)[:, None] % 3, len(ORDERS), axis=1
 )
-"""(items, orders): a score that any change of the prompt moves, whatever it is, and that a repeat gives again."""
+"""(items, orders): a score that any change of the prompt moves, whatever it is, and that a repeat
+gives again.
+"""
 
 
 def repeated(once: np.ndarray) -> JudgmentTable:
@@ -292,7 +303,9 @@ def test_a_judge_at_temperature_0_is_never_told_to_repeat_a_prompt() -> None:
 @pytest.mark.parametrize("first", [0.0, 0.4, 1.0, 2.5])
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_one_decision_gives_one_advice(first: float, repeats: int) -> None:
-    """Page, tab, text, JSON and card speak of the same number of orders, and never against each other."""
+    """Page, tab, text, JSON and card speak of the same number of orders, and never against each
+    other.
+    """
     found = findings(judged(first, repeats=repeats))
     about = facts_of(found)
     advice = advice_of(found, 0)
@@ -316,7 +329,8 @@ def test_one_decision_gives_one_advice(first: float, repeats: int) -> None:
 def test_r_is_said_where_people_rated() -> None:
     answer = remedies(findings(study(np.random.default_rng(0), 60, fixed=10)))
     assert answer.questions[0].sentence.startswith(
-        f"A gain of less than 0.25{NBSP}points in distance from the mean over all orders, with 10 calls each"
+        f"A gain of less than 0.25{NBSP}points in distance from the mean over all orders, with 10 "
+        f"calls each"
     )
     assert "r with the ratings changes by " in answer.questions[0].sentence
 
@@ -336,7 +350,9 @@ def test_reasons_and_unfinished_runs() -> None:
 
 
 def test_of_pairs_winners_that_stand_and_the_commonest_one() -> None:
-    """30 pairs whose first answer is gold: 20 take the first shown, 10 the gold one; so half a point a mover is lost."""
+    """30 pairs whose first answer is gold: 20 take the first shown, 10 the gold one; so half a
+    point a mover is lost.
+    """
     gold = [{"gold": 1}] * 30
     made = remedies(
         findings(comparisons([[1, 1]] * 20 + [[1, 2]] * 10, [[0, 1], [1, 0]], ratings=gold))

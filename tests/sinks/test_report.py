@@ -1,4 +1,6 @@
-"""The report, one file without a script or network, strangers' texts only when asked for; cards; every axis from judgments to sentences and pictures."""
+"""The report, one file without a script or network, strangers' texts only when asked for; cards;
+every axis from judgments to sentences and pictures.
+"""
 
 import re
 from dataclasses import replace
@@ -115,14 +117,17 @@ BOTH = [[0, 1], [1, 0]]
 
 
 def pairs(first: int, same: int, **more: Any) -> Any:
-    """``first`` pairs in which the first answer always wins, ``same`` in which one answer does; each order twice."""
+    """``first`` pairs in which the first answer always wins, ``same`` in which one answer does;
+    each order twice.
+    """
     fair = [[1, 2, 1, 2], [2, 1, 2, 1]] * (same // 2)
     return comparisons([[1, 1, 1, 1]] * first + fair, BOTH, **more)
 
 
 def test_classes_of_swapped_pairs_are_those_of_the_paper() -> None:
-    # By position: the same winner (1 then 2), first twice, second twice, a tie beside the first (primacy), beside the second
-    # (recency), two ties (consistent), and one order alone, which says nothing.
+    # By position: the same winner (1 then 2), first twice, second twice, a tie beside the first
+    # (primacy), beside the second (recency), two ties (consistent), and one order alone, which says
+    # nothing.
     table = comparisons(
         [[1, 2], [1, 1], [2, 2], [0, 1], [2, 0], [0, 0], [1, NAN]], BOTH, task=["x"] * 3 + ["y"] * 4
     )

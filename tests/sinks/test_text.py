@@ -1,4 +1,6 @@
-"""The one writer of numbers: units, levels, limits; the text that a terminal gets; rows as a frame, as JSON, as LaTeX."""
+"""The one writer of numbers: units, levels, limits; the text that a terminal gets; rows as a frame,
+as JSON, as LaTeX.
+"""
 
 import json
 import math
@@ -169,7 +171,7 @@ def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:
         findings_text(table, "shfit")
 
 
-# -------------------------------------------------------------------------------------------------------------- tables
+# ------------------------------------------------------------------------------------------- tables
 KEYS = {
     "topic",
     "measure",

@@ -1,4 +1,6 @@
-"""Agreement and r, rho, tau-b: by hand, by definition over pairs, and as other libraries have them (tests/references)."""
+"""Agreement and r, rho, tau-b: by hand, by definition over pairs, and as other libraries have them
+(tests/references).
+"""
 
 import json
 from collections.abc import Callable
@@ -81,14 +83,16 @@ def test_a_panel_agrees_as_irrcac_krippendorff_and_pingouin_say(name: str) -> No
 
 
 def test_a_group_of_one_has_no_pair_and_groups_of_an_item_count_it_once() -> None:
-    """An item in two orders: 1 and 2 in the first, 2 alone in the second; another item 2, 2 and 1, 1."""
+    """An item in two orders: 1 and 2 in the first, 2 alone in the second; another item 2, 2 and 1,
+    1.
+    """
     each = np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 2.0], [2.0, 0.0]])
     table = within(each, np.array([1.0, 2.0]), 1.0, np.array([0, 0, 1, 1]), np.arange(2), 2)
     np.testing.assert_allclose(table.pairs, [[[0, 0.5], [0.5, 0]], [[0.5, 0], [0, 0.5]]])
     np.testing.assert_allclose(table.coincidences.sum(axis=(1, 2)), [2.0, 4.0])
 
 
-# ------------------------------------------------------------------------------------------------------- r, rho, tau-b
+# ------------------------------------------------------------------------------------ r, rho, tau-b
 NAN = np.nan
 rng = np.random.default_rng
 
@@ -110,7 +114,9 @@ SCIPY: dict[str, tuple[Callable[..., own.LeftOut], Callable[[Floats, Floats], fl
 @pytest.mark.parametrize("name", SCIPY)
 @pytest.mark.parametrize(("items", "size"), [(15, 1), (60, 1), (60, 4)])
 def test_they_are_scipys_with_all_and_without_each_unit(name: str, items: int, size: int) -> None:
-    """Ranks without each unit to first order: no value is off by a tenth of the error, nor the error by a twentieth."""
+    """Ranks without each unit to first order: no value is off by a tenth of the error, nor the
+    error by a twentieth.
+    """
     mine, theirs = SCIPY[name]
     x, y = scores(items, 3, 0)
     x, unit, units = x.mean(axis=1), np.arange(items) // size, items // size

@@ -1,4 +1,6 @@
-"""Variance components and stepwise selection by AIC: by hand, a textbook's, planted ones, what cannot be fitted."""
+"""Variance components and stepwise selection by AIC: by hand, a textbook's, planted ones, what
+cannot be fitted.
+"""
 
 import json
 from pathlib import Path
@@ -35,12 +37,14 @@ def drawn(
 
 
 def test_a_table_by_hand_and_brennans_persons_by_items() -> None:
-    """Six items scored 1 3 in one order and 2 2 in the other, six others 5 7 and 6 6: cell means 2 2 and 6 6.
+    """Six items scored 1 3 in one order and 2 2 in the other, six others 5 7 and 6 6: cell means 2
+    2 and 6 6.
 
-    Noise: 2 squared deviations in one of an item's two cells, 1 degree of freedom each: 12 x 2 / 24 = 1. Half of the
-    squared difference of single scores, on average: of an item's cells 1/2 (half of (1 + 0 + variance 1)), so order + item
-    x order + noise = 1/2. Items in the same order: 1/2 on average, and half of 4^2 more in 36 of 66 pairs: 288/66 + 1/2;
-    in different orders the same. So item = 288/66, order = 0, item x order = 1/2 + 1/2 - 1/2 - 1 = -1/2.
+    Noise: 2 squared deviations in one of an item's two cells, 1 degree of freedom each: 12 x 2 / 24
+    = 1. Half of the squared difference of single scores, on average: of an item's cells 1/2 (half
+    of (1 + 0 + variance 1)), so order + item x order + noise = 1/2. Items in the same order: 1/2 on
+    average, and half of 4^2 more in 36 of 66 pairs: 288/66 + 1/2; in different orders the same. So
+    item = 288/66, order = 0, item x order = 1/2 + 1/2 - 1/2 - 1 = -1/2.
     """
     low, high = [[1.0, 3], [2, 2]], [[5.0, 7], [6, 6]]
     found = made(np.array([low] * 6 + [high] * 6))
@@ -54,13 +58,15 @@ def test_a_table_by_hand_and_brennans_persons_by_items() -> None:
     assert found.variances[0] == pytest.approx(
         [0.0574, 0.0754, 0.1269, np.nan], abs=5e-5, nan_ok=True
     )
-    # His index of dependability of twelve items, p + error / 12: .0574 / (.0574 + (.0754 + .1269) / 12) = .773.
+    # His index of dependability of twelve items, p + error / 12: .0574 / (.0574 + (.0754 + .1269) /
+    # 12) = .773.
     assert found.dependability(np.array([12]))[0] == pytest.approx(0.773, abs=5e-4)
     assert np.isnan(found.dependability(np.array([2]), one_order=True)[0])
 
 
 def test_noise_is_the_mean_of_the_cells() -> None:
-    # The first order, asked three times, has noise of variance 1, the second, asked twice, of 2; weighed by calls: 4/3.
+    # The first order, asked three times, has noise of variance 1, the second, asked twice, of 2;
+    # weighed by calls: 4/3.
     y = np.array(
         [[[1.0, 2, 3], [1, 3, np.nan]], [[5, 6, 7], [8, 6, np.nan]], [[3, 4, 5], [2, 4, np.nan]]]
     )
@@ -102,7 +108,7 @@ def test_very_many_units_are_left_out_in_groups() -> None:
     assert (truth < high).all()
 
 
-# ------------------------------------------------------------------------------------------- Stepwise selection by AIC
+# ------------------------------------------------------------------------ Stepwise selection by AIC
 def data(n: int = 240) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     rng = np.random.default_rng(1)
     judge, gap = rng.integers(0, 4, n), rng.random(n)
@@ -112,7 +118,9 @@ def data(n: int = 240) -> tuple[np.ndarray, dict[str, np.ndarray]]:
 
 
 def test_two_groups_by_hand() -> None:
-    """0 0 1 1 | 2 2 3 3: means 1/2 and 5/2, RSS 8 x 1/4 = 2, k = 2; without the group: mean 3/2, RSS 2 x (9 + 1) / 4 x 2 = 10."""
+    """0 0 1 1 | 2 2 3 3: means 1/2 and 5/2, RSS 8 x 1/4 = 2, k = 2; without the group: mean 3/2,
+    RSS 2 x (9 + 1) / 4 x 2 = 10.
+    """
     y, group = np.array([0.0, 0, 1, 1, 2, 2, 3, 3]), np.array([0] * 4 + [1] * 4)
     made = stepwise(y, {"group": group})
     assert (made.n, made.chosen.k, made.chosen.rss) == (8, 2, pytest.approx(2.0))
@@ -133,7 +141,9 @@ def test_planted_variables_stay_and_noise_goes() -> None:
 
 
 def test_noise_alone_mostly_leaves_nothing() -> None:
-    """AIC keeps a lone noise column with P(chi2_1 > 2) = 0.157, six levels less often: of 40 some 5."""
+    """AIC keeps a lone noise column with P(chi2_1 > 2) = 0.157, six levels less often: of 40 some
+    5.
+    """
     kept = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,6 @@
-"""The alternative annotator test and corrected means: by hand, as the paper and other libraries have them."""
+"""The alternative annotator test and corrected means: by hand, as the paper and other libraries
+have them.
+"""
 
 import json
 from pathlib import Path
@@ -18,7 +20,9 @@ NAN = np.nan
 
 @pytest.mark.parametrize("named", [False, True])
 def test_wins_and_the_papers_test_are_those_of_the_paper(named: bool) -> None:
-    """As its section 3.1 has it, item by item; of two categories its score is the share of equal names."""
+    """As its section 3.1 has it, item by item; of two categories its score is the share of equal
+    names.
+    """
     rng = np.random.default_rng(1)
     ratings = rng.integers(0, 2 if named else 5, (80, 4)).astype(float)
     ratings[rng.random(ratings.shape) < 0.2] = NAN
@@ -101,7 +105,7 @@ def test_too_few_units_are_not_tested_and_annotators_are_corrected_for() -> None
     np.testing.assert_allclose(found, [0.04 * 11 / 6, NAN, 0.001 * 5.5, 0.01 * 2.75])
 
 
-# ----------------------------------------------------------------------------------------------------- Corrected means
+# ---------------------------------------------------------------------------------- Corrected means
 ANSWERS = json.loads(
     (Path(__file__).parents[1] / "references" / "prediction_powered.json").read_text()
 )
@@ -130,7 +134,9 @@ def test_the_tuned_weight_and_its_error_are_those_of_ppi_python(case: dict[str, 
 
 
 def test_by_hand_with_units() -> None:
-    """Rated 1, 3 (judge 2, 4), unrated judge 6, 8: means 2, 5; weight cov / ((1 + 2/2) var) = 1 / (2 x 20/3) = .075."""
+    """Rated 1, 3 (judge 2, 4), unrated judge 6, 8: means 2, 5; weight cov / ((1 + 2/2) var) = 1 /
+    (2 x 20/3) = .075.
+    """
     human, judge = np.array([1.0, 3.0, NAN, NAN]), np.array([2.0, 4.0, 6.0, 8.0])
     found, weight = corrected_mean(human, judge, np.array([0, 0, 1, 1]), 2)
     assert (weight, found["corrected"].value) == pytest.approx((0.075, 0.075 * 7 + (2 - 0.075 * 3)))

@@ -1,4 +1,6 @@
-"""Contrasts, gaps, single scores, criteria in one call, positions and Bias Cost: by hand, against scipy, planted."""
+"""Contrasts, gaps, single scores, criteria in one call, positions and Bias Cost: by hand, against
+scipy, planted.
+"""
 
 import json
 from itertools import permutations
@@ -25,7 +27,9 @@ SCORES = np.arange(1.0, 6.0)
 
 
 def calls(scores: np.ndarray) -> tuple[np.ndarray, ...]:
-    """(items, 10) scores under the ten balanced orders, NaN unparsed -> the arguments of ``extremes``."""
+    """(items, 10) scores under the ten balanced orders, NaN unparsed -> the arguments of
+    ``extremes``.
+    """
     item, order = np.nonzero(np.isfinite(scores))
     return item, order, scores[item, order], np.arange(len(scores)), len(scores), ORDERS, SCORES
 
@@ -42,7 +46,8 @@ def test_a_judge_that_follows_the_order_is_moved_by_just_that() -> None:
     # Unparsed replies cost precision and no item.
     scores[np.random.default_rng(0).random(scores.shape) < 0.3] = np.nan
     assert contrast(scores, line(ORDERS)) == pytest.approx(0.8)
-    # sum |c| / sum c^2 of the directions of ten balanced orders of five is 4/3: more than the scale.
+    # sum |c| / sum c^2 of the directions of ten balanced orders of five is 4/3: more than the
+    # scale.
     made = stat.within_texts(
         stat.order_cells(*calls(np.full((9, 10), 3.0))[:3], 10), line(ORDERS), 9, 4.0
     )
@@ -50,7 +55,8 @@ def test_a_judge_that_follows_the_order_is_moved_by_just_that() -> None:
 
 
 def test_repeats_of_one_order_do_not_tilt_a_contrast_however_many_cells_there_may_be() -> None:
-    # Two orders of three: ascending once (score 4), descending ten times (3 on average): the contrast is 1.
+    # Two orders of three: ascending once (score 4), descending ten times (3 on average): the
+    # contrast is 1.
     item, order = np.zeros(11, int), np.array([0] + [1] * 10)
     value = np.array([4.0] + [2.0, 4.0] * 5)
     cells = stat.order_cells(item, order, value, 2)
@@ -86,7 +92,7 @@ def test_one_order_a_text_is_least_squares_over_texts() -> None:
         assert stat.over_texts(cells, few, 4.0) is None
 
 
-# ---------------------------------------------------------------------------------------------------- the largest gap
+# ---------------------------------------------------------------------------------- the largest gap
 
 
 def test_drawn_orders_are_compared_by_what_stands_where() -> None:
@@ -130,9 +136,10 @@ def test_too_few_units_or_orders_have_no_gap(scores: np.ndarray) -> None:
     assert stat.extremes(*calls(scores)) is None
 
 
-# --------------------------------------------------------------------------------------------------------- single scores
+# ------------------------------------------------------------------------------------ single scores
 def test_differences_by_hand() -> None:
-    # Item 0: order a 1, 2; order b 5. Different orders: |1-5|, |2-5| -> 3.5; same: |1-2| -> 1. Item 1: one call.
+    # Item 0: order a 1, 2; order b 5. Different orders: |1-5|, |2-5| -> 3.5; same: |1-2| -> 1. Item
+    # 1: one call.
     for order in (
         np.array([0, 0, 1, 0]),
         np.array([0, 0, 10_000, 0]),
@@ -148,7 +155,7 @@ def test_differences_by_hand() -> None:
     assert (alone.tolist(), most) == ([True, False, True, False], True)
 
 
-# ------------------------------------------------------------------------------------------------------------ resampling
+# --------------------------------------------------------------------------------------- resampling
 @pytest.mark.parametrize("units", [300, 5_000])  # as they are, and in groups
 def test_bootstrap_sums_have_the_spread_of_their_units_in_any_order(units: int) -> None:
     x = np.random.default_rng(0).normal(1, 2, (units, 1))
@@ -205,7 +212,7 @@ def test_sums_and_tables_by_code() -> None:
     ]
 
 
-# ------------------------------------------------------------------------------------------------ criteria in one call
+# ----------------------------------------------------------------------------- criteria in one call
 NAN = np.nan
 WILLIAMS = np.array([[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]])
 CYCLIC = np.array([[(i + k) % 4 for i in range(4)] for k in range(4)])
@@ -213,7 +220,9 @@ BALANCED = np.vstack([CYCLIC, CYCLIC[:, ::-1]])
 
 
 def rows_of(orders: np.ndarray, texts: int, add, seed: int = 0):
-    """(text, criterion, position, before, score) of all texts in all orders; ``add(criterion, position, before)``."""
+    """(text, criterion, position, before, score) of all texts in all orders; ``add(criterion,
+    position, before)``.
+    """
     rng = np.random.default_rng(seed)
     lines = []
     for text in range(texts):
@@ -289,7 +298,7 @@ def test_designs_that_cannot_separate_say_so(orders: np.ndarray, texts: int) -> 
     )
 
 
-# ----------------------------------------------------------- Position statistics, Bias Cost and the prior of positions
+# ---------------------------------------- Position statistics, Bias Cost and the prior of positions
 def test_selection_by_hand_and_by_scipy() -> None:
     # N = 20, N/n = 4: chi2 = (36 + 0 + 4 + 0 + 16) / 4 = 14; V = sqrt(14 / (20 x 4))
     counts = np.array([10.0, 4, 2, 4, 0])
@@ -302,7 +311,8 @@ def test_selection_by_hand_and_by_scipy() -> None:
         "all at one position"
     )
     assert positions.cramers_v(np.full(7, 1 / 7)) == pytest.approx(0.0)
-    # Items that lean all one way, to position 1 or 2: shares 1/2, noise alone. 2 positions x 8 x 1^2 / 16^2 x 8 / 7, twice.
+    # Items that lean all one way, to position 1 or 2: shares 1/2, noise alone. 2 positions x 8 x
+    # 1^2 / 16^2 x 8 / 7, twice.
     counts = np.repeat([[2.0, 0], [0, 2]], 4, axis=0)
     assert positions.v_from_noise(counts) == pytest.approx(np.sqrt(1 / 7))
     assert np.isnan(positions.v_from_noise(counts[:1]))
@@ -355,11 +365,12 @@ def test_intervals_of_a_share_are_scipys(hits: int, trials: int, level: float) -
         assert np.isnan(function(0, 0)).all()
 
 
-# ------------------------------------------------------------------------------------------------------------ Bias Cost
+# ---------------------------------------------------------------------------------------- Bias Cost
 PUBLISHED = json.loads(
     (Path(__file__).parents[1] / "references" / "printed.json").read_text("utf-8")
 )["xu table 5"]
-# Table 6: the best rotation, its cost, the cost of the default order; 0.2 for the rounding of Table 5.
+# Table 6: the best rotation, its cost, the cost of the default order; 0.2 for the rounding of Table
+# 5.
 TABLE_6 = [
     ("GPT-4.1-mini", (5, 4, 3, 2, 1), 11.7, 15.0),
     ("GPT-4.1", (5, 4, 3, 2, 1), 5.8, 13.6),
@@ -396,7 +407,7 @@ def test_unknown_cells_are_avoided_where_they_can_be() -> None:
     assert np.isnan(costs.least_bias_cost(np.array([[np.nan, np.nan], [0.5, 0.5]]))[1])
 
 
-# ------------------------------------------------------------------------------------------ one call without the prior
+# ----------------------------------------------------------------------- one call without the prior
 PRIOR = np.array([0.5, 0.3, 0.2])
 SHOWN = np.array(list(permutations(range(3))))
 AT = np.argsort(SHOWN, axis=1)

@@ -1,4 +1,6 @@
-"""Every way in which a run's zip can be a little wrong: one column, one field, one row at a time."""
+"""Every way in which a run's zip can be a little wrong: one column, one field, one row at a
+time.
+"""
 
 import copy
 import io
@@ -98,11 +100,15 @@ def _table(content: bytes, change: Callable[[pd.DataFrame], pd.DataFrame]) -> by
 
 
 Made = Callable[[], Parts | None]
-"""Makes the damaged parts, since only some of the thousands are wanted; None where no file can hold them."""
+"""Makes the damaged parts, since only some of the thousands are wanted; None where no file can hold
+them.
+"""
 
 
 def damaged_tables(parts: Parts) -> Iterator[tuple[str, Made]]:
-    """(what is done, how): each column of each table changed in each way, dropped, or given rows twice."""
+    """(what is done, how): each column of each table changed in each way, dropped, or given rows
+    twice.
+    """
 
     def with_table(name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Parts | None:
         made = _table(parts[name], change)
@@ -130,7 +136,9 @@ def damaged_tables(parts: Parts) -> Iterator[tuple[str, Made]]:
 
 
 def damaged_heads(parts: Parts) -> Iterator[tuple[str, Made]]:
-    """(what is done, how): each field of study.json, at any depth, gone or replaced by each strange value."""
+    """(what is done, how): each field of study.json, at any depth, gone or replaced by each strange
+    value.
+    """
     head = json.loads(parts["study.json"])
 
     def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -1,4 +1,6 @@
-"""One store under several names in one process is one store, and its file is never opened a second time."""
+"""One store under several names in one process is one store, and its file is never opened a second
+time.
+"""
 
 import os
 import subprocess

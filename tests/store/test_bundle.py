@@ -1,4 +1,6 @@
-"""Runs as zip files: written and read back, kept in a store, and refused where a hostile hand has been at them."""
+"""Runs as zip files: written and read back, kept in a store, and refused where a hostile hand has
+been at them.
+"""
 
 import io
 import itertools
@@ -381,13 +383,16 @@ def used(store: Store, run: str) -> None:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> damage.Parts:
-    """A run of 2 answers in 2 orders: 4 judgments with probabilities, replies and people's ratings."""
+    """A run of 2 answers in 2 orders: 4 judgments with probabilities, replies and people's
+    ratings.
+    """
     folder = tmp_path_factory.mktemp("small")
     (folder / "answers.csv").write_text(
         "item_id,response,human_1\na,The first answer here,2\nb,The second answer here,3\n"
     )
     study = (
-        'name = "S"\n[[data]]\nfile = "answers.csv"\n[design]\nstrategies = ["fixed", "descending"]\nrepeats = 1\n'
+        'name = "S"\n[[data]]\nfile = "answers.csv"\n[design]\nstrategies = ["fixed", '
+        '"descending"]\nrepeats = 1\n'
         '[[judges]]\nname = "j"\nkind = "simulated"\nmodel = "simulated"\n[rubric]\nname = "r"\n'
         '[[rubric.criteria]]\nname = "c"\noptions = [{ score = 1, description = "bad" }, '
         '{ score = 2, description = "fair" }, { score = 3, description = "good" }]\n'

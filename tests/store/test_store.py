@@ -319,7 +319,8 @@ def test_a_store_of_an_earlier_lab_that_held_more_goes_on(tmp_path: Path) -> Non
         new_run(store)
     with duckdb.connect(str(path)) as db:
         db.execute(
-            'ALTER TABLE datasets ADD COLUMN listed BOOLEAN; CREATE TABLE "old; \'things" (id VARCHAR)'
+            'ALTER TABLE datasets ADD COLUMN listed BOOLEAN; CREATE TABLE "old; \'things" (id '
+            "VARCHAR)"
         )
         db.execute("""INSERT INTO "old; 'things" VALUES ('kept')""")
     with Store.open(path) as store:
@@ -385,7 +386,11 @@ def killed_writer(path: Path, then: str = "") -> str:
 
 def test_a_store_that_a_thread_still_holds_is_closed_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "lab.duckdb"
-    held = f"{KILLED}import threading, time\nthreading.Thread(target=lambda: store.runs() and time.sleep(60), daemon=True).start()"
+    held = (
+        f"{KILLED}import threading, time\nthreading.Thread(target=lambda: store.runs() and "
+        f"time.sleep(60), "
+        f"daemon=True).start()"
+    )
     code = f"{held}\ntime.sleep(0.3)"
     done = subprocess.run(
         [sys.executable, "-c", code, path], cwd=ROOT, capture_output=True, text=True, timeout=60
@@ -475,7 +480,9 @@ def test_flipped_bytes_are_named_or_without_effect(tmp_path: Path) -> None:
 
 
 def test_the_first_write_and_the_end_wait_for_whoever_reads(tmp_path: Path) -> None:
-    """DuckDB refuses to close a connection that another thread is asking: pages read while a run begins, or the lab ends."""
+    """DuckDB refuses to close a connection that another thread is asking: pages read while a run
+    begins, or the lab ends.
+    """
     for number in range(8):
         path, done = tmp_path / f"{number}.duckdb", threading.Event()
         store = Store.open(path)

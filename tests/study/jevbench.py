@@ -1,4 +1,6 @@
-"""JevBench's published cases (package ``jevbench``, Apache-2.0) as data sets, each question with a rubric of its own."""
+"""JevBench's published cases (package ``jevbench``, Apache-2.0) as data sets, each question with a
+rubric of its own.
+"""
 
 import json
 from importlib.resources import files
@@ -10,7 +12,9 @@ from rubriclab.study.plan import Plan, plan
 
 
 def published(most: int) -> dict[tuple[str, str], tuple[DataSet, Rubric]]:
-    """(domain, question) -> the first ``most`` of its cases, and the options of its choice or score as published."""
+    """(domain, question) -> the first ``most`` of its cases, and the options of its choice or score
+    as published.
+    """
     lines = (
         files("jevbench")
         .joinpath("suites/jevbench-240/cases.jsonl")

@@ -33,7 +33,9 @@ def small_plan(
     name: str = "small",
     **design: Any,
 ) -> Plan:
-    """``count`` items, one criterion of five scores, every balanced order twice: 20 calls an item."""
+    """``count`` items, one criterion of five scores, every balanced order twice: 20 calls an
+    item.
+    """
     study = Study.model_validate(
         {
             "name": name,

@@ -1,4 +1,6 @@
-"""Prompts equal to the byte those of the earlier lab; verdicts and batches parsed from any reply."""
+"""Prompts equal to the byte those of the earlier lab; verdicts and batches parsed from any
+reply.
+"""
 
 import json
 import re
@@ -267,7 +269,7 @@ def test_what_cannot_be_compared_is_said_before_a_call(
         small_plan(dataset=dataset, **design)
 
 
-# ------------------------------------------------------------------------------------------------- scores and criteria
+# ------------------------------------------------------------------------------ scores and criteria
 PROMPTS: dict[str, dict[str, Any]] = json.loads((TEXTS / "prompts.json").read_text("utf-8"))
 
 

@@ -1,4 +1,6 @@
-"""Factors: what each level changes in the calls, which settings are asked, and what is refused before the first call."""
+"""Factors: what each level changes in the calls, which settings are asked, and what is refused
+before the first call.
+"""
 
 import json
 from collections import Counter
@@ -121,7 +123,8 @@ def test_shuffled_ids_stand_for_every_score_and_repeats_keep_them() -> None:
     stands = Counter(
         pair for c in calls for pair in zip(c.ordering.shown, c.ordering.labels, strict=True)
     )
-    # 30 items x 10 orders, each twice: every score has every label about 600 / 5 = 120 times (sd of 60 deals: 14).
+    # 30 items x 10 orders, each twice: every score has every label about 600 / 5 = 120 times (sd of
+    # 60 deals: 14).
     assert len(stands) == 25
     assert all(60 < times < 180 for times in stands.values())
     labels = {(c.items, c.ordering.shown): c.ordering.labels for c in calls}
@@ -330,7 +333,8 @@ def test_repeats_on_a_sample_of_questions() -> None:
         for c in "ab"
     )
     made = small_plan(dataset=DataSet("d", items), repeats_on=3, repeats=3)
-    # 2 tasks x 5 questions x 2 answers: 3 questions of each task, so 12 answers have each of 10 orders three times.
+    # 2 tasks x 5 questions x 2 answers: 3 questions of each task, so 12 answers have each of 10
+    # orders three times.
     assert made.planned == (12 * 30 + 8 * 10,)
     calls = Counter(call.items[0] for call in made.calls())
     again = {made.items[k].prompt for k, times in calls.items() if times == 30}

@@ -1,4 +1,6 @@
-"""Prompts of the user's own: texts and lists located in them, rendered in bounds, proved to change in their order alone, answers read by rule."""
+"""Prompts of the user's own: texts and lists located in them, rendered in bounds, proved to change
+in their order alone, answers read by rule.
+"""
 
 import json
 import re
@@ -41,7 +43,9 @@ def prompt_file(*texts: str, **answer: Any) -> PromptFile:
 def own_plan(
     *files: PromptFile, reorder: str = "options", judges: Any = None, items: int = 3, **design: Any
 ) -> Plan:
-    """Three answers of two candidates to each of three questions, rated under two criteria of three scores."""
+    """Three answers of two candidates to each of three questions, rated under two criteria of three
+    scores.
+    """
     criteria = tuple(
         Criterion(name, tuple(Option(k, f"{name} {k}") for k in (1, 2, 3)), f"is it {name}")
         for name in "pq"
@@ -81,11 +85,13 @@ def own_plan(
     ("text", "words"),
     [
         (
-            "{% set ns=namespace(x=99999) %}{% for i in range(60) %}{% set ns.x=ns.x*ns.x %}{% endfor %}",
+            "{% set ns=namespace(x=99999) %}{% for i in range(60) %}{% set ns.x=ns.x*ns.x %}{% "
+            "endfor %}",
             "more than 1 seconds",
         ),
         (
-            "{% set ns=namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x=[ns.x,ns.x] %}{% endfor %}{{ ns.x|string }}",
+            "{% set ns=namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x=[ns.x,ns.x] %}{% "
+            "endfor %}{{ ns.x|string }}",
             "takes more",
         ),
         (
@@ -128,17 +134,20 @@ def test_a_hostile_template_ends_and_the_next_is_rendered(
         ),
         ("{{ response }}", "the order changes nothing"),
         (
-            "{% for o in options|sort(attribute='score') %}{{ o.label }}: {{ o.description }} {% endfor %}",
+            "{% for o in options|sort(attribute='score') %}{{ o.label }}: {{ o.description }} {% "
+            "endfor %}",
             "order changes nothing|computes",
         ),
         (LOOP + "Best: {{ options[0].description }}", "has to stand once"),
         (LOOP + LOOP, "2 times"),
         (
-            "{% for o in options %}{{ o.label }}: {% if o.score > 1 %}{{ o.description }}{% endif %} {% endfor %}",
+            "{% for o in options %}{{ o.label }}: {% if o.score > 1 %}{{ o.description }}{% endif "
+            "%} {% endfor %}",
             "computes with",
         ),
         (
-            "{% for o in options %}{{ o.label }}: {{ o.description }}{{ '!' if 'p 2' in o.description }} {% endfor %}",
+            "{% for o in options %}{{ o.label }}: {{ o.description }}{{ '!' if 'p 2' in "
+            "o.description }} {% endfor %}",
             "more than the order",
         ),
         (
@@ -170,7 +179,7 @@ def test_the_proof_names_what_moves_and_every_call_keeps_its_signs() -> None:
         "1: p 1                                                     | 3: p 3",
         "2: p 2                                                       2: p 2",
         "3: p 3                                                     | 1: p 1",
-        "One of 1, 2, 3, worst to best                                One of 1, 2, 3, worst to best",
+        f"{'One of 1, 2, 3, worst to best':<61}One of 1, 2, 3, worst to best",
     ]
     for call in made.calls():
         assert call.messages[0]["content"].split("\n")[1:4] == [
@@ -319,8 +328,16 @@ def test_a_prompt_file_that_is_none_is_refused(text: str, words: str) -> None:
 
 # ---------------------------------------------------------------- from a study file
 
-ROWS = 'id,question,answer,channel\n1,How long to boil an egg?,"Six minutes, then cool it in water.",mail\n2,Is it going to rain?,"Yes, take a coat, and hurry.\nIt pours.",chat\n'
-PASTED = 'Q: Is it going to rain?\nA: "Yes, take a coat, and hurry.\nIt pours."\n\nScore 2: good\nScore 1: bad\n\nAnswer with <score>N</score>.\n'
+ROWS = (
+    'id,question,answer,channel\n1,How long to boil an egg?,"Six minutes, then cool it in '
+    'water.",mail\n2,Is it going to rain?,"Yes, take a coat, and '
+    'hurry.\nIt pours.",chat\n'
+)
+PASTED = (
+    'Q: Is it going to rain?\nA: "Yes, take a coat, and hurry.\nIt pours."\n\nScore 2: '
+    "good\nScore 1: bad\n\nAnswer with "
+    "<score>N</score>.\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +370,8 @@ def test_a_study_takes_a_pasted_prompt_apart_or_says_why_not(
     (tmp_path / "prompt.txt").write_bytes(pasted.encode())
     study = tmp_path / "study.toml"
     study.write_text(
-        'name = "n"\n[[data]]\nfile = "rows.csv"\ncolumns = { response = "answer", instruction = "question" }\n'
+        'name = "n"\n[[data]]\nfile = "rows.csv"\ncolumns = { response = "answer", instruction = '
+        '"question" }\n'
         f'[prompt]\npasted = "prompt.txt"\n{prompt}\n[[judges]]\nname = "s"\nkind = "simulated"\n'
     )
     if words:
@@ -399,7 +417,11 @@ def test_a_run_by_an_own_prompt_goes_to_its_end_and_into_a_card_that_asks_the_sa
 ) -> None:
     judge = Planted()
     judge.reply = lambda body, plain=judge.reply: f'{{"score": {plain(body)}}}'  # type: ignore[method-assign]
-    text = "{{ instruction }}\n{{ response }}\n{% for o in options %}Score {{ o.label }}: {{ o.description }}\n{% endfor %}"
+    text = (
+        "{{ instruction }}\n{{ response }}\n{% for o in options %}Score {{ o.label }}: {{ "
+        "o.description }}\n{% endfor "
+        "%}"
+    )
     answer = '[answer]\nread = "json"\npath = "score"\nask = "schema"\n'
     (tmp_path / "judge.toml").write_text(f"[[messages]]\ntext = '''{text}'''\n{answer}", "utf-8")
     with serving(judge) as address:

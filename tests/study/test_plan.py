@@ -1,4 +1,6 @@
-"""Plans: which calls there are, in which order, under which keys; what is refused before the first one."""
+"""Plans: which calls there are, in which order, under which keys; what is refused before the first
+one.
+"""
 
 import itertools
 import json
@@ -35,7 +37,8 @@ def test_every_balanced_order_is_asked_twice_item_by_item_and_shuffled_within() 
     ]
     assert all(sorted(order) == sorted(orders[0]) for order in orders)
     assert len({tuple(order) for order in orders}) == 6  # another order for each item
-    # Strategies are mixed: not all of the first condition's 20 calls come first (2 in C(22, 2) = 231 items would).
+    # Strategies are mixed: not all of the first condition's 20 calls come first (2 in C(22, 2) =
+    # 231 items would).
     assert any(
         [condition for condition, _, _ in order] != sorted(c for c, _, _ in order)
         for order in orders
@@ -53,7 +56,8 @@ def test_keys_tell_calls_apart_and_nothing_else() -> None:
     assert keys == [call.key for call in small_plan(2, judges=(slower,)).calls()]
     warmer = API.model_copy(update={"temperature": 0.5})
     assert not set(keys) & {call.key for call in small_plan(2, judges=(warmer,)).calls()}
-    # The same words about another item, or from a judge that differs in its name alone, are other calls.
+    # The same words about another item, or from a judge that differs in its name alone, are other
+    # calls.
     twins = DataSet("d", (Item("x", "same"), Item("y", "same")))
     both = small_plan(dataset=twins, judges=(API, API.model_copy(update={"name": "again"})))
     assert len({call.key for call in both.calls()}) == len(both) == 80
@@ -214,7 +218,9 @@ def test_how_a_reply_ends_is_a_status(reply: Reply, status: Status) -> None:
 def test_an_answer_that_was_begun_and_cut_counts_up_to_its_label(
     text: str, score: float | None
 ) -> None:
-    """An embedded model never ends by itself; what anybody else's server cuts is truncated, whatever it says."""
+    """An embedded model never ends by itself; what anybody else's server cuts is truncated,
+    whatever it says.
+    """
     small, api = small_plan(1, judges=(EMBEDDED,)), small_plan(1)
     (outcome,) = small.parse(small.previews()[0], Reply(text, finish="length"))
     assert (outcome.score, outcome.status) == (
@@ -334,7 +340,9 @@ def test_answers_may_be_as_long_as_their_form() -> None:
 
 
 def test_a_large_plan_holds_one_item_at_a_time() -> None:
-    """20,000 items x 100 calls: 2,000,000, of which 3,000 are taken; all of them would take some 1.5 GB."""
+    """20,000 items x 100 calls: 2,000,000, of which 3,000 are taken; all of them would take some
+    1.5 GB.
+    """
     made = small_plan(dataset=data(20_000), strategies=[{"kind": "balanced", "calls": 100}])
     assert made.planned == (2_000_000,)
     tracemalloc.start()

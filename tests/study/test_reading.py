@@ -1,4 +1,6 @@
-"""Read replies: well-formed ones, hostile ones, refusals and lists of criteria; label probabilities from first tokens."""
+"""Read replies: well-formed ones, hostile ones, refusals and lists of criteria; label probabilities
+from first tokens.
+"""
 
 import json
 import signal
@@ -111,7 +113,9 @@ BARE = (
 def test_a_well_formed_reply_comes_back_to_its_position(
     data: st.DataObject, answer: Answer, case: Any
 ) -> None:
-    """For every style of labels, ordering, form of answer and case: position p in, position p out."""
+    """For every style of labels, ordering, form of answer and case: position p in, position p
+    out.
+    """
     labels = data.draw(
         st.permutations(data.draw(st.sampled_from([*LABELS.values(), ("-1", "0", "+1")])))
     )
@@ -233,7 +237,9 @@ def _too_long(*_: object) -> None:
 
 
 def test_no_reply_hangs() -> None:
-    """100,000 signs of anything, with something around them: a pattern that looks again from each takes minutes."""
+    """100,000 signs of anything, with something around them: a pattern that looks again from each
+    takes minutes.
+    """
     before = signal.signal(signal.SIGVTALRM, _too_long)
     signal.setitimer(
         signal.ITIMER_VIRTUAL, 30
@@ -252,7 +258,7 @@ def test_no_reply_hangs() -> None:
         signal.signal(signal.SIGVTALRM, before)
 
 
-# ------------------------------------------------------------------------------------------------------- probabilities
+# ------------------------------------------------------------------------------------ probabilities
 SHOWN = ("3", "1", "2", "5", "4")
 THREE = ("poor", "good", "excellent")
 
@@ -260,7 +266,8 @@ THREE = ("poor", "good", "excellent")
 @pytest.mark.parametrize(
     ("tokens", "labels", "probabilities", "mass"),
     [
-        # Forms of one label add up in the order of the labels: 0.4, 0.2 and 0.1 on labels of 0.7 in all.
+        # Forms of one label add up in the order of the labels: 0.4, 0.2 and 0.1 on labels of 0.7 in
+        # all.
         (
             {"3": 0.3, " 3": 0.1, "▁1": 0.2, "The": 0.3, "5\n": 0.1},
             SHOWN,
@@ -274,7 +281,8 @@ THREE = ("poor", "good", "excellent")
         # "b" is "B"; "a" starts a sentence more often than it is "A", as "I" is no "i".
         ({"A": 0.2, "a": 0.3, "b": 0.1, " B": 0.1}, ("B", "A"), (0.5, 0.5), 0.4),
         ({"I": 0.6, "v": 0.2}, ("i", "v"), (0, 1), 0.2),
-        # A label that begins with another one, or with a piece that was seen, has to be seen whole itself.
+        # A label that begins with another one, or with a piece that was seen, has to be seen whole
+        # itself.
         (dict.fromkeys(ROMAN, 0.1), ROMAN, (0.2,) * 5, 0.5),
         (dict.fromkeys(("i", "iii", "iv", "v"), 0.1), ROMAN, None, 0.4),
         (dict.fromkeys(("i", "ii", "iii", "v"), 0.1), ROMAN, None, 0.4),

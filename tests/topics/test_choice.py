@@ -1,4 +1,6 @@
-"""The choice model: two orders by hand, planted effects found again, effects that a design cannot tell, no finite odds."""
+"""The choice model: two orders by hand, planted effects found again, effects that a design cannot
+tell, no finite odds.
+"""
 
 from dataclasses import replace
 from itertools import permutations
@@ -30,12 +32,15 @@ def odds(rows: list[Row], measure: str) -> np.ndarray:
 
 
 def test_two_orders_by_hand() -> None:
-    """Two options, forward and backward once each. Of 12 items that answer both times otherwise 9 take the first position
-    and 3 the last one: a pair's odds are exp(2 (b1 - b2)) = 3, so b1 - b2 = ln 3 / 2, b1 = ln 3 / 4: odds 3^(1/4)."""
+    """Two options, forward and backward once each. Of 12 items that answer both times otherwise 9
+    take the first position and 3 the last one: a pair's odds are exp(2 (b1 - b2)) = 3, so b1 - b2 =
+    ln 3 / 2, b1 = ln 3 / 4: odds 3^(1/4).
+    """
     score = np.array([[1, 2]] * 9 + [[2, 1]] * 3 + [[2, 2]] * 5)
     rows = rows_of(options(score, [[1, 2], [2, 1]]))
     assert odds(rows, "position_odds") == pytest.approx([3**0.25, 3**-0.25])
-    # Variance of a pair's ln 3 / 4: (1/9 + 1/3) / 16 x 12 / 11 (units - 1), and Student's t on 11 degrees of freedom.
+    # Variance of a pair's ln 3 / 4: (1/9 + 1/3) / 16 x 12 / 11 (units - 1), and Student's t on 11
+    # degrees of freedom.
     reach = 2.200985 * np.sqrt((1 / 9 + 1 / 3) / 16 * 12 / 11)
     assert rows[0].interval == pytest.approx(
         (3**0.25 * np.exp(-reach), 3**0.25 * np.exp(reach)), rel=1e-6
@@ -43,7 +48,9 @@ def test_two_orders_by_hand() -> None:
 
 
 def test_planted_effects_are_found_again() -> None:
-    """All 24 orders of four options, labels drawn anew for each: 300 items, all three effects at once."""
+    """All 24 orders of four options, labels drawn anew for each: 300 items, all three effects at
+    once.
+    """
     rng = np.random.default_rng(3)
     labels = np.stack([rng.permutation(4) for _ in EVERY])
     before = np.concatenate([np.full((24, 1), 4), EVERY[:, :-1] - 1], axis=1)
@@ -89,7 +96,8 @@ def test_what_the_orders_do_not_tell_and_odds_that_are_not_finite() -> None:
         options(choose(np.random.default_rng(0), 20, orders[:1], repeats=3), orders[:1])
     )
     assert [row.why for row in fixed] == ["single_order"]
-    # In rotations of one direction every score follows the same one: no neighbour; labels go with the score.
+    # In rotations of one direction every score follows the same one: no neighbour; labels go with
+    # the score.
     rows = rows_of(options(choose(np.random.default_rng(0), 40, orders[:5], repeats=2), orders[:5]))
     assert {row.measure for row in rows} == {"position_odds"}
     orders = balanced_orders(5)
@@ -100,8 +108,9 @@ def test_what_the_orders_do_not_tell_and_odds_that_are_not_finite() -> None:
 
 
 def test_odds_of_drawn_pairs_are_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A judge that takes the first option in 40 % and is no logit otherwise: of very many items the same two orders were
-    compared for all of them, which gave log-odds up to 0.21 away."""
+    """A judge that takes the first option in 40 % and is no logit otherwise: of very many items the
+    same two orders were compared for all of them, which gave log-odds up to 0.21 away.
+    """
     rng, orders = np.random.default_rng(4), balanced_orders(5)
     trait = 1.4 - rng.exponential(1.1, (1_500, 1)) + rng.normal(0, 0.3, (1_500, 10))
     score = 1.0 + np.searchsorted([-1.5, -0.5, 0.5, 1.5], trait)

@@ -1,4 +1,6 @@
-"""Options, criteria and several answers in one call: by hand, planted effects; two data sets; every caution."""
+"""Options, criteria and several answers in one call: by hand, planted effects; two data sets; every
+caution.
+"""
 
 from dataclasses import replace
 
@@ -31,20 +33,23 @@ def values(found, measure: str, **of) -> list[float]:
 
 @pytest.mark.papers(14, 16, 17)
 def test_shares_v_chi2_and_bias_cost_by_hand() -> None:
-    # Twelve items: eight always take what is first (1, then 2), four always score 2. Positions: item 1..8 first, first;
-    # 9..12 second in (1 2), first in (2 1): 16 + 4 = 20 first, 4 second of 24.
+    # Twelve items: eight always take what is first (1, then 2), four always score 2. Positions:
+    # item 1..8 first, first; 9..12 second in (1 2), first in (2 1): 16 + 4 = 20 first, 4 second of
+    # 24.
     found = findings(options([[1, 2]] * 8 + [[2, 2]] * 4, TWO))
     assert values(found, "position_share") == pytest.approx([20 / 24, 4 / 24])
     # chi2 = (20-12)^2/12 + (4-12)^2/12 = 32/3; V = sqrt(chi2 / 24) = 2/3
     assert values(found, "chi2") == pytest.approx([32 / 3])
     assert values(found, "cramers_v") == pytest.approx([2 / 3])
-    # Noise: units' residuals (first: 2 - 2 x 20/24 = 1/3 of 8, -2/3 of 4, and the reverse), over 24 calls:
-    # 2 x (8/9 + 16/9) / 576 x 12/11 = .0101010; E V^2 = 2/1 x that; V without noise = sqrt(4/9 - .0202020).
+    # Noise: units' residuals (first: 2 - 2 x 20/24 = 1/3 of 8, -2/3 of 4, and the reverse), over 24
+    # calls: 2 x (8/9 + 16/9) / 576 x 12/11 = .0101010; E V^2 = 2/1 x that; V without noise =
+    # sqrt(4/9 - .0202020).
     assert values(found, "v_without_noise") == pytest.approx(
         [np.sqrt(4 / 9 - 2 * 2 * (24 / 9) / 576 * 12 / 11)]
     )
     assert only(found, "chi2").counts["n"] == 24
-    # Of 8 ones all at position 1; of 16 twos: 8 first in (2 1) by the movers, 4 + 4 by the others: 12 first, 4 second.
+    # Of 8 ones all at position 1; of 16 twos: 8 first in (2 1) by the movers, 4 + 4 by the others:
+    # 12 first, 4 second.
     assert values(found, "position_given_score") == pytest.approx([1, 0, 0.75, 0.25])
     # (1 2): |1 - .5| + |.25 - .5| = 75 percentage points; (2 1): |.75 - .5| + |0 - .5| = 75.
     assert {row.of["order"]: row.value for row in found.select("bias_cost")} == pytest.approx(
@@ -113,7 +118,8 @@ def test_probability_weighted_scores_are_a_row_of_their_own() -> None:
 
 @pytest.mark.papers(20)
 def test_single_scores_by_hand() -> None:
-    # Nine items in both orders twice: 1 1 | 2 2. Different orders differ by 1, the same order never.
+    # Nine items in both orders twice: 1 1 | 2 2. Different orders differ by 1, the same order
+    # never.
     found = findings(options([[1, 2, 1, 2]] * 9, TWO))
     assert [only(found, m).value for m in ("order_change", "repeat_change", "order_excess")] == [
         1.0,
@@ -123,7 +129,8 @@ def test_single_scores_by_hand() -> None:
     assert only(found, "order_excess").counts == {"n": 9, "from": "balanced"}
     # sd of (1, 2, 1, 2) = root(1/3)
     assert only(found, "within_item_sd").value == pytest.approx(np.sqrt(1 / 3))
-    # Twenty items once in each of two orders, and three of them twice: judges that answer alike are asked so.
+    # Twenty items once in each of two orders, and three of them twice: judges that answer alike are
+    # asked so.
     score = np.array([[1.0, 2.0, np.nan, np.nan]] * 17 + [[2.0, 2.0, 2.0, 2.0]] * 3)
     found = findings(options(score, TWO))
     assert only(found, "order_change").counts["n"] == 20
@@ -153,7 +160,9 @@ def test_largest_gap_names_its_orders() -> None:
 
 
 def test_noise_of_other_items_than_the_change_makes_no_excess() -> None:
-    """Ten items in two orders once each, a point apart; ten more in one order twice, two points apart."""
+    """Ten items in two orders once each, a point apart; ten more in one order twice, two points
+    apart.
+    """
     score = [[1, 2, np.nan, np.nan]] * 10 + [[np.nan, np.nan, 2, 4]] * 10
     found = findings(options(score, ORDERS, [0, 5, 0, 0]))
     change, repeat, excess = (
@@ -174,7 +183,7 @@ def test_noise_of_other_items_than_the_change_makes_no_excess() -> None:
     assert [(row.value, row.counts["n"]) for row in rows] == [(1.5, 10), (0.5, 10), (1.0, 10)]
 
 
-# ------------------------------------------------------------------------------------------------------- two data sets
+# ------------------------------------------------------------------------------------ two data sets
 
 
 def both(first: float, second: float) -> JudgmentTable:
@@ -202,7 +211,7 @@ def test_leans_that_differ_are_seen_and_of_two_options_by_welchs_t() -> None:
     assert size == pytest.approx(2 * np.sqrt(max(0.0, d**2 - v)))
 
 
-# ------------------------------------- Criteria, and several answers, in one call; and what limits every arm's numbers
+# ------------------ Criteria, and several answers, in one call; and what limits every arm's numbers
 BALANCED = balanced_orders(3) - 1
 WILLIAMS = np.array([[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]])
 
@@ -210,7 +219,9 @@ WILLIAMS = np.array([[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]])
 def by_position(
     orders: np.ndarray, add, texts: int, repeats: int = 1, noise: float = 0.0, seed: int = 0
 ) -> np.ndarray:
-    """(texts, calls, criteria): 3 plus what ``add(position)`` gives a criterion there, with noise; not rounded to a scale."""
+    """(texts, calls, criteria): 3 plus what ``add(position)`` gives a criterion there, with noise;
+    not rounded to a scale.
+    """
     position = np.argsort(np.tile(orders, (repeats, 1)), axis=1)
     return (
         3.0
@@ -221,14 +232,16 @@ def by_position(
 
 @pytest.mark.papers(32, 33)
 def test_shifts_first_minus_last_and_delta_pos_by_hand() -> None:
-    # Every criterion: 4 where it stands first, else 3. Over six balanced orders each position twice: mean 10/3.
+    # Every criterion: 4 where it stands first, else 3. Over six balanced orders each position
+    # twice: mean 10/3.
     found = findings(criteria(by_position(BALANCED, lambda p: (p == 0).astype(float), 9), BALANCED))
     for name in NAMES[:3]:
         shifts = [row.value for row in found.select("position_shift", target=name)]
         assert shifts == pytest.approx([2 / 3, -1 / 3, -1 / 3])
         assert only(found, "first_minus_last", target=name).value == pytest.approx(1.0)
         assert only(found, "delta_pos", target=name).value == pytest.approx(1.0)
-    # Ranks 3, 1.5, 1.5 in each of nine texts: chi2 = [12/(9 x 12) x (27^2 + 2 x 13.5^2) - 3 x 9 x 4] / (1 - 6/24) = 18
+    # Ranks 3, 1.5, 1.5 in each of nine texts: chi2 = [12/(9 x 12) x (27^2 + 2 x 13.5^2) - 3 x 9 x
+    # 4] / (1 - 6/24) = 18
     row = only(found, "friedman", target="clarity")
     assert row.value == pytest.approx(18.0)
     assert row.p == pytest.approx(np.exp(-9))  # chi-square on 2 degrees of freedom
@@ -258,7 +271,7 @@ def test_the_mean_of_all_criteria_turns_with_the_list() -> None:
     assert only(again, "turn").counts["n"] == 12 * 5 * 3
 
 
-# ---------------------------------------------------------------------------------------------------------- cautions
+# ----------------------------------------------------------------------------------------- cautions
 PLAIN = choose(rng(0), 20, ORDERS, repeats=2)
 
 
@@ -344,7 +357,7 @@ def test_parsed_shares_and_score_shares() -> None:
     assert only(found, "moved_share").value == pytest.approx((np.ptp(PLAIN, axis=1) > 0).mean())
 
 
-# ----------------------------------------------------------------------------------------- several answers in one call
+# ---------------------------------------------------------------------- several answers in one call
 FORTH = [[0, 1, 2], [2, 1, 0]]
 ROTATED = [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
 
@@ -359,7 +372,8 @@ def first_gains(
 
 
 def test_shifts_are_pooled_over_answers_and_have_no_target() -> None:
-    # Each answer is first in one of three orders and gains 1 there: its mean is +1/3, so +2/3, -1/3, -1/3.
+    # Each answer is first in one of three orders and gains 1 there: its mean is +1/3, so +2/3,
+    # -1/3, -1/3.
     found = findings(responses(first_gains(9, ROTATED, 1.0), ROTATED))
     shifts = found.select("position_shift")
     assert [row.of for row in shifts] == [{"position": 1}, {"position": 2}, {"position": 3}]
@@ -374,7 +388,8 @@ def test_shifts_are_pooled_over_answers_and_have_no_target() -> None:
 
 
 def test_what_stands_where_does_not_count_as_position() -> None:
-    # Two orders: the middle answer never moves and says nothing; the best one is last in the first order.
+    # Two orders: the middle answer never moves and says nothing; the best one is last in the first
+    # order.
     found = findings(responses(first_gains(9, FORTH, 0.0), FORTH))
     assert [row.value for row in found.select("position_shift")][::2] == pytest.approx([0.0, 0.0])
     assert only(found, "position_shift", position=2).why == "missing_cells"

@@ -1,4 +1,6 @@
-"""Pairs and lists: the paper's numbers from its raw replies, a benchmark's own accuracy, by hand; what goes along with PC."""
+"""Pairs and lists: the paper's numbers from its raw replies, a benchmark's own accuracy, by hand;
+what goes along with PC.
+"""
 
 import json
 from dataclasses import replace
@@ -67,7 +69,9 @@ def test_the_papers_table_2_for_the_shared_judge() -> None:
 @needs_data
 @pytest.mark.parametrize("judge", ["ChatGPT", "Falcon"])
 def test_accuracy_against_gold_is_the_benchmarks_own(judge: str) -> None:
-    """Replies and statistics that LLMBar's authors publish: right in each order, right in both, the same in both."""
+    """Replies and statistics that LLMBar's authors publish: right in each order, right in both, the
+    same in both.
+    """
     made = read(DATA / "llmbar" / f"Natural.{judge}.Vanilla.result.json.gz").table
     (condition,) = made.conditions
     assert (condition.reorder, condition.judge, condition.strategy) == (
@@ -115,7 +119,8 @@ def test_measures_of_ten_pairs_by_hand() -> None:
     assert (accuracy.value, only(found, "gold_accuracy", position=1).value) == (5 / 8, 3 / 4)
     assert only(found, "gold_accuracy", position=2).value == 2 / 4
     assert only(found, "accuracy_all_orders").value == 2 / 4
-    # In (x, y) right in AB, AB, AA, and half of the tie; over both orders AA is half right too; AB, AB stand.
+    # In (x, y) right in AB, AB, AA, and half of the tie; over both orders AA is half right too; AB,
+    # AB stand.
     protocols = {
         row.of["protocol"]: (row.value, row.counts["n"])
         for row in found.select("protocol_accuracy")
@@ -126,7 +131,9 @@ def test_measures_of_ten_pairs_by_hand() -> None:
 
 
 def test_a_judge_that_always_picks_the_first_has_a_fairness_that_is_not_certain() -> None:
-    """30 pairs of three candidates, in cells of 24 and 6: none moved, so up to Clopper and Pearson's 1 - 0.025^(1/30)."""
+    """30 pairs of three candidates, in cells of 24 and 6: none moved, so up to Clopper and
+    Pearson's 1 - 0.025^(1/30).
+    """
     made = comparisons([[1, 1]] * 30, BOTH, names=[("x", "y")] * 24 + [("x", "z")] * 6)
     found = findings(made)
     assert only(found, "pf").interval == pytest.approx((-1.0, -(0.025 ** (1 / 30))))
@@ -138,7 +145,9 @@ def test_a_judge_that_always_picks_the_first_has_a_fairness_that_is_not_certain(
 
 
 def test_classes_and_winners_of_lists() -> None:
-    """Columns: candidate j first, the others after it in turn. Three orders, m decided, F won by the first."""
+    """Columns: candidate j first, the others after it in turn. Three orders, m decided, F won by
+    the first.
+    """
     positions = np.array(
         [
             [1, 3, 2],  # candidate 0 in all three: consistent
@@ -165,7 +174,8 @@ def test_classes_and_winners_of_lists() -> None:
     ]
     assert made.winner.tolist() == [0, -1, -1, -1, -1, 3, -1, -1]
     assert stats.nets(made, 3).tolist()[:5] == [0, -6, -3, 3, 0]
-    # Candidate c of three wins all six orders of both circles: two series a comparison, both won by c.
+    # Candidate c of three wins all six orders of both circles: two series a comparison, both won by
+    # c.
     orders = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0], [1, 0, 2]])
     position = np.tile((orders == 2).argmax(axis=1) + 1, (9, 1))
     found = findings(comparisons(position, orders))
@@ -209,7 +219,9 @@ def test_one_order_each_needs_to_be_drawn() -> None:
 
 @pytest.mark.papers(51)
 def test_a_parabola_that_only_arithmetic_makes_is_not_told() -> None:
-    """200 sets of candidates of unequal worth, PC without regard to it; then PC that rises with it."""
+    """200 sets of candidates of unequal worth, PC without regard to it; then PC that rises with
+    it.
+    """
     rng = np.random.default_rng(3)
     worth, cells = rng.uniform(0, 1, 200), np.arange(200)
     at = stats.Points(cells, np.zeros(200, dtype=np.int64), cells, np.zeros(200, dtype=np.int64))
@@ -254,7 +266,8 @@ def test_judges_beside_each_other_by_hand() -> None:
     c = [[1, 2], [2, 2], [1, 1], [2, 1]]
     named = ("openai/gpt-4o", "o1-mini", "claude-3-opus")
     found = findings(several(a, b, c, names=named, ratings=[{"gold": 1}] * 4))
-    # a and b: AB AB 2 alike, AA AB 1, CB CA 1 (a tie), A- AA 1; seven calls of which both were parsed.
+    # a and b: AB AB 2 alike, AA AB 1, CB CA 1 (a tie), A- AA 1; seven calls of which both were
+    # parsed.
     assert only(found, "judges_agree", 0, against=1).value == 5 / 7
     assert only(found, "judges_agree_no_ties", 0, against=1).value == 4 / 6
     # Of one family: a with b. With c: 2 of 7 and 5 of 8.
@@ -273,7 +286,8 @@ def test_judges_beside_each_other_by_hand() -> None:
 
 @pytest.mark.papers(50)
 def test_fairness_against_consistency_over_judges_by_hand() -> None:
-    # 4 comparisons each. Always consistent: PC 1, PF 0. Two of four to the first: PC 1/2, PF -1/2. All: PC 0, PF -1.
+    # 4 comparisons each. Always consistent: PC 1, PF 0. Two of four to the first: PC 1/2, PF -1/2.
+    # All: PC 0, PF -1.
     judges = [[[1, 2]] * 4, [[1, 2]] * 2 + [[1, 1]] * 2, [[1, 1]] * 4]
     found = findings(several(*judges))
     assert only(found, "pf_on_pc", term="slope").value == pytest.approx(-1.0)
@@ -288,18 +302,21 @@ def test_a_judge_is_held_against_the_first_one_task_by_task() -> None:
     assert only(found, "pc_difference", 1, task="law").value == 0
     worse = only(found, "pc_difference", 1, task="maths")
     assert (worse.value, worse.of["against"]) == (-1.0, 0)
-    # Half of 20 units moved by -1: sd = sqrt(20 / 19 / 4) = .513, t = -.5 / (.513 / sqrt(20)) = -4.359 on 19: p = 3.4e-4.
+    # Half of 20 units moved by -1: sd = sqrt(20 / 19 / 4) = .513, t = -.5 / (.513 / sqrt(20)) =
+    # -4.359 on 19: p = 3.4e-4.
     half = findings(several(still, [[1, 2], [1, 1]] * 10))
     row = only(half, "pc_difference", 1)
     assert (row.value, row.p) == (-0.5, pytest.approx(3.38e-4, rel=0.01))
 
 
-# ------------------------------------------------------------------------------------ what goes along with consistency
+# ----------------------------------------------------------------- what goes along with consistency
 TASKS, OTHERS = ("law", "maths", "code"), ("b", "c", "d", "e", "f")
 
 
 def judged(rng: np.random.Generator, consistent: float, judge: str) -> JudgmentTable:
-    """Each of ten questions a task: “a” against five others; a pair is consistent with this chance, else always first."""
+    """Each of ten questions a task: “a” against five others; a pair is consistent with this chance,
+    else always first.
+    """
     cells = list(product(TASKS, OTHERS, range(10)))
     right = rng.integers(1, 3, len(cells))
     keeps = rng.random(len(cells)) < consistent
@@ -332,10 +349,12 @@ def test_the_judge_goes_along_where_judges_differ() -> None:
     assert without.value == np.nanmax(
         [row.value for (outcome, _), row in rows.items() if outcome == "PC"]
     )
-    # PF: each inconsistent pair is one of primacy, so that judge explains it as well; tasks explain nothing.
+    # PF: each inconsistent pair is one of primacy, so that judge explains it as well; tasks explain
+    # nothing.
     assert rows["PF", "judge"].value > 20
     assert rows["PF", "task"].why == "dropped"
-    # Every answer has as many signs, so its length is no variable; that of the question is the same in every cell.
+    # Every answer has as many signs, so its length is no variable; that of the question is the same
+    # in every cell.
     assert not {term for _, term in rows} & {"output_length", "input_length"}
     # Data sets are told by themselves and together.
     table = on_two_sets(
@@ -348,8 +367,9 @@ def test_the_judge_goes_along_where_judges_differ() -> None:
 
 
 def test_a_cell_by_hand() -> None:
-    """Four pairs of one cell: consistent for a, consistent for b, always first, a tie in both (consistent): PC 3/4,
-    PF -1/4; a wins (1 + 2 x 1/2) / 4 = 1/2: no gap."""
+    """Four pairs of one cell: consistent for a, consistent for b, always first, a tie in both
+    (consistent): PC 3/4, PF -1/4; a wins (1 + 2 x 1/2) / 4 = 1/2: no gap.
+    """
     table = comparisons([[1, 2], [2, 1], [1, 1], [0, 0]], BOTH, input_length=[2, 4, 0, 2])
     (cell,) = cells_of(Judgments(table).arms[0]).to_dict("records")
     assert (cell["PC"], cell["PF"], cell["quality_gap"], cell["input_length"]) == (

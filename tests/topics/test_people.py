@@ -1,4 +1,6 @@
-"""Rows about people: by hand and by other libraries, planted effects and none, few people, other scales."""
+"""Rows about people: by hand and by other libraries, planted effects and none, few people, other
+scales.
+"""
 
 from dataclasses import replace
 
@@ -29,7 +31,9 @@ def rated_as(table: JudgmentTable, ratings: list[dict[str, float]]) -> JudgmentT
 
 
 def given(table: JudgmentTable) -> tuple[np.ndarray, np.ndarray]:
-    """(scores (items, calls) of the first condition, ratings (items, raters)) of a table without gaps."""
+    """(scores (items, calls) of the first condition, ratings (items, raters)) of a table without
+    gaps.
+    """
     rows = table.rows[table.rows["condition"] == 0]
     ratings = np.array([list(one.values()) for one in table.items["ratings"]])
     return rows["score"].to_numpy().reshape(len(ratings), -1), ratings
@@ -49,7 +53,7 @@ def test_without_ratings_there_is_nothing_at_all(topic: str) -> None:
     )
 
 
-# ------------------------------------------------------------------------------------------------------- correlations
+# ------------------------------------------------------------------------------------- correlations
 def test_correlations_are_scipys() -> None:
     table = study(rng(1), 40)
     score, rating = given(table)
@@ -100,7 +104,9 @@ def test_single_orders_are_ranked_by_their_r() -> None:
 
 @pytest.mark.papers(5, 23)
 def test_strategies_are_compared_at_equal_calls_on_the_same_items() -> None:
-    """Ten orders against three calls in one: three of each, of a judge that does not care; its row names the other one."""
+    """Ten orders against three calls in one: three of each, of a judge that does not care; its row
+    names the other one.
+    """
     table = study(rng(6), 50, fixed=3, noise=1.0)
     row = row_of(table, "people", "pearson_difference", calls=3, against=1)
     fixed = row_of(table, "people", "pearson", condition=1)
@@ -156,7 +162,7 @@ def test_another_judge_is_a_yardstick_on_the_items_that_both_scored() -> None:
     assert not rows_of(alone, "alt_test")[0]
 
 
-# --------------------------------------------------------------------------------------------------- few and odd people
+# ------------------------------------------------------------------------------- few and odd people
 def test_few_units_one_rater_and_other_scales_are_said() -> None:
     assert {"few_rated", "one_rater"} <= kinds(study(rng(10), 7, raters=1))
     assert not kinds(study(rng(10), 30))
@@ -194,7 +200,7 @@ def test_a_crowd_is_not_spoken_of_by_name() -> None:
     assert not [row for row in rows_of(table, "alt_test")[0] if row.measure == "alt_wins"]
 
 
-# ---------------------------------------------------------------------------------------------------------- agreement
+# ---------------------------------------------------------------------------------------- agreement
 def test_agreement_by_hand_on_three_sides() -> None:
     """One call and one rating: 8 of 12 alike; raters 9 of 12; two calls of an order 10 of 12."""
     first = np.array([1, 1, 1, 2, 2, 2, 1, 2, 1, 2, 1, 2.0])
@@ -208,7 +214,8 @@ def test_agreement_by_hand_on_three_sides() -> None:
         [0, 0],
         ratings=people(np.stack([one, other], axis=1)),
     )
-    # Calls with ratings, four pairs an item: 2 x (4 - 2) of items 0, 3, 1, 4, 2 are alike by half, all others are.
+    # Calls with ratings, four pairs an item: 2 x (4 - 2) of items 0, 3, 1, 4, 2 are alike by half,
+    # all others are.
     assert row_of(table, "agreement", "exact", side="single").value == pytest.approx(
         (7 + 5 / 2) / 12
     )
@@ -239,11 +246,13 @@ def test_full_agreement_is_not_certain_few_rare_values_and_many_values_have_no_i
     assert np.isfinite(row_of(table, "agreement", "limit_low", side="single").value)
 
 
-# --------------------------------------------------------------------------------------- replacing a rater, few ratings
+# ------------------------------------------------------------------- replacing a rater, few ratings
 
 
 def test_the_reading_says_what_cheaper_is_worth_and_what_passes() -> None:
-    """A somewhat worse judge: at epsilon 0.15 no rater may go, at 0.5 all; items of a mean of 4 and more pass."""
+    """A somewhat worse judge: at epsilon 0.15 no rater may go, at 0.5 all; items of a mean of 4 and
+    more pass.
+    """
     table = study(rng(24), 80, link=0.9)
     score, rating = given(table)
     found = findings(table, reading=ReadingPart(epsilon=0.5, cut=4))
@@ -289,7 +298,7 @@ def test_candidates_have_means_of_their_own_and_a_chosen_sample_is_said() -> Non
     assert row_of(few, "corrected_means", "corrected_mean").why == "few_rated_units"
 
 
-# ------------------------------------------------------------------------------ Probabilities against what people gave
+# ----------------------------------------------------------- Probabilities against what people gave
 def truths(seed: int, items: int) -> np.ndarray:
     """(items, 5): how likely a person gives each score."""
     odds = rng(seed).normal(0, 1.5, (items, 5))
@@ -304,7 +313,9 @@ def stated(
     first: float = 0.0,
     **columns: object,
 ) -> JudgmentTable:
-    """A judge that states the truth to a power, with a lean to the first option, in all balanced orders."""
+    """A judge that states the truth to a power, with a lean to the first option, in all balanced
+    orders.
+    """
     true, shown = truths(seed, items), ORDERS - 1
     given = true[:, shown] ** sharper * np.exp(first * (np.arange(5) == 0))
     given /= given.sum(axis=-1, keepdims=True)
@@ -330,7 +341,9 @@ RATED, BRIER, LOG_LOSS = [1, 5, 2, 4, 4, 2, 5, 3], 0.7755065122146926, 1.7136842
 
 
 def test_numbers_are_scikit_learns() -> None:
-    """brier_score_loss (scale_by_half=False) and log_loss of scikit-learn 1.9.1 on this very table: one call an item, one rater."""
+    """brier_score_loss (scale_by_half=False) and log_loss of scikit-learn 1.9.1 on this very table:
+    one call an item, one rater.
+    """
     made = stated(3, 40, sharper=2.0)
     rated = np.array([row["rater 0"] for row in made.items["ratings"]]).astype(int)
     assert rated[:8].tolist() == RATED

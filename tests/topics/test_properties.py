@@ -1,4 +1,6 @@
-"""Properties of every measure, whatever its topic: names, rows, orders and units decide nothing; no case is an error."""
+"""Properties of every measure, whatever its topic: names, rows, orders and units decide nothing; no
+case is an error.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -183,7 +185,9 @@ def on_another_scale(table: JudgmentTable) -> JudgmentTable:
 
 
 def three_judges(table: JudgmentTable) -> JudgmentTable:
-    """Two of one family; the second and third answer every second call like the first, and else by chance."""
+    """Two of one family; the second and third answer every second call like the first, and else by
+    chance.
+    """
     rows, conditions = [table.rows], [replace(table.conditions[0], judge="gpt-4")]
     for k, judge in enumerate(("gpt-5", "claude-4"), start=1):
         other = table.rows.assign(condition=k, call=table.rows["call"] + k * len(table.rows))
@@ -215,7 +219,9 @@ def keyed(rows: list[Row]) -> dict[tuple[Any, ...], Row]:
 
 
 def same(a: Findings, b: Findings) -> None:
-    """All rows, to rounding errors (of cells in single precision): their numbers, intervals, levels, tests and words."""
+    """All rows, to rounding errors (of cells in single precision): their numbers, intervals,
+    levels, tests and words.
+    """
     mine, other = (
         keyed([row for row in part.rows if row.measure != "hardest"]) for part in (a, b)
     )  # names an item
@@ -282,7 +288,9 @@ def test_shares_are_shares(found: Findings) -> None:
 
 
 def items_renamed_and_mixed(case: JudgmentTable) -> JudgmentTable:
-    """The item that was k becomes new[k]; prompts and blocks have other names too, of another alphabet."""
+    """The item that was k becomes new[k]; prompts and blocks have other names too, of another
+    alphabet.
+    """
     new = rng(11).permutation(len(case.items))
     items = case.items.iloc[np.argsort(new)].reset_index(drop=True)
     for column in ("prompt", "block", "item_id"):

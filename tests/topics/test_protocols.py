@@ -1,4 +1,6 @@
-"""What protocols gain and how far a mean of calls can be relied on: by hand, planted effects and none, reasons."""
+"""What protocols gain and how far a mean of calls can be relied on: by hand, planted effects and
+none, reasons.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,14 +28,15 @@ def one(rows: list[Row], protocol: str, measure: str = "gain") -> Row:
 
 @pytest.mark.papers(71)
 def test_distances_of_orders_and_of_forms_by_hand() -> None:
-    """Two orders asked twice, no noise: scores 1 1 ascending and 3 3 descending, mean over orders 2. Two calls in the
-    default order are 1 off, one call in each order 0."""
+    """Two orders asked twice, no noise: scores 1 1 ascending and 3 3 descending, mean over orders
+    2. Two calls in the default order are 1 off, one call in each order 0.
+    """
     rows = rows_of(options(np.tile([1.0, 3, 1, 3], (40, 1)), [[1, 2, 3], [3, 2, 1]]))
     assert one(rows, AVERAGE).value == pytest.approx(1.0)
     assert one(rows, BEST).value == pytest.approx(0.0)  # both orders are as far
     assert [row.value for row in rows if row.measure == "budget_gain"] == pytest.approx([1.0])
-    # Two forms without noise, 2 and 4 for every item: the mean over forms is 3, two calls in the first form are 1
-    # off.
+    # Two forms without noise, 2 and 4 for every item: the mean over forms is 3, two calls in the
+    # first form are 1 off.
     rows = rows_of(
         in_forms({form: options(np.full((40, 2), form), ORDERS[:1]) for form in (2.0, 4.0)})
     )
@@ -42,7 +45,9 @@ def test_distances_of_orders_and_of_forms_by_hand() -> None:
 
 
 def test_a_correction_helps_where_positions_differ_for_items_of_other_worth() -> None:
-    """Probabilities that are contents times a prior: divided out, one call is the item's own distribution."""
+    """Probabilities that are contents times a prior: divided out, one call is the item's own
+    distribution.
+    """
     content = rng(2).dirichlet(np.full(3, 0.7), 200)
     orders = np.array([[1, 2, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1], [2, 1, 3], [1, 3, 2]])
     prior = np.array([0.7, 0.2, 0.1])
@@ -61,7 +66,9 @@ def test_a_correction_helps_where_positions_differ_for_items_of_other_worth() ->
 
 
 def test_an_order_in_which_a_judge_says_nothing_is_gained_upon() -> None:
-    """Ten calls in the default order, all by chance, against ten in all orders, of which one is that."""
+    """Ten calls in the default order, all by chance, against ten in all orders, of which one is
+    that.
+    """
     table = study(rng(0), 60, fixed=10)
     chance = table.rows["score"].where(
         table.rows["ordering"] != 0, rng(1).integers(1, 6, len(table.rows))
@@ -94,7 +101,7 @@ def test_reasons(table: Callable[[], JudgmentTable], protocol: str, why: str) ->
     assert one(rows_of(table()), protocol).why == why
 
 
-# --------------------------------------------------------------------------------------------------------- reliability
+# -------------------------------------------------------------------------------------- reliability
 FINE = np.stack([np.roll(np.arange(1200), k) for k in range(10)])
 """Ten orders of a scale of 1,200 points, so that rounding to a score counts for nothing."""
 
@@ -113,8 +120,9 @@ def reliability(score: np.ndarray, measure: str) -> list[Row]:
 
 
 def test_the_two_curves_and_the_calls_they_need() -> None:
-    """Item 1, item x order .5, noise .25: one call 1 / 1.75 = .571; k in different orders 1 / (1 + .75 / k), .9 from
-    k = 6.75 on; in one order 1 / (1.5 + .25 / k), at most .667."""
+    """Item 1, item x order .5, noise .25: one call 1 / 1.75 = .571; k in different orders 1 / (1 +
+    .75 / k), .9 from k = 6.75 on; in one order 1 / (1.5 + .25 / k), at most .667.
+    """
     score = planted(900, 70.7, 50)
     for k in (1, 5, 10):
         different, one = (
@@ -156,7 +164,8 @@ def test_reasons_of_reliability_and_criteria_within_themselves() -> None:
     assert [row.why for row in single.select("calls_needed")] == ["", "single_order"]
     constant = findings(options(np.full((30, 20), 4.0), ORDERS))
     assert {row.why for row in constant.select("dependability")} == {"constant_scores"}
-    # Criteria of levels 1 and 5 that all texts share: no item differs from another of its criterion but by noise.
+    # Criteria of levels 1 and 5 that all texts share: no item differs from another of its criterion
+    # but by noise.
     score = np.stack([np.full((40, 8), 1.0), np.full((40, 8), 5.0)], axis=2)
     score[::2, :, 0] = 2.0
     rows = findings(criteria(score, [[0, 1], [1, 0]])).select("variance_share", term="item")

@@ -1,4 +1,6 @@
-"""Forms of the prompt, and rankings under two conditions: deals and winners by hand, changes beyond noise, r."""
+"""Forms of the prompt, and rankings under two conditions: deals and winners by hand, changes beyond
+noise, r.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,12 +35,14 @@ def gate_of(table: JudgmentTable):
     return form_gate(*made)
 
 
-# ---------------------------------------------------------------------------------------------------- the gate, by hand
+# -------------------------------------------------------------------------------- the gate, by hand
 def test_the_gate_of_two_items_and_of_one_call_a_form() -> None:
-    """An item's calls 1 1 | 2 2 can be dealt in 4! ways, 4 of which put both 2s into the other form, 4 into the default.
+    """An item's calls 1 1 | 2 2 can be dealt in 4! ways, 4 of which put both 2s into the other
+    form, 4 into the default.
 
-    Mean: both items upwards or both downwards: 2 / 36 = 1 / 18. Shares of scores, and squared means: each item either
-    way: (1 / 3)^2 = 1 / 9. Least p over weight is 1 / 18 over 1 / 2, which only those deals reach.
+    Mean: both items upwards or both downwards: 2 / 36 = 1 / 18. Shares of scores, and squared
+    means: each item either way: (1 / 3)^2 = 1 / 9. Least p over weight is 1 / 18 over 1 / 2, which
+    only those deals reach.
     """
     gate = gate_of(two([[1, 1]] * 2, [[2, 2]] * 2))
     assert (gate.deals, gate.exact) == (24**2, True)
@@ -50,7 +54,9 @@ def test_the_gate_of_two_items_and_of_one_call_a_form() -> None:
 
 
 def test_cancelling_changes_are_seen_where_a_form_was_asked_twice() -> None:
-    """Of eight items four get higher and four lower: the mean says nothing, each item's own change (1 / 3)^8 does."""
+    """Of eight items four get higher and four lower: the mean says nothing, each item's own change
+    (1 / 3)^8 does.
+    """
     gate = gate_of(two([[3, 3]] * 8, [[4, 4]] * 4 + [[2, 2]] * 4))
     assert gate.parts["mean"] == 1.0
     assert gate.parts["single"] <= 0.005
@@ -79,7 +85,8 @@ def test_orders_are_not_taken_for_the_form() -> None:
     } == {"unfinished"}
     found = findings(table)
     assert only(found, "variant_flips", 1, variant=LETTERS).value == 0.0
-    # With another shift in each order of the other form, calls are dealt within their order: 2^(9 x 10) deals.
+    # With another shift in each order of the other form, calls are dealt within their order: 2^(9 x
+    # 10) deals.
     higher = np.minimum(first + 1, 5)
     gate = gate_of(two(first, higher, ORDERS))
     assert (gate.exact, gate.p) == (False, 1 / 2000)
@@ -99,7 +106,9 @@ def test_many_items_are_dealt_in_blocks_and_agree_with_plain_deals(
 
 
 def test_forms_share_the_five_percent() -> None:
-    """Three forms with p of .001 (2 / 2^11), .031 and .5: times 3, 2 and 1; the second is then no effect any more."""
+    """Three forms with p of .001 (2 / 2^11), .031 and .5: times 3, 2 and 1; the second is then no
+    effect any more.
+    """
     orders = [[1, 0], [0, 1]]
     family = []
     for higher, items in ((11, 11), (6, 11), (2, 11)):
@@ -111,11 +120,13 @@ def test_forms_share_the_five_percent() -> None:
     assert [one.questions["mean"].verdict for one in given] == ["effect", "undecided", "undecided"]
 
 
-# ------------------------------------------------------------------------------------------------------------- the rows
+# ----------------------------------------------------------------------------------------- the rows
 @pytest.mark.papers(69, 70)
 def test_shift_changed_scores_and_noise_by_hand() -> None:
-    """Default 1 1 and 2 2, letters 1 2 and 2 2, six items each: means move by .5 or 0; of an item's four pairs across
-    forms 2 or 0 differ: 1/4 on average; in one form (0 + 1) / 2 or 0: 1/4. Nothing beyond noise."""
+    """Default 1 1 and 2 2, letters 1 2 and 2 2, six items each: means move by .5 or 0; of an item's
+    four pairs across forms 2 or 0 differ: 1/4 on average; in one form (0 + 1) / 2 or 0: 1/4.
+    Nothing beyond noise.
+    """
     found = findings(two([[1, 1], [2, 2]] * 6, [[1, 2], [2, 2]] * 6))
     numbers = {
         name: only(found, name, 1, variant=LETTERS).value
@@ -150,7 +161,9 @@ def test_shift_changed_scores_and_noise_by_hand() -> None:
 
 @pytest.mark.papers(67, 72)
 def test_r_with_people_in_another_form() -> None:
-    """Letters give every item the same score but for luck: r with people falls from near 1 to near 0."""
+    """Letters give every item the same score but for luck: r with people falls from near 1 to near
+    0.
+    """
     level = rng(0).integers(1, 6, 80)
     noise = rng(1).integers(1, 6, (80, 2))
     people = [{"a": float(x)} for x in level]
@@ -175,7 +188,7 @@ def test_choices_have_no_mean_and_change_winners() -> None:
     assert measures == {"variant_flips", "variant_repeat", "variant_excess"}
 
 
-# --------------------------------------------------------------------------------------------------- which forms there are
+# ---------------------------------------------------------------------------- which forms there are
 def test_scales_with_other_ends_are_not_compared() -> None:
     five, three = options(np.full((9, 2), 5.0), ONE), options(np.full((9, 2), 3.0), [[1, 2, 3]])
     found = findings(in_forms({5: five, 3: three}, "scale"))
@@ -207,7 +220,9 @@ def test_orders_of_one_strategy_each_are_forms_without_a_verdict_of_their_own() 
 
 
 def test_strategies_are_compared_with_their_own_kind() -> None:
-    """Balanced and fixed, each in two forms: balanced with balanced; the verdict has both. Another judge is not met."""
+    """Balanced and fixed, each in two forms: balanced with balanced; the verdict has both. Another
+    judge is not met.
+    """
     made = [
         options(choose(rng(k), 10, ORDERS), ORDERS, fixed=np.full((10, 2), 3.0)) for k in (0, 1)
     ]
@@ -228,8 +243,10 @@ def test_strategies_are_compared_with_their_own_kind() -> None:
 
 
 def test_an_excess_is_over_items_that_know_both_change_and_noise() -> None:
-    """Six items always change with the form and never in it; of six more the default was asked twice and changed, the
-    letters once. Half of them know their noise: all three numbers are theirs. Else a change has no noise beside it."""
+    """Six items always change with the form and never in it; of six more the default was asked
+    twice and changed, the letters once. Half of them know their noise: all three numbers are
+    theirs. Else a change has no noise beside it.
+    """
     default = [[1, 1]] * 6 + [[1, 2]] * 6
     found = findings(two(default, [[2, 2]] * 6 + [[2, np.nan]] * 6))
     flips, own, excess = (
@@ -254,7 +271,7 @@ def test_an_excess_is_over_items_that_know_both_change_and_noise() -> None:
     )
 
 
-# --------------------------------------------------------------------------------------- Rankings under two conditions
+# -------------------------------------------------------------------- Rankings under two conditions
 NAN = float("nan")
 UP, DOWN = [1, 2, 3, 4, 5], [5, 4, 3, 2, 1]
 
@@ -291,8 +308,10 @@ def test_tau_b_is_scipys_with_ties_and_gaps() -> None:
 
 @pytest.mark.papers(36, 37)
 def test_rank_reversal_by_hand() -> None:
-    """Six prompts of three answers. Reversed; tie for the first place, which the winner shares; tied winners lose both;
-    all tied on one side, so whoever wins was a winner; the second was not scored; the same."""
+    """Six prompts of three answers. Reversed; tie for the first place, which the winner shares;
+    tied winners lose both; all tied on one side, so whoever wins was a winner; the second was not
+    scored; the same.
+    """
     fixed = [[3, 2, 1], [3, 3, 1], [3, 3, 1], [2, 2, 2], [3, NAN, 1], [3, 2, 1]]
     descending = [[1, 2, 3], [3, 2, 1], [1, 1, 3], [3, 2, 1], [1, 5, 3], [3, 2, 1]]
     people = [{"a": float(x)} for x in [5, 3, 1, 4, 2, 1, 1, 1, 5, 3, 2, 1, 2, 2, 2, 4, 3, 2]]
@@ -317,7 +336,8 @@ def test_rank_reversal_by_hand() -> None:
     assert only(found, "pick_difference", 0, against=1).value == pytest.approx(
         (4 - 1 - 4 - 1 + 0 + 0) / 6
     )
-    # Fixed against the mean answer of those it scored: 5 - 3, 3 - 7/3, 1 - 7/3, 0, 0, 4 - 3; the best: 2, 5/3, 8/3, 1, 0, 1.
+    # Fixed against the mean answer of those it scored: 5 - 3, 3 - 7/3, 1 - 7/3, 0, 0, 4 - 3; the
+    # best: 2, 5/3, 8/3, 1, 0, 1.
     assert only(found, "pick_gain", 0).value == pytest.approx((2 + 2 / 3 - 4 / 3 + 0 + 0 + 1) / 6)
     assert only(found, "pick_most", 0).value == pytest.approx((2 + 5 / 3 + 8 / 3 + 1 + 0 + 1) / 6)
     assert only(found, "top1_excess", 0, against=1).why == "no_repeats"
@@ -336,7 +356,8 @@ def test_a_planted_change_stands_out_and_calls_are_counted_equally() -> None:
     assert made.p == 1 / 200
     same = winner_changes(side(first), side(other))
     assert same.p > 0.05
-    # One condition of 20 calls, the other of one: the winner of 20 is never compared with the winner of one.
+    # One condition of 20 calls, the other of one: the winner of 20 is never compared with the
+    # winner of one.
     score = rng(4).normal(size=(60, 3, 20))
     made = winner_changes(side(score), side(rng(5).normal(size=(60, 3, 1))))
     assert made.changed.sum() / made.decided.sum() == pytest.approx(2 / 3, abs=0.05)
