@@ -20,14 +20,14 @@ import numpy as np
 from scipy import special, stats
 
 from benchmarks import foreign
-from rubriclab.core import gate
-from rubriclab.core.answers import Answers, Cells, cells, from_arms
+from rubriclab.core import permutation as gate
+from rubriclab.core.cells import Answers, Cells, cells, from_arms
 from rubriclab.core.differences import differences, paired
 from rubriclab.core.drift import drift
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.operations import Limit, check, derived
 from rubriclab.core.topic import TOPICS, Findings, Row
-from rubriclab.core.variants import by_holm, form_gate
+from rubriclab.core.variant_effects import by_holm, form_gate
 from rubriclab.core.verdict import Verdicts, _mean, _positions, _single, decide, verdicts
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import ReadingPart, Smallest

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from rubriclab.core.answers import Answers
+from rubriclab.core.cells import Answers
 from rubriclab.model.judgment import JudgmentTable
 from tests.tables import (
     CUTS,

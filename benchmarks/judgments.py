@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-import rubriclab.topics
+import rubriclab.measures
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import TOPICS
 from rubriclab.core.verdict import verdicts
@@ -33,7 +33,7 @@ from rubriclab.model.orders import balanced
 from rubriclab.model.study import ReadingPart, Smallest
 from rubriclab.store.store import Store
 
-assert rubriclab.topics
+assert rubriclab.measures
 
 
 def table_of(rows: int, options: int) -> JudgmentTable:

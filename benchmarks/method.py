@@ -43,7 +43,7 @@ from benchmarks.counted import (
     save,
 )
 from benchmarks.published import write
-from rubriclab.core import gate
+from rubriclab.core import permutation as gate
 
 STEPS = ((20, 3.0), (100, 10.0), (300, 30.0), (FULL, 120.0), (FULL, math.inf))
 """One after the other: so many studies of a cell, or as many as take so many seconds of a core."""

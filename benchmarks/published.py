@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-import rubriclab.topics  # noqa: F401 - registers what is measured
+import rubriclab.measures  # noqa: F401 - registers what is measured
 from benchmarks.counted import (
     DEALS,
     FULL,

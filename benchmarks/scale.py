@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from rubriclab.notebook import kept_run
+from rubriclab.api import kept_run
 from rubriclab.runs.batch import read_batch, write_batch
 from rubriclab.runs.loading import plan_of_file
 from rubriclab.runs.runner import Run

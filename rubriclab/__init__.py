@@ -19,11 +19,11 @@ def __getattr__(name: str) -> Any:
 
         return LabError
     if name == "Judge":
-        from rubriclab.apply.judge import Judge
+        from rubriclab.apply.pipeline import Judge
 
         return Judge
     if name in ("open", "read", "run"):
-        from rubriclab import notebook
+        from rubriclab import api as notebook
 
         return {"open": notebook.Lab, "read": notebook.read, "run": notebook.run}[name]
     raise AttributeError(f"module rubriclab has no attribute {name!r}")

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-import rubriclab.topics  # noqa: F401 - registers what rows are made of
-from rubriclab.core.answers import Answers
+import rubriclab.measures  # noqa: F401 - registers what rows are made of
+from rubriclab.core.cells import Answers
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import TOPICS, Caution, Findings, Row
 from rubriclab.model.judgment import Condition, JudgmentTable, Ordering, Status

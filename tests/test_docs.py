@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from benchmarks import counted, method, published  # registers the topics
-from rubriclab import notebook
+from rubriclab import api as notebook
 from rubriclab.core.topic import MEASURES, TOPICS
 from rubriclab.runs.loading import plan_of_file
 

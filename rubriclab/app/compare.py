@@ -7,23 +7,23 @@ import math
 import streamlit as st
 
 from rubriclab.app import state
-from rubriclab.app.answers import number_table, show_answer
-from rubriclab.app.charts import chart
+from rubriclab.app.answer_tabs import number_table, show_answer
+from rubriclab.app.chart_view import chart
 from rubriclab.app.forms import download
 from rubriclab.app.frame import fold, safe
 from rubriclab.app.results import nothing, plain_name
 from rubriclab.core.differences import Pair, differences, paired
 from rubriclab.core.operations import contrast
-from rubriclab.data.outfiles import csv_text
-from rubriclab.sinks.compare import (
+from rubriclab.data.safe_files import csv_text
+from rubriclab.figures.pictures import score_cells, target_cells
+from rubriclab.words.contrasts import (
     compare_answer,
     difference_forest,
     pair_names,
     shares_beside,
     sizes_table,
 )
-from rubriclab.sinks.pictures import score_cells, target_cells
-from rubriclab.sinks.text import ci, condition_name
+from rubriclab.words.phrases import ci, condition_name
 
 MOST = 40
 """Conditions in one table."""

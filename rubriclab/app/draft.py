@@ -23,7 +23,7 @@ from rubriclab.runs.loading import Folder, dataset_of, rubric_of_part, wordings_
 from rubriclab.study.options import FACTORS
 
 if TYPE_CHECKING:
-    from rubriclab.runs.estimate import Estimate
+    from rubriclab.runs.forecast import Estimate
     from rubriclab.store.read import Reader
     from rubriclab.study.plan import Plan
 
@@ -240,7 +240,7 @@ class Draft:
 
     def plan(self) -> tuple[Plan, Estimate]:
         """The calls that a launch would make, what they take and can find. Raises LabError."""
-        from rubriclab.runs.estimate import estimate
+        from rubriclab.runs.forecast import estimate
         from rubriclab.study.plan import plan
 
         study = self.checked()

@@ -20,17 +20,17 @@ from rubriclab.app.frame import faults, fold, safe, verbatim
 from rubriclab.apply.card import read_card
 from rubriclab.core.operations import derived
 from rubriclab.data.sample import lab_folder
+from rubriclab.exports.gate_lines import derived_line
+from rubriclab.exports.report import INCLUDE, default_title, drawings_of, svg_of
+from rubriclab.figures.pictures import smallest_mean
 from rubriclab.model.judgment import RULES
 from rubriclab.model.text import count, file_name
-from rubriclab.sinks.facts import every_facts
-from rubriclab.sinks.gate import derived_line
-from rubriclab.sinks.pictures import smallest_mean
-from rubriclab.sinks.report import INCLUDE, default_title, drawings_of, svg_of
-from rubriclab.sinks.text import ci, number, order_title, say
 from rubriclab.study.template import named
+from rubriclab.words.facts import every_facts
+from rubriclab.words.phrases import ci, number, order_title, say
 
 if TYPE_CHECKING:
-    from rubriclab.notebook import Run as Kept
+    from rubriclab.api import Run as Kept
 
 PARTS = dict(
     zip(

@@ -39,7 +39,7 @@ ENTRIES = {
     "learn": ("Learn", ":material/school:"),
 }
 """The bar: a page's file in ``pages/``, module here and address in one -> its title and icon."""
-MODULES = {"try": "trial"}
+MODULES = {"try": "try_it"}
 """Of the page whose name no module can have."""
 ENDED = {"failed": "Nothing could be read", "interrupted": "Stopped"}
 """How a run ended, as toast and tab say it; other states by their own word."""

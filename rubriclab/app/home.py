@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rubriclab.app import runs, state
-from rubriclab.app.charts import chart
+from rubriclab.app.chart_view import chart
 from rubriclab.app.forms import sample_button, setup_button
 from rubriclab.app.frame import contained, faults, go, labelled, safe
 from rubriclab.model.text import count
@@ -92,10 +92,10 @@ def _stopped(info: RunInfo) -> None:
 def _finished(info: RunInfo, caption: str) -> None:
     st.caption(caption)
     with st.spinner("Computing …"):
-        from rubriclab.app.answers import emphasised
-        from rubriclab.sinks.answer import judged
-        from rubriclab.sinks.facts import facts_of
-        from rubriclab.sinks.pictures import main_picture
+        from rubriclab.app.answer_tabs import emphasised
+        from rubriclab.figures.pictures import main_picture
+        from rubriclab.words.answer import judged
+        from rubriclab.words.facts import facts_of
 
         findings = state.findings(info.id)
         facts = facts_of(findings)

@@ -10,17 +10,17 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import state
-from rubriclab.app.answers import show_definition
-from rubriclab.app.charts import chart
+from rubriclab.app.answer_tabs import show_definition
+from rubriclab.app.call_browser import show_cards
+from rubriclab.app.chart_view import chart
 from rubriclab.app.frame import safe, tabs
-from rubriclab.app.judgments import show_cards
 from rubriclab.core.topic import DEFINITIONS, MEASURES
-from rubriclab.sinks.answer import judged
-from rubriclab.sinks.cards import example_of
-from rubriclab.sinks.facts import facts_of
-from rubriclab.sinks.helps import calls_curve, helps_answer
-from rubriclab.sinks.pictures import forest_of, main_picture, mark
-from rubriclab.sinks.text import NBSP, inside, number
+from rubriclab.figures.cards import example_of
+from rubriclab.figures.pictures import forest_of, main_picture, mark
+from rubriclab.words.answer import judged
+from rubriclab.words.facts import facts_of
+from rubriclab.words.phrases import NBSP, inside, number
+from rubriclab.words.what_helps import calls_curve, helps_answer
 
 WORDS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "learn.toml").read_text("utf-8"))
 CHECKS: list[Any] = tomllib.loads((Path(__file__).parent / "method_check.toml").read_text("utf-8"))[

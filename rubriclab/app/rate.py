@@ -17,8 +17,8 @@ from rubriclab.data.items import guess_columns, holds_numbers, ratings_of
 from rubriclab.data.tables import ENDINGS, as_list, read_table
 from rubriclab.model.data import INTENDED
 from rubriclab.model.text import LabError, count, digest, look_alike, storable, without_invisible
-from rubriclab.sinks.facts import every_facts
-from rubriclab.sinks.people import has_people, people_answer
+from rubriclab.words.facts import every_facts
+from rubriclab.words.with_people import has_people, people_answer
 
 if TYPE_CHECKING:
     import pandas as pd

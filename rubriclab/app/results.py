@@ -13,25 +13,27 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from rubriclab.app import answers, judgments, rate, state
-from rubriclab.app.charts import chart
+from rubriclab.app import answer_tabs as answers
+from rubriclab.app import call_browser as judgments
+from rubriclab.app import rate, state
+from rubriclab.app.chart_view import chart
 from rubriclab.app.forms import download, ways_in
 from rubriclab.app.frame import faults, fold, go, safe, tabs, verbatim
 from rubriclab.app.runs import again_with_changes, logged_button
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
-from rubriclab.data.outfiles import csv_text
+from rubriclab.data.safe_files import csv_text
+from rubriclab.exports.paper_table import PaperTable, axes_of, numbers_of, paper_table
+from rubriclab.exports.report import method_lines
+from rubriclab.figures import pictures
+from rubriclab.figures.pictures import Shown
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, file_name, printable, shorten
-from rubriclab.sinks import pictures
-from rubriclab.sinks.answer import Answer, judged
-from rubriclab.sinks.facts import CHOICES, Facts, calls_in, facts_by_name, settings
-from rubriclab.sinks.helps import has_help
-from rubriclab.sinks.paper_table import PaperTable, axes_of, numbers_of, paper_table
-from rubriclab.sinks.people import has_people
-from rubriclab.sinks.pictures import Shown
-from rubriclab.sinks.report import method_lines
-from rubriclab.sinks.text import MINUS, NBSP, ci, readable
+from rubriclab.words.answer import Answer, judged
+from rubriclab.words.facts import CHOICES, Facts, calls_in, facts_by_name, settings
+from rubriclab.words.phrases import MINUS, NBSP, ci, readable
+from rubriclab.words.what_helps import has_help
+from rubriclab.words.with_people import has_people
 
 if TYPE_CHECKING:
     from rubriclab.store.read import RunInfo

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Literal
 import streamlit as st
 
 from rubriclab.app import state
-from rubriclab.app.charts import chart
+from rubriclab.app.chart_view import chart
 from rubriclab.app.forms import download, ways_in
 from rubriclab.app.frame import announce, contained, faults, fold, go, labelled, safe, verbatim
+from rubriclab.figures.marks import Picture, Point, Series
 from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.text import count, duration, file_name, look_alike
 from rubriclab.runs.read_again import read_again
-from rubriclab.sinks.marks import Picture, Point, Series
-from rubriclab.sinks.text import number
+from rubriclab.words.phrases import number
 
 if TYPE_CHECKING:
     from rubriclab.runs.reading_check import ReadingCheck

@@ -20,12 +20,12 @@ from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_stud
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
 from rubriclab.runs.loading import study_of_import
 from rubriclab.runs.manager import plan_of_run
-from rubriclab.runs.references import items_csv
-from rubriclab.sinks.facts import AXES
-from rubriclab.sinks.text import order_title
+from rubriclab.runs.write_references import items_csv
+from rubriclab.words.facts import AXES
+from rubriclab.words.phrases import order_title
 
 if TYPE_CHECKING:
-    from rubriclab.runs.estimate import Estimate
+    from rubriclab.runs.forecast import Estimate
     from rubriclab.store.read import Reader
     from rubriclab.study.plan import Plan
 

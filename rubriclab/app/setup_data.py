@@ -27,13 +27,13 @@ from rubriclab.app.forms import (
 )
 from rubriclab.app.frame import announce, faults, go, off_scale, safe
 from rubriclab.app.setup_rubric import rubric_file
+from rubriclab.data.answers_per_row import one_answer_a_row
 from rubriclab.data.items import guess_columns
 from rubriclab.data.limits import MB
 from rubriclab.data.published import PublicFile, fetched, published, sources
 from rubriclab.data.sample import sample, sample_rubric
 from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import SEPARATORS, Table, as_list, read_table
-from rubriclab.data.wide import one_answer_a_row
 from rubriclab.logs.log import KNOWN, read_log
 from rubriclab.logs.unknown import unknown_log, unknown_table
 from rubriclab.model.consent import judges_of, where_asked
@@ -41,8 +41,8 @@ from rubriclab.model.data import DataSet
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import DataPart, validated
 from rubriclab.model.text import count, shorten
-from rubriclab.sinks.answerable import answerable
 from rubriclab.store.bundle import read_parts
+from rubriclab.words.answerable import answerable
 
 WORDS, JUDGED = SETUP["data"], SETUP["judgments"]
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "json", "jsonl", "parquet")

@@ -21,10 +21,10 @@ from rubriclab.model.judge import Packing
 from rubriclab.model.orders import ALL_WITHOUT_ASKING, RANDOM_CALLS, STRATEGIES, Strategy
 from rubriclab.model.study import DesignPart, IdStyle, StrategyPart, VaryPart, validated
 from rubriclab.model.text import LabError, count, shorten
-from rubriclab.sinks.facts import AXES
-from rubriclab.sinks.text import readable
 from rubriclab.study.options import FACTORS
 from rubriclab.study.plan import deterministic
+from rubriclab.words.facts import AXES
+from rubriclab.words.phrases import readable
 
 WORDS = SETUP["orders"]
 CAPTIONS = WORDS["axes"]

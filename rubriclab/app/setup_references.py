@@ -18,7 +18,7 @@ from rubriclab.model.study import DataPart
 from rubriclab.model.text import count, file_name, shorten
 
 if TYPE_CHECKING:
-    from rubriclab.runs.references import ReferenceJob
+    from rubriclab.runs.write_references import ReferenceJob
 
 
 @st.cache_resource(show_spinner=False)
@@ -33,7 +33,7 @@ def body(held: Draft) -> None:
     """Who writes and who reviews, the job's progress, and its answers put in place of the data
     set.
     """
-    from rubriclab.runs.references import ReferenceJob
+    from rubriclab.runs.write_references import ReferenceJob
 
     st.caption(
         "One judge writes an answer that earns a score, another scores it without knowing which; "
@@ -86,7 +86,7 @@ def _progress(job: ReferenceJob) -> None:
 
 def _result(held: Draft, job: ReferenceJob) -> None:
     """What became of a job that has stopped or ended, and its answers as the data of the study."""
-    from rubriclab.runs.references import items_csv
+    from rubriclab.runs.write_references import items_csv
 
     said = job.document()
     st.markdown(

@@ -13,7 +13,7 @@ from rubriclab.data.rubrics import read_rubric, rubric_notes, rubric_of_text
 from rubriclab.data.sample import sample_rubrics
 from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.text import LabError, count, shorten
-from rubriclab.sinks.text import NBSP
+from rubriclab.words.phrases import NBSP
 
 MOST_CRITERIA = 12
 PASTED = "Argument: how well is the case made?\n3: Clear reasons\n2: Some reasons\n1: None"

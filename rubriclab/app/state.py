@@ -19,9 +19,9 @@ from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
+    from rubriclab.api import Run as Kept
     from rubriclab.core.topic import Findings
     from rubriclab.judges.vllm import VllmServer
-    from rubriclab.notebook import Run as Kept
     from rubriclab.runs.manager import RunManager
     from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.runner import Run
@@ -132,14 +132,14 @@ def run_choice() -> RunInfo | None:
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _kept(content: str, run_id: str) -> Kept:  # noqa: ARG001 - the content is what it is cached by
-    from rubriclab.notebook import kept_run
+    from rubriclab.api import kept_run
 
     return kept_run(store_of(run_id), run_id)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _findings(content: str, run_id: str, reading: str) -> Findings:
-    from rubriclab.notebook import Run as Kept
+    from rubriclab.api import Run as Kept
 
     return Kept(_kept(content, run_id).table, ReadingPart.model_validate_json(reading)).findings
 
@@ -205,11 +205,11 @@ def backup() -> bytes:
 
 @st.cache_data(show_spinner=False, max_entries=500)
 def _headline(content: str, run_id: str) -> str:
-    from rubriclab.core.answers import cells, from_arms
+    from rubriclab.core.cells import cells, from_arms
     from rubriclab.core.judgments import Judgments
-    from rubriclab.sinks.pictures import winner_classes
-    from rubriclab.sinks.text import number
-    from rubriclab.topics.position import shares
+    from rubriclab.figures.pictures import winner_classes
+    from rubriclab.measures.position import shares
+    from rubriclab.words.phrases import number
 
     arm = Judgments(_kept(content, run_id).table).arms[0]
     if arm.condition.reorder == "options" and arm.ok.any():

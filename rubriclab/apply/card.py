@@ -17,16 +17,16 @@ from rubriclab.core.topic import QUESTIONS, Findings
 from rubriclab.data.limits import user_path
 from rubriclab.data.tables import json_value
 from rubriclab.judges.client import request_body
+from rubriclab.measures.advice import advice_of
+from rubriclab.measures.expected_error import error_by_orders
+from rubriclab.measures.protocols import AVERAGE, BEST, CORRECTED, FORMS
+from rubriclab.measures.reliability import ONE_ORDER, pooled
 from rubriclab.model.data import DataSet
 from rubriclab.model.judge import Part
 from rubriclab.model.judgment import RULES
 from rubriclab.model.study import Study, validated
 from rubriclab.model.text import LabError, digest, shorten
 from rubriclab.study.plan import Plan, plan
-from rubriclab.topics.advice import advice_of
-from rubriclab.topics.expected_error import error_by_orders
-from rubriclab.topics.protocols import AVERAGE, BEST, CORRECTED, FORMS
-from rubriclab.topics.reliability import ONE_ORDER, pooled
 
 FORMAT = 1
 PROTOCOLS = (ONE_ORDER, AVERAGE)

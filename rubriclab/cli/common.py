@@ -18,10 +18,10 @@ from rubriclab.data.limits import names_file, user_path
 from rubriclab.model.text import LabError, printable
 
 if TYPE_CHECKING:
-    from rubriclab.notebook import Lab, Run
+    from rubriclab.api import Lab, Run
+    from rubriclab.exports.paper_table import PaperTable
     from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.session import Snapshot
-    from rubriclab.sinks.paper_table import PaperTable
 
 DONE, MEND, ARGUMENTS, STOPPED, FAILS, CANNOT_TELL = range(6)
 CODES_OF_STATES = {"finished": DONE, "failed": MEND}
@@ -85,7 +85,7 @@ def opened(store: Path | None, *, must_exist: bool = True) -> Lab:
     """The lab at ``store``, for a ``with`` block. Raises LabError where a store is needed and none
     is there.
     """
-    from rubriclab.notebook import Lab
+    from rubriclab.api import Lab
 
     return Lab(existing_store(store) if must_exist else store_path(store))
 
@@ -110,7 +110,7 @@ def run_of(name: str, store: Path | None) -> Iterator[Run]:
     """A run of the store by id, beginning or name; else the run that a file holds (a table of
     judgments, a run's zip).
     """
-    from rubriclab.notebook import read
+    from rubriclab.api import read
 
     path = Path(name)
     if path.suffix and names_file(path):
@@ -124,7 +124,7 @@ def other_run(run: Run, against: str) -> Run:
     """What a run is held against, read as it is: a run of its store, or a file of one. Raises
     LabError for neither.
     """
-    from rubriclab.notebook import Run, read
+    from rubriclab.api import Run, read
 
     path = Path(against)
     if path.suffix and names_file(path):

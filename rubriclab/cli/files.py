@@ -41,9 +41,9 @@ def import_file(
     Each file becomes a run. First it says what they can answer, and how many calls more the rest
     would take.
     """
-    from rubriclab.notebook import read
-    from rubriclab.sinks.answerable import answerable, answerable_line
+    from rubriclab.api import read
     from rubriclab.store.bundle import read_parts
+    from rubriclab.words.answerable import answerable, answerable_line
 
     if not files:
         raise LabError("Name at least one file, as: rubriclab import judgments.csv")

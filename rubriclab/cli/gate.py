@@ -25,7 +25,7 @@ from rubriclab.model.judgment import RULES
 from rubriclab.model.text import LabError, printable
 
 if TYPE_CHECKING:
-    from rubriclab.notebook import Run
+    from rubriclab.api import Run
 
 Target = Annotated[
     str, Parameter(help="A run, a file of judgments, or a study file (TOML), which is asked first.")
@@ -70,9 +70,9 @@ def gate(
         same_rules,
         worst,
     )
-    from rubriclab.data.outfiles import write_atomically
-    from rubriclab.sinks import gate as said
-    from rubriclab.sinks.text import say
+    from rubriclab.data.safe_files import write_atomically
+    from rubriclab.exports import gate_lines as said
+    from rubriclab.words.phrases import say
 
     limits = [limit_of(text) for text in limit or ()]
     if sum((bool(limits) or against is not None, derive)) != 1:
@@ -141,8 +141,8 @@ def gate(
 @contextmanager
 def _judged(target: str, store: Path | None) -> Iterator[Run]:
     """The run that is meant; a study file is asked first, as far as it has not been."""
+    from rubriclab.api import run as run_study
     from rubriclab.data.sample import presets
-    from rubriclab.notebook import run as run_study
 
     if Path(target).suffix != ".toml" and target not in presets():
         with run_of(target, store) as run:

@@ -29,7 +29,7 @@ def command_line() -> App:
     """All commands. Their functions import what they need when they are called: ``--help`` answers
     at once.
     """
-    from rubriclab.cli import files, gate, results, studies
+    from rubriclab.cli import files, gate, show, studies
 
     app = App(
         name="rubriclab",
@@ -46,11 +46,11 @@ def command_line() -> App:
         studies.lab,
         studies.plan,
         studies.run,
-        results.results,
-        results.judgments,
+        show.results,
+        show.judgments,
         files.export,
         gate.gate,
-        results.runs,
+        show.runs,
         studies.judges,
     )
     for command in commands:

@@ -117,8 +117,8 @@ def plan(
     json: Json = False,
 ) -> Outcome:
     """What a study would ask: calls, time, price, what it can find, and the prompts."""
-    from rubriclab.notebook import Lab
-    from rubriclab.runs.estimate import estimate, measured
+    from rubriclab.api import Lab
+    from rubriclab.runs.forecast import estimate, measured
     from rubriclab.runs.loading import plan_of_file
 
     if try_calls is not None:
@@ -238,7 +238,7 @@ def run(
     json: Json = False,
 ) -> Outcome:
     """Ask what a study has not asked yet; the same command goes on with a stopped run."""
-    from rubriclab.notebook import run as run_study
+    from rubriclab.api import run as run_study
     from rubriclab.runs.loading import plan_of_file
 
     if items is not None and items < 1:
@@ -299,7 +299,7 @@ def run(
 
 def _tried(study: str, number: int, store: Path, loading: dict[str, Any], *, json: bool) -> Outcome:
     """Ask some calls of each judge, and say how their replies are read. The run stays paused."""
-    from rubriclab.notebook import run as run_study
+    from rubriclab.api import run as run_study
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.runs.runner import TRIED
 
@@ -396,10 +396,10 @@ def _references(
     ``[references]`` of the study names who writes and who reviews. The same command goes on where
     it was stopped.
     """
-    from rubriclab.data.outfiles import write_atomically
-    from rubriclab.notebook import waited
+    from rubriclab.api import waited
+    from rubriclab.data.safe_files import write_atomically
     from rubriclab.runs.loading import read_sources
-    from rubriclab.runs.references import ReferenceJob, items_csv
+    from rubriclab.runs.write_references import ReferenceJob, items_csv
     from rubriclab.store.store import Store
 
     if out.suffix != ".csv":

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.estimate import Reach, missing
-from rubriclab.core.gate import ALPHA
 from rubriclab.core.judgments import Arm, Judgments
 from rubriclab.core.operations import contrast
+from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import Findings, Row
 
 PARTS = {

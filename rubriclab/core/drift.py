@@ -14,11 +14,11 @@ from itertools import product
 
 import numpy as np
 
-from rubriclab.core.answers import FLAT, SEED, Answers, Cells, cells, from_arms
+from rubriclab.core.cells import FLAT, SEED, Answers, Cells, cells, from_arms
 from rubriclab.core.estimate import Estimate, Reach, mean_over
-from rubriclab.core.gate import ALPHA, DEALS, Gate, standardised, together
 from rubriclab.core.judgments import Arm
 from rubriclab.core.lengths import lean_test
+from rubriclab.core.permutation import ALPHA, DEALS, Gate, standardised, together
 from rubriclab.core.verdict import MIN_UNITS, Answer, Word, t_test
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, sum_by

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from rubriclab.core.answers import FLAT
-from rubriclab.core.gate import ALPHA
+from rubriclab.core.cells import FLAT
+from rubriclab.core.permutation import ALPHA
+from rubriclab.stats.contrasts import MIN_UNITS
 from rubriclab.stats.resample import Floats
-from rubriclab.stats.shift import MIN_UNITS
 
 MOST_NONCENTRALITY = 1e8
 

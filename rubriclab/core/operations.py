@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
 from rubriclab.core.drift import Drift, drift
-from rubriclab.core.gate import ALPHA
 from rubriclab.core.judgments import grouped
+from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
 from rubriclab.model.judgment import RULES, Condition
 from rubriclab.model.text import LabError, shorten

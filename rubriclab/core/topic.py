@@ -21,7 +21,7 @@ import numpy as np
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.fairness import WITHHELD
 from rubriclab.core.judgments import Arm, Judgments, grouped, widest
-from rubriclab.core.variants import form_verdicts, forms
+from rubriclab.core.variant_effects import form_verdicts, forms
 from rubriclab.core.verdict import Verdicts, verdicts
 from rubriclab.model.judgment import Condition, Reorder
 from rubriclab.model.study import ReadingPart
@@ -235,7 +235,7 @@ def topic(
 @dataclass(frozen=True, eq=False)
 class Findings:
     """Every number of a run in one reading, computed once when first asked for. Import
-    ``rubriclab.topics`` before: it registers the topics.
+    ``rubriclab.measures`` before: it registers the topics.
     """
 
     judgments: Judgments
@@ -269,7 +269,7 @@ class Findings:
     def _everything(self) -> tuple[list[Row], list[Caution]]:
         if not TOPICS:
             raise RuntimeError(
-                "No topic is registered: import rubriclab.topics before asking for findings."
+                "No topic is registered: import rubriclab.measures before asking for findings."
             )
         arms = self.judgments.arms
         made: list[Iterable[Row | Caution]] = [

@@ -6,7 +6,7 @@ noise? A question is an *effect* if its test rejects behind the gate, *equivalen
 interval ends below the smallest effect that matters, else *undecided*. An interval leaves out 0
 exactly where the test rejects, so word and interval cannot contradict each other. An unbiased judge
 is accused of anything in at most 5 % of runs: whatever is said stands behind the exact test of
-``core/gate.py``, and behind it the two means are a closed test by Holm's rule.
+``core/permutation.py``, and behind it the two means are a closed test by Holm's rule.
 """
 
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rubriclab.core.answers import FLAT, Answers, Cells, cells, from_arms
+from rubriclab.core.cells import FLAT, Answers, Cells, cells, from_arms
 from rubriclab.core.estimate import FEW_MOVED, Estimate, Reach, missing, ratio
 from rubriclab.core.fairness import one_answer
-from rubriclab.core.gate import ALPHA, Gate, gate, unparsed
 from rubriclab.core.judgments import Arm
 from rubriclab.core.lengths import lean_test, squared_length_test
+from rubriclab.core.permutation import ALPHA, Gate, gate, unparsed
 from rubriclab.model.study import Smallest
+from rubriclab.stats.contrasts import OrderCells, over_texts, within_texts
 from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, distinct, sum_by
-from rubriclab.stats.shift import OrderCells, over_texts, within_texts
 from rubriclab.stats.tests import holm
 
 Word = Literal["effect", "equivalent", "undecided"]
@@ -120,8 +120,8 @@ def decide(
     """As ``verdicts``, of calls as arrays.
 
     ``passed``: the gate of a form of the prompt, which stands as the second of two orders
-    (``core/variants.py``): it has no positions. ``tested``: how many gates it shares its 5 % with,
-    by Holm's rule (the p of ``passed`` says so already).
+    (``core/variant_effects.py``): it has no positions. ``tested``: how many gates it shares its 5 %
+    with, by Holm's rule (the p of ``passed`` says so already).
     """
     table = cells(answers)
     of_form = passed is not None

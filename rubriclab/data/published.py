@@ -19,9 +19,9 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from rubriclab.data.limits import MB
-from rubriclab.data.outfiles import write_atomically
 from rubriclab.data.published_readers import READERS
 from rubriclab.data.rubrics import own_rubric
+from rubriclab.data.safe_files import write_atomically
 from rubriclab.data.sample import data_path
 from rubriclab.data.tables import Table, read_table
 from rubriclab.model.data import DataSet, Rubric

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.data.choices import ChoicesReader
-from rubriclab.data.coded import (
+from rubriclab.data.choice_table import ChoicesReader
+from rubriclab.data.items import columns_sentence
+from rubriclab.data.judgment_table import (
     MAX_ORDER,
     TEXTS,
     Coded,
@@ -24,7 +25,6 @@ from rubriclab.data.coded import (
     joint,
     names_shown,
 )
-from rubriclab.data.items import columns_sentence
 from rubriclab.data.limits import refusal
 from rubriclab.data.tables import Table, chosen_columns, number
 from rubriclab.model.data import MAX_OPTIONS, MIN_OPTIONS

@@ -27,8 +27,8 @@ import pyarrow.compute as compute
 
 from rubriclab.data import limits
 from rubriclab.data.limits import MB, refusal
-from rubriclab.data.outfiles import SHIELDED, read_shielded
 from rubriclab.data.records import annotated, records_in
+from rubriclab.data.safe_files import SHIELDED, read_shielded
 from rubriclab.data.worker import WORKER
 from rubriclab.model.text import LabError, count, look_alike, shorten, storable
 

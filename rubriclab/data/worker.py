@@ -37,7 +37,7 @@ TASKS = {
     "table": ("rubriclab.data.tables", "table_task"),
     "rubric": ("rubriclab.data.rubrics", "rubric_task"),
     "render": ("rubriclab.study.sandbox", "render_task"),
-    "log": ("rubriclab.runs.exchanges", "log_task"),
+    "log": ("rubriclab.logs.exchanges", "log_task"),
 }
 UPLOADS = ("table", "rubric")
 PASSED_ON = (

@@ -23,7 +23,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 from pydantic import BaseModel, ConfigDict, Field
 
 from rubriclab.judges.client import ChatClient
-from rubriclab.judges.decisions import DecisionClient
+from rubriclab.judges.decision_server import DecisionClient
 from rubriclab.judges.weights import CATALOGUE, Progress, model_file, sha256_of
 from rubriclab.model.judge import JudgeSettings, read_options
 from rubriclab.model.judgment import Call, Reply

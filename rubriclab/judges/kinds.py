@@ -93,7 +93,7 @@ async def open_judge(
         return SimulatedJudge(settings, rubric)
     settings = settings.model_copy(update={"base_urls": settings.addresses})
     if settings.kind == "decisions":
-        from rubriclab.judges.decisions import DecisionClient
+        from rubriclab.judges.decision_server import DecisionClient
 
         return DecisionClient(settings, secrets=secrets, consents=consents)
     from rubriclab.judges.client import ChatClient

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from rubriclab.judges.client import base_url, same_model
-from rubriclab.judges.decisions import PATHS
+from rubriclab.judges.decision_server import PATHS
 from rubriclab.judges.faults import Fault, advised
 from rubriclab.judges.keys import key_to_send
 from rubriclab.judges.kinds import in_thread, open_judge

@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as compute
 
-from rubriclab.data.choices import MAX_CANDIDATES
+from rubriclab.data.choice_table import MAX_CANDIDATES
 from rubriclab.data.limits import WORKER_MEMORY, refusal
 from rubriclab.data.scores import REQUIRED
 from rubriclab.data.tables import Table, as_file

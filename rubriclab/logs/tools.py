@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rubriclab.logs.decisions import decisions_in, promptfoo_decisions
 from rubriclab.logs.source import MAX_RECORD, Json, Reader, Record, Source, decoded, name_of, under
+from rubriclab.logs.typed_questions import decisions_in, promptfoo_decisions
 
 Messages = tuple[Mapping[str, str], ...]
 Records = Iterator[Record | str]

@@ -7,17 +7,18 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from rubriclab.data.answers_per_row import one_answer_a_row
 from rubriclab.data.items import columns_sentence, guess_columns, items_of
 from rubriclab.data.limits import MAX_PLAIN, checked_file, names_file
 from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
 from rubriclab.data.sample import presets, sample, sample_rubric
 from rubriclab.data.tables import Table, as_list, read_table
-from rubriclab.data.wide import one_answer_a_row
 from rubriclab.judges.kinds import Functions, judge_named
 from rubriclab.judges.python import function_settings, with_code
 from rubriclab.judges.simulated import Effects
 from rubriclab.judges.weights import with_weights
+from rubriclab.logs.ask_again import Logged, from_log
 from rubriclab.logs.log import KNOWN, read_log
 from rubriclab.logs.unknown import unknown_log, unknown_table
 from rubriclab.model.data import Comparison, Criterion, DataSet, Item, Option, Rubric
@@ -32,11 +33,10 @@ from rubriclab.model.study import (
     validated,
 )
 from rubriclab.model.text import LabError, look_alike, shorten
-from rubriclab.runs.from_log import Logged, from_log
 from rubriclab.store.read import Reader
 from rubriclab.study.from_text import SHORT, Pasted, from_text, locate, messages_of
 from rubriclab.study.plan import Plan, plan
-from rubriclab.study.protocols import PROTOCOLS
+from rubriclab.study.subjects import PROTOCOLS
 
 DATA_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".eval")
 SEVERAL = {"responses", "pairs", "lists"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-import rubriclab.topics  # noqa: F401  registers what findings are made of
+import rubriclab.measures  # noqa: F401  registers what findings are made of
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings
 from rubriclab.model.judgment import Call, Judgment, JudgmentTable, Outcome, Reply, Status

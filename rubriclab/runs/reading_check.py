@@ -22,7 +22,7 @@ from rubriclab.judges.served import in_figures, is_public
 from rubriclab.model.judge import CONSTRAINED_KINDS, JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Outcome, Reply, Status, level_text
 from rubriclab.model.text import count, shorten, without_invisible
-from rubriclab.runs.estimate import SIGNS_PER_TOKEN, price_of_reply
+from rubriclab.runs.forecast import SIGNS_PER_TOKEN, price_of_reply
 from rubriclab.store.read import Reader
 from rubriclab.study.decisions import packs
 from rubriclab.study.own_words import FORMS

@@ -27,7 +27,7 @@ from rubriclab.model.judgment import RULES, Call, Judgment, Status
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking, about_request
 from rubriclab.runs.cluster import ClusterJudge, join_cluster
-from rubriclab.runs.estimate import price_of_reply
+from rubriclab.runs.forecast import price_of_reply
 from rubriclab.runs.reading_check import (
     CHECKED,
     CHECKS,

@@ -19,7 +19,7 @@ from rubriclab.model.study import DesignPart
 from rubriclab.model.text import LabError, digest, shorten
 from rubriclab.study.comparison import letters, marked_answers
 from rubriclab.study.prompts import answered, check_criteria, heading_of, one_line, several_answered
-from rubriclab.study.protocols import Prompt, Shape, Subject
+from rubriclab.study.subjects import Prompt, Shape, Subject
 
 UP_AND_DOWN = "up and down"
 """The strategy of a judge that is asked for scores: the levels from the lowest to the highest, and

@@ -15,7 +15,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Ordering, Reorder
 from rubriclab.model.study import VaryPart
 from rubriclab.model.text import LabError, look_alike, shorten
-from rubriclab.study.protocols import Subject
+from rubriclab.study.subjects import Subject
 
 Variant = Mapping[str, Any]
 

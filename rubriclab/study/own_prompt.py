@@ -15,7 +15,7 @@ from rubriclab.study.options import OWN_AXES
 from rubriclab.study.own_answers import asked_format, check_readable, form
 from rubriclab.study.prompts import Messages, natural_order
 from rubriclab.study.proof import LISTED, Proof, prove
-from rubriclab.study.protocols import PROTOCOLS, Prompt, Subject
+from rubriclab.study.subjects import PROTOCOLS, Prompt, Subject
 from rubriclab.study.template import named, render
 
 NAMES = ("instruction", "response", "reference", "item", "labels")

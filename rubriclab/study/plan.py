@@ -61,7 +61,7 @@ from rubriclab.study.outcomes import label_probabilities, outcomes
 from rubriclab.study.own_prompt import OwnPrompt, own_prompts
 from rubriclab.study.prompts import Messages
 from rubriclab.study.proof import Proof
-from rubriclab.study.protocols import PROTOCOLS, Prompt, Protocol, Shape, Subject
+from rubriclab.study.subjects import PROTOCOLS, Prompt, Protocol, Shape, Subject
 
 PACKING_QUESTIONS = 150
 """Questions of each task on which packing is held against what it is measured by: what an answer No

@@ -21,7 +21,7 @@ from rubriclab.study.plan import (
     answer_is_begun,
 )
 from rubriclab.study.prompts import WORDING, Messages, heading_of, one_line, user
-from rubriclab.study.protocols import SCORE_BEGUN
+from rubriclab.study.subjects import SCORE_BEGUN
 
 WRITE_TEMPLATE, REVIEW_TEMPLATE = "reference-write.v1", "reference-review.v1"
 REVIEW_ENDING = "Which score does the answer get? Reply with the score alone:"

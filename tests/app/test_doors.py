@@ -9,16 +9,17 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rubriclab.app import learn, state, trial
+from rubriclab.app import learn, state
+from rubriclab.app import try_it as trial
 from rubriclab.app.draft import written
 from rubriclab.core.topic import DEFINITIONS
 from rubriclab.data.sample import sample, sample_rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.runs.runner import kept_run
 from rubriclab.runs.trial import plan_of_text
-from rubriclab.sinks.text import number
+from rubriclab.words.phrases import number
 from tests.app.conftest import HOSTILE, Lab, healthy, texts
-from tests.sinks import made
+from tests.words import made
 
 
 def plain(app: AppTest) -> str:

@@ -12,12 +12,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
+from rubriclab.exports.report import drawings_of, svg_of
 from rubriclab.runs.loading import plan_of_file
-from rubriclab.sinks.facts import every_facts
-from rubriclab.sinks.report import drawings_of, svg_of
+from rubriclab.words.facts import every_facts
 from tests.app.conftest import HOSTILE, Lab, healthy, kept, pressed, texts
 from tests.app.test_setup import uploaded
-from tests.sinks import made
+from tests.words import made
 
 STUDY = Path(__file__).with_name("leaning.toml").read_text("utf-8")
 

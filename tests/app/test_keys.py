@@ -17,7 +17,7 @@ from rubriclab.store.store import Store
 from tests.app.conftest import Lab, healthy, pressed, texts
 from tests.app.test_setup import held, step
 from tests.servers import FakeServer, running
-from tests.sinks import made
+from tests.words import made
 
 KEY = "the-users-own-key-0123456789"
 

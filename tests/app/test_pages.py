@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
 from tests.app.conftest import Lab, healthy, kept, pressed, texts
-from tests.sinks import made
+from tests.words import made
 
 PAGES = ["home", "try", "setup", "runs", "results", "compare", "export", "learn"]
 FIRST = {"judge-7b": made.always_first}

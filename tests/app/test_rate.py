@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rubriclab import notebook
+from rubriclab import api as notebook
 from rubriclab.app import rate, state
 from rubriclab.model.data import INTENDED
-from rubriclab.sinks.text import inside
 from rubriclab.store.store import Store
+from rubriclab.words.phrases import inside
 from tests.app.conftest import HOSTILE, Lab, healthy, kept, pressed, texts
-from tests.sinks import made
+from tests.words import made
 
 
 def run_of(items: int = 45, **more: object) -> str:

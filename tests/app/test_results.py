@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rubriclab import notebook
+from rubriclab import api as notebook
 from rubriclab.app import state
 from rubriclab.model.judgment import Condition, JudgmentTable
-from rubriclab.sinks.answer import TITLES
 from rubriclab.store.store import Store
+from rubriclab.words.answer import TITLES
 from tests.app.conftest import HOSTILE, Lab, healthy, kept, pressed, texts
-from tests.sinks import made
 from tests.tables import comparisons, responses
+from tests.words import made
 
 
 def test_the_answer_stands_first_and_folds_are_computed_when_they_open(lab: Lab) -> None:

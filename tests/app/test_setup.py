@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
+from rubriclab.api import read
 from rubriclab.app import setup_data, setup_judge, setup_orders, setup_references, state
 from rubriclab.app.draft import Draft, study_toml, written
 from rubriclab.data import published
@@ -31,7 +32,6 @@ from rubriclab.model.study import (
     study_from_toml,
 )
 from rubriclab.model.text import LabError, look_alike
-from rubriclab.notebook import read
 from tests.app.conftest import HOSTILE, Lab, healthy, pressed, texts
 from tests.app.test_pages import ended, go
 from tests.data.test_published import FILES, shared

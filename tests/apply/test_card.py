@@ -13,10 +13,10 @@ import openai
 import pytest
 
 import rubriclab as rl
+from rubriclab.api import Run
+from rubriclab.measures.advice import advice_of
 from rubriclab.model.judgment import RULES
 from rubriclab.model.text import digest
-from rubriclab.notebook import Run
-from rubriclab.topics.advice import advice_of
 from tests.apply.kit import CRITERIA, Planted, item, serving, written
 from tests.servers import DecisionServer, running
 

@@ -12,10 +12,10 @@ import pytest
 
 from rubriclab.cli.main import run_command
 from rubriclab.data.rubrics import rubric_of, yaml_value
+from rubriclab.exports.gate_lines import junit
 from rubriclab.judges.faults import Fault
 from rubriclab.judges.transport import proxy_of
 from rubriclab.model.text import LabError
-from rubriclab.sinks.gate import junit
 from rubriclab.store.store import Store
 
 SIMULATED = (

@@ -14,7 +14,7 @@ from rubriclab.cli.main import run_command
 from rubriclab.model.text import LabError
 from rubriclab.store.bundle import bundle_bytes
 from tests.integration.lab import ROOT
-from tests.sinks import made
+from tests.words import made
 
 STRANGE = ["~nobody_of_that_name/a", "x" * 300, "a\0b", "a/" * 3_000]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import rubriclab as rl
-from rubriclab.core import gate as gates
-from rubriclab.core.answers import Answers, cells
+from rubriclab.core import permutation as gates
+from rubriclab.core.cells import Answers, cells
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.lengths import squared_length_test
 from rubriclab.core.verdict import Answer, decide, verdicts

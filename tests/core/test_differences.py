@@ -14,12 +14,12 @@ from rubriclab.core.drift import Drift, drift
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.operations import Checked, check, derived, limit_of, same_rules, worst
 from rubriclab.core.topic import Findings
+from rubriclab.exports.gate_lines import derived_line
 from rubriclab.model.judgment import RULES, JudgmentTable
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import LabError
-from rubriclab.sinks.gate import derived_line
-from tests.sinks import made
 from tests.tables import ORDERS, choose, comparisons, findings, only, options
+from tests.words import made
 
 
 def noisy(strength: float, seed: int) -> made.Rule:

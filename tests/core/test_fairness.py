@@ -11,11 +11,11 @@ from rubriclab.core.fairness import ONE_SCORE, ONE_TIE, FreeMass, one_answer
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.operations import check, limit_of
 from rubriclab.core.topic import REASONS, Findings
-from rubriclab.core.variants import form_verdicts
+from rubriclab.core.variant_effects import form_verdicts
 from rubriclab.core.verdict import verdicts
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import Smallest
-from rubriclab.sinks.answer import answers
+from rubriclab.words.answer import answers
 from tests.tables import ORDERS, criteria, in_forms, options
 
 QUESTIONS = {"positions", "mean", "single"}

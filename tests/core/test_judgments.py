@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rubriclab.core.answers import from_arms
+from rubriclab.core.cells import from_arms
 from rubriclab.core.judgments import TIE, UNPARSED, Judgments, hash_names, score_index, shown_table
 from rubriclab.core.verdict import verdicts
 from rubriclab.model.judgment import Condition, Ordering, Status

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from rubriclab.core.answers import Answers, cells
-from rubriclab.core.gate import unparsed
+from rubriclab.core.cells import Answers, cells
+from rubriclab.core.permutation import unparsed
 from rubriclab.core.verdict import decide
 from rubriclab.model.study import Smallest
 from tests.tables import balanced_orders, choices

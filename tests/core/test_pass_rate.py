@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rubriclab.core.answers import Answers
+from rubriclab.core.cells import Answers
 from rubriclab.core.differences import differences, paired
 from rubriclab.core.drift import drift
 from rubriclab.core.judgments import Judgments

@@ -75,7 +75,7 @@ def test_definitions_reasons_and_cautions_are_closed_lists_that_are_all_used() -
     }
     code = "\n".join(
         path.read_text("utf-8")
-        for room in ("core", "topics", "stats")
+        for room in ("core", "measures", "stats")
         for path in (ROOT / "rubriclab" / room).glob("*.py")
     )
     words = set(re.findall(r'"([a-z_]+)"', code))

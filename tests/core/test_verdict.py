@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rubriclab.core import gate as gates
-from rubriclab.core.answers import Answers, cells, from_arms, is_full, line, turn
+from rubriclab.core import permutation as gates
+from rubriclab.core.cells import Answers, cells, from_arms, is_full, line, turn
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import REASONS
 from rubriclab.core.verdict import Verdicts, decide, units_needed, verdicts

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
+from rubriclab.data.answers_per_row import one_answer_a_row
 from rubriclab.data.items import guess_columns, items_of
 from rubriclab.data.tables import Table, read_table, table_of_frame
-from rubriclab.data.wide import one_answer_a_row
 from rubriclab.model.data import Criterion, DataSet, Option, Rubric
 from rubriclab.model.text import LabError
 

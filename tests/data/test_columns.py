@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from rubriclab.data.answers_per_row import one_answer_a_row
 from rubriclab.data.items import columns_sentence, guess_columns
 from rubriclab.data.tables import Table, delimited, read_table
-from rubriclab.data.wide import one_answer_a_row
 from rubriclab.model.data import Criterion, Option, Rubric
 
 FILES = Path(__file__).parent / "files"

@@ -11,14 +11,14 @@ import pyarrow.parquet as parquet
 import pytest
 import yaml
 
+from rubriclab.data.answers_per_row import one_answer_a_row
 from rubriclab.data.items import guess_columns, items_of
 from rubriclab.data.rubrics import read_rubric, rubric_of, rubric_of_text, yaml_value
 from rubriclab.data.sample import data_path, sample, sample_rubrics
 from rubriclab.data.tables import Table, delimited, read_table
-from rubriclab.data.wide import one_answer_a_row
 from rubriclab.model.data import Criterion, DataSet, Item, Option, Rubric
 from rubriclab.model.text import LabError
-from rubriclab.study.protocols import rated_items
+from rubriclab.study.subjects import rated_items
 from tests.study.kit import criterion
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "refused.json").read_text("utf-8"))

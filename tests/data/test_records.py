@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
+from rubriclab.data.answers_per_row import one_answer_a_row
 from rubriclab.data.items import guess_columns, items_of
 from rubriclab.data.tables import Table, read_table
-from rubriclab.data.wide import one_answer_a_row
 from rubriclab.model.data import Criterion, DataSet, Item, Option, Rubric
 from rubriclab.model.text import LabError
-from rubriclab.study.protocols import rated_items
+from rubriclab.study.subjects import rated_items
 from tests.study.kit import criterion
 
 FILES = Path(__file__).parent / "files"

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import rubriclab as rl
-from rubriclab.data.coded import joint, recognised
+from rubriclab.data.judgment_table import joint, recognised
 from rubriclab.data.scores import column_names, guess_kind, read_judgments
 from rubriclab.data.tables import Table, delimited, read_table, table_of_frame
 from rubriclab.data.worker import WORKER

@@ -25,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubriclab.data import limits
-from rubriclab.data.outfiles import FORMULA, csv_text, read_shielded, shield, write_atomically
+from rubriclab.data.safe_files import FORMULA, csv_text, read_shielded, shield, write_atomically
 from rubriclab.data.tables import delimited, read_table, table_of_frame
 from rubriclab.data.worker import Worker
 from rubriclab.model.text import LabError, file_name, printable, storable

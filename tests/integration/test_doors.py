@@ -25,7 +25,7 @@ from tests.integration.lab import (
     violations,
     visit,
 )
-from tests.sinks import made
+from tests.words import made
 
 pytestmark = pytest.mark.integration
 HOSTILE = "<img src=x onerror=window.__ran=1> **b** $x^2$ [c](javascript:alert(1))"

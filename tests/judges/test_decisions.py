@@ -11,7 +11,12 @@ from typing import Any
 import openai
 import pytest
 
-from rubriclab.judges.decisions import DecisionClient, decoded, read_answer, systemone_question
+from rubriclab.judges.decision_server import (
+    DecisionClient,
+    decoded,
+    read_answer,
+    systemone_question,
+)
 from rubriclab.judges.faults import Fault
 from rubriclab.judges.probe import test_judge as ask_once
 from rubriclab.model.data import DataSet

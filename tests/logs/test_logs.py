@@ -17,7 +17,7 @@ import pytest
 import rubriclab as rl
 from rubriclab.logs.log import Log, read_log
 from rubriclab.model.text import LabError
-from rubriclab.sinks.answerable import answerable, answerable_line
+from rubriclab.words.answerable import answerable, answerable_line
 from tests.data.test_published import SHARED
 
 SAMPLES = Path(__file__).parent / "samples"

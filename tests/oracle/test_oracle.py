@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import rubriclab.topics  # noqa: F401
+import rubriclab.measures  # noqa: F401
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import TOPICS, Caution, Row
 from rubriclab.store.bundle import read_bundle
@@ -31,15 +31,15 @@ def nothing_sorted_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
     """The old lab took units and orders as they stood in the file, and let rounding errors choose
     between ties.
 
-    Sorted by content other random numbers meet other units. tests/topics shows that nothing hangs
+    Sorted by content other random numbers meet other units. tests/measures shows that nothing hangs
     on names and rows.
     """
-    for module in ("resample", "shift"):
+    for module in ("resample", "contrasts"):
         monkeypatch.setattr(
             f"rubriclab.stats.{module}.by_content", lambda parts: np.arange(len(parts))
         )
     monkeypatch.setattr("rubriclab.core.judgments.by_shown", lambda shown: np.arange(len(shown)))
-    monkeypatch.setattr("rubriclab.stats.shift.rounded_ties", lambda means: means)
+    monkeypatch.setattr("rubriclab.stats.contrasts.rounded_ties", lambda means: means)
 
 
 @cache

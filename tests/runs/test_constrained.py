@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-import rubriclab.topics  # noqa: F401  # registers what findings hold
+import rubriclab.measures  # noqa: F401  # registers what findings hold
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import LOWERED
 from rubriclab.runs import asking
 from rubriclab.runs.runner import Run
-from rubriclab.sinks.answer import answers
 from rubriclab.store.bundle import bundle_bytes, read_bundle
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan
+from rubriclab.words.answer import answers
 from tests.judges.kit import settings
 from tests.judges.test_constraint import Holding
 from tests.runs.kit import ended

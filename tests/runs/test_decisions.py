@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import rubriclab.topics  # noqa: F401  every measure
+import rubriclab.measures  # noqa: F401  every measure
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings
 from rubriclab.model.data import Criterion, Option

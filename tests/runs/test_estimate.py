@@ -9,7 +9,7 @@ from scipy.stats import t as student
 
 from rubriclab.model.data import Criterion, DataSet, Item, Option
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.runs.estimate import Pilot, calls_per_second, estimate, measured
+from rubriclab.runs.forecast import Pilot, calls_per_second, estimate, measured
 from tests.study.kit import ABC, API, EMBEDDED, small_plan
 from tests.tables import ORDERS, findings, only, options
 

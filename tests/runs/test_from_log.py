@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 import rubriclab as rl
+from rubriclab.api import read
 from rubriclab.app.draft import study_toml
 from rubriclab.cli.main import run_command
 from rubriclab.judges.kinds import judge_named
+from rubriclab.logs.ask_again import Logged, from_log
 from rubriclab.logs.log import read_log
 from rubriclab.model.data import DataSet
 from rubriclab.model.text import LabError
-from rubriclab.notebook import read
-from rubriclab.runs.from_log import Logged, from_log
 from rubriclab.runs.loading import Folder, plan_of_file, rubric_of_part, study_of_import
-from rubriclab.runs.references import items_csv
+from rubriclab.runs.write_references import items_csv
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan, plan
 from tests.servers import FakeServer, running

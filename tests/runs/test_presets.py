@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import rubriclab.topics  # noqa: F401  every measure
+import rubriclab.measures  # noqa: F401  every measure
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import MEASURES, Findings
 from rubriclab.data.published import cache_folder, sources
 from rubriclab.data.sample import presets
+from rubriclab.exports.paper_table import paper_table
 from rubriclab.model.data import Item
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.study import read_study
 from rubriclab.runs.loading import plan_of_file
 from rubriclab.runs.runner import Run
-from rubriclab.sinks.paper_table import paper_table
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan
 from tests.data.test_published import FILES, shared

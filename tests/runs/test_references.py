@@ -20,9 +20,9 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.study import Study
 from rubriclab.model.text import LabError
-from rubriclab.runs import references
+from rubriclab.runs import write_references as references
 from rubriclab.runs.loading import plan_of_file
-from rubriclab.runs.references import ReferenceJob, items_csv
+from rubriclab.runs.write_references import ReferenceJob, items_csv
 from rubriclab.store.store import Store
 from rubriclab.study.references import (
     Task,

@@ -15,7 +15,7 @@ from rubriclab.cli.studies import plan as plan_command
 from rubriclab.core.judgments import Judgments
 from rubriclab.model.data import Criterion, DataSet, Item, Option, Rubric
 from rubriclab.model.text import LabError
-from rubriclab.runs.estimate import estimate
+from rubriclab.runs.forecast import estimate
 from rubriclab.runs.loading import plan_of_file
 from rubriclab.runs.manager import RunManager, plan_of_run
 from rubriclab.runs.runner import Run

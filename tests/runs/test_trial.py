@@ -7,6 +7,8 @@ import pytest
 from rubriclab.app import state
 from rubriclab.core.judgments import Judgments
 from rubriclab.data.sample import sample, sample_rubric
+from rubriclab.figures.cards import card_of, change_of
+from rubriclab.figures.pictures import text_orders
 from rubriclab.model.data import Item
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply, Status
@@ -14,8 +16,6 @@ from rubriclab.model.study import DataPart, DesignPart, Study
 from rubriclab.model.text import LabError
 from rubriclab.runs import trial
 from rubriclab.runs.trial import Trial, plan_of_text, recorded, trial_calls, trial_table
-from rubriclab.sinks.cards import card_of, change_of
-from rubriclab.sinks.pictures import text_orders
 from rubriclab.study.plan import Plan, plan
 from tests.runs.kit import WAIT, ScriptedJudge, failed, use
 

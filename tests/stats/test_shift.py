@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats as sp
 
-from rubriclab.core.answers import line
+from rubriclab.core.cells import line
+from rubriclab.stats import contrasts as stat
 from rubriclab.stats import position as costs
 from rubriclab.stats import position as positions
 from rubriclab.stats import resample
-from rubriclab.stats import shift as stat
 from rubriclab.stats.debias import divided, position_prior, shrunk
 from rubriclab.stats.joint import carryover
 from rubriclab.stats.noise import differences, within_item_sd

@@ -12,8 +12,8 @@ import pytest
 import rubriclab as rl
 from rubriclab.model.text import LabError
 from rubriclab.store.store import Store
-from tests.sinks import made
 from tests.store.test_store import new_run
+from tests.words import made
 
 
 def alias(folder: Path, how: str) -> str:

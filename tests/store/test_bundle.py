@@ -18,16 +18,16 @@ import pandas as pd
 import pytest
 
 import rubriclab as rl
-from rubriclab.core.answers import cells, from_arms
+from rubriclab.core.cells import cells, from_arms
 from rubriclab.core.judgments import Judgments
 from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import delimited
+from rubriclab.figures.pictures import winner_classes
+from rubriclab.measures.position import shares
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.text import LabError
-from rubriclab.sinks.pictures import winner_classes
 from rubriclab.store.bundle import bundle_bytes, import_bundle, read_bundle, read_parts
 from rubriclab.store.store import Store
-from rubriclab.topics.position import shares
 from tests.store import damage
 from tests.store.test_store import answered, judgment, new_run
 

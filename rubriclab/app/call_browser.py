@@ -1,0 +1,295 @@
+"""A run and filters in; its single judgments out: a chosen reply, prompt, probabilities, and the
+answer in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app.frame import conversation, safe, verbatim
+from rubriclab.core.judgments import Arm
+from rubriclab.figures.cards import Card, pair_of
+from rubriclab.model.judgment import Ordering
+from rubriclab.model.text import count, digest, printable, shorten
+from rubriclab.study.from_text import messages_of
+from rubriclab.words.phrases import number, order_title
+
+if TYPE_CHECKING:
+    from rubriclab.api import Run
+    from rubriclab.study.plan import Plan
+
+ANY = "any"
+NOT_READ = "No score could be read from this reply:"
+STATUSES = ("ok", "failed", "unparsed", "refused", "truncated", "error")
+COLUMNS = {"item_id": "Answer", "ordering": "Order"}
+VIEWS = ("Reply", "Prompt as sent", "Probabilities", "Same answer, other orders")
+LIMIT = 200
+WIDE = 150
+"""Of the column of names, px: a long one would push all others out of sight."""
+
+
+def tab(run: Run, arm: Arm) -> None:
+    """Filters and the list left, the chosen call right. ``arm``: the condition whose judgments are
+    shown.
+    """
+    left, right = st.columns([1, 1.2], gap="large")
+    with left:
+        chosen = _list(_filtered(run, arm), arm)
+    if chosen is not None:
+        with right:
+            _call(run, arm, chosen)
+
+
+def _filtered(run: Run, arm: Arm) -> pd.DataFrame:
+    """The judgments that the filters leave; every filter stands in the address."""
+    criteria = _criteria(arm)
+    positions = [0] * arm.condition.chooses + list(range(1, arm.positions + 1))  # 0: a tie
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        scores = [f"{score:g}" for score in arm.condition.scores]
+        score = _filter("score", scores) if scores else None
+        position = _filter("position", [str(p) for p in positions])
+        status = _filter("status", list(STATUSES))
+        criterion = _filter("criterion", criteria, 160) if criteria else None
+        text = st.text_input(
+            "Find in texts", key="find", bind="query-params", placeholder="word", width=110
+        )
+    return run.judgments(
+        condition=arm.code,
+        score=score and float(score),
+        position=position and int(position),
+        status=status,
+        criterion=criterion,
+        text=text or None,
+        limit=LIMIT,
+    )
+
+
+def _criteria(arm: Arm) -> list[str]:
+    """The names of the criteria, where there are several."""
+    if arm.condition.reorder == "criteria":
+        return [str(name) for name in arm.names]
+    named = arm.run.items["criterion"].iloc[arm.item_code].dropna().unique()
+    return [str(name) for name in named] if len(named) > 1 else []
+
+
+def _filter(key: str, options: list[str], width: int = 84) -> str | None:
+    """One of a few values of the address; None: any."""
+    options = [ANY, *options]
+    if st.session_state.get(key, ANY) not in options:
+        st.session_state.pop(key)
+    chosen = st.selectbox(key.capitalize(), options, key=key, bind="query-params", width=width)
+    return None if chosen == ANY else chosen
+
+
+def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
+    """The table; the call of the chosen row, the first where none is. J and K go on and back."""
+    if frame.empty:
+        st.caption("No judgment matches these filters.")
+        return None
+    columns = ["item_id", "ordering", "score", "position"]
+    if arm.condition.reorder == "criteria":
+        columns = ["item_id", "criterion", "score", "position", "ordering"]  # long orders last
+    elif arm.condition.chooses:
+        columns = ["item_id", "position", "ordering"]
+    elif _criteria(arm):
+        columns.insert(1, "criterion")
+    columns += ["status"] if set(frame["status"]) != {"ok"} else []
+    shown = frame[columns].rename(columns=lambda name: COLUMNS.get(name, name.capitalize()))
+    tied = arm.condition.chooses & (frame["status"] == "ok")
+    shown["Position"] = shown["Position"].where((shown["Position"] > 0) | tied)
+    # Which list it is: a chosen row of another one means nothing here.
+    listed = digest(frame["call"].tolist(), frame["item"].tolist())[:12]
+    calls, wanted = frame["call"].astype(str).tolist(), st.query_params.get("call", "")
+    start = calls.index(wanted) if wanted in calls else 0
+    chosen_row = min(st.session_state.get(f"row-{listed}", start), len(frame) - 1)
+    event = st.dataframe(
+        shown,
+        hide_index=True,
+        width="stretch",
+        height=360,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"judgments-{listed}-{st.session_state.get(f'moved-{listed}', 0)}",
+        selection_default={"selection": {"rows": [chosen_row]}},
+        column_config={"Answer": st.column_config.Column(width=WIDE)},
+    )
+    rows = event.selection.rows
+    if rows:
+        chosen_row = rows[0]
+        st.session_state[f"row-{listed}"] = chosen_row
+
+    st.query_params["call"] = calls[chosen_row]
+
+    def move(by: int) -> None:
+        st.session_state[f"row-{listed}"] = max(0, min(len(frame) - 1, chosen_row + by))
+        st.session_state[f"moved-{listed}"] = st.session_state.get(f"moved-{listed}", 0) + 1
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("Next", on_click=move, args=(1,), shortcut="J", key="next-call", type="tertiary")
+        st.button(
+            "Previous",
+            on_click=move,
+            args=(-1,),
+            shortcut="K",
+            key="previous-call",
+            type="tertiary",
+        )
+        first = f"The first {LIMIT:,}" if len(frame) == LIMIT else f"{len(frame):,}"
+        st.caption(f"{first} of {count(len(arm.call), 'judgment')}")
+    return int(frame["call"].iloc[chosen_row])
+
+
+def _call(run: Run, arm: Arm, call: int) -> None:
+    assert run.store is not None
+    assert run.id is not None
+    facts = run.store.call(run.id, call)
+    outcome = facts["outcomes"][0]
+    named = arm.condition.reorder != "criteria" and _criteria(arm)
+    own = f"{safe(str(facts['item']['criterion']), 60)} · " if named else ""
+    title = (
+        f"**{safe(str(facts['item']['item_id']), 60)}** · {own}order "
+        f"{safe(order_title(facts['shown']), 80)}"
+    )
+    if arm.condition.reorder == "options" and outcome["score"] is not None:
+        title += f" · chose **{outcome['score']:g}**, at position {outcome['position']}"
+    elif arm.condition.chooses and facts["status"] == "ok":
+        title += (
+            f" · chose position **{outcome['position']}**" if outcome["position"] else " · a tie"
+        )
+    elif facts["status"] != "ok":
+        title += f" · {facts['status']}"
+    st.markdown(title)
+    view = st.segmented_control(
+        "View",
+        VIEWS,
+        default=VIEWS[-1],
+        key="view",
+        bind="query-params",
+        label_visibility="collapsed",
+        required=True,
+        wrap=True,
+    )
+    if view == "Reply":
+        _reply(facts)
+    elif view == "Prompt as sent":
+        _prompt(run.plan, facts)
+    elif view == "Probabilities":
+        _probabilities(facts)
+    else:
+        cards = pair_of(
+            arm, call, run.descriptions(facts["item"].get("criterion"), facts["condition"])
+        )
+        show_cards(cards)
+        if len(cards) == 1:
+            st.caption("This answer was not judged in another order.")
+    response = facts["item"].get("response")
+    if response and view != "Prompt as sent":
+        with st.expander("The answer that was judged"):
+            verbatim(response)
+
+
+def _reply(facts: dict[str, Any]) -> None:
+    if facts.get("error"):
+        st.markdown(f":orange[{safe(str(facts['error']), 300)}]")
+    if facts["status"] == "unparsed":
+        why = next((part["why"] for part in facts["outcomes"] if part.get("why")), "")
+        st.markdown(f"No score was read from this reply: {safe(why, 120)}." if why else NOT_READ)
+    if reply := facts.get("reply"):
+        verbatim(reply)
+    else:
+        absent = "The replies of this run were not kept: its judgments came from a file."
+        st.caption(absent if reply is None else "The reply is empty.")
+    parts = []
+    if facts.get("tokens_in") is not None:
+        parts.append(
+            f"{count(int(facts['tokens_in']), 'token')} in, {facts['tokens_out'] or 0:,} out"
+        )
+    if facts.get("seconds") is not None:
+        parts.append(f"{facts['seconds']:.2f} s")
+    parts += [safe(str(facts[name]), 80) for name in ("model", "note") if facts.get(name)]
+    st.caption(" · ".join(parts))
+
+
+def _prompt(plan: Plan | None, facts: dict[str, Any]) -> None:
+    """The messages, made again from the plan, and shown only where they are those that were
+    sent.
+    """
+    if facts.get("prompt"):
+        conversation(messages_of(facts["prompt"]))
+        return
+    if plan is None:
+        st.caption("The prompts of this run are not known here: its judgments came from a file.")
+        return
+    ordering = Ordering(tuple(facts["shown"]), tuple(facts["labels"]))
+    messages = plan.messages(facts["condition"], facts["outcomes"][0]["item"], ordering)
+    if facts.get("sent") and facts["sent"] != digest([dict(message) for message in messages]):
+        st.caption(
+            "This version of the lab words the prompt differently, so what was sent cannot be "
+            "shown again."
+        )
+        return
+    conversation(messages)
+
+
+def _probabilities(facts: dict[str, Any]) -> None:
+    outcome = facts["outcomes"][0]
+    given = outcome.get("p")
+    if not given:
+        st.caption("The judge gave no probabilities for this call.")
+        return
+    rows = zip(facts["shown"], facts["labels"], given, strict=False)
+    table = [
+        (position, str(score), str(label), 100 * p)
+        for position, (score, label, p) in enumerate(rows, 1)
+    ]
+    frame = pd.DataFrame(table, columns=["Position", "Score", "Label", "Probability"])
+    column = st.column_config.ProgressColumn(
+        "Probability", format="%.0f %%", min_value=0, max_value=100
+    )
+    st.dataframe(frame, hide_index=True, width="stretch", column_config={"Probability": column})
+    parts = []
+    if outcome.get("expected") is not None:
+        parts.append(f"Probability-weighted score {number(outcome['expected'])}.")
+    if outcome.get("mass") is not None:
+        parts.append(f"{number(outcome['mass'], '.0%')} of the probability was on the labels.")
+    st.caption(" ".join(parts))
+
+
+def show_cards(cards: tuple[Card, ...]) -> None:
+    if not cards:
+        return
+    for column, card in zip(st.columns(len(cards), gap="small"), cards, strict=True):
+        with column:
+            show_card(card)
+
+
+def show_card(card: Card, below: Callable[[], None] | None = None) -> None:
+    """A card: position grey, score bold, the chosen line tinted. ``below``: what else it says, as
+    why there is no score.
+    """
+
+    def plain(text: str, most: int) -> str:
+        return escape(printable(shorten(text, most)))
+
+    rows = [
+        f"<li{' class=chosen' if line.chosen else ''}>"
+        f"<span>{line.position}</span><strong>{plain(line.label, 60)}</strong>"
+        f"<div>{plain(line.text, 200)}</div></li>"
+        for line in card.lines
+    ]
+    foot = (
+        f"<footer><span>{plain(card.foot, 80)}</span>"
+        f"<strong>{plain(card.score, 60)}</strong></footer>"
+    )
+    with st.container(border=True):
+        st.html(
+            f'<div class="card"><strong>{plain(card.title, 120)}</strong>'
+            f"<ol>{''.join(rows)}</ol>{foot}</div>"
+        )
+        if below is not None:
+            below()

@@ -1,0 +1,301 @@
+"""Arms of a run in; each form of the prompt beside the judge's default one, and what may be said of
+it, out.
+
+A form is a variant (score ids, a reference answer, a temperature, ...), or an ordering strategy of
+one order where the default is one too. The form takes the part of the order: the gate deals an
+item's calls over the two forms, the mean is that of the other form less the default's, single
+scores are compared across forms and within them (verdicts.md's rules).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rubriclab.core.cells import FLAT, Answers, calls_of, fingerprints, sorted_items
+from rubriclab.core.fairness import constraint_reason
+from rubriclab.core.judgments import Arm, grouped, widest
+from rubriclab.core.permutation import Cards, Gate, centred, deal, standardised, together
+from rubriclab.core.verdict import Verdicts, decide
+from rubriclab.model.judgment import Condition, variant_text
+from rubriclab.model.study import Smallest
+from rubriclab.stats.resample import Floats, Ints
+from rubriclab.stats.tests import holm
+
+WEIGHTS = {"mean": 0.5, "single": 0.25, "moves": 0.25}
+"""Of the 5 %, what each direction may use: the mean, each item's scores, each item's mean."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """``arms`` in the form called ``name``, ``base`` the default's, strategy by strategy.
+
+    ``strategy``: the form is another ordering strategy of one order; the verdict of the orders
+    speaks of it.
+    """
+
+    name: str
+    base: tuple[Arm, ...]
+    arms: tuple[Arm, ...]
+    strategy: bool = False
+
+
+def forms(arms: Sequence[Arm]) -> list[Form]:
+    """The forms of each judge on each data set; the first condition is the default."""
+
+    def alike(about: Condition) -> tuple[object, ...]:
+        return (
+            about.judge,
+            about.dataset,
+            about.reorder,
+            0 if about.reorder in ("options", "bare") else about.positions,
+        )
+
+    made = []
+    for group in grouped(arms, alike):
+        first = group[0]
+        own = first.condition.variant
+        base, *others = grouped(group, lambda condition: condition.variant_key)
+        for strategy in base[1:] if one_order_an_item(first) else ():
+            if one_order_an_item(strategy) and strategy.condition.reorder == "options":
+                made.append(Form(strategy.condition.strategy, (first,), (strategy,), strategy=True))
+        for other in others:
+            default = {arm.condition.strategy: arm for arm in base}
+            pairs = [(default[k], arm) for arm in other if (k := arm.condition.strategy) in default]
+            before, after = zip(*(pairs or [(first, other[0])]), strict=True)
+            made.append(
+                Form(variant_text(other[0].condition.variant, own) or "default", before, after)
+            )
+    return made
+
+
+def one_order_an_item(arm: Arm) -> bool:
+    """Was each item asked in one order, however often?"""
+    order = np.zeros(arm.items, dtype=np.int64)
+    order[arm.item] = arm.order
+    return arm.items > 0 and bool((order[arm.item] == arm.order).all())
+
+
+def side_by_side(form: Form) -> tuple[Answers, Ints] | None:
+    """(the calls of both forms as answers in two orders, 0 the default, 1 the other; (lots,) the
+    item of each lot).
+
+    A lot is an item in an order that both forms asked it in, so that orders do not enter; where
+    fewer than half of the items have one (orders drawn anew, other scales), all calls of an item.
+    None where the scales are not comparable.
+    """
+    pairs = list(zip(form.base, form.arms, strict=True))
+    scales = {arm.condition.scores for pair in pairs for arm in pair}
+    if len({(scale[0], scale[-1]) for scale in scales if scale}) > 1:
+        return None
+    first = form.arms[0]
+    chooses = first.condition.chooses
+    points = (
+        np.arange(first.positions + 1.0)
+        if chooses
+        else np.unique(np.concatenate([*map(np.array, scales)]))
+    )
+    item, form_of, label, code = [], [], [], []
+    for side, arms in enumerate((form.base, form.arms)):
+        for arm in arms:
+            of, order, given = calls_of(arm)
+            item.append(of)
+            form_of.append(np.full(len(of), side))
+            label.append(
+                np.array([arm.order_label(k) for k in range(len(arm.shown))], dtype=object)[order]
+            )
+            known = given if chooses else np.append(np.searchsorted(points, arm.scores), -1)[given]
+            code.append(known)
+    every, sides, codes = np.concatenate(item), np.concatenate(form_of), np.concatenate(code)
+    names = np.unique(np.concatenate(label).astype(str), return_inverse=True)[1].ravel()
+    lot = every * (names.max(initial=0) + 1) + names
+    if len(_both(every, lot, sides)) < 0.5 * len(_both(every, every, sides)):
+        lot = every
+    present, code_of_lot = np.unique(lot, return_inverse=True)
+    item_of_lot = np.zeros(len(present), dtype=np.int64)
+    item_of_lot[code_of_lot] = every
+    n = first.positions if chooses or first.condition.joint else len(points)
+    unit = np.unique(first.run.unit_of_item[item_of_lot], return_inverse=True)[1]
+    answers = Answers(
+        code_of_lot,
+        sides,
+        codes,
+        np.stack([np.arange(n)[::-1], np.arange(n)]),
+        unit,
+        points,
+        False,
+        first.condition.joint,
+        widest(form.arms).code,
+        chooses,
+        unsure=constraint_reason([*form.base, *form.arms]),
+    )
+    return answers, item_of_lot
+
+
+def _both(item: Ints, lot: Ints, side: Ints) -> Ints:
+    """The items of lots that both forms asked."""
+    shared = np.intersect1d(lot[side == 0], lot[side == 1])
+    return np.unique(item[np.isin(lot, shared)])
+
+
+@dataclass(frozen=True, eq=False)
+class Calls(Cards):
+    """Cards are single calls, a group is an item; ``contrast`` (cards, 1): 1 at the seats of the
+    other form, else 0.
+
+    ``value`` and ``score`` are less the mean of their lot and scaled so that their sum over the
+    seats of the other form is the item's difference between the forms, each lot counting once.
+    ``chance``: (cards,) what a card adds to the square of a sum on average over all deals.
+    """
+
+    chance: Floats | float = 0.0
+
+    @property
+    def width(self) -> int:
+        return 3
+
+    def sums(self, seats: Ints, dealt: Ints) -> Floats:
+        """(deals, groups, 3): difference of the item's mean, its square, squared difference of its
+        shares of scores.
+        """
+        other = np.append(self.contrast[:, 0], 0)[seats]
+        value, score = np.pad(self.value, ((0, 1), (0, 0))), np.append(self.score, 0)
+        shares = np.stack(
+            [(column[dealt] * other).sum(axis=-1) for column in np.ascontiguousarray(value.T)],
+            axis=-1,
+        )
+        mean = (score[dealt] * other).sum(axis=-1)
+        return np.stack([mean, np.square(mean), np.square(shares).sum(axis=-1)], axis=-1)
+
+    def expected(self, seats: Ints) -> Floats:
+        """(3,): of m of M cards without return: sum of squares x m (M - m) / (M (M - 1))."""
+        seated = seats[seats < len(self.group)]
+        chance = np.broadcast_to(self.chance, len(self.group))[seated]
+        squares = np.stack(
+            [np.square(self.score[seated]), np.square(self.value[seated]).sum(axis=1)]
+        )
+        return np.append(0.0, (squares * chance).sum(axis=1))
+
+
+def form_gate(answers: Answers, item_of_lot: Ints) -> Gate:
+    """Exact test of "no item's answers depend on the form": an item's calls dealt anew over the two
+    forms, in each lot.
+
+    Single calls are dealt, not whole prompts as for orders: a judge that answers each prompt by one
+    fixed draw does change its scores with the form. Directions: the mean difference over items
+    (weight 1/2); each item's squared difference of shares (1/4), and of means (1/4). Measured:
+    ``docs/method-check.md``.
+    """
+    kept = np.flatnonzero(answers.parsed)
+    lots = len(item_of_lot)
+    calls = np.stack(
+        [
+            np.bincount(answers.item[kept][answers.order[kept] == form], minlength=lots)
+            for form in (0, 1)
+        ]
+    )
+    kept = kept[calls.min(axis=0)[answers.item[kept]] > 0]
+    if not len(kept):
+        return Gate()
+    lot, other, code = answers.item[kept], answers.order[kept], answers.code[kept]
+    hot = (code[:, :, None] == np.arange(len(answers.points))).reshape(len(kept), -1) / np.sqrt(
+        code.shape[1]
+    )
+    own_lot = np.unique(lot, return_inverse=True)[1]
+    points = np.zeros(len(kept)) if answers.choices else answers.points[code].mean(axis=1)
+    values = centred(np.column_stack([points, hot]), own_lot)
+    moves = np.zeros(int(item_of_lot.max()) + 1, dtype=bool)
+    differs = np.flatnonzero(np.abs(values).max(axis=1) > FLAT)
+    moves[item_of_lot[lot[differs]]] = True
+    if not moves.any():
+        return Gate()
+    # Lots of an item by their content, items by theirs, calls by form and answer: names decide
+    # nothing.
+    mark_of_lot = np.zeros(lots, dtype=np.uint64)
+    np.add.at(mark_of_lot, lot, fingerprints(np.column_stack([other, code])))
+    rank_of_lot = np.unique(mark_of_lot, return_inverse=True)[1].ravel()
+    item, _ = sorted_items(
+        item_of_lot[lot],
+        fingerprints(np.column_stack([rank_of_lot[lot], other, code])),
+        np.arange(len(moves)),
+    )
+    row = np.lexsort((*code.T, other, lot, rank_of_lot[lot], item))
+    row = row[moves[item_of_lot[lot[row]]]]
+    lot, other, values = lot[row], other[row], values[row]
+    group = np.unique(item[row], return_inverse=True)[1]
+    fresh = (np.diff(lot, prepend=-1) != 0) | (np.diff(group, prepend=-1) != 0)
+    stratum = np.cumsum(fresh) - 1
+    several = np.bincount(group[fresh])
+    m = calls[:, lot].astype(np.float64)
+    size = m.sum(axis=0)
+    values = values * (size / m.prod(axis=0) / several[group])[:, None]
+    first_of_group = np.searchsorted(group, np.arange(group[-1] + 1))
+    cards = Calls(
+        group,
+        values[:, 1:],
+        np.zeros((len(row), 0), dtype=np.int64),
+        values[:, 0],
+        other[:, None].astype(np.float64),
+        stratum=stratum - stratum[first_of_group][group] if (several > 1).any() else None,
+        chance=m.prod(axis=0) / (size * (size - 1)),
+    )
+    sums, exact = deal(cards)
+    parts = {
+        "mean": np.abs(standardised(sums[:, :1]))[:, 0],
+        "single": sums[:, 2],
+        "moves": sums[:, 1],
+    }
+    return together(parts, WEIGHTS, exact)
+
+
+def by_holm(family: Sequence[tuple[Answers, Gate]], smallest: Smallest) -> list[Verdicts]:
+    """Forms of one judge on a data set share its 5 %: Holm's rule over their gates, and at the same
+    level inside each.
+    """
+    p = np.array([gate.p for _, gate in family])
+    tested = len(p) - np.argsort(np.argsort(p, kind="stable"), kind="stable")
+    return [
+        decide(answers, smallest, passed=replace(gate, p=float(own_p)), tested=int(times))
+        for (answers, gate), own_p, times in zip(family, holm(p), tested, strict=True)
+    ]
+
+
+def form_verdicts(arms: Sequence[Arm], smallest: Smallest) -> list[tuple[Form, Verdicts | None]]:
+    """What may be said of each variant of each judge; None where its scale has other ends than the
+    default's.
+    """
+    said: list[tuple[Form, Verdicts | None]] = []
+    families: dict[tuple[str, str], list[tuple[Form, int, Answers, Gate]]] = {}
+    for form in forms(arms):
+        if form.strategy:
+            continue
+        made = side_by_side(form)
+        if made is None:
+            said.append((form, None))
+            continue
+        answers, item = made
+        parsed = answers.parsed
+        items = len(_both(item[answers.item[parsed]], answers.item[parsed], answers.order[parsed]))
+        about, default = form.arms[0].condition, form.base[0].condition
+        # What shares a request may change each order's answers and no item's mean: then every lot
+        # stands for itself.
+        lots = about.variant.get("packing") != default.variant.get("packing")
+        gate = form_gate(answers, np.arange(len(item)) if lots else item)
+        families.setdefault((about.judge, about.dataset), []).append((form, items, answers, gate))
+    for family in families.values():
+        given = by_holm([part[2:] for part in family], smallest)
+        said += [
+            (form, _of_forms(own, items))
+            for (form, items, *_), own in zip(family, given, strict=True)
+        ]
+    return said
+
+
+def _of_forms(given: Verdicts, items: int) -> Verdicts:
+    """The reasons in the words of forms, and items instead of lots."""
+    lacking = "no_orders", "no_two_orders"
+    questions = {
+        name: replace(answer, why="no_two_forms") if answer.why in lacking else answer
+        for name, answer in given.questions.items()
+    }
+    return replace(given, items=items, questions=questions)

@@ -1,0 +1,208 @@
+"""Decide what to do about a judge, once for every page, text, report, file and card.
+
+This is no topic: nothing here is a row. ``decide`` says what to do, ``advice_of`` adds how many
+calls that takes, and ``sinks`` puts it into sentences.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rubriclab.core.fairness import LOW, ONE_SCORE, ONE_TIE, UNKNOWN
+from rubriclab.core.judgments import widest
+from rubriclab.core.permutation import ALPHA
+from rubriclab.core.topic import QUESTIONS, Findings, Row
+from rubriclab.core.verdict import MIN_UNITS
+from rubriclab.measures.expected_error import ExpectedError, error_by_orders
+from rubriclab.measures.reliability import ONE_ORDER, pooled
+from rubriclab.model.text import LabError
+
+Action = Literal[
+    "",
+    "several_orders",
+    "small",
+    "average",
+    "wordings",
+    "enough",
+    "other_judge",
+    "unconstrained",
+    "parse",
+    "ask_orders",
+    "add",
+    "ask_twice",
+    "about",
+]
+"""What to do; empty where nothing was asked. From ``other_judge`` on nothing is decided yet."""
+AVERAGING = ("several_orders", "average", "wordings")
+"""Average (for choices: ask) several orders. With ``wordings`` any change of the prompt does the
+same."""
+ONE_WILL_DO = ("small", "enough")
+"""One order will do: the order changes nothing that matters."""
+CARDED = ("options", "criteria")
+"""Kinds of lists whose calls score single answers, so that several calls can be averaged."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do about one judge on one data set and setting.
+
+    ``orders``: how many orders to ask each answer in, once in each; None where it is not known.
+    ``asked``: how many orders the run asked; no more can be advised from it. ``needed``: how many
+    calls in different orders reach a dependability of 0.9; ``again``: how many in one order do.
+    """
+
+    action: Action
+    orders: int | None = None
+    asked: int = 0
+    needed: Row | None = None
+    again: Row | None = None
+
+    @property
+    def averages(self) -> bool:
+        return self.action in AVERAGING
+
+    @property
+    def one_will_do(self) -> bool:
+        return self.action in ONE_WILL_DO
+
+
+def decide(
+    questions: Mapping[str, Row],
+    *,
+    reorder: str,
+    gap_matters: bool,
+    units: int,
+    repeated: bool,
+) -> Action:
+    """What to do, from the verdicts: the first rule that holds.
+
+    ``questions``: verdict rows by question; ``gap_matters``: the gate is open and two orders differ
+    by more than matters; ``repeated``: every order was asked twice, so that single scores are known
+    without noise.
+    """
+    if not questions:
+        return ""
+    words = {name: row.verdict for name, row in questions.items()}
+    whys = {row.estimate.why for row in questions.values()}
+    single = questions.get("single")
+    if single is not None and words["single"] == "effect" and repeated:
+        low = single.interval[0]
+        if low >= single.smallest:
+            return "several_orders"
+    harmless = words.get("mean") == words.get("single") == "equivalent"
+    if reorder == "options" and words.get("positions") == "effect" and harmless and not gap_matters:
+        # Of criteria a position's lean is itself a change of scores.
+        return "small"
+    if gap_matters or "effect" in words.values():
+        return "average"
+    open_single = words.get("single") == "undecided"
+    if open_single and "any_prompt" in whys:
+        return "wordings"
+    if set(words.values()) == {"equivalent"}:
+        return "enough"
+    if whys & {ONE_SCORE, ONE_TIE}:
+        return "other_judge"
+    if whys & {LOW, UNKNOWN}:
+        return "unconstrained"
+    if "unparsed_by_order" in whys:
+        return "parse"
+    if whys & {"no_orders", "no_two_orders"}:
+        return "ask_orders"
+    if units < MIN_UNITS:
+        return "add"
+    if open_single and not repeated:
+        return "ask_twice"
+    return "about"
+
+
+def orders_to_average(
+    action: Action, errors: Mapping[int, ExpectedError], wanted: float, needed: float
+) -> int:
+    """Return how many of the orders that a run asked to average, one call in each.
+
+    This is 1 where one order will do. Else it is as many as come within ``wanted`` points of the
+    mean over all orders, and at least the ``needed`` ones for a dependability of 0.9 (NaN where
+    that is not known). Where averaging is advised it is at least 2, and never more than were asked.
+    ``errors``: by number of orders, from 1 on.
+    """
+    if action in ONE_WILL_DO:
+        return 1
+    near = [number for number, error in errors.items() if error.high <= wanted]
+    number = near[0] if near else len(errors)
+    if math.isfinite(needed):
+        number = max(number, int(needed))
+    if action in AVERAGING:
+        number = max(number, 2)
+    return min(number, len(errors))
+
+
+def advice_of(findings: Findings, condition: int) -> Advice:
+    """Return the advice about a condition's setting: judge, data set, kind of list and variant."""
+    about = findings.conditions[condition]
+    arms = [arm for arm in findings.judgments.arms if arm.condition.setting == about.setting]
+    codes = {arm.code for arm in arms}
+    rows = [row for row in findings.rows if row.condition in codes]
+    verdicts = {row.measure: row for row in rows if row.topic == "verdict" and not row.of}
+    questions = {
+        question: verdicts[measure]
+        for measure, question in QUESTIONS.items()
+        if measure in verdicts and verdicts[measure].verdict
+    }
+    action = decide(
+        questions,
+        reorder=about.reorder,
+        gap_matters=_gap_matters(verdicts, questions, rows),
+        units=_units(questions, arms[0].units),
+        repeated=_count(verdicts.get("changes_single"), "noise") == "all",
+    )
+    if about.reorder not in CARDED:
+        return Advice(action)
+    needed, again = (
+        next(
+            (
+                row
+                for row in rows
+                if row.measure == "calls_needed" and row.of.get("protocol", "") == protocol
+            ),
+            None,
+        )
+        for protocol in ("", ONE_ORDER)
+    )
+    fixed = [arm for arm in arms if not arm.condition.drawn] or arms
+    calls = pooled(fixed)
+    wanted = findings.reading.smallest.points(about.scores)
+    least = needed.value if needed is not None else math.nan
+    try:
+        _, errors = error_by_orders(calls, widest(fixed))
+    except LabError:
+        asked = len(calls.shown)
+        known = min(max(int(least), 2), asked) if math.isfinite(least) and asked > 1 else None
+        return Advice(action, 1 if action in ONE_WILL_DO else known, asked, needed, again)
+    number = orders_to_average(action, errors, wanted, least)
+    return Advice(action, number, len(errors), needed, again)
+
+
+def _count(row: Row | None, name: str) -> Any:
+    return None if row is None else row.counts.get(name)
+
+
+def _units(questions: Mapping[str, Row], otherwise: int) -> int:
+    """How many independent units the verdicts rest on."""
+    return int(_count(questions.get("positions"), "units") or otherwise)
+
+
+def _gap_matters(
+    verdicts: Mapping[str, Row], questions: Mapping[str, Row], rows: list[Row]
+) -> bool:
+    """Return whether the gate is open and two orders differ by more than matters, whatever the
+    contrasts say.
+    """
+    gate, mean = verdicts.get("gate"), questions.get("mean")
+    if gate is None or mean is None or not gate.p <= ALPHA:
+        return False
+    return any(
+        row.interval[0] > mean.smallest
+        for row in rows
+        if row.measure == "largest_gap" and row.condition == gate.condition
+    )

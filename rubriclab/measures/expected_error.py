@@ -1,0 +1,120 @@
+"""Say how far the mean of a few orders lies from the mean over all orders: what a card promises.
+
+Not a topic: nothing here is a row. The advice about a judge and its card both take their number of
+orders from these distances, so that they name the same one.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rubriclab.core.estimate import Student, mean_over
+from rubriclab.core.judgments import Arm
+from rubriclab.measures.reliability import Pooled
+from rubriclab.model.text import LabError
+from rubriclab.stats.debias import Grid, grid_of, row_means
+
+ASKED_AGAIN = 0.5
+"""At least so many of the items must have been asked in every order of a protocol."""
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """How far the mean of one call in each of some orders lies from the mean over all orders.
+
+    In points. ``distance``: root mean square over items, without what the run's own noise adds;
+    ``low``, ``high``: its ends at ``level``; ``margin``: the largest of any item, as its bias plus
+    1.96 standard deviations of the calls' noise; ``items``, ``groups``: how many it was computed
+    from.
+    """
+
+    distance: float
+    low: float
+    high: float
+    level: float
+    margin: float
+    items: int
+    groups: int
+
+
+def order_grid(calls: Pooled, widest: Arm) -> tuple[Grid, list[int]]:
+    """(calls by item and order, the orders that a card asks one after the other).
+
+    These are the ascending list, its reverse, the next order of the widest arm, its reverse, and so
+    on. Raises LabError where no distance from the mean over all orders can be known.
+    """
+    if not len(calls.value):
+        raise LabError("No reply could be parsed, so there is nothing to promise.")
+    grid = grid_of(calls.item, calls.items, calls.order, len(calls.shown), calls.value, 0)
+    often = (grid.count > 0).mean(axis=0) >= ASKED_AGAIN
+    lines = {tuple(row): column for column, row in enumerate(calls.shown.tolist()) if often[column]}
+    wanted = [tuple(row) for row in widest.shown.tolist()]
+    ascending = tuple(range(calls.shown.shape[1]))
+    columns: dict[int, None] = {}
+    for line in [ascending, *wanted]:
+        for order in (line, line[::-1]):
+            if order in lines and (order in wanted or line == ascending):
+                columns[lines[order]] = None
+    if len(columns) < 2:
+        raise LabError(
+            "All judgments were made in one order, so nothing is known of the others: run balanced "
+            "orders."
+        )
+    if not np.isfinite(grid.noise).any():
+        raise LabError(
+            "No order was asked twice, so the noise of a call is not known: set repeats to 2 or "
+            "more."
+        )
+    return grid, list(columns)
+
+
+def expected_error(calls: Pooled, grid: Grid, columns: list[int]) -> ExpectedError:
+    """Return the distance of the mean of one call in each of these orders.
+
+    Items that lack an order are left out.
+
+    Raises LabError below 8 independent groups, and where no item has a score in every order.
+    """
+    known = grid.noise[np.isfinite(grid.noise)]
+    noise = np.where(np.isfinite(grid.noise), grid.noise, known.mean())
+    everywhere = (grid.count > 0).all(axis=1)
+    if not everywhere.any():
+        raise LabError("No answer has a score in every order, so no distance can be promised.")
+    k, m = len(columns), grid.count.shape[1]
+    share = np.full(m, -1 / m)
+    share[columns] += 1 / k
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = ((share**2) * noise / grid.count).sum(axis=1)
+    away = np.where(everywhere, (grid.mean * share).sum(axis=1), np.nan)
+    of_call = row_means(noise[:, columns]) / k
+    square = mean_over(
+        away**2 - error + of_call, calls.unit, calls.names, lambda _: Student(lopsided=True)
+    )
+    low, high = (
+        math.sqrt(max(end, 0.0)) if math.isfinite(end) else math.nan for end in square.interval()
+    )
+    margin = float(np.nanmax(np.abs(away) + 1.96 * np.sqrt(of_call)))
+    if not math.isfinite(high):
+        raise LabError(
+            f"{square.units} independent groups are too few for a promise: 8 are needed."
+        )
+    return ExpectedError(
+        distance=math.sqrt(max(square.value, 0.0)),
+        low=low,
+        high=high,
+        level=0.95,
+        margin=margin,
+        items=int(everywhere.sum()),
+        groups=square.units,
+    )
+
+
+def error_by_orders(calls: Pooled, widest: Arm) -> tuple[list[int], dict[int, ExpectedError]]:
+    """Return the orders, as columns of ``calls.shown``, and the errors of the first 1, 2, ... ones.
+
+    Raises LabError as ``order_grid`` and ``expected_error`` do.
+    """
+    grid, columns = order_grid(calls, widest)
+    numbers = range(1, len(columns) + 1)
+    return columns, {number: expected_error(calls, grid, columns[:number]) for number in numbers}

@@ -1,0 +1,213 @@
+"""Criteria, or several answers, scored in one call in; does the position change a score, out (Xu et
+al. v2, setting 2).
+
+Answers are one pooled target: a score is held against the answer's own mean. What company does is
+the difference from the call that scored the answer alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rubriclab.core.estimate import (
+    Estimate,
+    Student,
+    jackknife,
+    mean_over,
+    missing,
+    plain,
+    simultaneous,
+    t_p,
+)
+from rubriclab.core.judgments import Arm, grouped, hash_names
+from rubriclab.core.topic import Chart, Row, topic
+from rubriclab.measures.rated import means
+from rubriclab.measures.shift import contrasts, single_scores
+from rubriclab.stats import joint as stats
+from rubriclab.stats.resample import Floats, crossed, distinct, sum_by
+from rubriclab.stats.tests import friedman, holm
+
+CHARTS = (
+    Chart("cells", "position_shift", by="position", across="target"),
+    Chart("forest", "first_minus_last", by="target"),
+)
+
+
+@topic("joint", axes={"criteria", "responses"}, charts=CHARTS)
+def joint(arm: Arm) -> Iterator[Row]:
+    if arm.condition.joint:  # else one answer a call: the judge's own noise is all there is
+        counts, sums = tables(arm)
+        yield from shifts(arm, counts, sums)
+        yield from extremes_of_positions(arm, counts, sums)
+        if arm.condition.reorder == "criteria":
+            yield from neighbours(arm)
+        call = np.unique(arm.call, return_inverse=True)[1]
+        complete = arm.ok & (
+            np.bincount(call, arm.ok)[call] == len(arm.names)
+        )  # calls that scored every criterion
+        yield from contrasts(arm, complete, arm.value, ("turn",))
+    yield from single_scores(arm)
+
+
+def tables(arm: Arm) -> tuple[Floats, Floats]:
+    """(texts, criteria, positions): how many scores, and their sum.
+
+    Of answers (texts, 1, positions): of those that stood at several positions, less each answer's
+    own mean.
+    """
+    kept = arm.rows
+    item = arm.item[kept]
+    if arm.condition.reorder == "responses":
+        position, value = arm.position[kept], arm.value[kept]
+        several = (crossed(item, arm.items, position, arm.positions) > 0).sum(axis=1) > 1
+        away, rows = value - means(arm)[item], several[item]
+        pooled = arm.text[item[rows]], arm.texts, position[rows], arm.positions
+        return crossed(*pooled)[:, None], crossed(*pooled, weights=away[rows])[:, None]
+    cells = (
+        arm.text[item],
+        arm.texts,
+        arm.target[item],
+        len(arm.names),
+        arm.position[kept],
+        arm.positions,
+    )
+    return crossed(*cells), crossed(*cells, weights=arm.value[kept])
+
+
+def targets(arm: Arm) -> list[dict[str, Any]]:
+    """What stands in ``of`` for each target of the tables: the criterion; nothing for answers,
+    which are pooled.
+    """
+    return (
+        [{}] if arm.condition.reorder == "responses" else [{"target": name} for name in arm.names]
+    )
+
+
+def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
+    """Mean at a position less the criterion's mean; first less last position. Each table's
+    intervals hold at once.
+    """
+    by_unit = [sum_by(arm.text_unit, part, arm.units) for part in (sums, counts)]
+    scored = by_unit[1].sum(axis=2) > 0
+    none = (
+        "nothing_parsed"
+        if not arm.ok.any()
+        else "single_order"
+        if arm.single_order
+        else "missing_cells"
+    )
+    # One answer of k that moves by a step moves its batch's mean by a step / k.
+    rule = Student(least=arm.step / (arm.positions if arm.condition.reorder == "responses" else 1))
+    made: dict[str, list[Row]] = {"position_shift": [], "first_minus_last": []}
+
+    def first_minus_last(sums: Floats, counts: Floats) -> Floats:
+        by_position = stats.position_means(sums, counts)
+        return np.asarray(by_position[..., :1] - by_position[..., -1:])
+
+    for k, of in enumerate(targets(arm)):
+        parts, n = [part[:, k] for part in by_unit], counts[:, k].sum(axis=0)
+        how: dict[str, Any] = {"known": scored[:, k], "rule": rule, "none": none}
+        every = jackknife(stats.position_shifts, parts, arm.unit_names, light=True, **how)
+        every += jackknife(first_minus_last, parts, arm.unit_names, **how)
+        if np.count_nonzero(n) < 2:  # a shift from its own mean is 0 by definition
+            every = [missing(none)] * len(every)
+        for p, estimate in enumerate(every[:-1]):
+            here = {**of, "position": p + 1}
+            made["position_shift"].append(
+                Row("position_shift", estimate, here, counts={"n": int(n[p])})
+            )
+        made["first_minus_last"].append(
+            Row("first_minus_last", every[-1], of, counts={"n": int(n.sum())})
+        )
+    for rows in made.values():
+        level = simultaneous([row.estimate for row in rows if not row.estimate.why])
+        yield from (replace(row, level=level) for row in rows)
+
+
+def extremes_of_positions(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
+    """Delta Pos as in the paper, and Friedman's test, by criterion."""
+    delta = stats.delta_pos(sums.sum(axis=0), counts.sum(axis=0))
+    shown = counts.sum(axis=0) > 0
+    tests = [
+        friedman(stats.position_means(sums[:, k][:, seen], counts[:, k][:, seen]))
+        for k, seen in enumerate(shown)
+    ]
+    adjusted = holm(np.array([test.p for test in tests]))
+    none = (
+        "nothing_parsed"
+        if not arm.ok.any()
+        else "single_order"
+        if arm.single_order
+        else "undefined"
+    )
+    for k, (of, test) in enumerate(zip(targets(arm), tests, strict=True)):
+        yield Row(
+            "delta_pos",
+            plain(float(delta[k]), "maximum", none),
+            of,
+            counts={"n": int(counts[:, k].sum())},
+        )
+        n = {"n": test.blocks, "left_out": test.excluded, "p_holm": float(adjusted[k])}
+        p = ("Friedman", test.p) if np.isfinite(test.statistic) else None
+        yield Row("friedman", plain(test.statistic, "statistic", none), of, p, n)
+
+
+def neighbours(arm: Arm) -> Iterator[Row]:
+    """What the criterion scored just before adds to the next score, against the mean of all
+    predecessors.
+    """
+    kept = arm.rows
+    item, position, order = arm.item[kept], arm.position[kept], arm.order[kept]
+    n, fitted = len(arm.names), None
+    if len(item):
+        before = np.where(position > 0, arm.shown[order, np.maximum(position - 1, 0)], n)
+        rows = arm.text[item], arm.target[item], position, before, arm.value[kept]
+        fitted = stats.carryover(*rows, texts=arm.texts, criteria=n)
+    if fitted is None:
+        yield Row("carryover", missing("not_separable" if len(item) else "nothing_parsed"))
+        return
+    scored = np.flatnonzero(np.bincount(arm.text[item], minlength=arm.texts))
+    unit, code = distinct(arm.text_unit[scored], arm.units)
+    influence = sum_by(code, fitted.parts[scored], len(unit)) * len(unit)
+    for k, name in enumerate(arm.names):
+        estimate = Estimate(
+            float(fitted.effect[k]), influence[:, k], arm.unit_names[unit], Student()
+        )
+        p = t_p(estimate)
+        test = ("t", p) if np.isfinite(p) else None
+        counts = {"n": len(scored), "by_criterion": fitted.by_criterion}
+        yield Row("carryover", estimate, {"before": name}, test=test, counts=counts)
+
+
+@topic("company", axes={"criteria", "responses"}, per="run")
+def company(arms: Sequence[Arm]) -> Iterator[Row]:
+    """What scoring several together adds to the score that the same item gets alone, mean over
+    items.
+
+    Scores of one call and answers to one prompt are both alike: the larger of the two errors
+    counts.
+    """
+    for group in grouped(
+        arms, lambda condition: (condition.judge, condition.dataset, condition.variant_key)
+    ):
+        alone = next((arm for arm in group if arm.positions == 1 and arm.ok.any()), None)
+        for arm in group if alone else []:
+            if alone is None or arm.positions == 1:
+                continue
+            added = means(arm) - alone.of_run(means(alone))[arm.item_code]
+            groupings = [(arm.unit, arm.unit_names)]
+            prompt = arm.run.items["prompt"].iloc[arm.item_code]
+            if arm.unit_kind != "prompt" and bool(prompt.notna().all()):
+                code, names = pd.factorize(prompt)
+                groupings.append((code.astype(np.int64), hash_names(names.to_numpy(dtype=object))))
+            estimate = max(
+                (mean_over(added, *grouping) for grouping in groupings), key=lambda e: e.error
+            )
+            estimate = replace(estimate, rule=Student(least=arm.step / arm.positions))
+            n = int(np.isfinite(added).sum())
+            yield Row(
+                "company", estimate, {"against": alone.code}, condition=arm.code, counts={"n": n}
+            )

@@ -1,0 +1,202 @@
+"""Judges of pairs and lists on the same calls in; do they agree, what do they say together, who is
+consistent, out.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from rubriclab.core.estimate import Estimate, plain, share, t_p
+from rubriclab.core.judgments import UNPARSED, Arm, grouped
+from rubriclab.core.topic import Chart, Row, topic
+from rubriclab.measures.gold import accuracy
+from rubriclab.measures.pairs import but_judge, compared
+from rubriclab.stats import pairwise as stats
+from rubriclab.stats.resample import Bools, Floats, Ints, rank_within, sum_by
+from rubriclab.stats.tests import holm
+
+HARDEST = 10
+MIN_JUDGES = 3
+"""Of a line through judges."""
+
+
+@topic(
+    "judges",
+    axes={"pairs", "lists"},
+    charts=(Chart("bars", "disagreement", by="judges"),),
+    per="run",
+)
+def judges(arms: Sequence[Arm]) -> Iterator[Row]:
+    """Of each group of arms that differ in their judge alone; the first judge is the baseline."""
+    for group in grouped(arms, lambda about: (about.dataset, *but_judge(about))):
+        if len({arm.condition.judge for arm in group}) > 1:
+            base, choices = side_by_side(group)
+            yield from agreement(group, base, choices)
+            yield from together(group, base, choices)
+            yield from against_baseline(group)
+            yield from fairness_on_consistency(group)
+
+
+def side_by_side(group: Sequence[Arm]) -> tuple[Arm, Ints]:
+    """(the arm of most calls, its calls as every judge answered them (calls, judges): 1..p, 0 a
+    tie, -1, -2 not asked).
+
+    Calls are the same where they show the same comparison in the same order; repeats in turn.
+    """
+    base = max(group, key=lambda arm: (len(arm.item), -arm.code))
+    orders = {
+        tuple(shown): k
+        for k, shown in enumerate(
+            dict.fromkeys(tuple(row) for arm in group for row in arm.shown.tolist())
+        )
+    }
+
+    def keys(arm: Arm) -> Ints:
+        order = np.array([orders[tuple(row)] for row in arm.shown.tolist()], dtype=np.int64)[
+            arm.order
+        ]
+        call = arm.item_code[arm.item] * len(orders) + order
+        return rank_within(call, arm.call, arm.repeat) * (len(base.run.items) * len(orders)) + call
+
+    mine = keys(base)
+    row = np.argsort(mine)
+    choices = np.full((len(mine), len(group)), stats.UNASKED, dtype=np.int64)
+    for j, arm in enumerate(group):
+        other = keys(arm)
+        slot = (
+            row[np.minimum(np.searchsorted(mine[row], other), len(mine) - 1)]
+            if len(mine)
+            else other
+        )
+        same = mine[slot] == other
+        choices[slot[same], j] = arm.position[same] + 1
+    return base, choices
+
+
+def _over(base: Arm, hits: Floats | Bools, trials: Floats | Bools) -> Estimate:
+    """Hits among trials of the calls (calls,), or how often of several."""
+    unit = base.unit[base.item]
+    return share(sum_by(unit, hits, base.units), sum_by(unit, trials, base.units), base.unit_names)
+
+
+def family_of(model: str) -> str:
+    """The family that a model's name tells: its leading letters behind any path (gpt-4o: gpt;
+    o1-mini is one of gpt).
+    """
+    name = model.casefold().rsplit("/", 1)[-1].removeprefix("chat")
+    letters = re.match(r"[a-z]*", name)
+    family = letters[0] if letters else ""
+    return "gpt" if family == "o" else family or name
+
+
+def agreement(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
+    """Share of calls that two judges answered alike, and of those in which neither said tie; of
+    judges of one family, of two, and the difference, where their names tell families (Shi et al.,
+    C.1).
+    """
+    family = [family_of(arm.condition.judge) for arm in group]
+    hits, trials = (dict.fromkeys(("within", "between"), np.zeros(len(choices))) for _ in range(2))
+    for i, j in combinations(range(len(group)), 2):
+        same = choices[:, i] == choices[:, j]
+        lower = choices[:, [i, j]].min(axis=1)
+        both, decided = lower >= stats.NO_WINNER, lower > stats.NO_WINNER
+        for measure, which in (("judges_agree", both), ("judges_agree_no_ties", decided)):
+            of, n = {"against": group[j].code}, {"n": int(which.sum())}
+            yield Row(
+                measure, _over(base, same & which, which), of, condition=group[i].code, counts=n
+            )
+        kind = "within" if family[i] == family[j] else "between"
+        hits[kind], trials[kind] = hits[kind] + (same & both), trials[kind] + both
+    shares = {kind: _over(base, hits[kind], trials[kind]) for kind in hits}
+    if all(estimate.units for estimate in shares.values()):
+        for kind, estimate in shares.items():
+            yield Row("family_agreement", estimate, {"families": kind}, condition=base.code)
+        yield Row("family_difference", shares["within"] - shares["between"], condition=base.code)
+
+
+def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
+    """Disagreement with the commonest choice, the hardest calls, and the majority vote as a judge
+    of its own.
+    """
+    vote = stats.votes(choices, base.positions)
+    shared = vote.judges > 1
+    n = {"n": int(shared.sum())}
+    for off in range(int(vote.off[shared].max(initial=0)) + 1):
+        estimate = _over(base, shared & (vote.off == off), shared)
+        yield Row("disagreement", estimate, {"judges": off}, condition=base.code, counts=n)
+    # The comparisons, each in an order, on which most judges differ from the commonest choice; mean
+    # over repeats.
+    query, code, asked = np.unique(
+        base.item * len(base.shown) + base.order, return_inverse=True, return_counts=True
+    )
+    off, judges = (sum_by(code, part, len(query)) / asked for part in (vote.off, vote.judges))
+    for k in [k for k in np.lexsort((judges, -off))[:HARDEST] if off[k] > 0]:
+        item, order = divmod(int(query[k]), len(base.shown))
+        of = {
+            "item": str(base.run.items["item_id"].iloc[base.item_code[item]]),
+            "order": base.order_label(order),
+        }
+        yield Row(
+            "hardest",
+            plain(off[k], "counted"),
+            of,
+            condition=base.code,
+            counts={"judges": float(judges[k])},
+        )
+    ok = vote.choice >= stats.NO_WINNER
+    won = base.shown[base.order, np.clip(vote.choice - 1, 0, base.positions - 1)]
+    score = np.where(vote.choice > 0, won, np.where(ok, base.positions, -1))
+    position = np.where(ok, vote.choice - 1, UNPARSED)
+    made = compared(replace(base, position=position, score=score, ok=ok))
+    counts = {"n": int(made.parsed.sum()), "judges": len(group)}
+    if counts["n"]:
+        yield Row("majority_pc", made.pc(made.every), condition=base.code, counts=counts)
+        yield Row("majority_pf", made.pf(made.every), condition=base.code, counts=counts)
+    for row_of_gold in accuracy(made):
+        if row_of_gold.measure == "accuracy" and not row_of_gold.of:
+            yield replace(row_of_gold, measure="majority_accuracy", condition=base.code)
+
+
+def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
+    """The straight line of |PF| on PC through three judges or more (Shi et al., Figure 2c); PC = 1
+    leaves PF = 0.
+    """
+    made = [each for each in map(compared, group) if len(each.item)]
+    points = np.array(
+        [(each.pc(each.every).value, abs(each.pf(each.every).value)) for each in made]
+    )
+    if len(points) < MIN_JUDGES or not np.isfinite(points).all() or np.ptp(points[:, 0]) < 1e-9:
+        return
+    slope, level = np.polyfit(points[:, 0], points[:, 1], 1)
+    for term, value in (("level", level), ("slope", slope)):
+        estimate = plain(float(value), "least_squares")
+        yield Row(
+            "pf_on_pc",
+            estimate,
+            {"term": term},
+            condition=group[0].code,
+            counts={"judges": len(points)},
+        )
+
+
+def against_baseline(group: Sequence[Arm]) -> Iterator[Row]:
+    """PC of each judge less that of the first, task by task: paired t tests over units, by Holm
+    (Shi et al., Figure 6).
+    """
+    first, *others = map(compared, group)
+    rows = []
+    for made in others:
+        for task in sorted(set(first.tasks) & set(made.tasks)):
+            mine, theirs = (side.pc(side.task == side.tasks.index(task)) for side in (made, first))
+            if mine.units and theirs.units:
+                of = ({"task": task} if task else {}) | {"against": first.arm.code}
+                rows.append(Row("pc_difference", mine - theirs, of, condition=made.arm.code))
+    p = [t_p(row.estimate) for row in rows]
+    adjusted: Floats = holm(np.array(p))
+    for row, own, by_holm in zip(rows, p, adjusted.tolist(), strict=True):
+        yield replace(
+            row, test=("paired t", own), counts={"n": row.estimate.units, "p_holm": by_holm}
+        )

@@ -1,0 +1,252 @@
+"""Scores and people's ratings in; do they go together, and what do more calls and other orders add
+to it, out.
+
+An item counts with the mean of the scores that it has. Several criteria in one call: each by
+itself, and the mean over them (Xu et al. v2, Table 6). Strategies are compared at equal numbers of
+calls, on the same items: more calls alone raise every correlation.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rubriclab.core.estimate import (
+    Estimate,
+    Fisher,
+    Rule,
+    Student,
+    average,
+    left_out,
+    mean_over,
+    missing,
+    plain,
+    simultaneous,
+)
+from rubriclab.core.judgments import Arm, grouped
+from rubriclab.core.topic import Caution, Chart, Row, topic
+from rubriclab.measures.rated import (
+    BY_Z,
+    ENOUGH,
+    MIN_UNITS,
+    SCORED,
+    Rated,
+    beside,
+    few_rated,
+    rated,
+    rounds,
+)
+from rubriclab.stats import correlation as stats
+from rubriclab.stats.resample import Bools, Floats, Ints, distinct
+
+CALLS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 60, 120)
+"""Numbers of calls that the budget names, and all that there are."""
+MOST_ORDERS = 30
+CHARTS = (
+    Chart("forest", "budget_pearson", by="calls"),
+    Chart("forest", "order_pearson", by="order"),
+)
+
+
+@topic("people", axes=SCORED, charts=CHARTS)
+def people(arm: Arm) -> Iterator[Row | Caution]:
+    given = rated(arm)
+    if given is not None:
+        yield from few_rated(given)
+        yield from correlations(given)
+        yield from differences(given)
+        yield from among_people(given)
+        yield from budgets(given)
+        yield from single_orders(given)
+        yield from strategies(given)
+    for other in yardsticks(arm):
+        yield from correlations(beside(arm, other), {"against": other.code})
+
+
+def yardsticks(arm: Arm) -> list[Arm]:
+    """The first condition of every other judge of these data: is it near people, and are all others
+    near it?
+    """
+    about = arm.condition
+    others = [other for other in arm.run.arms if other.condition.judge != about.judge]
+    same_data = [other for other in others if other.condition.dataset == about.dataset]
+    alike = [other for other in same_data if other.condition.reorder in SCORED]
+    return [group[0] for group in grouped(alike, lambda condition: condition.judge)]
+
+
+def by_target(
+    given: Rated,
+    measure: str,
+    which: Ints,
+    statistic: Callable[[Ints], Estimate],
+    rule: Rule,
+    of: Mapping[str, Any],
+) -> Iterator[Row]:
+    """A number of all items ``which``; of several criteria one each, and their mean (``rule``: of
+    its interval).
+    """
+    parts = [(name, items, statistic(items)) for name, items in given.targets(which)]
+    if parts[0][0]:
+        for name, items, estimate in parts:
+            yield Row(measure, estimate, {"target": name, **of}, counts={"n": len(items)})
+    whole = average([estimate for *_, estimate in parts], rule) if len(parts) > 1 else parts[0][2]
+    yield Row(measure, whole, of, counts={"n": len(which)})
+
+
+def correlations(given: Rated, of: Mapping[str, Any] | None = None) -> Iterator[Row]:
+    """r, rho and tau-b of an item's mean score with its mean rating."""
+    for statistic, rule in (
+        (stats.pearson, BY_Z),
+        (stats.spearman, BY_Z),
+        (stats.kendall, Fisher(fewest=10)),
+    ):
+
+        def estimate(which: Ints, statistic: Any = statistic, rule: Rule = rule) -> Estimate:
+            return given.r(
+                which, statistic, rule, "constant_side" if len(which) > 1 else "nothing_rated"
+            )
+
+        yield from by_target(given, statistic.__name__, given.paired, estimate, rule, of or {})
+
+
+def differences(given: Rated) -> Iterator[Row]:
+    """Mean score - mean rating, in points: is the judge milder or stricter than people?"""
+
+    def judge_minus_people(which: Ints) -> Estimate:
+        if not given.comparable:
+            return missing("other_scale")
+        apart, arm = (given.mean - given.human)[which], given.arm
+        return mean_over(
+            apart,
+            arm.unit[which],
+            arm.unit_names,
+            partial(Student, step=arm.step),
+            none="nothing_rated",
+        )
+
+    yield from by_target(given, "mean_difference", given.paired, judge_minus_people, Student(), {})
+
+
+def among_people(given: Rated) -> Iterator[Row]:
+    """Mean over raters of r between a rater and the mean of the others; of raters of MIN_UNITS
+    shared units or more.
+
+    Beside it what one call of the judge reaches against the very same others, rater by rater: a
+    mean of many calls held against all raters is no number that a single person could reach.
+    """
+
+    def counted_raters(which: Ints) -> tuple[Floats, Floats, Bools]:
+        unit, names = given.units(which)
+        value, without, shared = stats.with_the_others(given.ratings[which], unit, len(names))
+        return value, without, np.isfinite(value) & (shared >= MIN_UNITS)
+
+    def one_person(which: Ints) -> Estimate:
+        value, without, counted = counted_raters(which)
+        if not counted.any():
+            return missing("few_shared")
+        names = given.units(which)[1]
+        return left_out(float(value[counted].mean()), without[:, counted].mean(axis=1), names, BY_Z)
+
+    def one_call(which: Ints) -> Estimate:
+        counted = counted_raters(which)[2]
+        if not counted.any():
+            return missing("few_shared")
+        ratings, tables = given.ratings[which], rounds(given.arm)
+        made = []
+        for rater in np.flatnonzero(counted).tolist():
+            others = np.delete(ratings, rater, axis=1)
+            company = np.isfinite(ratings[:, rater]) & np.isfinite(others).any(axis=1)
+            company &= np.isfinite(given.mean[which])
+            items = which[company]
+            if len(items) < 2:
+                return missing("few_shared")
+            unit, names = given.units(items)
+            theirs = np.nanmean(others[company], axis=1)
+            (single,) = stats.budget(tables[:, items], theirs, unit, len(names), [1])
+            made.append(left_out(*single.r, names, BY_Z, none="constant_side"))
+        return average(made, BY_Z)
+
+    if given.several.any():
+        several = np.flatnonzero(given.several)
+        yield from by_target(given, "people_pearson", several, one_person, BY_Z, {})
+        yield from by_target(given, "call_pearson", several, one_call, BY_Z, {})
+
+
+def budget(given: Rated, which: Ints, calls: list[int]) -> list[tuple[Estimate, stats.Budget]]:
+    """For each number of calls: mean r over subsets (of several criteria: their mean), and the
+    first one's subsets.
+    """
+    tables, every = rounds(given.arm), []
+    for _, items in given.targets(which):
+        if len(items) > 1:
+            unit, names = given.units(items)
+            made = stats.budget(tables[:, items], given.human[items], unit, len(names), calls)
+            every.append(
+                [(left_out(*part.r, names, BY_Z, none="constant_side"), part) for part in made]
+            )
+    together = zip(*every, strict=True)
+    return [
+        (average([e for e, _ in parts], BY_Z) if parts[1:] else parts[0][0], parts[0][1])
+        for parts in together
+    ]
+
+
+def budgets(given: Rated) -> Iterator[Row]:
+    """Mean r over all subsets of so many orders, and the paper's band: the 2.5 and 97.5 percentiles
+    over subsets.
+    """
+    most = rounds(given.arm).shape[2]
+    calls = [k for k in CALLS if k < most] + [most]
+    for number, (estimate, made) in zip(calls, budget(given, given.paired, calls), strict=False):
+        counts = {"n": len(given.paired), "subsets": made.subsets, "band": list(made.band)}
+        yield Row("budget_pearson", estimate, {"calls": number}, counts=counts)
+
+
+def single_orders(given: Rated) -> Iterator[Row]:
+    """r of single calls in each order with people, and its rank (Xu et al. v1, Table 4); intervals
+    hold at once.
+    """
+    arm, m = given.arm, len(given.arm.shown)
+    if arm.condition.reorder != "options":
+        return
+    rateable = arm.ok & np.isfinite(given.human)[arm.item]
+    seen = np.bincount(distinct(arm.item[rateable] * m + arm.order[rateable])[0] % m, minlength=m)
+    orders = np.flatnonzero((seen >= ENOUGH * max(len(given.paired), 1)) & (arm.shown[:, 0] >= 0))
+    if not 1 < len(orders) <= MOST_ORDERS:
+        return
+    made = []
+    for order in orders.tolist():
+        here = np.flatnonzero(rateable & (arm.order == order))
+        unit, names = given.units(arm.item[here])
+        r = stats.pearson(arm.value[here], given.human[arm.item[here]], unit, len(names))
+        made.append(
+            (order, left_out(*r, names, Fisher(lengthened=True), none="constant_side"), len(here))
+        )
+    level = simultaneous([estimate for _, estimate, _ in made])
+    rounded = np.round([estimate.value for _, estimate, _ in made], 12)
+    for order, estimate, n in made:
+        of = {"order": arm.order_label(order)}
+        yield Row("order_pearson", estimate, of, counts={"n": n}, level=level)
+        if np.isfinite(estimate.value):
+            rank = 1 + int((rounded > round(estimate.value, 12)).sum())
+            yield Row("order_rank", plain(rank, "rank"), of, counts={"n": n, "orders": len(made)})
+
+
+def strategies(given: Rated) -> Iterator[Row]:
+    """r of this strategy - that of another one of the same judge, at as many calls as both have, on
+    the same items.
+    """
+    arm = given.arm
+    for other in (control for control in arm.controls()[1:] if control.code > arm.code):
+        theirs = rated(other)
+        if theirs is None:
+            continue
+        shared = np.intersect1d(arm.item_code[given.paired], other.item_code[theirs.paired])
+        calls = min(rounds(arm).shape[2], rounds(other).shape[2])
+        sides = []
+        for side in (given, theirs):
+            made = budget(side, np.searchsorted(side.arm.item_code, shared), [calls])
+            sides.append(made[0][0] if made else missing("nothing_rated"))
+        of = {"calls": calls, "against": other.code}
+        yield Row("pearson_difference", sides[0] - sides[1], of, counts={"n": len(shared)})

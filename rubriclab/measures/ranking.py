@@ -1,0 +1,216 @@
+"""Scores in two orders, or forms, in; do a prompt's ranking and its first answer change, out (Xu et
+al. v2, Table 7).
+
+Answers to one prompt (under one criterion) are ranked by their mean scores. What a best of N by
+this judge is worth is told where people rated all of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from rubriclab.core.estimate import Estimate, Reach, Student, mean_over, missing, ratio, share_of
+from rubriclab.core.judgments import Arm, Names, grouped
+from rubriclab.core.topic import Chart, Row, topic
+from rubriclab.core.variant_effects import forms
+from rubriclab.measures.rated import SCORED, means, rated
+from rubriclab.stats.debias import row_means
+from rubriclab.stats.resample import Floats, Ints, spread_out, sum_by
+from rubriclab.stats.winners import Side, tau_b, winner_changes, winners
+
+CHARTS = (
+    Chart("forest", "kendall_tau", by="against"),
+    Chart("forest", "top1_changed", by="against"),
+)
+MOST_PAIRS = 20
+"""More pairs of conditions of a judge are not told one by one."""
+
+
+@topic("ranking", axes=SCORED, charts=CHARTS, per="run")
+def ranking(arms: Sequence[Arm]) -> Iterator[Row]:
+    """All pairs of strategies of one setting, and each form beside the default; then what each
+    condition's picks are worth.
+    """
+    settings = grouped(arms, lambda condition: condition.setting)
+    pairs = [pair for group in settings for pair in list(combinations(group, 2))[:MOST_PAIRS]]
+    others = [form for form in forms(arms) if not form.strategy]
+    pairs += [
+        (arm, base) for form in others for base, arm in zip(form.base, form.arms, strict=True)
+    ]
+    for a, b in pairs:
+        made = Ranked(a, b)
+        if len(made.cell):
+            yield from changes(made)
+            yield from beyond_noise(made)
+    for arm in arms:
+        yield from picks(Ranked(arm, arm))
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Two arms on the prompts of which two answers or more were asked in both."""
+
+    a: Arm
+    b: Arm
+
+    @cached_property
+    def cell(self) -> Ints:
+        """(prompts, candidates): items of the run, -1 for none; prompts and candidates in an order
+        of their content alone.
+        """
+        run = self.a.run
+        item = np.intersect1d(self.a.item_code, self.b.item_code, assume_unique=True)
+        item = item[run.items["prompt"].notna().to_numpy()[item]]
+        if not len(item):
+            return np.zeros((0, 0), dtype=np.int64)
+        names = run.items.loc[item, ["dataset", "prompt", "criterion"]].fillna("").astype(str)
+        group = pd.factorize(names["dataset"] + "\0" + names["prompt"] + "\0" + names["criterion"])[
+            0
+        ]
+        content = np.column_stack([part for arm in (self.a, self.b) for part in _calls(arm, item)])
+        rank = np.unique(np.nan_to_num(content, nan=-1e9), axis=0, return_inverse=True)[1].ravel()
+        size = np.bincount(group)
+        table, ranks = (
+            np.nan_to_num(spread_out(group, len(size), rank, part)[size > 1], nan=-1).astype(
+                np.int64
+            )
+            for part in (item, rank)
+        )
+        return np.asarray(table[np.lexsort(ranks.T[::-1])])
+
+    def by_prompt(self, values: Floats) -> Floats:
+        """``values`` (items of the run,) by prompt and candidate; NaN for none."""
+        return np.where(self.cell >= 0, values[self.cell], np.nan)
+
+    def means(self, arm: Arm) -> Floats:
+        return self.by_prompt(arm.of_run(means(arm)))
+
+    @cached_property
+    def people(self) -> Floats:
+        """Mean rating of each candidate, on the prompts all of whose candidates have one; else
+        NaN.
+        """
+        given = rated(self.a)
+        if given is None:
+            return np.full(self.cell.shape, np.nan)
+        values = self.by_prompt(self.a.of_run(given.human))
+        full = (np.isfinite(values) | (self.cell < 0)).all(axis=1, keepdims=True)
+        return np.where(full, values, np.nan)
+
+    @cached_property
+    def unit(self) -> tuple[Ints, Names]:
+        """((prompts,) unit of the run, the names of its units)."""
+        return self.a.run.unit_of_item[self.cell[:, 0]], self.a.run.unit_names
+
+    def row(self, measure: str, estimate: Estimate, n: float, **counts: float) -> Row:
+        about = {"against": self.b.code} if self.a is not self.b else {}
+        return Row(
+            measure, estimate, about, condition=self.a.code, counts={"n": round(n), **counts}
+        )
+
+    def points(self, measure: str, values: Floats) -> Row:
+        """A mean over the prompts with a number, in points."""
+        estimate = mean_over(
+            values, *self.unit, partial(Student, step=self.a.step), none="nothing_rated"
+        )
+        return self.row(measure, estimate, int(np.isfinite(values).sum()))
+
+
+def _calls(arm: Arm, item: Ints) -> tuple[Floats, Floats]:
+    """Scores and orders (items, calls) of the items ``item`` of the run, in an order of their
+    content; NaN for none.
+    """
+    kept = np.flatnonzero(arm.ok)
+    kept = kept[np.lexsort((arm.score[kept], arm.order[kept]))]
+    row_of_item = np.full(len(arm.run.items), -1, dtype=np.int64)
+    row_of_item[item] = np.arange(len(item))
+    row = row_of_item[arm.item_code[arm.item[kept]]]
+    kept, row = kept[row >= 0], row[row >= 0]
+    score, order = (
+        spread_out(row, len(item), np.arange(len(row)), part[kept])
+        for part in (arm.value, arm.order)
+    )
+    return score, order
+
+
+def changes(made: Ranked) -> Iterator[Row]:
+    """tau-b over the prompts that have one, the shares of prompts whose winners change, two ways of
+    counting ties, and people's mean rating of what a picks - of what b picks; tied winners count
+    with their mean.
+    """
+    a, b = made.means(made.a), made.means(made.b)
+    compared, mine, theirs = winners(a, b)
+    tau = tau_b(a, b)
+    known = compared & np.isfinite(tau)
+    bounded = partial(Reach, 2.0, least=-1.0, most=1.0)
+    estimate = mean_over(np.where(known, tau, np.nan), *made.unit, bounded, none="all_tied")
+    yield made.row(
+        "kendall_tau", estimate, int(known.sum()), left_out=int((compared & ~known).sum())
+    )
+    ways = {
+        "top1_changed": ~(mine & theirs).any(axis=1),
+        "top1_changed_strict": (mine != theirs).any(axis=1),
+    }
+    for measure, changed in ways.items():
+        yield made.row(measure, share_of(changed, compared, *made.unit), int(compared.sum()))
+    if np.isfinite(made.people).any():
+        picked, other = (
+            row_means(np.where(which, made.people, np.nan)) for which in (mine, theirs)
+        )
+        yield made.points("pick_difference", picked - other)
+
+
+def beyond_noise(made: Ranked) -> Iterator[Row]:
+    """At equal numbers of calls: winners that change between the arms, and in the same orders asked
+    again.
+    """
+    asked, sides = made.cell >= 0, []
+    rank = np.where(asked, asked.cumsum().reshape(asked.shape) - 1, -1)
+    for arm in (made.a, made.b):
+        calls = _calls(arm, made.cell[asked])
+        score, order = (
+            np.pad(part, ((0, 1), (0, 0)), constant_values=np.nan)[rank] for part in calls
+        )
+        sides.append(Side(score, np.nan_to_num(order, nan=-1.0).astype(np.int64)))
+    noisy = winner_changes(*sides)
+    unit, names = made.unit
+
+    def part(top: Floats, count: Floats) -> Estimate:
+        # An estimate of several draws: a prompt's part is no coin (Wilson's interval held in 1.000,
+        # or 0.85 as balanced).
+        sums = [
+            sum_by(unit, values, len(names)) for values in (np.where(count > 0, top, 0.0), count)
+        ]
+        return ratio(
+            sums[0], sums[1], names, partial(Reach, 1.0, least=0.0, most=1.0), none="no_winner"
+        )
+
+    change, again = part(noisy.changed, noisy.decided), part(noisy.again, noisy.again_decided)
+    yield made.row("top1_equal_calls", change, noisy.decided.sum())
+    if not np.isfinite(again.value):
+        for measure in ("top1_repeat_change", "top1_excess"):
+            yield made.row(measure, missing("no_repeats"), 0)
+        return
+    yield made.row("top1_repeat_change", again, noisy.again_decided.sum())
+    excess = change - again
+    excess = replace(excess, rule=Reach(1.0, excess.influence + excess.value, least=-1.0, most=1.0))
+    row = made.row("top1_excess", excess, noisy.decided.sum())
+    yield replace(row, test=("calls dealt over the two conditions within an item", noisy.p))
+
+
+def picks(made: Ranked) -> Iterator[Row]:
+    """Best of N: people's mean rating of the pick - of the mean candidate; and the most that could
+    be had.
+    """
+    if len(made.cell) and np.isfinite(made.people).any():
+        own = made.means(made.a)
+        people = np.where(np.isfinite(own), made.people, np.nan)
+        compared, mine, _ = winners(own, own)
+        middle = np.where(compared, row_means(people), np.nan)
+        yield made.points("pick_gain", row_means(np.where(mine, people, np.nan)) - middle)
+        best = np.where(np.isfinite(people), people, -np.inf).max(axis=1)
+        yield made.points("pick_most", np.where(np.isfinite(middle), best - middle, np.nan))

@@ -1,0 +1,148 @@
+"""A variant beside the judge's default in; what that form of the prompt does to scores out (Li et
+al., Tables 2 to 4).
+
+Differences are paired by item. Scores change from call to call in any case, so changed scores are
+set against those that change when the same form asks again.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rubriclab.core.cells import Answers
+from rubriclab.core.estimate import Reach, Student, mean_over, share_of
+from rubriclab.core.judgments import Arm, label_of
+from rubriclab.core.topic import Chart, Row, nothing, topic
+from rubriclab.core.variant_effects import forms, side_by_side
+from rubriclab.measures.rated import SCORED, Rated, beside, rated
+from rubriclab.measures.shift import beside_noise
+from rubriclab.stats.noise import differences
+from rubriclab.stats.resample import Floats, Ints
+
+CHARTS = (
+    Chart("forest", "variant_shift", by="variant"),
+    Chart("forest", "variant_flips", by="variant"),
+    Chart("cells", "form_score_share", by="score", across="variant"),
+    Chart("curve", "variant_shift", by="variant"),
+)
+MEASURES = (
+    "variant_flips",
+    "variant_repeat",
+    "variant_excess",
+    "variant_shift",
+    "variant_distance",
+)
+FAILED = -1
+"""Stands for a reply without a score, as in the paper."""
+
+
+@topic("variants", axes={*SCORED, "pairs", "lists"}, charts=CHARTS, per="run")
+def variants(arms: Sequence[Arm]) -> Iterator[Row]:
+    """Of each condition in another form, held against the default's condition of the same
+    strategy.
+    """
+    shown: set[int] = set()
+    for form in forms(arms):
+        for base, arm in zip(form.base, form.arms, strict=True):
+            made = side_by_side(replace(form, base=(base,), arms=(arm,)))
+            of = {"variant": form.name}
+            if made is None:
+                yield from nothing(MEASURES, "other_scores", of, condition=arm.code, counts={})
+            else:
+                yield from changed(arm, of, *made)
+            if arm.condition.chooses:
+                continue
+            yield from means_of_both(beside(arm, base), of, comparable=made is not None)
+            if base.code not in shown:
+                shown.add(base.code)
+                yield from of_people(base)
+                yield from distribution(base, "default")
+            yield from distribution(arm, form.name)
+
+
+def means_of_both(both: Rated, of: Mapping[str, str], *, comparable: bool) -> Iterator[Row]:
+    """Mean difference of an item's mean scores, other form - default, and the mean size of it, in
+    points; r of the two; r of this form with people on the same items, and its difference from the
+    default's.
+    """
+    arm, moved, people = both.arm, both.mean - both.human, rated(both.arm)
+    about: dict[str, Any] = {"condition": arm.code, "counts": {"n": len(both.paired)}}
+    for measure, values in (
+        (("variant_shift", moved), ("variant_distance", np.abs(moved))) if comparable else ()
+    ):
+        rule = partial(Student, step=arm.step, positive=measure == "variant_distance")
+        yield Row(measure, mean_over(values, arm.unit, arm.unit_names, rule), of, **about)
+    yield Row("variant_pearson", both.r(both.paired), of, **about)
+    if people is not None:
+        which = np.intersect1d(people.paired, both.paired)
+        mine, theirs = people.r(which), replace(people, mean=both.human).r(which)
+        about["counts"] = {"n": len(which)}
+        yield Row("variant_pearson", mine, {**of, "against": "people"}, **about)
+        yield Row("variant_pearson_difference", mine - theirs, of, **about)
+
+
+def changed(arm: Arm, of: Mapping[str, str], answers: Answers, item_of_lot: Ints) -> Iterator[Row]:
+    """Share of scores (of choices: winners) that differ between a call in each form, in one form,
+    and the excess.
+    """
+    lots = len(item_of_lot)
+
+    def apart(side: int | None) -> Floats:
+        """(lots,) share of columns that differ: between the forms, or of two calls of one
+        ``side``.
+        """
+        kept = np.flatnonzero(answers.parsed & (True if side is None else answers.order == side))
+        parts = [
+            differences(answers.item[kept], answers.order[kept], column, len(answers.points), lots)
+            for column in answers.code[kept].T
+        ]
+        return np.asarray(np.mean([part[side is not None] for part in parts], axis=0))
+
+    def row(measure: str, values: Floats, why: str) -> Row:
+        known, units = np.isfinite(values), (arm.run.unit_of_item[item_of_lot], arm.run.unit_names)
+        if measure == "variant_excess":
+            estimate = mean_over(values, *units, partial(Reach, 1.0), none=why)
+        else:
+            estimate = share_of(values, known, *units, none=why)
+        counts = {"n": len(np.unique(item_of_lot[known]))}
+        return Row(measure, estimate, of, condition=arm.code, counts=counts)
+
+    flips, sides = apart(None), np.stack([apart(0), apart(1)])
+    silent = "noise_elsewhere" if np.isfinite(sides).any() else "no_repeats"
+    lots_of_both = int(np.isfinite(flips).sum())
+    yield from beside_noise(
+        MEASURES[:3], flips, sides.mean(axis=0), lots_of_both, row, "nothing_parsed", silent
+    )
+
+
+def distribution(arm: Arm, name: str) -> Iterator[Row]:
+    """Share of each score among all replies, those without one as -1 (Li et al., Figure 3)."""
+    given = np.where(arm.ok, arm.score, FAILED)
+    yield from _shares_of_scores(
+        arm, name, [FAILED, *range(len(arm.scores))], given, arm.unit[arm.item]
+    )
+
+
+def of_people(arm: Arm) -> Iterator[Row]:
+    """The same of people's mean ratings, each to the nearest score, upwards from the middle."""
+    people = rated(arm)
+    if people is not None and people.comparable:
+        known = np.isfinite(people.human)
+        middle = (arm.scores[1:] + arm.scores[:-1]) / 2
+        nearest = np.searchsorted(middle, people.human[known], side="right")
+        yield from _shares_of_scores(
+            arm, "people", range(len(arm.scores)), nearest, arm.unit[known]
+        )
+
+
+def _shares_of_scores(
+    arm: Arm, name: str, codes: Iterable[int], given: Ints, unit: Ints
+) -> Iterator[Row]:
+    for code in codes:
+        score = FAILED if code == FAILED else label_of(arm.condition.scores[code])
+        estimate = share_of(given == code, np.ones(len(given), dtype=bool), unit, arm.unit_names)
+        of = {"score": score, "variant": name}
+        yield Row("form_score_share", estimate, of, condition=arm.code, counts={"n": len(given)})

@@ -1,0 +1,1 @@
+"""Say in plain sentences what rows and verdicts mean. Nothing is computed here."""

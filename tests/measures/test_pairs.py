@@ -1,0 +1,397 @@
+"""Pairs and lists: the paper's numbers from its raw replies, a benchmark's own accuracy, by hand;
+what goes along with PC.
+"""
+
+import json
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rubriclab.api import read
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.topic import Findings
+from rubriclab.data.scores import read_judgments
+from rubriclab.data.tables import read_table
+from rubriclab.measures.gold import DEFAULT, MAJORITY, STANDS
+from rubriclab.measures.what_goes_along import cells_of, what_goes_along
+from rubriclab.model.judgment import JudgmentTable
+from rubriclab.stats import pairwise as stats
+from rubriclab.store.store import Store
+from tests.data.test_published import SHARED
+from tests.tables import comparisons, findings, on_two_sets, only
+
+DATA = SHARED
+BOTH = [[0, 1], [1, 0]]
+NAN = float("nan")
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason="the papers' own files are beside the project, not in it"
+)
+
+
+@cache
+def shis(name: str) -> Findings:
+    return findings(
+        read_judgments(read_table(DATA / "shi" / f"mtbench_gpt-3.5-turbo-1106_{name}.csv.gz"))
+    )
+
+
+@needs_data
+@pytest.mark.papers(45, 46, 47, 48, 49, 52)
+def test_the_papers_table_2_for_the_shared_judge() -> None:
+    found = shis("pairs")
+    numbers = {name: only(found, name).value for name in ("pc", "pc_sd", "pf", "error_rate")}
+    assert numbers == pytest.approx(
+        {"pc": 0.6951, "pc_sd": 0.1837, "pf": 0.0604, "error_rate": 0.0040}, abs=5e-5
+    )
+    again = shis("repetition")
+    assert (only(again, "rs").value, only(again, "rs_sd").value) == pytest.approx(
+        (0.9601, 0.0662), abs=5e-5
+    )
+    # 80 questions: intervals hold the pairs of a question together.
+    assert (only(found, "pc").unit, only(found, "pc").estimate.units) == ("prompt", 80)
+    assert (
+        len(found.select("pc_cell", task="coding")) == 31
+    )  # the task, and 30 candidates beside the baseline
+    assert len({row.of["candidate"] for row in found.select("win_rate")}) == 31
+    (curvature,) = found.select("parabola", outcome="PC", term="curvature")
+    assert (curvature.value > 0, curvature.counts["n"]) == (True, 240)
+    tasks = [row for row in found.select("pf_cell") if "candidate" not in row.of]
+    assert {row.of["task"] for row in tasks} >= {"coding", "math"}
+    assert all(0 <= row.counts["p_holm"] <= 1 for row in tasks)
+
+
+@needs_data
+@pytest.mark.parametrize("judge", ["ChatGPT", "Falcon"])
+def test_accuracy_against_gold_is_the_benchmarks_own(judge: str) -> None:
+    """Replies and statistics that LLMBar's authors publish: right in each order, right in both, the
+    same in both.
+    """
+    made = read(DATA / "llmbar" / f"Natural.{judge}.Vanilla.result.json.gz").table
+    (condition,) = made.conditions
+    assert (condition.reorder, condition.judge, condition.strategy) == (
+        "pairs",
+        f"Natural.{judge}.Vanilla",
+        "balanced",
+    )
+    theirs = json.loads(
+        (DATA / "llmbar" / f"Natural.{judge}.Vanilla.statistics.json").read_text("utf-8")
+    )
+    share = {
+        key: float(text.split()[0]) / float(text.split()[2])
+        for key, text in theirs.items()
+        if "/" in str(text)
+    }
+    found = findings(made)
+    assert only(found, "accuracy", order="1 2").value == share["correct_False"]
+    assert only(found, "accuracy", order="2 1").value == share["correct_True"]
+    assert only(found, "accuracy_all_orders").value == share["correct_both"]
+    assert only(found, "pc").value == share["equal"]
+    (both,) = [row for row in found.select("accuracy") if not row.of]
+    assert both.value == pytest.approx((share["correct_False"] + share["correct_True"]) / 2)
+
+
+def test_measures_of_ten_pairs_by_hand() -> None:
+    # AB, AB, CC consistent; AA, AA, AC primacy; BB recency; AN, NN unparsed, and CB recency.
+    a, b, c, n = 1, 2, 0, NAN
+    position = [[a, b], [a, b], [c, c], [a, a], [a, a], [a, c], [b, b], [a, n], [n, n], [c, b]]
+    ratings: list[dict[str, Any]] = [{"gold": 1}] * 4 + [{"x": 1, "y": 2}] + [{}] * 5
+    found = findings(comparisons(position, BOTH, names=[("x", "y")] * 10, ratings=ratings))
+    assert only(found, "pc").value == 3 / 8
+    assert only(found, "pf").value == pytest.approx((2 - 3) / 10)  # one cell of ten
+    # 2 recency against 3 primacy: P(|sum of five signs| >= 1) = 1.
+    assert only(found, "pf").p == pytest.approx(1.0)
+    assert only(found, "error_rate").value == 3 / (3 + 2 * 8)
+    assert [row.value for row in found.select("class_share")] == [0.3, 0.3, 0.2, 0.2]
+    # 17 calls parsed: first 2 (AB) + 4 (AA) + 1 (AC) + 1 (AN) = 8, ties 2 (CC) + 1 + 1 = 4.
+    assert only(found, "position_share", position=1).value == pytest.approx((8 + 4 / 2) / 17)
+    # 16 calls of series parsed in both orders: AA +2 twice, AC +1, BB -2, CB -1, the others 0.
+    assert only(found, "first_advantage").value == pytest.approx(2 / 16)
+    # x wins both orders twice, y never; the other six series are halves.
+    assert only(found, "win_rate", candidate="x").value == pytest.approx((2 + 6 / 2) / 8)
+    # Gold x: four comparisons, eight calls; right in AB, AB, and first of AA.
+    (accuracy,) = [row for row in found.select("accuracy") if not row.of]
+    assert (accuracy.value, only(found, "gold_accuracy", position=1).value) == (5 / 8, 3 / 4)
+    assert only(found, "gold_accuracy", position=2).value == 2 / 4
+    assert only(found, "accuracy_all_orders").value == 2 / 4
+    # In (x, y) right in AB, AB, AA, and half of the tie; over both orders AA is half right too; AB,
+    # AB stand.
+    protocols = {
+        row.of["protocol"]: (row.value, row.counts["n"])
+        for row in found.select("protocol_accuracy")
+    }
+    assert protocols == {DEFAULT: (3.5 / 4, 4), MAJORITY: (3 / 4, 4), STANDS: (1.0, 2)}
+    assert only(found, "gain_accuracy").value == pytest.approx(100 * (3 - 3.5) / 4)
+    assert only(found, "rs").why == "no_repeats"
+
+
+def test_a_judge_that_always_picks_the_first_has_a_fairness_that_is_not_certain() -> None:
+    """30 pairs of three candidates, in cells of 24 and 6: none moved, so up to Clopper and
+    Pearson's 1 - 0.025^(1/30).
+    """
+    made = comparisons([[1, 1]] * 30, BOTH, names=[("x", "y")] * 24 + [("x", "z")] * 6)
+    found = findings(made)
+    assert only(found, "pf").interval == pytest.approx((-1.0, -(0.025 ** (1 / 30))))
+    # Two units of more comparisons weigh more, and have not moved by that.
+    uneven = findings(
+        comparisons([[1, 1]] * 30, BOTH, prompt=[f"p{max(k - 4, 0)}" for k in range(30)])
+    )
+    assert only(uneven, "first_advantage").interval == pytest.approx((0.025 ** (1 / 26), 1.0))
+
+
+def test_classes_and_winners_of_lists() -> None:
+    """Columns: candidate j first, the others after it in turn. Three orders, m decided, F won by
+    the first.
+    """
+    positions = np.array(
+        [
+            [1, 3, 2],  # candidate 0 in all three: consistent
+            [1, 1, 1],  # the first in all: F = 3 > 1
+            [1, 1, 3],  # F = 2 > 1
+            [2, 3, 3],  # F = 0 < 1
+            [1, 2, 2],  # F = 1 = m / 3: neutral
+            [0, 0, 0],  # a tie in all
+            [1, 0, 0],  # F = 1 > 1/3
+            [1, -1, 1],
+        ]
+    )
+    made = stats.classify(positions)
+    names = [stats.CLASSES[kind] for kind in made.kind]
+    assert names == [
+        "consistent",
+        "primacy",
+        "primacy",
+        "recency",
+        "neutral",
+        "consistent",
+        "primacy",
+        "unparsed",
+    ]
+    assert made.winner.tolist() == [0, -1, -1, -1, -1, 3, -1, -1]
+    assert stats.nets(made, 3).tolist()[:5] == [0, -6, -3, 3, 0]
+    # Candidate c of three wins all six orders of both circles: two series a comparison, both won by
+    # c.
+    orders = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0], [1, 0, 2]])
+    position = np.tile((orders == 2).argmax(axis=1) + 1, (9, 1))
+    found = findings(comparisons(position, orders))
+    assert (only(found, "pc").value, only(found, "pc").counts["n"]) == (1.0, 18)
+    assert only(found, "win_rate", candidate="c").value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("nets", "p"),
+    [
+        ([1, 1, 1, 1, 1], 2 / 32),
+        ([], 1.0),
+        ([2, 1, 1, 0], 0.25),  # |sum| = 4 in two of eight patterns
+        ([150, -150, 150] * 200, 2 * 1.6e-16),  # sum 30,000, spread 150 sqrt(600) = 3,674: z = 8.16
+    ],
+)
+def test_signs_of_units_flipped(nets: list[int], p: float) -> None:
+    assert stats.sign_flip_p(np.array(nets, dtype=np.int64)) == pytest.approx(
+        p, rel=0.2 if p < 1e-9 else 1e-6
+    )
+
+
+def test_repetition_stability_by_hand() -> None:
+    # Three calls of one query: A A B 2/3; A N N: 1/3; each sd is sqrt(s (1 - s) 3 / 2).
+    share, sd = stats.stability(
+        np.array([0, 0, 0, 1, 1, 1, 2]), np.array([1, 1, 2, 1, -1, -1, 1]), 3, 2
+    )
+    assert share[:2] == pytest.approx([2 / 3, 1 / 3])
+    assert sd[0] == pytest.approx(np.sqrt(2 / 9 * 1.5))
+    assert np.isnan(share[2])
+
+
+def test_one_order_each_needs_to_be_drawn() -> None:
+    position, order = [[1], [1], [2], [1]] * 5, [[0], [1]] * 10
+    drawn = findings(comparisons(position, BOTH, order, drawn=True))
+    assert only(drawn, "first_advantage").value == 0.5
+    fixed = findings(comparisons(position, BOTH, order))
+    assert only(fixed, "first_advantage").why == "no_two_orders"
+    assert only(fixed, "pc").why == "no_two_orders"
+
+
+@pytest.mark.papers(51)
+def test_a_parabola_that_only_arithmetic_makes_is_not_told() -> None:
+    """200 sets of candidates of unequal worth, PC without regard to it; then PC that rises with
+    it.
+    """
+    rng = np.random.default_rng(3)
+    worth, cells = rng.uniform(0, 1, 200), np.arange(200)
+    at = stats.Points(cells, np.zeros(200, dtype=np.int64), cells, np.zeros(200, dtype=np.int64))
+    parsed = np.full(200, 40.0)
+    for pc, expected in (
+        (rng.uniform(0.4, 0.9, 200), False),
+        (0.5 + 1.6 * (worth - 0.5) ** 2, True),
+    ):
+        consistent = rng.binomial(40, pc).astype(float)
+        first = rng.binomial(consistent.astype(int), worth).astype(float)
+        tied = (parsed - consistent) / 2
+        won = np.stack([first + tied, consistent - first + tied], axis=1)
+        fit, _ = stats.parabolas(consistent, parsed, won, np.zeros(200), at)
+        assert (fit.p < 0.01) == expected
+        assert fit.high > 0  # arithmetic alone opens it upwards
+
+
+def beside(*tables: JudgmentTable) -> JudgmentTable:
+    """Conditions of one run about the same comparisons."""
+    rows = [
+        table.rows.assign(condition=k, call=table.rows["call"] + k * len(table.rows))
+        for k, table in enumerate(tables)
+    ]
+    conditions = tuple(table.conditions[0] for table in tables)
+    return replace(tables[0], conditions=conditions, rows=pd.concat(rows, ignore_index=True))
+
+
+def several(*judges: Any, names: Any = ("j0", "j1", "j2"), **items: Any) -> JudgmentTable:
+    """``judges``: (comparisons, 2) each: who won in both orders."""
+    return beside(
+        *(
+            comparisons(won, BOTH, judge=name, **items)
+            for won, name in zip(judges, names, strict=False)
+        )
+    )
+
+
+@pytest.mark.papers(53, 54, 55, 56)
+def test_judges_beside_each_other_by_hand() -> None:
+    a = [[1, 2], [1, 1], [0, 2], [1, NAN]]
+    b = [[1, 2], [1, 2], [0, 1], [1, 1]]
+    c = [[1, 2], [2, 2], [1, 1], [2, 1]]
+    named = ("openai/gpt-4o", "o1-mini", "claude-3-opus")
+    found = findings(several(a, b, c, names=named, ratings=[{"gold": 1}] * 4))
+    # a and b: AB AB 2 alike, AA AB 1, CB CA 1 (a tie), A- AA 1; seven calls of which both were
+    # parsed.
+    assert only(found, "judges_agree", 0, against=1).value == 5 / 7
+    assert only(found, "judges_agree_no_ties", 0, against=1).value == 4 / 6
+    # Of one family: a with b. With c: 2 of 7 and 5 of 8.
+    assert only(found, "family_agreement", families="within").value == pytest.approx(5 / 7)
+    assert only(found, "family_agreement", families="between").value == pytest.approx(7 / 15)
+    assert only(found, "family_difference").value == pytest.approx(5 / 7 - 7 / 15)
+    # Off the mode, call by call: 0 0 | AAB 1, ABB 1 | CCA 1, BAA 1 | AAB 1, AA 0.
+    assert only(found, "disagreement", judges=0).value == pytest.approx(3 / 8)
+    assert only(found, "disagreement", judges=1).value == pytest.approx(5 / 8)
+    # Majority: AB | A, B | C, A | A, A: consistent 2 of 4.
+    assert only(found, "majority_pc").value == 2 / 4
+    # The gold winner is first in the first order: right in AB (2), AB (2), CA (0), AA (1).
+    assert only(found, "majority_accuracy").value == 5 / 8
+    assert [row.value for row in found.select("hardest")] == [1] * 5
+
+
+@pytest.mark.papers(50)
+def test_fairness_against_consistency_over_judges_by_hand() -> None:
+    # 4 comparisons each. Always consistent: PC 1, PF 0. Two of four to the first: PC 1/2, PF -1/2.
+    # All: PC 0, PF -1.
+    judges = [[[1, 2]] * 4, [[1, 2]] * 2 + [[1, 1]] * 2, [[1, 1]] * 4]
+    found = findings(several(*judges))
+    assert only(found, "pf_on_pc", term="slope").value == pytest.approx(-1.0)
+    assert only(found, "pf_on_pc", term="level").value == pytest.approx(1.0)
+    assert not findings(several(*judges[:2])).select("pf_on_pc")
+
+
+@pytest.mark.papers(57)
+def test_a_judge_is_held_against_the_first_one_task_by_task() -> None:
+    still, biased = [[1, 2]] * 20, [[1, 2]] * 10 + [[1, 1]] * 10
+    found = findings(several(still, biased, task=["law"] * 10 + ["maths"] * 10))
+    assert only(found, "pc_difference", 1, task="law").value == 0
+    worse = only(found, "pc_difference", 1, task="maths")
+    assert (worse.value, worse.of["against"]) == (-1.0, 0)
+    # Half of 20 units moved by -1: sd = sqrt(20 / 19 / 4) = .513, t = -.5 / (.513 / sqrt(20)) =
+    # -4.359 on 19: p = 3.4e-4.
+    half = findings(several(still, [[1, 2], [1, 1]] * 10))
+    row = only(half, "pc_difference", 1)
+    assert (row.value, row.p) == (-0.5, pytest.approx(3.38e-4, rel=0.01))
+
+
+# ----------------------------------------------------------------- what goes along with consistency
+TASKS, OTHERS = ("law", "maths", "code"), ("b", "c", "d", "e", "f")
+
+
+def judged(rng: np.random.Generator, consistent: float, judge: str) -> JudgmentTable:
+    """Each of ten questions a task: “a” against five others; a pair is consistent with this chance,
+    else always first.
+    """
+    cells = list(product(TASKS, OTHERS, range(10)))
+    right = rng.integers(1, 3, len(cells))
+    keeps = rng.random(len(cells)) < consistent
+    position = np.stack([np.where(keeps, right, 1), np.where(keeps, 3 - right, 1)], axis=1)
+    return comparisons(
+        position,
+        BOTH,
+        names=[("a", other) for _, other, _ in cells],
+        judge=judge,
+        task=[task for task, *_ in cells],
+        input_length=[10 + k for *_, k in cells],
+        output_length=[5] * len(cells),
+    )
+
+
+@pytest.mark.papers(58)
+def test_the_judge_goes_along_where_judges_differ() -> None:
+    made = (
+        judged(np.random.default_rng(k), share, f"judge {k}")
+        for k, share in enumerate((0.95, 0.6, 0.2))
+    )
+    rows = {
+        (row.of["outcome"], row.of["term"]): row
+        for row in what_goes_along(Judgments(beside(*made)).arms)
+    }
+    whole, without = rows["PC", "none"], rows["PC", "judge"]
+    assert whole.counts["n"] == 3 * 3 * 5
+    assert (whole.value, without.counts["df"], without.why) == (0.0, 2, "chosen_by_aic")
+    assert without.value == pytest.approx(without.counts["aic"] - whole.counts["aic"])
+    assert without.value == np.nanmax(
+        [row.value for (outcome, _), row in rows.items() if outcome == "PC"]
+    )
+    # PF: each inconsistent pair is one of primacy, so that judge explains it as well; tasks explain
+    # nothing.
+    assert rows["PF", "judge"].value > 20
+    assert rows["PF", "task"].why == "dropped"
+    # Every answer has as many signs, so its length is no variable; that of the question is the same
+    # in every cell.
+    assert not {term for _, term in rows} & {"output_length", "input_length"}
+    # Data sets are told by themselves and together.
+    table = on_two_sets(
+        judged(np.random.default_rng(0), 0.9, "j"), judged(np.random.default_rng(1), 0.3, "j")
+    )
+    conditions = {
+        (row.condition, row.of.get("dataset")) for row in what_goes_along(Judgments(table).arms)
+    }
+    assert conditions == {(0, None), (1, None), (0, "all")}
+
+
+def test_a_cell_by_hand() -> None:
+    """Four pairs of one cell: consistent for a, consistent for b, always first, a tie in both
+    (consistent): PC 3/4, PF -1/4; a wins (1 + 2 x 1/2) / 4 = 1/2: no gap.
+    """
+    table = comparisons([[1, 2], [2, 1], [1, 1], [0, 0]], BOTH, input_length=[2, 4, 0, 2])
+    (cell,) = cells_of(Judgments(table).arms[0]).to_dict("records")
+    assert (cell["PC"], cell["PF"], cell["quality_gap"], cell["input_length"]) == (
+        0.75,
+        -0.25,
+        0.0,
+        2.0,
+    )
+
+
+@pytest.mark.papers(59)
+def test_lengths_come_from_the_texts_that_the_store_keeps(tmp_path: Path) -> None:
+    texts = {"instruction": ["12", "1234"], "response": ["x" * 9, "y" * 4]}
+    kept = comparisons([[1, 2], [2, 1]], BOTH, task=["law", "maths"], unit_text=["u", "v"], **texts)
+    without = comparisons([[1, 2], [1, 2]], BOTH, task=["law", "maths"], unit_text=["u", "v"])
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        runs = [
+            store.add_table(replace(table, run=name))
+            for name, table in (("a", kept), ("b", without))
+        ]
+        read = [Judgments(store.table(run)) for run in runs]
+    cells = cells_of(read[0].arms[0])
+    assert cells[["input_length", "output_length"]].to_numpy().tolist() == [[2.0, 9.0], [4.0, 4.0]]
+    assert cells_of(read[1].arms[0])["input_length"].isna().all()
+    assert {row.why for row in what_goes_along(read[1].arms)} == {"few_cells"}

@@ -1,0 +1,811 @@
+"""Sentences of the answer: every combination of verdicts, of signs and of states; none contradicts
+another.
+"""
+
+import itertools
+import math
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rubriclab.core.differences import differences, paired
+from rubriclab.core.estimate import Estimate
+from rubriclab.core.topic import Findings, Row
+from rubriclab.exports.report import method_lines, report_html
+from rubriclab.exports.terminal import findings_text
+from rubriclab.figures.pictures import main_picture, share_bars
+from rubriclab.model.judgment import Condition
+from rubriclab.words.answer import BADGES, TITLES, Answer, answers, compose, several_tests
+from rubriclab.words.answerable import answerable
+from rubriclab.words.contrasts import compare_answer, difference_forest
+from rubriclab.words.facts import IN_POINTS, MEASURE_OF, Facts, every_facts, facts_of, settings
+from rubriclab.words.phrases import MINUS, NBSP
+from tests.tables import NAMES, ORDERS, choose, criteria, findings, options
+from tests.words import made
+
+WORDS = ("effect", "equivalent", "undecided")
+ENDS = {"effect": (0.10, 0.20), "equivalent": (0.0, 0.03), "undecided": (0.0, 0.09)}
+MEAN_ENDS = {"effect": (0.30, 0.60), "equivalent": (0.0, 0.12), "undecided": (0.0, 0.40)}
+COMBINATIONS = list(itertools.product(WORDS, WORDS, WORDS, (0.001, 0.4)))
+
+
+def verdict_row(
+    word: str,
+    value: float,
+    low: float = math.nan,
+    high: float = math.nan,
+    smallest: float = 0.05,
+    *,
+    above_zero: bool = True,
+    why: str = "",
+    times: float = math.nan,
+) -> Row:
+    """A verdict row; ``times`` as many units would decide."""
+    counts = {
+        "above_zero": above_zero,
+        "units": 60,
+        "more_units": None if math.isnan(times) else 60 * (times - 1),
+    }
+    estimate = Estimate(value, np.zeros(0), np.zeros(0), why=why)
+    return Row(
+        "moves_mean", estimate, counts=counts, verdict=word, smallest=smallest, ends=(low, high)
+    )
+
+
+def verdict(word: str, question: str, reorder: str = "options", **more: Any) -> Row:
+    points = question == "mean" or (question == "positions" and reorder in IN_POINTS)
+    low, high = (MEAN_ENDS if points else ENDS)[word]
+    parts = {
+        "value": (low + high) / 2,
+        "low": low,
+        "high": high,
+        "smallest": 0.25 if points else 0.05,
+    }
+    return verdict_row(word, **{**parts, "above_zero": word == "effect", "times": 2.5, **more})
+
+
+def facts(
+    positions: str = "effect",
+    mean: str = "effect",
+    single: str = "effect",
+    gate: float = 0.001,
+    **more: Any,
+) -> Facts:
+    """Facts of 60 answers with these verdicts; ``more``: other fields, or single questions by their
+    names.
+    """
+    reorder = more.get("reorder", "options")
+    there = TITLES["variant" if more.get("variant") else reorder]
+    questions = {
+        name: more.pop(f"{name}_row", None) or verdict(word, name, reorder)
+        for name, word in zip(MEASURE_OF, (positions, mean, single), strict=True)
+        if name in there
+    }
+    large, small = (0.15, -0.05, -0.04, -0.03, -0.03), (0.01, -0.01, 0, 0, 0)
+    if reorder == "pairs":
+        large, small = (0.15, -0.15), (0.01, -0.01)
+    leans = more.get("leans") or (large if positions == "effect" else small)
+    even = 0.0 if reorder in IN_POINTS else 1 / len(leans)
+    base = Facts(
+        judge="judge-7b",
+        condition=0,
+        scores=(1, 2, 3, 4, 5),
+        calls=1_200,
+        asked=1_200,
+        planned=1_200,
+        items=60,
+        units=60,
+        gate=gate,
+        questions=questions,
+        shares=tuple(even + lean for lean in leans),
+        expected=(even,) * len(leans),
+        leans=leans,
+        decided=tuple(positions == "effect" and p == 0 for p in range(len(leans))),
+        line=-0.45,
+        turn=0.1,
+        flips=0.44,
+        noise=0.25,
+        repeated=True,
+        typical=0.31,
+    )
+    return replace(base, **more)
+
+
+def sentences(answer: Answer) -> str:
+    asked = [question.sentence for question in answer.questions]
+    return " ".join(
+        part for part in (answer.headline, answer.line, *asked, answer.note, answer.advice) if part
+    )
+
+
+@pytest.mark.parametrize("reorder", ["options", "criteria", "responses", "pairs", "lists"])
+@pytest.mark.parametrize(("positions", "mean", "single", "gate"), COMBINATIONS)
+def test_no_combination_contradicts_itself(
+    positions: str, mean: str, single: str, gate: float, reorder: str
+) -> None:
+    said = compose(facts(positions, mean, single, gate, reorder=reorder))
+    words = dict(zip(MEASURE_OF, (positions, mean, single), strict=True))
+    words = {key: words[key] for key in words if key in TITLES[reorder]}
+    assert [asked.badge for asked in said.questions] == [BADGES[word] for word in words.values()]
+    assert [asked.title for asked in said.questions] == list(TITLES[reorder].values())
+    # One order is advised only where all say No; a bias is named, or denied, only where question 1
+    # says so.
+    assert ("one order is enough" in said.advice) == (set(words.values()) == {"equivalent"})
+    named = "favours the" in said.headline or "picks the answer" in said.headline
+    assert named == (positions == "effect" and reorder not in IN_POINTS)
+    denied = any(
+        no in said.headline
+        for no in ("favours no position", "favours neither side", "no position raises")
+    )
+    assert denied == (positions == "equivalent")
+    if denied and "effect" in (words.get("mean"), single):
+        assert "but the order changes" in said.headline
+    _says_what_its_badges_say(said, words)
+    for key, asked in zip(words, said.questions, strict=True):
+        _only_its_own_ends(
+            asked.sentence, facts(positions, mean, single, gate, reorder=reorder), key
+        )
+
+
+@pytest.mark.parametrize("shift", [0.45, -0.45, math.nan])
+@pytest.mark.parametrize(
+    ("mean", "single", "gate"), list(itertools.product(WORDS, WORDS, (0.001, 0.4)))
+)
+def test_no_combination_about_a_variant_contradicts_itself(
+    mean: str, single: str, gate: float, shift: float
+) -> None:
+    about = facts(
+        "effect", mean, single, gate, variant="ids = letters", default="ids = arabic", shift=shift
+    )
+    said = compose(about)
+    assert [asked.verdict for asked in said.questions] == [
+        mean,
+        single,
+    ]  # its orders are another answer's
+    assert "position" not in sentences(said)
+    assert "order" not in said.headline + said.advice
+    assert ("either form will do" in said.advice) == (mean == single == "equivalent")
+    assert any(word in said.headline for word in (" raises ", " lowers ", " changes the mean")) == (
+        mean == "effect"
+    )
+    if mean == "effect":
+        way = "changes" if math.isnan(shift) else "raises" if shift > 0 else "lowers"
+        assert said.headline == f"judge-7b: ids = letters {way} the mean score"
+        assert said.questions[0].sentence.startswith(
+            f"ids = letters instead of ids = arabic: 0.45{NBSP}points "
+        )
+    _says_what_its_badges_say(said, {"mean": mean, "single": single})
+    for key, asked in zip(about.questions, said.questions, strict=True):
+        _only_its_own_ends(asked.sentence, about, key)
+
+
+def _says_what_its_badges_say(said: Answer, words: dict[str, str]) -> None:
+    """Neither headline nor advice leaves open what is decided, or decides what is open; no broken
+    number.
+    """
+    decided = "effect" in words.values() or set(words.values()) == {"equivalent"}
+    assert ("not decided" in said.advice) == (not decided)
+    if "effect" in words.values():
+        assert "Undecided" not in said.headline
+    for asked in said.questions:
+        if asked.verdict == "undecided":
+            assert re.match(r"Up to .+ are possible; .+ would matter\.", asked.sentence)
+        assert ("possible" in asked.sentence) == (asked.verdict == "undecided")
+    for never in ("nan", "unknown", "None", "  ", "-0", " %", "not shown", "no effect", "fine"):
+        assert never not in sentences(said)
+
+
+def _only_its_own_ends(sentence: str, about: Facts, question: str) -> None:
+    """Every interval in a question's sentence is the verdict row's own."""
+    row = about.questions[question]
+    points = question == "mean" or (question == "positions" and about.reorder in IN_POINTS)
+    low, high = (f"{end:.2f}" if points else f"{100 * end:.0f}" for end in row.interval)
+    for found in re.findall(rf"95{NBSP}% CI ([\d.{MINUS}]+) to ([\d.{MINUS}]+)", sentence):
+        assert found == (low, high)
+
+
+def row(word: str, question: str, **more: Any) -> dict[str, Any]:
+    return {f"{question}_row": verdict(word, question, **more)}
+
+
+SMALL = row("equivalent", "positions", above_zero=True, value=0.03, low=0.01, high=0.042)
+SMALL |= {"leans": (0.03, -0.01, -0.01, -0.005, -0.005), "decided": (True, *(False,) * 4)}
+LAST = {"leans": (-0.05, -0.05, -0.02, -0.03, 0.15), "decided": (False,) * 4 + (True,)}
+THIRD = {"leans": (0.05, 0.05, -0.2, 0.05, 0.05), "decided": (False, False, True, False, False)}
+OPEN = ("undecided", "undecided", "undecided", 0.4)
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "advice"),
+    [
+        (("effect", "effect", "effect"), {}, "average several orders; do not use single scores."),
+        (
+            ("effect", "equivalent", "equivalent"),
+            {},
+            "the bias is too small to matter in scores; check again when",
+        ),
+        # What a position adds to criteria is a change of scores.
+        (
+            ("effect", "equivalent", "equivalent"),
+            {"reorder": "criteria"},
+            "average several orders, or compare only",
+        ),
+        (
+            ("effect", "undecided", "undecided"),
+            {},
+            "average several orders, or compare only within one order.",
+        ),
+        (
+            ("equivalent", "effect", "undecided"),
+            {},
+            "average several orders, or compare only within one order.",
+        ),
+        (("equivalent", "equivalent", "equivalent"), {}, "one order is enough."),
+        # 60 answers, 2.5 times as many: 150.
+        (
+            ("undecided", "undecided", "equivalent"),
+            {"gate": 0.4},
+            "not decided; a new run with about 150 answers may decide.",
+        ),
+        (OPEN, row("undecided", "single", why="any_prompt"), "average several orders or wordings."),
+        # Single scores: the number holds noise, so its lower end says nothing.
+        (
+            ("effect", "equivalent", "effect"),
+            {"repeated": False},
+            "average several orders, or compare only within",
+        ),
+        # All contrasts and single scores small, but two orders lie 1.08 points apart.
+        (
+            ("equivalent", "equivalent", "equivalent"),
+            {"gap": (1.08, 0.98, 1.19)},
+            "average several orders, or compare",
+        ),
+    ],
+)
+def test_advice_is_the_first_rule_that_holds(
+    words: tuple[str, str, str], more: dict[str, Any], advice: str
+) -> None:
+    assert compose(facts(*words, **more)).advice.startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "headline"),
+    [
+        ((), LAST, "judge-7b favours the option listed last"),
+        ((), THIRD, "judge-7b avoids the option at position 3"),
+        (
+            (),
+            {"decided": (False,) * 5},
+            "Some positions are favoured (at most 20{_}percentage points); which is",
+        ),
+        (
+            ("equivalent",),
+            SMALL,
+            "judge-7b leans to position 1, less than matters (at most 4{_}percentage points)",
+        ),
+        (
+            ("undecided", "undecided", "effect"),
+            {},
+            "judge-7b: the order matters; how is not settled",
+        ),
+        (OPEN, {}, "Undecided: no position is clearly favoured by judge-7b"),
+        (
+            OPEN,
+            {"reorder": "criteria"},
+            "Undecided: no position clearly raises or lowers scores of judge-7b",
+        ),
+    ],
+)
+def test_a_headline_names_only_what_is_decided(
+    words: Any, more: dict[str, Any], headline: str
+) -> None:
+    said = compose(facts(*words, **more))
+    assert said.headline.startswith(headline.replace("{_}", NBSP))
+    assert ("Position" in said.questions[0].sentence) == (more in (LAST, THIRD))
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "question", "sentence"),
+    [
+        (
+            (),
+            {"turn": 0.0},
+            1,
+            "Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.45{_}points (95{_}% CI 0.30 to "
+            "0.60).",
+        ),
+        (
+            (),
+            {},
+            2,
+            "15 in 100 scores change with the order beyond noise (95{_}% CI 10 to 20); typical "
+            "change of one score: "
+            "0.31{_}points.",
+        ),
+        (
+            (),
+            {"turn": 0.6, "line": 0.1},
+            1,
+            "Lists that run upwards, from wherever they begin, score 0.45{_}points",
+        ),
+        ((), {"line": 0.6}, 1, "Listing 1 to 5 instead of 5 to 1 raises the mean by"),
+        (
+            ("equivalent",),
+            SMALL,
+            0,
+            "A lean is there, at most 4{_}percentage points: smaller than matters (",
+        ),
+        # Ends stay on their side of what decides: of the smallest effect, of 0.
+        (
+            ("equivalent",),
+            row("equivalent", "positions", value=0.02, low=0.0, high=0.0496),
+            0,
+            "No position differs from even by 5{_}percentage points or more (largest: 1, 95{_}% CI "
+            "0 to 4.96).",
+        ),
+        (
+            (),
+            row("effect", "positions", low=0.004, high=0.11),
+            0,
+            "Position 1: 15{_}percentage points above even (95{_}% CI 0.4 to 11).",
+        ),
+        (
+            (),
+            row("effect", "positions", low=0.0, high=0.071),
+            0,
+            "Position 1: 15{_}percentage points above even (above 0, at most 7).",
+        ),
+        # An estimate below its interval is not shown.
+        (
+            ("effect", "effect", "equivalent"),
+            row("equivalent", "single", value=-0.02, high=0.024),
+            2,
+            "Fewer than 5 in 100 scores change with the order, beyond noise (95{_}% CI 0 to 2).",
+        ),
+        # Noise that is not known is said.
+        (
+            (),
+            {"repeated": False},
+            2,
+            "Scores change with the prompt's order: 15 in 100, noise included (at most 20).",
+        ),
+        (
+            OPEN,
+            {"repeated": False},
+            2,
+            "Up to 9{_}in 100 are possible, noise included; 5 would matter.",
+        ),
+        (
+            OPEN,
+            row("undecided", "single", why="any_prompt"),
+            2,
+            "In another order 44 in 100 scores change; asked again in the same order 25 do.",
+        ),
+    ],
+)
+def test_a_sentence_says_direction_ends_and_noise(
+    words: Any, more: dict[str, Any], question: int, sentence: str
+) -> None:
+    assert (
+        compose(facts(*words, **more))
+        .questions[question]
+        .sentence.startswith(sentence.replace("{_}", NBSP))
+    )
+
+
+FEW = {
+    name: verdict_row("undecided", 0.1, above_zero=False, why="too_few_units")
+    for name in MEASURE_OF
+}
+BLOCKED = {name: verdict("undecided", name, why="unparsed_by_order") for name in MEASURE_OF}
+EARLY = {"finished": False, "asked": 364, "planned": 960}
+BARE = {"reorder": "bare", "leans": (), "shares": (), "expected": (), "decided": ()}
+CHOSEN = f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls"
+
+
+@pytest.mark.parametrize(
+    ("more", "headline", "line", "sentence", "advice"),
+    [
+        (
+            {"questions": FEW, "units": 4, "gate": 0.3, "unit": "prompt"},
+            CHOSEN,
+            f"20{NBSP}% would be even.",
+            "Too few groups for a confidence interval: 4, 8 are needed.",
+            "not decided; add answers to at least 4 more instructions.",
+        ),
+        (
+            {"questions": BLOCKED},
+            "Undecided: unparsed replies of judge-7b may go with the order",
+            "It chose position 1",
+            "Unparsed replies may go with the order, so nothing can be said.",
+            "first make the replies parse",
+        ),
+        (
+            EARLY,
+            f"{CHOSEN} so far",
+            "Early estimate from 364 of 960 calls. No answer before the end.",
+            None,
+            "",
+        ),
+        (
+            EARLY | {"stopped": True},
+            f"{CHOSEN} so far",
+            "Stopped after 364 of 960 calls. No answer before the end.",
+            None,
+            "",
+        ),
+        (
+            {"calls": 0, "asked": 20},
+            "No score of judge-7b could be read",
+            "0 of 20 replies could be parsed.",
+            None,
+            "",
+        ),
+        (
+            BARE,
+            "judge-7b scored 60 answers without a list",
+            "1,200 calls were parsed. Nothing was listed",
+            None,
+            "",
+        ),
+    ],
+)
+def test_where_nothing_can_be_said_no_question_is_answered(
+    more: dict[str, Any], headline: str, line: str, sentence: str | None, advice: str
+) -> None:
+    said = compose(facts(**more, simulated=True))
+    assert (said.headline, said.simulated) == (headline, True)
+    assert (said.early or said.line).startswith(line)
+    assert {(asked.badge, asked.sentence) for asked in said.questions} == (
+        {("Undecided", sentence)} if sentence else set()
+    )
+    assert (advice in said.advice) == (bool(said.advice) == bool(advice)) is True
+
+
+def test_criteria_speak_of_points_from_their_own_mean() -> None:
+    said = compose(facts(reorder="criteria", leans=(0.45, -0.2, -0.25)))
+    assert said.headline == "Scores of judge-7b depend on where a criterion is listed"
+    off = f"{MINUS}0.25 to +0.45{NBSP}points off their own mean"
+    assert said.line == f"By position, criteria score {off}, in 1,200 calls."
+    assert said.questions[0].sentence == (
+        f"At position 1 criteria score 0.45{NBSP}points higher than their own mean (95{NBSP}% CI "
+        f"0.30 to 0.60)."
+    )
+    assert said.questions[1].sentence.startswith(
+        "Listing the criteria forward instead of backward "
+    )
+    none = compose(facts("equivalent", "equivalent", "equivalent", 0.5, reorder="criteria"))
+    assert none.questions[0].sentence == (
+        f"No position raises or lowers the criteria taken together by 0.25{NBSP}points (largest: "
+        f"0.06, 95{NBSP}% CI 0.00 to "
+        "0.12)."
+    )
+
+
+def test_pairs_speak_of_sides_and_winners() -> None:
+    said = compose(
+        facts(
+            reorder="pairs",
+            leans=(-0.15, 0.15),
+            decided=(True, True),
+            judge="evil\n# head " + "x" * 10_000,
+        )
+    )
+    assert re.fullmatch(r"evil.{1,150} picks the answer shown second", said.headline)
+    assert said.strong == f"65{NBSP}%"
+    even = f"Without position bias it would be 50{NBSP}%."
+    assert said.line == f"It chose the answer shown second in 65{NBSP}% of 1,200 calls. {even}"
+    first, second = (asked.sentence for asked in said.questions)
+    assert (
+        first
+        == f"The answer shown second wins 15{NBSP}percentage points more than even (95{NBSP}% CI "
+        f"10 to 20)."
+    )
+    assert second.startswith(
+        f"15 in 100 winners change with the order beyond noise (95{NBSP}% CI 10 to 20)"
+    )
+    assert (
+        said.advice
+        == "ask both orders and count a win only where they agree; do not trust a single call."
+    )
+    none = compose(facts("equivalent", "", "equivalent", 0.5, reorder="pairs"))
+    assert none.headline == "judge-7b favours neither side"
+    assert none.questions[0].sentence.startswith(
+        "Neither side wins 5 in 100 more than even (largest: 1"
+    )
+    assert none.advice == "one order is enough."
+
+
+def shown_numbers(said: Answer) -> tuple[float, float, float]:
+    """(share, even share, lean) as the line and the first question write them."""
+    share, even = re.findall(rf"([\d.]+){NBSP}%", said.line)[:2]
+    lean = re.search(rf"([\d.]+){NBSP}percentage points (?:above|below) even", sentences(said))
+    assert lean is not None
+    return float(share), float(even), float(lean[1])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_shares_on_one_screen_add_up(seed: int) -> None:
+    """The lean is the shown share minus the shown even share, whatever is rounded away."""
+    rng = np.random.default_rng(seed)
+    size, low = rng.uniform(0.051, 0.7), rng.uniform(0.001, 0.05)
+    leans = (size, *(np.full(4, -size / 4)))
+    asked = row("effect", "positions", value=size, low=low, high=min(size + low, 0.8))
+    said = compose(facts(leans=leans, **asked))
+    share, even, lean = shown_numbers(said)
+    assert round(share - even, 3) == lean
+    # It is a rounding of the exact lean, and never on the other side of what matters.
+    assert abs(lean - 100 * size) <= 0.5 + 1e-9
+    assert lean > 5
+
+
+def test_shares_are_the_verdict_s_own_where_replies_are_lost() -> None:
+    """20 items take the first option and keep every reply, 20 choose evenly and keep 4 of 20."""
+    rng = np.random.default_rng(0)
+    score = choose(rng, 40, ORDERS, first=0.0, repeats=2).astype(float)
+    score[:20] = choose(rng, 20, ORDERS, first=2.5, repeats=2)
+    for item in range(20, 40):
+        score[item, rng.choice(20, 16, replace=False)] = np.nan
+    found = made.findings(options(score, ORDERS))
+    own = found.select("favours_positions")[0].counts
+    pooled = found.select("position_share", position=1)[0].value
+    assert (pooled, own["shares"][0]) == (pytest.approx(0.525), pytest.approx(0.397, abs=0.001))
+    about = facts_of(found)
+    assert about.shares == tuple(own["shares"])
+    (said,) = answers(found)
+    share, even, lean = shown_numbers(said)
+    assert (share, even, lean) == (40, 20, 20)
+    assert "480 calls, averaged over answers and orders." in said.line
+    picture = share_bars(found, about)
+    assert picture is not None
+    first = picture.points[0]
+    assert (first.value, first.text) == (own["shares"][0], f"40{NBSP}%")
+    report = report_html(found)
+    assert f"40{NBSP}%" in report
+    assert f"52{NBSP}%" not in report.partition("All numbers")[0]
+
+
+def test_bars_have_the_intervals_that_the_sentence_speaks_of() -> None:
+    """Ten prompts, no bias planted: as far as the sentence says, a bar reaches too."""
+    rng = np.random.default_rng(32)
+    rows = []
+    for _ in range(20):
+        level = rng.normal(3.2, 0.8)
+        rows.append([np.clip(round(level + rng.normal(0, 0.9)), 1, 5) for _ in ORDERS])
+    prompts = [f"prompt {item // 2}" for item in range(20)]
+    found = made.findings(options(np.array(rows), ORDERS, prompt=prompts))
+    (verdict_of_positions,) = found.select("favours_positions")
+    most = verdict_of_positions.interval[1]
+    assert most > 0.1
+    picture = share_bars(found, facts_of(found))
+    assert picture is not None
+    furthest = max(
+        max(point.high - point.expected, point.expected - point.low) for point in picture.points
+    )
+    assert furthest == pytest.approx(most, abs=1e-9)
+    # Of an effect the named bar has the very ends of its sentence.
+    biased = made.findings(made.options_table({"j": made.mostly_first}, items=40))
+    bars = share_bars(biased, facts_of(biased))
+    assert bars is not None
+    low, high = biased.select("favours_positions")[0].interval
+    named = bars.points[0]
+    assert (named.low - named.expected, named.high - named.expected) == pytest.approx((low, high))
+
+
+def ten_orders(first: float, last: float, between: float) -> Findings:
+    """20 answers: one score in 1 to 5, one in 5 to 1, ``between`` in the eight other orders; each
+    asked twice.
+    """
+    score = np.full((20, len(ORDERS)), between)
+    score[:, ORDERS.tolist().index([1, 2, 3, 4, 5])] = first
+    score[:, ORDERS.tolist().index([5, 4, 3, 2, 1])] = last
+    every = np.concatenate([score, score], axis=1)
+    return made.findings(options(every, ORDERS, np.tile(np.arange(len(ORDERS)), 2)))
+
+
+def test_a_sentence_about_two_orders_is_made_of_these_two() -> None:
+    """Eight orders may pull a line anywhere: what is said of 1 to 5 against 5 to 1 is measured in
+    these.
+    """
+    (said,) = answers(ten_orders(first=2, last=4, between=3))
+    about_mean = said.questions[1]
+    assert about_mean.title == "Does the direction of the list change the mean score?"
+    assert "Listing" not in about_mean.sentence
+    assert said.note.startswith(
+        f"In these two orders alone, listing 1 to 5 instead of 5 to 1 lowers the mean by "
+        f"2.00{NBSP}points"
+    )
+    assert (
+        "It changed 20 of 20 answers. Asked again in the same order, 0 of 20 answers changed."
+        in said.note
+    )
+
+
+def test_two_orders_that_agree_are_said_to_though_a_line_through_all_is_not_flat() -> None:
+    """Lists that begin with 1 or 2 score 1, the others 3; 1 to 5 and 5 to 1 alike 3."""
+    score = np.where(ORDERS[:, 0] <= 2, 1.0, 3.0)
+    score[ORDERS.tolist().index([1, 2, 3, 4, 5])] = 3.0
+    every = np.tile(np.concatenate([score, score]), (20, 1))
+    found = made.findings(options(every, ORDERS, np.tile(np.arange(len(ORDERS)), 2)))
+    (said,) = answers(found)
+    (row_of_two,) = found.select("reversed_list")
+    assert (row_of_two.value, row_of_two.counts["changed"], row_of_two.counts["n"]) == (0, 0, 20)
+    assert "Reversing 1 to 5 into 5 to 1 changed the score of none of 20 answers." in said.note
+    assert not re.search("Listing 1 to 5|reversing the list", sentences(said))
+
+
+def test_the_orders_furthest_apart_differ_as_seen_and_as_corrected() -> None:
+    reversal = answers(ten_orders(first=2, last=4, between=3))[0].note
+    assert "furthest apart" not in reversal, "these two are the list and its reverse"
+    score = np.full((20, len(ORDERS)), 3.0)
+    others = [row for row, order in enumerate(ORDERS.tolist()) if order[0] not in (1, 5)]
+    score[:, others[0]], score[:, others[1]] = 2, 4
+    every = np.concatenate([score, score], axis=1)
+    (said,) = answers(made.findings(options(every, ORDERS, np.tile(np.arange(len(ORDERS)), 2))))
+    assert (
+        f"The mean scores of the two orders furthest apart differ by 2.00{NBSP}points, or "
+        in said.note
+    )
+    assert "corrected for being picked out of 10 orders" in said.note
+
+
+def test_a_run_of_a_list_and_its_reverse_alone_says_what_reversing_does() -> None:
+    two = np.array([[1, 2, 3], [3, 2, 1]])
+    score = np.tile([1.0, 3.0, 1.0, 3.0], (20, 1))
+    (said,) = answers(made.findings(options(score, two, np.tile([0, 1], 2))))
+    assert said.questions[1].sentence.startswith(
+        f"Listing 1 to 3 instead of 3 to 1 lowers the mean by 2.00{NBSP}points"
+    )
+    assert "In these two orders alone" not in said.note
+
+
+@pytest.mark.parametrize(
+    ("reorder", "sentence"),
+    [
+        ("options", "On a line through all 10 orders, upward lists score 0.45{_}points lower than"),
+        (
+            "criteria",
+            "On a line through all 10 orders, criteria listed forwards score 0.45{_}points",
+        ),
+    ],
+)
+def test_a_contrast_over_all_orders_is_worded_as_a_trend(reorder: str, sentence: str) -> None:
+    said = compose(facts(reorder=reorder, trend=True, orders=10))
+    assert said.questions[1].sentence.startswith(sentence.replace("{_}", NBSP))
+    assert "instead of" not in said.questions[1].sentence
+    none = compose(facts("effect", "equivalent", reorder=reorder, trend=True, orders=10))
+    assert none.questions[1].sentence.startswith("On a line through all 10 orders, the direction")
+
+
+def test_shares_that_nothing_changed_have_no_error_bars() -> None:
+    """30 answers in 10 orders, twice: each its own score in all 600 calls."""
+    own = np.repeat(1.0 + np.arange(30)[:, None] % 5, 20, axis=1)
+    found = made.findings(options(own, ORDERS))
+    about = facts_of(found)
+    shown = main_picture(found, about)
+    assert shown.picture is not None
+    assert {point.text for point in shown.picture.points} == {f"20{NBSP}%"}
+    assert not any(point.has_interval for point in shown.picture.points)
+    assert "even by design" in shown.note
+    assert all("even by design" in " ".join(point.hover) for point in shown.picture.points)
+    # One score in 600 that follows the order is something measured, with an interval.
+    own[0, 0] = 6 - own[0, 0] if own[0, 0] != 3 else 1
+    moved = made.findings(options(own, ORDERS))
+    bars = share_bars(moved, facts_of(moved))
+    assert bars is not None
+    assert all(point.has_interval for point in bars.points)
+
+
+def test_settings_of_a_judge_are_told_apart_by_what_differs() -> None:
+    one = Condition(
+        "j", "A", "balanced", "options", (1.0, 2.0, 3.0), positions=3, variant={"ids": "arabic"}
+    )
+    letters = replace(one, variant={"ids": "letters"})
+    criteria = replace(one, reorder="criteria", targets=("x", "y"), positions=2)
+    wide = replace(one, scores=(1.0, 2.0, 3.0, 4.0, 5.0), positions=5)
+    other = replace(one, judge="k")
+    assert settings([one, replace(one, strategy="fixed"), other], "j", "A") == {"Score options": 0}
+    assert settings([one, letters, other], "j", "A") == {"default": 0, "ids = letters": 1}
+    assert settings([one, criteria], "j", "A") == {"Score options": 0, "Criteria": 1}
+    assert list(settings([one, wide], "j", "A")) == ["scores 1 to 3", "scores 1 to 5"]
+    both = settings([one, letters, criteria], "j", "A")
+    assert list(both)[1:] == ["Score options · ids = letters", "Criteria · default"]
+
+
+def test_several_settings_say_which_is_meant() -> None:
+    two = [Condition("j", "A", "balanced", variant={"ids": ids}) for ids in ("arabic", "letters")]
+    found = made.several(*two, rules={"j": made.mostly_first})
+    # The orders of either setting, then letters held against the default.
+    assert [answer.about for answer in answers(found)] == [
+        "default",
+        "ids = letters",
+        "ids = letters against ids = arabic",
+    ]
+    assert answers(found)[1].lines()[0].startswith("[ids = letters] j ")
+    assert facts_of(found, 1).about == "ids = letters"
+
+
+def test_one_order_says_nothing_of_positions_and_once_why() -> None:
+    table = made.options_table({"j": made.by_quality}, items=20)
+    (said,) = answers(
+        made.findings(replace(table, rows=table.rows[table.rows["ordering"] == 0], planned=(40,)))
+    )
+    assert said.headline == "Undecided: j did not judge an answer in two orders"
+    assert said.line.endswith(" so this is also about which scores are given.")
+    assert {asked.badge for asked in said.questions} == {"Undecided"}
+    assert said.cautions == ()
+    assert said.advice.startswith("not decided; ask in several orders")
+
+
+def test_cautions_are_said_once_and_in_the_singular() -> None:
+    few = made.options_table({"j": made.always_first}, items=5)
+    assert (
+        answers(made.findings(few))[0].cautions == ()
+    )  # the questions say that there are too few groups
+
+    def one_item_moves(item: int, shown: tuple[Any, ...], repeat: int) -> int:  # noqa: ARG001
+        return int(shown[0]) if item == 0 else 2
+
+    moved = answers(made.findings(made.options_table({"j": one_item_moves})))[0].cautions
+    assert "Only 1 item ever changed their score: what is said of the order rests on them." in moved
+
+
+def test_an_answer_under_two_criteria_is_one_answer() -> None:
+    table = made.options_table({"j": made.by_quality})
+    ids = [f"answer-{k // 2}" for k in range(12)]
+    both = replace(table, items=table.items.assign(item_id=ids, criterion=["Clarity", "Depth"] * 6))
+    assert [made.findings(one).judgments.arms[0].answers for one in (table, both)] == [12, 6]
+    assert answerable(both)[0].startswith("6 answers,")
+
+
+def test_no_band_stands_around_a_difference_that_few_groups_leave_undecided() -> None:
+    given = made.findings(made.options_table({"a": made.by_quality, "b": made.by_quality}))
+    pair = paired(given, 0, given, 1)
+    rows = differences(pair)
+    assert all(
+        "is possible with 12 groups" in asked.sentence
+        for asked in compare_answer(pair, ("a", "b"), rows).questions
+    )
+    for ends, banded in (((-0.05, 0.08), False), ((-0.05, 0.3), True)):
+        forest = difference_forest([replace(row, ends=ends) for row in rows], ("a", "b"))
+        assert math.isfinite(forest.smallest) == banded
+
+
+def test_criteria_name_the_one_that_moves_most() -> None:
+    """Two of three criteria gain a point where they are first, the third loses two: their mean says
+    nothing of it.
+    """
+
+    gain = {"clarity": 1, "depth": 1, "style": -2}
+    orders = [
+        ["clarity", "depth", "style"],
+        ["depth", "style", "clarity"],
+        ["style", "clarity", "depth"],
+    ]
+    of_text = [[3 + gain[name] * (order[0] == name) for name in NAMES[:3]] for order in orders]
+    score = [of_text] * 40
+    codes = [[NAMES.index(name) for name in order] for order in orders]
+    (said,) = answers(findings(criteria(score, codes)))
+    position = said.questions[0]
+    assert said.headline == "Scores of judge depend on where a criterion is listed"
+    assert said.line.startswith("By position, all criteria score ")
+    assert position.badge == "Yes"
+    # D of the third: 2 x (1 - 1/3); of all: root((1 + 1 + 4) / 3) x (1 - 1/3).
+    assert position.sentence.startswith("Where a criterion is listed moves its score by 0.94")
+    assert f"most: style, 1.33{NBSP}points." in position.sentence
+
+
+def test_several_judges_are_said_to_be_tested_each_by_itself() -> None:
+    """1 - .95^2 = 9.75 %; one judge alone needs no such sentence."""
+    one = made.findings(made.options_table({"a": made.by_quality}, items=10))
+    two = made.findings(made.options_table({"a": made.by_quality, "b": made.by_quality}, items=10))
+    assert several_tests(one) == ""
+    assert "none of these 2, at least one Yes would still be said in 10 of 100" in several_tests(
+        two
+    )
+    assert several_tests(two) in findings_text(two)
+    assert several_tests(one) not in method_lines(one, every_facts(one))
+    assert several_tests(two) in method_lines(two, every_facts(two))
