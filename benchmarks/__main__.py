@@ -1,13 +1,11 @@
-"""``python -m benchmarks judgments|method|pages|peers|replies|scale ...``: speed as ratios; how
-often the lab is right.
-"""
+"""``python -m benchmarks WHAT ...``: speed as ratios, how often the lab is right, and the house."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-WHAT = ("judgments", "method", "pages", "peers", "replies", "scale")
+WHAT = ("frozen", "judgments", "method", "pages", "peers", "replies", "scale")
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in WHAT:
