@@ -324,7 +324,7 @@ def form_study(rng: np.random.Generator, _: Any, *, about: About, forms: int, ca
 
 
 def several_settings(rng: np.random.Generator, _: Any, *, about: About) -> Events:
-    """Data sets of one judge: what is said of each at its own 5 %, and by Holm's rule over their
+    """Data sets of one judge: what is said of each at its own 5%, and by Holm's rule over their
     gates.
     """
     settings = int(about.how.split()[0])
@@ -433,7 +433,7 @@ def limits_kept(rng: np.random.Generator, _: Any, *, about: About) -> Events:
 
 
 def at_the_limit(rng: np.random.Generator, truth: Mapping[str, Any], *, about: About) -> Events:
-    """Limits where the truth is: each may pass in 5 %, and fail in 5 %."""
+    """Limits where the truth is: each may pass in 5%, and fail in 5%."""
     found = Findings(Judgments(foreign.run_of(rng, rng.normal(3, 1, about.units)), "auto"))
     made: Events = {}
     for measure, size in (

@@ -184,9 +184,9 @@ def chance_of_loss(
 ) -> np.ndarray:
     """(items, slots): the chance that a reply cannot be parsed.
 
-    "at random 1 %" (10 % where no number is given); "by score 40 %" of the two highest (15 %); "by
-    order" (15 % of descending lists), "by both" (30 % by score, in lists that do not begin with the
-    lowest); "where the answer stood first 30 %", or last; "by prompt 5 %": of an item's orders,
+    "at random 1%" (10% where no number is given); "by score 40%" of the two highest (15%); "by
+    order" (15% of descending lists), "by both" (30% by score, in lists that do not begin with the
+    lowest); "where the answer stood first 30%", or last; "by prompt 5%": of an item's orders,
     each with all its repeats.
     """
     number = re.search(r"([\d.]+) %", loss)

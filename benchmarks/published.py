@@ -316,7 +316,7 @@ def document(results: Results) -> str:
         "Power": "Told: anything is said. Beside it the most powerful, in hindsight, of single "
         "tests that are each valid at .05.\n\n" + power(lines),
         "True words where nothing is planted": by_units(lines, true_words, 4),
-        "Intervals": "At 95 %; promise: .92 or more. Where a row holds in less, by a standard "
+        "Intervals": "At 95%; promise: .92 or more. Where a row holds in less, by a standard "
         "error, it stands in the table.\n\n" + coverage(lines),
         "Never simulated": f"{NEVER}\n- Intervals of {', '.join(unseen)}.",
     }

@@ -88,7 +88,7 @@ def test_the_worked_example_adds_a_number_to_every_sink(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert re.search(r"Share of the highest score: 50\.0.%", results())
+    assert re.search(r"Share of the highest score: 50\.0%", results())
     (row,) = json.loads(results("--json"))["rows"]
     assert (row["topic"], row["measure"], row["value"]) == ("top", "top_share", 0.5)
     assert row["low"] < 0.5 < row["high"]

@@ -31,7 +31,7 @@ from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, file_name, printable, shorten
 from rubriclab.words.answer import Answer, judged
 from rubriclab.words.facts import CHOICES, Facts, calls_in, facts_by_name, settings
-from rubriclab.words.phrases import MINUS, NBSP, ci, readable
+from rubriclab.words.phrases import MINUS, ci, readable
 from rubriclab.words.what_helps import has_help
 from rubriclab.words.with_people import has_people
 
@@ -382,7 +382,7 @@ def _pictures(chosen: Chosen) -> Iterator[Shown]:
             pictures.score_cells(findings, code),
             pictures.score_slopes(findings, facts, code),
         )
-        even = f"{100 / findings.conditions[code].positions:.0f}{NBSP}%"
+        even = f"{100 / findings.conditions[code].positions:.0f}%"
         note = (
             f"Of the calls that gave a score, the share given at each position. No bias: "
             f"{even} "

@@ -99,10 +99,10 @@ def _restricted(findings: Findings, code: int, items: np.ndarray[Any, Any]) -> t
 def differences(pair: Pair, against: Any = None) -> list[Row]:
     """A row A - B for each question that both have numbers for; ``against`` as of ``contrast``.
 
-    *effect*: the number's interval, by the rule of verdicts and at 95 % for all numbers of all
+    *effect*: the number's interval, by the rule of verdicts and at 95% for all numbers of all
       questions at once (Sidak),
     leaves out 0, and the order is shown to matter to one of the two at all; of single scores to the
-    one that is said to depend more. *equivalent*: every number's own 95 % interval lies inside the
+    one that is said to depend more. *equivalent*: every number's own 95% interval lies inside the
     smallest effect, and so does what units that were not met could carry (``core/verdict.py``).
     Shares are held against the smallest share, points against the smallest change of the mean.
     ``counts``: ``question``; the numbers ``a`` and ``b``; ``most``, what the difference may be in

@@ -25,7 +25,7 @@ from rubriclab.stats.resample import Floats, sum_by
 from rubriclab.stats.tests import holm
 
 WEIGHTS = {"level": 1 / 3, "lean": 1 / 6, "contrast": 1 / 6, "noise": 1 / 3}
-"""Of the 5 %, what each direction of the gate may use."""
+"""Of the 5%, what each direction of the gate may use."""
 QUESTIONS = ("level", "order", "noise")
 ENUMERATED_UNITS = 10
 CHUNK = 20_000_000

@@ -508,7 +508,7 @@ def average(estimates: Sequence[Estimate], rule: Rule) -> Estimate:
 
 
 def simultaneous(estimates: Sequence[Estimate], known: Sequence[Bools] = ()) -> float:
-    """The level at which single intervals hold all at once in 95 %, to four digits.
+    """The level at which single intervals hold all at once in 95%, to four digits.
 
     ``known``: (units,) by estimate, which units of all it is about; told by their names where left
     out.

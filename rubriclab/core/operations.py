@@ -26,7 +26,7 @@ the difference of two runs.
 
 
 def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Row]:
-    """Row by row a - b, paired on units that both have by name, else independent; at 95 %, without
+    """Row by row a - b, paired on units that both have by name, else independent; at 95%, without
     a verdict.
 
     Rows match by topic, measure and ``of``; where ``b`` is about several conditions, by the
@@ -133,7 +133,7 @@ def check(findings: Findings, limits: Sequence[Limit], judge: str = "") -> list[
     lies outside.
 
     To pass all intervals must lie inside, which needs no correction (intersection-union); to fail,
-    an interval at 5 % over the number of rows has to lie outside, and what is about the order also
+    an interval at 5% over the number of rows has to lie outside, and what is about the order also
     needs the open gate (``verdicts.md`` 2). An unfinished run, and a row whose number, interval or
     verdict is missing, cannot tell. ``judge``: only this judge's rows; of every judge where left
     out. Raises LabError for a judge that the run does not have.

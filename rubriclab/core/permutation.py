@@ -30,7 +30,7 @@ from rubriclab.stats.resample import Floats, Ints, crossed, distinct, sum_by
 
 ALPHA = 0.05
 WEIGHTS = {"positions": 0.5, "mean": 0.25, "single": 0.25}
-"""Of the 5 %, what each direction may use."""
+"""Of the 5%, what each direction may use."""
 WEIGHTS_OF_CRITERIA = {"positions": 0.25, "criteria": 0.25, "mean": 0.25, "single": 0.25}
 """Of several criteria of a call: what each of them does by position must not cancel in their mean.
 """
@@ -68,7 +68,7 @@ class Gate:
 
 
 def gate(cells: Cells) -> Gate:
-    """The exact test of the sharp null over three directions that share the 5 %: 1/2, 1/4, 1/4.
+    """The exact test of the sharp null over three directions that share the 5%: 1/2, 1/4, 1/4.
 
     positions: sum over positions of the squared pooled lean (V squared). mean: the larger contrast
     of the mean score, each standardised by the deals. single: sum of the items' own squared leans.

@@ -23,7 +23,7 @@ from rubriclab.stats.resample import Floats, Ints
 from rubriclab.stats.tests import holm
 
 WEIGHTS = {"mean": 0.5, "single": 0.25, "moves": 0.25}
-"""Of the 5 %, what each direction may use: the mean, each item's scores, each item's mean."""
+"""Of the 5%, what each direction may use: the mean, each item's scores, each item's mean."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def form_gate(answers: Answers, item_of_lot: Ints) -> Gate:
 
 
 def by_holm(family: Sequence[tuple[Answers, Gate]], smallest: Smallest) -> list[Verdicts]:
-    """Forms of one judge on a data set share its 5 %: Holm's rule over their gates, and at the same
+    """Forms of one judge on a data set share its 5%: Holm's rule over their gates, and at the same
     level inside each.
     """
     p = np.array([gate.p for _, gate in family])

@@ -2,10 +2,10 @@
 word each.
 
 Does it favour positions, does the order move its mean score, does it change single scores beyond
-noise? A question is an *effect* if its test rejects behind the gate, *equivalent* if its 95 %
+noise? A question is an *effect* if its test rejects behind the gate, *equivalent* if its 95%
 interval ends below the smallest effect that matters, else *undecided*. An interval leaves out 0
 exactly where the test rejects, so word and interval cannot contradict each other. An unbiased judge
-is accused of anything in at most 5 % of runs: whatever is said stands behind the exact test of
+is accused of anything in at most 5% of runs: whatever is said stands behind the exact test of
 ``core/permutation.py``, and behind it the two means are a closed test by Holm's rule.
 """
 
@@ -31,7 +31,7 @@ from rubriclab.stats.tests import holm
 Word = Literal["effect", "equivalent", "undecided"]
 ANY_PROMPT = 0.998
 """Level of the interval that says of a closed gate that scores change with the prompt: it adds 0.1
-% to the gate's 5 %.
+% to the gate's 5%.
 """
 MIN_UNITS = 8
 """Fewer independent units have no interval and no test of a mean; the gate is exact at any number.
@@ -102,7 +102,7 @@ def verdicts(arms: Sequence[Arm], smallest: Smallest) -> Verdicts:
 
     In ``more``: ``units_needed`` for "equivalent" at least, ``more_units``: about how many would
     decide (None where decided or not known). positions: ``position`` (0-based, of the largest
-    lean), ``lean`` (signed), ``leans``, ``intervals`` (single, 95 %), ``shares``, ``expected``,
+    lean), ``lean`` (signed), ``leans``, ``intervals`` (single, 95%), ``shares``, ``expected``,
     ``outside`` (positions whose simultaneous band leaves out 0; only where the question's test
     rejects), ``v``, ``v_without_noise``; of criteria ``sizes`` (of each, as D), ``criterion``
     (0-based, of the largest), ``p_pooled`` and ``p_criteria`` (of the tests of their mean, and of
@@ -120,7 +120,7 @@ def decide(
     """As ``verdicts``, of calls as arrays.
 
     ``passed``: the gate of a form of the prompt, which stands as the second of two orders
-    (``core/variant_effects.py``): it has no positions. ``tested``: how many gates it shares its 5 %
+    (``core/variant_effects.py``): it has no positions. ``tested``: how many gates it shares its 5%
     with, by Holm's rule (the p of ``passed`` says so already).
     """
     table = cells(answers)
@@ -215,7 +215,7 @@ def _answer(
 
     The upper end is at least half of what units that were not met could carry: reach x (1 -
     0.05^(1/units)) / 2. Without it rare units that move by all they can are called equivalent in up
-    to 29 % of studies.
+    to 29% of studies.
     """
     word: Word = "undecided"
     low = high = float("nan")
@@ -262,7 +262,7 @@ def units_needed(smallest: float, reach: float) -> int:
     """Fewest units at which "equivalent" can be said.
 
     So many that a judge of twice the smallest effect, made by units that move by all they can,
-    shows one in 95 %.
+    shows one in 95%.
     """
     share = 2 * smallest / reach if reach > 0 else 1.0
     return 1 if share >= 1 else int(np.ceil(np.log(ALPHA) / np.log1p(-share)))
@@ -555,7 +555,7 @@ Ends = list[tuple[float, float]]
 def _magnitude(estimates: list[Estimate], comparisons: int) -> tuple[Ends, Ends, float, float]:
     """(simultaneous bands, single intervals, low, high of the magnitude).
 
-    Low: the furthest from 0 of the bands (Sidak). High: the furthest end of the single 95 %
+    Low: the furthest from 0 of the bands (Sidak). High: the furthest end of the single 95%
     intervals: to be equivalent each must be inside, and an intersection-union test needs no
     correction (Berger 1982).
     """

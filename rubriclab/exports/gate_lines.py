@@ -33,8 +33,8 @@ OVERALL: dict[str, Word] = {"effect": "fails", "equivalent": "passes", "undecide
 
 
 def checked_line(checked: Checked, findings: Findings) -> str:
-    """What one limit says of one row: “Fails: Largest share …: 22 % (95 % CI 16 to 27 %); at most
-    10 %”.
+    """What one limit says of one row: “Fails: Largest share …: 22% (95% CI 16 to 27%); at most
+    10%”.
     """
     row, word = checked.row, say(checked.word, WORDS)
     if row is None:

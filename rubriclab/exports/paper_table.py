@@ -28,8 +28,7 @@ LEGEND = {
     OPEN: "the judge's verdict leaves it open, or its gate is closed",
     SMALL: "surely smaller than matters",
     VOID: f"void: more than {MOST_ERROR:.0%} of replies name no winner, or repetitions agree in "
-    f"less than "
-    f"{LEAST_STABILITY:.0%}".replace("%", NBSP + "%"),
+    f"less than {LEAST_STABILITY:.0%}",
 }
 AVERAGED = ("dataset", "target", "task")
 """What a mean over columns may be taken over; levels of a factor are compared, not averaged."""
@@ -185,7 +184,7 @@ def paper_table(
     legend = [f"{mark} {words}." for mark, words in LEGEND.items() if mark in used]
     legend += [f"{PAPER}: {paper.table}. {paper.note}".strip() for paper in same]
     if any(cell and " to " in cell.text for _, cells in body for cell in cells):
-        legend.append(f"In brackets: 95{NBSP}% CI, unless another level stands there.")
+        legend.append("In brackets: 95% CI, unless another level stands there.")
     legend += dict.fromkeys(
         sign for text in asked if (sign := MEASURES[text.partition(":")[0]].sign)
     )
@@ -294,7 +293,7 @@ class _Grid:
 
     def part(self, rows: Iterable[Row]) -> tuple[list[str], dict[Key, list[Cell | None]]]:
         """(columns, line -> cells) of one measure: the levels, their mean, over criteria or tasks
-        also the largest and how many tests reject at 5 %. Of two rows for one cell that of the
+        also the largest and how many tests reject at 5%. Of two rows for one cell that of the
         condition which the verdicts are about.
         """
         grid: dict[Key, dict[str, Cell]] = {}
@@ -427,7 +426,7 @@ def _largest(cells: Sequence[Cell | None]) -> Cell | None:
 
 
 def _rejected(cells: Sequence[Cell | None]) -> Cell:
-    """How many of the tests reject at 5 %, as papers count them."""
+    """How many of the tests reject at 5%, as papers count them."""
     known = [cell.row.p for cell in cells if cell and cell.row and math.isfinite(cell.row.p)]
     return Cell(f"{sum(p < ALPHA for p in known)} of {len(known)}")
 

@@ -162,7 +162,7 @@ def share_bars(
     expected = [point.expected for point in points if math.isfinite(point.expected)]
     even = {number(value, f".{facts.share_decimals}%") for value in expected}
     reference = f"no bias: {even.pop()}" if len(even) == 1 else ""
-    shares = ", ".join(point.text.removesuffix(f"{NBSP}%") for point in points)
+    shares = ", ".join(point.text.removesuffix("%") for point in points)
     intervals = f"with {ci()}" if points[0].has_interval else "without intervals"
     dotted = f" A dotted line marks {reference.removeprefix('no bias: ')}." if reference else ""
     what, axis = "the share of calls that chose each position", "Position in the list"

@@ -28,7 +28,7 @@ COEFFICIENTS = (
 )
 """In the order of what ``coefficients`` returns."""
 LIMIT = 1.959964
-"""Standard deviations on either side of the mean difference between which 95 % of normal ones lie.
+"""Standard deviations on either side of the mean difference between which 95% of normal ones lie.
 """
 _SAME = 1e-9
 

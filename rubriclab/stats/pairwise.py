@@ -148,7 +148,7 @@ def votes(choices: Ints, p: int) -> Votes:
 class Parabola(NamedTuple):
     """y = level + slope (x - 1/p) + curvature (x - 1/p)^2 by least squares over ``n`` points.
 
-    ``low``, ``high``: where 95 % of curvatures lie if y has nothing to do with how far a candidate
+    ``low``, ``high``: where 95% of curvatures lie if y has nothing to do with how far a candidate
     is from an even win rate; ``p``: of the curvature against that.
     """
 

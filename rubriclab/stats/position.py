@@ -76,7 +76,7 @@ def v_interval(share: Floats, resampled: Floats, level: float = 0.95) -> tuple[f
     twice (by the data's noise, and by the resampling). So: for true deviations t u along the
     observed direction u, an observed length c is reached when |t u + z| >= c, z being a
     resampled error; each z has its own t, and t belongs to the interval unless a length as great as
-    c is too rare under it, or one as small. How the 5 % are shared out depends on t: all for "as
+    c is too rare under it, or one as small. How the 5% are shared out depends on t: all for "as
     great" at t = 0, where no length is too small, half and half a few errors away (the idea of
     Feldman and Cousins 1998). So 0 is left out when the same bootstrap rejects "no effect" at 0.05,
     neither more nor less often. Covered V in 0.93 to 0.97 of simulated studies of 15 to 100 items;

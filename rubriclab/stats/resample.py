@@ -18,7 +18,7 @@ Bools = NDArray[np.bool_]
 DIRECT_LIMIT = 2_000
 """Above this many units the bootstrap resamples random groups of units instead of units."""
 GROUPS = 1_000
-"""How many groups then: enough for a standard error that is right to about 2 %."""
+"""How many groups then: enough for a standard error that is right to about 2%."""
 MIN_RESAMPLED = 10
 """Below so many units none are resampled: their bootstrap is no picture of what was sampled."""
 

@@ -836,8 +836,8 @@ def constraint_notes(judge: JudgeSettings, conditions: Sequence[Condition]) -> I
 def answer_is_begun(judge: JudgeSettings) -> bool:
     """Whether a judge's answer is begun for it where a score alone is asked for.
 
-    Embedded models are so small that they would chat first: 2 % of their first-token probability
-    falls on a label, 87 % behind “The score is ”; with all criteria in one call they copy the task
+    Embedded models are so small that they would chat first: 2% of their first-token probability
+    falls on a label, 87% behind “The score is ”; with all criteria in one call they copy the task
     unless the first line is begun. The judge's option ``prefill = false`` switches it off.
     """
     return judge.kind == "embedded" and bool(judge.options.get("prefill", True))

@@ -289,9 +289,9 @@ def lean_text(facts: Facts, position: int, otherwise: str = "") -> str:
 
 
 def _range(facts: Facts, shares: tuple[float, ...]) -> str:
-    """“19 to 21 %”, or “20 %” where all are equal as they are written."""
+    """“19 to 21%”, or “20%” where all are equal as they are written."""
     low, high = share_text(facts, min(shares)), share_text(facts, max(shares))
-    return high if low == high else f"{low.removesuffix(NBSP + '%')} to {high}"
+    return high if low == high else f"{low.removesuffix('%')} to {high}"
 
 
 def _note(facts: Facts) -> str:

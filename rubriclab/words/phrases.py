@@ -29,7 +29,7 @@ def number(value: float, form: str = ".2f", limits: Iterable[float] = ()) -> str
 
     It has as many decimals (up to three more) as keep it on its side of every limit: an end of 4.8
     beside a smallest effect of 5 is “4.8”, not “5”; a low end of 0.004 beside 0 is “0.004”; and a
-    share that is neither 0 nor 1 is not written as 0 % or 100 %.
+    share that is neither 0 nor 1 is not written as 0% or 100%.
     """
     if value is None or not math.isfinite(value):
         return UNKNOWN
@@ -47,7 +47,7 @@ def number(value: float, form: str = ".2f", limits: Iterable[float] = ()) -> str
     text = format(value, f"{before}.{decimals + more}{kind}")
     if not text.strip("+-%").strip("0.,"):
         text = text.lstrip("+-")
-    return text.replace("-", MINUS).replace("%", NBSP + "%")
+    return text.replace("-", MINUS)
 
 
 def decimals_of_difference(
@@ -89,19 +89,19 @@ def shown_difference(a: float, b: float, decimals: int) -> float:
 
 
 def ci(level: float = 0.95) -> str:
-    """“95 % CI”: what an interval is called."""
-    return f"{100 * level:.4g}{NBSP}% CI"
+    """“95% CI”: what an interval is called."""
+    return f"{100 * level:.4g}% CI"
 
 
 def ends(
     low: float, high: float, form: str = ".2f", level: float = 0.95, limits: Iterable[float] = ()
 ) -> str:
-    """“95 % CI 0.19 to 0.49”, with the level that it is at; empty where there is none."""
+    """“95% CI 0.19 to 0.49”, with the level that it is at; empty where there is none."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     limits = tuple(limits)
     lower, upper = number(low, form, limits), number(high, form, limits)
-    return f"{ci(level)} {lower.removesuffix(NBSP + '%')} to {upper}"
+    return f"{ci(level)} {lower.removesuffix('%')} to {upper}"
 
 
 class _Fields(dict[str, Any]):
@@ -124,13 +124,13 @@ def say(key: str, tables: Iterable[str], **fields: Any) -> str:
         name: words for table in tables for name, words in SENTENCES.get(table, {}).items()
     }
     return re.sub(
-        r"(?<=\d) (?=(?:%|points\b|percentage points\b))", NBSP, given.words[key].format_map(given)
+        r"(?<=\d) (?=(?:points\b|percentage points\b))", NBSP, given.words[key].format_map(given)
     )
 
 
 def caution_text(caution: Caution) -> str:
-    """A caution with a no-break space before %."""
-    return re.sub(r"(?<=\d)%", f"{NBSP}%", counted(caution.sentence))
+    """Return a caution as a sentence, its numbers counted."""
+    return counted(caution.sentence)
 
 
 def readable(key: str) -> str:
@@ -220,7 +220,7 @@ def row_numbers(row: Row, smallest: float = 0.0) -> dict[str, str]:
 
 
 def value_text(row: Row, about: Measure | None = None) -> str:
-    """A row's number with its unit: “0.62 points”, “61 %” (shares carry their % in the format)."""
+    """A row's number with its unit: “0.62 points”, “61%” (shares carry their % in the format)."""
     about = about or row.about
     text = number(row.value, about.form)
     return (
@@ -231,7 +231,7 @@ def value_text(row: Row, about: Measure | None = None) -> str:
 
 
 def row_text(row: Row, conditions: Sequence[Condition] = ()) -> str:
-    """A row's number with interval and test: “0.62 points (95 % CI 0.51 to 0.70), F: p < 0.001”.
+    """A row's number with interval and test: “0.62 points (95% CI 0.51 to 0.70), F: p < 0.001”.
 
     A row that is a test alone has no number. An unbiased estimate may lie below its interval, which
     is cut at 0: that is said, so that no number stands outside its interval without a word.

@@ -4,7 +4,7 @@ questions, one picture.
 Of pairs and lists: how often it chooses the winner that people (or the data) name, and where that
 one stood.
 
-A word beside a question is said from that row's 95 % interval alone; an unfinished run has none.
+A word beside a question is said from that row's 95% interval alone; an unfinished run has none.
 """
 
 import math

@@ -139,7 +139,7 @@ def test_every_number_of_the_four_pictures_is_a_row_of_the_recorded_example(lab:
     for measure in ("repeat_change", "order_change"):
         row = findings.select(measure, condition=0)[0]
         low, high = map(number, row.interval)
-        assert f"{number(row.value)}\u00a0points (95\u00a0% CI {low} to {high})" in said
+        assert f"{number(row.value)}\u00a0points (95% CI {low} to {high})" in said
     top = max(findings.select("position_share", condition=0), key=lambda row: row.value)
     assert f"It chose position 1 in {number(top.value, '.0%')} of 1,200 calls" in said
     assert said.count("Score ") == 2

@@ -108,7 +108,7 @@ def test_a_recorded_example_in_the_users_own_store_stands_once(lab: Lab) -> None
     assert sum(str(button.key).startswith("open-") for button in app.button) == len(examples.runs())
     said = texts(app)
     assert "No estimate yet" not in said
-    assert "Same winner in every order: 0 %" in said.replace("\u00a0", " ")
+    assert "Same winner in every order: 0%" in said.replace("\u00a0", " ")
     assert said.count("answer order") == 2  # pairs and lists
 
 

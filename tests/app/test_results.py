@@ -174,7 +174,7 @@ def test_several_judges_stand_in_a_table_as_papers_print_it(lab: Lab) -> None:
     table = app.dataframe[0].value
     assert list(table.columns) == ["Judge", "answers"]
     assert list(table["Judge"]) == ["one", "two", "Mean"]
-    assert table["answers"][0].startswith("100.0\u00a0%")
+    assert table["answers"][0].startswith("100.0%")
     assert {button.label for button in app.get("download_button")} == {"CSV", "LaTeX"}
 
 
@@ -262,7 +262,7 @@ def test_three_stand_in_a_table_and_one_waits_for_another(lab: Lab) -> None:
     app = healthy(lab("compare", **{"with": [f"{run}:{code}" for code in range(3)]}))
     table = app.dataframe[0].value
     assert list(table["Name"]) == [f"Made run: {judge}" for judge in RULES]
-    assert table["Top position"][0].startswith("1: 100\u00a0%")
+    assert table["Top position"][0].startswith("1: 100%")
     assert not badges(app)
     assert "Choose two." in texts(
         healthy(app.multiselect(key="compare-with").set_value([f"{run}:0"]).run())

@@ -120,7 +120,7 @@ def test_a_judge_that_follows_the_order_may_lose_replies_at_random() -> None:
 
 
 def test_an_unbiased_judge_that_loses_last_answers_is_not_accused() -> None:
-    """30 % of the replies that pick the last option are lost: of 12 such judges the gate accused
+    """30% of the replies that pick the last option are lost: of 12 such judges the gate accused
     some, now none.
     """
     told = []

@@ -185,7 +185,7 @@ def test_forms_of_a_level_that_are_certain_are_read(lines: str, wanted: dict[int
         ("Score 4", "a number, but no score"),
         ("½: half", "“½” is no score"),
         ("4/5: good", "“4/5” is no score"),
-        ("Weight: 30 %", "weights are not read|neither a score"),
+        ("Weight: 30%", "weights are not read|neither a score"),
         ("Five: excellent", "not understood|neither a score"),
         ("Step 1: read it", "not understood|neither a score"),
     ],

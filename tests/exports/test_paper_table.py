@@ -193,7 +193,7 @@ def test_fairness_says_what_its_sign_means_and_shares_have_a_decimal() -> None:
     table = paper_table(rows_only(pairs, rows), ["pc", "pf"])
     assert table.columns == ("Position consistency (PC)", "Preference fairness (PF)")
     assert [cell.text.rstrip(OPEN) for cell in table.lines[0][1] if cell] == [
-        "81.5\u00a0%",
+        "81.5%",
         "\u22120.250",
     ]
     assert (

@@ -108,7 +108,7 @@ def test_what_the_orders_do_not_tell_and_odds_that_are_not_finite() -> None:
 
 
 def test_odds_of_drawn_pairs_are_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A judge that takes the first option in 40 % and is no logit otherwise: of very many items the
+    """A judge that takes the first option in 40% and is no logit otherwise: of very many items the
     same two orders were compared for all of them, which gave log-odds up to 0.21 away.
     """
     rng, orders = np.random.default_rng(4), balanced_orders(5)

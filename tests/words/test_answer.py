@@ -203,7 +203,7 @@ def _only_its_own_ends(sentence: str, about: Facts, question: str) -> None:
     row = about.questions[question]
     points = question == "mean" or (question == "positions" and about.reorder in IN_POINTS)
     low, high = (f"{end:.2f}" if points else f"{100 * end:.0f}" for end in row.interval)
-    for found in re.findall(rf"95{NBSP}% CI ([\d.{MINUS}]+) to ([\d.{MINUS}]+)", sentence):
+    for found in re.findall(rf"95% CI ([\d.{MINUS}]+) to ([\d.{MINUS}]+)", sentence):
         assert found == (low, high)
 
 
@@ -314,14 +314,14 @@ def test_a_headline_names_only_what_is_decided(
             (),
             {"turn": 0.0},
             1,
-            "Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.45{_}points (95{_}% CI 0.30 to "
+            "Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.45{_}points (95% CI 0.30 to "
             "0.60).",
         ),
         (
             (),
             {},
             2,
-            "15 in 100 scores change with the order beyond noise (95{_}% CI 10 to 20); typical "
+            "15 in 100 scores change with the order beyond noise (95% CI 10 to 20); typical "
             "change of one score: "
             "0.31{_}points.",
         ),
@@ -343,14 +343,14 @@ def test_a_headline_names_only_what_is_decided(
             ("equivalent",),
             row("equivalent", "positions", value=0.02, low=0.0, high=0.0496),
             0,
-            "No position differs from even by 5{_}percentage points or more (largest: 1, 95{_}% CI "
+            "No position differs from even by 5{_}percentage points or more (largest: 1, 95% CI "
             "0 to 4.96).",
         ),
         (
             (),
             row("effect", "positions", low=0.004, high=0.11),
             0,
-            "Position 1: 15{_}percentage points above even (95{_}% CI 0.4 to 11).",
+            "Position 1: 15{_}percentage points above even (95% CI 0.4 to 11).",
         ),
         (
             (),
@@ -363,7 +363,7 @@ def test_a_headline_names_only_what_is_decided(
             ("effect", "effect", "equivalent"),
             row("equivalent", "single", value=-0.02, high=0.024),
             2,
-            "Fewer than 5 in 100 scores change with the order, beyond noise (95{_}% CI 0 to 2).",
+            "Fewer than 5 in 100 scores change with the order, beyond noise (95% CI 0 to 2).",
         ),
         # Noise that is not known is said.
         (
@@ -403,7 +403,7 @@ FEW = {
 BLOCKED = {name: verdict("undecided", name, why="unparsed_by_order") for name in MEASURE_OF}
 EARLY = {"finished": False, "asked": 364, "planned": 960}
 BARE = {"reorder": "bare", "leans": (), "shares": (), "expected": (), "decided": ()}
-CHOSEN = f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls"
+CHOSEN = "judge-7b chose the option listed first in 35% of 1,200 calls"
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ CHOSEN = f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls"
         (
             {"questions": FEW, "units": 4, "gate": 0.3, "unit": "prompt"},
             CHOSEN,
-            f"20{NBSP}% would be even.",
+            "20% would be even.",
             "Too few groups for a confidence interval: 4, 8 are needed.",
             "not decided; add answers to at least 4 more instructions.",
         ),
@@ -471,7 +471,7 @@ def test_criteria_speak_of_points_from_their_own_mean() -> None:
     off = f"{MINUS}0.25 to +0.45{NBSP}points off their own mean"
     assert said.line == f"By position, criteria score {off}, in 1,200 calls."
     assert said.questions[0].sentence == (
-        f"At position 1 criteria score 0.45{NBSP}points higher than their own mean (95{NBSP}% CI "
+        f"At position 1 criteria score 0.45{NBSP}points higher than their own mean (95% CI "
         f"0.30 to 0.60)."
     )
     assert said.questions[1].sentence.startswith(
@@ -480,7 +480,7 @@ def test_criteria_speak_of_points_from_their_own_mean() -> None:
     none = compose(facts("equivalent", "equivalent", "equivalent", 0.5, reorder="criteria"))
     assert none.questions[0].sentence == (
         f"No position raises or lowers the criteria taken together by 0.25{NBSP}points (largest: "
-        f"0.06, 95{NBSP}% CI 0.00 to "
+        f"0.06, 95% CI 0.00 to "
         "0.12)."
     )
 
@@ -495,17 +495,16 @@ def test_pairs_speak_of_sides_and_winners() -> None:
         )
     )
     assert re.fullmatch(r"evil.{1,150} picks the answer shown second", said.headline)
-    assert said.strong == f"65{NBSP}%"
-    even = f"Without position bias it would be 50{NBSP}%."
-    assert said.line == f"It chose the answer shown second in 65{NBSP}% of 1,200 calls. {even}"
+    assert said.strong == "65%"
+    even = "Without position bias it would be 50%."
+    assert said.line == f"It chose the answer shown second in 65% of 1,200 calls. {even}"
     first, second = (asked.sentence for asked in said.questions)
     assert (
-        first
-        == f"The answer shown second wins 15{NBSP}percentage points more than even (95{NBSP}% CI "
+        first == f"The answer shown second wins 15{NBSP}percentage points more than even (95% CI "
         f"10 to 20)."
     )
     assert second.startswith(
-        f"15 in 100 winners change with the order beyond noise (95{NBSP}% CI 10 to 20)"
+        "15 in 100 winners change with the order beyond noise (95% CI 10 to 20)"
     )
     assert (
         said.advice
@@ -521,7 +520,7 @@ def test_pairs_speak_of_sides_and_winners() -> None:
 
 def shown_numbers(said: Answer) -> tuple[float, float, float]:
     """(share, even share, lean) as the line and the first question write them."""
-    share, even = re.findall(rf"([\d.]+){NBSP}%", said.line)[:2]
+    share, even = re.findall(r"([\d.]+)%", said.line)[:2]
     lean = re.search(rf"([\d.]+){NBSP}percentage points (?:above|below) even", sentences(said))
     assert lean is not None
     return float(share), float(even), float(lean[1])
@@ -562,10 +561,10 @@ def test_shares_are_the_verdict_s_own_where_replies_are_lost() -> None:
     picture = share_bars(found, about)
     assert picture is not None
     first = picture.points[0]
-    assert (first.value, first.text) == (own["shares"][0], f"40{NBSP}%")
+    assert (first.value, first.text) == (own["shares"][0], "40%")
     report = report_html(found)
-    assert f"40{NBSP}%" in report
-    assert f"52{NBSP}%" not in report.partition("All numbers")[0]
+    assert "40%" in report
+    assert "52%" not in report.partition("All numbers")[0]
 
 
 def test_bars_have_the_intervals_that_the_sentence_speaks_of() -> None:
@@ -687,7 +686,7 @@ def test_shares_that_nothing_changed_have_no_error_bars() -> None:
     about = facts_of(found)
     shown = main_picture(found, about)
     assert shown.picture is not None
-    assert {point.text for point in shown.picture.points} == {f"20{NBSP}%"}
+    assert {point.text for point in shown.picture.points} == {"20%"}
     assert not any(point.has_interval for point in shown.picture.points)
     assert "even by design" in shown.note
     assert all("even by design" in " ".join(point.hover) for point in shown.picture.points)
@@ -799,7 +798,7 @@ def test_criteria_name_the_one_that_moves_most() -> None:
 
 
 def test_several_judges_are_said_to_be_tested_each_by_itself() -> None:
-    """1 - .95^2 = 9.75 %; one judge alone needs no such sentence."""
+    """1 - .95^2 = 9.75%; one judge alone needs no such sentence."""
     one = made.findings(made.options_table({"a": made.by_quality}, items=10))
     two = made.findings(made.options_table({"a": made.by_quality, "b": made.by_quality}, items=10))
     assert several_tests(one) == ""

@@ -203,7 +203,7 @@ def test_pairs_stand_beside_the_winners_that_the_data_name() -> None:
     assert answer.strong == number(14 / 24, ".0%")
     for said in (
         "of 24 calls",
-        "100 % where it stood at position 1",
+        "100% where it stood at position 1",
         "In every order of a comparison: 17",
     ):
         assert said in answer.line.replace("\u00a0", " ")
@@ -232,7 +232,7 @@ def test_a_judge_that_favours_a_position() -> None:
     # more of them.
     assert answer.headline == "Average 10 orders, one call in each"
     assert "That reaches a dependability of " in answer.line
-    assert "takes 32 calls in different orders (95\u00a0% CI 19 to 50)." in answer.line
+    assert "takes 32 calls in different orders (95% CI 19 to 50)." in answer.line
     assert "Repeating one order does not get there in 200 calls." in answer.line
     assert badges(answer) == {
         "Several orders, averaged": "Helps",
@@ -241,7 +241,7 @@ def test_a_judge_that_favours_a_position() -> None:
     }
     nearer = (
         "Scores come 0.50 points nearer to the mean over all orders, with 10 calls each "
-        "(95 % CI 0.23 to 0.71)."
+        "(95% CI 0.23 to 0.71)."
     )
     assert answer.questions[0].sentence.replace(NBSP, " ") == nearer
 
@@ -253,8 +253,8 @@ def test_a_judge_without_an_order_effect_is_told_no_remedy() -> None:
     assert answers(found_fair)[0].advice == "one order is enough."
     # A number of calls that was counted goes with its interval.
     assert re.search(
-        rf"takes 18 calls in different orders \(95{NBSP}% CI \d+ to \d+\)\. "
-        rf"In one order it takes \d+ \(95{NBSP}% CI \d+ (to \d+|or more)\)\.",
+        r"takes 18 calls in different orders \(95% CI \d+ to \d+\)\. "
+        r"In one order it takes \d+ \(95% CI \d+ (to \d+|or more)\)\.",
         answer.line,
     )
     assert "Helps" not in badges(answer).values()
@@ -359,16 +359,15 @@ def test_of_pairs_winners_that_stand_and_the_commonest_one() -> None:
     )
     assert made.headline == "Ask in both orders"
     stands, right = (
-        "33 % of pairs keep their winner in both orders (95 % CI",
-        "it is the better answer in 100 % (",
+        "33% of pairs keep their winner in both orders (95% CI",
+        "it is the better answer in 100% (",
     )
     assert stands in made.line.replace(NBSP, " ")
     assert right in made.line.replace(NBSP, " ")
     (asked,) = made.questions
     # In the default order all 30 are right, over both 10 + 20 / 2.
-    assert (
-        "No gain of 5 points or more at equal calls: 67 % against 100 %"
-        in asked.sentence.replace(NBSP, " ")
+    assert "No gain of 5 points or more at equal calls: 67% against 100%" in asked.sentence.replace(
+        NBSP, " "
     )
     unnamed = remedies(findings(comparisons([[1, 1]] * 20 + [[1, 2]] * 10, [[0, 1], [1, 0]])))
     assert (unnamed.headline, unnamed.questions) == (made.headline, ())

@@ -36,9 +36,9 @@ from tests.words import made
         (-0.074, ".2f", f"{MINUS}0.07"),
         (-0.004, ".2f", "0.00"),
         (0.0, "+.2f", "0.00"),
-        (0.614, ".0%", f"61{NBSP}%"),
-        (0.997, ".0%", f"99.7{NBSP}%"),
-        (1.0, ".0%", f"100{NBSP}%"),
+        (0.614, ".0%", "61%"),
+        (0.997, ".0%", "99.7%"),
+        (1.0, ".0%", "100%"),
         (1234.5, ",.1f", "1,234.5"),
         (math.nan, ".2f", "unknown"),
         (math.inf, ".2f", "unknown"),
@@ -53,12 +53,12 @@ def test_a_rounded_number_stays_on_its_side_of_a_limit() -> None:
     assert number(4.2, ".0f", (0.0, 5.0)) == "4"
     assert number(0.004, ".2f", (0.0,)) == "0.004"
     assert number(0.0, ".2f", (0.0,)) == "0.00"
-    assert number(0.0496, ".0%", (0.05,)) == f"4.96{NBSP}%"
+    assert number(0.0496, ".0%", (0.05,)) == "4.96%"
 
 
 def test_an_interval_names_its_level_and_a_p_value_its_limit() -> None:
-    assert ends(0.54, 0.67, ".0%") == f"95{NBSP}% CI 54 to 67{NBSP}%"
-    assert ends(-0.2, 0.1, "+.2f", 0.99) == f"99{NBSP}% CI {MINUS}0.20 to +0.10"
+    assert ends(0.54, 0.67, ".0%") == "95% CI 54 to 67%"
+    assert ends(-0.2, 0.1, "+.2f", 0.99) == f"99% CI {MINUS}0.20 to +0.10"
     assert ends(math.nan, 0.1) == ""
     assert p_value(0.0004) == f"p{NBSP}<{NBSP}0.001"
     assert p_value(0.0312) == f"p{NBSP}={NBSP}0.031"
@@ -69,11 +69,11 @@ def test_an_interval_names_its_level_and_a_p_value_its_limit() -> None:
 def test_a_row_is_written_with_its_unit_interval_level_and_test() -> None:
     estimate = Estimate(0.62, np.zeros(20), np.arange(20))
     row = Row("largest_gap", estimate, ends=(0.51, 0.70), test=("F", 0.0001))
-    assert row_text(row) == f"0.62{NBSP}points (95{NBSP}% CI 0.51 to 0.70), F: p{NBSP}<{NBSP}0.001"
+    assert row_text(row) == f"0.62{NBSP}points (95% CI 0.51 to 0.70), F: p{NBSP}<{NBSP}0.001"
     wide = Row(
         "position_given_score", estimate, {"score": 4, "position": 1}, ends=(0.5, 0.7), level=0.999
     )
-    assert row_text(wide) == f"62{NBSP}% (99.9{NBSP}% CI 50 to 70{NBSP}%)"
+    assert row_text(wide) == "62% (99.9% CI 50 to 70%)"
 
 
 def test_a_test_alone_has_no_number_and_an_estimate_below_its_interval_says_so() -> None:
@@ -81,18 +81,13 @@ def test_a_test_alone_has_no_number_and_an_estimate_below_its_interval_says_so()
     gate = Row("gate", Estimate(math.nan, none, none), test=("permutation", 0.03))
     assert row_text(gate) == f"permutation: p{NBSP}={NBSP}0.030"
     below = Row("changes_single", Estimate(-0.022, none, none), ends=(0.0, 0.024))
-    assert (
-        row_text(below) == f"{MINUS}2{NBSP}% (95{NBSP}% CI 0 to 2{NBSP}%; below 0 only by chance)"
-    )
+    assert row_text(below) == f"{MINUS}2% (95% CI 0 to 2%; below 0 only by chance)"
 
 
 def test_the_lean_of_criteria_is_in_points() -> None:
     findings = made.findings(made.criteria_table(lambda *at: 4 - (at[2] > 0), items=20))
     said = findings_text(findings, topic="verdict")
-    assert (
-        f"Largest change of a criterion's score at a position: 0.67{NBSP}points (95{NBSP}% CI"
-        in said
-    )
+    assert f"Largest change of a criterion's score at a position: 0.67{NBSP}points (95% CI" in said
 
 
 @pytest.mark.parametrize(
