@@ -1,4 +1,4 @@
-"""``python -m rubriclab``: arguments in, the command line's answer and exit code out."""
+"""Start the command line: ``python -m rubriclab`` and the program ``rubriclab``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def main() -> None:
         from rubriclab.cli.main import run_command
 
         code = run_command(sys.argv[1:])
-    except KeyboardInterrupt:  # before a command began, or for the second time
+    except KeyboardInterrupt:  # before a command began, or a second Ctrl-C
         code = 3
     sys.exit(code)
 

@@ -1,1 +1,1 @@
-"""The command line: words in, one answer and one exit code out."""
+"""Offer the lab on the command line: every command prints one answer and ends with one code."""

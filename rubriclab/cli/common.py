@@ -1,5 +1,8 @@
-"""What a command was given in; what all commands share out: store, run by name, progress, outcome
-and exit code.
+"""Hold what all commands share: their options, the store, a run by its name, and progress.
+
+A command is a function that returns an ``Outcome``. It prints nothing itself: ``main`` prints, so
+that the exit code never depends on who reads the output. The modules import the rest of the
+package inside their functions, because ``--help`` has to answer at once.
 """
 
 from __future__ import annotations
@@ -23,67 +26,95 @@ if TYPE_CHECKING:
     from rubriclab.runs.reading_check import ReadingCheck
     from rubriclab.runs.session import Snapshot
 
-DONE, MEND, ARGUMENTS, STOPPED, FAILS, CANNOT_TELL = range(6)
-CODES_OF_STATES = {"finished": DONE, "failed": MEND}
-"""Of a run; any other state is STOPPED."""
-CODES = {"passes": DONE, "fails": FAILS, "unknown": CANNOT_TELL}
+DONE = 0
+ERROR = 1
+"""Something that the user can fix: a file, a setting, a server."""
+ARGUMENTS = 2
+STOPPED = 3
+"""The work stopped before its end. The same command continues it."""
+FAILS = 4
+CANNOT_TELL = 5
+
+CODES_OF_STATES = {"finished": DONE, "failed": ERROR}
+"""The exit code of a run by its state. Every other state is STOPPED."""
+CODES_OF_GATES = {"passes": DONE, "fails": FAILS, "unknown": CANNOT_TELL}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command says (text, or a document where --json asked for one) and its exit code."""
+    """What a command prints and its exit code: text, or a document if ``--json`` was given."""
 
-    said: str | dict[str, Any]
+    output: str | dict[str, Any]
     code: int = DONE
 
 
 RunName = Annotated[
-    str, Parameter(help="A run (id, beginning of it, name), or a file: a table or a run's zip.")
+    str,
+    Parameter(
+        help="Name, ID or start of the ID of a run, or a file: a table of judgments or a run's zip."
+    ),
 ]
 StudyName = Annotated[
-    str, Parameter(help="A study file (TOML), a preset, demo, or a log that is asked again.")
+    str,
+    Parameter(
+        help="Study file, for example study.toml. Also a preset such as hanna-options, demo, or a "
+        "log whose prompts to repeat in other orders."
+    ),
 ]
 JudgeNames = Annotated[
     list[str] | None,
-    Parameter(help="In place of the study's: MODEL, MODEL@http://HOST:PORT/v1, KIND:MODEL; again."),
+    Parameter(
+        help="Judge to use instead of the study's, for example gpt-4.1@https://api.openai.com/v1, "
+        "vllm:MODEL@URL or smollm2-135m. Repeatable."
+    ),
 ]
-KeyName = Annotated[str | None, Parameter(help="The environment variable with the key of --judge.")]
+KeyName = Annotated[
+    str | None,
+    Parameter(help="Environment variable with the key of --judge, for example OPENAI_API_KEY."),
+]
 StorePath = Annotated[
-    Path | None, Parameter(help="The store; RUBRICLAB_STORE or lab.duckdb where left out.")
+    Path | None,
+    Parameter(help="File with the results. Default: $RUBRICLAB_STORE, or lab.duckdb."),
 ]
-Json = Annotated[bool, Parameter(help="Print one JSON document.")]
+Json = Annotated[bool, Parameter(help="Print one JSON document for other programs.")]
 
 Tables = Annotated[
     list[str] | None,
     Parameter(
-        help="A measure as papers print it (position_share:1: of position 1); again for more."
+        help="Print this measure as a table of a paper, for example cramers_v, or "
+        "position_share:1 for position 1. Repeatable."
     ),
 ]
 Across = Annotated[
-    str, Parameter(help="Columns of --table: dataset, strategy, a factor, target, task, position.")
+    str,
+    Parameter(
+        help="What the columns of --table show: dataset, strategy, target, task, position, or "
+        "the name of a factor."
+    ),
 ]
-ByStrategy = Annotated[bool, Parameter(help="A line of --table for each ordering strategy.")]
+ByStrategy = Annotated[bool, Parameter(help="Give --table one line for each ordering strategy.")]
 
 
 def store_path(store: Path | None) -> Path:
-    """The store's file: the option, else the environment's, else lab.duckdb here."""
+    """Return the file of the store: the option, or the environment's, or lab.duckdb here."""
     return store or Path(os.environ.get("RUBRICLAB_STORE") or "lab.duckdb")
 
 
 def existing_store(store: Path | None) -> Path:
-    """As ``store_path``. Raises LabError where no store is there yet."""
+    """Return the file of the store. Raises LabError if it does not exist yet."""
     path = store_path(store)
     if not user_path(path).is_file():
         raise LabError(
-            f"There is no store at {path}. Make a run first (rubriclab run demo), or name one with "
-            f"--store."
+            f"No results found at {path}. Start a run with `rubriclab run demo`, or choose another "
+            f"file with --store."
         )
     return path
 
 
 def opened(store: Path | None, *, must_exist: bool = True) -> Lab:
-    """The lab at ``store``, for a ``with`` block. Raises LabError where a store is needed and none
-    is there.
+    """Return the open lab at ``store``, for a ``with`` block.
+
+    Raises LabError if the store must exist and does not.
     """
     from rubriclab.api import Lab
 
@@ -93,65 +124,74 @@ def opened(store: Path | None, *, must_exist: bool = True) -> Lab:
 def paper_table(
     run: Run, measures: list[str] | None, across: str, by_strategy: bool
 ) -> PaperTable | None:
-    """What --table asks for, if anything. Raises LabError for the options of a table without
-    one.
+    """Return the table that ``--table`` asks for, or None without ``--table``.
+
+    Raises LabError if the other options of a table are given without a measure.
     """
     if measures:
         return run.paper_table(*measures, across=across, by_strategy=by_strategy)
     if across != "dataset" or by_strategy:
         raise LabError(
-            "--across and --by-strategy are of a table: name a measure, as --table cramers_v."
+            "--across and --by-strategy change a table. Name a measure too, for example --table "
+            "cramers_v."
         )
     return None
 
 
 @contextmanager
 def run_of(name: str, store: Path | None) -> Iterator[Run]:
-    """A run of the store by id, beginning or name; else the run that a file holds (a table of
-    judgments, a run's zip).
-    """
+    """Open the run that a file holds, or else a run of the store by its ID or name."""
     from rubriclab.api import read
 
-    path = Path(name)
-    if path.suffix and names_file(path):
-        yield read(path)
+    if _is_file(name):
+        yield read(Path(name))
         return
     with opened(store) as lab:
         yield lab.run(name)
 
 
 def other_run(run: Run, against: str) -> Run:
-    """What a run is held against, read as it is: a run of its store, or a file of one. Raises
-    LabError for neither.
+    """Return the run to compare ``run`` with: a run of its store, or the one that a file holds.
+
+    It is read in the same way as ``run``, so that both have the same units and limits. Raises
+    LabError if it is neither.
     """
     from rubriclab.api import Run, read
 
-    path = Path(against)
-    if path.suffix and names_file(path):
-        return Run(read(path).table, run.reading)
+    if _is_file(against):
+        return Run(read(Path(against)).table, run.reading)
     if run.store is None:
         raise LabError(
-            f"--against {against}: what a file is held against has to be a file too, as its run's "
-            f"zip."
+            f"--against {against}: a file can only be compared with another file. Export the run "
+            f"as a zip first: rubriclab export {against} --out run.zip."
         )
     return Run(run.store.table(against), run.reading)
 
 
+def _is_file(name: str) -> bool:
+    """Return whether a name is a file's. A name without an ending is a run's."""
+    path = Path(name)
+    return bool(path.suffix) and names_file(path)
+
+
 def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
-    """A function that keeps one line of progress (of calls, or ``what`` is made) on standard error,
-    on a terminal.
+    """Return a function that keeps one line of progress on standard error.
+
+    It counts calls, or ``what`` else is made. It prints nothing unless standard error is a
+    terminal: a log file would fill with half-written lines.
     """
-    shown = sys.stderr is not None and sys.stderr.isatty()
+    on_terminal = sys.stderr is not None and sys.stderr.isatty()
 
     def show(snapshot: Snapshot) -> None:
-        if not shown:
+        if not on_terminal:
             return
-        left = (
-            "" if snapshot.seconds_left is None else f", about {snapshot.seconds_left:,.0f} s left"
-        )
-        stage = f" · {snapshot.stage}" if snapshot.stage else ""
-        line = f"\r\x1b[K{snapshot.done:,} of {snapshot.planned:,} {what}s{left}{stage}"
-        with suppress(OSError, ValueError):  # the terminal was closed: the work goes on to its end
+        line = f"\r\x1b[K{snapshot.done:,} of {snapshot.planned:,} {what}s"
+        if snapshot.seconds_left is not None:
+            line += f", about {snapshot.seconds_left:,.0f} s left"
+        if snapshot.stage:
+            line += f" · {snapshot.stage}"
+        # The terminal may be closed while the work continues. That must not end the work.
+        with suppress(OSError, ValueError):
             print(line, end="", file=sys.stderr, flush=True)
             if snapshot.state not in ("planned", "running", "pausing"):
                 print(file=sys.stderr)
@@ -159,15 +199,20 @@ def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
     return show
 
 
-def watched(made: list[ReadingCheck]) -> Callable[[Any], None]:
-    """As ``progress_line``, for a run: prints its reading checks too, and adds them to ``made``."""
-    progress = progress_line()
+def progress_with_checks(seen: list[ReadingCheck]) -> Callable[[Any], None]:
+    """Return a function that shows a run's progress and prints each reading check once.
+
+    It adds the checks that it has printed to ``seen``.
+    """
+    show_progress = progress_line()
 
     def show(snapshot: Any) -> None:
-        for check in snapshot.checks[len(made) :]:
-            made.append(check)
-            start = "\r\x1b[K" if sys.stderr.isatty() else ""
-            print(f"{start}{printable(chr(10).join(check.text()))}", file=sys.stderr, flush=True)
-        progress(snapshot)
+        for check in snapshot.checks[len(seen) :]:
+            seen.append(check)
+            text = printable("\n".join(check.text()))
+            if sys.stderr.isatty():
+                text = f"\r\x1b[K{text}"  # in place of the line of progress
+            print(text, file=sys.stderr, flush=True)
+        show_progress(snapshot)
 
     return show

@@ -1,10 +1,10 @@
-"""Files in, runs out, and the other way: the commands that import judgments or runs, and export
-reports, tables, runs.
-"""
+"""Bring judgments in from files, and write a run to a file: the commands import and export."""
 
-from dataclasses import asdict
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -23,74 +23,137 @@ from rubriclab.cli.common import (
 from rubriclab.model.consent import judges_of, where_asked
 from rubriclab.model.text import LabError, count
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rubriclab.model.judgment import JudgmentTable
+    from rubriclab.store.read import RunInfo
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A file that was read, before it becomes a run.
+
+    calls and study are None for a table or a log: only a run's zip has them.
+    """
+
+    table: JudgmentTable
+    calls: pd.DataFrame | None = None
+    study: dict[str, Any] | None = None
+
+    def made_with(self, key: str) -> str:
+        """Return a sentence that reading left for the user, or nothing."""
+        value = self.table.made_with.get(key)
+        return value if isinstance(value, str) else ""
+
+    def asks(self) -> list[str]:
+        """Return where the run's judges would send its texts, a sentence for each judge."""
+        return where_asked(judges_of(self.study or {}))
+
 
 def import_file(
-    *files: Path,
+    *files: Annotated[
+        Path,
+        Parameter(help="Tables of judgments, logs of other tools, or zips of runs."),
+    ],
     kind: Annotated[
         Literal["scores", "criteria", "pairs", "lists", "responses"] | None,
-        Parameter(help="What the table holds, where its columns do not tell."),
+        Parameter(help="What the table holds. Only needed if its columns do not show it."),
     ] = None,
-    columns: Annotated[list[str] | None, Parameter(help="ours=theirs, again and again.")] = None,
-    name: Annotated[str | None, Parameter(help="The run's name.")] = None,
+    columns: Annotated[
+        list[str] | None,
+        Parameter(help="Name of a column in your file, for example score=rating. Repeatable."),
+    ] = None,
+    name: Annotated[str | None, Parameter(help="Name of the new run.")] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Bring in judgments made elsewhere (a table, a log of inspect-ai, promptfoo, lm-eval and
-    others) or a run's zip.
+    """Import judgments made elsewhere, or a run's zip.
 
-    Each file becomes a run. First it says what they can answer, and how many calls more the rest
-    would take.
+    Reads tables and the logs of inspect-ai, promptfoo, lm-eval and other tools. Each file becomes
+    a run. The command says what the judgments can answer about order.
     """
-    from rubriclab.api import read
-    from rubriclab.store.bundle import read_parts
-    from rubriclab.words.answerable import answerable, answerable_line
-
     if not files:
-        raise LabError("Name at least one file, as: rubriclab import judgments.csv")
+        raise LabError("Name at least one file, for example: rubriclab import judgments.csv")
+    mapping = _mapping(columns or [])
+    # Read every file before keeping one. A refused file then leaves no run and no store behind.
+    imported = [_read(path, kind, mapping, name) for path in files]
+    with opened(store, must_exist=False) as lab:
+        infos = []
+        for part in imported:
+            id = lab.store.add_table(part.table, part.calls, part.study)
+            infos.append(lab.store.run(id))
+    if json:
+        runs = [_document(info, part) for info, part in zip(infos, imported, strict=True)]
+        if len(runs) == 1:
+            return Outcome(runs[0])
+        return Outcome(runs[0] | {"runs": runs})
+    lines = []
+    for info, part in zip(infos, imported, strict=True):
+        lines += _lines(info, part)
+    return Outcome("\n".join(lines))
+
+
+def _mapping(columns: list[str]) -> dict[str, str]:
+    """Return the lab's column names with the file's. Raises LabError for what is not a pair."""
     mapping: dict[str, str] = {}
-    for text in columns or []:
-        ours, _, theirs = map(str.strip, text.partition("="))
+    for text in columns:
+        ours, _, theirs = (part.strip() for part in text.partition("="))
         if not ours or not theirs:
-            raise LabError(f"--columns {text}: expected ours=theirs, as --columns score=rating.")
+            raise LabError(
+                f"--columns {text}: use the lab's name, =, and the file's name, for example "
+                f"--columns score=rating."
+            )
         if ours in mapping:
             raise LabError(
-                f"--columns {ours} is given twice. Columns of several people are human_1=…, "
-                f"human_2=…."
+                f"--columns {ours} is given twice. Use human_1=…, human_2=… for the columns of "
+                f"several people."
             )
         mapping[ours] = theirs
-    # All are read before any is kept: a refused file leaves no run and no store behind.
-    made = [
-        read_parts(path)
-        if path.suffix == ".zip"
-        else (read(path, kind, columns=mapping, name=name or path.stem).table, None, None)
-        for path in files
+    return mapping
+
+
+def _read(path: Path, kind: Any, mapping: dict[str, str], name: str | None) -> Imported:
+    """Return what a file holds. Raises LabError for a file that cannot be read."""
+    from rubriclab.api import read
+    from rubriclab.store.bundle import read_parts
+
+    if path.suffix == ".zip":
+        table, calls, study = read_parts(path)
+        return Imported(table, calls, study)
+    return Imported(read(path, kind, columns=mapping, name=name or path.stem).table)
+
+
+def _document(info: RunInfo, part: Imported) -> dict[str, Any]:
+    """Return an import as JSON values."""
+    from rubriclab.words.answerable import answerable
+
+    document: dict[str, Any] = {"run": info.id, "name": info.name, "judgments": info.done}
+    if part.asks():
+        document["asks"] = part.asks()
+    head, questions = answerable(part.table)
+    document["answers"] = {
+        "holds": head,
+        "questions": [asdict(question) for question in questions],
+    }
+    for key in ("columns", "note"):
+        if part.made_with(key):
+            document[key] = part.made_with(key)
+    return document
+
+
+def _lines(info: RunInfo, part: Imported) -> list[str]:
+    """Return an import as text: the columns used, what it can answer, and the next command."""
+    from rubriclab.words.answerable import answerable_line
+
+    lines = [
+        part.made_with("columns"),
+        answerable_line(part.table),
+        f"{info.name}: {count(info.done, 'call')} · rubriclab results {info.id}",
+        part.made_with("note"),
+        *part.asks(),
     ]
-    with opened(store, must_exist=False) as lab:
-        infos = [lab.store.run(lab.store.add_table(*parts)) for parts in made]
-    imported: list[dict[str, Any]] = [
-        {"run": info.id, "name": info.name, "judgments": info.done} for info in infos
-    ]
-    for entry, (table, _, study) in zip(imported, made, strict=True):
-        if asks := where_asked(judges_of(study or {})):
-            entry["asks"] = asks
-        head, questions = answerable(table)
-        entry |= {
-            "answers": {"holds": head, "questions": [asdict(question) for question in questions]}
-        }
-        for key in ("columns", "note"):
-            if isinstance(table.made_with.get(key), str):
-                entry[key] = table.made_with[key]
-    if json:
-        return Outcome(imported[0] if len(imported) == 1 else imported[0] | {"runs": imported})
-    lines = []
-    for entry, (table, *_) in zip(imported, made, strict=True):
-        calls = count(entry["judgments"], "call")
-        lines += [entry["columns"]] if "columns" in entry else []
-        lines += [answerable_line(table)]
-        lines += [f"{entry['name']}: {calls} · rubriclab results {entry['run']}"]
-        lines += [entry["note"]] if "note" in entry else []
-        lines += entry.get("asks", ())
-    return Outcome("\n".join(lines))
+    return [line for line in lines if line]
 
 
 def export(
@@ -99,31 +162,37 @@ def export(
     out: Annotated[
         Path,
         Parameter(
-            help="Its ending decides: .html report, .zip run, .csv or .parquet judgments, .tex "
-            "table, .card.json judge card."
+            help="File to write. Its ending decides: .html report, .zip run, .csv or .parquet "
+            "judgments, .tex table of numbers, .card.json judge card."
         ),
     ],
     texts: Annotated[bool, Parameter(help="Show one answer word for word in the report.")] = False,
-    title: str | None = None,
+    title: Annotated[str | None, Parameter(help="Title of the report.")] = None,
     table: Tables = None,
     across: Across = "dataset",
     by_strategy: ByStrategy = False,
-    protocol: Annotated[str, Parameter(help="Of a card: “one order” or “average of orders”.")] = "",
+    protocol: Annotated[
+        str,
+        Parameter(help="Method of the judge card: “one order” or “average of orders”."),
+    ] = "",
     margin: Annotated[
         float | None,
         Parameter(
-            help="Of a card: the distance from the mean over all orders that is promised, points."
+            help="Expected error of the judge card: how far, in points, its score may be from the "
+            "mean over all orders."
         ),
     ] = None,
-    judge: Annotated[str, Parameter(help="Of a card: which of the run's judges.")] = "",
+    judge: Annotated[str, Parameter(help="Judge of the judge card, if the run has several.")] = "",
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Carry a run out as a file."""
+    """Write a run to a file: a report, tables, a judge card, or the run itself."""
     with run_of(run, store) as chosen:
         made = common.paper_table(chosen, table, across, by_strategy)
         path = chosen.export(
             out, texts=texts, title=title, table=made, protocol=protocol, margin=margin, judge=judge
         )
-        said = {"run": chosen.id or "", "name": chosen.table.name, "file": str(path)}
-    return Outcome(said if json else f"Wrote {path} ({path.stat().st_size:,} bytes).")
+        document = {"run": chosen.id or "", "name": chosen.table.name, "file": str(path)}
+    if json:
+        return Outcome(document)
+    return Outcome(f"Wrote {path} ({path.stat().st_size:,} bytes).")

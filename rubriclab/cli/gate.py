@@ -1,18 +1,16 @@
-"""A run, or a study to ask, and limits in; passes, fails or cannot tell out: the command ``gate``,
-and drift of two runs.
-"""
+"""Decide whether a run passes: the command ``gate``, for limits and for drift between two runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
 from rubriclab.cli.common import (
-    CODES,
+    CODES_OF_GATES,
     Json,
     Outcome,
     StorePath,
@@ -26,9 +24,17 @@ from rubriclab.model.text import LabError, printable
 
 if TYPE_CHECKING:
     from rubriclab.api import Run
+    from rubriclab.core.drift import Drift
+    from rubriclab.core.operations import Checked, Limit, Word
+    from rubriclab.core.topic import Findings
+    from rubriclab.model.judgment import Condition
 
 Target = Annotated[
-    str, Parameter(help="A run, a file of judgments, or a study file (TOML), which is asked first.")
+    str,
+    Parameter(
+        help="Run, file of judgments, or study file. The calls that a study file still lacks are "
+        "asked first."
+    ),
 ]
 
 
@@ -37,110 +43,61 @@ def gate(
     *,
     limit: Annotated[
         list[str] | None,
-        Parameter(help="MEASURE=X: at most X in size; MEASURE=A..B; MEASURE:KEY=X of one row."),
+        Parameter(
+            help="Limit on a measure, for example favours_positions=0.1 (at most), "
+            "parsed_share=0.8.. (at least) or position_share:1=0.1..0.3 (one row). Repeatable."
+        ),
     ] = None,
     against: Annotated[
-        str | None, Parameter(help="An earlier run: has the judge changed since?")
+        str | None, Parameter(help="Earlier run: fail if the judge has changed since.")
     ] = None,
-    derive: Annotated[bool, Parameter(help="Write limits that the run itself supports.")] = False,
+    derive: Annotated[
+        bool, Parameter(help="Print limits that this run supports, for later runs.")
+    ] = False,
     judge: Annotated[
         str,
-        Parameter(help="Only this judge of the run. With --derive: each for itself if left out."),
+        Parameter(
+            help="Check only this judge of the run. With --derive, the default is every judge by "
+            "itself."
+        ),
     ] = "",
     rules: Annotated[
         int | None,
         Parameter(
-            help="The rules that the limits were derived under; refused if they changed since."
+            help="Version of the rules under which the limits were derived. Refused if the rules "
+            "have changed."
         ),
     ] = None,
-    junit: Annotated[Path | None, Parameter(help="Write the outcome as JUnit's XML.")] = None,
+    junit: Annotated[Path | None, Parameter(help="Write the result as JUnit XML too.")] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Pass (0), fail (4) or cannot tell (5): limits on a run's intervals; drift against an earlier
-    run.
+    """Pass or fail a run in CI: limits on its intervals, or drift since an earlier run.
+
+    A limit passes if the whole interval is inside, and fails if it is outside. Otherwise the gate
+    cannot tell.
     """
-    from rubriclab.core.operations import (
-        Word,
-        check,
-        derived,
-        drifts,
-        known_judge,
-        limit_of,
-        same_rules,
-        worst,
-    )
-    from rubriclab.data.safe_files import write_atomically
-    from rubriclab.exports import gate_lines as said
-    from rubriclab.words.phrases import say
+    from rubriclab.core.operations import limit_of, same_rules
 
     limits = [limit_of(text) for text in limit or ()]
-    if sum((bool(limits) or against is not None, derive)) != 1:
+    checks_something = bool(limits) or against is not None
+    if checks_something == derive:
         raise LabError(
-            "Give limits (--limit favours_positions=0.1), an earlier run (--against RUN), or "
-            "--derive."
+            "Give limits (for example --limit favours_positions=0.1), an earlier run (--against "
+            "RUN), or --derive."
         )
     if rules is not None:
         same_rules(rules, "The gate", "Derive its limits again: rubriclab gate RUN --derive.")
-    with _judged(target, store) as run:
+    with _run_to_check(target, store) as run:
         if derive:
-            names = list(dict.fromkeys(asked.judge for asked in run.findings.conditions))
-            if judge:
-                names = [known_judge(run.findings, judge)]
-            lines, supported = [], []
-            for name in names:
-                made = derived(run.findings, name)
-                if len(names) > 1:
-                    lines.append(f"# {printable(name)}")
-                lines += [said.derived_line(part) for part in made]
-                supported += [
-                    {
-                        "limit": str(part.limit),
-                        "judge": name,
-                        "condition": part.row.condition,
-                        "rules": RULES,
-                    }
-                    for part in made
-                    if part.can_fail
-                ]
-            if not supported:
-                lines.append(say("not_derived", said.WORDS))
-            code = CODES["passes" if supported else "unknown"]
-            return Outcome({"limits": supported} if json else "\n".join(lines), code)
-        checked = check(run.findings, limits, judge)
-        cases: list[tuple[str, Word, str]] = [
-            (said.case_name(part, run.findings), part.word, said.checked_line(part, run.findings))
-            for part in checked
-        ]
-        changed = (
-            drifts(other_run(run, against).findings, run.findings) if against is not None else []
-        )
-        for condition, drift in changed:
-            text = "\n".join(said.drift_lines(condition, drift))
-            cases.append(
-                (
-                    f"drift of {condition.judge} on {condition.dataset}",
-                    said.OVERALL[drift.word],
-                    text,
-                )
-            )
-        word = worst([case[1] for case in cases])
-        document = {
-            "run": run.table.name,
-            "rules": RULES,
-            "word": word,
-            "limits": said.checked_document(checked),
-            "drift": [said.drift_document(*part) for part in changed],
-        }
-        if junit is not None:
-            write_atomically(junit, said.junit(run.table.name, cases))
-    lines = [said.overall([case[1] for case in cases]), *(line for *_, line in cases)]
-    return Outcome(document if json else "\n".join(lines), CODES[word])
+            return _derived(run.findings, judge, json=json)
+        earlier = other_run(run, against).findings if against is not None else None
+        return _checked(run, limits, judge, earlier, junit=junit, json=json)
 
 
 @contextmanager
-def _judged(target: str, store: Path | None) -> Iterator[Run]:
-    """The run that is meant; a study file is asked first, as far as it has not been."""
+def _run_to_check(target: str, store: Path | None) -> Iterator[Run]:
+    """Open the run that the target names. A study is run first, as far as it has not been."""
     from rubriclab.api import run as run_study
     from rubriclab.data.sample import presets
 
@@ -148,8 +105,100 @@ def _judged(target: str, store: Path | None) -> Iterator[Run]:
         with run_of(target, store) as run:
             yield run
         return
-    asked: Any = run_study(target, store_path(store), progress=progress_line())
+    made = run_study(target, store_path(store), progress=progress_line())
     try:
-        yield asked
+        yield made
     finally:
-        asked.close()
+        made.close()
+
+
+def _derived(findings: Findings, judge: str, *, json: bool) -> Outcome:
+    """Print limits for one judge of the run, or for each."""
+    from rubriclab.core.operations import derived, known_judge
+    from rubriclab.exports.gate_lines import WORDS, derived_line
+    from rubriclab.words.phrases import say
+
+    if judge:
+        names = [known_judge(findings, judge)]
+    else:
+        names = list(dict.fromkeys(condition.judge for condition in findings.conditions))
+    lines: list[str] = []
+    supported: list[dict[str, Any]] = []
+    for name in names:
+        if len(names) > 1:
+            lines.append(f"# {printable(name)}")
+        for part in derived(findings, name):
+            lines.append(derived_line(part))
+            if part.can_fail:
+                supported.append(
+                    {
+                        "limit": str(part.limit),
+                        "judge": name,
+                        "condition": part.row.condition,
+                        "rules": RULES,
+                    }
+                )
+    if not supported:
+        lines.append(say("not_derived", WORDS))
+    code = CODES_OF_GATES["passes" if supported else "unknown"]
+    return Outcome({"limits": supported} if json else "\n".join(lines), code)
+
+
+class Case(NamedTuple):
+    """One thing that the gate checked: a limit on a row, or the drift of a judge."""
+
+    name: str
+    word: Word
+    line: str
+
+
+def _checked(
+    run: Run,
+    limits: list[Limit],
+    judge: str,
+    earlier: Findings | None,
+    *,
+    junit: Path | None,
+    json: bool,
+) -> Outcome:
+    """Check a run against its limits and against an earlier run."""
+    from rubriclab.core.operations import check, drifts, worst
+    from rubriclab.data.safe_files import write_atomically
+    from rubriclab.exports import gate_lines
+
+    checked = check(run.findings, limits, judge)
+    changed = drifts(earlier, run.findings) if earlier is not None else []
+    cases = _cases(run.findings, checked, changed)
+    words = [case.word for case in cases]
+    word = worst(words)
+    if junit is not None:
+        write_atomically(junit, gate_lines.junit(run.table.name, cases))
+    code = CODES_OF_GATES[word]
+    if json:
+        document = {
+            "run": run.table.name,
+            "rules": RULES,
+            "word": word,
+            "limits": gate_lines.checked_document(checked),
+            "drift": [gate_lines.drift_document(*part) for part in changed],
+        }
+        return Outcome(document, code)
+    lines = [gate_lines.overall(words), *(case.line for case in cases)]
+    return Outcome("\n".join(lines), code)
+
+
+def _cases(
+    findings: Findings, checked: list[Checked], changed: list[tuple[Condition, Drift]]
+) -> list[Case]:
+    """Return everything that was checked, limits first."""
+    from rubriclab.exports import gate_lines
+
+    cases = []
+    for part in checked:
+        name = gate_lines.case_name(part, findings)
+        cases.append(Case(name, part.word, gate_lines.checked_line(part, findings)))
+    for condition, drift in changed:
+        name = f"drift of {condition.judge} on {condition.dataset}"
+        line = "\n".join(gate_lines.drift_lines(condition, drift))
+        cases.append(Case(name, gate_lines.OVERALL[drift.word], line))
+    return cases

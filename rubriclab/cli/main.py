@@ -1,8 +1,8 @@
-"""Arguments in, an answer on standard output and an exit code out; the code is decided before
-anything is printed.
+"""Run one command: parse its arguments, print its answer, and return its exit code.
 
-0 done · 1 something you can mend · 2 wrong arguments · 3 stopped before its end · 4 fails · 5
-cannot tell.
+The code is decided before anything is printed, so no reader of the output can change it:
+0 done · 1 an error that you can fix · 2 wrong arguments · 3 stopped early · 4 fails ·
+5 cannot tell.
 """
 
 import contextlib
@@ -18,49 +18,49 @@ from typing import IO, Any
 from cyclopts import App, CycloptsError, Parameter
 
 from rubriclab import __version__
-from rubriclab.cli.common import ARGUMENTS, DONE, MEND, STOPPED, Outcome
+from rubriclab.cli.common import ARGUMENTS, DONE, ERROR, STOPPED, Outcome
 from rubriclab.model.text import LabError, printable
 
 SAME_SIGNAL_SECONDS = 2.0
-"""Signals that come within so long are one: ``timeout`` and terminals send theirs twice."""
+"""Signals that arrive within this time count as one. ``timeout`` and terminals send theirs twice,
+to the process and to its group."""
 
 
 def command_line() -> App:
-    """All commands. Their functions import what they need when they are called: ``--help`` answers
-    at once.
+    """Return the parser with all commands.
+
+    The commands import what they need when they are called, so ``--help`` answers at once.
     """
-    from rubriclab.cli import files, gate, show, studies
+    from rubriclab.cli import files, gate, local, planning, show, studies
 
     app = App(
         name="rubriclab",
         version=__version__,
         suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative=()),
-        help="Does your LLM judge read the rubric, or the order it is in? Measure it on your own "
-        "data.",
-        help_epilogue="Exit codes: 0 done, 1 something you can mend, 2 wrong arguments, 3 stopped "
-        "before its end, "
-        "4 fails, 5 cannot tell.",
+        help="Does your LLM judge read the rubric, or the order it is listed in? Measure it with "
+        "your own data.",
+        help_epilogue="Exit codes: 0 done, 1 an error that you can fix, 2 wrong arguments, "
+        "3 stopped early, 4 the gate fails, 5 the gate cannot tell.",
     )
-    commands = (
-        studies.lab,
-        studies.plan,
-        studies.run,
-        show.results,
-        show.judgments,
-        files.export,
-        gate.gate,
-        show.runs,
-        studies.judges,
-    )
-    for command in commands:
-        app.command(command)
+    app.command(local.lab)
+    app.command(planning.plan)
+    app.command(studies.run)
+    app.command(show.results)
+    app.command(show.judgments)
     app.command(files.import_file, name="import")
+    app.command(files.export)
+    app.command(gate.gate)
+    app.command(show.runs)
+    app.command(local.judges)
     return app
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run one command and give its exit code. Nothing that a user can mend ends in a traceback."""
+    """Run one command, print what it says, and return its exit code.
+
+    An error that a user can fix never ends in a traceback.
+    """
     try:
         with stopped_by_signals():
             outcome = command_line()(
@@ -71,28 +71,28 @@ def run_command(arguments: Sequence[str]) -> int:
                 result_action="return_value",
             )
     except CycloptsError as fault:
-        return _print(f"{fault}\nTry: rubriclab --help", ARGUMENTS, error=True)
+        return _print(f"{fault}\nTry rubriclab --help.", ARGUMENTS, error=True)
     except LabError as fault:
-        return _print(str(fault), MEND, error=True)
+        return _print(str(fault), ERROR, error=True)
     except KeyboardInterrupt:
         return _print(
-            "Stopped. What was judged is kept; the same command goes on.", STOPPED, error=True
+            "Stopped. All judgments so far are kept. Repeat the command to continue.",
+            STOPPED,
+            error=True,
         )
     if not isinstance(outcome, Outcome):
         return DONE
-    if isinstance(outcome.said, dict):
-        return _print(json.dumps(outcome.said, allow_nan=False, default=str), outcome.code)
-    return _print(outcome.said, outcome.code)
+    if isinstance(outcome.output, dict):
+        return _print(json.dumps(outcome.output, allow_nan=False, default=str), outcome.code)
+    return _print(outcome.output, outcome.code)
 
 
 @contextlib.contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """Let SIGTERM (a batch system, ``timeout``) and SIGHUP (a closed terminal) stop a command as
-    Ctrl-C does.
+    """Let SIGTERM (a batch system, ``timeout``) and SIGHUP (a closed terminal) act like Ctrl-C.
 
-    Both often come twice at once, to the process and to its group: only one that comes later counts
-    as a second Ctrl-C, which drops calls in flight. What the caller ignores (``nohup``) stays
-    ignored.
+    Both often arrive twice at once. Only one that comes later counts as a second Ctrl-C, which
+    drops the calls in flight. A signal that the caller ignores (``nohup``) stays ignored.
     """
     stopped = -SAME_SIGNAL_SECONDS
 
@@ -116,32 +116,28 @@ def stopped_by_signals() -> Iterator[None]:
 
 
 def _print(text: str, code: int, *, error: bool = False) -> int:
-    """Print for a terminal and return the exit code, which was decided before: no fault of printing
-    changes it.
-    """
+    """Print for a terminal and return ``code``. A fault of printing does not change it."""
     stream = sys.stderr if error else sys.stdout
-    if stream is None:  # closed by the caller: ``>&-``
+    if stream is None:  # the caller closed it: ``>&-``
         return code
     try:
         for part in printable(text).splitlines() or [""]:
             print(part, file=stream)
         stream.flush()
-    except UnicodeEncodeError:
+    except UnicodeEncodeError:  # a terminal of another encoding: escape what it cannot show
         coding = stream.encoding or "ascii"
         with contextlib.suppress(OSError, ValueError):
             print(text.encode(coding, "backslashreplace").decode(coding), file=stream)
-    except (OSError, ValueError) as fault:  # a reader that has gone, a full disk, a closed file
+    except (OSError, ValueError) as fault:  # the reader is gone, the disk full, the file closed
         if not isinstance(fault, BrokenPipeError) and not error and sys.stderr is not None:
             with contextlib.suppress(OSError, ValueError):
-                print(f"The output could not be written: {fault}", file=sys.stderr)
+                print(f"Could not write the output: {fault}", file=sys.stderr)
         _silence(stream)
     return code
 
 
 def _silence(stream: IO[str]) -> None:
-    """Let what Python would still flush at its end go nowhere, or the exit code would become
-    120.
-    """
+    """Discard what Python would still flush when it ends. A fault there would exit with 120."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -1,4 +1,6 @@
-"""A run's name in; results, judgments or the list of runs out: the commands that show."""
+"""Show what the store holds: the commands results, judgments and runs."""
+
+from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,87 +12,130 @@ from rubriclab.cli.common import Across, ByStrategy, Json, Outcome, RunName, Sto
 from rubriclab.model.text import LabError, count, printable, shorten
 
 if TYPE_CHECKING:
+    from rubriclab.api import Contrast, Run
+    from rubriclab.store.read import RunInfo
     from rubriclab.store.store import Store
 
 Unit = Literal["auto", "item", "block", "prompt"]
+ID_CHARACTERS, REPLY_CHARACTERS = 1_000, 80
+"""How much of an item's ID and of a reply a line shows. An ID is printed whole if it is sane; a
+reply only says which one it is."""
 
 
 def results(
     run: RunName,
     *,
     against: Annotated[
-        str | None, Parameter(help="A run, or a condition's number: rows A - B are added.")
+        str | None,
+        Parameter(help="Run, or number of a condition, to compare with: adds rows A - B."),
     ] = None,
     topic: Annotated[
-        str, Parameter(help="This topic's numbers too, or those of “all”; with --json alone.")
+        str,
+        Parameter(
+            help="Add the numbers of this topic, or of “all”. With --json, print only this topic."
+        ),
     ] = "",
-    unit: Annotated[Unit | None, Parameter(help="What counts as independent.")] = None,
+    unit: Annotated[
+        Unit | None, Parameter(help="What counts as independent: each answer, text or prompt.")
+    ] = None,
     smallest: Annotated[
-        float | None, Parameter(help="Smallest change of the mean that matters, in steps.")
+        float | None, Parameter(help="Smallest mean change that matters, in steps of the scale.")
     ] = None,
     table: Tables = None,
     across: Across = "dataset",
     by_strategy: ByStrategy = False,
     cut: Annotated[
-        float | None, Parameter(help="The lowest score that passes; the middle of the scale.")
+        float | None, Parameter(help="Lowest score that passes. Default: the middle of the scale.")
     ] = None,
     epsilon: Annotated[
-        float | None, Parameter(help="How much worse than a replaced rater it may be, a share.")
+        float | None,
+        Parameter(
+            help="How much less often than a person the judge may agree with other people, as a "
+            "share, for example 0.1."
+        ),
     ] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Is the judge biased by order, by how much, and what to do: the answer; --topic all adds every
-    number.
-    """
-    from rubriclab.exports.table import document, row_document
-    from rubriclab.exports.terminal import findings_text, rows_text
-
+    """Show whether the judge is biased by order, how much, and what to do."""
     with common.run_of(run, store) as chosen:
         if any(value is not None for value in (unit, smallest, cut, epsilon)):
             chosen = chosen.read_as(unit=unit, smallest=smallest, cut=cut, epsilon=epsilon)
         if made := common.paper_table(chosen, table, across, by_strategy):
             return Outcome(made.document() if json else made.text())
-        held = None
-        if against is not None:
-            numbered = against.isdigit() and int(against) < len(chosen.table.conditions)
-            held = chosen.minus(int(against) if numbered else common.other_run(chosen, against))
-        extra = held.differences if held else []
-        code = common.MEND if chosen.table.state == "failed" else common.DONE
+        compared = _compared(chosen, against) if against is not None else None
+        code = common.ERROR if chosen.table.state == "failed" else common.DONE
         if json:
-            said: dict[str, Any] = document(chosen.findings, extra=extra)
-            if topic not in ("", "all"):
-                chosen.findings.of_topic(topic)  # refuses one that there is not
-                said["rows"] = [row for row in said["rows"] if row["topic"] == topic]
-            for answer, rows in held.answers if held else ():
-                compared = {"headline": answer.headline, "line": answer.line}
-                said.setdefault("compared", []).append(
-                    compared | {"rows": [row_document(row) for row in rows]}
-                )
-            return Outcome(said, code)
-        lines = ["\n".join(answer.lines()) for answer, _ in held.answers] if held else []
-        differences = printable("\n\n".join(["", *lines])) if lines else ""
-        differences += "\n\nDifferences (A - B)\n" + rows_text(extra) if extra else ""
-        numbers = count(len(chosen.findings.rows), "number")
-        more = "" if topic else f"\n{numbers} more: --topic all, or --json for programs.\n"
-        return Outcome(findings_text(chosen.findings, topic) + differences + more, code)
+            return Outcome(_results_document(chosen, topic, compared), code)
+        return Outcome(_results_text(chosen, topic, compared), code)
+
+
+def _compared(run: Run, against: str) -> Contrast:
+    """Return the differences from another run, or from a condition of this run by its number."""
+    if against.isdigit() and int(against) < len(run.table.conditions):
+        return run.minus(int(against))
+    return run.minus(common.other_run(run, against))
+
+
+def _results_document(run: Run, topic: str, compared: Contrast | None) -> dict[str, Any]:
+    """Return the results as JSON values. Raises LabError for an unknown topic."""
+    from rubriclab.exports.table import document, row_document
+
+    made: dict[str, Any] = document(run.findings, extra=compared.differences if compared else [])
+    if topic not in ("", "all"):
+        run.findings.of_topic(topic)  # refuses an unknown topic
+        made["rows"] = [row for row in made["rows"] if row["topic"] == topic]
+    if compared and compared.answers:
+        made["compared"] = [
+            {
+                "headline": answer.headline,
+                "line": answer.line,
+                "rows": [row_document(row) for row in rows],
+            }
+            for answer, rows in compared.answers
+        ]
+    return made
+
+
+def _results_text(run: Run, topic: str, compared: Contrast | None) -> str:
+    """Return the results as text: the verdict, a topic's numbers, and the differences."""
+    from rubriclab.exports.terminal import findings_text, rows_text
+
+    text = findings_text(run.findings, topic)
+    if compared:
+        answers = ["\n".join(answer.lines()) for answer, _ in compared.answers]
+        if answers:
+            text += printable("\n\n".join(["", *answers]))
+        if compared.differences:
+            text += "\n\nDifferences (A - B)\n" + rows_text(compared.differences)
+    if not topic:
+        numbers = count(len(run.findings.rows), "more number")
+        text += f"\n{numbers}: use --topic all, or --json for programs.\n"
+    return text
 
 
 def judgments(
     run: RunName,
     *,
-    condition: int | None = None,
-    item: str | None = None,
-    position: int | None = None,
-    score: float | None = None,
-    status: Literal["ok", "unparsed", "refused", "truncated", "error"] | None = None,
+    condition: Annotated[
+        int | None, Parameter(help="Only this condition, by its number in `results --json`.")
+    ] = None,
+    item: Annotated[str | None, Parameter(help="Only the item of this ID.")] = None,
+    position: Annotated[
+        int | None, Parameter(help="Only choices of this position; 1 is listed first.")
+    ] = None,
+    score: Annotated[float | None, Parameter(help="Only this score.")] = None,
+    status: Annotated[
+        Literal["ok", "unparsed", "refused", "truncated", "error"] | None,
+        Parameter(help="Only calls that ended like this."),
+    ] = None,
     limit: Annotated[
-        int, Parameter(help="At most so many.", validator=validators.Number(gte=1))
+        int, Parameter(help="Show at most N judgments.", validator=validators.Number(gte=1))
     ] = 50,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Single judgments: what was shown, what came back."""
+    """List single judgments with the order shown and the reply."""
     from rubriclab.exports.table import as_json
 
     with common.run_of(run, store) as chosen:
@@ -105,76 +150,84 @@ def judgments(
     rows = [{key: as_json(value) for key, value in row.items()} for row in frame.to_dict("records")]
     if json:
         return Outcome({"judgments": rows})
-    lines = []
-    for row in rows:
-        score_text = row["status"] if row["score"] is None else f"score {row['score']:g}"
-        reply = f" · {shorten(str(row['reply']), 80)}" if row.get("reply") else ""
-        lines.append(
-            f"{shorten(row['item_id'], 1_000)} · listed {row['ordering']} · {score_text}{reply}"
-        )
-    return Outcome("\n".join(lines) if lines else "No judgment matches.")
+    if not rows:
+        return Outcome("No judgments match. Remove a filter, or try another value.")
+    return Outcome("\n".join(_judgment_line(row) for row in rows))
+
+
+def _judgment_line(row: dict[Any, Any]) -> str:
+    """Return one judgment as a line: item, order shown, score or status, and the reply."""
+    score = row["status"] if row["score"] is None else f"score {row['score']:g}"
+    line = f"{shorten(row['item_id'], ID_CHARACTERS)} · listed {row['ordering']} · {score}"
+    if row.get("reply"):
+        line += f" · {shorten(str(row['reply']), REPLY_CHARACTERS)}"
+    return line
 
 
 def runs(
-    run: Annotated[str | None, Parameter(help="A run: id, a beginning of it, or name.")] = None,
+    run: Annotated[
+        str | None, Parameter(help="Name, ID or start of the ID of a run. Default: all runs.")
+    ] = None,
     *,
-    rename: Annotated[str | None, Parameter(help="Give the run another name.")] = None,
+    rename: Annotated[str | None, Parameter(help="Give the run this name.")] = None,
     delete: Annotated[bool, Parameter(help="Delete the run and its judgments.")] = False,
-    backup: Annotated[Path | None, Parameter(help="Copy the whole store to a new file.")] = None,
+    backup: Annotated[Path | None, Parameter(help="Copy the whole store to this new file.")] = None,
     read_again: Annotated[
         bool,
-        Parameter(help="Say what today's reader would change in the run's scores and verdicts."),
+        Parameter(
+            help="Read the stored replies again, and say which scores and verdicts would change."
+        ),
     ] = False,
-    write: Annotated[bool, Parameter(help="With --read-again: keep the new readings.")] = False,
+    write: Annotated[bool, Parameter(help="With --read-again: keep the new scores.")] = False,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """The runs of the store; rename or delete one, read its replies again, or back the store up."""
+    """List your runs. Rename, delete or back them up, or read their replies again."""
     if [rename is not None, delete, backup is not None, read_again].count(True) > 1:
-        raise LabError(
-            "--rename, --delete, --backup and --read-again are a command each: give one."
-        )
+        raise LabError("Use only one of --rename, --delete, --backup and --read-again at a time.")
     if write and not read_again:
-        raise LabError("--write keeps what --read-again finds: give both.")
+        raise LabError("--write keeps what --read-again finds. Use both together.")
     if (rename is not None or delete or read_again) and run is None:
-        raise LabError("Name the run that is meant, as: rubriclab runs RUN --rename NAME.")
+        raise LabError("Name a run, for example: rubriclab runs RUN --rename NAME.")
     if backup is not None:
-        return _backed_up(store, backup, json)
+        return _backed_up(store, backup, json=json)
     with common.opened(store) as lab:
-        listed = lab.store.runs() if run is None else [lab.store.run(run)]
+        if run is None:
+            return _listed(lab.store.runs(), json=json)
+        info = lab.store.run(run)
         if delete:
-            (info,) = listed
             lab.store.delete(info.id)
-            return Outcome(
-                {"deleted": info.id}
-                if json
-                else f"Deleted {info.name} and its {count(info.done, 'call')}."
-            )
+            if json:
+                return Outcome({"deleted": info.id})
+            return Outcome(f"Deleted {info.name} and its {count(info.done, 'call')}.")
         if read_again:
-            return _read_again(lab.store, listed[0].id, write=write, json=json)
+            return _read_again(lab.store, info.id, write=write, json=json)
         if rename is not None:
-            lab.store.rename(listed[0].id, rename)
-            listed = [lab.store.run(listed[0].id)]
-        lost = "" if run is None else lab.store.not_read(listed[0].id)
+            lab.store.rename(info.id, rename)
+            info = lab.store.run(info.id)
+        return _listed([info], lab.store.not_read(info.id), json=json)
+
+
+def _listed(infos: list[RunInfo], note: str = "", *, json: bool) -> Outcome:
+    """List runs. ``note`` says what could not be read of a damaged one."""
     if json:
         fields = ("id", "name", "state", "reason", "planned", "done", "reorder", "created")
-        return Outcome(
-            {"runs": [{name: getattr(info, name) for name in fields} for info in listed]}
-        )
-    lines = [
-        f"{info.id} · {info.name} · {info.state} · {info.done:,} of {count(info.planned, 'call')}"
-        + (f" · {info.reason}" if info.reason else "")
-        for info in listed
-    ]
-    if run is not None and lost:
-        lines.append(lost)
-    return Outcome("\n".join(lines) if lines else "No runs yet. Try: rubriclab run demo --items 20")
+        documents = [{name: getattr(info, name) for name in fields} for info in infos]
+        return Outcome({"runs": documents})
+    if not infos:
+        return Outcome("No runs yet. Start one with rubriclab run demo --items 20")
+    lines = []
+    for info in infos:
+        done = f"{info.done:,} of {count(info.planned, 'call')}"
+        line = f"{info.id} · {info.name} · {info.state} · {done}"
+        lines.append(f"{line} · {info.reason}" if info.reason else line)
+    if note:
+        lines.append(note)
+    return Outcome("\n".join(lines))
 
 
-def _read_again(store: "Store", id: str, *, write: bool, json: bool) -> Outcome:
-    """Show what another reading of the stored replies changes, and keep it where that is asked
-    for.
-    """
+def _read_again(store: Store, id: str, *, write: bool, json: bool) -> Outcome:
+    """Read stored replies again, show what changes, and keep it with ``write``."""
     from rubriclab.runs.manager import plan_of_run
     from rubriclab.runs.read_again import read_again
 
@@ -182,21 +235,25 @@ def _read_again(store: "Store", id: str, *, write: bool, json: bool) -> Outcome:
     if json:
         fields = ("judgments", "gained", "lost", "changed", "verdicts", "written")
         return Outcome({"run": id, **{name: getattr(made, name) for name in fields}})
-    hint = "" if made.written or not made.differing else " Keep it with --write."
-    return Outcome(made.sentence() + hint)
+    text = made.sentence()
+    if made.differing and not made.written:
+        text += " Add --write to keep it."
+    return Outcome(text)
 
 
-def _backed_up(store: Path | None, target: Path, json: bool) -> Outcome:
-    """Copied without opening it for writing: a store with a damaged log is copied up to the
-    damage.
+def _backed_up(store: Path | None, target: Path, *, json: bool) -> Outcome:
+    """Copy a store without opening it for writing.
+
+    So a store with a damaged log can be copied too, up to the damage.
     """
     from rubriclab.store.store import Store
 
-    cut = Store.save_copy(common.existing_store(store), target)
+    damaged_from = Store.save_copy(common.existing_store(store), target)
     if json:
-        return Outcome({"backup": str(target), "cut_at": cut})
-    if cut is None:
-        return Outcome(f"The store was copied to {target}.")
+        return Outcome({"backup": str(target), "cut_at": damaged_from})
+    if damaged_from is None:
+        return Outcome(f"Copied the store to {target}.")
     return Outcome(
-        f"The log is damaged from byte {cut:,} on; what stands before it was copied to {target}."
+        f"Copied the store to {target}, up to byte {damaged_from:,} of its log. The log is damaged "
+        f"from there."
     )

@@ -1,400 +1,273 @@
-"""A study in; a plan, a run, or pages out: the commands that ask, and the judges of this
-machine.
-"""
+"""Run a study: ask its calls, write or read batch files, or write reference answers."""
 
-import os
-import signal
-import subprocess
+from __future__ import annotations
+
 import sys
 from contextlib import redirect_stdout
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from rubriclab.cli import common
 from rubriclab.cli.common import Json, JudgeNames, KeyName, Outcome, StorePath, StudyName
 from rubriclab.data.limits import user_path
-from rubriclab.judges.keys import hide_environment
-from rubriclab.judges.supervisor import PR_SET_PDEATHSIG, prctl
-from rubriclab.model.consent import sent_by, where_asked
+from rubriclab.model.consent import sent_by
 from rubriclab.model.text import LabError, count
 
-LAST_ANSWERS_SECONDS = 20.0
-"""How long the pages may take to end: they wait for answers that are under way."""
-GOES_ON = "The same command goes on where it stopped."
+if TYPE_CHECKING:
+    from rubriclab.runs.reading_check import ReadingCheck
+    from rubriclab.store.read import RunInfo
+    from rubriclab.study.plan import Plan
+
+CONTINUES = "Repeat the command to continue where it stopped."
 CHECK_AGAIN = (
-    "The same command checks the next calls. It goes on without a check with --no-check, and asks "
-    "the failed calls again with --retry-failed."
+    "Repeat the command to check the next calls. Add --no-check to continue without a check, or "
+    "--retry-failed to ask the failed calls again."
 )
 NOT_CHECKED = (
-    "Nobody looks at the first replies of a batch: try some calls before, with plan STUDY --try 8."
+    "A batch has no reading check. Try some calls first with rubriclab plan STUDY --try 8."
 )
 
 
-def lab(
-    *,
-    port: Annotated[int, Parameter(help="The port on 127.0.0.1.")] = 8501,
-    code: Annotated[
-        Path | None, Parameter(help="A folder whose Python functions may be judges.")
-    ] = None,
-    store: StorePath = None,
-) -> Outcome:
-    """Start the lab's pages on this machine."""
-    from rubriclab.data.sample import lab_folder
+@dataclass(frozen=True)
+class StudyOptions:
+    """What the command line changes in a study before it is planned.
 
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    environment = os.environ | {
-        "RUBRICLAB_STORE": str(user_path(common.store_path(store)).absolute())
-    }
-    if code is not None:
-        if not user_path(code).is_dir():
-            raise LabError(f"--code {code} is no folder; name the one that your functions are in.")
-        environment["RUBRICLAB_CODE"] = str(user_path(code).absolute())
-    hide_environment()
-    # In a session of its own: the end comes to it once, from here, whoever was told to end.
-    with subprocess.Popen(
-        command,
-        cwd=lab_folder(),
-        env=environment,
-        start_new_session=True,
-        preexec_fn=end_with_parent if sys.platform == "linux" else None,
-    ) as pages:
-        try:
-            ended = pages.wait()
-        except KeyboardInterrupt:
-            ended = 0
-            pages.terminate()  # they pause what runs and keep what is being answered
-            try:
-                pages.wait(LAST_ANSWERS_SECONDS)
-            except (KeyboardInterrupt, subprocess.TimeoutExpired):
-                pages.kill()
-    by_signal = (0, -signal.SIGINT, -signal.SIGTERM, 130, 143)
-    return Outcome("The lab has ended.", common.DONE if ended in by_signal else common.MEND)
-
-
-def end_with_parent() -> None:
-    """On Linux, between fork and exec: ask for SIGTERM when the program that started this one
-    dies.
+    items: judge only the first so many. judged_by: judges in place of the study's. key_env: the
+    variable with their key. drop: names of judges to leave out. trust: the user has read the
+    study's own code and agrees to its addresses.
     """
-    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
+    items: int | None = None
+    judged_by: tuple[str, ...] = ()
+    key_env: str | None = None
+    drop: tuple[str, ...] = ()
+    trust: bool = False
 
-def plan(
-    study: StudyName,
-    *,
-    show: Annotated[
-        int, Parameter(help="Print the first N prompts, and what is proved of your own.")
-    ] = 0,
-    reply: Annotated[
-        str | None, Parameter(help="A reply to try: what the judge's own prompt reads of it.")
-    ] = None,
-    judge: JudgeNames = None,
-    pilot: Annotated[
-        str | None, Parameter(help="A run whose spread, time and tokens are taken.")
-    ] = None,
-    effect: Annotated[
-        float | None, Parameter(help="A change that the run should find, in points.")
-    ] = None,
-    try_calls: Annotated[
-        int | None,
-        Parameter(
-            name="--try",
-            help="Ask N calls of each judge and show how replies are read; run goes on with them.",
-        ),
-    ] = None,
-    key_env: KeyName = None,
-    trust: Annotated[
-        bool,
-        Parameter(
-            help="With --try: yes to the study's own code, which you have read, and to sending its "
-            "keys "
-            "to its addresses."
-        ),
-    ] = False,
-    store: StorePath = None,
-    json: Json = False,
-) -> Outcome:
-    """What a study would ask: calls, time, price, what it can find, and the prompts."""
-    from rubriclab.api import Lab
-    from rubriclab.runs.forecast import estimate, measured
-    from rubriclab.runs.loading import plan_of_file
+    @property
+    def agreed(self) -> bool:
+        """Whether keys may go to the study's addresses.
 
-    if try_calls is not None:
-        if try_calls < 1:
-            raise LabError(f"--try is {try_calls}; expected 1 or more.")
-        loading = {"judged_by": tuple(judge or ()), "key_env": key_env, "trust": trust}
-        return _tried(study, try_calls, common.store_path(store), loading, json=json)
-    planned = plan_of_file(study, judged_by=tuple(judge or ()), trust=True)  # planning runs no code
-    shown: list[dict[str, Any]] = []
-    for call in planned.previews()[:show]:
-        about_it = planned.conditions[call.condition]
-        facts = {
-            "dataset": about_it.dataset,
-            "reorder": about_it.reorder,
-            "variant": dict(about_it.variant),
-        }
-        messages = [dict(message) for message in call.messages]
-        shown.append({"order": list(call.ordering.labels), **facts, "messages": messages})
-    read = planned.try_reply(reply) if reply is not None else None
-    if effect is not None and not 0 < effect < 1e6:
-        raise LabError(
-            f"--effect is {effect:g}; expected points (of choices: percentage points) above 0."
+        The user agrees with ``--trust``, or by typing an address and the variable of its key.
+        """
+        return self.trust or bool(self.judged_by and self.key_env)
+
+    def plan(self, study: str) -> Plan:
+        """Return the plan of a study with these changes. Raises LabError."""
+        from rubriclab.runs.loading import plan_of_file
+
+        return plan_of_file(
+            study,
+            items=self.items,
+            judged_by=self.judged_by,
+            key_env=self.key_env,
+            drop=self.drop,
+            trust=self.trust,
         )
-    seen = None
-    if pilot is not None:
-        with Lab(common.store_path(store)) as lab:
-            about_pilot = lab.run(pilot)
-            seen = measured(about_pilot.findings, lab.store.calls(str(about_pilot.id)))
-    about = estimate(planned, seen, effect)
-    if json:
-        conditions = [
-            {
-                "judge": c.judge,
-                "dataset": c.dataset,
-                "strategy": c.strategy,
-                "reorder": c.reorder,
-                "variant": dict(c.variant),
-                "calls": calls,
-            }
-            for c, calls in zip(planned.conditions, planned.planned, strict=True)
-        ]
-        document: dict[str, Any] = asdict(about) | {
-            "name": planned.study.name,
-            "conditions": conditions,
-        }
-        document["columns"] = [dataset.taken for dataset, _ in planned.sources if dataset.taken]
-        document |= {"notes": list(planned.notes)} | ({"read": read} if read else {})
-        proofs = [
-            {"prompt": proof.prompt, "item": proof.item, "proof": proof.sentence()}
-            for proof in planned.proofs
-        ]
-        return Outcome(document | ({"shown": shown, "proofs": proofs} if show else {}))
-    axes = planned.study.design.axes
-    taken = [dataset.taken for dataset, _ in planned.sources if dataset.taken]
-    lines = [*taken, planned.study.name, *about.sentences(), *planned.notes]
-    lines += where_asked(planned.study.judges)
-    lines += [f"Read of that reply: {read['status']}, {read['read']}."] if read else []
-    if show:
-        lines += [proof.sentence() for proof in planned.proofs]
-        lines += ["", *planned.proofs[0].side_by_side()] if planned.proofs else []
-    for number, prompt in enumerate(shown, 1):
-        base = shown[0]["variant"]
-        levels = [
-            f"{name} = {level}" for name, level in prompt["variant"].items() if level != base[name]
-        ]
-        named = (
-            [prompt["dataset"]] * (len(planned.sources) > 1)
-            + [prompt["reorder"]] * (len(axes) > 1)
-            + levels
-        )
-        lines += [
-            "",
-            f"Order {number}: {' · '.join(prompt['order'])}"
-            + "".join(f", {word}" for word in named),
-        ]
-        lines += [f"[{message['role']}]\n{message['content']}" for message in prompt["messages"]]
-    return Outcome("\n".join(lines))
 
 
 def run(
     study: StudyName,
     *,
-    items: Annotated[int | None, Parameter(help="Judge only the first N items.")] = None,
-    max_calls: Annotated[int | None, Parameter(help="Pause after so many calls.")] = None,
-    max_money: Annotated[float | None, Parameter(help="Pause at this price.")] = None,
-    retry_failed: Annotated[bool, Parameter(help="Ask again every call without a score.")] = False,
+    items: Annotated[int | None, Parameter(help="Judge only the first N answers.")] = None,
+    max_calls: Annotated[int | None, Parameter(help="Pause after N calls.")] = None,
+    max_money: Annotated[
+        float | None, Parameter(help="Pause when the calls have cost this much.")
+    ] = None,
+    retry_failed: Annotated[
+        bool, Parameter(help="Ask again every call that has no score.")
+    ] = False,
     judge: JudgeNames = None,
     key_env: KeyName = None,
-    drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.")] = None,
+    drop: Annotated[
+        list[str] | None, Parameter(help="Leave out the judge of this name. Repeatable.")
+    ] = None,
     trust: Annotated[
         bool,
         Parameter(
-            help="Yes to the study's own code, which you have read, and to sending its keys to its "
+            help="Run the study's own code, which you have read, and send its keys to its "
             "addresses."
         ),
     ] = False,
     no_check: Annotated[
-        bool, Parameter(help="Leave out the reading check of the first eight calls of each judge.")
+        bool, Parameter(help="Skip the reading check of each judge's first eight calls.")
     ] = False,
     ray: Annotated[
-        str | None, Parameter(help="Spread the calls over this Ray cluster: HOST:PORT or auto.")
+        str | None,
+        Parameter(help="Spread the calls over a Ray cluster, for example 10.0.0.5:6379 or auto."),
     ] = None,
     batch_out: Annotated[
         Path | None,
         Parameter(
-            help="Instead write the calls into this folder, for OpenAI's Batch API or vllm "
+            help="Ask nothing. Write batch files to this folder, for OpenAI's Batch API or vllm "
             "run-batch."
         ),
     ] = None,
     batch_in: Annotated[
-        list[Path] | None, Parameter(help="Instead read their answers.", consume_multiple=True)
+        list[Path] | None,
+        Parameter(help="Ask nothing. Read the answered batch files.", consume_multiple=True),
     ] = None,
     references: Annotated[
-        Path | None, Parameter(help="Instead write reference answers of each score, as CSV.")
+        Path | None,
+        Parameter(
+            help="Judge nothing. Write reference answers for each score to this CSV, as "
+            "[references] of the study says."
+        ),
     ] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
-    """Ask what a study has not asked yet; the same command goes on with a stopped run."""
-    from rubriclab.api import run as run_study
-    from rubriclab.runs.loading import plan_of_file
-
+    """Run a study, or continue one that stopped."""
     if items is not None and items < 1:
-        raise LabError(f"--items is {items}; expected 1 or more.")
-    loading: dict[str, Any] = {
-        "items": items,
-        "drop": tuple(drop or ()),
-        "trust": trust,
-        "judged_by": tuple(judge or ()),
-        "key_env": key_env,
-    }
+        raise LabError(f"--items is {items}. Use 1 or more.")
+    options = StudyOptions(
+        items=items,
+        judged_by=tuple(judge or ()),
+        key_env=key_env,
+        drop=tuple(drop or ()),
+        trust=trust,
+    )
+    path = common.store_path(store)
     if references is not None:
-        return _references(study, references, common.store_path(store), loading, json=json)
-    if batch_out is not None or batch_in:
-        return _batch(
-            study,
-            batch_out,
-            batch_in or [],
-            common.store_path(store),
-            retry_failed,
-            loading,
-            json=json,
+        return _references(study, references, path, options, json=json)
+    if batch_out is not None and batch_in:
+        raise LabError(
+            "Use --batch-out and --batch-in one after the other: write the files, have them "
+            "answered, then read them."
         )
-    planned = plan_of_file(study, **loading)
-    checks: list[Any] = []
-    with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
-        for dataset, _ in planned.sources:
-            for line in filter(None, (dataset.taken, dataset.note)):
-                print(line)
-        made = run_study(
-            planned,
-            common.store_path(store),
-            max_calls=max_calls,
-            max_money=max_money,
-            retry_failed=retry_failed,
-            ray=ray,
-            trust=_agreed(loading),
-            check=not no_check,
-            progress=common.watched(checks),
-        )
-    info = made.info()
-    code = common.CODES_OF_STATES.get(info.state, common.STOPPED)
-    ending = f": {info.reason}" if info.reason else ""
-    lines = [f"{info.name}: {info.state}{ending} · {info.done:,} of {count(info.planned, 'call')}"]
-    for check in checks:
-        if check.warnings or check.stop:
-            lines += [check.title(), *(f"! {remark}" for remark in check.remarks())]
-    if info.state == "finished" and not json:
-        lines += ["", made.text()]
-    elif code == common.STOPPED:
-        stopped = any(check.stop for check in checks)
-        lines.append(CHECK_AGAIN if stopped else GOES_ON)
-    made.close()
-    if json:
-        return Outcome(_facts(info) | {"checks": [check.document() for check in checks]}, code)
-    return Outcome("\n".join(lines), code)
+    if batch_out is not None:
+        return _batch_out(study, batch_out, path, options, again=retry_failed, json=json)
+    if batch_in:
+        return _batch_in(study, batch_in, path, options, again=retry_failed, json=json)
+    return _asked(
+        study,
+        path,
+        options,
+        max_calls=max_calls,
+        max_money=max_money,
+        again=retry_failed,
+        ray=ray,
+        check=not no_check,
+        json=json,
+    )
 
 
-def _tried(study: str, number: int, store: Path, loading: dict[str, Any], *, json: bool) -> Outcome:
-    """Ask some calls of each judge, and say how their replies are read. The run stays paused."""
+def run_facts(info: RunInfo) -> dict[str, Any]:
+    """Return what every JSON document of a run begins with."""
+    return {
+        "run": info.id,
+        "name": info.name,
+        "state": info.state,
+        "reason": info.reason,
+        "planned": info.planned,
+        "done": info.done,
+    }
+
+
+def _asked(
+    study: str,
+    store: Path,
+    options: StudyOptions,
+    *,
+    max_calls: int | None,
+    max_money: float | None,
+    again: bool,
+    ray: str | None,
+    check: bool,
+    json: bool,
+) -> Outcome:
+    """Ask the study's calls within its limits, and say how the run ended."""
     from rubriclab.api import run as run_study
-    from rubriclab.runs.loading import plan_of_file
-    from rubriclab.runs.runner import TRIED
 
-    planned = plan_of_file(study, **loading)
+    planned = options.plan(study)
+    checks: list[ReadingCheck] = []
+    # Ray prints about its nodes to standard output, which belongs to the answer alone.
     with redirect_stdout(sys.stderr):
+        for dataset, _ in planned.sources:
+            for line in (dataset.taken, dataset.note):
+                if line:
+                    print(line)
         made = run_study(
             planned,
             store,
-            trust=_agreed(loading),
-            tries=number,
-            progress=common.progress_line(),
+            max_calls=max_calls,
+            max_money=max_money,
+            retry_failed=again,
+            ray=ray,
+            trust=options.agreed,
+            check=check,
+            progress=common.progress_with_checks(checks),
         )
-    info, checks = made.info(), made.reading_checks
-    made.close()
-    tried = info.state == "paused" and info.reason == TRIED
-    code = common.DONE if tried else common.CODES_OF_STATES.get(info.state, common.STOPPED)
+    info = made.info()
+    code = common.CODES_OF_STATES.get(info.state, common.STOPPED)
     if json:
-        return Outcome(_facts(info) | {"checks": [check.document() for check in checks]}, code)
-    lines = [f"{info.name}: {info.done:,} of {count(info.planned, 'call')} asked"]
-    for check in checks:
-        lines += ["", *check.text()]
-    if info.reason:
-        lines += ["", info.reason]
+        made.close()
+        return Outcome(run_facts(info) | {"checks": [seen.document() for seen in checks]}, code)
+    ending = f": {info.reason}" if info.reason else ""
+    lines = [f"{info.name}: {info.state}{ending} · {info.done:,} of {count(info.planned, 'call')}"]
+    for seen in checks:
+        if seen.warnings or seen.stop:
+            lines += [seen.title(), *(f"! {remark}" for remark in seen.remarks())]
+    if info.state == "finished":
+        lines += ["", made.text()]
+    elif code == common.STOPPED:
+        stopped_by_check = any(seen.stop for seen in checks)
+        lines.append(CHECK_AGAIN if stopped_by_check else CONTINUES)
+    made.close()
     return Outcome("\n".join(lines), code)
 
 
-def _agreed(loading: dict[str, Any]) -> bool:
-    """Return whether the user has agreed that keys go to the addresses: by ``--trust``, or by
-    typing an address and the variable of its key.
-    """
-    return loading["trust"] or bool(loading["judged_by"] and loading["key_env"])
-
-
-def _facts(info: Any) -> dict[str, Any]:
-    return {"run": info.id} | {
-        key: getattr(info, key) for key in ("name", "state", "reason", "planned", "done")
-    }
-
-
-def _batch(
-    study: str,
-    out: Path | None,
-    files: list[Path],
-    store: Path,
-    again: bool,
-    loading: dict[str, Any],
-    *,
-    json: bool,
+def _batch_out(
+    study: str, folder: Path, store: Path, options: StudyOptions, *, again: bool, json: bool
 ) -> Outcome:
-    """Write the calls of a study as batch files, or read the answers of such files, and say what
-    became of them.
-    """
-    from rubriclab.runs.batch import read_batch, write_batch
-    from rubriclab.runs.loading import plan_of_file
+    """Write the calls that the study has not asked yet as batch files."""
+    from rubriclab.runs.batch import write_batch
     from rubriclab.store.store import Store
 
-    if out is not None and files:
-        raise LabError(
-            "--batch-out and --batch-in are two steps: write the files, have them answered, then "
-            "read them."
-        )
-    planned = plan_of_file(study, **loading)
-    with Store.open(store) as opened:
-        if out is not None:
-            written, calls, left_out = write_batch(opened, planned, out, retry_failed=again)
-            names = [str(path) for path in written]
-            lines = [
-                f"{count(calls, 'call')} in {count(len(names), 'file')}, answered by OpenAI's "
-                f"Batch API or by"
-            ]
-            lines += [
-                "vllm run-batch -i FILE -o ANSWERS --model MODEL; then: run STUDY --batch-in "
-                "ANSWERS",
-                *names,
-            ]
-            lines += [f"Not in them: {name}, which is asked by run itself." for name in left_out]
-            lines.append(NOT_CHECKED)
-            return Outcome(
-                {"files": names, "calls": calls, "left_out": left_out} if json else "\n".join(lines)
-            )
-        run_id, made = read_batch(opened, planned, files, retry_failed=again)
-        info = opened.run(run_id)
-    said = f"{info.name}: {info.state} · {info.reason or made.sentence()}"
+    planned = options.plan(study)
+    with Store.open(store) as kept:
+        written, calls, left_out = write_batch(kept, planned, folder, retry_failed=again)
+    names = [str(path) for path in written]
+    if json:
+        return Outcome({"files": names, "calls": calls, "left_out": left_out})
+    lines = [
+        f"Wrote {count(calls, 'call')} to {count(len(names), 'file')}. Have them answered by "
+        f"OpenAI's Batch API or by",
+        "vllm run-batch -i FILE -o ANSWERS --model MODEL. Then: rubriclab run STUDY --batch-in "
+        "ANSWERS",
+        *names,
+    ]
+    lines += [f"Not in the files: {name}. rubriclab run asks it directly." for name in left_out]
+    lines.append(NOT_CHECKED)
+    return Outcome("\n".join(lines))
+
+
+def _batch_in(
+    study: str, files: list[Path], store: Path, options: StudyOptions, *, again: bool, json: bool
+) -> Outcome:
+    """Read answered batch files, and say what became of their lines."""
+    from rubriclab.runs.batch import read_batch
+    from rubriclab.store.store import Store
+
+    planned = options.plan(study)
+    with Store.open(store) as kept:
+        run_id, answers = read_batch(kept, planned, files, retry_failed=again)
+        info = kept.run(run_id)
     code = common.CODES_OF_STATES.get(info.state, common.STOPPED)
-    return Outcome(_facts(info) | {"answers": vars(made)} if json else said, code)
+    if json:
+        return Outcome(run_facts(info) | {"answers": vars(answers)}, code)
+    return Outcome(f"{info.name}: {info.state} · {info.reason or answers.sentence()}", code)
 
 
 def _references(
-    study: str, out: Path, store: Path, loading: dict[str, Any], *, json: bool
+    study: str, out: Path, store: Path, options: StudyOptions, *, json: bool
 ) -> Outcome:
-    """Write reference answers of each score for a study's data into ``out``, and say what became of
-    them.
+    """Write reference answers of each score for a study's data into ``out``.
 
-    ``[references]`` of the study names who writes and who reviews. The same command goes on where
-    it was stopped.
+    ``[references]`` of the study names who writes and who reviews. The same command continues
+    where it stopped.
     """
     from rubriclab.api import waited
     from rubriclab.data.safe_files import write_atomically
@@ -403,24 +276,30 @@ def _references(
     from rubriclab.store.store import Store
 
     if out.suffix != ".csv":
-        raise LabError(f"{out.name} is no name for the answers; expected one that ends in .csv.")
-    asked, sources, folder = read_sources(study, **loading)
+        raise LabError(f"--references {out.name}: the name must end in .csv.")
+    asked, sources, folder = read_sources(
+        study,
+        items=options.items,
+        judged_by=options.judged_by,
+        key_env=options.key_env,
+        drop=options.drop,
+        trust=options.trust,
+    )
     if len(sources) > 1:
         raise LabError(
-            f"The study has {len(sources)} data sets; write reference answers for one of them at a "
-            f"time."
+            f"The study has {len(sources)} data sets. Write reference answers for one data set at "
+            f"a time."
         )
-    if any(
-        part.file and (folder / part.file).resolve() == user_path(out).resolve()
-        for part in asked.data
-    ):
-        raise LabError(
-            f"{out} is the study's own data, which is never written over. Choose another name."
-        )
-    with Store.open(store) as opened:
-        job = ReferenceJob(opened, asked, *sources[0])
-        if _agreed(loading):
-            opened.agree(consent for judge in job.judges for consent in sent_by(judge))
+    for part in asked.data:
+        if part.file and (folder / part.file).resolve() == user_path(out).resolve():
+            raise LabError(
+                f"--references {out} is the study's own data, which is never overwritten. Choose "
+                f"another name."
+            )
+    with Store.open(store) as kept:
+        job = ReferenceJob(kept, asked, *sources[0])
+        if options.agreed:
+            kept.agree(consent for judge in job.judges for consent in sent_by(judge))
         job.start()
         waited(job, common.progress_line("answer"))
         made = job.document()
@@ -429,68 +308,24 @@ def _references(
     code = common.DONE if made["state"] == "finished" else common.STOPPED
     if json:
         return Outcome(made | {"file": str(out) if made["accepted"] else None}, code)
+    return Outcome("\n".join(_references_lines(made, out, code)), code)
+
+
+def _references_lines(made: dict[str, Any], out: Path, code: int) -> list[str]:
+    """Return how the writing of reference answers ended, line by line."""
     ending = f": {made['reason']}" if made["reason"] else ""
-    tried = (
-        f"{made['accepted']:,} of {count(made['wanted'], 'answer')} written in "
-        f"{count(made['attempts'], 'attempt')}"
-    )
-    lines = [f"Reference answers: {made['state']}{ending} · {tried}"]
+    lines = [
+        f"Reference answers: {made['state']}{ending} · {made['accepted']:,} of "
+        f"{count(made['wanted'], 'answer')} written in {count(made['attempts'], 'attempt')}"
+    ]
     for score, ended in made["by_score"].items():
         lines.append(f"Score {score}: {ended['accepted']:,} passed, {ended['failed']:,} did not")
     lines += made["notes"]
     if made["accepted"]:
         lines.append(
-            f"{out} has the data with them, as columns reference_1 …: name it as the file of "
-            f"[[data]]"
+            f"{out} holds your data with the new columns reference_1 and so on. Use it as the "
+            f"file of [[data]]."
         )
     if code == common.STOPPED:
-        lines.append(GOES_ON)
-    return Outcome("\n".join(lines), code)
-
-
-def judges(
-    *,
-    local: Annotated[bool, Parameter(help="Look for servers on this machine.")] = False,
-    test: Annotated[
-        str | None,
-        Parameter(help="Test a judge with up to four calls: a model of the lab, or a base URL."),
-    ] = None,
-    model: Annotated[str | None, Parameter(help="The model to ask for at a base URL.")] = None,
-    key_env: Annotated[str | None, Parameter(help="The environment variable with the key.")] = None,
-    json: Json = False,
-) -> Outcome:
-    """The judges that this machine offers; with --test, whether one answers and which constraints
-    its server holds.
-    """
-    from rubriclab.judges.kinds import judge_named
-    from rubriclab.judges.probe import find_servers, test_judge
-    from rubriclab.judges.weights import CATALOGUE
-
-    if test is not None:
-        asked = judge_named(f"{model}@{test}" if model else test, key_env)
-        # Whoever types an address and the variable of its key has said yes to just that.
-        report = test_judge(asked, frozenset(sent_by(asked)))
-        return Outcome(
-            report.document() if json else report.sentence(),
-            common.DONE if report.ok else common.MEND,
-        )
-    embedded: list[dict[str, Any]] = [
-        {"name": entry.name, "megabytes": entry.megabytes, "here": entry.present()}
-        for entry in CATALOGUE.values()
-    ]
-    servers: list[dict[str, Any]] = (
-        [{"base_url": server.base_url, "models": list(server.models)} for server in find_servers()]
-        if local
-        else []
-    )
-    if json:
-        return Outcome({"embedded": embedded, "servers": servers})
-    lines = [
-        f"{e['name']}: {e['megabytes']} MB, "
-        f"{'on this machine' if e['here'] else 'fetched on first use'}"
-        for e in embedded
-    ]
-    lines += [f"{s['base_url']}: {', '.join(s['models']) or 'no models named'}" for s in servers]
-    if local and not servers:
-        lines.append("No server answers on the ports that vLLM, llama.cpp, Ollama and others use.")
-    return Outcome("\n".join(lines))
+        lines.append(CONTINUES)
+    return lines

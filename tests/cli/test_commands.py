@@ -109,7 +109,7 @@ def test_from_a_study_to_a_report(tmp_path: Path, capsys: Captured) -> None:
     again = document(capsys, "results", archive)["rows"]
     assert [row["value"] for row in again if row["measure"] == "position_share"] == shares
     code, out, _ = command(capsys, "runs", "--backup", copy, "--store", store)
-    assert (code, out) == (0, f"The store was copied to {copy}.\n")
+    assert (code, out) == (0, f"Copied the store to {copy}.\n")
     runs = document(capsys, "runs", "--store", copy)["runs"]
     assert [(entry["name"], entry["done"]) for entry in runs] == [("Small study", 24 * 12)]
 
@@ -142,7 +142,7 @@ def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: Captured)
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["results", "nothing"], 1, "no store"),
+        (["results", "nothing"], 1, "No results found at lab.duckdb"),
         (["run", "missing.toml"], 1, "missing.toml"),
         (["run", "demo", "--items", "0"], 1, "--items is 0"),
         (["run", "demo", "--items", "many"], 2, "many"),
@@ -153,8 +153,8 @@ def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: Captured)
             "human is given twice",
         ),
         (["nonsense"], 2, "nonsense"),
-        (["runs", "x", "--delete", "--backup", "y.duckdb"], 1, "give one"),
-        (["results", EXAMPLE, "--across", "strategy"], 1, "name a measure"),
+        (["runs", "x", "--delete", "--backup", "y.duckdb"], 1, "only one of"),
+        (["results", EXAMPLE, "--across", "strategy"], 1, "Name a measure"),
         (["results", EXAMPLE, "--topic", "shfit", "--json"], 1, "no topic “shfit”"),
     ],
 )
@@ -335,7 +335,7 @@ def test_a_study_is_asked_and_held_against_its_limits(
         ((), "Give limits"),
         (("--limit", "x=1"), "There is no measure"),
         (("--limit", "line=1", "--derive"), "Give limits"),
-        (("--against", "nothing"), "has to be a file too"),
+        (("--against", "nothing"), "can only be compared with another file"),
         (("--limit", "line=1", "--rules", "1"), "made under rules 1"),
         (("--limit", "line=1", "--judge", "nobody"), "has no judge “nobody”"),
         (("--derive", "--judge", "nobody"), "has no judge “nobody”"),

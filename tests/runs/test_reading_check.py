@@ -709,4 +709,4 @@ def test_plan_that_tries_a_judge_in_vain_exits_3(tmp_path: Path, capsys: Capture
     assert (code, server.asked) == (3, 4)
     assert "! None of 4 replies could be parsed." in out
     code, _, err = command(capsys, "plan", "demo", "--try", "0")
-    assert (code, "--try is 0; expected 1 or more" in err) == (1, True)
+    assert (code, "--try is 0. Use 1 or more" in err) == (1, True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rubriclab.cli.studies import plan as plan_command
+from rubriclab.cli.planning import plan as plan_command
 from rubriclab.core.judgments import Judgments
 from rubriclab.model.data import Criterion, DataSet, Item, Option, Rubric
 from rubriclab.model.text import LabError
@@ -81,7 +81,7 @@ def test_every_data_set_is_asked_with_its_own_rubric(tmp_path: Path) -> None:
     about = estimate(made)
     assert about.shares == (("first", 80), ("second", 48))
     assert len(about.others) == 1
-    said = plan_command(str(tmp_path / "study.toml"), show=2).said
+    said = plan_command(str(tmp_path / "study.toml"), show=2).output
     assert "first: 80 calls." in said
     assert "Order 2: 1 · 2 · 3, second" in said
 
