@@ -1,5 +1,7 @@
-"""rubriclab: does your judge read the rubric, or the order it is in? Files, studies and stores in,
-rows and sentences out.
+"""Measure how much the order of a rubric changes an LLM judge's scores.
+
+``import rubriclab as rl`` offers ``rl.read`` (a file or a frame), ``rl.open`` (a store of runs),
+``rl.run`` (a study) and ``rl.Judge`` (a judge card in your pipeline).
 """
 
 from __future__ import annotations
@@ -11,9 +13,7 @@ __all__ = ["Judge", "LabError", "open", "read", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    """``open``, ``read``, ``run``, ``Judge`` and ``LabError``, imported when first asked for:
-    ``import rubriclab`` costs nothing.
-    """
+    """Import a public name when it is first used, so that ``import rubriclab`` costs nothing."""
     if name == "LabError":
         from rubriclab.model.text import LabError
 
@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Any:
 
         return Judge
     if name in ("open", "read", "run"):
-        from rubriclab import api as notebook
+        from rubriclab import api
 
-        return {"open": notebook.Lab, "read": notebook.read, "run": notebook.run}[name]
+        return {"open": api.Lab, "read": api.read, "run": api.run}[name]
     raise AttributeError(f"module rubriclab has no attribute {name!r}")

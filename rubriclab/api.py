@@ -1,7 +1,8 @@
-"""The lab in Python: a file, a frame, a study or a store in; runs with their rows, sentences,
-charts and exports out.
+"""Offer the lab to Python: read judgments, run studies, and ask a run for its results.
 
-``import rubriclab as rl`` gives ``rl.read``, ``rl.open`` and ``rl.run``.
+Notebooks use it as ``rl.read``, ``rl.open`` and ``rl.run``. The command line and the pages stand
+on it too, so it prints nothing and asks nobody. Names in here are public: other people's
+notebooks use them.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ Kind = Literal["scores", "criteria", "pairs", "lists", "responses"]
 
 
 class Run:
-    """A run's judgments and all that they say. ``store`` and ``id`` are None for a run that is in
-    no store.
+    """A run's judgments and every result that follows from them.
+
+    store, id: None for a run that was read from a file and is in no store.
     """
 
     def __init__(
@@ -56,16 +58,17 @@ class Run:
         return f"Run({self.table.name!r}, {len(self.table.rows):,} judgments, {self.table.state})"
 
     def info(self) -> RunInfo:
-        """Name, state and counts as the store has them. Raises LabError for a run that is in no
-        store.
+        """Return name, state and counts from the store.
+
+        Raises LabError for a run that is not in a store.
         """
         if self.store is None or self.id is None:
-            raise LabError(f"“{self.table.name}” is in no store: it was read from a file.")
+            raise LabError(f"“{self.table.name}” is not in a store: it was read from a file.")
         return self.store.run(self.id)
 
     @cached_property
     def reading_checks(self) -> list[ReadingCheck]:
-        """The reading check of each judge: its first replies, what was read, and warnings."""
+        """The reading check of each judge: its first replies, what was parsed, and warnings."""
         from rubriclab.runs.reading_check import stored_checks
 
         if self.store is None or self.id is None or self.plan is None:
@@ -73,24 +76,27 @@ class Run:
         return stored_checks(self.store, self.plan, self.id)
 
     def close(self) -> None:
-        """Let go of the store, so that another process can open it."""
+        """Close the store, so that another process can open it."""
         if self.store is not None:
             self.store.close()
 
     @cached_property
     def findings(self) -> Findings:
-        """Every number of the run, computed once."""
+        """Every number of the run. Each is computed when it is first needed, and once."""
         return Findings(Judgments(self.table, self.reading.unit), self.reading)
 
     def rows(
         self, topic: str | None = None, measure: str | None = None, condition: int | None = None
     ) -> pd.DataFrame:
-        """One row a number: topic, measure, condition, what it is about, value, low, high, level,
-        units, n, p, verdict.
+        """Return one row per number, optionally of one topic, measure or condition.
+
+        The columns are topic, measure, condition, what the number is about (position, score and
+        so on), value, low, high, level, units, n, p and verdict. Raises LabError for an unknown
+        topic.
         """
         from rubriclab.exports.table import frame
 
-        self.findings.of_topic("all" if topic is None else topic)
+        self.findings.of_topic("all" if topic is None else topic)  # refuses an unknown topic
         rows = frame(self.findings)
         for column, wanted in (("topic", topic), ("measure", measure), ("condition", condition)):
             if wanted is not None:
@@ -98,8 +104,9 @@ class Run:
         return rows.reset_index(drop=True)
 
     def text(self, topic: str = "") -> str:
-        """The answer in words: what ``results`` prints; then the numbers of a ``topic``, or of
-        “all”.
+        """Return the verdict as ``rubriclab results`` prints it.
+
+        A ``topic`` adds its numbers, and “all” adds every number.
         """
         from rubriclab.exports.terminal import findings_text
 
@@ -108,11 +115,11 @@ class Run:
     def paper_table(
         self, *measures: str, across: str = "dataset", by_strategy: bool = False
     ) -> PaperTable:
-        """Measures as papers print them: lines judges, columns data sets or levels of what
-        ``across`` names.
+        """Return measures as papers print them: judges in lines, data sets in columns.
 
-        “position_share:1” takes the number about position 1. What the study's ``[paper]`` names of
-        a measure stands beside it. The table has ``frame()``, ``numbers()``, ``latex()``.
+        ``across`` puts something else in the columns, for example a factor. “position_share:1” is
+        the number about position 1. A number that the study's ``[paper]`` gives appears next to
+        ours. The table has ``frame()``, ``numbers()`` and ``latex()``.
         """
         from rubriclab.exports.paper_table import paper_table
 
@@ -122,31 +129,30 @@ class Run:
 
     @property
     def papers(self) -> list[PaperPart]:
-        """What papers printed of the run's design, as its study says."""
-        study = {} if self.store is None or self.id is None else self.store.study(self.id)
+        """The numbers that papers printed for this design, as the study names them."""
+        if self.store is None or self.id is None:
+            return []
+        study = self.store.study(self.id)
         return [PaperPart.model_validate(part) for part in study.get("paper") or ()]
 
     def chart(self, measure: str, *, judge: str | None = None) -> Any:
-        """A Plotly figure of one measure. Raises LabError for a measure that no chart shows
-        here.
-        """
+        """Return a Plotly figure of one measure. Raises LabError if no chart shows it."""
         from rubriclab.figures.charts import chart_of
 
         return chart_of(self.findings, measure, judge=judge)
 
     def judgments(self, **filters: Any) -> pd.DataFrame:
-        """One row a judgment: item_id, condition, ordering, score, expected, position, status (and
-        the reply, from a store).
+        """Return one row per judgment: item_id, condition, ordering, score, position and so on.
 
-        ``filters``: condition, item (an item_id), position, score, status, limit; from a store
-        criterion and text too.
+        ``filters`` are condition, item (an item_id), position, score, status and limit. A run of
+        a store also has the replies, and the filters criterion and text.
         """
         with self._in_store() as (store, id):
             return store.judgments(id, **filters)
 
     @contextlib.contextmanager
     def _in_store(self) -> Iterator[tuple[Store, str]]:
-        """(store, id): the run's own, or those of a store that ends with the block."""
+        """Give the run's store and ID, or a store that is deleted when the block ends."""
         if self.store is not None and self.id is not None:
             yield self.store, self.id
             return
@@ -165,57 +171,69 @@ class Run:
         epsilon: float | None = None,
         cut: float | None = None,
     ) -> Run:
-        """The same judgments under another unit, other smallest effects (mean in steps of the
-        scale), epsilon or cut.
+        """Return the same judgments with other settings of the analysis.
+
+        unit: what is independent (item, block, prompt). smallest: the smallest mean change that
+        matters, in steps of the scale. share, single: the smallest position bias and the smallest
+        change in single scores that matter, as shares. epsilon: the allowance of the alt-test.
+        cut: the lowest score that passes. Whatever is left out stays as it is.
         """
-        changes = {"mean": smallest, "share": share, "single": single}
-        sizes = self.reading.smallest.model_dump() | {
-            key: value for key, value in changes.items() if value is not None
-        }
-        own = {"unit": unit, "epsilon": epsilon, "cut": cut}
-        own = self.reading.model_dump() | {
-            key: value for key, value in own.items() if value is not None
-        }
-        reading = validated(ReadingPart, own | {"smallest": sizes}, "reading: ")
+        sizes = self.reading.smallest.model_dump()
+        for key, value in (("mean", smallest), ("share", share), ("single", single)):
+            if value is not None:
+                sizes[key] = value
+        settings = self.reading.model_dump()
+        for key, setting in (("unit", unit), ("epsilon", epsilon), ("cut", cut)):
+            if setting is not None:
+                settings[key] = setting
+        settings["smallest"] = sizes
+        reading = validated(ReadingPart, settings, "reading: ")
         return Run(self.table, reading, store=self.store, id=self.id)
 
     def minus(self, other: Run | int) -> Contrast:
-        """A - B, number by number, paired on the units that both have.
+        """Return A - B, number by number, paired on the units that both have.
 
-        ``other``: another run, or the number of a condition, which every other condition of this
-        run is held against. Raises LabError for a condition that the run does not have.
+        ``other`` is another run, or the number of a condition of this run. Each other condition
+        is then compared with that one. Raises LabError for a condition that the run lacks.
         """
-        rows, conditions = self.findings.rows, range(len(self.table.conditions))
         if isinstance(other, Run):
-            theirs = len(other.table.conditions)
-            codes = [
-                (code, 0 if theirs == 1 else code)
-                for code in conditions
-                if theirs == 1 or code < theirs
-            ]
-            return Contrast(
-                contrast(rows, other.findings.rows, other.table.name), self, other, codes
-            )
+            return self._minus_run(other)
+        rows, conditions = self.findings.rows, range(len(self.table.conditions))
         if other not in conditions:
             raise LabError(
-                f"“{self.table.name}” has no condition {other}; it has 0 to {conditions[-1]}."
+                f"“{self.table.name}” has no condition {other}. Use 0 to {conditions[-1]}."
             )
-        codes = [(code, other) for code in conditions if code != other]
-        theirs_rows = [row for row in rows if row.condition == other]
-        mine = ([row for row in rows if row.condition == code] for code, _ in codes)
-        return Contrast(
-            [row for part in mine for row in contrast(part, theirs_rows)], self, self, codes
-        )
+        subtracted = [row for row in rows if row.condition == other]
+        pairs, differences = [], []
+        for code in conditions:
+            if code != other:
+                pairs.append((code, other))
+                own = [row for row in rows if row.condition == code]
+                differences += contrast(own, subtracted)
+        return Contrast(differences, self, self, pairs)
+
+    def _minus_run(self, other: Run) -> Contrast:
+        """Return this run minus another one.
+
+        Conditions pair by their number. A run with one condition is compared with each of ours.
+        """
+        theirs = len(other.table.conditions)
+        pairs = []
+        for code in range(len(self.table.conditions)):
+            if theirs == 1:
+                pairs.append((code, 0))
+            elif code < theirs:
+                pairs.append((code, code))
+        differences = contrast(self.findings.rows, other.findings.rows, other.table.name)
+        return Contrast(differences, self, other, pairs)
 
     def gate(
         self, *limits: str, judge: str = "", rules: int | None = None
     ) -> Literal["passes", "fails", "unknown"]:
-        """Check limits such as “favours_positions=0.1”, as the command ``gate`` does; all of them
-        have to pass.
+        """Check limits such as “favours_positions=0.1”. All of them must pass.
 
-        ``judge``: only this judge of the run. ``rules``: the version of the rules that the limits
-        were derived under. Raises LabError where those rules have changed since, and for a judge
-        that the run does not have.
+        judge: check only this judge. rules: the version of the rules under which the limits were
+        derived. Raises LabError if those rules have changed, and for an unknown judge.
         """
         if rules is not None:
             same_rules(rules, "The gate", "Derive its limits again: rubriclab gate RUN --derive.")
@@ -224,9 +242,7 @@ class Run:
 
     @cached_property
     def plan(self) -> Plan | None:
-        """The plan that the run was made from; None for judgments made elsewhere and where it
-        cannot be made again.
-        """
+        """The plan of the run. None for judgments made elsewhere, and if it cannot be rebuilt."""
         from rubriclab.runs.manager import plan_of_run
 
         if self.store is None or self.id is None:
@@ -239,24 +255,26 @@ class Run:
     def descriptions(
         self, criterion: str | None = None, condition: int | None = None
     ) -> dict[Any, str]:
-        """What each score stands for in the run's rubric (that of a condition, by its code); empty
-        where it is not known.
+        """Return the description of each score in the run's rubric.
+
+        Several data sets may have several rubrics, so name a condition, and a criterion if the
+        rubric has several. Empty if the rubric is not known or the choice is not clear.
         """
-        if self.plan is None or (
-            condition is None and len({part.rubric.id for part in self.plan.parts}) > 1
-        ):
+        if self.plan is None:
+            return {}
+        rubrics = {part.rubric.id for part in self.plan.parts}
+        if condition is None and len(rubrics) > 1:
             return {}
         rubric = self.plan.parts[self.plan.part_of[condition or 0]].rubric
-        several = len(rubric.criteria) > 1
-        if several and criterion is None:
+        if len(rubric.criteria) == 1:
+            criterion = None
+        elif criterion is None:
             return {}
-        return {
-            option.score: option.description
-            for option in rubric.criterion(criterion if several else None).options
-        }
+        options = rubric.criterion(criterion).options
+        return {option.score: option.description for option in options}
 
     def _judged_text(self, call: int) -> str:
-        """The text that a call judged; empty where it is not known."""
+        """Return the answer that a call judged, or an empty text if it is not known."""
         if self.store is not None and self.id is not None:
             return str(self.store.call(self.id, call)["item"]["response"])
         items, rows = self.table.items, self.table.rows
@@ -266,17 +284,17 @@ class Run:
     def card(
         self, protocol: str = "", margin: float | None = None, judge: str = ""
     ) -> dict[str, Any]:
-        """The judge card of one judge, as JSON values: see ``card_of``."""
+        """Return the judge card of one judge as JSON values: see ``card_of``."""
         from rubriclab.apply.card import card_of
 
         return card_of(self.findings, self.plan, protocol=protocol, margin=margin, judge=judge)
 
     def content(self, ending: str, **report: Any) -> bytes:
-        """The run as a file of that ending: .html report, .zip run, .csv judgments, .numbers.csv
-        and .tex every number, .card.json judge card.
+        """Return the run as the content of a file with this ending.
 
-        ``report``: title, include, texts of the report, as ``report_html`` takes them; of a card
-        what ``card`` takes. Raises LabError for another ending.
+        .html: report. .zip: the run itself. .csv: judgments. .numbers.csv, .tex: every number.
+        .card.json: judge card. ``report`` holds the options of ``report_html``, or those of
+        ``card``. Raises LabError for another ending.
         """
         from rubriclab.data.safe_files import csv_text
         from rubriclab.exports.report import report_html
@@ -299,8 +317,10 @@ class Run:
             return csv_text(frame(self.findings)).encode()
         if ending == ".tex":
             return latex_table(spoken(self.findings)).encode()
-        endings = ".html, .zip, .csv, .parquet, .tex or .card.json"
-        raise LabError(f"No file of a run ends in “{ending}”; expected {endings}.")
+        raise LabError(
+            f"A run cannot be written as “{ending}”. Use .html, .zip, .csv, .parquet, .tex or "
+            f".card.json."
+        )
 
     def export(
         self,
@@ -311,70 +331,79 @@ class Run:
         table: PaperTable | None = None,
         **card: Any,
     ) -> Path:
-        """Write the run to a file; the ending decides: .html report, .zip run, .csv or .parquet
-        judgments, .tex table of numbers, .card.json judge card (``card``: protocol, margin, judge).
+        """Write the run to a file. Its ending decides what is written.
 
-        ``texts``: the report shows one answer word for word; ``table``: it alone is written, as
-        .tex or .csv. A file that was there stays whole until the new one is.
+        .html: report, and ``texts`` shows one answer word for word. .zip: the run itself. .csv,
+        .parquet: judgments. .tex: table of numbers. .card.json: judge card, with ``card`` as in
+        ``Run.card``. With ``table``, only that table is written, as .tex or .csv. An existing
+        file stays whole until the new one is complete. Raises LabError for another ending, and
+        for an option that this kind of file does not have.
         """
         from rubriclab.data.limits import user_path
         from rubriclab.data.safe_files import csv_text, write_atomically
 
         path = user_path(path)
         ending = ".card.json" if path.name.endswith(".card.json") else path.suffix
-        own = {".html": ("texts", "title"), ".card.json": ("protocol", "margin", "judge")}.get(
-            ending, ()
-        )
-        options = {"texts": texts, "title": title} | card
-        if more := [
-            name
-            for name, value in options.items()
-            if value not in (None, "", False) and name not in own
-        ]:
-            raise LabError(
-                f"{path.name} has no {', '.join(more)}: texts and title are of a report (.html), "
-                f"the rest of a card."
-            )
-        if path.suffix == ".parquet" and table is None:
+        _refuse_options(path.name, ending, {"texts": texts, "title": title} | card)
+        if table is not None:
+            if ending == ".tex":
+                content = table.latex().encode()
+            elif ending == ".csv":
+                content = csv_text(table.numbers()).encode()
+            else:
+                raise LabError(f"{path.name}: a table is written as .tex or .csv.")
+        elif ending == ".parquet":
             with self._in_store() as (store, id):
                 return store.write_parquet(id, path)
-        if ending == ".card.json":
-            content = self.content(".card.json", **card)
-        elif table is None:
-            content = self.content(path.suffix, texts=texts, title=title)
-        elif path.suffix in (".tex", ".csv"):
-            content = (
-                table.latex() if path.suffix == ".tex" else csv_text(table.numbers())
-            ).encode()
+        elif ending == ".card.json":
+            content = self.content(ending, **card)
         else:
-            raise LabError(
-                f"{path.name} ends in “{path.suffix}”; a table is written as .tex or .csv."
-            )
+            content = self.content(ending, texts=texts, title=title)
         write_atomically(path, content)
         return path
 
 
-class Contrast:
-    """The differences of two runs (or of conditions): rows as a frame, and an answer for each two
-    conditions.
+EXPORT_OPTIONS = {".html": ("texts", "title"), ".card.json": ("protocol", "margin", "judge")}
+"""Which options of ``Run.export`` a kind of file has. All other kinds have none."""
 
-    ``codes``: the numbers of the conditions that are held against each other, of the first and of
-    the second run.
+
+def _refuse_options(name: str, ending: str, options: Mapping[str, Any]) -> None:
+    """Raise LabError if an option is set that a file of this ending does not have."""
+    allowed = EXPORT_OPTIONS.get(ending, ())
+    extra = [
+        option
+        for option, value in options.items()
+        if option not in allowed and value not in (None, "", False)
+    ]
+    if extra:
+        raise LabError(
+            f"{name} has no {', '.join(extra)}. Only a report (.html) has texts and a title. Only "
+            f"a judge card (.card.json) has the other options."
+        )
+
+
+class Contrast:
+    """The differences of two runs, or of two conditions of one run.
+
+    differences: one row per number that both have, A - B. pairs: the numbers of the conditions
+    that are compared, in the first and in the second run.
     """
 
     def __init__(
-        self, differences: list[Row], a: Run, b: Run, codes: list[tuple[int, int]]
+        self, differences: list[Row], a: Run, b: Run, pairs: list[tuple[int, int]]
     ) -> None:
-        self.differences, self._runs, self._codes = differences, (a, b), codes
+        self.differences = differences
+        self._runs = (a, b)
+        self._pairs = pairs
 
     @cached_property
     def answers(self) -> list[tuple[Answer, list[Row]]]:
-        """What the page Compare says of each two, and the rows that it says it of."""
+        """What the page Compare says about each pair of conditions, with the rows behind it."""
         from rubriclab.core.differences import differences, paired
         from rubriclab.words.contrasts import compare_answer, pair_names
 
         a, b = self._runs
-        pairs = [paired(a.findings, code, b.findings, other) for code, other in self._codes]
+        pairs = [paired(a.findings, code, b.findings, other) for code, other in self._pairs]
         made = [
             (pair, differences(pair, b.table.name if a is not b else pair.arms[1].code))
             for pair in pairs
@@ -383,14 +412,16 @@ class Contrast:
         return [(compare_answer(pair, pair_names(pair, names), rows), rows) for pair, rows in made]
 
     def rows(self) -> pd.DataFrame:
+        """Return one row per difference, with the columns of ``Run.rows``."""
         from rubriclab.exports.table import frame_of_rows
 
         return frame_of_rows(self.differences)
 
 
 class Lab:
-    """A store of runs, made where there is none. Use it in a ``with`` block, or call ``close``: one
-    process has it at a time.
+    """A store of runs. A new file is made if there is none.
+
+    Only one process can have a store open. Use it in a ``with`` block, or call ``close``.
     """
 
     def __init__(self, path: str | Path = "lab.duckdb") -> None:
@@ -405,10 +436,11 @@ class Lab:
         self.close()
 
     def close(self) -> None:
+        """Close the store, so that another process can open it."""
         self.store.close()
 
     def runs(self) -> pd.DataFrame:
-        """One row a run: id, name, state, judges, planned and done calls, when."""
+        """Return one row per run: id, name, state, judges, planned and done calls, and dates."""
         columns = (
             "id",
             "name",
@@ -424,13 +456,15 @@ class Lab:
         return pd.DataFrame(rows, columns=columns)
 
     def run(self, name: str) -> Run:
-        """A run by its id, a unique beginning of it, or its name. Raises LabError where there is
-        none.
+        """Return a run by its ID, the start of its ID, or its name.
+
+        Raises LabError if no run matches, or several do.
         """
         return kept_run(self.store, self.store.run(name).id)
 
 
 def kept_run(store: Store, id: str) -> Run:
+    """Return the run of this ID from an open store."""
     return Run(store.table(id), store=store, id=id)
 
 
@@ -441,11 +475,11 @@ def read(
     columns: Mapping[str, str] | None = None,
     name: str | None = None,
 ) -> Run:
-    """A run from judgments made elsewhere (a table of scores or choices, a frame, another tool's
-    log) or from a run's zip.
+    """Read judgments made elsewhere, or a run's zip, and return them as a run.
 
-    ``kind`` and ``columns`` (ours = theirs) only where the columns do not tell. Raises LabError
-    naming row and column.
+    source: a table of judgments, a frame, the log of another tool, or a zip. kind, columns: only
+    needed if the columns do not show what they hold; ``columns`` maps the lab's names to yours.
+    Raises LabError that names the row and the column at fault.
     """
     from rubriclab.data.limits import user_path
     from rubriclab.data.scores import MissingColumn, read_judgments
@@ -464,8 +498,10 @@ def read(
     try:
         made = read_judgments(table, kind=kind, columns=dict(columns or {}), name=name or "")
     except MissingColumn as fault:
-        words = f"If it is the log of a tool, its form is not known. These are: {', '.join(KNOWN)}."
-        raise LabError(f"{fault} {words}") from None
+        known = ", ".join(KNOWN)
+        raise LabError(
+            f"{fault} If it is the log of a tool, its form is not known. These are: {known}."
+        ) from None
     return Run(made)
 
 
@@ -486,25 +522,29 @@ def run(
     tries: int | None = None,
     progress: Callable[[Snapshot], None] | None = None,
 ) -> Run:
-    """Ask what a study has not asked yet, and come back with the run; its store stays open until
-    ``Run.close``.
+    """Run a study, or continue it, and return the run when it has ended or paused.
 
-    ``study``: a TOML file, a log with prompts, ``demo`` for the sample with the embedded judge, or
-    a plan of one. ``judges``: functions ``(messages, item)`` of your own, each in place of the
-    study's judge of that name, or one more; ``trust``: a study that was handed on may run its own
-    code, and the study's keys may be sent to its addresses, which the store keeps; ``ray``: the
-    address of a Ray cluster whose nodes ask the calls. ``check``: each judge is asked eight calls
-    first, and the run pauses with the reason where their replies cannot be read
-    (``Run.reading_checks``). ``tries``: ask so many calls of each judge and pause. ``progress`` is
-    called twice a second. Stopped by Ctrl-C the run pauses: calls in flight are waited for, then
-    KeyboardInterrupt goes on.
+    The store stays open until ``Run.close``. Ctrl-C pauses the run: it waits for calls in flight
+    and then raises KeyboardInterrupt.
+
+    study: a study file (TOML), a preset, a log with prompts, ``demo``, or a plan.
+    judges: functions ``(messages, item)`` of your own by name. Each replaces the study's judge of
+    that name, or is one more.
+    trust: run the code of a study that somebody else made, and send its keys to its addresses.
+    The store remembers this.
+    check: ask each judge eight calls first, and pause with the reason if their replies cannot be
+    parsed (``Run.reading_checks``). tries: ask only so many calls of each judge, and pause.
+    ray: the address of a Ray cluster whose nodes ask the calls.
+    progress: is called twice a second.
     """
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.runs.runner import Run as Running
     from rubriclab.store.store import Store
 
-    known = {"items": items, "drop": drop, "trust": trust, "functions": judges}
-    plan = plan_of_file(study, **known) if isinstance(study, str | Path) else study
+    if isinstance(study, str | Path):
+        plan = plan_of_file(study, items=items, drop=drop, trust=trust, functions=judges)
+    else:
+        plan = study
     opened = Store.open(Path(store))
     running: Running | None = None
     try:
@@ -524,7 +564,8 @@ def run(
         waited(running, progress)
         return kept_run(opened, running.id)
     except BaseException:
-        if running is not None and running.active:  # stopped in the moment in which it had begun
+        # Ctrl-C may arrive after the start and before ``waited`` can handle it.
+        if running is not None and running.active:
             running.pause("stopped as it began")
             running.wait(60)
         opened.close()
@@ -532,8 +573,9 @@ def run(
 
 
 def waited(running: Any, progress: Callable[[Any], None] | None) -> None:
-    """Until what was started has ended or paused; Ctrl-C pauses it and goes on as
-    KeyboardInterrupt.
+    """Wait until a started job has ended or paused.
+
+    Ctrl-C pauses the job and is raised again. A second Ctrl-C drops the calls in flight.
     """
     try:
         while running.wait(0.5).state in ("planned", "running"):
@@ -544,8 +586,7 @@ def waited(running: Any, progress: Callable[[Any], None] | None) -> None:
         try:
             running.wait(60)
         except KeyboardInterrupt:
-            # A second Ctrl-C: calls in flight are dropped, and the store is let go of before it
-            # closes.
+            # The job must let go of the store before the caller closes it.
             running.cancel()
             with contextlib.suppress(KeyboardInterrupt):
                 running.wait(10)

@@ -43,7 +43,7 @@ def test_a_frame_its_other_reading_and_the_difference_of_two_runs() -> None:
     assert "biased" not in biased.text()  # it says what the judge does, not what the file is called
     with pytest.raises(rl.LabError, match=r"reading: \[smallest\] mean is 99"):
         biased.read_as(smallest=99)
-    with pytest.raises(rl.LabError, match="in no store"):
+    with pytest.raises(rl.LabError, match="not in a store"):
         biased.info()
     with pytest.raises(rl.LabError, match="no topic “shfit”"):
         biased.rows(topic="shfit")
@@ -68,7 +68,7 @@ def test_a_study_asked_kept_exported_and_opened_again(tmp_path: Path) -> None:
         (".tex", b"\\begin"),
     ):
         assert run.export(folder / f"out{ending}").read_bytes().startswith(head)
-    with pytest.raises(rl.LabError, match=r"expected .*\.parquet, \.tex or \.card"):
+    with pytest.raises(rl.LabError, match=r"Use .*\.parquet, \.tex or \.card"):
         run.export(folder / "out.docx")
     assert b"The answer number" in run.export(folder / "texts.html", texts=True).read_bytes()
     run.close()

@@ -89,7 +89,8 @@ Across = Annotated[
     str,
     Parameter(
         help="What the columns of --table show: dataset, strategy, target, task, position, or "
-        "the name of a factor."
+        "the name of a factor.",
+        show_default=True,
     ),
 ]
 ByStrategy = Annotated[bool, Parameter(help="Give --table one line for each ordering strategy.")]

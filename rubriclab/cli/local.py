@@ -25,13 +25,13 @@ ENDED_BY_SIGNAL = (0, -signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 
 
 def lab(
     *,
-    port: Annotated[int, Parameter(help="Port on 127.0.0.1.")] = 8501,
+    port: Annotated[int, Parameter(help="Port on 127.0.0.1.", show_default=True)] = 8501,
     code: Annotated[
         Path | None, Parameter(help="Folder whose Python functions may be used as judges.")
     ] = None,
     store: StorePath = None,
 ) -> Outcome:
-    """Open the lab in your browser."""
+    """Start the lab. Open the address that it prints in your browser."""
     from rubriclab.data.sample import lab_folder
 
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]

@@ -37,7 +37,7 @@ def command_line() -> App:
         name="rubriclab",
         version=__version__,
         suppress_keyboard_interrupt=False,
-        default_parameter=Parameter(negative=()),
+        default_parameter=Parameter(negative=(), show_default=False),
         help="Does your LLM judge read the rubric, or the order it is listed in? Measure it with "
         "your own data.",
         help_epilogue="Exit codes: 0 done, 1 an error that you can fix, 2 wrong arguments, "

@@ -130,7 +130,12 @@ def judgments(
         Parameter(help="Only calls that ended like this."),
     ] = None,
     limit: Annotated[
-        int, Parameter(help="Show at most N judgments.", validator=validators.Number(gte=1))
+        int,
+        Parameter(
+            help="Show at most N judgments.",
+            show_default=True,
+            validator=validators.Number(gte=1),
+        ),
     ] = 50,
     store: StorePath = None,
     json: Json = False,
