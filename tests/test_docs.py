@@ -1,15 +1,11 @@
-"""What docs/papers.md and docs/adding.md say: every row is there once and has its test; the worked
-example is followed.
-"""
+"""Check that documents say what the code does: papers.md, architecture.md, glossary.md, README."""
 
 from __future__ import annotations
 
 import ast
 import json
-import os
 import re
-import shutil
-import subprocess
+import shlex
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -20,10 +16,14 @@ import pytest
 
 from benchmarks import counted, method, published  # registers the topics
 from rubriclab import api as notebook
+from rubriclab.cli.main import command_line
 from rubriclab.core.topic import MEASURES, TOPICS
 from rubriclab.runs.loading import plan_of_file
+from rubriclab.store.store import Store
+from tests.test_house import MAY_IMPORT
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "rubriclab"
 LINES = [
     [cell.strip() for cell in line.strip("| ").split(" | ")]
     for line in (ROOT / "docs" / "papers.md").read_text("utf-8").splitlines()
@@ -31,11 +31,11 @@ LINES = [
 ]
 
 
-def test_all_rows_stand_there_once() -> None:
+def test_every_row_of_the_papers_is_listed_once() -> None:
     assert [int(line[0]) for line in LINES] == list(range(1, 76))
 
 
-def test_measures_and_topics_are_the_codes_own() -> None:
+def test_the_papers_name_measures_and_topics_that_exist() -> None:
     text = "\n".join(" | ".join(line) for line in LINES)
     measures = {name for line in LINES if len(line) > 5 for name in re.findall(r"`(\w+)`", line[5])}
     measures |= set(re.findall(r"--table (\w+)", text)) - {"MEASURE"}
@@ -52,46 +52,114 @@ def test_every_row_has_a_test_that_names_it() -> None:
     assert named == set(range(1, 76)), f"no test names {sorted(set(range(1, 76)) - named)}"
 
 
-STEP = re.compile(r"```\w+\n# (new file|at the end of) (\S+)\n(.*?)```", re.DOTALL)
+README = (ROOT / "README.md").read_text("utf-8")
+MAP = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text("utf-8")
 
 
-def test_the_worked_example_adds_a_number_to_every_sink(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "rubriclab", tmp_path / "rubriclab")
-    steps = STEP.findall((ROOT / "docs" / "adding.md").read_text("utf-8"))
-    assert [kind for kind, _, _ in steps] == ["new file", "at the end of", "at the end of"]
-    for _, name, text in steps:
-        with (tmp_path / name).open("a", encoding="utf-8") as file:
-            file.write(text)
-    # 12 answers, each scored 5 in order 1 2 3 4 5 and 4 in the reverse: the highest score in half
-    # of the calls.
-    judged = tmp_path / "judged.csv"
-    rows = [f"j,a{k},{scored}" for k in range(12) for scored in ("1 2 3 4 5,5", "5 4 3 2 1,4")]
-    judged.write_text("\n".join(["judge,item_id,ordering,score", *rows]), "utf-8")
+def block(language: str, start: str) -> str:
+    """Return the README's code block of a language that has ``start`` in it."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    (found,) = [text for text in blocks if start in text]
+    return str(found)
 
-    def results(*options: str) -> str:
-        command = [
-            sys.executable,
-            "-W",
-            "error",
-            "-m",
-            "rubriclab",
-            "results",
-            str(judged),
-            "--topic",
-            "top",
-            *options,
-        ]
-        environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
-    assert re.search(r"Share of the highest score: 50\.0%", results())
-    (row,) = json.loads(results("--json"))["rows"]
-    assert (row["topic"], row["measure"], row["value"]) == ("top", "top_share", 0.5)
-    assert row["low"] < 0.5 < row["high"]
+def test_every_command_of_the_readme_has_its_options() -> None:
+    app = command_line()
+    for line in block("bash", "rubriclab run demo").splitlines():
+        words = shlex.split(line, comments=True)
+        assert words[0] == "rubriclab"
+        _, bound, _ = app.parse_args(words[1:], exit_on_error=False, print_error=False)
+        assert bound.arguments, line
+
+
+def test_the_study_of_the_readme_can_be_planned(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(block("toml", "Helpfulness of our drafts"), "utf-8")
+    (tmp_path / "responses.csv").write_text("answer\nYes.\nNo.\n", "utf-8")
+    (tmp_path / "rubric.yaml").write_text(
+        "name: Help\ncriteria:\n- name: Help\n  options:\n"
+        "  - {score: 1, description: none}\n  - {score: 2, description: much}\n",
+        "utf-8",
+    )
+    plan = plan_of_file(tmp_path / "study.toml")
+    assert plan.study.name == "Helpfulness of our drafts"
+    # 2 answers in both orders, each twice, by default and in two variants.
+    assert len(plan) == 2 * 2 * 2 * 3
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [f"j,a{k},{scored}" for k in range(12) for scored in ("1 2 3,3", "3 2 1,2")]
+    judgments = tmp_path / "judgments.csv"
+    judgments.write_text("\n".join(["judge,item_id,ordering,score", *rows]), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    run = notebook.read("judgments.csv", name="Helpfulness of our drafts")
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        store.add_table(run.table)
+    exec(block("python", 'rl.read("judgments.csv")'), {})
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def names_in(path: Path) -> set[str]:
+    """Return the functions and classes of a module, and methods as Class.method."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            methods = [part for part in node.body if isinstance(part, ast.FunctionDef)]
+            names |= {f"{node.name}.{method.name}" for method in methods}
+    return names
+
+
+def test_the_map_names_what_exists() -> None:
+    named = re.findall(r"`([\w/]+\.py):([\w.]+)`", MAP)
+    assert len(named) > 20
+    missing = [f"{path}:{name}" for path, name in named if name not in names_in(PACKAGE / path)]
+    assert not missing
+    before_old_paths = MAP.partition("## Old paths")[0]
+    files = re.findall(r"`([\w/]+\.(?:py|toml|sql))`", before_old_paths)
+    assert not [path for path in files if not any((at / path).is_file() for at in (ROOT, PACKAGE))]
+
+
+def test_the_map_shows_the_rooms_as_they_may_import_each_other() -> None:
+    (picture,) = re.findall(r"```mermaid\n(.*?)```", MAP, re.DOTALL)
+    arrows = re.findall(r"(\w+)(?:\[.*?\])? --> (\w+)", picture)
+    assert {room for arrow in arrows for room in arrow} == MAY_IMPORT.keys()
+    assert not [f"{a} --> {b}" for a, b in arrows if a not in MAY_IMPORT[b]]
+
+
+def test_old_paths_are_gone_and_new_ones_exist() -> None:
+    table = MAP.partition("## Old paths")[2]
+    pairs: list[tuple[str, str]] = []
+    for line in table.splitlines():
+        if not line.startswith("| `"):
+            continue
+        old, new = (re.findall(r"`([^`]+)`", cell) for cell in line.strip("| ").split(" | "))
+        if new[0].endswith("/"):  # the same names in another folder
+            new = [new[0] + Path(path).name for path in old]
+        pairs += zip(old, new, strict=True)
+    assert len(pairs) > 30
+    for old_path, new_path in pairs:
+        if "NAME" in old_path:
+            old_path, new_path = str(Path(old_path).parent), str(Path(new_path).parent)
+        assert not any((PACKAGE / old_path).glob("*.py")), old_path
+        assert not (PACKAGE / old_path).is_file(), old_path
+        assert (PACKAGE / new_path).exists(), new_path
+
+
+def test_every_term_of_the_glossary_is_used() -> None:
+    terms = [
+        term.strip("` ")
+        for line in GLOSSARY.splitlines()
+        if line.startswith("| ") and not line.startswith("| use ")
+        for term in line.strip("| ").split(" | ")[0].split(", ")
+    ]
+    assert len(terms) > 30
+    documents = [path for path in (ROOT / "docs").glob("*.md") if path.name != "glossary.md"]
+    files = [ROOT / "README.md", *documents, *PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml")]
+    text = " ".join(path.read_text("utf-8") for path in files)
+    words = re.sub(r"\s+", " ", text).lower()
+    assert not [term for term in terms if not re.search(rf"\b{term.lower()}", words)]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +169,7 @@ def test_a_benchmark_imports_what_there_is(path: Path) -> None:
     assert import_module(f"benchmarks.{path.stem}").__doc__
 
 
-def test_what_is_published_of_the_method_is_what_was_counted() -> None:
+def test_the_published_method_check_is_what_was_counted() -> None:
     text, summary = published.document(counted.load()), published.summary(counted.load())
     assert (published.DOCUMENT.read_text("utf-8"), published.SUMMARY.read_text("utf-8")) == (
         text,
