@@ -22,6 +22,8 @@ log = logging.getLogger("rubriclab")
 
 HERE = Path(__file__).parent
 PAGES = HERE.parents[1] / "pages"
+LONG_MESSAGE = 320
+"""Height in pixels of the box around a long message: enough for some fifteen lines."""
 
 
 def page_file(name: str) -> Path:
@@ -131,23 +133,24 @@ def _agree(wanted: Sequence[Consent]) -> None:
 
 
 def go(name: str, **query: str | list[str]) -> NoReturn:
-    """Lead to another page, with what its address shall say."""
+    """Open another page, with this query in its address."""
     st.switch_page(page_file(name), query_params=query)
 
 
 def announce(text: str) -> None:
-    """Say what was done once the page is drawn anew. ``text`` is markdown: names in it go through
-    ``safe``.
+    """Show this text as a toast on the next page that is drawn, so that it survives a rerun.
+
+    ``text`` is markdown: names in it must go through ``safe`` first.
     """
     st.session_state["frame announced"] = [*st.session_state.get("frame announced", ()), text]
 
 
 def safe(text: str, most: int | None = None) -> str:
-    """Text of unknown origin for a markdown widget: nothing in it is markup or a link, and none of
-    it is invisible.
+    """Return text of unknown origin as markdown that shows it literally.
 
-    Addresses become links escaped or not: a word joiner in them keeps them text. ``most``: signs
-    shown.
+    Nothing in it acts as markup or as a link, and nothing in it is invisible. Streamlit makes links
+    of addresses even if they are escaped; a word joiner inside an address prevents that. ``most``:
+    the number of characters to show.
     """
     if most is not None:
         text = shorten(text, most)
@@ -157,28 +160,28 @@ def safe(text: str, most: int | None = None) -> str:
 
 
 def labelled(text: str, simulated: bool, most: int | None = None) -> str:
-    """A name or headline as markdown; of a simulated judge with the badge that says so."""
+    """Return a name or headline as markdown, with a badge if its judge is simulated."""
     return safe(text, most) + (" :gray-badge[simulated]" if simulated else "")
 
 
 def verbatim(text: str, *, height: int | None = None) -> None:
-    """A prompt, reply or upload shown exactly as it is: never markdown."""
+    """Show a prompt, reply, or upload exactly as it is, never as markdown."""
     st.code(text, language=None, wrap_lines=True, height=height or "content")
 
 
 def conversation(messages: Iterable[Mapping[str, str]], most: int | None = None) -> None:
-    """The messages of a call exactly as they are sent; ``most``: signs of one that is shown whole,
-    not to be scrolled.
+    """Show the messages of a call exactly as they are sent.
+
+    ``most``: a message with more characters gets a box that scrolls. None shows all in full.
     """
     for message in messages:
+        is_long = most is not None and len(message["content"]) > most
         st.caption(safe(message["role"]))
-        verbatim(
-            message["content"], height=320 if most and len(message["content"]) > most else None
-        )
+        verbatim(message["content"], height=LONG_MESSAGE if is_long else None)
 
 
 def tabs(parts: Mapping[str, Callable[[], None]]) -> None:
-    """Tabs by their titles, kept in the address; only the one that is open is drawn."""
+    """Draw tabs by title. The open tab is kept in the address, and only that tab is drawn."""
     drawn = st.tabs(list(parts), key="tab", on_change="rerun", bind="query-params")
     for tab, draw in zip(drawn, parts.values(), strict=True):
         if tab.open:
@@ -187,16 +190,23 @@ def tabs(parts: Mapping[str, Callable[[], None]]) -> None:
 
 
 def off_scale(given: Sequence[float], scores: Sequence[float], whose: str, what: str) -> None:
-    """Says where people's scores lie outside those that a judge may give."""
-    if given and scores and (min(given) < min(scores) or max(given) > max(scores)):
-        run, other = (f"{min(part):g} to {max(part):g}" for part in (given, scores))
-        st.markdown(f":orange[Human scores run from {run}, {whose} from {other}: {what}]")
+    """Say when people's scores lie outside a scale, and what follows from that.
+
+    ``whose``: whose scale ``scores`` is; ``what``: the consequence, as a sentence.
+    """
+    if not given or not scores:
+        return
+    if min(given) >= min(scores) and max(given) <= max(scores):
+        return
+    people = f"{min(given):g} to {max(given):g}"
+    scale = f"{min(scores):g} to {max(scores):g}"
+    st.markdown(f":orange[Human scores run from {people}, {whose} from {scale}. {what}]")
 
 
 def fold(
     label: str, draw: Callable[[], None], *, icon: str = "table_rows", key: str | None = None
 ) -> None:
-    """A part of a page that is computed only when it is opened."""
+    """Draw an expander whose content is computed only when it is open."""
     folded = st.expander(label, icon=f":material/{icon}:", key=key or label, on_change="rerun")
     if folded.open:
         with folded, faults():
