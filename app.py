@@ -1,15 +1,15 @@
-"""The lab's frame: who may come in, and the bar of pages. Start with ``streamlit run app.py``.
+"""Start the lab: ``streamlit run app.py``.
 
-The server imports this file for ``app``, which the guard stands before; every visit runs it as the
-script.
+The server imports this file once for ``app``, which lets the guard look at every request first.
+Streamlit then runs the file as a script on every visit.
 """
 
 import streamlit as st
 
-from rubriclab.app import frame, guard
+from rubriclab.app import guard, navigation
 
 if __name__ == "__main__":
-    frame.run()
+    navigation.run()
 else:
-    frame.warm()
-    app = st.App(__file__, middleware=guard.middleware(), lifespan=frame.serving)
+    navigation.warm()
+    app = st.App(__file__, middleware=guard.middleware(), lifespan=navigation.serving)

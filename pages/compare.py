@@ -1,5 +1,5 @@
-"""Do two judges, strategies, runs or wordings differ; three or more in a table."""
+"""Compare two judges, strategies, runs, or variants; list three or more in a table."""
 
-from rubriclab.app import frame
+from rubriclab.app import compare, frame
 
-frame.show("compare")
+frame.show("compare", compare.page)

@@ -1,5 +1,5 @@
-"""Take results along."""
+"""Export a report, a judge card, tables, figures, or the data of a run."""
 
-from rubriclab.app import frame
+from rubriclab.app import export, frame
 
-frame.show("export")
+frame.show("export", export.page)

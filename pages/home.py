@@ -1,5 +1,5 @@
-"""The first page: what position bias is, two ways in, the latest run."""
+"""Show what position bias is, three ways in, and the latest run."""
 
-from rubriclab.app import frame
+from rubriclab.app import frame, home
 
-frame.show("home")
+frame.show("home", home.page)

@@ -1,5 +1,5 @@
-"""Explain position bias, every number, its sources, and how the method was checked."""
+"""Explain position bias, define every number, and show how the method was checked."""
 
-from rubriclab.app import frame
+from rubriclab.app import frame, learn
 
-frame.show("learn")
+frame.show("learn", learn.page)

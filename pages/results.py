@@ -1,5 +1,5 @@
-"""Is this judge biased by order, by how much, and what to do."""
+"""Show whether the order biases this judge, by how much, and what to do."""
 
-from rubriclab.app import frame
+from rubriclab.app import frame, results
 
-frame.show("results")
+frame.show("results", results.page)

@@ -1,5 +1,5 @@
-"""How far runs are, and which there are."""
+"""Follow, resume, rename, download, and delete runs."""
 
-from rubriclab.app import frame
+from rubriclab.app import frame, runs
 
-frame.show("runs")
+frame.show("runs", runs.page)

@@ -1,5 +1,5 @@
-"""Set up a run in five steps."""
+"""Set up a run in five steps, and launch it."""
 
-from rubriclab.app import frame
+from rubriclab.app import frame, setup
 
-frame.show("setup")
+frame.show("setup", setup.page)

@@ -1,5 +1,5 @@
-"""One answer, the same words in two orders."""
+"""Ask about one answer in two orders, and compare the scores."""
 
-from rubriclab.app import frame
+from rubriclab.app import frame, try_it
 
-frame.show("try")
+frame.show("try", try_it.page)

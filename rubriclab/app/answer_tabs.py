@@ -1,5 +1,7 @@
-"""An answer in; its headline, line and badges on a page out; and the tabs With people and What
-helps, which are such answers, each beside a picture and above its numbers.
+"""Draw an answer with its badges and its picture, and the tabs With people and What helps.
+
+All three have the same form: an answer on the left, its picture on the right, and the numbers
+behind it in folds below.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,57 +22,59 @@ from rubriclab.words.what_helps import calls_curve, helps_answer, protocol_fores
 from rubriclab.words.with_people import GOOD, POOR, intended_levels, people_answer, reach_forest
 
 MOST_CAUTIONS = 2
+"""Cautions shown with the answer. The others follow among the numbers."""
 COLOURS = {
     "bias": {EFFECT: "orange", EQUIVALENT: "green"},
     "people": {POOR: "orange", GOOD: "green"},
     "helps": {EFFECT: "green", EQUIVALENT: "orange"},
     "compare": {EFFECT: "orange", EQUIVALENT: "green"},
 }
-"""Of badges: what is found is bad news of a judge, and good of a remedy; an open question is grey.
+"""Colours of badges: an effect is bad news about a judge and good news about what helps.
+
+Undecided questions are grey.
 """
 PEOPLE = {
     "All coefficients": ("people", "agreement", "alt_test"),
-    "Human by judge": ("confusion",),
+    "Human scores by judge scores": ("confusion",),
     "Limits of agreement": ("limit_low", "limit_high", "mean_difference"),
     "Corrected means": ("corrected_means",),
     "Order by order": ("accuracy", "gold_accuracy", "accuracy_all_orders"),
 }
 HELPS = {
-    "r against the number of orders": ("budget_pearson",),
+    "Correlation by number of orders": ("budget_pearson",),
     "Single orders": ("order_pearson", "order_rank"),
-    "All protocols at equal calls": (
+    "All methods at equal cost": (
         "gain",
         "gain_pearson",
         "budget_gain",
         "protocol_accuracy",
         "gain_accuracy",
     ),
-    "What scores vary with": ("variance_share", "dependability", "calls_needed"),
+    "What makes scores vary": ("variance_share", "dependability", "calls_needed"),
     "Odds of positions, neighbours and labels": ("position_odds", "neighbour", "label_odds"),
     "Who wins": ("kendall_tau", "top1_changed", "top1_changed_strict", "top1_excess"),
 }
-"""A fold's title -> its measures, or its topics for measures that no fold names."""
+"""Title of a fold -> its measures, or topics for measures that no fold names."""
 
 
 def show_answer(answer: Answer, kind: str = "bias") -> None:
-    """Headline, line, questions with their badges, what to do, cautions. ``kind``: of COLOURS; the
-    page's own is ``bias``.
+    """Draw headline, line, questions with badges, what to do, and cautions.
+
+    ``kind``: a key of COLOURS. The page's own answer is ``bias``; its headline is the title.
     """
-    own = kind == "bias"
+    is_title = kind == "bias"
     if answer.early:
         st.markdown(f":gray[:material/hourglass_top: {safe(answer.early)}]")
-    (st.title if own else st.header)(
-        labelled(answer.headline, answer.simulated and own), anchor=False
-    )
+    heading = st.title if is_title else st.header
+    heading(labelled(answer.headline, answer.simulated and is_title), anchor=False)
     st.markdown(emphasised(answer.line, answer.strong))
     if answer.questions:
         with st.container(key=f"questions-{kind}"):
             for number, asked in enumerate(answer.questions):
                 with st.container(key=f"question-{kind}{number}"):
                     badge, words = st.columns([1, 3.6], gap="small")
-                    badge.markdown(
-                        f":{COLOURS[kind].get(asked.verdict, 'gray')}-badge[{asked.badge}]"
-                    )
+                    colour = COLOURS[kind].get(asked.verdict, "gray")
+                    badge.markdown(f":{colour}-badge[{asked.badge}]")
                     words.header(asked.title, anchor=False)
                     words.markdown(f":gray[{safe(asked.sentence)}]")
     if answer.advice:
@@ -84,12 +88,14 @@ def show_cautions(sentences: Sequence[str]) -> None:
 
 
 def emphasised(line: str, strong: str) -> str:
-    """A line of an answer as markdown, its number in bold."""
-    before, bold, after = line.partition(strong) if strong else (line, "", "")
-    return f"{safe(before)}**{safe(bold)}**{safe(after)}" if bold else safe(line)
+    """Return a line of an answer as markdown, with its number in bold."""
+    if not strong or strong not in line:
+        return safe(line)
+    before, bold, after = line.partition(strong)
+    return f"{safe(before)}**{safe(bold)}**{safe(after)}"
 
 
-def beside(
+def answer_beside_picture(
     answer: Answer,
     kind: str,
     shown: Shown,
@@ -98,7 +104,7 @@ def beside(
     *,
     below: Callable[[], None] | None = None,
 ) -> None:
-    """An answer left, with what ``below`` draws under it, its picture with title and note right."""
+    """Draw an answer on the left, with ``below`` under it, and its picture on the right."""
     left, right = st.columns([1.12, 1], gap="large")
     with left:
         show_answer(answer, kind)
@@ -111,8 +117,9 @@ def beside(
 
 
 def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) -> None:
-    """A picture above its note; nothing where it could not be drawn. ``on_click``: of a heatmap,
-    whose cells lead on.
+    """Draw a picture with its note, or nothing if it could not be drawn.
+
+    ``on_click``: called after a click on a cell. Only heatmaps have cells.
     """
     if shown.picture is not None:
         clicked = on_click if shown.picture.kind == "cells" else None
@@ -120,49 +127,53 @@ def show_picture(shown: Shown, key: str, on_click: Callable[[], None] | None) ->
 
 
 def with_people(findings: Findings, facts: Facts) -> None:
-    """The tab With people: how the judge compares with another person, and every number about
-    it.
-    """
-    whom = "the intended levels" if intended_levels(findings, facts.condition) else "people"
-    alone = whom != "people" or not findings.select("people_pearson", condition=facts.condition)
-    title = f"Agreement with {whom} (r)" + ("" if alone else ", compared with one person")
-    person = ""
-    if not alone:
-        person = " Compare the last two: r of one call, and of one person, with the other raters."
-    note = f"Lines: {ci()}.{person} More calls raise r."
+    """Draw the tab With people: how the judge compares with another person, and why."""
+    intended = intended_levels(findings, facts.condition)
+    several_people = findings.select("people_pearson", condition=facts.condition)
     if facts.reorder in CHOICES:
-        title, note = (
-            "How often the better answer is chosen",
-            f"Lines: {ci()}. Position: where it stood.",
+        title = "How often the better answer is chosen"
+        note = f"Lines: {ci()}. Position: where the better answer was listed."
+    elif intended:
+        title = "Agreement with the intended levels (r)"
+        note = f"Lines: {ci()}. More calls raise r."
+    elif not several_people:
+        title = "Agreement with people (r)"
+        note = f"Lines: {ci()}. More calls raise r."
+    else:
+        title = "Agreement with people (r), compared with one person"
+        note = (
+            f"Lines: {ci()}. The last two compare: r of one call, and of one person, with the "
+            "other raters. More calls raise r."
         )
     shown = Shown(title, reach_forest(findings, facts), note)
-    beside(people_answer(findings, facts), "people", shown, f"reach-{facts.condition}")
+    key = f"reach-{facts.condition}"
+    answer_beside_picture(people_answer(findings, facts), "people", shown, key)
     _folds(findings, findings.select(condition=facts.condition), PEOPLE)
 
 
 def what_helps(findings: Findings, facts: Facts, below: Callable[[], None]) -> None:
-    """The tab What helps: how many calls in which orders, what else helps, ``below`` it the way on,
-    and the numbers.
+    """Draw the tab What helps: how many calls in which orders, and what else helps.
+
+    ``below`` draws the next step under the answer.
     """
-    curve, note = calls_curve(findings, facts), "Dotted: 0.9, enough for single answers."
-    note += (
-        f" Lines on points: {ci()}."
-        if curve and any(point.has_interval for point in curve.points)
-        else ""
-    )
-    shown = Shown("Calls per item, and how dependable their mean is", curve, note)
     if facts.reorder in CHOICES:
-        note = f"Lines: {ci()}. As many calls each."
-        shown = Shown(
-            "How often the better answer is chosen", protocol_forest(findings, facts), note
-        )
-    beside(helps_answer(findings, facts), "helps", shown, f"calls-{facts.condition}", below=below)
+        note = f"Lines: {ci()}. All methods use the same number of calls."
+        picture = protocol_forest(findings, facts)
+        shown = Shown("How often the better answer is chosen", picture, note)
+    else:
+        curve, note = calls_curve(findings, facts), "Dotted: 0.9, enough for single answers."
+        if curve is not None and any(point.has_interval for point in curve.points):
+            note += f" Lines on points: {ci()}."
+        shown = Shown("How dependable the mean of several calls is", curve, note)
+    answer, key = helps_answer(findings, facts), f"calls-{facts.condition}"
+    answer_beside_picture(answer, "helps", shown, key, below=below)
     own = findings.conditions[facts.condition].setting
     rows = [row for row in findings.rows if findings.conditions[row.condition].setting == own]
     _folds(findings, rows, HELPS)
 
 
 def _folds(findings: Findings, rows: Sequence[Row], folds: Mapping[str, Collection[str]]) -> None:
+    """Draw a fold for each title that has rows. ``folds``: see PEOPLE and HELPS."""
     fold_of = {name: label for label, names in folds.items() for name in names}
     for label in folds:
         mine = [row for row in rows if fold_of.get(row.measure, fold_of.get(row.topic)) == label]
@@ -172,7 +183,7 @@ def _folds(findings: Findings, rows: Sequence[Row], folds: Mapping[str, Collecti
 
 
 def _confusion(findings: Findings, rows: Sequence[Row]) -> None:
-    """Human scores by the judge's, as cells; as numbers where nothing can be drawn."""
+    """Draw human scores by the judge's scores as cells, or as numbers if that is impossible."""
     cells = generic(TOPICS["agreement"].charts[0], findings, rows[0].condition)
     if cells is None:
         number_table(findings, rows)
@@ -181,7 +192,7 @@ def _confusion(findings: Findings, rows: Sequence[Row]) -> None:
 
 
 def number_table(findings: Findings, rows: Sequence[Row]) -> None:
-    """Rows as a table; whose they are stands there where they are of several conditions."""
+    """Draw rows as a table. Conditions are named only if there are several."""
     table: Any = spoken(findings, list(rows))
     if table["Condition"].nunique() == 1:
         table = table.drop(columns="Condition")
@@ -197,10 +208,7 @@ def number_table(findings: Findings, rows: Sequence[Row]) -> None:
 
 
 def show_definition(entry: Mapping[str, str]) -> None:
-    """Formula, assumption and source of a term, below its sentence."""
-    parts = [
-        f"{key.capitalize()}: {entry[key]}"
-        for key in ("formula", "assumption", "source")
-        if key in entry
-    ]
-    st.caption("  \n".join(safe(part) for part in parts))
+    """Draw formula, assumption, and source of a term, below its sentence."""
+    parts = ("formula", "assumption", "source")
+    lines = [safe(f"{part.capitalize()}: {entry[part]}") for part in parts if part in entry]
+    st.caption("  \n".join(lines))

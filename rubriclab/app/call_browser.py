@@ -1,5 +1,7 @@
-"""A run and filters in; its single judgments out: a chosen reply, prompt, probabilities, and the
-answer in another order.
+"""Browse the single judgments of a run: filter them, choose one, and read prompt and reply.
+
+Prompts are not stored with every call. They are made again from the plan, and shown only if they
+are the ones that were sent.
 """
 
 from __future__ import annotations
@@ -24,18 +26,20 @@ if TYPE_CHECKING:
     from rubriclab.study.plan import Plan
 
 ANY = "any"
-NOT_READ = "No score could be read from this reply:"
+UNPARSED = "No score could be parsed from this reply:"
 STATUSES = ("ok", "failed", "unparsed", "refused", "truncated", "error")
 COLUMNS = {"item_id": "Answer", "ordering": "Order"}
 VIEWS = ("Reply", "Prompt as sent", "Probabilities", "Same answer, other orders")
 LIMIT = 200
-WIDE = 150
-"""Of the column of names, px: a long one would push all others out of sight."""
+"""Judgments in the list. More make the table slow; filters reach the others."""
+NAME_WIDTH = 150
+"""Width of the column of names, in pixels. A long name would push all others out of sight."""
 
 
 def tab(run: Run, arm: Arm) -> None:
-    """Filters and the list left, the chosen call right. ``arm``: the condition whose judgments are
-    shown.
+    """Draw filters and list on the left, the chosen call on the right.
+
+    ``arm``: the condition whose judgments are shown.
     """
     left, right = st.columns([1, 1.2], gap="large")
     with left:
@@ -46,13 +50,15 @@ def tab(run: Run, arm: Arm) -> None:
 
 
 def _filtered(run: Run, arm: Arm) -> pd.DataFrame:
-    """The judgments that the filters leave; every filter stands in the address."""
+    """Draw the filters, all kept in the address; return the judgments that match them."""
     criteria = _criteria(arm)
-    positions = [0] * arm.condition.chooses + list(range(1, arm.positions + 1))  # 0: a tie
+    scores = [f"{score:g}" for score in arm.condition.scores]
+    positions = [str(position) for position in range(1, arm.positions + 1)]
+    if arm.condition.chooses:
+        positions.insert(0, "0")  # a tie
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        scores = [f"{score:g}" for score in arm.condition.scores]
         score = _filter("score", scores) if scores else None
-        position = _filter("position", [str(p) for p in positions])
+        position = _filter("position", positions)
         status = _filter("status", list(STATUSES))
         criterion = _filter("criterion", criteria, 160) if criteria else None
         text = st.text_input(
@@ -60,8 +66,8 @@ def _filtered(run: Run, arm: Arm) -> pd.DataFrame:
         )
     return run.judgments(
         condition=arm.code,
-        score=score and float(score),
-        position=position and int(position),
+        score=None if score is None else float(score),
+        position=None if position is None else int(position),
         status=status,
         criterion=criterion,
         text=text or None,
@@ -70,7 +76,7 @@ def _filtered(run: Run, arm: Arm) -> pd.DataFrame:
 
 
 def _criteria(arm: Arm) -> list[str]:
-    """The names of the criteria, where there are several."""
+    """Return the names of the criteria, or nothing if there is only one."""
     if arm.condition.reorder == "criteria":
         return [str(name) for name in arm.names]
     named = arm.run.items["criterion"].iloc[arm.item_code].dropna().unique()
@@ -78,7 +84,7 @@ def _criteria(arm: Arm) -> list[str]:
 
 
 def _filter(key: str, options: list[str], width: int = 84) -> str | None:
-    """One of a few values of the address; None: any."""
+    """Ask for one of a few values, kept in the address; None means any."""
     options = [ANY, *options]
     if st.session_state.get(key, ANY) not in options:
         st.session_state.pop(key)
@@ -87,42 +93,35 @@ def _filter(key: str, options: list[str], width: int = 84) -> str | None:
 
 
 def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
-    """The table; the call of the chosen row, the first where none is. J and K go on and back."""
+    """Draw the list; return the call of the chosen row, at first that of the address or the first.
+
+    The keys J and K choose the next and the previous row.
+    """
     if frame.empty:
         st.caption("No judgment matches these filters.")
         return None
-    columns = ["item_id", "ordering", "score", "position"]
-    if arm.condition.reorder == "criteria":
-        columns = ["item_id", "criterion", "score", "position", "ordering"]  # long orders last
-    elif arm.condition.chooses:
-        columns = ["item_id", "position", "ordering"]
-    elif _criteria(arm):
-        columns.insert(1, "criterion")
-    columns += ["status"] if set(frame["status"]) != {"ok"} else []
-    shown = frame[columns].rename(columns=lambda name: COLUMNS.get(name, name.capitalize()))
-    tied = arm.condition.chooses & (frame["status"] == "ok")
-    shown["Position"] = shown["Position"].where((shown["Position"] > 0) | tied)
-    # Which list it is: a chosen row of another one means nothing here.
+    # The key names the list: a row that was chosen in another list means nothing here.
     listed = digest(frame["call"].tolist(), frame["item"].tolist())[:12]
-    calls, wanted = frame["call"].astype(str).tolist(), st.query_params.get("call", "")
+    calls = frame["call"].astype(str).tolist()
+    wanted = st.query_params.get("call", "")
     start = calls.index(wanted) if wanted in calls else 0
     chosen_row = min(st.session_state.get(f"row-{listed}", start), len(frame) - 1)
     event = st.dataframe(
-        shown,
+        _columns(frame, arm),
         hide_index=True,
         width="stretch",
         height=360,
         on_select="rerun",
         selection_mode="single-row",
+        # A new key for every move: a table that is drawn already ignores another default.
         key=f"judgments-{listed}-{st.session_state.get(f'moved-{listed}', 0)}",
         selection_default={"selection": {"rows": [chosen_row]}},
-        column_config={"Answer": st.column_config.Column(width=WIDE)},
+        column_config={"Answer": st.column_config.Column(width=NAME_WIDTH)},
     )
     rows = event.selection.rows
     if rows:
         chosen_row = rows[0]
         st.session_state[f"row-{listed}"] = chosen_row
-
     st.query_params["call"] = calls[chosen_row]
 
     def move(by: int) -> None:
@@ -130,40 +129,38 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
         st.session_state[f"moved-{listed}"] = st.session_state.get(f"moved-{listed}", 0) + 1
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Next", on_click=move, args=(1,), shortcut="J", key="next-call", type="tertiary")
-        st.button(
-            "Previous",
-            on_click=move,
-            args=(-1,),
-            shortcut="K",
-            key="previous-call",
-            type="tertiary",
-        )
+        for label, by, key in (("Next", 1, "J"), ("Previous", -1, "K")):
+            name = f"{label.lower()}-call"
+            st.button(label, on_click=move, args=(by,), shortcut=key, key=name, type="tertiary")
         first = f"The first {LIMIT:,}" if len(frame) == LIMIT else f"{len(frame):,}"
         st.caption(f"{first} of {count(len(arm.call), 'judgment')}")
     return int(frame["call"].iloc[chosen_row])
 
 
+def _columns(frame: pd.DataFrame, arm: Arm) -> pd.DataFrame:
+    """Return the columns of the list: those that differ under this condition, with their titles."""
+    columns = ["item_id", "ordering", "score", "position"]
+    if arm.condition.reorder == "criteria":
+        columns = ["item_id", "criterion", "score", "position", "ordering"]  # long orders last
+    elif arm.condition.chooses:
+        columns = ["item_id", "position", "ordering"]
+    elif _criteria(arm):
+        columns.insert(1, "criterion")
+    if set(frame["status"]) != {"ok"}:
+        columns.append("status")
+    shown = frame[columns].rename(columns=lambda name: COLUMNS.get(name, name.capitalize()))
+    # Position 0 is a tie where the judge chooses, and nothing was chosen otherwise.
+    tied = arm.condition.chooses & (frame["status"] == "ok")
+    shown["Position"] = shown["Position"].where((shown["Position"] > 0) | tied)
+    return shown
+
+
 def _call(run: Run, arm: Arm, call: int) -> None:
+    """Draw one call: what was chosen, the view that the visitor picked, and the judged answer."""
     assert run.store is not None
     assert run.id is not None
     facts = run.store.call(run.id, call)
-    outcome = facts["outcomes"][0]
-    named = arm.condition.reorder != "criteria" and _criteria(arm)
-    own = f"{safe(str(facts['item']['criterion']), 60)} · " if named else ""
-    title = (
-        f"**{safe(str(facts['item']['item_id']), 60)}** · {own}order "
-        f"{safe(order_title(facts['shown']), 80)}"
-    )
-    if arm.condition.reorder == "options" and outcome["score"] is not None:
-        title += f" · chose **{outcome['score']:g}**, at position {outcome['position']}"
-    elif arm.condition.chooses and facts["status"] == "ok":
-        title += (
-            f" · chose position **{outcome['position']}**" if outcome["position"] else " · a tie"
-        )
-    elif facts["status"] != "ok":
-        title += f" · {facts['status']}"
-    st.markdown(title)
+    st.markdown(_call_title(arm, facts))
     view = st.segmented_control(
         "View",
         VIEWS,
@@ -181,9 +178,8 @@ def _call(run: Run, arm: Arm, call: int) -> None:
     elif view == "Probabilities":
         _probabilities(facts)
     else:
-        cards = pair_of(
-            arm, call, run.descriptions(facts["item"].get("criterion"), facts["condition"])
-        )
+        descriptions = run.descriptions(facts["item"].get("criterion"), facts["condition"])
+        cards = pair_of(arm, call, descriptions)
         show_cards(cards)
         if len(cards) == 1:
             st.caption("This answer was not judged in another order.")
@@ -193,22 +189,43 @@ def _call(run: Run, arm: Arm, call: int) -> None:
             verbatim(response)
 
 
+def _call_title(arm: Arm, facts: dict[str, Any]) -> str:
+    """Return as markdown which answer was judged in which order, and what the judge chose."""
+    outcome = facts["outcomes"][0]
+    title = f"**{safe(str(facts['item']['item_id']), 60)}** · "
+    if arm.condition.reorder != "criteria" and _criteria(arm):
+        title += f"{safe(str(facts['item']['criterion']), 60)} · "
+    title += f"order {safe(order_title(facts['shown']), 80)}"
+    if arm.condition.reorder == "options" and outcome["score"] is not None:
+        return f"{title} · chose **{outcome['score']:g}**, at position {outcome['position']}"
+    if facts["status"] != "ok":
+        return f"{title} · {facts['status']}"
+    if not arm.condition.chooses:
+        return title
+    if outcome["position"]:
+        return f"{title} · chose position **{outcome['position']}**"
+    return f"{title} · a tie"
+
+
 def _reply(facts: dict[str, Any]) -> None:
+    """Show the reply as text, with its fault if there was one, and what the call took."""
     if facts.get("error"):
         st.markdown(f":orange[{safe(str(facts['error']), 300)}]")
     if facts["status"] == "unparsed":
-        why = next((part["why"] for part in facts["outcomes"] if part.get("why")), "")
-        st.markdown(f"No score was read from this reply: {safe(why, 120)}." if why else NOT_READ)
-    if reply := facts.get("reply"):
+        reasons = [part["why"] for part in facts["outcomes"] if part.get("why")]
+        why = f"{UNPARSED.rstrip(':')} ({safe(reasons[0], 120)}):" if reasons else UNPARSED
+        st.markdown(why)
+    reply = facts.get("reply")
+    if reply:
         verbatim(reply)
+    elif reply is None:
+        st.caption("This run's judgments came from a file without the replies.")
     else:
-        absent = "The replies of this run were not kept: its judgments came from a file."
-        st.caption(absent if reply is None else "The reply is empty.")
+        st.caption("The reply is empty.")
     parts = []
     if facts.get("tokens_in") is not None:
-        parts.append(
-            f"{count(int(facts['tokens_in']), 'token')} in, {facts['tokens_out'] or 0:,} out"
-        )
+        tokens = count(int(facts["tokens_in"]), "token")
+        parts.append(f"{tokens} in, {facts['tokens_out'] or 0:,} out")
     if facts.get("seconds") is not None:
         parts.append(f"{facts['seconds']:.2f} s")
     parts += [safe(str(facts[name]), 80) for name in ("model", "note") if facts.get(name)]
@@ -216,27 +233,26 @@ def _reply(facts: dict[str, Any]) -> None:
 
 
 def _prompt(plan: Plan | None, facts: dict[str, Any]) -> None:
-    """The messages, made again from the plan, and shown only where they are those that were
-    sent.
-    """
+    """Show the messages, made again from the plan, if they are the ones that were sent."""
     if facts.get("prompt"):
         conversation(messages_of(facts["prompt"]))
         return
     if plan is None:
-        st.caption("The prompts of this run are not known here: its judgments came from a file.")
+        st.caption("This run's judgments came from a file without the prompts.")
         return
     ordering = Ordering(tuple(facts["shown"]), tuple(facts["labels"]))
     messages = plan.messages(facts["condition"], facts["outcomes"][0]["item"], ordering)
     if facts.get("sent") and facts["sent"] != digest([dict(message) for message in messages]):
         st.caption(
-            "This version of the lab words the prompt differently, so what was sent cannot be "
-            "shown again."
+            "This version of the lab words the judge prompt differently, so it cannot show "
+            "what was sent."
         )
         return
     conversation(messages)
 
 
 def _probabilities(facts: dict[str, Any]) -> None:
+    """Show the probability of each label, and the score weighted with them."""
     outcome = facts["outcomes"][0]
     given = outcome.get("p")
     if not given:
@@ -249,7 +265,7 @@ def _probabilities(facts: dict[str, Any]) -> None:
     ]
     frame = pd.DataFrame(table, columns=["Position", "Score", "Label", "Probability"])
     column = st.column_config.ProgressColumn(
-        "Probability", format="%.0f %%", min_value=0, max_value=100
+        "Probability", format="%.0f%%", min_value=0, max_value=100
     )
     st.dataframe(frame, hide_index=True, width="stretch", column_config={"Probability": column})
     parts = []
@@ -261,6 +277,7 @@ def _probabilities(facts: dict[str, Any]) -> None:
 
 
 def show_cards(cards: tuple[Card, ...]) -> None:
+    """Draw cards side by side."""
     if not cards:
         return
     for column, card in zip(st.columns(len(cards), gap="small"), cards, strict=True):
@@ -269,8 +286,9 @@ def show_cards(cards: tuple[Card, ...]) -> None:
 
 
 def show_card(card: Card, below: Callable[[], None] | None = None) -> None:
-    """A card: position grey, score bold, the chosen line tinted. ``below``: what else it says, as
-    why there is no score.
+    """Draw a card: positions grey, scores bold, the chosen line tinted.
+
+    ``below`` draws more under it, for example why there is no score.
     """
 
     def plain(text: str, most: int) -> str:

@@ -1,4 +1,4 @@
-"""A picture in, a chart on a page out, without toolbar, that can be clicked."""
+"""Draw a picture as a chart that can be clicked, saved, and read as a table."""
 
 import pickle
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from rubriclab.figures.marks import DARK, LIGHT, Palette, Picture
 from rubriclab.model.text import file_name
 
 CONFIG = {"scrollZoom": False, "doubleClick": False, "showTips": False, "displaylogo": False}
-"""No zoom by wheel or finger: over a chart they move the page."""
+"""No zoom by wheel or finger: over a chart, these move the page."""
 
 
 def palette() -> Palette:
-    """The colours of the theme that the visitor sees."""
+    """Return the colours of the theme that the visitor sees."""
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
@@ -25,7 +25,10 @@ def palette() -> Palette:
     show_spinner=False, max_entries=64, hash_funcs={Picture: pickle.dumps, Palette: pickle.dumps}
 )
 def _figure(picture: Picture, colours: Palette, height: int | None) -> Any:
-    """Plotly takes a tenth of a second to check a figure: most of what a redraw of a page takes."""
+    """Return a figure, cached: Plotly takes a tenth of a second to check one.
+
+    Without the cache, that is most of the time that a page takes to be drawn again.
+    """
     from rubriclab.figures.charts import draw
 
     figure = draw(picture, colours)
@@ -41,12 +44,12 @@ def chart(
     note: str = "",
     data: bool = True,
 ) -> Any:
-    """Draw a picture with its alternative text; returns what Streamlit says was clicked.
+    """Draw a picture with its alternative text; return what Streamlit says was clicked.
 
-    ``on_select`` is called before the page runs again after a click on a point; what was clicked
-    then stands in ``st.session_state[key].selection.points``, each with its ``customdata`` (the
-    point's ``of``). ``height``: px. ``note``: how it is to be read, below it; ``data``: below it
-    stand its numbers as a table, and over it the camera that saves it as a picture.
+    ``on_select``: called after a click on a point, before the page runs again. Streamlit then keeps
+    what was clicked in ``st.session_state[key].selection.points``, each with the point's ``of`` as
+    its ``customdata``. ``height``: in pixels. ``note``: how to read the picture, shown below it.
+    ``data``: whether to offer its numbers as a table, and the camera that saves it as a file.
     """
     figure = _figure(picture, palette(), height)
     options: dict[str, Any] = (
@@ -81,7 +84,7 @@ def chart(
 
 
 def _data(picture: Picture, key: str) -> None:
-    """The numbers of a picture, to read and to take along, and what the camera saves it as."""
+    """Draw the numbers of a picture to read and to download, and what the camera saves."""
     numbers = picture_frame(picture)
     st.dataframe(
         numbers, hide_index=True, width="content", height=min(320, 36 * (len(numbers) + 1) + 4)
@@ -89,7 +92,7 @@ def _data(picture: Picture, key: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         download("CSV", csv_text(numbers), file_name(key, ".csv"), key=f"{key}-csv")
         st.segmented_control(
-            "The camera over the chart saves",
+            "The camera button saves",
             ["PNG", "SVG"],
             key=f"{key}-format",
             default="PNG",

@@ -1,5 +1,7 @@
-"""Models and tables in, parts of forms that several pages share out: a step, a list, fields,
-choices, downloads.
+"""Draw the parts of forms that several pages share: steps, lists, fields, uploads, and downloads.
+
+A form starts from what a pydantic model or a table holds. Widgets keep their values when the
+visitor changes the step or the page, until ``forget`` lets them start again.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from mimetypes import guess_type
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pandas as pd
 import streamlit as st
@@ -23,23 +25,26 @@ if TYPE_CHECKING:
     from rubriclab.app.draft import Draft
 
 SETUP: Mapping[str, Any] = tomllib.loads((Path(__file__).parent / "setup.toml").read_text("utf-8"))
-"""What the steps of Set up say, by step."""
+"""Labels, help texts, and placeholders of Set up, by step."""
 
 
 def step(
     number: int, title: str, summary: str, *, opened: bool, ready: bool, body: Callable[[], None]
 ) -> None:
-    """One step of Set up: its whole form where it is ``opened``, else one line with ``Change``.
+    """Draw one step of Set up: the whole form if it is ``opened``, else one line with a button.
 
-    ``summary``: what is chosen, as plain text. ``body`` draws the form. Steps but the first end
-    with ``Done``.
+    ``summary``: what is chosen, as plain text. ``body`` draws the form. Step 1 has no ``Done``,
+    because confirming the data closes it.
     """
     with st.container(border=True, key=f"step-{number}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            state = "step-open" if opened else "step-ready" if ready else ""
-            mark = "✓" if ready and not opened else str(number)
+            shown_as, mark = "", str(number)
+            if opened:
+                shown_as = "step-open"
+            elif ready:
+                shown_as, mark = "step-ready", "✓"
             st.html(
-                f'<span class="step-number {state}" aria-hidden="true">{mark}</span>',
+                f'<span class="step-number {shown_as}" aria-hidden="true">{mark}</span>',
                 width="content",
             )
             st.header(title, anchor=False, width="content")
@@ -66,6 +71,7 @@ def step(
 
 
 def setup_button(*, width: Literal["content", "stretch"] = "content", primary: bool = True) -> None:
+    """Draw the button that opens Set up."""
     if st.button(
         "Set up a run",
         icon=":material/tune:",
@@ -76,28 +82,27 @@ def setup_button(*, width: Literal["content", "stretch"] = "content", primary: b
 
 
 def sample_button(*, width: Literal["content", "stretch"] = "content") -> None:
-    """Judges the lab's own sample with its small model."""
+    """Draw the button that judges the lab's sample with its small model."""
     pressed = st.button(
         "Run the sample",
         icon=":material/play_arrow:",
         width=width,
         key="run-sample",
-        help="Downloads a model of 93 MB on its first use, then runs on this machine: no key, no "
-        "graphics card. A few "
-        "minutes on two cores; you can watch it on Runs.",
+        help="Judges 60 short answers with a small model on this machine, in a few minutes. The "
+        "first use downloads 93 MB. It needs no key and no GPU.",
     )
     if pressed:
         from rubriclab.runs.loading import plan_of_file
 
         with faults():
             run_id = state.manager().start(plan_of_file("demo"), check="hold").id
-            announce("The sample is being judged.")
+            announce("Judging the sample.")
             go("runs", run=run_id)
 
 
-def ways_in(said: str) -> None:
-    """What a page shows where there is nothing yet: the ways to a first run."""
-    st.markdown(said)
+def ways_in(missing: str) -> None:
+    """Say what is missing, and offer the ways to a first run."""
+    st.markdown(missing)
     with st.container(horizontal=True):
         setup_button()
         sample_button()
@@ -109,8 +114,11 @@ def open_step(number: int) -> None:
 
 
 def editor(start: pd.DataFrame, *, key: str, **options: Any) -> pd.DataFrame:
-    """``st.data_editor`` on ``start``, whose edits outlive a change of step or page (by itself it
-    would forget them).
+    """Draw an ``st.data_editor`` whose edits survive a change of step or page.
+
+    Streamlit forgets the edits of a table that is not drawn, and starts again from the table that
+    it is given. So that table stays the same while the editor is drawn; afterwards it is what was
+    edited.
     """
     if key not in st.session_state:
         st.session_state[f"{key} base"] = st.session_state.get(f"{key} now", start)
@@ -122,15 +130,16 @@ def editor(start: pd.DataFrame, *, key: str, **options: Any) -> pd.DataFrame:
 def ask(
     widget: Callable[..., Any], label: str, *choices: Any, key: str, start: Any, **more: Any
 ) -> Any:
-    """A widget that starts from a value and outlives a change of step or page. ``more``: what it
-    takes besides.
+    """Draw a widget that survives a change of step or page; return its value.
+
+    ``start``: its first value. ``more``: further arguments of the widget.
     """
     st.session_state.setdefault(key, start)
     return widget(label, *choices, key=key, persist_state="session", **more)
 
 
 def forget(*beginnings: str) -> None:
-    """Let the widgets whose keys begin so start again from what the draft holds."""
+    """Let the widgets whose keys begin like this start again from what the draft holds."""
     for key in [key for key in st.session_state if str(key).startswith(beginnings)]:
         del st.session_state[key]
 
@@ -144,35 +153,37 @@ def column_select(
     why: str = "",
     optional: bool = True,
 ) -> str:
-    """A select over the columns of a table, by number: two columns may have names that look the
-    same. Empty: none.
+    """Ask for a column of a table; return its name, or an empty text for none.
 
-    ``guessed``: the column chosen at first; ``why``: the reason of the guess, as help.
+    The choice is made by number, because two columns may have names that look the same.
+    ``guessed``: the column chosen at first; ``why``: the reason for the guess, shown as help.
     """
-    names = [shorten(name, 60) or f"column {code}" for code, name in enumerate(columns, 1)]
-    names = [
-        f"{name} ({code})" if names.count(name) > 1 else name for code, name in enumerate(names, 1)
+    short = [shorten(name, 60) or f"column {code}" for code, name in enumerate(columns, 1)]
+    shown = [
+        f"{name} ({code})" if short.count(name) > 1 else name for code, name in enumerate(short, 1)
     ]
-    choices = range(-optional, len(columns))
-    start = columns.index(guessed) if guessed in columns else choices[0]
-    shown = [*names, "None"]  # -1 is the last
+    shown.append("None")  # under the number -1
+    choices = range(-1 if optional else 0, len(columns))
     code = ask(
         st.selectbox,
         label,
         choices,
         key=key,
-        start=start,
+        start=columns.index(guessed) if guessed in columns else choices[0],
         format_func=shown.__getitem__,
         help=safe(why) or None,
     )
-    return "" if code is None or code < 0 else columns[code]
+    if code is None or code < 0:
+        return ""
+    return columns[int(code)]
 
 
 def segments(
     label: str, options: Mapping[str, str], *, key: str, start: str, hidden: bool = True
 ) -> str:
-    """A segmented control with one choice, always made; ``options``: value -> what it says. Returns
-    the value.
+    """Ask for one of a few values in a segmented control, and return it.
+
+    ``options``: value -> label. One value is always chosen.
     """
     shown: Any = "collapsed" if hidden else "visible"
     chosen = ask(
@@ -189,8 +200,9 @@ def segments(
 
 
 def upload(label: str, endings: Sequence[str], held: Draft, name: str, **more: Any) -> Any:
-    """An uploader that is empty again after every upload that was kept. ``name``: tells it from
-    others.
+    """Draw an uploader that is empty again after every upload that was kept.
+
+    ``name``: makes its key different from that of other uploaders.
     """
     return st.file_uploader(
         label, type=list(endings), key=f"upload-{name}-{held.uploads.version}", **more
@@ -198,9 +210,7 @@ def upload(label: str, endings: Sequence[str], held: Draft, name: str, **more: A
 
 
 def download(label: str, content: Any, name: str, **more: Any) -> None:
-    """A button that hands over a file; ``content``: what it holds, or what makes it when it is
-    asked for.
-    """
+    """Draw a download button. ``content``: the file, or a function that makes it on demand."""
     mime = guess_type(name)[0] or "application/octet-stream"
     st.download_button(
         label, content, name, mime, on_click="ignore", icon=":material/download:", **more
@@ -208,12 +218,11 @@ def download(label: str, content: Any, name: str, **more: Any) -> None:
 
 
 def listed(rows: Sequence[str], name: str, remove: Callable[[int], None]) -> int | None:
-    """The rows of a list, each with ``Change`` and ``Remove``; the number of the one whose form is
-    open, None for none.
+    """Draw a list whose rows can be changed and removed; return the row whose form is open.
 
-    ``rows``: markdown; ``len(rows)`` is the number of a new one. Where a form is open and it is the
-    only one, there is no list. ``name``: beginning of the keys of the form's widgets, which start
-    anew for another row.
+    ``rows``: markdown. ``len(rows)`` is the number of a new row, and None means that no form is
+    open. A single row whose form is open is not listed. ``name``: the beginning of the keys of the
+    form's widgets, which start again when another row is opened.
     """
 
     def removed(number: int) -> None:
@@ -221,18 +230,20 @@ def listed(rows: Sequence[str], name: str, remove: Callable[[int], None]) -> int
         open_row(name, None)
 
     opened: int | None = st.session_state.setdefault(f"setup {name} open", 0)
-    if opened is None or opened >= len(rows) or len(rows) > 1:
-        for number, row in enumerate(rows):
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(row, width="stretch")
-                for word, work, values in (
-                    ("Change", open_row, (name, number)),
-                    ("Remove", removed, (number,)),
-                ):
-                    if word == "Remove" or number != opened:
-                        key = f"{name}-{word.lower()}-{number}"
-                        st.button(word, key=key, type="tertiary", on_click=work, args=values)
-    return opened if rows else 0
+    if not rows:
+        return 0
+    if len(rows) == 1 and opened == 0:
+        return opened
+    for number, row in enumerate(rows):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(row, width="stretch")
+            if number != opened:
+                key = f"{name}-change-{number}"
+                edit = (name, number)
+                st.button("Change", key=key, type="tertiary", on_click=open_row, args=edit)
+            key = f"{name}-remove-{number}"
+            st.button("Remove", key=key, type="tertiary", on_click=removed, args=(number,))
+    return opened
 
 
 def open_row(name: str, number: int | None) -> None:
@@ -242,64 +253,74 @@ def open_row(name: str, number: int | None) -> None:
 
 
 MOST_EXACT = 2**53 - 1
-"""A browser's numbers are exact up to here."""
+"""JavaScript stores whole numbers exactly up to here. Larger ones are shown, but not edited."""
 
 
 @cache
 def _schema(model: type[BaseModel]) -> Mapping[str, Any]:
+    """Return the JSON schema of a model's fields, by name."""
     properties: Mapping[str, Any] = model.model_json_schema()["properties"]
     return properties
 
 
 def field(part: BaseModel, name: str, label: str, where: Any = st, *, key: str, **more: Any) -> Any:
-    """A widget for one field of a model, by its schema: bounds, choices, on or off; it starts from
-    the part's own value.
+    """Draw a widget for one field of a model, and return its value.
 
-    ``key``: beginning of the widget's key; ``more``: what the widget takes besides.
+    The field's schema gives the kind of widget, its bounds, and its choices; the part's own value
+    is the start. ``key``: the beginning of the widget's key. ``more``: further arguments of the
+    widget.
     """
     schema = _schema(type(part))[name]
-    about = next(
-        (kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"), schema
-    )
+    optional = "anyOf" in schema
+    kind = _kind_of(schema)
     value = getattr(part, name)
     if isinstance(value, int) and abs(value) > MOST_EXACT:
         where.text_input(label, str(value), disabled=True)
         return value
     kept = {"key": f"{key}-{name}", "start": value}
-    if about["type"] == "boolean":
+    if kind["type"] == "boolean":
         return ask(where.checkbox, label, **kept, **more)
-    if "enum" in about or "options" in more:
-        known = more.pop("options", about.get("enum", ()))
-        choices = list(dict.fromkeys([*known, *([] if value is None else [value])]))
+    if "enum" in kind or "options" in more:
+        known = [*more.pop("options", kind.get("enum", ()))]
+        if value is not None and value not in known:
+            known.append(value)
         return ask(
-            where.selectbox,
-            label,
-            choices,
-            **kept,
-            **{"index": None if "anyOf" in schema else 0} | more,
+            where.selectbox, label, known, **kept, **{"index": None if optional else 0, **more}
         )
-    if about["type"] == "string":
+    if kind["type"] == "string":
         return ask(
-            where.text_input, label, **kept, **{"max_chars": about.get("maxLength", 500)} | more
+            where.text_input, label, **kept, **{"max_chars": kind.get("maxLength", 500), **more}
         )
-    number = int if about["type"] == "integer" else float
-    bounds = {
-        "min_value": about.get("minimum", about.get("exclusiveMinimum")),
-        "max_value": about.get("maximum"),
+    options: dict[str, Any] = _bounds(kind)
+    if optional:
+        options["value"] = None
+    return ask(where.number_input, label, **kept, **options | more)
+
+
+def _kind_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of a field's value, without the None of an optional field."""
+    for kind in schema.get("anyOf", [schema]):
+        if kind.get("type") != "null":
+            return cast("Mapping[str, Any]", kind)
+    return schema
+
+
+def _bounds(kind: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the bounds of a number for its widget, within what a browser can store exactly."""
+    number = int if kind["type"] == "integer" else float
+    ends = {
+        "min_value": kind.get("minimum", kind.get("exclusiveMinimum")),
+        "max_value": kind.get("maximum"),
     }
-    bounds = {
-        bound: number(min(max(end, -MOST_EXACT), MOST_EXACT))
-        for bound, end in bounds.items()
+    return {
+        name: number(min(max(end, -MOST_EXACT), MOST_EXACT))
+        for name, end in ends.items()
         if end is not None
     }
-    optional = {"value": None} if "anyOf" in schema else {}
-    return ask(where.number_input, label, **kept, **optional | bounds | more)
 
 
 def form(part: BaseModel, fields: Mapping[str, Any], *, columns: int, key: str) -> dict[str, Any]:
-    """Several fields side by side, by name: what ``field`` takes, its label among it. Returns what
-    is chosen.
-    """
+    """Draw several fields in columns, and return their values by name. See ``field``."""
     where = st.columns(columns)
     return {
         name: field(part, name, where=where[number % columns], key=key, **about)

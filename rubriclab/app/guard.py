@@ -1,11 +1,10 @@
-"""The lab's door: requests with a foreign Host or Origin in, 403 out; and whether the lab is served
-to others.
+"""Refuse requests that do not come from the lab's own pages, and tell whether others use the lab.
 
-A page of another site that lets its own name point to 127.0.0.1 is on the lab's address as far as a
-browser can tell; its requests still carry that site's name as Host. Two variables decide, set
-before the start and never from a page: ``RUBRICLAB_HOSTS`` (names of the lab beside those of this
-machine, with commas between) and ``RUBRICLAB_SERVED`` (1 where other people use it; left out, a lab
-with a name of its own counts as served).
+A page of another site can let its own name point to 127.0.0.1. For a browser, that page is then
+on the lab's address, but its requests still carry the other site's name as Host. Two variables
+decide who may come in. They are set before the start and never from a page: ``RUBRICLAB_HOSTS``
+lists further names of the lab, separated by commas; ``RUBRICLAB_SERVED`` is 1 if other people use
+the lab. If it is not set, a lab with a name of its own counts as served.
 """
 
 import os
@@ -27,29 +26,34 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def hosts() -> frozenset[str]:
-    """The names that the lab answers to. Raises LabError for one that is no name: a pattern would
-    let others in.
+    """Return the names that the lab answers to.
+
+    Raises LabError for an entry that is not a host name: a pattern would let strangers in.
     """
     names = set(LOOPBACK)
-    for part in filter(None, map(str.strip, os.environ.get(HOSTS_VARIABLE, "").split(","))):
+    for entry in os.environ.get(HOSTS_VARIABLE, "").split(","):
+        part = entry.strip()
+        if not part:
+            continue
         name = host_name(part)
         if name is None:
             raise LabError(
-                f"{HOSTS_VARIABLE}: “{shorten(part)}” is no host name. Give full names with commas "
-                f"between, as "
-                "lab.example.org,192.168.1.20; no *, no http://, no path."
+                f"{HOSTS_VARIABLE}: “{shorten(part)}” is not a host name. Give full names "
+                "separated by commas, for example lab.example.org,192.168.1.20, without *, "
+                "http://, or a path."
             )
         names.add(name)
     return frozenset(names)
 
 
 def host_name(header: str) -> str | None:
-    """The name in a Host header in small letters, without port and closing dot; None where it is
-    none.
+    """Return the name in a Host header in lower case, without port and final dot, or None.
+
+    None stands for everything that is not exactly a host name with an optional port.
     """
     try:
         parts = urlsplit(f"//{header}")
-        _ = parts.port  # out of range, or no number: ValueError
+        _ = parts.port  # raises ValueError if it is not a number or out of range
         name = (parts.hostname or "").rstrip(".").encode("idna").decode()
         if header.startswith("["):
             return str(ip_address(name))
@@ -61,34 +65,34 @@ def host_name(header: str) -> str | None:
 
 
 def host_allowed(header: str) -> bool:
+    """Return whether this Host header names the lab."""
     return host_name(header) in hosts()
 
 
 def origin_allowed(header: str) -> bool:
-    """Whether a page of this Origin is one of the lab's own; “null” and files are nobody's."""
+    """Return whether a page of this Origin is the lab's own; “null” and files never are."""
     scheme, mark, rest = header.partition("://")
     return bool(mark) and scheme.lower() in ("http", "https") and host_allowed(rest)
 
 
 def open_to_others() -> str:
-    """Why this server is more open than it should be, and the cure; empty: it is not."""
+    """Return why this server is more open than it should be and what to do, or an empty text."""
     if not (st.get_option("server.enableXsrfProtection") and st.get_option("server.enableCORS")):
         return (
-            "Pages of any site may send to this lab. Start it with enableXsrfProtection and "
-            "enableCORS as they are."
+            "Any website can send requests to this lab. Start it without changing "
+            "enableXsrfProtection and enableCORS."
         )
     if st.get_option("server.address") not in LOOPBACK and not served():
         return (
-            "This lab listens on more than this machine, so whoever is on the network can drive it "
-            "and use its keys. "
-            f"Start it without server.address, or with {HOSTS_VARIABLE} set to the name that it is "
-            f"reached by."
+            "This lab accepts connections from other machines, so anybody on the network can "
+            f"use it and its keys. Start it without server.address, or set {HOSTS_VARIABLE} to "
+            "the name under which people reach it."
         )
     return ""
 
 
 def middleware() -> list[Middleware]:
-    """The server's outermost layer. Ends the start where a setting of who may come in is wrong."""
+    """Return the server's outermost layer, and end the start if a setting about access is wrong."""
     try:
         hosts()
     except LabError as fault:
@@ -96,8 +100,8 @@ def middleware() -> list[Middleware]:
     setting = os.environ.get(SERVED_VARIABLE, "").strip()
     if setting not in ("", "0", "1"):
         raise SystemExit(
-            f"rubriclab: {SERVED_VARIABLE} is “{setting[:40]}”; set it to 1 (served) or 0 (yours "
-            f"alone)."
+            f"rubriclab: {SERVED_VARIABLE} is “{setting[:40]}”. Set it to 1 (other people use the "
+            "lab) or 0 (only you do)."
         )
     if reason := open_to_others():
         print(f"rubriclab: {reason}", file=sys.stderr)
@@ -105,8 +109,9 @@ def middleware() -> list[Middleware]:
 
 
 class Guard:
-    """ASGI: requests and websockets of a foreign Host or Origin get 403; no other site may frame
-    the lab.
+    """An ASGI layer that refuses foreign requests and websockets with 403.
+
+    It also forbids other sites to show the lab in a frame.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -126,9 +131,8 @@ class Guard:
         if scope["type"] == "lifespan" or self._welcome(scope["headers"]):
             await self._app(scope, receive, unframed)
         elif scope["type"] == "websocket":
-            await send(
-                {"type": "websocket.close", "code": 1008}
-            )  # before it is accepted: answered with 403
+            # The websocket is not accepted yet, so the server answers with 403.
+            await send({"type": "websocket.close", "code": 1008})
         else:
             await send(
                 {
@@ -138,14 +142,14 @@ class Guard:
                 }
             )
             body = (
-                f"403: this lab answers to its own names only. {HOSTS_VARIABLE} adds names "
-                f"before the start.\n"
+                f"403: this lab answers only to its own names. To add one, set {HOSTS_VARIABLE} "
+                f"before you start it.\n"
             )
             await send({"type": "http.response.body", "body": body.encode()})
 
     @staticmethod
     def _welcome(headers: list[tuple[bytes, bytes]]) -> bool:
-        """One Host, which is the lab's, and no Origin but the lab's."""
+        """Return whether there is exactly one Host, which is the lab's, and no foreign Origin."""
         names = [value.decode("latin-1") for name, value in headers if name.lower() == b"host"]
         origins = [value.decode("latin-1") for name, value in headers if name.lower() == b"origin"]
         return len(names) == 1 and host_allowed(names[0]) and all(map(origin_allowed, origins))

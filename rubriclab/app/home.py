@@ -1,4 +1,4 @@
-"""The latest run in; Home out: what position bias is, the ways in, and what that run says."""
+"""Show what position bias is, three ways in, and what the latest run says."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 def page() -> None:
+    """Draw the ways in on the left, and the latest run on the right."""
     st.title("Does your judge read the rubric, or the order it is in?", anchor=False)
     st.markdown(
         "An LLM judge picks a score from a list. List the same descriptions in another order, and "
-        "the score may "
-        "change.  \nThat is **position bias**. rubriclab measures it on your texts, your rubric "
-        "and your judge."
+        "the score may change.  \nThat is **position bias**. rubriclab measures it with your data, "
+        "your rubric, and your judge."
     )
     st.space("small")
     left, right = st.columns([1.06, 1], gap="large")
     with left:
         with st.container(border=True):
-            st.markdown("**See it in one text**")
+            st.markdown("**See it with one answer**")
             st.markdown("Two orders of one rubric, side by side. No set-up.")
             if st.button("Try it", icon=":material/bolt:", type="primary", width="stretch"):
                 go("try")
@@ -48,7 +48,7 @@ def page() -> None:
 
 
 def _latest() -> None:
-    """The running run, else the latest one with what it says, else the recorded example."""
+    """Draw the running run, else the latest one, else the recorded example."""
     active = state.active()
     if active:
         runs.progress_card(active[0].id, buttons=False, key="home")
@@ -56,30 +56,36 @@ def _latest() -> None:
             go("runs")
         return
     own = sorted(state.store().runs(), key=lambda info: info.changed, reverse=True)
-    finished = next((info for info in own if info.state == "finished"), None)
     if own and own[0].state in ("interrupted", "failed", "paused"):
         with contained(own[0].name):
             _stopped(own[0])
-    elif finished is not None:
-        with contained(finished.name):
-            _finished(
-                finished, f"Latest run · {safe(finished.name, 60)} · {finished.created:%-d %b %Y}"
-            )
-    else:
-        with faults():
-            info = state.run_info(state.recorded())
-            _finished(
-                info, "Example run, recorded with a small model. Your latest run will stand here."
-            )
+        return
+    finished = [info for info in own if info.state == "finished"]
+    if finished:
+        with contained(finished[0].name):
+            _finished(finished[0], _caption(finished[0]))
+        return
+    with faults():
+        info = state.run_info(state.recorded())
+        _finished(
+            info, "Example run, recorded with a small model. Your latest run will appear here."
+        )
+
+
+def _caption(info: RunInfo) -> str:
+    return f"Latest run · {safe(info.name, 60)} · {info.created:%-d %b %Y}"
 
 
 def _stopped(info: RunInfo) -> None:
-    st.caption(f"Latest run · {safe(info.name, 60)} · {info.created:%-d %b %Y}")
-    reason = f": {safe(info.reason.rstrip('.'), 200)}" if info.reason else ""
-    how = f"stopped after {info.done:,} of {count(info.planned, 'call')}"
+    """Draw a run that has stopped, and the button that goes on with it."""
+    st.caption(_caption(info))
     if info.state == "failed":
-        how = f"has no score: none of {count(info.done, 'reply', 'replies')} could be read"
-    st.markdown(f"**{safe(info.name, 80)}** {how}{reason}.")
+        how = f"has no score: none of {count(info.done, 'reply', 'replies')} could be parsed"
+    else:
+        how = f"stopped after {info.done:,} of {count(info.planned, 'call')}"
+    if info.reason:
+        how += f": {safe(info.reason.rstrip('.'), 200)}"
+    st.markdown(f"**{safe(info.name, 80)}** {how}.")
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = runs.again_button(info, "home-again", "primary")
         if info.done:
@@ -90,8 +96,10 @@ def _stopped(info: RunInfo) -> None:
 
 
 def _finished(info: RunInfo, caption: str) -> None:
+    """Draw the headline, the line, and the picture of a finished run."""
     st.caption(caption)
-    with st.spinner("Computing …"):
+    with st.spinner("Computing…"):
+        # Imported here, so that the page's other half is drawn while these modules load.
         from rubriclab.app.answer_tabs import emphasised
         from rubriclab.figures.pictures import main_picture
         from rubriclab.words.answer import judged
@@ -99,9 +107,9 @@ def _finished(info: RunInfo, caption: str) -> None:
 
         findings = state.findings(info.id)
         facts = facts_of(findings)
-        said, picture = judged(findings, facts), main_picture(findings, facts).picture
-    st.header(labelled(said.headline, said.simulated), anchor=False)
-    st.markdown(emphasised(said.line, said.strong))
+        answer, picture = judged(findings, facts), main_picture(findings, facts).picture
+    st.header(labelled(answer.headline, answer.simulated), anchor=False)
+    st.markdown(emphasised(answer.line, answer.strong))
     if picture is not None:
         chart(picture, key="home-chart", height=260, data=False)
     with st.container(horizontal_alignment="center"):

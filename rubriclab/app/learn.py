@@ -1,6 +1,4 @@
-"""The recorded example in; Learn out: four pictures of it, every definition, what is assumed, how
-the method was checked.
-"""
+"""Explain position bias in four pictures, and define and check every number."""
 
 import tomllib
 from pathlib import Path
@@ -14,7 +12,7 @@ from rubriclab.app.answer_tabs import show_definition
 from rubriclab.app.call_browser import show_cards
 from rubriclab.app.chart_view import chart
 from rubriclab.app.frame import safe, tabs
-from rubriclab.core.topic import DEFINITIONS, MEASURES
+from rubriclab.core.topic import DEFINITIONS, MEASURES, Row
 from rubriclab.figures.cards import example_of
 from rubriclab.figures.pictures import forest_of, main_picture, mark
 from rubriclab.words.answer import judged
@@ -42,32 +40,27 @@ def page() -> None:
 
 
 def _pictures() -> None:
-    """The recorded example: one answer, the noise, the positions, what helps. Every number is a row
-    of that run.
+    """Draw one answer, the noise, the positions, and what helps, from the recorded example.
+
+    Every number on the page is a row of that run, so the pictures cannot contradict its results.
     """
     run_id = state.recorded()
     findings = state.findings(run_id)
     facts = facts_of(findings)
-    said, helps = judged(findings, facts), helps_answer(findings, facts)
-    same, other = (
-        findings.select(name, condition=facts.condition)[0]
-        for name in ("repeat_change", "order_change")
-    )
-    same_said, other_said = (
-        f"{number(row.value)}{NBSP}points ({inside(row)})" for row in (same, other)
-    )
+    answer, helps = judged(findings, facts), helps_answer(findings, facts)
+    same = findings.select("repeat_change", condition=facts.condition)[0]
+    other = findings.select("order_change", condition=facts.condition)[0]
     fields = {
-        "same": same_said,
-        "other": other_said,
-        "line": said.line,
+        "same": _points(same),
+        "other": _points(other),
+        "line": answer.line,
         "helps": f"{helps.headline}. {helps.line}",
     }
-    # The beginnings of the descriptions, so that two cards fit beside each other.
+    # Only the first sentence of each description, so that two cards fit side by side.
     texts = state.kept(run_id).descriptions(None, facts.condition)
     short = {score: f"{text.split('. ')[0].rstrip('.')}." for score, text in texts.items()}
-    noise = forest_of(
-        [mark(same, "same order, asked again"), mark(other, "another order")], "points"
-    )
+    noise = forest_of([mark(same, "same order, repeated"), mark(other, "another order")], "points")
+    # The first picture is a pair of cards, and no chart.
     pictures = None, noise, main_picture(findings, facts).picture, calls_curve(findings, facts)
     columns = [*st.columns(2, gap="large"), *st.columns(2, gap="large")]
     for (title, words), picture, column in zip(WORDS["pictures"], pictures, columns, strict=True):
@@ -79,14 +72,19 @@ def _pictures() -> None:
                 show_cards(example_of(findings.judgments.arms[facts.condition], short))
             st.markdown(safe(words.format(**fields)))
     st.caption(
-        f"{safe(findings.judgments.table.name)}: {safe(facts.judge)}, a small model, on the lab's "
-        f"own sample."
+        f"{safe(findings.judgments.table.name)}: {safe(facts.judge)}, a small model, on the "
+        "lab's own sample."
     )
 
 
+def _points(row: Row) -> str:
+    return f"{number(row.value)}{NBSP}points ({inside(row)})"
+
+
 def _definitions() -> None:
-    """Every term in one line, formula and source on opening. ``?find=`` takes keys of definitions,
-    or words.
+    """List every term in one line each, with formula and source when it is opened.
+
+    The address takes ``?find=`` with keys of definitions, as links to this page use them, or words.
     """
     find = st.text_input(
         "Find", key="find", bind="query-params", placeholder="kappa, noise, Cramér", max_chars=2_000
@@ -98,9 +96,7 @@ def _definitions() -> None:
     kept = {}
     for key, entry in DEFINITIONS.items():
         text = " ".join([key.replace("_", " "), *names[key], *entry.values()]).casefold()
-        if not wanted or any(
-            key == word if word in DEFINITIONS else word in text for word in wanted
-        ):
+        if not wanted or any(_matches(word, key, text) for word in wanted):
             kept[key] = entry
     st.caption(f"{len(kept)} of {len(DEFINITIONS)} definitions")
     for key, entry in kept.items():
@@ -113,31 +109,39 @@ def _definitions() -> None:
                 st.caption(f"Numbers: {safe(', '.join(names[key]))}")
 
 
+def _matches(word: str, key: str, text: str) -> bool:
+    """Return whether a definition is looked for. A word that is itself a key means only that."""
+    if word in DEFINITIONS:
+        return word == key
+    return word in text
+
+
 def _assumptions() -> None:
-    """What is causal and what is not; what each measure rests on stands with its definition."""
+    """Say what is causal and what is not. Each definition names what its measure assumes."""
     for title, lines in WORDS["assumptions"].items():
         st.header(title, anchor=False)
         st.markdown("\n".join(f"- {safe(line)}" for line in lines))
 
 
 def _checks() -> None:
-    """What simulated judges showed, with what is promised and how many cells miss it."""
+    """Show what simulated judges revealed about the method, beside what the lab promises."""
     st.markdown(WORDS["checked"])
     rows = []
     for kind, part, cells, enough, studies, low, high, missed in CHECKS:
         ends = " to ".join(number(end, ".1%") for end in dict.fromkeys((low, high)))
-        held = "–" if kind == "power" or not enough else f"{missed} of {enough}"
-        rows.append(
-            (safe(part).capitalize(), *WORDS["questions"][kind], ends, cells, f"{studies:,}", held)
-        )
+        misses = f"{missed} of {enough}"
+        if kind == "power" or not enough:  # nothing is promised, or too few studies to judge it
+            misses = "–"
+        question = WORDS["questions"][kind]
+        rows.append((safe(part).capitalize(), *question, ends, cells, f"{studies:,}", misses))
     columns = [
-        "Simulated",
+        "Simulated studies",
         "What",
         "Promise",
         "Measured",
         "Cells",
-        "Studies each, at least",
-        "Miss",
+        "Min studies per cell",
+        "Misses",
     ]
     st.dataframe(
         pd.DataFrame(rows, columns=columns),

@@ -1,5 +1,8 @@
-"""A run in; Results out: is this judge biased by order, by how much, and what to do, with its
-picture and every number.
+"""Show whether the order biases this judge, by how much, and what to do about it.
+
+The page reads from top to bottom: the header row chooses a run and one of its judges, the answer
+stands beside its picture, and tabs hold the rest. Every choice is kept in the address, so that a
+link opens the same view.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from rubriclab.data.safe_files import csv_text
 from rubriclab.exports.paper_table import PaperTable, axes_of, numbers_of, paper_table
 from rubriclab.exports.report import method_lines
 from rubriclab.figures import pictures
+from rubriclab.figures.marks import Picture
 from rubriclab.figures.pictures import Shown
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
@@ -36,18 +40,33 @@ from rubriclab.words.what_helps import has_help
 from rubriclab.words.with_people import has_people
 
 if TYPE_CHECKING:
+    from rubriclab.api import Run as Kept
     from rubriclab.store.read import RunInfo
 
 FILTERS = ("score", "position", "criterion", "status", "find", "call")
-MISSING = "No human scores, so nothing is said of agreement with people."
+"""What a click on a cell sets in the tab Judgments; also the names in the address."""
+VIEW = ("tab", "smallest", "share", "unit", "margin", "protocol")
+"""What else a link to a view names. None of it holds for another run."""
+NO_PEOPLE = "No human scores yet. Add some to see how well the judge agrees with people."
+DRAWN_ABOVE = ("position_share", "position_given_score", "position_shift", "first_minus_last")
+"""Measures whose charts the tab Bias shows already; the fold with all numbers leaves them out."""
+
+
+ONE_AND_SEVERAL = {
+    "pairs": ("pair", "pairs"),
+    "lists": ("list", "lists"),
+    "criteria": ("text", "texts"),
+    "responses": ("batch", "batches"),
+}
+"""What one call is about, by what changes order; otherwise it is an answer."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the header row says: a run, read in one way, and one judge of it.
+    """What the header row chose: a run, how its results are computed, and one judge of it.
 
-    ``codes``: its conditions by ordering strategy; ``condition``: the one whose pictures and
-    judgments are shown.
+    codes: the codes of its conditions by ordering strategy. condition: the code of the condition
+    whose pictures and judgments are shown.
     """
 
     info: RunInfo
@@ -58,6 +77,7 @@ class Chosen:
 
 
 def page() -> None:
+    """Draw the page, or the form to rate answers if the address has ``?rate=1``."""
     info = state.run_choice()
     if info is None:
         nothing()
@@ -66,26 +86,25 @@ def page() -> None:
         rate.page(info)
         return
     chosen, menu = _header(info)
-    answer = judged(chosen.findings, chosen.facts)
+    findings, facts = chosen.findings, chosen.facts
+    answer = judged(findings, facts)
     with menu, st.container(horizontal=True):
         _menu(info, answer)
         logged_button(info, "results-logged")
-    findings, facts = chosen.findings, chosen.facts
     key = f"main-{facts.reorder}-{chosen.condition}-{facts.variant}"
-    answers.beside(answer, "bias", _main(chosen), key, partial(_clicked, key))
+    answers.answer_beside_picture(answer, "bias", _main(chosen), key, partial(_clicked, key))
     parts: dict[str, Callable[[], None]] = {"Bias": lambda: _bias(chosen, answer)}
     if facts.calls and has_people(findings, facts.condition):
         parts["With people"] = lambda: _people(chosen)
     if facts.calls and not facts.variant and has_help(findings, facts):
         parts["What helps"] = lambda: answers.what_helps(findings, facts, partial(_to_card, chosen))
-    parts["Judgments"] = lambda: judgments.tab(
-        state.kept(info.id), findings.judgments.arms[chosen.condition]
-    )
+    arm = findings.judgments.arms[chosen.condition]
+    parts["Judgments"] = lambda: judgments.tab(state.kept(info.id), arm)
     tabs(parts)
 
 
 def nothing(title: str = "Results") -> None:
-    """What the page shows where there is no run at all."""
+    """Show an empty state with the ways to a first run."""
     st.title(title, anchor=False)
     ways_in("No finished run yet.")
 
@@ -94,19 +113,17 @@ def nothing(title: str = "Results") -> None:
 
 
 def choose_run(info: RunInfo, page: str) -> None:
-    """The list of runs; the one that is chosen stands in the address, and with it ``page`` is drawn
-    anew.
-    """
+    """Ask for a run. The choice is kept in the address, and ``page`` is opened again with it."""
     infos = {listed.id: listed for listed in state.listed()}
     key, named = f"{page}-run", st.query_params.get("run", "")
     if named and not info.id.startswith(named) and named != info.name:
         st.markdown(
-            f":orange[The run “{safe(named, 60)}” of this address has no judgments: another one is "
-            f"shown.]"
+            f":orange[The address names the run “{safe(named, 60)}”, which has no judgments. "
+            "This is another run.]"
         )
-    # What widgets have bound in the address can only be left behind by going to the page anew.
+    # Widgets bound to the address keep their values until the page is opened again.
     if wanted := st.session_state.pop(f"{key}-wanted", None):
-        for name in (*FILTERS, "tab", "smallest", "share", "unit", "margin", "protocol"):
+        for name in (*FILTERS, *VIEW):
             st.session_state.pop(name, None)
         go(page, run=wanted)
     st.session_state[key] = info.id
@@ -121,90 +138,100 @@ def choose_run(info: RunInfo, page: str) -> None:
         key=key,
         on_change=choose,
         width=330,
-        help="Runs with judgments, the newest first, then the recorded examples.",
+        help="Your runs that have judgments, newest first, then the recorded examples.",
     )
 
 
 def plain_name(name: str) -> str:
-    """A name in a list of choices, which shows text as it is: one line, at most 80 signs, all of
-    them visible.
+    """Return a name for a list of choices, which shows text as it is: one visible line of 80
+    characters.
     """
     return shorten(printable(name), 80)
 
 
 def _menu(info: RunInfo, answer: Answer) -> None:
-    """The answer and the address of this very view to copy, and the way to a run with changes."""
+    """Draw the menu: the answer and the link to copy, and the way to a run with changes."""
     menu = st.popover("More", icon=":material/more_horiz:", key="results-menu", on_change="rerun")
     if not menu.open:
         return
     with menu:
         st.caption("The answer, to copy")
-        asked = [
-            f"{question.title} {question.badge}. {question.sentence}"
-            for question in answer.questions
-        ]
-        advice = f"What to do: {answer.advice}" if answer.advice else ""
-        verbatim(
-            "\n".join(
-                filter(
-                    None, [answer.early, answer.headline, answer.line, *asked, answer.note, advice]
-                )
-            )
-        )
+        lines = [answer.early, answer.headline, answer.line]
+        for asked in answer.questions:
+            lines.append(f"{asked.title} {asked.badge}. {asked.sentence}")
+        lines.append(answer.note)
+        if answer.advice:
+            lines.append(f"What to do: {answer.advice}")
+        verbatim("\n".join(line for line in lines if line))
         st.caption("Link to this view")
-        view = {name: st.query_params.get_all(name) for name in st.query_params} | {
-            "run": [info.id]
-        }
-        verbatim(f"{str(st.context.url).partition('?')[0]}?{urlencode(view, doseq=True)}")
+        view = {name: st.query_params.get_all(name) for name in st.query_params}
+        view["run"] = [info.id]
+        page_address = str(st.context.url).partition("?")[0]
+        verbatim(f"{page_address}?{urlencode(view, doseq=True)}")
         again_with_changes(info)
 
 
 def _header(info: RunInfo) -> tuple[Chosen, Any]:
+    """Draw the header row; return what it chose, and the container in which its menu goes.
+
+    Widgets stand in another order than they are asked in: the condition is chosen from the
+    findings, which depend on the options to its right.
+    """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choose_run(info, "results")
         conditions = state.kept(info.id).table.conditions
         judge = choice("Judge", [asked.judge for asked in conditions], "judge")
-        dataset = choice(
-            "Data set", [asked.dataset for asked in conditions if asked.judge == judge], "dataset"
-        )
+        datasets = [asked.dataset for asked in conditions if asked.judge == judge]
+        dataset = choice("Data set", datasets, "dataset")
         named = settings(conditions, judge, dataset)
-        setting = st.container(width="content")
+        condition_box = st.container(width="content")
         with st.popover("Options", icon=":material/tune:"):
             reading = _reading(info, conditions[next(iter(named.values()))].scores)
-            strategy = st.container()
-            if not state.kept(info.id).table.items["ratings"].map(bool).any():
-                st.info(MISSING, icon=":material/group_add:")
-                if rate.can_be_rated(info) and st.button("Add human scores", key="add-scores"):
-                    rate.add_scores(info)
-                rate.rate_button(info, "rate-none")
+            strategy_box = st.container()
+            _ways_to_human_scores(info)
         menu = st.container(width="content")
-        with st.spinner("Computing …", show_time=True, width="content"):
+        with st.spinner("Computing…", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
         every = facts_by_name(findings, judge, dataset)
-        with setting:
-            facts = every[choice("Setting", list(every), "setting")]
-    own = findings.conditions[facts.condition]
-    alike = {
-        other.strategy: code
-        for code, other in enumerate(findings.conditions)
-        if other.setting == own.setting
-    }
-    codes = (
-        {own.strategy: facts.condition} if facts.variant else alike
-    )  # a variant is held against the default alone
-    picked = own.strategy
+        with condition_box:
+            facts = every[choice("Condition", list(every), "setting")]
+    codes = _strategy_codes(findings, facts)
+    picked = findings.conditions[facts.condition].strategy
     if len(codes) > 1:
-        with strategy:
-            picked = choice("Ordering strategy", list(dict.fromkeys([picked, *codes])), "strategy")
+        with strategy_box:
+            names = list(dict.fromkeys([picked, *codes]))
+            picked = choice("Ordering strategy", names, "strategy")
             st.caption(
-                "Of the pictures and single judgments; the three questions use all strategies "
-                "together."
+                "For the pictures and the single judgments. The three questions use all "
+                "strategies together."
             )
     return Chosen(info, findings, facts, codes, codes[picked]), menu
 
 
+def _ways_to_human_scores(info: RunInfo) -> None:
+    """Offer to add or give human scores to a run that has none."""
+    if state.kept(info.id).table.items["ratings"].map(bool).any():
+        return
+    st.info(NO_PEOPLE, icon=":material/group_add:")
+    if rate.can_be_rated(info) and st.button("Add human scores", key="add-scores"):
+        rate.add_scores(info)
+    rate.rate_button(info, "rate-none")
+
+
+def _strategy_codes(findings: Findings, facts: Facts) -> dict[str, int]:
+    """Return the codes of the conditions that differ only in their strategy, by strategy."""
+    own = findings.conditions[facts.condition]
+    if facts.variant:  # a variant is compared with the default only under one strategy
+        return {own.strategy: facts.condition}
+    return {
+        other.strategy: code
+        for code, other in enumerate(findings.conditions)
+        if other.setting == own.setting
+    }
+
+
 def choice(label: str, options: list[str], name: str) -> str:
-    """One of a few names, kept in the address; nothing is shown where there is only one."""
+    """Ask for one of a few names, kept in the address; draw nothing if there is only one."""
     wanted, options = st.query_params.get(name, ""), list(dict.fromkeys(options))
     if len(options) < 2:
         return options[0]
@@ -225,11 +252,13 @@ def choice(label: str, options: list[str], name: str) -> str:
 
 
 def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
-    """The run's own reading, with what the options change in it; ``scores``: the scale of the
-    setting that is shown.
+    """Ask what matters and what is independent; return the run's reading with these changes.
+
+    ``scores``: the scale of the condition that is shown. A limit that nobody changes is passed on
+    exactly, because the rounding of the field would make it another reading.
     """
     run = state.kept(info.id)
-    table, own = run.table, run.reading
+    own = run.reading
     step, default = step_of(scores), own.smallest.points(scores)
     points = st.number_input(
         "Smallest effect that matters, points",
@@ -240,7 +269,7 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
         "%.4g",
         key="smallest",
         bind="query-params",
-        help="Of a mean score. A change that surely is smaller is said to be none.",
+        help="For mean scores. A change that is certainly smaller counts as none.",
     )
     share = st.number_input(
         "Smallest share that matters, percentage points",
@@ -250,72 +279,80 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
         0.5,
         key="share",
         bind="query-params",
-        help="Of a position's share, and of single scores that change.",
+        help="For the share of a position, and for the share of single scores that change.",
     )
-    units = [
-        "auto",
-        "item",
-        *(kind for kind in ("prompt", "block") if table.items[kind].notna().any()),
-    ]
-    unit: str = own.unit
-    if len(units) > 2:
-        unit = st.selectbox(
-            "Independent groups",
-            units,
-            index=units.index(own.unit) if own.unit in units else 0,
-            key="unit",
-            bind="query-params",
-            help="auto: answers to one instruction count as one group.",
-        )
-    single = own.smallest.single if math.isclose(share, 100 * own.smallest.share) else share / 100
-    mean = own.smallest.mean if math.isclose(points, default) else points / step
-    smallest = {"mean": mean, "share": share / 100, "single": single, "r": own.smallest.r}
-    return ReadingPart.model_validate(own.model_dump() | {"unit": unit, "smallest": smallest})
+    smallest: dict[str, float | None] = {
+        "mean": points / step,
+        "share": share / 100,
+        "single": share / 100,
+        "r": own.smallest.r,
+    }
+    if math.isclose(points, default):
+        smallest["mean"] = own.smallest.mean
+    if math.isclose(share, 100 * own.smallest.share):
+        smallest["single"] = own.smallest.single
+    changes = {"unit": _unit(run, own.unit), "smallest": smallest}
+    return ReadingPart.model_validate(own.model_dump() | changes)
+
+
+def _unit(run: Kept, own: str) -> str:
+    """Ask which unit is independent, if the run names more than its answers."""
+    named = [kind for kind in ("prompt", "block") if run.table.items[kind].notna().any()]
+    if not named:
+        return own
+    units = ["auto", "item", *named]
+    return st.selectbox(
+        "Independent units",
+        units,
+        index=units.index(own) if own in units else 0,
+        key="unit",
+        bind="query-params",
+        help="auto: answers to the same prompt count as one unit.",
+    )
 
 
 # ------------------------------------------------------------ the answer's picture and the tab Bias
 
 
 def _main(chosen: Chosen) -> Shown:
-    """The picture beside the answer; what it is made of stands in its note."""
-    facts, arm = chosen.facts, chosen.findings.judgments.arms[chosen.condition]
-    shown = pictures.main_picture(chosen.findings, facts, chosen.condition)
-    what, several = {
-        "pairs": ("pair", ""),
-        "lists": ("list", ""),
-        "criteria": ("text", ""),
-        "responses": ("batch", "batches"),
-    }.get(facts.reorder, ("answer", ""))
-    strategy = safe(arm.condition.strategy, 40)
-    orders = f" in {count(len(arm.shown), 'order')} ({strategy})" if facts.reorder != "bare" else ""
-    criteria = (
-        arm.run.items["criterion"].iloc[arm.item_code].nunique() if arm.answers < arm.texts else 0
-    )
-    under = f" under {count(criteria, 'criterion', 'criteria')}" if criteria else ""
-    calls = calls_in(arm.call[arm.ok])
-    made = f"{count(calls, 'call')}: {count(arm.answers, what, several)}{under}{orders}."
-    return shown._replace(note=f"{shown.note} {made}")
+    """Return the picture beside the answer, with a note that ends in what it is made of."""
+    shown = pictures.main_picture(chosen.findings, chosen.facts, chosen.condition)
+    return shown._replace(note=f"{shown.note} {_made_of(chosen)}")
+
+
+def _made_of(chosen: Chosen) -> str:
+    """Say how many calls, answers, criteria, and orders the pictures show."""
+    arm = chosen.findings.judgments.arms[chosen.condition]
+    reorder = chosen.facts.reorder
+    what, several = ONE_AND_SEVERAL.get(reorder, ("answer", "answers"))
+    text = f"{count(calls_in(arm.call[arm.ok]), 'call')}: {count(arm.answers, what, several)}"
+    if arm.answers < arm.texts:  # several items are the same answer under other criteria
+        criteria = arm.run.items["criterion"].iloc[arm.item_code].nunique()
+        text += f" under {count(criteria, 'criterion', 'criteria')}"
+    if reorder != "bare":
+        text += f" in {count(len(arm.shown), 'order')} ({safe(arm.condition.strategy, 40)})"
+    return f"{text}."
 
 
 def _bias(chosen: Chosen, answer: Answer) -> None:
+    """Draw the tab Bias: pictures, the papers' terms, levels of factors, and the rest in folds."""
     if len(chosen.codes) > 1:
         strategy = chosen.findings.conditions[chosen.condition].strategy
         st.caption(
-            f"Pictures: {safe(strategy, 40)} orders alone. The three questions use all of this "
-            f"judge's orders."
+            f"The pictures show only the {safe(strategy, 40)} orders. The three questions use "
+            "all of this judge's orders."
         )
     drawn = [
         (shown, shown.picture.kind) for shown in _pictures(chosen) if shown.picture is not None
     ]
-    wide = [kind for _, kind in drawn] == ["forest"]
-    for (shown, kind), column in zip(
-        drawn, st.columns(1 if wide else 2, gap="large"), strict=False
-    ):
+    wide = [kind for _, kind in drawn] == ["forest"]  # its labels need the whole width
+    columns = st.columns(1 if wide else 2, gap="large")
+    for (shown, kind), column in zip(drawn, columns, strict=False):
         with column:
             st.markdown(shown.title)
             key = f"{kind}-{chosen.condition}"
             answers.show_picture(shown, key, partial(_clicked, key))
-    if answer.note:  # what single orders showed, below the pictures of all of them
+    if answer.note:  # about single orders, so it follows the pictures of all orders
         st.markdown(safe(answer.note))
     known = {row.measure for row in chosen.findings.rows}
     printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]
@@ -329,127 +366,147 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
 
 
 def _people(chosen: Chosen) -> None:
+    """Draw the tab With people, and the way to rate more answers."""
     answers.with_people(chosen.findings, chosen.facts)
     rate.rate_button(chosen.info, "rate-more")
 
 
 def _to_card(chosen: Chosen) -> None:
-    """The way from what helps to the file that brings it into a pipeline; a card scores single
-    answers alone.
-    """
-    if chosen.facts.reorder in ("options", "criteria") and chosen.facts.finished:
-        label = "Export the recommended protocol"
-        if st.button(label, icon=":material/ios_share:", type="primary"):
-            go("export", run=chosen.info.id, judge=chosen.facts.judge, **{"for": "Judge card"})
+    """Draw the way to a judge card. A card scores single answers, so choices have none."""
+    if chosen.facts.reorder not in ("options", "criteria") or not chosen.facts.finished:
+        return
+    if st.button("Export judge card", icon=":material/ios_share:", type="primary"):
+        go("export", run=chosen.info.id, judge=chosen.facts.judge, **{"for": "Judge card"})
 
 
 def _pictures(chosen: Chosen) -> Iterator[Shown]:
-    """What stands below the answer, by what changed order; without a picture where none can be
-    drawn.
+    """Yield the pictures below the answer, by what changed order.
+
+    A picture that cannot be drawn is None.
     """
     findings, facts, code = chosen.findings, chosen.facts, chosen.condition
-    smallest = pictures.smallest_mean(findings, code)
     if facts.variant:
-        own, asked = findings.conditions[code], findings.conditions
-        rows = [
-            row
-            for row in findings.select("variant_shift")
-            if asked[row.condition].judge == own.judge
-        ]
-        rows = [row for row in rows if asked[row.condition].dataset == own.dataset]
-        yield Shown(
-            "**Every form against the default** · green: too small to matter",
-            pictures.row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant"),
-            f"Change of the mean score, {ci()}. A verdict stands with each form: choose it above.",
-        )
+        yield _every_variant(findings, code)
     elif facts.reorder in CHOICES:
         note = f"A tie counts as a share of a win for each. Lines on bars: {ci()}."
         yield Shown("**How often each position won**", pictures.share_bars(findings, facts), note)
     elif facts.reorder == "criteria":
-        rows = findings.select("first_minus_last", condition=code)
-        together = (
-            f"Lines: {ci(rows[0].level)}, so that all hold at once. " if len(rows) > 1 else ""
-        )
-        yield Shown(
-            "**First against last, each criterion** · green: too small to matter",
-            pictures.row_forest(
-                rows, f"Points, listed first {MINUS} listed last", smallest, by="target"
-            ),
-            f"{together}Single criteria have no verdict: the three questions take them together.",
-        )
+        yield _every_criterion(findings, code)
     elif facts.reorder == "options":
-        cells, slopes = (
-            pictures.score_cells(findings, code),
-            pictures.score_slopes(findings, facts, code),
-        )
-        even = f"{100 / findings.conditions[code].positions:.0f}%"
-        note = (
-            f"Of the calls that gave a score, the share given at each position. No bias: "
-            f"{even} "
-            f"everywhere."
-        )
-        title = "**Score by position** · click a cell"
-        yield Shown(title, cells, f"{note} Orange: more; blue: less.")
+        yield _score_by_position(findings, code)
+        slopes = pictures.score_slopes(findings, facts, code)
         if slopes is not None:
-            title = f"**Each answer, {slopes.levels[0]} against {slopes.levels[1]}**"
-            cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
-            sized = (
-                f", {ci()}"
-                if slopes.difference.has_interval
-                else "; too few groups for an interval"
-            )
-            band = "; green: too small to matter" if math.isfinite(slopes.smallest) else ""
-            note = (
-                f"Each line: an answer's scores over all its orders, as a straight line. Orange "
-                f"falls, blue rises.{cut} "
-                f"Right: mean difference{sized}{band}."
-            )
-            yield Shown(title, slopes, note)
+            yield _each_answer(slopes)
+
+
+def _every_variant(findings: Findings, code: int) -> Shown:
+    """Return the mean change of every variant of this judge on this data set."""
+    own, asked = findings.conditions[code], findings.conditions
+    rows = [
+        row
+        for row in findings.select("variant_shift")
+        if asked[row.condition].judge == own.judge and asked[row.condition].dataset == own.dataset
+    ]
+    smallest = pictures.smallest_mean(findings, code)
+    return Shown(
+        "**Every variant compared with the default** · green: too small to matter",
+        pictures.row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant"),
+        f"Change of the mean score, {ci()}. Choose a variant above to see its verdict.",
+    )
+
+
+def _every_criterion(findings: Findings, code: int) -> Shown:
+    """Return how much each criterion gains by being listed first instead of last."""
+    rows = findings.select("first_minus_last", condition=code)
+    together = f"Lines: {ci(rows[0].level)}, so that all hold together. " if len(rows) > 1 else ""
+    return Shown(
+        "**First minus last, by criterion** · green: too small to matter",
+        pictures.row_forest(
+            rows,
+            f"Points, listed first {MINUS} listed last",
+            pictures.smallest_mean(findings, code),
+            by="target",
+        ),
+        f"{together}Single criteria have no verdict. The three questions cover all of them.",
+    )
+
+
+def _score_by_position(findings: Findings, code: int) -> Shown:
+    """Return the heatmap of score by position, whose cells lead to their judgments."""
+    even = f"{100 / findings.conditions[code].positions:.0f}%"
+    return Shown(
+        "**Score by position** · click a cell",
+        pictures.score_cells(findings, code),
+        f"The share given at each position, of the calls that gave a score. Without bias, every "
+        f"cell shows {even}. Orange: more. Blue: less.",
+    )
+
+
+def _each_answer(slopes: Picture) -> Shown:
+    """Return the lines of single answers from one direction of the list to the other."""
+    note = "Each line is one answer. Orange falls and blue rises when the list is reversed."
+    if slopes.left_out:
+        note += f" {count(slopes.left_out, 'answer')} not drawn."
+    if slopes.difference.has_interval:
+        note += f" Right: mean difference, {ci()}"
+    else:
+        note += " Right: mean difference (too few prompts for an interval)"
+    if math.isfinite(slopes.smallest):
+        note += "; green: too small to matter"
+    title = f"**Each answer, {slopes.levels[0]} compared with {slopes.levels[1]}**"
+    return Shown(title, slopes, f"{note}.")
 
 
 def _by_level(findings: Findings, factor: str) -> None:
-    """How strong, the change of the mean and the spread against the levels of a factor: a line a
-    judge, a row a data set.
+    """Draw how bias, mean, and spread change with the levels of a factor.
+
+    There is one line per judge and one row of charts per data set.
     """
-    st.markdown(f"**Against {safe(readable(factor).lower())}** · a line for each judge")
+    st.markdown(f"**By {safe(readable(factor).lower())}** · one line per judge")
     datasets = list(dict.fromkeys(asked.dataset for asked in findings.conditions))
     for dataset in datasets:
         drawn = {
             measure: pictures.level_curves(findings, measure, factor, dataset)
             for measure in pictures.LEVELLED
         }
-        if drawn["variant_shift"] is not None:
+        if (
+            drawn["variant_shift"] is not None
+        ):  # it shows the same change, compared with the default
             drawn.pop("line")
         kept = {measure: picture for measure, picture in drawn.items() if picture is not None}
         if len(datasets) > 1:
             st.caption(safe(dataset, 60))
-        for column, (measure, picture) in zip(
-            st.columns(max(1, len(kept))), kept.items(), strict=False
-        ):
+        columns = st.columns(max(1, len(kept)))
+        for column, (measure, picture) in zip(columns, kept.items(), strict=False):
             with column:
                 st.caption(MEASURES[measure].name)
                 chart(picture, key=f"level-{factor}-{measure}-{dataset}")
     st.caption(
-        f"Lines on points: {ci()}. Single levels have no verdict; the three questions are about "
-        f"one setting."
+        f"Lines on points: {ci()}. Single levels have no verdict. The three questions are "
+        "about one condition."
     )
 
 
 def _clicked(key: str) -> None:
-    """A click on a cell: the tab Judgments, filtered to what the cell is about."""
+    """Open the tab Judgments, filtered to what the clicked cell is about.
+
+    This is a callback, so the filters are not drawn yet: both their state and the address must
+    say what they start with.
+    """
     points = st.session_state[key].selection.points
     if not points:
         return
     of = points[0].get("customdata") or {}
-    of = of[0] if isinstance(of, list) else of
-    # The filters are not drawn yet: what they begin with has to stand in the address too.
+    if isinstance(of, list):
+        of = of[0]
     for name in FILTERS:
         st.session_state.pop(name, None)
         st.query_params.pop(name, None)
     for name, part in (("score", "score"), ("position", "position"), ("criterion", "target")):
-        if part in of:
-            value = f"{of[part]:g}" if isinstance(of[part], int | float) else str(of[part])
-            st.session_state[name] = st.query_params[name] = value
+        if part not in of:
+            continue
+        value = f"{of[part]:g}" if isinstance(of[part], int | float) else str(of[part])
+        st.session_state[name] = st.query_params[name] = value
     st.session_state["tab"] = "Judgments"
 
 
@@ -457,32 +514,28 @@ def _clicked(key: str) -> None:
 
 
 def choose_table(run_id: str, findings: Findings) -> PaperTable:
-    """One measure of all judges, data sets or levels of a factor, as the papers print it; raises
-    LabError where it cannot.
+    """Ask for a measure, and return its table over judges, data sets, or levels of a factor.
+
+    Raises LabError if the papers' layout cannot show this measure.
     """
     measures = {row.measure: row.about.name for row in findings.rows if row.measure != "gate"}
     axes = axes_of(findings)
-    first = (
-        "dataset"
-        if len({asked.dataset for asked in findings.conditions}) > 1
-        else axes[min(2, len(axes) - 1)]
-    )
-    varied = any(asked.variant for asked in findings.conditions)
-    strategies = {asked.strategy for asked in findings.conditions}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         called = measures.__getitem__
         measure = str(
             st.selectbox("Measure", list(measures), format_func=called, key="measure", width=340)
         )
-        start = axes.index(first) if varied else 0
+        start = axes.index(_first_axis(findings, axes))
         across = st.selectbox(
             "Columns", axes, start, format_func=readable, key="columns", width=180
         )
+        number = ""
         which = numbers_of(findings, measure, across)
-        read = lambda part: plain_name(part.replace("=", " ").replace(",", ", "))  # noqa: E731
-        number = st.selectbox("Number", which, format_func=read, width=180) if which else ""
+        if which:
+            number = st.selectbox("Number", which, format_func=_readable_number, width=180)
+        strategies = {asked.strategy for asked in findings.conditions}
         by_strategy = len(strategies) > 1 and st.checkbox(
-            "A line for each ordering strategy", key="by-strategy"
+            "One row per ordering strategy", key="by-strategy"
         )
     return paper_table(
         findings,
@@ -493,15 +546,27 @@ def choose_table(run_id: str, findings: Findings) -> PaperTable:
     )
 
 
+def _first_axis(findings: Findings, axes: Sequence[str]) -> str:
+    """Return what the columns show at first: what varies, else the first axis."""
+    if not any(asked.variant for asked in findings.conditions):
+        return axes[0]
+    if len({asked.dataset for asked in findings.conditions}) > 1:
+        return "dataset"
+    return axes[min(2, len(axes) - 1)]  # the first factor; judge and data set come before it
+
+
+def _readable_number(part: str) -> str:
+    return plain_name(part.replace("=", " ").replace(",", ", "))
+
+
 def show_table(table: PaperTable) -> None:
+    """Draw a table as papers print it, with its legend."""
     st.dataframe(table.frame(), hide_index=True, width="stretch")
     st.caption(safe(" ".join(table.legend)))
 
 
 def _more(chosen: Chosen, answer: Answer) -> None:
-    """Every row of the judge's setting by topic, and the charts that topics declare beside the
-    pictures above.
-    """
+    """Draw further cautions, the papers' table, and every row by topic with its charts."""
     answers.show_cautions(answer.cautions[answers.MOST_CAUTIONS :])
     if len(chosen.findings.conditions) > 1:
         with faults():
@@ -515,21 +580,17 @@ def _more(chosen: Chosen, answer: Answer) -> None:
         st.markdown(f"**{readable(topic)}**")
         answers.number_table(chosen.findings, [row for row in rows if row.topic == topic])
         for drawn in TOPICS[topic].charts if topic in TOPICS else ():
-            if drawn.measure in (
-                "position_share",
-                "position_given_score",
-                "position_shift",
-                "first_minus_last",
-            ):
-                continue  # drawn above
+            if drawn.measure in DRAWN_ABOVE:
+                continue
             picture = pictures.generic(drawn, chosen.findings, chosen.condition)
-            if picture is not None and not (picture.kind == "forest" and len(picture.points) < 2):
-                st.caption(MEASURES[drawn.measure].name)
-                chart(picture, key=f"{topic}-{drawn.measure}-{chosen.condition}")
+            if picture is None or (picture.kind == "forest" and len(picture.points) < 2):
+                continue  # one interval alone says no more than its row
+            st.caption(MEASURES[drawn.measure].name)
+            chart(picture, key=f"{topic}-{drawn.measure}-{chosen.condition}")
 
 
 def _how(chosen: Chosen) -> None:
-    """The method, then each definition once, under the name of its first measure."""
+    """Describe the method, then define each term once under the name of its first measure."""
     for line in method_lines(chosen.findings, [chosen.facts]):
         st.markdown(f"- {safe(line)}")
     names: dict[str, str] = {}

@@ -1,5 +1,7 @@
-"""An address in; what pages share out: the store, the runs of this server, the run that is meant,
-its cached findings.
+"""Give pages the store, this server's runs, the chosen run, and its cached results.
+
+What is costly is cached by the run's content, so a page never shows numbers of an earlier state.
+Heavy modules are imported inside functions, because the first page must not wait for them.
 """
 
 from __future__ import annotations
@@ -31,15 +33,15 @@ if TYPE_CHECKING:
 STORE_VARIABLE = "RUBRICLAB_STORE"
 NO_ESTIMATE = "No estimate yet"
 MOST_CALLS = 200_000
-"""Calls of a run whose number the list of runs still computes by itself."""
+"""The list of runs computes a run's headline up to this many calls; more would slow the page."""
 
 
 def store_path() -> Path:
-    """The store's file: never from an address or a page, only from the environment."""
+    """Return the store's file. Only the environment sets it, never an address or a page."""
     return Path(os.environ.get(STORE_VARIABLE) or "lab.duckdb").resolve()
 
 
-@st.cache_resource(show_spinner="Opening the store …")
+@st.cache_resource(show_spinner="Opening the store…")
 def _store(path: str) -> Store:
     from rubriclab.store.store import Store
 
@@ -47,14 +49,15 @@ def _store(path: str) -> Store:
 
 
 def store() -> Store:
-    """The user's store. Raises LabError where another process holds it, or it is none."""
+    """Return the user's store. Raises LabError if another process holds it or it is not a store."""
     return _store(str(store_path()))
 
 
 @st.cache_resource(show_spinner=False)
 def _example() -> tuple[Store, str]:
-    """(a store for recorded examples, in a folder that ends with the process; the id of the first,
-    which it holds).
+    """Return a temporary store that holds the first recorded example, and that example's id.
+
+    The store's folder ends with the process. The id is empty if the lab came without the example.
     """
     from rubriclab.data.sample import data_path
     from rubriclab.store.bundle import import_bundle
@@ -69,7 +72,7 @@ def _example() -> tuple[Store, str]:
 
 @st.cache_resource(show_spinner=False)
 def examples() -> Store:
-    """The store of the recorded examples, all of them; Home waits for the first alone."""
+    """Return the store with all recorded examples. Home needs only the first; see ``recorded``."""
     from rubriclab.data.sample import data_path
     from rubriclab.store.bundle import import_bundle
 
@@ -80,34 +83,33 @@ def examples() -> Store:
 
 
 def recorded() -> str:
-    """The id of the recorded example. Raises LabError where the lab came without one."""
+    """Return the id of the first recorded example. Raises LabError if the lab came without it."""
     if not _example()[1]:
         raise LabError("No recorded example came with this lab. Set up a run to see results.")
     return _example()[1]
 
 
 def store_of(run_id: str) -> Store:
-    """The store that holds this run: the user's, or that of the recorded examples."""
+    """Return the store that holds this run: the user's, or that of the recorded examples."""
     if any(info.id == run_id for info in store().runs()):
         return store()
     return _example()[0] if run_id == _example()[1] else examples()
 
 
 def run_info(run_id: str) -> RunInfo:
-    """What the lists say of a run. Raises LabError for one that is in no store."""
+    """Return what the lists show of a run. Raises LabError if no store has it."""
     return store_of(run_id).run(run_id)
 
 
 def listed() -> list[RunInfo]:
-    """Runs that results can be shown of, the newest first: the user's with judgments, then the
-    recorded examples.
-    """
+    """Return the runs that have results: the user's, newest first, then the recorded examples."""
     return [info for info in store().runs() if info.done] + shown_examples()
 
 
 def shown_examples() -> list[RunInfo]:
-    """The recorded examples, that of Home first, but for those that the user's store holds too: an
-    imported run keeps its id.
+    """Return the recorded examples, the one on Home first.
+
+    An example that was also imported into the user's store keeps its id there and is left out here.
     """
     own = {info.id for info in store().runs()}
     others = [info for info in examples().runs() if info.id not in own]
@@ -115,19 +117,22 @@ def shown_examples() -> list[RunInfo]:
 
 
 def run_choice() -> RunInfo | None:
-    """The run that the address names (``?run=``), else the latest finished one, else the recorded
-    example.
+    """Return the run to show, or None if there is neither a run nor an example.
 
-    A name that no run has, however strange, counts as none. None: there is neither a run nor an
-    example.
+    The address may name a run (``?run=``); a name that no run has is ignored. Otherwise it is the
+    latest finished run, or the first of the list, which ends with the recorded examples.
     """
-    wanted, runs = st.query_params.get("run", ""), listed()
-    for opened in (store(), examples()) if wanted else ():
-        with suppress(LabError):
-            named = opened.run(wanted)
-            if named.done:
-                return named
-    return next(iter([*(info for info in runs if info.state == "finished"), *runs]), None)
+    wanted = st.query_params.get("run", "")
+    if wanted:
+        for opened in (store(), examples()):
+            with suppress(LabError):  # no run in this store has the name
+                named = opened.run(wanted)
+                if named.done:
+                    return named
+    runs = listed()
+    finished = [info for info in runs if info.state == "finished"]
+    best_first = finished + runs
+    return best_first[0] if best_first else None
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
@@ -145,14 +150,14 @@ def _findings(content: str, run_id: str, reading: str) -> Findings:
 
 
 def kept(run_id: str) -> Kept:
-    """A run as it is now: its table, plan, single judgments, and what it is written as."""
+    """Return a run in its present state: its table, plan, single judgments, and exports."""
     return _kept(run_info(run_id).content, run_id)
 
 
 def findings(run_id: str, reading: ReadingPart | None = None) -> Findings:
-    """All rows of a run, computed once for each content of it and each reading.
+    """Return all rows of a run, computed once for each content of it and each reading.
 
-    ``reading``: None takes the run's own.
+    ``reading``: how to compute the results; None takes the run's own settings.
     """
     content = run_info(run_id).content
     read_as = reading or _kept(content, run_id).reading
@@ -160,7 +165,7 @@ def findings(run_id: str, reading: ReadingPart | None = None) -> Findings:
 
 
 def check_facts(run_id: str) -> dict[str, dict[str, list[str]]]:
-    """What a run of the user's store keeps of its reading checks, by judge."""
+    """Return what a run of the user's store keeps of its reading checks, by judge."""
     from rubriclab.runs.reading_check import kept_checks
 
     return kept_checks(store().made_with(run_id))
@@ -172,7 +177,7 @@ def _checks(content: str, run_id: str) -> list[ReadingCheck]:
 
 
 def reading_checks(run_id: str) -> list[ReadingCheck]:
-    """The reading check of each judge of a run, with its replies."""
+    """Return the reading check of each judge of a run, with its replies."""
     return _checks(run_info(run_id).content, run_id)
 
 
@@ -187,18 +192,20 @@ def _manager(path: str) -> RunManager:
 
 
 def manager() -> RunManager:
-    """The runs that were started in this process: every visitor sees the same."""
+    """Return the manager of the runs started in this process. All visitors share it."""
     return _manager(str(store_path()))
 
 
 def active() -> list[Run]:
-    """The runs that are going now, in the order in which they were started."""
-    # Reading the manager takes half a second of the first visit; while nobody has, nothing was
-    # started.
-    return manager().running() if "rubriclab.runs.manager" in sys.modules else []
+    """Return the runs that are going now, in the order in which they were started."""
+    # Importing the manager takes half a second. As long as nobody has imported it, nothing runs.
+    if "rubriclab.runs.manager" not in sys.modules:
+        return []
+    return manager().running()
 
 
 def backup() -> bytes:
+    """Return a copy of the user's store as one file's content."""
     with TemporaryDirectory(prefix="rubriclab-") as folder:
         return store().backup(Path(folder) / "backup.duckdb").read_bytes()
 
@@ -216,23 +223,28 @@ def _headline(content: str, run_id: str) -> str:
         top = max(shares(arm), key=lambda row: row.value)
         return f"Position {top.of['position']} chosen in {number(top.value, '.0%')}"
     if arm.condition.chooses:
-        known = (kinds := winner_classes(arm))[kinds >= 0]
-        same = number((known == 0).mean(), ".0%") if len(known) else ""
-        return f"Same winner in every order: {same}" if same else NO_ESTIMATE
+        kinds = winner_classes(arm)
+        known = kinds[kinds >= 0]
+        if not len(known):
+            return NO_ESTIMATE
+        return f"Same winner in every order: {number((known == 0).mean(), '.0%')}"
     table = cells(from_arms([arm]))
     if arm.condition.joint and table.items:
-        leans = table.lean.mean(axis=0)
-        return f"By position {number(leans.min(), '+.2f')} to {number(leans.max(), '+.2f')} points"
+        means = table.lean.mean(axis=0)
+        return f"By position {number(means.min(), '+.2f')} to {number(means.max(), '+.2f')} points"
     return NO_ESTIMATE
 
 
 def headline(info: RunInfo) -> str:
-    """The one number that the list of runs shows of a run, in words: no markup of strangers in
-    it.
+    """Return the one number that the list of runs shows of a run, as a phrase.
+
+    The phrase holds no text of a file or a judge, so it needs no escaping.
     """
     if info.done > MOST_CALLS:
         return "Open results to see"
-    return _headline(info.content, info.id) if info.done else NO_ESTIMATE
+    if not info.done:
+        return NO_ESTIMATE
+    return _headline(info.content, info.id)
 
 
 # ---------------------------------------------------------------- a vLLM server started from a page
@@ -240,7 +252,8 @@ def headline(info: RunInfo) -> str:
 
 @st.cache_resource(show_spinner=False)
 def servers() -> dict[str, VllmServer]:
-    """The vLLM server that this lab started (“vllm”): loading, ready or ended. It ends with this
-    process.
+    """Return the vLLM server that this lab started, under the key “vllm”.
+
+    It ends with this process.
     """
     return {}

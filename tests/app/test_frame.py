@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rubriclab.app import guard
-from rubriclab.app.frame import ENTRIES, PAGES, safe
+from rubriclab.app.frame import PAGES, safe
+from rubriclab.app.navigation import ENTRIES
 from rubriclab.app.runs import early
 from rubriclab.judges.served import served
 from rubriclab.model.text import duration
@@ -50,9 +51,9 @@ def test_names_are_bounded_and_durations_said_in_the_unit_one_would_say() -> Non
     assert duration(9_000) == "2.5 h"
 
 
-def test_the_bar_has_the_doors_that_stand() -> None:
+def test_the_bar_lists_every_page() -> None:
     doors = ["Home", "Try it", "Set up", "Runs", "Results", "Compare", "Export", "Learn"]
-    assert [title for title, _ in ENTRIES.values()] == doors
+    assert [entry.title for entry in ENTRIES.values()] == doors
     assert {path.stem for path in PAGES.glob("*.py")} == set(ENTRIES)
 
 

@@ -86,7 +86,7 @@ def test_an_imported_run_sends_no_key_before_the_user_agrees(
         # The yes is for this variable and this address; then it goes on.
         app = lab("runs")
         app.button(key=f"resume-{run}").click().run()
-        pressed(app, "Yes, send it there")
+        pressed(app, "Send the key")
         app = lab("runs")
         app.button(key=f"resume-{run}").click().run()
         assert [error.value for error in app.error] == []
@@ -113,7 +113,7 @@ def test_drawing_the_form_of_a_judge_asks_nobody(lab: Lab, monkeypatch: pytest.M
         app.text_input(key="judge-key").set_value("STRANGE_API_KEY").run()
         assert not asked
         assert server.asked == 0
-        pressed(app, "Yes, send it there")
+        pressed(app, "Send the key")
         assert not asked
         pressed(app, "Ask for its models")
         assert asked == [server.base_url]

@@ -46,7 +46,7 @@ def test_judges_and_settings_are_chosen_only_among_several_and_none_hides_anothe
         (
             replace(formed, rows=formed.rows.assign(score=steady)),
             {"setting": "ids = letters"},
-            "Setting",
+            "Condition",
         ),
     ):
         run = kept(table)
@@ -81,7 +81,7 @@ def test_nothing_parsed_shows_the_way_to_the_replies(lab: Lab) -> None:
     app = healthy(lab("results", run=run))
     assert "could be read" in app.title[0].value
     judged = healthy(lab("results", run=run, tab="Judgments", view="Reply"))
-    assert "No score could be read from this reply:" in texts(judged)
+    assert "No score could be parsed from this reply:" in texts(judged)
     assert judged.code[0].value == f"My score: {HOSTILE}"
 
 
@@ -93,7 +93,7 @@ def test_criteria_have_their_own_words_and_pictures(lab: Lab) -> None:
     )
     app = healthy(lab("results", run=run))
     assert "depend on where a criterion is listed" in app.title[0].value
-    assert "First against last, each criterion" in texts(app)
+    assert "First minus last, by criterion" in texts(app)
     judged = healthy(lab("results", run=run, tab="Judgments", criterion="Tone", position="1"))
     frame = judged.dataframe[0].value
     assert set(frame["Criterion"]) == {"Tone"}
@@ -158,7 +158,7 @@ def test_a_run_that_varies_a_level_shows_what_the_level_does(lab: Lab) -> None:
     ]
     found = made.several(*levels, rules={"b": made.mostly_first})
     app = healthy(lab("results", run=kept(found.judgments.table)))
-    assert "Against temperature" in texts(app)
+    assert "By temperature" in texts(app)
     assert (
         len(app.get("plotly_chart")) == 3 + 3
     )  # shares, cells and slopes; V, reversing and spread by level
@@ -223,8 +223,8 @@ def test_what_helps_says_how_many_calls_and_which_remedies(lab: Lab) -> None:
     assert "Several orders, averaged" in said
     assert "One better order" in said
     folds = [fold.label for fold in app.expander]
-    assert "All protocols at equal calls" in folds
-    assert "r against the number of orders" not in folds  # nobody rated
+    assert "All methods at equal cost" in folds
+    assert "Correlation by number of orders" not in folds  # nobody rated
 
 
 RULES = {"first": made.always_first, "fair": made.by_quality, "mostly": made.mostly_first}

@@ -648,7 +648,7 @@ def test_changed_words_become_a_wording_of_the_same_study_and_only_they_are_aske
     (shift,) = state.findings(second).select("variant_shift")
     assert shift.counts["n"] == 9
     assert "changed" in shift.of["variant"]
-    assert "Setting" in {box.label for box in healthy(lab("results", run=second)).selectbox}
+    assert "Condition" in {box.label for box in healthy(lab("results", run=second)).selectbox}
 
     app = lab("setup", again=second)  # a third wording stands beside both
     app.button_group(key="rubric-kind").set_value("own").run()

@@ -227,7 +227,7 @@ def test_a_link_opens_the_same_view_and_keys_are_not_taken_from_a_field(
 
 
 TICKED = ["link:Runs", "tick:Select rated", "tick:Select criteria", "button:Compare selected"]
-CARD = ["tab:What helps", "button:Export the recommended protocol", "download:Download judge card"]
+CARD = ["tab:What helps", "button:Export judge card", "download:Download judge card"]
 JOURNEYS = {
     "is my judge biased": ("", ["link:Results"], "favours"),
     "does it agree with people": ("", ["link:Results", "tab:With people"], "another person"),

@@ -71,7 +71,7 @@ def test_a_stranger_gets_nothing_before_the_user_says_yes(
         assert page.get_by_text("nobody has agreed to that on this machine").count()
         assert (stranger.asked, len(stranger.ports)) == (asked, connections)
         assert not stranger.headers
-        page.get_by_role("button", name="Yes, send it there").click()
+        page.get_by_role("button", name="Send the key").click()
         settled(page)
         assert stranger.asked == asked  # the yes alone sends nothing
         page.locator(f".st-key-resume-{run} button").click()

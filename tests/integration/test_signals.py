@@ -99,14 +99,14 @@ def test_the_lab_takes_its_server_with_it(tmp_path: Path, end: signal.Signals) -
 SERVER = """
 import sys, threading
 import streamlit as st
-from rubriclab.app import frame, guard, state
+from rubriclab.app import guard, navigation, state
 from rubriclab.runs.loading import plan_of_file
 
 if __name__ == "__main__":
-    frame.run()
+    navigation.run()
 else:
     state.manager().start(plan_of_file(STUDY))
-    app = st.App(__file__, middleware=guard.middleware(), lifespan=frame.serving)
+    app = st.App(__file__, middleware=guard.middleware(), lifespan=navigation.serving)
 """
 
 
