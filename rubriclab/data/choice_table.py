@@ -1,134 +1,172 @@
-"""A table of choices made elsewhere in, the table of judgments out: pairs and lists, an item a
-comparison.
+"""Read choices between candidates, made elsewhere: pairs and lists.
 
-Their columns: ``scores``. ``gold`` or ``human`` hold the candidate that the benchmark, or a person,
-prefers.
+``scores.REQUIRED`` says which columns they have. An item is one comparison. Its ``gold`` or
+``human`` is the candidate that the benchmark, or a person, prefers.
 """
 
 from typing import Any
 
 import numpy as np
 
-from rubriclab.data.judgment_table import Coded, Line, Reader, distinct_of, joint, names_shown
+from rubriclab.data.judgment_table import (
+    Answers,
+    Coded,
+    Line,
+    Orders,
+    Reader,
+    Subjects,
+    distinct_of,
+    joint,
+    names_shown,
+)
 from rubriclab.model.judgment import Ordering
 from rubriclab.model.text import shorten
 
-WORDS = {"tie": 0, "draw": 0, "none": -1, "nan": -1, "n": -1, "": -1}
-CHOICES = {"a": 1, "b": 2, "c": 0, **WORDS}
-"""What a choice of a pair says: 1 the first, 2 the second, 0 a tie, -1 nothing that could be read.
-"""
+TIE, NOTHING = 0, -1
+"""What stands for a tie, and for a reply that was not parsed, where others are positions."""
+WORDS = {
+    "tie": TIE,
+    "draw": TIE,
+    "none": NOTHING,
+    "nan": NOTHING,
+    "n": NOTHING,
+    "": NOTHING,
+}
+"""Words for no winner, in lower case."""
+CHOICES = {"a": 1, "b": 2, "c": TIE, **WORDS}
+"""Words for the choice of a pair, in lower case: the position of the winner."""
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MAX_CANDIDATES = len(LETTERS)
-"""Of a list: as many as a letter each can stand for."""
+"""Candidates of a list: one per letter, since a letter stands for each."""
 
 
 class ChoicesReader(Reader):
-    """Choices of one candidate out of several."""
+    """Reads choices of one candidate out of several."""
 
-    def orders(self) -> tuple[list[Ordering], Coded]:
-        if self.reorder == "lists":
-            order = self.coded("order", required=True)
-            expected = (
-                f"2 to {MAX_CANDIDATES} different candidates as shown, as model-a|model-b|model-c"
-            )
-            shown = self.parsed(order, names_shown(MAX_CANDIDATES), expected)
-            return [Ordering(line, tuple(LETTERS[: len(line)])) for line in shown], order
+    def orders(self) -> Orders:
+        return self._lists() if self.reorder == "lists" else self._pairs()
+
+    def _lists(self) -> Orders:
+        order = self.coded("order", required=True)
+        expected = (
+            f"2 to {MAX_CANDIDATES} different candidates in the order shown, for example "
+            "model-a|model-b|model-c"
+        )
+        shown = self.parsed(order, names_shown(MAX_CANDIDATES), expected)
+        return Orders([Ordering(line, tuple(LETTERS[: len(line)])) for line in shown], order)
+
+    def _pairs(self) -> Orders:
         first, second = self.coded("first", required=True), self.coded("second", required=True)
         for column in (first, second):
-            self.parsed(
-                column, lambda name: None if "|" in name else name, "a candidate's name without |"
-            )
+            self.parsed(column, _name_without_bar, "a candidate's name without |")
         code, rows = joint(first.code, second.code)
-        pairs = [(first.texts[first.code[row]], second.texts[second.code[row]]) for row in rows]
-        for pair, row in zip(pairs, rows, strict=True):
+        orderings, texts = [], []
+        for row in rows:
+            pair = (first.text_at(row), second.text_at(row))
             if pair[0] == pair[1]:
-                raise self.fault(
-                    row, "second", f"“{shorten(pair[1])}” is the first candidate as well."
-                )
-        return [Ordering(pair, ("A", "B")) for pair in pairs], Coded(
-            "first", code, ["|".join(pair) for pair in pairs]
+                words = f"“{shorten(pair[1])}” is also the first candidate. Give two candidates."
+                raise self.fault(row, "second", words)
+            orderings.append(Ordering(pair, ("A", "B")))
+            texts.append("|".join(pair))
+        return Orders(orderings, Coded("first", code, texts))
+
+    def answers(self, dataset: Coded, order: Coded) -> Answers:
+        """The position is the winner's; 0 for a tie or where nothing was parsed."""
+        choice = self._choices() if self.reorder == "pairs" else self._winners(order)
+        return Answers(
+            parsed=choice != NOTHING,
+            score=np.full(self.rows, np.nan),
+            position=np.maximum(choice, 0),
+            slot=np.zeros(self.rows, dtype=np.int64),
         )
 
-    def answers(
-        self, dataset: Coded, order: Coded
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The position is where the winner stood; 0 a tie, or where nothing could be read."""
-        if self.reorder == "pairs":
-            choice = self.coded("choice")
-            expected = "A (the first wins), B (the second), C (a tie) or N (none)"
-            said = self.parsed(choice, lambda text: CHOICES.get(text.casefold()), expected)
-            position = np.array(said, dtype=np.int64)[choice.code]
-        else:
-            winner = self.coded("winner")
-            pair, rows = joint(order.code, winner.code)
-            positions = np.zeros(len(rows), dtype=np.int64)
-            for k, row in enumerate(rows):
-                line, name = self.shown[order.code[row]], winner.texts[winner.code[row]]
-                if name not in line and name.casefold() not in WORDS:
-                    raise self.fault(row, "winner", f"“{shorten(name)}” {_expected(line)}.")
-                positions[k] = line.index(name) + 1 if name in line else WORDS[name.casefold()]
-            position = positions[pair]
-        nothing = np.full(self.rows, np.nan)
-        return position >= 0, nothing, np.maximum(position, 0), np.zeros(self.rows, dtype=np.int64)
+    def _choices(self) -> np.ndarray:
+        column = self.coded("choice")
+        expected = "A (the first wins), B (the second), C (a tie) or N (none)"
+        choices = self.parsed(column, lambda text: CHOICES.get(text.casefold()), expected)
+        return np.asarray(np.array(choices, dtype=np.int64)[column.code])
 
-    def about(
-        self, dataset: Coded, order: Coded
-    ) -> tuple[dict[str, list[Any]], np.ndarray, np.ndarray]:
+    def _winners(self, order: Coded) -> np.ndarray:
+        winner = self.coded("winner")
+        pair, rows = joint(order.code, winner.code)
+        positions = np.zeros(len(rows), dtype=np.int64)
+        for k, row in enumerate(rows):
+            line, name = self.shown[order.code[row]], winner.text_at(row)
+            if name in line:
+                positions[k] = line.index(name) + 1
+            elif name.casefold() in WORDS:
+                positions[k] = WORDS[name.casefold()]
+            else:
+                raise self.fault(row, "winner", f"“{shorten(name)}” {_expected(line)}.")
+        return np.asarray(positions[pair])
+
+    def about(self, dataset: Coded, order: Coded) -> Subjects:
         """An item is a data set, task, question and set of candidates."""
         question, task = self.named("question_id", required=True), self.named("task")
-        sets = distinct_of(self.whole)[0]
+        sets, _ = distinct_of(self.whole)
         item, first = joint(dataset.code, task.code, question.code, sets[order.code])
-        cells = {
-            column.name: [column.texts[code] or None for code in column.code[first]]
-            for column in (dataset, task)
-        }
-        asked = [question.texts[code] for code in question.code[first]]
-        # A question's number may come again in another task: it is another question then.
-        several = len(joint(dataset.code, question.code)[1]) < len(
-            joint(dataset.code, task.code, question.code)[1]
-        )
-        if several:
-            asked = [
-                f"{name}/{number}" if name else number
-                for name, number in zip(cells["task"], asked, strict=True)
-            ]
+        datasets = [dataset.text_at(row) for row in first]
+        tasks = [task.text_at(row) for row in first]
+        prompts = [question.text_at(row) for row in first]
+        if self._asked_in_several_tasks(dataset, task, question):
+            prompts = _under(tasks, prompts)
         compared = [self.whole[code] for code in order.code[first]]
-        ids = [f"{number}: {'|'.join(line)}" for number, line in zip(asked, compared, strict=True)]
+        candidates = ["|".join(line) for line in compared]
+        ids = [f"{prompt}: {names}" for prompt, names in zip(prompts, candidates, strict=True)]
         if len(dataset.texts) > 1:
-            ids = [f"{name}/{own}" for name, own in zip(cells["dataset"], ids, strict=True)]
-        nothing = [None] * len(first)
+            ids = _under(datasets, ids)
 
         def preferred(k: int, name: str) -> float | None:
-            """The rank of the candidate's name from 1, 0 a tie."""
+            """Return the rank of the candidate's name from 1, 0 for a tie."""
             if name in compared[k]:
                 return float(compared[k].index(name) + 1)
-            return 0.0 if WORDS.get(name.casefold()) == 0 else None
+            return 0.0 if WORDS.get(name.casefold()) == TIE else None
 
+        nothing = [None] * len(first)
         columns: dict[str, list[Any]] = {
             "item_id": ids,
-            "dataset": cells["dataset"],
+            "dataset": [name or None for name in datasets],
             "criterion": nothing,
             "block": nothing,
-            "prompt": asked,
-            "candidate": ["|".join(line) for line in compared],
-            "task": cells["task"],
+            "prompt": prompts,
+            "candidate": candidates,
+            "task": [name or None for name in tasks],
             "ratings": self.ratings(item, len(first), preferred, lambda k: _expected(compared[k])),
             "unit_text": nothing,
         }
-        return columns, item, item
+        return Subjects(columns, item=item, subject=item, alone=True)
+
+    def _asked_in_several_tasks(self, dataset: Coded, task: Coded, question: Coded) -> bool:
+        """Return whether two tasks of one data set have questions of the same number.
+
+        These are different questions, so their names have to differ.
+        """
+        _, questions = joint(dataset.code, question.code)
+        _, by_task = joint(dataset.code, task.code, question.code)
+        return len(questions) < len(by_task)
 
     def moved(self, order: np.ndarray) -> bool:
-        """Whether the candidate that is compared most often stood at more than one position."""
+        """Return whether the candidate compared most often appeared at several positions."""
         positions: dict[str, np.ndarray] = {}
         for code, n in zip(*np.unique(order, return_counts=True), strict=True):
             for k, name in enumerate(self.shown[code]):
-                positions.setdefault(name, np.zeros(MAX_CANDIDATES, dtype=np.int64))[k] += n
-        return bool(np.count_nonzero(max(positions.values(), key=lambda counts: counts.sum())) > 1)
+                if name not in positions:
+                    positions[name] = np.zeros(MAX_CANDIDATES, dtype=np.int64)
+                positions[name][k] += n
+        commonest = max(positions.values(), key=lambda counts: counts.sum())
+        return bool(np.count_nonzero(commonest) > 1)
+
+
+def _name_without_bar(name: str) -> str | None:
+    """Return the name; None for one with the bar that separates names in an order."""
+    return None if "|" in name else name
+
+
+def _under(groups: list[str], names: list[str]) -> list[str]:
+    """Return the names with their groups before them, where they have one."""
+    return [f"{group}/{name}" if group else name for group, name in zip(groups, names, strict=True)]
 
 
 def _expected(line: Line) -> str:
-    return (
-        f"is none of what was compared; expected one of {shorten(', '.join(line), 200)}, "
-        f"“tie”, "
-        f"or empty"
-    )
+    candidates = shorten(", ".join(line), 200)
+    return f"was not compared here; expected one of {candidates}, “tie”, or an empty cell"

@@ -118,7 +118,10 @@ def test_theirs_by_name_and_by_choice() -> None:
         *CASES["judgments"],
         (SCORES + "j,d,a,1 2," + "1" * 23 + "\n", "is not a score"),
         (SCORES + "".join(f"j{k},d,a,1 2,1\n" for k in range(32_768)), "32,768 conditions"),
-        (CRITERIA + "j,d,t," + "|".join(f"c{k}" for k in range(300)) + ",c1,1\n", "1,389 signs"),
+        (
+            CRITERIA + "j,d,t," + "|".join(f"c{k}" for k in range(300)) + ",c1,1\n",
+            "1,389 characters",
+        ),
     ],
 )
 def test_faults_by_row(text: str, words: str) -> None:
@@ -129,7 +132,7 @@ def test_faults_by_row(text: str, words: str) -> None:
 
 def test_an_unknown_kind_and_unknown_columns() -> None:
     for more, words in (
-        ({"kind": "pair"}, "no kind of judgments"),
+        ({"kind": "pair"}, "not a kind of judgments"),
         ({"columns": {"scored": "score"}}, "is no role of a column"),
         ({"columns": {"score": "x"}}, "no column “x” for score"),
     ):
