@@ -640,31 +640,33 @@ def check_judges(
     functions: Functions | None = None,
     consents: Consents = NO_CONSENTS,
 ) -> None:
-    """Raise LabError if none of a plan's judges can be opened.
+    """Raises LabError where none of a plan's judges can be opened, as far as that shows without
+    loading a model.
 
-    No model is loaded for this. If only some judges cannot be opened, the run asks the others and
-    says what these wait for.
+    Where only some cannot, the run asks the others and says what these wait for.
     """
     from rubriclab.judges.embedded import check_options
 
     async def opened(settings: JudgeSettings) -> None:
         if settings.kind == "embedded":
             check_options(settings)
-            return
-        asker = await open_judge(
-            settings,
-            secrets=secrets,
-            rubric=plan.rubric,
-            function=(functions or {}).get(settings.name),
-            consents=consents,
-        )
-        await asker.close()
+        else:
+            function = (functions or {}).get(settings.name)
+            asker = await open_judge(
+                settings,
+                secrets=secrets,
+                rubric=plan.rubric,
+                function=function,
+                consents=consents,
+            )
+            await asker.close()
 
     faults = []
     for settings in plan.study.judges:
         try:
-            # In a thread: the caller may be in an event loop already (a notebook).
-            in_thread(partial(opened, settings))
+            in_thread(
+                partial(opened, settings)
+            )  # the caller may stand in an event loop (a notebook)
             return
         except LabError as fault:
             faults.append(fault)
