@@ -1,5 +1,6 @@
-"""Work for judges in, how it stands and ended out: a thread of its own, paused and cancelled from
-any other.
+"""Run work for judges in a thread of its own, which any other thread can pause or cancel.
+
+``Session`` is what a run, a trial and a reference job have in common.
 """
 
 import asyncio
@@ -7,20 +8,23 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from rubriclab.model.text import LabError
 from rubriclab.runs.asking import Asking
 
 ACTIVE = ("planned", "running")
+"""States in which a session may still ask calls."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Work at one moment. ``done`` of ``planned`` are over, ``failed`` of them without a result.
+    """A piece of work at one moment.
 
-    ``state``: planned, running, finished, failed, paused or cancelled; ``reason`` why; ``stage``:
-    what is being waited for, in words; ``seconds_left``: None while unknown.
+    planned, done, failed: calls (of a reference job, answers). Failed ones are part of ``done``.
+    state: planned, running, finished, failed, paused or cancelled; ``reason`` says why.
+    stage: what is being waited for, as a text.
+    seconds_left: None while unknown.
     """
 
     planned: int
@@ -40,11 +44,16 @@ S = TypeVar("S", bound=Snapshot)
 
 
 class Session(Generic[S]):
-    """One thread with one event loop. Made once: going on with the work makes another one.
+    """One thread with one event loop. It is used once: going on with the work makes another.
 
-    What it does is ``_work``, how it stands ``snapshot``. ``_askings``: the judges that are open,
-    by name; ``_tasks``: what is dropped when it is cancelled; ``_stage``: what is waited for;
-    ``_wanted``: state and reason of whoever stopped it first.
+    Subclasses say what the work is (``_work``) and where it stands (``snapshot``). Only the
+    session's own thread changes its fields, with one exception: whoever pauses or cancels sets
+    ``_wanted``, under the lock. Other threads only read fields that are replaced as a whole.
+
+    _askings: the open judges, by name.
+    _tasks: what a cancel drops.
+    _stage: what is being waited for.
+    _wanted: state and reason of whoever stopped it first.
     """
 
     def __init__(self, name: str) -> None:
@@ -53,18 +62,21 @@ class Session(Generic[S]):
         self._tasks: set[asyncio.Task[None]] = set()
         self._wanted: tuple[str, str] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._lock, self._over = threading.Lock(), threading.Event()
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        # A daemon: an interpreter that ends does not wait for replies. ``RunManager`` gives them a
+        # bounded time first.
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
 
     def snapshot(self) -> S:
         raise NotImplementedError
 
     async def _work(self) -> tuple[str, str]:
-        """Returns how it ended: state and reason."""
+        """Do the work, and return how it ended: state and reason."""
         raise NotImplementedError
 
     def _finish(self, ended: tuple[str, str]) -> tuple[str, str]:
-        """(state, reason) at the end, from what it ended as; kept where that is to be kept."""
+        """Clean up after ``_work``, and return the state and reason that are shown."""
         return ended
 
     def start(self) -> Self:
@@ -73,17 +85,17 @@ class Session(Generic[S]):
         return self
 
     def pause(self, reason: str = "paused by you") -> None:
-        """Ask nothing more; calls in flight are waited for and kept."""
+        """Ask nothing more. Calls in flight go on, and their replies are kept."""
         with self._lock:
             self._wanted = self._wanted or ("paused", reason)
         self._in_loop(self._stop_all)
 
     def cancel(self, reason: str = "cancelled by you") -> None:
-        """Stop at once: calls in flight are dropped; what has been kept stays."""
+        """Stop at once. Calls in flight are dropped; what has been kept stays."""
         with self._lock:
-            self._wanted = ("cancelled", reason)  # also where it was only pausing so far
+            self._wanted = ("cancelled", reason)  # also if it was only pausing so far
         self._in_loop(self._stop_all)
-        self._in_loop(lambda: [task.cancel() for task in tuple(self._tasks)])
+        self._in_loop(self._drop_all)
 
     def wait(self, timeout: float | None = None) -> S:
         """Block until the work has ended or paused, or ``timeout`` seconds are over."""
@@ -97,19 +109,23 @@ class Session(Generic[S]):
         return self._state in ACTIVE
 
     def _fetched(self, name: str, done: int, total: int, source: str) -> None:
-        """Says how far a judge's weights have come. Raises LabError where the work was stopped
-        meanwhile.
+        """Say how far the download of a judge's weights is. Raises LabError to stop it.
+
+        The download runs in the loop's thread pool, where raising is the only way to end it.
         """
-        share = f"{done / total:.0%} of {total / 1e6:,.0f} MB" if total else f"{done / 1e6:,.0f} MB"
         if self._wanted is not None:
-            raise LabError("stopped while its weights were fetched; what has come is kept")
-        self._stage = f"fetching the weights of {name}: {share} from {source}"
+            raise LabError("stopped during the download of its weights. What has come is kept.")
+        share = f"{done / 1e6:,.0f} MB"
+        if total:
+            share = f"{done / total:.0%} of {total / 1e6:,.0f} MB"
+        self._stage = f"downloading the weights of {name}: {share} from {source}"
 
     def _in_loop(self, work: Callable[[], object]) -> None:
+        """Do this in the session's loop, where the judges' events live."""
         if threading.current_thread() is self._thread:
-            work()  # at once: no further call may go out
+            work()  # at once: queued behind other tasks, a further call could go out before it
             return
-        with suppress(RuntimeError):  # the loop has just closed: it is over
+        with suppress(RuntimeError):  # the loop has just closed: the work is over
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(work)
 
@@ -117,7 +133,12 @@ class Session(Generic[S]):
         for asking in self._askings.values():
             asking.stop()
 
+    def _drop_all(self) -> None:
+        for task in tuple(self._tasks):
+            task.cancel()
+
     def _track(self, task: asyncio.Task[None]) -> None:
+        """Hold a task until it is done: the loop itself holds tasks only weakly."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -126,22 +147,22 @@ class Session(Generic[S]):
             with asyncio.Runner() as runner:
                 self._loop = runner.get_loop()
                 ended = runner.run(self._work())
-        except BaseException as fault:  # ours must end as a reason on the page, not in a log
-            ended = "paused", _in_words(fault)
+        except BaseException as fault:  # it must end as a reason on the page, not in a log
+            ended = "paused", _reason_of(fault)
         try:
             ended = self._finish(ended)
         except LabError as fault:
             ended = "paused", str(fault)
-        self._reason, self._state = ended[1], ended[0]  # whoever sees the end has its reason
+        # The reason first: whoever sees that the work has ended finds its reason too.
+        state, self._reason = ended
+        self._state = state
         self._over.set()
 
 
-def _in_words(fault: Any) -> str:
-    """The first real fault inside groups of them."""
+def _reason_of(fault: BaseException) -> str:
+    """Return the words for a fault; of a group, for its first real one."""
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
-    return (
-        str(fault)
-        if isinstance(fault, LabError)
-        else f"The lab failed: {type(fault).__name__}: {fault}"
-    )
+    if isinstance(fault, LabError):
+        return str(fault)
+    return f"The lab failed: {type(fault).__name__}: {fault}"

@@ -1,5 +1,8 @@
-"""A store's file in, cursors and transactions out; faults of the disk and the database become
-words.
+"""Open a store's file, hand out cursors and transactions, and put its faults into words.
+
+One process owns a file, and within it one ``Database`` does, however often the file is opened.
+DuckDB connections are not safe to share between threads, but their cursors are: each question gets
+a cursor of its own, and only transactions are serialised.
 """
 
 import atexit
@@ -12,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,21 +29,31 @@ from rubriclab.data.limits import HELD_FILES, user_path
 from rubriclab.model.text import LabError, shorten
 
 SCHEMA = 1
+"""The version of the tables. Additions (ADDED) do not raise it: older labs ignore them."""
 MEMORY = ":memory:"
 CLOSE_SECONDS = 5.0
+"""Longest wait (s) for a query or a commit under way when a file is closed. At exit nothing may
+hang; what was committed is safe either way."""
+BUSY_SECONDS = 0.005
+"""Pause (s) between two attempts to close a connection that is busy."""
 HEADERS = 3 * 4_096
-"""Bytes that DuckDB writes into every file when it makes it."""
+"""Bytes that DuckDB writes into every new file. A smaller file was never finished."""
+COPIED_ROWS = 20_000
+"""Rows that a backup holds in memory at once."""
+MOST_SAID = 300
+"""Characters of a fault's own text in a message."""
 
 TABLES = Path(__file__).with_name("tables.sql").read_text("utf-8")
 ADDED = """
-CREATE TABLE IF NOT EXISTS reference_attempts (job VARCHAR, task VARCHAR, score INTEGER,
-        attempt SMALLINT,
-    writer VARCHAR, reviewer VARCHAR, status VARCHAR, verdict INTEGER, text VARCHAR,
-        review VARCHAR, reason VARCHAR,
-    asked TIMESTAMP);
-CREATE TABLE IF NOT EXISTS objects (kind VARCHAR, id VARCHAR, name VARCHAR, body JSON,
-        created TIMESTAMP,
-    PRIMARY KEY (kind, id));
+CREATE TABLE IF NOT EXISTS reference_attempts (
+    job VARCHAR, task VARCHAR, score INTEGER, attempt SMALLINT,
+    writer VARCHAR, reviewer VARCHAR, status VARCHAR, verdict INTEGER,
+    text VARCHAR, review VARCHAR, reason VARCHAR, asked TIMESTAMP
+);
+CREATE TABLE IF NOT EXISTS objects (
+    kind VARCHAR, id VARCHAR, name VARCHAR, body JSON, created TIMESTAMP,
+    PRIMARY KEY (kind, id)
+);
 ALTER TABLE calls ADD COLUMN IF NOT EXISTS prompt VARCHAR;
 ALTER TABLE runs ADD COLUMN IF NOT EXISTS token VARCHAR;
 UPDATE runs SET token = uuid()::VARCHAR WHERE token IS NULL;
@@ -47,83 +61,120 @@ ALTER TABLE judgments ADD COLUMN IF NOT EXISTS why VARCHAR;
 ALTER TABLE judgments ADD COLUMN IF NOT EXISTS form VARCHAR;
 ALTER TABLE judgments ADD COLUMN IF NOT EXISTS reader SMALLINT;
 """
-"""What earlier labs may lack."""
+"""What the files of earlier labs are missing. It is run at each opening for writing, so every
+statement must be harmless the second time."""
 
 LOG_ENTRY = re.compile(r"byte position (\d+)", re.IGNORECASE)
+"""Where DuckDB says that it stopped reading a damaged log."""
 DAMAGE = (
-    "(corrupt|does not match stored checksum|could not read enough bytes|failure while replaying "
-    "wal"
-    "|failed to (load|read) metadata|serialization error|failed to deserialize|not enough data in "
-    "file)"
+    "(corrupt"
+    "|does not match stored checksum"
+    "|could not read enough bytes"
+    "|failure while replaying wal"
+    "|failed to (load|read) metadata"
+    "|serialization error"
+    "|failed to deserialize"
+    "|not enough data in file)"
 )
-DAMAGED_LOG = (
-    "The log of {path} is damaged ({said}). Keep both files as they are; “rubriclab runs --store "
-    "{path} --backup "
-    "saved.duckdb” writes what stands before the damage into a new store."
+
+
+@dataclass(frozen=True)
+class FaultWords:
+    """What a fault of the database or the disk looks like, and what is said about it.
+
+    pattern: searched in the fault's class and text, whatever the case.
+    words: may name {path}, {holder} (the process that has the file) and {said} (the fault's text).
+    log: whether the log beside the file is what is damaged.
+    """
+
+    pattern: str
+    words: str
+    log: bool = False
+
+
+FAULTS = (
+    FaultWords(
+        "could not set lock on file|being used by another process",
+        "{path} is in use by {holder}, probably the lab in your browser. Stop the lab, or choose "
+        "another file with --store.",
+    ),
+    FaultWords(
+        "no space left|disk full|out of disk|file too large",
+        "The disk is full: {path} cannot be written. What was kept before is safe. Free some "
+        "space and go on.",
+    ),
+    FaultWords(
+        rf"(?=.*(\.wal\b|replaying wal)).*{DAMAGE}",
+        "The log of {path} is damaged ({said}). Keep both files as they are. “rubriclab runs "
+        "--store {path} --backup saved.duckdb” saves what precedes the damage into a new store.",
+        log=True,
+    ),
+    FaultWords(
+        DAMAGE,
+        "{path} is damaged: it was cut or changed on the disk ({said}). Go back to a backup.",
+    ),
+    FaultWords(
+        "not a valid duckdb database",
+        "{path} is not a store: it does not begin like one. Choose another file.",
+    ),
+    FaultWords(
+        "read-only mode|read-only file system|PermissionError",
+        "{path} cannot be written: its file or folder is read-only. Copy it to a folder that can "
+        "be written.",
+    ),
+    FaultWords(
+        "newer version|version number",
+        "{path} was written by another version of DuckDB ({said}). Update duckdb, or choose "
+        "another store.",
+    ),
+    FaultWords("", "The store {path} reported: {said}"),
 )
-FAULTS = {
-    "could not set lock on file|being used by another process": "{path} is open in {holder}. "
-    "Close that one, or choose another store with --store.",
-    "no space left|disk full|out of disk|file too large": "The disk is full: {path} cannot be "
-    "written. What was kept "
-    "before is safe; free some space and go on.",
-    rf"(?=.*(\.wal\b|replaying wal)).*{DAMAGE}": DAMAGED_LOG,
-    DAMAGE: "{path} is damaged: it was cut or changed on the disk ({said}). Go back to a backup.",
-    "not a valid duckdb database": "{path} is not a store: it does not begin as one. Choose "
-    "another file.",
-    "read-only mode|read-only file system|PermissionError": "{path} cannot be written: its file "
-    "or folder is read-only. Copy it to a folder that can be written.",
-    "newer version|version number": "{path} was written by another version of DuckDB ({said}). "
-    "Update duckdb, or choose "
-    "another store.",
-    "": "The store {path} answered: {said}",
-}
-"""What is in a fault of the database or the disk, and what is said of it; the first that fits."""
+"""The first that fits is used; the last fits everything."""
 
 
 class DamagedLog(LabError):
-    """The log beside a store's file is damaged; ``recover`` writes what stands before the damage
-    into a new store.
-    """
+    """The log beside a store's file is damaged. ``recover`` saves what precedes the damage."""
 
 
 class Database:
     """One open file: any number of readers, each on a cursor of its own, and one writer at a time.
 
-    A file that does not exist is made by the first transaction, so that looking, or a refused
-    input, leaves nothing behind. Made by ``open_database``: a second opening in this process shares
-    the first.
+    A file that does not exist is made by the first transaction, so that looking, or an input that
+    is refused, leaves nothing behind. Use ``open_database``: a second opening in this process
+    shares the first.
+
+    serial: distinguishes two openings in caches, whatever the files hold.
+    writes: counts transactions; what was read before another one may be out of date.
+    unsaved: by run, what its writer could not commit. The run's next writer takes it up.
+    unsaved_states: by run's ID, (state, reason) that could not be written.
+    writing: runs that have a writer.
+    users: how often the file is open in this process.
     """
 
     def __init__(self, path: str, read_only: bool) -> None:
         self.path = path
-        self.serial = next(
-            _serials
-        )  # tells two openings apart in what is cached, whatever they hold
-        self.unsaved: dict[
-            int, Any
-        ] = {}  # what a writer could not commit, by run: its next writer takes it up
-        self.writes = 0  # what was read before another one may be out of date
-        self.unsaved_states: dict[
-            str, tuple[str, str]
-        ] = {}  # (state, reason) of runs that could not be written
-        self.writing: set[int] = set()  # runs that have a writer
+        self.serial = next(_serials)
+        self.writes = 0
+        self.unsaved: dict[int, Any] = {}
+        self.unsaved_states: dict[str, tuple[str, str]] = {}
+        self.writing: set[int] = set()
         self.users = 0
+        # Held during a transaction. Reentrant, because a transaction inside another one joins it.
         self._lock = threading.RLock()
         self._joined: duckdb.DuckDBPyConnection | None = None
         self._identity: tuple[int, int] | None = None
         self.file_id: tuple[int, int] | None = None
         self._new = path == MEMORY or not Path(path).exists() or _never_made(path)
+        # DuckDB also writes a log and temporary files beside the file, so the folder counts too.
         writable = self._new or all(os.access(part, os.W_OK) for part in (path, Path(path).parent))
         self.read_only = read_only or not writable
         if self._new and read_only:
-            raise LabError(f"There is no store {path}. Check the name.")
+            raise LabError(f"No store found at {path}. Check the name.")
         if self._new and Path(f"{path}.wal").exists():
             raise LabError(
-                f"{path}.wal is the log of a store whose own file {path} is gone; a new store "
-                f"would overwrite what it "
-                "holds. Put that file back, move the log away, or choose another store with "
-                "--store."
+                f"{path}.wal is the log of a store whose own file {path} is gone. A new store "
+                "would overwrite what it holds. Put that file back, move the log away, or choose "
+                "another store with --store."
             )
         with in_words(path):
             if self._new:
@@ -133,8 +184,9 @@ class Database:
                 self._open(path)
 
     def _open(self, path: str) -> None:
-        """A file is in use from when it is known to be a store and has its tables: who reads
-        meanwhile never sees less.
+        """Open a file and use it from now on.
+
+        It is checked and given its tables first, so whoever reads meanwhile never sees less.
         """
         opened = _connect(path, self.read_only)
         try:
@@ -146,7 +198,7 @@ class Database:
         self._hold(_file_id(Path(path)))
 
     def _hold(self, file_id: tuple[int, int] | None) -> None:
-        """Nobody in this process opens that file besides; None lets go of the one that was held."""
+        """Let nobody else in this process open that file. None lets go of the one that was held."""
         if self.file_id is not None:
             HELD_FILES.discard(self.file_id)
         self.file_id = file_id
@@ -154,14 +206,14 @@ class Database:
             HELD_FILES.add(file_id)
 
     def _check_version(self, db: duckdb.DuckDBPyConnection, path: str) -> None:
-        if db.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall() == [
-            (None,)
-        ]:
-            # DuckDB shows tables of such a file, and what is written there is gone at its close.
-            raise LabError(f"{path} is data, not a store. Choose another file.")
-        tables = {
-            name for (name,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall()
-        }
+        """Raise LabError for a file that is not a store of this version; make tables it lacks."""
+        attached = db.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
+        if attached == [(None,)]:
+            # DuckDB opens data files (a CSV) as if they were databases. What is written there is
+            # lost when it is closed.
+            raise LabError(f"{path} is a data file, not a store. Choose another file.")
+        rows = db.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        tables = {name for (name,) in rows}
         if not tables and not self.read_only:
             _create(db)  # new, or killed between making the file and its first commit
             return
@@ -172,17 +224,17 @@ class Database:
         version = int(db.execute("SELECT max(version) FROM lab").fetchall()[0][0] or 0)
         if version > SCHEMA:
             raise LabError(
-                f"{path} was written by a newer rubriclab (store version {version}; this one reads "
-                f"up to "
-                f"{SCHEMA}). Update rubriclab, or choose another store."
+                f"{path} was written by a newer rubriclab (store version {version}; this one "
+                f"supports up to {SCHEMA}). Update rubriclab, or choose another store."
             )
         if not self.read_only:
             db.execute(ADDED)
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """All of a block or nothing of it; a block inside another joins it. Raises LabError where
-        it cannot be kept.
+        """Keep all of a block or nothing of it. A block inside another one joins it.
+
+        Raises LabError if it cannot be kept.
         """
         with self._lock, in_words(self.path):
             if self._joined is not None:
@@ -191,8 +243,7 @@ class Database:
             if self.read_only:
                 raise LabError(
                     f"{self.path} is open for reading only: its file or folder cannot be written. "
-                    f"Copy it to a folder "
-                    "that can, and open the copy."
+                    "Copy it to a folder that can be written, and open the copy."
                 )
             self._ready_to_write()
             cursor = self._joined = self._db.cursor()
@@ -203,9 +254,9 @@ class Database:
             except BaseException as fault:
                 with suppress(duckdb.Error):
                     cursor.rollback()
-                if "has been invalidated" in str(
-                    fault
-                ):  # by the disk; what was committed is in the file
+                # After an error of the disk DuckDB refuses everything until the file is opened
+                # again. What was committed is in the file.
+                if "has been invalidated" in str(fault):
                     _close(self._db)
                     self._open(self.path)
                 raise
@@ -215,80 +266,93 @@ class Database:
                 cursor.close()
 
     def _ready_to_write(self) -> None:
-        """The file is made where there is none yet; where it was removed meanwhile, its content
-        goes on in another one.
-        """
+        """Make the file if there is none yet; rescue the content if the file was taken away."""
         if self._new and self.path != MEMORY:
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
             if _never_made(self.path):
                 Path(self.path).unlink()
             # What was looked at so far is empty, and goes with its last reader: DuckDB closes
-            # nothing that is being asked.
+            # nothing that is being read.
             self._open(self.path)
             self._new = False
         elif self._identity is not None and _identity(self.path) != self._identity:
-            lost = self.path
-            rescued = Path(f"{lost.removesuffix('.duckdb')}.rescued-{now():%Y%m%d-%H%M%S}.duckdb")
-            self.backup(rescued)
-            with self._db.cursor() as last:
-                last.execute(
-                    "PRAGMA disable_checkpoint_on_shutdown"
-                )  # the name is another file's now
-            _close(self._db)
-            self._open(str(rescued))
-            raise LabError(
-                f"The store {lost} was removed or replaced while the lab had it open. All that was "
-                f"kept is in "
-                f"{rescued}, and what is being answered goes there: start the lab again with that "
-                f"one."
-            )
+            self._rescue()
+
+    def _rescue(self) -> None:
+        """Go on in another file, because this one was removed or replaced. Always raises LabError.
+
+        On Unix the removed file still exists for us until it is closed, so all of it can be copied.
+        """
+        lost = self.path
+        rescued = Path(f"{lost.removesuffix('.duckdb')}.rescued-{now():%Y%m%d-%H%M%S}.duckdb")
+        self.backup(rescued)
+        self._keep_log_out()
+        _close(self._db)
+        self._open(str(rescued))
+        raise LabError(
+            f"The store {lost} was removed or replaced while the lab had it open. All that was "
+            f"kept is in {rescued}, and new replies go there. Start the lab again with that file."
+        )
+
+    def _keep_log_out(self) -> None:
+        """Do not write the log into a file that has the name by now and is not ours."""
+        with self._db.cursor() as last:
+            last.execute("PRAGMA disable_checkpoint_on_shutdown")
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a question, on a cursor of its own."""
+        """Return all rows of a query as tuples."""
         with in_words(self.path), self._db.cursor() as cursor:
             return cursor.execute(sql, list(values)).fetchall()
 
     def has_column(self, table: str, column: str) -> bool:
-        """Return whether the file has this column: one of an earlier lab that is only read may lack
-        it.
+        """Return whether the file has this column.
+
+        A file of an earlier lab that is open for reading only may not have it.
         """
-        sql = (
-            "SELECT 1 FROM duckdb_columns() WHERE NOT internal AND table_name = ? AND "
-            "column_name = ?"
-        )
+        sql = """
+            SELECT 1
+            FROM duckdb_columns()
+            WHERE NOT internal AND table_name = ? AND column_name = ?
+        """
         return bool(self.rows(sql, [table, column]))
 
     def frame(self, sql: str, values: Sequence[Any] = ()) -> pd.DataFrame:
+        """Return all rows of a query as a pandas frame."""
         with in_words(self.path), self._db.cursor() as cursor:
             return cursor.execute(sql, list(values)).df()
 
     def arrow(self, sql: str, values: Sequence[Any] = ()) -> pa.Table:
+        """Return all rows of a query as an Arrow table, in which missing whole numbers stay whole
+        numbers.
+        """
         with in_words(self.path), self._db.cursor() as cursor:
             return cursor.sql(sql, params=list(values)).to_arrow_table()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """One of its own, for a ``with`` block."""
+        """Return a new cursor, for a ``with`` block."""
         return self._db.cursor()
 
     def checkpoint(self) -> None:
-        """The log taken into the file: at a pause and at the end, so that damage to a log can cost
-        little.
+        """Take the log into the file.
+
+        Done at a pause and at the end, so that damage to a log costs little.
         """
         with self._lock, suppress(duckdb.Error):
             if not self._new and not self.read_only and _identity(self.path) == self._identity:
                 self._db.execute("CHECKPOINT")
 
     def backup(self, path: str | Path) -> Path:
-        """A whole copy as of now, while runs go on; written aside and renamed. Raises LabError for
-        a name in use.
+        """Write a whole copy of this moment to ``path``, while runs go on.
+
+        It is written aside and renamed, so a copy that is there is whole. Raises LabError for a
+        name in use.
         """
         target = user_path(path, "written")
         if target.exists():
             raise LabError(
                 f"{target} exists already, and nothing is overwritten. Choose another name."
             )
-        # A name of its own: what a killed backup left behind is in nobody's way, and is cleared by
-        # the next one.
+        # A name that no other backup has. The next one clears what a killed one has left behind.
         aside = target.with_name(f".{target.name[:40]}.{uuid4().hex}.part")
         for left in target.parent.glob(f".{glob.escape(target.name[:40])}.*.part*"):
             left.unlink(missing_ok=True)
@@ -297,15 +361,7 @@ class Database:
             try:
                 source.begin()  # one moment, whatever is committed meanwhile
                 with _connect(str(aside)) as copy:
-                    for table, made in source.execute(
-                        "SELECT table_name, sql FROM duckdb_tables()"
-                    ).fetchall():
-                        copy.execute(made)  # also tables and columns that an earlier lab had
-                        name = '"' + table.replace('"', '""') + '"'
-                        copy.register(
-                            "part", source.sql(f"SELECT * FROM {name}").to_arrow_reader(20_000)
-                        )
-                        copy.execute(f"INSERT INTO {name} BY NAME SELECT * FROM part")
+                    _copy_tables(source, copy)
                 aside.rename(target)
             finally:
                 with suppress(duckdb.Error):
@@ -315,7 +371,7 @@ class Database:
         return target
 
     def close(self) -> None:
-        """Closed when the last that opened it has closed it."""
+        """Close the file when the last of those that opened it has closed it."""
         with _opening:
             self.users -= 1
             if self.users > 0:
@@ -325,44 +381,50 @@ class Database:
         self._shut()
 
     def _shut(self) -> None:
-        """The file let go of, its log taken in; a commit under way is waited for, but not for
-        ever.
-        """
+        """Let go of the file, its log taken in. A commit under way gets CLOSE_SECONDS to end."""
         waited = self._lock.acquire(timeout=CLOSE_SECONDS)
         with suppress(duckdb.Error):
             if self._identity is not None and _identity(self.path) != self._identity:
-                with self._db.cursor() as last:
-                    last.execute("PRAGMA disable_checkpoint_on_shutdown")
+                self._keep_log_out()
         _close(self._db)
         self._hold(None)
         if waited:
             self._lock.release()
 
 
+def _copy_tables(source: duckdb.DuckDBPyConnection, copy: duckdb.DuckDBPyConnection) -> None:
+    """Copy all tables, also tables and columns that only an earlier lab had."""
+    made = source.execute("SELECT table_name, sql FROM duckdb_tables()").fetchall()
+    for table, sql in made:
+        copy.execute(sql)
+        name = '"' + table.replace('"', '""') + '"'
+        rows = source.sql(f"SELECT * FROM {name}").to_arrow_reader(COPIED_ROWS)
+        copy.register("part", rows)
+        copy.execute(f"INSERT INTO {name} BY NAME SELECT * FROM part")
+
+
 _serials = itertools.count(1)
 _opened: dict[str, Database] = {}
 _opening = threading.Lock()
+"""Held while a file is opened or let go of: two threads that open one file must get one object."""
 
 
 def _close(connection: duckdb.DuckDBPyConnection) -> None:
-    """Close it; a question under way, while which DuckDB refuses, is waited for, but not for
-    ever.
-    """
+    """Close a connection; wait up to CLOSE_SECONDS for a query, during which DuckDB refuses."""
     end = time.monotonic() + CLOSE_SECONDS
     while True:
         try:
             connection.close()
         except duckdb.Error as fault:
             if "busy" in str(fault) and time.monotonic() < end:
-                time.sleep(0.005)
+                time.sleep(BUSY_SECONDS)
                 continue
         return
 
 
 @atexit.register
 def close_all() -> None:
-    """At interpreter exit: what is still open, as in a notebook or a thread that goes on, is closed
-    like any other.
+    """Close, at interpreter exit, what a notebook or a thread that goes on has left open.
 
     DuckDB's binding reports connections that outlive the interpreter as “leaked”, and their log
     would stay beside the file.
@@ -374,23 +436,14 @@ def close_all() -> None:
 
 
 def open_database(path: str | Path, *, read_only: bool = False) -> Database:
-    """The database in a file, the same object for each opening in this process.
+    """Return the database in a file, the same object for each opening in this process.
 
-    Raises LabError where another process has it (with its PID), where it is damaged, newer or no
-    store.
+    Raises LabError if another process has it (with its PID), and for a file that is damaged, newer
+    or not a store.
     """
     text = str(path)
     if text != MEMORY:
-        if not text.strip() or "\0" in text or re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text):
-            raise LabError(
-                f"“{shorten(text)}” cannot be a store: name a .duckdb file on this computer."
-            )
-        # One spelling: DuckDB keeps the log beside the name that it was given.
-        text = _resolved(text)
-        if Path(text).exists() and not Path(text).is_file():
-            raise LabError(
-                f"{text} is a folder or a device, not a store. Name a file, as {text}/lab.duckdb."
-            )
+        text = _checked_path(text)
     with _opening:
         database = _opened.get(text) or _same_file(text) or Database(text, read_only)
         if text != MEMORY:
@@ -399,8 +452,27 @@ def open_database(path: str | Path, *, read_only: bool = False) -> Database:
         return database
 
 
+def _checked_path(text: str) -> str:
+    """Return the one spelling of a store's path. Raises LabError for what cannot be a store.
+
+    DuckDB would take “md:name” or “s3://…” for an address, and fetch it.
+    """
+    if not text.strip() or "\0" in text or re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text):
+        raise LabError(
+            f"“{shorten(text)}” cannot be a store. Name a .duckdb file on this computer."
+        )
+    # One spelling: DuckDB keeps the log beside the name that it was given.
+    text = _resolved(text)
+    if Path(text).exists() and not Path(text).is_file():
+        raise LabError(
+            f"{text} is a folder or a device, not a store. Name a file, for example "
+            f"{text}/lab.duckdb."
+        )
+    return text
+
+
 def _resolved(text: str) -> str:
-    """Return the path without links and dots. Raises LabError for what no file can be called."""
+    """Return the path without links and dots. Raises LabError for what cannot be a file's name."""
     try:
         return str(user_path(text).resolve())
     except (OSError, RuntimeError) as fault:  # links that lead in a circle
@@ -408,14 +480,18 @@ def _resolved(text: str) -> str:
 
 
 def _same_file(path: str) -> Database | None:
-    """Return the open database of this file under another name (a hard link): two of them would
-    damage it.
+    """Return the open database of this file under another name (a hard link).
+
+    Two databases on one file would damage it.
     """
     try:
         known = _file_id(Path(path))
     except OSError:
         return None
-    return next((other for other in _opened.values() if other.file_id == known), None)
+    for other in _opened.values():
+        if other.file_id == known:
+            return other
+    return None
 
 
 def _file_id(path: Path) -> tuple[int, int]:
@@ -429,8 +505,9 @@ def insert(
     columns: Mapping[str, Any] | pa.Table,
     select: str = "*",
 ) -> None:
-    """Rows given by columns into a table, through Arrow: 500 rows take some milliseconds, never
-    ``executemany``.
+    """Insert rows, given as columns, through Arrow.
+
+    500 rows take some milliseconds; ``executemany`` would take a second.
     """
     cursor.register("batch", columns if isinstance(columns, pa.Table) else pa.table(dict(columns)))
     try:
@@ -440,10 +517,11 @@ def insert(
 
 
 def recover(path: str | Path, target: str | Path) -> int:
-    """What stands before the damage in a store's log, as a new store at ``target``; the damaged
-    files stay as they are.
+    """Write what precedes the damage in a store's log to a new store at ``target``.
 
-    Returns the byte at which the log was cut. Raises LabError where the damage is not in the log.
+    DuckDB says at which byte it stopped, so a copy of the log is cut there until it can be read.
+    The damaged files stay as they are. Returns the byte at which the log was cut. Raises LabError
+    if the damage is not in the log.
     """
     path, target = user_path(path), user_path(target)
     log, copy = Path(f"{path}.wal"), Path(f"{target}.wal")
@@ -459,7 +537,7 @@ def recover(path: str | Path, target: str | Path) -> int:
                 return cut
             except duckdb.Error as fault:
                 damaged = LOG_ENTRY.search(str(fault))
-                if damaged is None or int(damaged[1]) >= cut:
+                if damaged is None or int(damaged[1]) >= cut:  # cutting more would not help
                     target.unlink()
                     copy.unlink(missing_ok=True)
                     raise
@@ -469,40 +547,42 @@ def recover(path: str | Path, target: str | Path) -> int:
 
 @contextmanager
 def in_words(path: str) -> Iterator[None]:
-    """Faults of the database and the disk inside come out as LabError: what happened to ``path``,
-    and what to do.
-    """
+    """Turn faults of the database and the disk into a LabError: what happened, and what to do."""
     try:
         yield
     except LabError:
         raise
     except (duckdb.Error, OSError) as fault:
-        text = f"{type(fault).__name__}: {fault}"
-        words = next(
-            words
-            for form, words in FAULTS.items()
-            if re.search(form, text, re.IGNORECASE | re.DOTALL)
-        )
-        holder = re.search(r"\(PID (\d+)\)", text)
-        said = words.format(
+        known = _fault_words(f"{type(fault).__name__}: {fault}")
+        holder = re.search(r"\(PID (\d+)\)", str(fault))
+        text = known.words.format(
             path=path,
-            said=shorten(str(fault).partition("\n")[0] or repr(fault), 300),
+            said=shorten(str(fault).partition("\n")[0] or repr(fault), MOST_SAID),
             holder=f"process {holder[1]}" if holder else "another process",
         )
-        raise (DamagedLog if words is DAMAGED_LOG else LabError)(said) from fault
+        raise (DamagedLog(text) if known.log else LabError(text)) from fault
+
+
+def _fault_words(text: str) -> FaultWords:
+    for known in FAULTS:
+        if re.search(known.pattern, text, re.IGNORECASE | re.DOTALL):
+            return known
+    raise AssertionError("the last of FAULTS fits everything")
 
 
 def now() -> datetime:
-    """UTC, as the store keeps times."""
+    """Return the time in UTC, without a zone, as the store keeps it."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
 def _connect(path: str, read_only: bool = False) -> duckdb.DuckDBPyConnection:
-    # A file may be anybody's: it can read no other, and fetch nothing.
+    # A file may come from anybody. Without external access it can read no other file, and fetch
+    # nothing.
     return duckdb.connect(path, read_only=read_only, config={"enable_external_access": "false"})
 
 
 def _create(db: duckdb.DuckDBPyConnection) -> None:
+    """Make all tables, in one transaction: a kill leaves a file without any, which is new."""
     db.begin()
     db.execute(TABLES + ADDED)
     db.execute("INSERT INTO lab VALUES (?, ?)", [SCHEMA, now()])
@@ -510,19 +590,18 @@ def _create(db: duckdb.DuckDBPyConnection) -> None:
 
 
 def _never_made(path: str) -> bool:
-    """Whether a file is what is left where the disk was full, or the lab was killed, before its
-    first headers were whole.
+    """Return whether a file was left unfinished, by a full disk or a kill, when it was made.
+
+    Such a file is empty, or has DuckDB's first bytes and is shorter than its headers.
     """
-    small = (
-        Path(path).is_file()
-        and Path(path).stat().st_size < HEADERS
-        and not Path(f"{path}.wal").exists()
-    )
-    return small and bool(re.fullmatch(b"(.{8}DUCK.*)?", Path(path).read_bytes(), re.DOTALL))
+    file = Path(path)
+    if not file.is_file() or file.stat().st_size >= HEADERS or Path(f"{path}.wal").exists():
+        return False
+    return bool(re.fullmatch(b"(.{8}DUCK.*)?", file.read_bytes(), re.DOTALL))
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Which file has the name; None where there is none, or one that was emptied."""
+    """Return which file has the name; None if there is none, or one that was emptied."""
     try:
         status = Path(path).stat()
     except OSError:

@@ -1,5 +1,7 @@
-"""A store's database in; its runs out: lists, judgments as a table or in words, one call word for
-word.
+"""Read runs from a store: lists, judgments as tables, and single calls word for word.
+
+Nothing here writes; ``store.py`` adds what does. A call that was asked again has several rows in
+``calls``, of which one is final. Every query about judgments must leave out the others (FINAL).
 """
 
 import difflib
@@ -8,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -66,46 +68,78 @@ REPLY = (
     "attempt",
     "note",
 )
+"""Fields of a Reply that the store keeps, without the error."""
 READING = ("why", "form", "reader")
-"""Of a judgment: why it has no score, the form of words that gave one, the version of the reader
-(NULL: not known).
-"""
+"""Columns of a judgment: why it has no score, the form of words that gave one, and the version of
+the reader (NULL: not known)."""
 FRACTIONS = ("score", "expected", "mass")
 WHOLE = tuple(name for name in JUDGMENT_COLUMNS if name not in FRACTIONS)
 TEXTS = ("response", "instruction", "reference")
-# A run's items with what its data sets keep of their texts. ``runs.dataset`` names one data set, or
-# several with blanks between them, whose items are told apart by their names.
-ITEMS = """(SELECT i.*, t.texts FROM run_items i JOIN runs r ON r.run = i.run
-    LEFT JOIN datasets d ON list_contains(string_split(r.dataset, ' '), d.dataset)
-        AND (d.dataset = r.dataset OR d.name = i.dataset)
-    LEFT JOIN items t ON t.dataset = d.dataset AND t.item = i.source WHERE i.run = ?)"""
-RATED = "FROM run_items JOIN runs USING (run) WHERE id = ?"
+"""Texts of an item that its data set keeps."""
 LENGTHS = {"instruction": "input_length", "response": "output_length"}
-# A call that was asked again has an earlier, no longer final answer, whose judgments do not count.
-FINAL = "NOT EXISTS (SELECT 1 FROM calls c WHERE c.run = j.run AND c.call = j.call AND NOT c.final)"
 STATUSES = [status.name.lower() for status in Status]
 ROW_GROUP = 122_880
-JUDGED = f"""SELECT k.body->>'judge' AS judge, k.body->>'dataset' AS dataset,
+"""Rows of a piece of a Parquet file: DuckDB's own size, so that it reads one in one go."""
+NO_LIMIT = 2**62
+MOST_MATCHES = 5
+"""Runs that a message lists when a name fits several."""
+SIMILAR = 0.5
+"""Least similarity (difflib, 0 to 1) of a run that a message suggests."""
+
+# A run's items with what its data sets keep of their texts. ``runs.dataset`` names one data set, or
+# several with blanks between them, whose items are distinguished by their data set's name.
+ITEMS = """(
+    SELECT i.*, t.texts
+    FROM run_items i
+    JOIN runs r ON r.run = i.run
+    LEFT JOIN datasets d
+        ON list_contains(string_split(r.dataset, ' '), d.dataset)
+        AND (d.dataset = r.dataset OR d.name = i.dataset)
+    LEFT JOIN items t
+        ON t.dataset = d.dataset
+        AND t.item = i.source
+    WHERE i.run = ?
+)"""
+RATED = "FROM run_items JOIN runs USING (run) WHERE id = ?"
+# A call that was asked again has an earlier, no longer final reply, whose judgments do not count.
+FINAL = """NOT EXISTS (
+    SELECT 1
+    FROM calls c
+    WHERE c.run = j.run AND c.call = j.call AND NOT c.final
+)"""
+JUDGED = f"""
+    SELECT
+        k.body->>'judge' AS judge,
+        k.body->>'dataset' AS dataset,
         k.body->>'strategy' AS strategy,
-    k.body->>'variant' AS variant, i.item_id, i.criterion, i.block, i.prompt, i.candidate, i.task,
-    if(json_type(o.shown, '$[0]') = 'VARCHAR', array_to_string(o.shown::VARCHAR[], '|'),
-       array_to_string(o.shown::VARCHAR[], ' ')) AS ordering,
-    j.repeat, (?::VARCHAR[])[j.status + 1] AS status, j.score, j.position, j.expected, j.mass, j.p,
-        j.call, j.slot
-    FROM judgments j JOIN conditions k USING (run, condition) JOIN run_items i USING (run, item)
-    JOIN orderings o USING (run, ordering) WHERE j.run = ? AND {FINAL}"""
+        k.body->>'variant' AS variant,
+        i.item_id, i.criterion, i.block, i.prompt, i.candidate, i.task,
+        if(
+            json_type(o.shown, '$[0]') = 'VARCHAR',
+            array_to_string(o.shown::VARCHAR[], '|'),
+            array_to_string(o.shown::VARCHAR[], ' ')
+        ) AS ordering,
+        j.repeat,
+        (?::VARCHAR[])[j.status + 1] AS status,
+        j.score, j.position, j.expected, j.mass, j.p, j.call, j.slot
+    FROM judgments j
+    JOIN conditions k USING (run, condition)
+    JOIN run_items i USING (run, item)
+    JOIN orderings o USING (run, ordering)
+    WHERE j.run = ? AND {FINAL}
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What lists say of a run. ``done``: calls that have a final answer, ``failed`` of them without
-    a score.
+    """What lists say about a run.
 
-    ``content`` names what the run holds now: it changes with each commit and each renaming, and no
-    other run of any store ever has it, also after this one was deleted. Caches over a run are kept
-    by it, never by ``id`` or ``revision``, which a zip brings along. ``token``: the same for as
-    long as this run is in this store. ``dataset``: id of its data set, of several with blanks
-    between them; empty where an import had no texts.
+    number: its key in the tables, which a later run may get after this one is deleted.
+    planned, done, failed: calls; ``done`` have a final reply, ``failed`` of them no score.
+    revision: raised with each change. A zip brings its own along.
+    dataset: ID of its data set, or of several with blanks between them; empty if an import had no
+        texts.
+    token: stays the same as long as this run is in this store, and no other run has it.
     """
 
     number: int
@@ -128,11 +162,32 @@ class RunInfo:
 
     @property
     def content(self) -> str:
+        """Return a name for what the run holds now.
+
+        It changes with each commit and each renaming, and no other run of any store ever has it,
+        not even after this one was deleted. Caches use it, never ``id`` or ``revision``, which a
+        zip brings along.
+        """
         return f"{self.token} {self.revision} {self.state} {self.name}"
 
 
+class KeptReply(NamedTuple):
+    """A final reply in the store, with its outcomes by slot."""
+
+    reply: Reply
+    outcomes: list[Outcome]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One condition of a query, with the value of its one mark."""
+
+    test: str
+    value: Any
+
+
 class Reader:
-    """The questions that can be asked of a database; ``Store`` adds what changes it."""
+    """The questions that can be asked of a store. Any thread may ask them."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -149,8 +204,10 @@ class Reader:
     # ---- runs
 
     def runs(self) -> list[RunInfo]:
-        """All runs, newest first; their calls are counted again only after something was
-        written.
+        """Return all runs, newest first.
+
+        Their calls are counted again only after something was written: pages ask for this list
+        several times a second.
         """
         known = self._db.writes, dict(self._db.unsaved_states)
         if self._listing is None or self._listing[0] != known:
@@ -158,60 +215,56 @@ class Reader:
         return list(self._listing[1])
 
     def _read_runs(self) -> list[RunInfo]:
-        own_token = "token" if self._db.has_column("runs", "token") else "''"
-        rows = self._db.rows(
+        token = "token" if self._db.has_column("runs", "token") else "''"
+        rows = self._db.arrow(
             f"""
-            SELECT r.run, id, name, state, coalesce(reason, ''), planned, created, changed,
-                revision, identity, dataset,
-                   {own_token},
-                   -- an import has judgments without calls
-                   coalesce(done, CASE WHEN state IN ('finished', 'failed') THEN planned
-                       ELSE 0 END), coalesce(failed, 0)
-            FROM runs r LEFT JOIN (SELECT run, count(*) AS done,
-                count(*) FILTER (status <> 0) AS failed
-                                   FROM calls WHERE final GROUP BY run) c USING (run)
+            SELECT
+                r.run AS number, id, name, state, coalesce(reason, '') AS reason, planned,
+                created, changed, revision, identity, dataset, {token} AS token,
+                -- an import has judgments without calls
+                coalesce(
+                    done, CASE WHEN state IN ('finished', 'failed') THEN planned ELSE 0 END
+                ) AS done,
+                coalesce(failed, 0) AS failed
+            FROM runs r
+            LEFT JOIN (
+                SELECT run, count(*) AS done, count(*) FILTER (status <> 0) AS failed
+                FROM calls
+                WHERE final
+                GROUP BY run
+            ) c USING (run)
             ORDER BY created DESC, r.run DESC
             """
-        )
+        ).to_pylist()
         bodies: dict[int, list[dict[str, Any]]] = {}
         for run, body in self._db.rows("SELECT run, body FROM conditions ORDER BY run, condition"):
             bodies.setdefault(run, []).append(json.loads(body))
-        made = []
-        for number, id, name, state, reason, *rest in rows:
-            planned, created, changed, revision, identity, dataset, token, done, failed = rest
-            token = f"{self._db.serial} {token or created} {number}"
-            state, reason = self._db.unsaved_states.get(id, (state, reason))
-            if state == "running" and self.read_only:
-                state = "interrupted"
-            asked = bodies.get(number, [])
-            judges = tuple(dict.fromkeys(body["judge"] for body in asked))
-            reorder = asked[0]["reorder"] if asked else "options"
-            simulated = any(body["simulated"] for body in asked)
-            info = RunInfo(
-                number=number,
-                id=id,
-                name=name,
-                state=state,
-                reason=reason,
-                planned=planned,
-                created=created,
-                changed=changed,
-                revision=revision,
-                identity=identity,
-                dataset=dataset,
-                token=token,
-                done=done,
-                failed=failed,
-                judges=judges,
-                reorder=reorder,
-                simulated=simulated,
-            )
-            made.append(info)
-        return made
+        return [self._run_info(row, bodies.get(row["number"], [])) for row in rows]
+
+    def _run_info(self, row: dict[str, Any], conditions: Sequence[Mapping[str, Any]]) -> RunInfo:
+        """Return what a row of the runs and the bodies of its conditions say."""
+        # The opening's serial: a copy of this file in another place has the same tokens.
+        token = f"{self._db.serial} {row['token'] or row['created']} {row['number']}"
+        state, reason = self._db.unsaved_states.get(row["id"], (row["state"], row["reason"]))
+        if state == "running" and self.read_only:
+            # A file that is only read keeps the state of a dead process. Nobody runs it here.
+            state = "interrupted"
+        return RunInfo(
+            **row
+            | {
+                "token": token,
+                "state": state,
+                "reason": reason,
+                "judges": tuple(dict.fromkeys(body["judge"] for body in conditions)),
+                "reorder": conditions[0]["reorder"] if conditions else "options",
+                "simulated": any(body["simulated"] for body in conditions),
+            }
+        )
 
     def run(self, text: str) -> RunInfo:
-        """A run by its id, a beginning of it that no other has, or its name. Raises LabError naming
-        near ones.
+        """Return a run by its ID, a beginning of it that no other run has, or its name.
+
+        Raises LabError that names similar ones.
         """
         runs = self.runs()
         wanted = text.strip()
@@ -224,30 +277,44 @@ class Reader:
             if len(matches) == 1:
                 return matches[0]
             if matches:
-                raise LabError(
-                    f"“{shorten(wanted)}” fits {len(matches)} runs: "
-                    f"{', '.join(f'{run.id} ({shorten(run.name, 40)})' for run in matches[:5])}. "
-                    f"Give the id of one."
+                listed = ", ".join(
+                    f"{run.id} ({shorten(run.name, 40)})" for run in matches[:MOST_MATCHES]
                 )
+                raise LabError(
+                    f"“{shorten(wanted)}” matches {len(matches)} runs: {listed}. Use the ID of the "
+                    "one you want."
+                )
+        raise self._unknown(wanted, runs)
+
+    def _unknown(self, wanted: str, runs: Sequence[RunInfo]) -> LabError:
+        """Return the error for a run that does not exist."""
         if not runs:
-            raise LabError(f"{self.path} has no runs, so none is called “{shorten(wanted)}”.")
-        names = {name: run for run in reversed(runs) for name in (run.id, run.name)}
-        near = difflib.get_close_matches(wanted, names, 3, 0.5) or [run.name for run in runs[:3]]
+            return LabError(
+                f"{self.path} has no runs, so none is called “{shorten(wanted)}”. Start a run, or "
+                "choose another file with --store."
+            )
+        # Newest last, so that of two runs with one name the newest is suggested.
+        by_name = {name: run for run in reversed(runs) for name in (run.id, run.name)}
+        near = difflib.get_close_matches(wanted, by_name, 3, SIMILAR)
+        if not near:
+            near = [run.name for run in runs[:3]]
         known = ", ".join(
-            f"“{shorten(names[name].name, 40)}” ({names[name].id})" for name in dict.fromkeys(near)
+            f"“{shorten(by_name[name].name, 40)}” ({by_name[name].id})"
+            for name in dict.fromkeys(near)
         )
-        raise LabError(
-            f"The store has no run “{shorten(wanted)}”. Near it: {known}. “rubriclab runs” lists "
-            f"all."
+        return LabError(
+            f"No run is called “{shorten(wanted)}”. Did you mean {known}? “rubriclab runs” lists "
+            "all runs."
         )
 
     def study(self, id: str) -> dict[str, Any]:
-        """The study of a run as it was kept."""
+        """Return the study of a run as it was kept."""
         return self._kept("study", id)
 
     def final_keys(self, id: str, retry_failed: bool = False) -> set[str]:
-        """Keys of the calls that need not be asked again; with ``retry_failed`` only those that
-        gave a score.
+        """Return the keys of the calls that need not be asked again.
+
+        With ``retry_failed`` only those that gave a score.
         """
         more = " AND status = 0" if retry_failed else ""
         sql = f"SELECT key FROM calls WHERE run = ? AND final{more}"
@@ -255,37 +322,53 @@ class Reader:
 
     def answers(
         self, id: str, keys: Sequence[str], *, errors: bool = False
-    ) -> dict[str, tuple[Reply, list[Outcome]]]:
-        """Reply and outcomes (by slot) of the calls with these keys.
+    ) -> dict[str, KeptReply]:
+        """Return the replies to the calls with these keys, by key.
 
-        Those that ended in an error come with ``errors`` alone.
+        Those that ended in an error are left out, unless ``errors`` asks for them.
         """
-        run, names = self.run(id).number, (*REPLY, "error") if errors else REPLY
+        run = self.run(id).number
+        names = (*REPLY, "error") if errors else REPLY
         calls = self._db.arrow(
-            f"SELECT call, key, {', '.join(names)} FROM calls WHERE run = ? AND final "
-            "AND (? OR status <> ?) AND key IN (SELECT unnest(?))",
+            f"""
+            SELECT call, key, {", ".join(names)}
+            FROM calls
+            WHERE run = ? AND final
+                AND (? OR status <> ?)
+                AND key IN (SELECT unnest(?))
+            """,
             [run, errors, int(Status.ERROR), list(keys)],
         ).to_pylist()
+        outcomes = self._outcomes(run, [call["call"] for call in calls])
+        kept = {}
+        for call in calls:
+            reply = Reply(**{name: call[name] for name in names})
+            kept[call["key"]] = KeptReply(reply, outcomes[call["call"]])
+        return kept
+
+    def _outcomes(self, run: int, calls: Sequence[int]) -> dict[int, list[Outcome]]:
+        """Return the outcomes of these calls, by call, in the order of their slots."""
         rows = self._db.arrow(
-            "SELECT call, item, slot, status, score, position, expected, mass, p, "
-            f"{self._reading} FROM judgments "
-            "WHERE run = ? AND call IN (SELECT unnest(?)) ORDER BY call, slot",
-            [run, [call["call"] for call in calls]],
+            f"""
+            SELECT
+                call, item, slot, status, score, position, expected, mass, p, {self._reading}
+            FROM judgments
+            WHERE run = ? AND call IN (SELECT unnest(?))
+            ORDER BY call, slot
+            """,
+            [run, list(calls)],
         ).to_pylist()
         outcomes: dict[int, list[Outcome]] = {}
         for row in rows:
-            row |= {
-                "status": Status(row["status"]),
-                "p": None if row["p"] is None else tuple(row["p"]),
-            }
-            outcomes.setdefault(row.pop("call"), []).append(Outcome(**row))
-        return {
-            call["key"]: (Reply(**{name: call[name] for name in names}), outcomes[call["call"]])
-            for call in calls
-        }
+            call = row.pop("call")
+            row["status"] = Status(row["status"])
+            if row["p"] is not None:
+                row["p"] = tuple(row["p"])
+            outcomes.setdefault(call, []).append(Outcome(**row))
+        return outcomes
 
     def made_with(self, id: str) -> dict[str, Any]:
-        """The versions that a run was made with, and what else is known of its making."""
+        """Return the versions that a run was made with, and what else is known of its making."""
         return self._kept("made_with", id)
 
     def _kept(self, column: str, id: str) -> dict[str, Any]:
@@ -296,7 +379,7 @@ class Reader:
         return kept
 
     def imported(self, id: str) -> bool:
-        """Whether a run came as a file: its data, or no data but judgments."""
+        """Return whether a run came as a file: its data were imported, or it has none."""
         keys = self.run(id).dataset.split()
         origins = self._db.rows(
             "SELECT origin FROM datasets WHERE dataset IN (SELECT unnest(?))", [keys]
@@ -306,14 +389,19 @@ class Reader:
     # ---- what the user has agreed to
 
     def consents(self) -> Consents:
-        """Return which key may be sent where: what was agreed to on this machine, whoever made the
-        store.
+        """Return which key may be sent where: what was agreed to on this machine.
+
+        A store that came from elsewhere may name any address. Its consents lack this machine's
+        seal, and do not count.
         """
         if not self._db.has_column("objects", "body"):
             return NO_CONSENTS
         rows = self._db.rows(
-            "SELECT body->>'variable', body->>'address', body->>'seal' FROM objects WHERE kind = "
-            "'consent'"
+            """
+            SELECT body->>'variable', body->>'address', body->>'seal'
+            FROM objects
+            WHERE kind = 'consent'
+            """
         )
         return frozenset(
             Consent(variable, address)
@@ -324,34 +412,37 @@ class Reader:
     # ---- as columns
 
     def table(self, id: str) -> JudgmentTable:
-        """All judgments of final calls, sorted by condition and call. Callers cache it by
-        ``revision``.
+        """Return all judgments of final calls, sorted by condition and call.
+
+        It reads the whole run. Callers cache it by ``RunInfo.content``.
         """
         run = self.run(id)
         number = [run.number]
-        study, made_with = self._db.rows("SELECT study, made_with FROM runs WHERE run = ?", number)[
-            0
-        ]
-        conditions = self._db.rows(
+        ((study, made_with),) = self._db.rows(
+            "SELECT study, made_with FROM runs WHERE run = ?", number
+        )
+        asked = self._db.rows(
             "SELECT body, planned FROM conditions WHERE run = ? ORDER BY condition", number
         )
-        asked = tuple(condition_of(json.loads(body)) for body, _ in conditions)
+        conditions = tuple(condition_of(json.loads(body)) for body, _ in asked)
         rows, probabilities = self._judged(run.number)
-        # After the judgments: a run that is being asked adds orderings, each with its judgments.
+        # After the judgments: a run that is being asked adds orderings, each in one transaction
+        # with its judgments. In this order every judgment finds its ordering.
         orderings = self._db.rows(
             "SELECT shown, labels FROM orderings WHERE run = ? ORDER BY ordering", number
         )
+        chooses = any(condition.chooses for condition in conditions)
         return JudgmentTable(
             run=run.id,
             name=run.name,
-            conditions=asked,
-            items=self._items(run.number, lengths=any(condition.chooses for condition in asked)),
+            conditions=conditions,
+            items=self._items(run.number, lengths=chooses),
             orderings=tuple(
-                Ordering(tuple(json.loads(order)), tuple(json.loads(names)))
-                for order, names in orderings
+                Ordering(tuple(json.loads(shown)), tuple(json.loads(labels)))
+                for shown, labels in orderings
             ),
             rows=rows,
-            planned=tuple(planned for _, planned in conditions),
+            planned=tuple(planned for _, planned in asked),
             probabilities=probabilities,
             state=run.state,
             notes=self._notes(run.number),
@@ -360,74 +451,79 @@ class Reader:
         )
 
     def _notes(self, run: int) -> dict[tuple[int, str], int]:
-        """How many final calls of each condition have each of NOTED."""
+        """Return how many final calls of each condition have each of NOTED."""
         wanted = " OR ".join("contains(note, ?)" for _ in NOTED)
-        sql = (
-            f"SELECT condition, note, count(*) FROM calls WHERE run = ? AND final AND "
-            f"({wanted}) "
-            f"GROUP BY ALL"
-        )
+        sql = f"""
+            SELECT condition, note, count(*)
+            FROM calls
+            WHERE run = ? AND final AND ({wanted})
+            GROUP BY ALL
+        """
         return count_notes(self._db.rows(sql, [run, *NOTED]))
 
     def _judged(self, run: int) -> tuple[pd.DataFrame, np.ndarray | None]:
-        """(JUDGMENT_COLUMNS, probabilities (rows, longest list) with NaN where one is missing or
-        shorter, or None).
+        """Return (JUDGMENT_COLUMNS, probabilities), one row a judgment of a final call.
+
+        Probabilities have the shape (rows, longest list), with NaN for what is missing; None if
+        no judgment has any.
         """
+        # FINAL costs a join over all judgments, and most runs ask no call twice.
         again = self._db.rows("SELECT 1 FROM calls WHERE run = ? AND NOT final LIMIT 1", [run])
-        source = f"judgments j WHERE run = ?{f' AND {FINAL}' if again else ''}"
-        longest = self._db.rows(
+        only_final = f"AND {FINAL}" if again else ""
+        ((longest,),) = self._db.rows(
             "SELECT coalesce(max(len(p)), 0) FROM judgments WHERE run = ?", [run]
-        )[0][0]
+        )
         p = f", list_resize(coalesce(p, []), {longest}, 'nan'::REAL) AS p" if longest else ""
         columns = self._db.arrow(
-            f"SELECT {', '.join(JUDGMENT_COLUMNS)}{p} FROM {source} ORDER BY condition, call, "
-            f"slot, rowid",
+            f"""
+            SELECT {", ".join(JUDGMENT_COLUMNS)}{p}
+            FROM judgments j
+            WHERE run = ? {only_final}
+            ORDER BY condition, call, slot, rowid
+            """,
             [run],
         )
-        rows = (
-            columns.select(JUDGMENT_COLUMNS)
-            .to_pandas()
-            .astype(dict.fromkeys(FRACTIONS, np.float64))
-        )
+        rows = columns.select(JUDGMENT_COLUMNS).to_pandas()
+        rows = rows.astype(dict.fromkeys(FRACTIONS, np.float64))
         if not longest:
             return rows, None
         flat = columns.column("p").combine_chunks().flatten().to_numpy(zero_copy_only=False)
         return rows, flat.astype(np.float64).reshape(-1, longest)
 
     def _items(self, run: int, *, lengths: bool) -> pd.DataFrame:
-        """``lengths``: with those of a comparison's question and answers, where their texts are
+        """Return a run's items.
+
+        ``lengths``: also the lengths of a comparison's question and answers, if their texts are
         kept.
         """
         columns, source = ", ".join((*ITEM_COLUMNS, "unit_text")), "run_items WHERE run = ?"
         if lengths:
-            columns += "".join(
-                f", length(texts->>'$.{text}') AS {name}" for text, name in LENGTHS.items()
-            )
+            for text, name in LENGTHS.items():
+                columns += f", length(texts->>'$.{text}') AS {name}"
             source = ITEMS
         frame = with_none(self._db.frame(f"SELECT {columns} FROM {source} ORDER BY item", [run]))
         ratings = [json.loads(text) for text in frame["ratings"]]
         return frame.assign(ratings=pd.Series(ratings, dtype=object))
 
     def texts(self, id: str) -> pd.DataFrame:
-        """TEXTS of a run's items, one row an item, empty where none is kept."""
+        """Return the TEXTS of a run's items, one row an item, empty if none is kept."""
         columns = ", ".join(f"coalesce(texts->>'$.{name}', '') AS {name}" for name in TEXTS)
         return self._db.frame(
             f"SELECT {columns} FROM {ITEMS} ORDER BY item", [self.run(id).number]
         ).astype(object)
 
     def calls(self, id: str) -> pd.DataFrame:
-        """CALL_COLUMNS of the final calls in the order of their numbers."""
+        """Return CALL_COLUMNS of the final calls in the order of their numbers."""
         sql = f"SELECT {', '.join(CALL_COLUMNS)} FROM calls WHERE run = ? AND final ORDER BY call"
         return self._db.frame(sql, [self.run(id).number])
 
     @property
     def _reading(self) -> str:
-        """READING as columns; an older file that is open for reading only does not have them."""
-        kept = (
-            "SELECT 1 FROM duckdb_columns() WHERE table_name = 'judgments' AND column_name = "
-            "'reader'"
-        )
-        if self._db.rows(kept):
+        """Return READING as columns of a query.
+
+        A file of an earlier lab that is open for reading only does not have them.
+        """
+        if self._db.has_column("judgments", "reader"):
             return "coalesce(why, '') AS why, coalesce(form, '') AS form, reader"
         return "'' AS why, '' AS form, NULL::SMALLINT AS reader"
 
@@ -437,51 +533,68 @@ class Reader:
         return self._db.rows(kept, [self.run(id).number])
 
     def readings(self, id: str) -> pd.DataFrame:
-        """READING of each judgment of final calls, with its call and item."""
-        kept = f"SELECT call, item, {self._reading} FROM judgments j WHERE run = ? AND {FINAL}"
-        return self._db.frame(f"{kept} ORDER BY call, slot", [self.run(id).number])
+        """Return READING of each judgment of a final call, with its call and item."""
+        sql = f"""
+            SELECT call, item, {self._reading}
+            FROM judgments j
+            WHERE run = ? AND {FINAL}
+            ORDER BY call, slot
+        """
+        return self._db.frame(sql, [self.run(id).number])
 
     def reasons(self, id: str) -> dict[str, int]:
-        """Why judgments of final calls have no score, counted, the commonest first; by their status
-        where no reason was kept.
+        """Count why judgments of final calls have no score, the commonest reason first.
+
+        If no reason was kept, their status gives it.
         """
-        kept = f"""
-            SELECT CASE
-                WHEN why <> '' THEN why
-                WHEN status = {int(Status.ERROR)} THEN 'failed calls'
-                WHEN status = {int(Status.TRUNCATED)} THEN 'cut at max_tokens'
-                WHEN status = {int(Status.REFUSED)} THEN 'refused'
-                ELSE ''
-            END AS reason, count(*) AS n
-            FROM (SELECT status, {self._reading} FROM judgments j WHERE run = ? AND {FINAL})
-            WHERE status <> 0 GROUP BY reason ORDER BY n DESC, reason
+        sql = f"""
+            SELECT
+                CASE
+                    WHEN why <> '' THEN why
+                    WHEN status = {int(Status.ERROR)} THEN 'failed calls'
+                    WHEN status = {int(Status.TRUNCATED)} THEN 'cut at max_tokens'
+                    WHEN status = {int(Status.REFUSED)} THEN 'refused'
+                    ELSE ''
+                END AS reason,
+                count(*) AS n
+            FROM (
+                SELECT status, {self._reading}
+                FROM judgments j
+                WHERE run = ? AND {FINAL}
+            )
+            WHERE status <> 0
+            GROUP BY reason
+            ORDER BY n DESC, reason
         """
-        return dict(self._db.rows(kept, [self.run(id).number]))
+        return dict(self._db.rows(sql, [self.run(id).number]))
 
     def not_read(self, id: str) -> str:
-        """Say how many judgments have no score and why: “82 of 240 not read: 70 cut at max_tokens,
-        ...”; "" for none.
-        """
+        """Say how many judgments have no score and why; "" if all have one."""
         asked = f"SELECT count(*) FROM judgments j WHERE run = ? AND {FINAL}"
         ((judgments,),) = self._db.rows(asked, [self.run(id).number])
         return not_read(self.reasons(id), judgments)
 
     def readers(self, id: str) -> set[int | None]:
-        """The versions of the reader that judgments of final calls were read by; None: not
-        known.
+        """Return the versions of the reader that made the judgments of final calls.
+
+        None among them: not known.
         """
-        kept = (
-            f"SELECT DISTINCT reader FROM (SELECT {self._reading} FROM judgments j WHERE run = "
-            f"? AND {FINAL})"
-        )
-        return {version for (version,) in self._db.rows(kept, [self.run(id).number])}
+        sql = f"""
+            SELECT DISTINCT reader
+            FROM (
+                SELECT {self._reading}
+                FROM judgments j
+                WHERE run = ? AND {FINAL}
+            )
+        """
+        return {version for (version,) in self._db.rows(sql, [self.run(id).number])}
 
     def keeps_prompts(self, id: str) -> bool:
-        """Whether an import brought prompts as they were sent."""
+        """Return whether an import brought prompts as they were sent."""
         kept = "SELECT 1 FROM calls WHERE run = ? AND prompt IS NOT NULL LIMIT 1"
         return bool(self._db.rows(kept, [self.run(id).number]))
 
-    # ---- in words
+    # ---- for people to read
 
     def judgments(
         self,
@@ -498,56 +611,61 @@ class Reader:
         limit: int | None = 200,
         offset: int = 0,
     ) -> pd.DataFrame:
-        """Judgments in words, in the order of their calls.
+        """Return judgments for people to read, in the order of their calls.
 
-        ``item``: its number or its id; ``position`` from 1; ``status``: ok, unparsed, refused,
-        truncated, error, or “failed” for all but ok; ``ordering`` as in the column, ``3 1 2``;
-        ``text``: part of an id, a reply or an answer, whatever its case. Columns: call, condition,
-        item, item_id, criterion, ordering, labels, slot, repeat, status, score, position, expected,
-        mass, reply, error, kind, note, why, form, reader.
+        Args:
+            item: its number or its ID.
+            position: from 1.
+            status: ok, unparsed, refused, truncated, error, or “failed” for all but ok.
+            ordering: as in the column, for example ``3 1 2``.
+            text: part of an ID, a reply or an answer, whatever its case.
+
+        Columns: call, condition, item, item_id, criterion, ordering, labels, slot, repeat, status,
+        score, position, expected, mass, reply, error, kind, note, why, form, reader.
+
+        Raises LabError for a status that does not exist.
         """
         run = self.run(id).number
-        filters: dict[str, Any] = {
-            "j.condition = ?": condition,
-            "j.position = ?": position,
-            "j.score = ?": score,
-            "j.item = ?" if isinstance(item, int) else "i.item_id = ?": item,
-            "i.criterion = ?": criterion,
-        }
+        filters = [
+            Filter("j.condition = ?", condition),
+            Filter("j.position = ?", position),
+            Filter("j.score = ?", score),
+            Filter("j.item = ?" if isinstance(item, int) else "i.item_id = ?", item),
+            Filter("i.criterion = ?", criterion),
+        ]
         if ordering is not None:
             rows = self._db.rows("SELECT ordering, shown FROM orderings WHERE run = ?", [run])
             same = [code for code, shown in rows if order_text(json.loads(shown)) == ordering]
-            filters["list_contains(?, j.ordering)"] = same
-        if status == "failed":
-            filters["j.status <> ?"] = 0
-        elif status is not None:
-            if status.lower() not in STATUSES:
-                raise LabError(
-                    f"“{shorten(status)}” is no status; expected one of {', '.join(STATUSES)}, "
-                    f"failed."
-                )
-            filters["j.status = ?"] = STATUSES.index(status.lower())
+            filters.append(Filter("list_contains(?, j.ordering)", same))
+        if status is not None:
+            filters.append(_status_filter(status))
         if text:
-            filters[
-                "contains(lower(concat_ws(chr(10), i.item_id, c.text, i.texts ->> 'response')), "
-                "lower(?))"
-            ] = text
-        asked = {test: value for test, value in filters.items() if value is not None}
+            about = "concat_ws(chr(10), i.item_id, c.text, i.texts ->> 'response')"
+            filters.append(Filter(f"contains(lower({about}), lower(?))", text))
+        given = [each for each in filters if each.value is not None]
+        tests = " AND ".join(("j.run = ?", FINAL, *(each.test for each in given)))
         frame = self._db.frame(
             f"""
-            SELECT j.call, j.condition, j.item, i.item_id, i.criterion, o.shown AS ordering,
-                o.labels, j.slot, j.repeat,
-                   j.status, j.score, j.position, j.expected, j.mass, c.text AS reply, c.error,
-                       c.kind, c.note,
-                   {self._reading}
+            SELECT
+                j.call, j.condition, j.item, i.item_id, i.criterion,
+                o.shown AS ordering, o.labels, j.slot, j.repeat, j.status,
+                j.score, j.position, j.expected, j.mass,
+                c.text AS reply, c.error, c.kind, c.note, {self._reading}
             FROM judgments j
             JOIN {ITEMS} i ON i.item = j.item
             JOIN orderings o ON o.run = j.run AND o.ordering = j.ordering
             LEFT JOIN calls c ON c.run = j.run AND c.call = j.call
-            WHERE {" AND ".join(("j.run = ?", FINAL, *asked))} ORDER BY j.call,
-                j.slot LIMIT ? OFFSET ?
+            WHERE {tests}
+            ORDER BY j.call, j.slot
+            LIMIT ? OFFSET ?
             """,
-            [run, run, *asked.values(), 2**62 if limit is None else limit, offset],
+            [
+                run,
+                run,
+                *(each.value for each in given),
+                NO_LIMIT if limit is None else limit,
+                offset,
+            ],
         )
         frame["ordering"] = [order_text(json.loads(shown)) for shown in frame["ordering"]]
         frame["labels"] = [json.loads(labels) for labels in frame["labels"]]
@@ -555,19 +673,17 @@ class Reader:
         return frame
 
     def write_parquet(self, id: str, path: Path) -> Path:
-        """A run's judgments as one Parquet file, for DuckDB, Polars or pandas to read where it
-        lies, however large.
+        """Write a run's judgments as one Parquet file.
 
-        Written in pieces, so memory does not grow with the run; a file that was there stays whole
-        until the new one is.
+        It is written in pieces, so memory does not grow with the run. A file of that name stays
+        whole until the new one is.
         """
         aside = path.with_name(f".{path.name}.part")
         with in_words(str(path)), self._db.cursor() as cursor:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                rows = cursor.sql(JUDGED, params=[STATUSES, self.run(id).number]).to_arrow_reader(
-                    ROW_GROUP
-                )
+                judged = cursor.sql(JUDGED, params=[STATUSES, self.run(id).number])
+                rows = judged.to_arrow_reader(ROW_GROUP)
                 with parquet.ParquetWriter(aside, rows.schema, compression="zstd") as file:
                     for batch in rows:
                         file.write_batch(batch)
@@ -577,25 +693,33 @@ class Reader:
         return path
 
     def call(self, id: str, call: int) -> dict[str, Any]:
-        """A call with its reply, tokens, order shown, the text it judged and what each of its items
-        got.
+        """Return a call: its reply, tokens, order shown, the text it judged, what its items got.
 
         Raises LabError for a number that the run has no judgment of.
         """
         run = self.run(id)
         outcomes = self._db.arrow(
-            "SELECT j.* EXCLUDE (run, call), i.criterion AS target, o.shown, o.labels FROM "
-            "judgments j "
-            "JOIN run_items i USING (run, item) JOIN orderings o USING (run, ordering) "
-            "WHERE run = ? AND call = ? ORDER BY slot",
+            """
+            SELECT j.* EXCLUDE (run, call), i.criterion AS target, o.shown, o.labels
+            FROM judgments j
+            JOIN run_items i USING (run, item)
+            JOIN orderings o USING (run, ordering)
+            WHERE run = ? AND call = ?
+            ORDER BY slot
+            """,
             [run.number, call],
         ).to_pylist()
         if not outcomes:
-            raise LabError(f"“{run.name}” has no call {call}.")
+            raise LabError(
+                f"“{run.name}” has no call {call}. “rubriclab judgments” lists its calls."
+            )
         first = outcomes[0]
         shown, labels = json.loads(first["shown"]), json.loads(first["labels"])
-        kept = "SELECT * EXCLUDE (run, text), text AS reply FROM calls WHERE run = ? AND call = ?"
-        facts = next(iter(self._db.arrow(kept, [run.number, call]).to_pylist()), {"reply": None})
+        kept = self._db.arrow(
+            "SELECT * EXCLUDE (run, text), text AS reply FROM calls WHERE run = ? AND call = ?",
+            [run.number, call],
+        ).to_pylist()
+        facts = kept[0] if kept else {"reply": None}  # an import may have judgments without calls
         return facts | {
             "call": call,
             "condition": first["condition"],
@@ -609,7 +733,7 @@ class Reader:
         }
 
     def conditions(self) -> dict[str, list[Condition]]:
-        """The conditions of every run, by its id, in their order."""
+        """Return the conditions of every run in their order, by the run's ID."""
         asked: dict[str, list[Condition]] = {}
         for id, body in self._db.rows(
             "SELECT id, body FROM conditions JOIN runs USING (run) ORDER BY run, condition"
@@ -618,26 +742,35 @@ class Reader:
         return asked
 
     def ratings(self, id: str) -> dict[int, dict[str, float]]:
-        """What people gave each item of a run that anybody rated: item -> rater -> score."""
+        """Return what people gave each item of a run that anybody rated: item, rater, score."""
         rows = self._db.rows(f"SELECT item, ratings {RATED} AND ratings <> '{{}}'", [id])
         return {item: json.loads(given) for item, given in rows}
 
     def item(self, id: str, item: int) -> dict[str, Any]:
-        """Names, ratings and texts (response, instruction, reference, columns) of an item of a run,
-        by its code; texts are empty if not kept.
-        """
+        """Return an item of a run by its code: names, ratings, and texts, which may be empty."""
         sql = f"SELECT item, {', '.join(ITEM_COLUMNS)}, texts FROM {ITEMS} WHERE item = ?"
         (row,) = self._db.arrow(sql, [self.run(id).number, item]).to_pylist()
         texts = dict.fromkeys(TEXTS, "") | {"columns": {}} | json.loads(row.pop("texts") or "{}")
         return {**row, "ratings": json.loads(row["ratings"]), **texts}
 
 
+def _status_filter(status: str) -> Filter:
+    """Return the filter for a status by its name. Raises LabError for one that does not exist."""
+    if status == "failed":
+        return Filter("j.status <> ?", 0)
+    if status.lower() not in STATUSES:
+        raise LabError(
+            f"Unknown status “{shorten(status)}”. Use one of {', '.join(STATUSES)}, failed."
+        )
+    return Filter("j.status = ?", STATUSES.index(status.lower()))
+
+
 def with_none(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same cells as objects, None where one is missing."""
+    """Return the same cells as objects, with None for what is missing."""
     return frame.astype(object).where(frame.notna(), None)
 
 
 def condition_of(body: Mapping[str, Any]) -> Condition:
-    """A condition from the JSON it was kept as."""
+    """Return a condition from the JSON it was kept as, whose lists become tuples."""
     lists = {name: tuple(body.get(name, ())) for name in ("scores", "targets")}
     return Condition(**{**body, **lists})

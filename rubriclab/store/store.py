@@ -1,5 +1,7 @@
-"""Data sets, rubrics and runs in; the same out by id or name: the store that pages, commands and
-notebooks share.
+"""Keep data sets, rubrics and runs in one DuckDB file: the store of pages, commands and notebooks.
+
+``Store`` adds to ``Reader`` what changes the file. Every change is one transaction and raises the
+run's ``revision``, so that caches notice it.
 """
 
 import json
@@ -25,18 +27,29 @@ from rubriclab.store.writer import RunWriter, orderings_columns
 
 STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
 BODY = (*TEXTS, "columns", "ratings")
+"""Fields of an item that a data set keeps as one JSON value."""
 NAMES = ("item_id", "criterion", "block", "prompt", "candidate", "task")
-# Probabilities as lists: missing where nothing is known, without the NaN that fill up shorter ones.
+"""Fields of an item that a data set keeps as columns."""
+ITEM_TEXTS = (*ITEM_COLUMNS[:-1], "unit_text")
+"""Columns of a run's items that hold texts: all but the ratings."""
+RUN_TABLES = ("judgments", "calls", "orderings", "run_items", "conditions", "runs")
+MOST_NAME = 200
+"""Characters of a run's name."""
+DELETED = "This run was deleted, and its ratings with it."
+# Probabilities as lists: NULL if nothing is known, without the NaN that fill up shorter lists.
 LISTS = "nullif(list_filter(p::REAL[], lambda share: NOT isnan(share)), []) AS p"
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One answer written to earn ``score`` and what became of it.
+    """One answer written to earn ``score``, and what became of it.
 
-    ``task``: names instruction and criterion; ``attempt`` from 1; ``status``: accepted, rejected
-    (another score, or cut off), unparsed (the review names none) or failed; ``verdict``: the
-    reviewer's score; ``reason`` in words.
+    task: names instruction and criterion.
+    attempt: from 1.
+    status: accepted, rejected (another score, or cut off), unparsed (the review names no score) or
+        failed.
+    verdict: the reviewer's score.
+    reason: why it was not accepted, as a text.
     """
 
     task: str
@@ -55,34 +68,37 @@ ATTEMPT = ", ".join(part.name for part in fields(Attempt))
 
 
 class Store(Reader):
-    """One DuckDB file. Threads may share a store; a second process is refused with the first one's
-    PID.
-    """
+    """One DuckDB file. Threads may share a store; a second process is refused."""
 
     @classmethod
     def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
-        """The store in a file; a new one is made by the first thing that is kept in it.
+        """Open the store in a file. A new file is made by the first thing that is kept in it.
 
-        Runs that a dead process left running are interrupted. Raises LabError naming what to do.
+        Runs that a dead process left running become interrupted. Raises LabError that says what to
+        do.
         """
         store = cls(open_database(path, read_only=read_only))
+        # Only the first opening in this process: later ones find runs that this process runs.
         first = store._db.users == 1 and not store.read_only
         if first and store._db.rows("SELECT 1 FROM runs WHERE state = 'running'"):
             with store._db.transaction() as cursor:
                 cursor.execute(
-                    "UPDATE runs SET state = 'interrupted', reason = 'the lab was ended while it "
-                    "ran', "
-                    "revision = revision + 1 WHERE state = 'running'"
+                    """
+                    UPDATE runs
+                    SET state = 'interrupted',
+                        reason = 'the lab was ended while it ran',
+                        revision = revision + 1
+                    WHERE state = 'running'
+                    """
                 )
         return store
 
     @classmethod
     def save_copy(cls, path: str | Path, target: str | Path) -> int | None:
-        """A whole copy of a store; of one with a damaged log what stands before the damage. Raises
-        LabError.
+        """Write a whole copy of a store; of one with a damaged log what precedes the damage.
 
         Returns None for a whole copy, else the byte at which the log was cut. The store itself
-        stays as it is.
+        stays as it is. Raises LabError.
         """
         try:
             with cls.open(path, read_only=True) as store:
@@ -101,7 +117,7 @@ class Store(Reader):
         self.close()
 
     def backup(self, path: str | Path) -> Path:
-        """A whole copy of the store as of now, while runs go on."""
+        """Write a whole copy of the store as of now, while runs go on."""
         return self._db.backup(path)
 
     def checkpoint(self) -> None:
@@ -110,44 +126,44 @@ class Store(Reader):
     # ---- data sets
 
     def save_dataset(self, dataset: DataSet) -> str:
-        """Keep a data set under a hash of its texts and ratings; the same one again is kept once.
-        Returns its id.
+        """Keep a data set, and return its ID: a hash of its texts and ratings.
+
+        The same data set is kept once, however many runs have it.
         """
         items = dataset.items
         key = digest(dataset.id, [dict(item.ratings) for item in items])[:32]
-        if not self._db.rows("SELECT 1 FROM datasets WHERE dataset = ?", [key]):
-            names = pd.DataFrame(
-                {name: [getattr(item, name) for item in items] for name in NAMES}, dtype=object
-            )
-            texts = [
-                {name: getattr(item, name) for name in BODY if getattr(item, name)}
-                for item in items
-            ]
-            with self._db.transaction() as cursor:
-                _insert_dataset(cursor, key, dataset.name, dataset.origin, names, texts)
+        if self._db.rows("SELECT 1 FROM datasets WHERE dataset = ?", [key]):
+            return key
+        columns = {name: [getattr(item, name) for item in items] for name in NAMES}
+        names = pd.DataFrame(columns, dtype=object)
+        texts = [
+            {name: getattr(item, name) for name in BODY if getattr(item, name)} for item in items
+        ]
+        with self._db.transaction() as cursor:
+            _insert_dataset(cursor, key, dataset.name, dataset.origin, names, texts)
         return key
 
     def dataset(self, key: str) -> DataSet:
-        """A data set by its id. Raises LabError for one that is not kept."""
+        """Return a data set by its ID. Raises LabError for one that is not kept."""
         head = self._db.rows("SELECT name, origin FROM datasets WHERE dataset = ?", [key])
         if not head:
             raise LabError(f"The store has no data set “{shorten(key)}”. Upload it again.")
+        ((name, origin),) = head
         rows = self._db.rows(
             f"SELECT {', '.join(NAMES)}, texts FROM items WHERE dataset = ? ORDER BY item", [key]
         )
-        items = [
-            Item(**dict(zip(NAMES, names, strict=True)), **({"response": ""} | json.loads(texts)))
-            for *names, texts in rows
-        ]
-        return DataSet(head[0][0], tuple(items), head[0][1])
+        items = []
+        for *names, texts in rows:
+            body = {"response": ""} | json.loads(texts)
+            items.append(Item(**dict(zip(NAMES, names, strict=True)), **body))
+        return DataSet(name, tuple(items), origin)
 
     # ---- what the user has agreed to
 
     def agree(self, consents: Iterable[Consent]) -> None:
-        """Keep that the user has said yes to sending these keys to these addresses. Raises
-        LabError.
-        """
-        new = [consent for consent in dict.fromkeys(consents) if consent not in self.consents()]
+        """Keep that the user agrees to sending these keys to these addresses. Raises LabError."""
+        known = self.consents()
+        new = [consent for consent in dict.fromkeys(consents) if consent not in known]
         if not new:
             return
         with self._db.transaction() as cursor:
@@ -155,6 +171,7 @@ class Store(Reader):
                 seal = sealed("consent", variable, address)
                 body = {"variable": variable, "address": address, "seal": seal}
                 key = digest("consent", variable, address)[:32]
+                # One that is there has another machine's seal: this one's takes its place.
                 cursor.execute("DELETE FROM objects WHERE kind = 'consent' AND id = ?", [key])
                 cursor.execute(
                     "INSERT INTO objects (kind, id, name, body, created) VALUES (?, ?, ?, ?, ?)",
@@ -164,14 +181,14 @@ class Store(Reader):
     # ---- reference answers
 
     def reference_attempts(self, job: str) -> list[Attempt]:
-        """What a job has tried so far, in the order of trying."""
+        """Return what a job has tried so far, in the order of trying."""
         rows = self._db.rows(
             f"SELECT {ATTEMPT} FROM reference_attempts WHERE job = ? ORDER BY asked, attempt", [job]
         )
         return [Attempt(*row) for row in rows]
 
     def keep_attempt(self, job: str, attempt: Attempt) -> None:
-        """Commit one attempt at a reference answer. Raises LabError where it cannot be kept."""
+        """Commit one attempt at a reference answer. Raises LabError if it cannot be kept."""
         values = [
             storable(value) if isinstance(value, str) else value for value in astuple(attempt)
         ]
@@ -196,10 +213,14 @@ class Store(Reader):
         state: str = "planned",
         id: str = "",
     ) -> str:
-        """A run's id: a new one's, or that of the run with the same identity, which then goes on.
+        """Keep a new run and return its ID, or return that of the run with the same identity.
 
-        ``items``: the run's items, ITEM_COLUMNS, ``unit_text`` and, if known, ``source``: which
-        item of the data set holds the texts of each. A name that is in use gets a number: “name 2”.
+        Args:
+            items: the run's items: ITEM_COLUMNS, ``unit_text`` and, if known, ``source``, the
+                number of the item in the data set that holds its texts.
+            id: taken if it is free.
+
+        A name that is in use gets a number: “name 2”.
         """
         with self._db.transaction() as cursor:
             known = cursor.execute("SELECT id FROM runs WHERE identity = ?", [identity]).fetchall()
@@ -208,80 +229,67 @@ class Store(Reader):
             taken = {str(row[0]) for row in cursor.execute("SELECT id FROM runs").fetchall()}
             key = id if id and id not in taken else secrets.token_hex(6)
             ((number,),) = cursor.execute("SELECT coalesce(max(run), 0) + 1 FROM runs").fetchall()
-            cursor.execute(
-                "INSERT INTO runs (run, id, name, identity, dataset, study, made_with, state, "
-                "reason, planned, revision, "
-                "created, changed, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)",
-                [
-                    number,
-                    key,
-                    self._free_name(cursor, name),
-                    identity,
-                    dataset_id,
-                    _json(study),
-                    _json(made_with or {}),
-                    state,
-                    "",
-                    int(sum(planned)),
-                    now(),
-                    now(),
-                    secrets.token_hex(16),
-                ],
-            )
-            bodies = [_json(condition.document()) for condition in conditions]
-            numbered = {"run": [number] * len(bodies), "condition": list(range(len(bodies)))}
-            insert(
-                cursor,
-                "conditions",
-                numbered | {"body": bodies, "planned": [int(calls) for calls in planned]},
-            )
-            columns = _text_columns(items, (*ITEM_COLUMNS[:-1], "unit_text"))
-            columns |= {
-                "run": np.full(len(items), number),
-                "item": np.arange(len(items)),
-                "source": pa.array(items["source"], pa.int32())
-                if "source" in items
-                else pa.nulls(len(items), pa.int32()),
-                "ratings": [_json(given) if given else "{}" for given in items["ratings"]],
+            moment = now()
+            row = {
+                "run": number,
+                "id": key,
+                "name": self._free_name(cursor, name),
+                "identity": identity,
+                "dataset": dataset_id,
+                "study": _json(study),
+                "made_with": _json(made_with or {}),
+                "state": state,
+                "reason": "",
+                "planned": int(sum(planned)),
+                "revision": 1,
+                "created": moment,
+                "changed": moment,
+                "token": secrets.token_hex(16),
             }
-            insert(cursor, "run_items", columns)
+            marks = ", ".join("?" * len(row))
+            cursor.execute(
+                f"INSERT INTO runs ({', '.join(row)}) VALUES ({marks})", list(row.values())
+            )
+            _insert_conditions(cursor, number, conditions, planned)
+            _insert_items(cursor, number, items)
         return key
 
     def _free_name(self, cursor: duckdb.DuckDBPyConnection, name: str, but: int = -1) -> str:
-        wanted = " ".join(storable(name).split())[:200] or "Run"
-        taken = {
-            row[0]
-            for row in cursor.execute("SELECT name FROM runs WHERE run <> ?", [but]).fetchall()
-        }
-        free, k = wanted, 1
+        """Return the name, or with a number behind it if another run has it.
+
+        ``but``: the number of a run whose own name does not count.
+        """
+        wanted = " ".join(storable(name).split())[:MOST_NAME] or "Run"
+        rows = cursor.execute("SELECT name FROM runs WHERE run <> ?", [but]).fetchall()
+        taken = {row[0] for row in rows}
+        free, number = wanted, 1
         while free in taken:
-            k += 1
-            free = f"{wanted} {k}"
+            number += 1
+            free = f"{wanted} {number}"
         return free
 
     def set_state(self, id: str, state: str, reason: str = "") -> None:
-        """One of STATES, with the reason in words. At a pause and at the end the log is taken into
-        the file.
+        """Keep a run's state, one of STATES, with its reason.
 
-        Raises LabError where it cannot be kept (a full disk); it is then said as long as this
-        process lives.
+        At a pause and at the end the log is taken into the file. Raises LabError if the state
+        cannot be kept (a full disk); it is then shown as long as this process lives.
         """
         if state not in STATES:
-            raise LabError(
-                f"“{shorten(state)}” is no state of a run; expected one of {', '.join(STATES)}."
-            )
+            raise LabError(f"Unknown state “{shorten(state)}”. Use one of {', '.join(STATES)}.")
         self._db.unsaved_states[id] = state, reason
         try:
             with self._db.transaction() as cursor:
                 cursor.execute(
-                    "UPDATE runs SET state = ?, reason = ?, changed = ?, revision = revision + 1 "
-                    "WHERE id = ?",
+                    """
+                    UPDATE runs
+                    SET state = ?, reason = ?, changed = ?, revision = revision + 1
+                    WHERE id = ?
+                    """,
                     [state, storable(reason), now(), id],
                 )
         except LabError as fault:
-            if (
-                state == "finished"
-            ):  # all is answered, but the file does not say so: to be gone on with
+            if state == "finished":
+                # All is answered, but the file does not say so. Resuming writes it.
                 self._db.unsaved_states[id] = "paused", str(fault)
             raise
         self._db.unsaved_states.pop(id, None)
@@ -289,7 +297,7 @@ class Store(Reader):
             self.checkpoint()
 
     def keep_made_with(self, id: str, facts: Mapping[str, Any]) -> None:
-        """Add to what is known of a run's making; a fact of the same name is replaced."""
+        """Add to what is known of a run's making. A fact of the same name is replaced."""
         known = self.made_with(id) | dict(facts)
         with self._db.transaction() as cursor:
             cursor.execute(
@@ -298,9 +306,9 @@ class Store(Reader):
             )
 
     def rename(self, id: str, name: str) -> str:
-        """Returns the name that was free. Raises LabError for an empty one."""
+        """Rename a run, and return the name that was free. Raises LabError for an empty one."""
         if not name.strip():
-            raise LabError("A run needs a name; nothing was changed.")
+            raise LabError("The new name is empty, so nothing was changed. Enter a name.")
         info = self.run(id)
         with self._db.transaction() as cursor:
             free = self._free_name(cursor, name, info.number)
@@ -311,34 +319,28 @@ class Store(Reader):
         return free
 
     def delete(self, id: str) -> None:
-        """The run, its judgments and, where no other run has it, its data set, for good. Raises
-        LabError while it runs.
+        """Delete a run and its judgments for good, and its data set if no other run has it.
+
+        Raises LabError while it runs.
         """
         info = self.run(id)
         if info.number in self._db.writing:
-            raise LabError(f"“{shorten(info.name)}” is running: pause it before you delete it.")
+            raise LabError(f"“{shorten(info.name)}” is running. Pause it before you delete it.")
         with self._db.transaction() as cursor:
-            for table in ("judgments", "calls", "orderings", "run_items", "conditions", "runs"):
+            for table in RUN_TABLES:
                 cursor.execute(f"DELETE FROM {table} WHERE run = ?", [info.number])
             for key in info.dataset.split():
-                for table in ("items", "datasets"):
-                    kept = (
-                        "AND NOT EXISTS (SELECT 1 FROM runs r WHERE "
-                        "list_contains(string_split(r.dataset, ' '), "
-                        "?))"
-                    )
-                    cursor.execute(f"DELETE FROM {table} WHERE dataset = ? {kept}", [key, key])
-        # The next run may get this one's number, or come with its id: nothing of this one may
+                _delete_dataset(cursor, key)
+        # The next run may get this one's number, or come with its ID: nothing of this one may
         # become that one's.
         self._db.unsaved.pop(info.number, None)
         self._db.unsaved_states.pop(info.id, None)
         self.checkpoint()
 
     def rate(self, id: str, item: int, rater: str, score: float | None) -> float | None:
-        """Keep a person's rating of an item of a run, or take it back (None). Returns the one that
-        stood there.
+        """Keep a person's rating of an item, or take it back (None); return the earlier one.
 
-        One that stands is not replaced. Raises LabError where the run is gone or nothing can be
+        An earlier rating is not replaced. Raises LabError if the run is gone or nothing can be
         kept.
         """
         with self._db.transaction() as cursor:
@@ -346,35 +348,40 @@ class Store(Reader):
                 f"SELECT run, ratings {RATED} AND item = ?", [id, item]
             ).fetchall()
             if not rows:
-                raise LabError("This run was deleted, and its ratings with it.")
+                raise LabError(DELETED)
             ((number, text),) = rows
             ratings = json.loads(text)
             before: float | None = ratings.pop(rater, None)
-            if score is None or before is None:
-                ratings |= {} if score is None else {rater: float(score)}
-                kept = [_json(ratings), number, item]
-                cursor.execute("UPDATE run_items SET ratings = ? WHERE run = ? AND item = ?", kept)
-                cursor.execute("UPDATE runs SET revision = revision + 1 WHERE run = ?", [number])
+            if score is not None and before is not None:
+                return before
+            if score is not None:
+                ratings[rater] = float(score)
+            cursor.execute(
+                "UPDATE run_items SET ratings = ? WHERE run = ? AND item = ?",
+                [_json(ratings), number, item],
+            )
+            cursor.execute("UPDATE runs SET revision = revision + 1 WHERE run = ?", [number])
         return before
 
     def add_ratings(self, id: str, given: Mapping[int, Mapping[str, float]]) -> int:
-        """Keep people's ratings (item -> rater -> score) of a run, all or none; one that stands is
-        not replaced.
+        """Keep people's ratings (item, rater, score) of a run, and return how many are new.
 
-        Returns how many are new. Raises LabError where the run is gone.
+        All are kept or none. An earlier rating is not replaced. Raises LabError if the run is gone.
         """
         with self._db.transaction() as cursor:
             rows = cursor.execute(f"SELECT run, item, ratings {RATED}", [id]).fetchall()
             if not rows:
-                raise LabError("This run was deleted, and its ratings with it.")
+                raise LabError(DELETED)
             before = {item: json.loads(text) for _, item, text in rows if item in given}
             merged = {item: {**given[item], **ratings} for item, ratings in before.items()}
-            bodies = [_json(ratings) for ratings in merged.values()]
             cursor.execute(
-                "UPDATE run_items SET ratings = new.ratings FROM (SELECT unnest(?) AS item, "
-                "unnest(?) AS ratings) new "
-                "WHERE run = ? AND run_items.item = new.item",
-                [list(merged), bodies, rows[0][0]],
+                """
+                UPDATE run_items
+                SET ratings = new.ratings
+                FROM (SELECT unnest(?) AS item, unnest(?) AS ratings) new
+                WHERE run = ? AND run_items.item = new.item
+                """,
+                [list(merged), [_json(ratings) for ratings in merged.values()], rows[0][0]],
             )
             cursor.execute("UPDATE runs SET revision = revision + 1 WHERE id = ?", [id])
         return sum(len(ratings) - len(before[item]) for item, ratings in merged.items())
@@ -382,20 +389,25 @@ class Store(Reader):
     # ---- judgments
 
     def set_reader(self, id: str, version: int, keys: Sequence[str]) -> None:
-        """Note that this version of the reader reads the final calls with these keys as they
-        stand.
-        """
+        """Note that this version of the reader makes the same judgments of these final calls."""
         run = self.run(id).number
         with self._db.transaction() as cursor:
             cursor.execute(
-                "UPDATE judgments SET reader = ? WHERE run = ? AND call IN "
-                "(SELECT call FROM calls WHERE run = ? AND final AND key IN (SELECT unnest(?)))",
+                """
+                UPDATE judgments
+                SET reader = ?
+                WHERE run = ? AND call IN (
+                    SELECT call
+                    FROM calls
+                    WHERE run = ? AND final AND key IN (SELECT unnest(?))
+                )
+                """,
                 [version, run, run, list(keys)],
             )
             cursor.execute("UPDATE runs SET revision = revision + 1 WHERE run = ?", [run])
 
     def writer(self, id: str) -> RunWriter:
-        """The one that keeps a run's judgments. Raises LabError where the run has one already."""
+        """Return the writer of a run's judgments. Raises LabError if the run has one already."""
         return RunWriter(self._db, self.run(id).number)
 
     def add_table(
@@ -405,84 +417,122 @@ class Store(Reader):
         study: Mapping[str, Any] | None = None,
         origin: str = "imported",
     ) -> str:
-        """Keep a table of judgments as a run of its own. The same table again, with the same
-        ratings and groups, returns the run there is.
+        """Keep a table of judgments as a run of its own, and return the run's ID.
 
-        ``calls``: what is known of its calls, as ``calls`` gives it, where the table itself does
-        not say. Texts in ``table.items`` (response, instruction, reference) are kept as its data
-        set.
+        The same table with the same ratings and prompts is kept once. Texts in ``table.items``
+        (response, instruction, reference) become its data set.
+
+        Args:
+            calls: what is known of its calls, as ``Reader.calls`` gives it, if the table itself
+                does not say.
+            study: the study that it came with.
+            origin: where it came from. It must begin with “imported” for a file.
         """
-        hashed = int(
-            pd.util.hash_pandas_object(table.rows[list(JUDGMENT_COLUMNS)], index=False)
-            .to_numpy()
-            .sum(dtype=np.uint64)
-        )
-        identity = digest(
-            "table",
-            hashed,
-            len(table.rows),
-            [condition.document() for condition in table.conditions],
-            [list(map(str, table.items[name])) for name in ITEM_COLUMNS[:-1]],
-            [dict(given or {}) for given in table.items["ratings"]],
-            [ordering.shown for ordering in table.orderings],
-        )[:32]
-        study, calls = dict(study or {"name": table.name}), table.calls if calls is None else calls
-        study["reading"] = dict(table.reading) or study.get("reading", {})
+        identity = _identity_of(table)
+        if calls is None:
+            calls = table.calls
+        kept_study = dict(study or {"name": table.name})
+        kept_study["reading"] = dict(table.reading) or kept_study.get("reading", {})
         with self._db.transaction() as cursor:
             known = cursor.execute("SELECT id FROM runs WHERE identity = ?", [identity]).fetchall()
             if known:
                 return str(known[0][0])
-            asked = table.rows.drop_duplicates(["condition", "call"])["condition"].to_numpy()
-            with_texts = "response" in table.items
-            items = (
-                table.items.assign(source=range(len(table.items))) if with_texts else table.items
-            )
+            items, dataset = table.items, ""
+            if "response" in items:
+                items, dataset = items.assign(source=range(len(items))), identity
+                texts = _texts_of(items)
+                _insert_dataset(cursor, identity, table.name, origin, items, texts)
             key = self.create_run(
                 name=table.name,
-                study=study,
+                study=kept_study,
                 identity=identity,
                 conditions=table.conditions,
                 items=items,
-                planned=table.planned or np.bincount(asked, minlength=len(table.conditions)),
-                dataset_id=identity if with_texts else "",
+                planned=table.planned or _calls_by_condition(table),
+                dataset_id=dataset,
                 made_with=table.made_with,
                 state=table.state,
                 id=table.run,
             )
-            if with_texts:
-                kept = [name for name in TEXTS if name in table.items]
-                texts = [
-                    {
-                        name: text
-                        for name, text in zip(kept, row, strict=True)
-                        if isinstance(text, str)
-                    }
-                    for row in table.items[kept].itertuples(index=False)
-                ]
-                _insert_dataset(cursor, identity, table.name, origin, table.items, texts)
             ((number,),) = cursor.execute("SELECT run FROM runs WHERE id = ?", [key]).fetchall()
             insert(cursor, "orderings", orderings_columns(number, 0, table.orderings))
-            rows = _arrow(table.rows, [*JUDGMENT_COLUMNS, *READING])
-            if table.probabilities is None:
-                insert(cursor, "judgments", rows, f"{number} AS run, *")
-            else:
-                flat = np.ascontiguousarray(table.probabilities, dtype=np.float32).ravel()
-                lists = pa.FixedSizeListArray.from_arrays(flat, table.probabilities.shape[1])
-                insert(
-                    cursor,
-                    "judgments",
-                    rows.append_column("p", lists),
-                    f"{number} AS run, * REPLACE ({LISTS})",
-                )
+            _insert_judgments(cursor, number, table)
             if calls is not None and len(calls):
-                insert(
-                    cursor,
-                    "calls",
-                    _arrow(calls, CALL_COLUMNS),
-                    f"{number} AS run, true AS final, *",
-                )
+                columns = _arrow(calls, CALL_COLUMNS)
+                insert(cursor, "calls", columns, f"{number} AS run, true AS final, *")
         self.checkpoint()
         return key
+
+
+def _identity_of(table: JudgmentTable) -> str:
+    """Return a hash of all that makes a table another run: judgments, items, ratings, orders."""
+    rows = pd.util.hash_pandas_object(table.rows[list(JUDGMENT_COLUMNS)], index=False)
+    hashed = int(rows.to_numpy().sum(dtype=np.uint64))  # a sum: the order of rows does not count
+    return digest(
+        "table",
+        hashed,
+        len(table.rows),
+        [condition.document() for condition in table.conditions],
+        [list(map(str, table.items[name])) for name in ITEM_COLUMNS[:-1]],
+        [dict(given or {}) for given in table.items["ratings"]],
+        [ordering.shown for ordering in table.orderings],
+    )[:32]
+
+
+def _calls_by_condition(table: JudgmentTable) -> np.ndarray:
+    """Return how many calls of each condition a table has."""
+    calls = table.rows.drop_duplicates(["condition", "call"])
+    return np.bincount(calls["condition"].to_numpy(), minlength=len(table.conditions))
+
+
+def _texts_of(items: pd.DataFrame) -> list[dict[str, str]]:
+    """Return the TEXTS of each item that has them."""
+    kept = [name for name in TEXTS if name in items]
+    texts = []
+    for row in items[kept].itertuples(index=False):
+        cells = zip(kept, row, strict=True)
+        texts.append({name: text for name, text in cells if isinstance(text, str)})
+    return texts
+
+
+def _insert_conditions(
+    cursor: duckdb.DuckDBPyConnection,
+    run: int,
+    conditions: Sequence[Condition],
+    planned: Sequence[int] | np.ndarray,
+) -> None:
+    number = len(conditions)
+    columns = {
+        "run": [run] * number,
+        "condition": list(range(number)),
+        "body": [_json(condition.document()) for condition in conditions],
+        "planned": [int(calls) for calls in planned],
+    }
+    insert(cursor, "conditions", columns)
+
+
+def _insert_items(cursor: duckdb.DuckDBPyConnection, run: int, items: pd.DataFrame) -> None:
+    number = len(items)
+    source = pa.nulls(number, pa.int32())
+    if "source" in items:
+        source = pa.array(items["source"], pa.int32())
+    columns = _text_columns(items, ITEM_TEXTS)
+    columns["run"] = np.full(number, run)
+    columns["item"] = np.arange(number)
+    columns["source"] = source
+    columns["ratings"] = [_json(given) if given else "{}" for given in items["ratings"]]
+    insert(cursor, "run_items", columns)
+
+
+def _insert_judgments(cursor: duckdb.DuckDBPyConnection, run: int, table: JudgmentTable) -> None:
+    rows = _arrow(table.rows, [*JUDGMENT_COLUMNS, *READING])
+    if table.probabilities is None:
+        insert(cursor, "judgments", rows, f"{run} AS run, *")
+        return
+    flat = np.ascontiguousarray(table.probabilities, dtype=np.float32).ravel()
+    lists = pa.FixedSizeListArray.from_arrays(flat, table.probabilities.shape[1])
+    columns = rows.append_column("p", lists)
+    insert(cursor, "judgments", columns, f"{run} AS run, * REPLACE ({LISTS})")
 
 
 def _insert_dataset(
@@ -493,39 +543,49 @@ def _insert_dataset(
     names: pd.DataFrame,
     texts: Sequence[Any],
 ) -> None:
-    """A data set and its items: ``names`` has the columns NAMES, ``texts`` what stands in each
-    item.
-    """
-    head = [key, storable(name), storable(origin), now()]
+    """Keep a data set. ``names`` has the columns NAMES, ``texts`` the BODY of each item."""
     cursor.execute(
-        "INSERT INTO datasets (dataset, name, origin, created) VALUES (?, ?, ?, ?)", head
+        "INSERT INTO datasets (dataset, name, origin, created) VALUES (?, ?, ?, ?)",
+        [key, storable(name), storable(origin), now()],
     )
     columns = _text_columns(names, NAMES)
-    columns |= {
-        "dataset": [key] * len(names),
-        "item": list(range(len(names))),
-        "texts": [_json(t) for t in texts],
-    }
+    columns["dataset"] = [key] * len(names)
+    columns["item"] = list(range(len(names)))
+    columns["texts"] = [_json(body) for body in texts]
     insert(cursor, "items", columns)
 
 
+def _delete_dataset(cursor: duckdb.DuckDBPyConnection, key: str) -> None:
+    """Delete a data set and its items, if no run has it any more."""
+    for table in ("items", "datasets"):
+        cursor.execute(
+            f"""
+            DELETE FROM {table}
+            WHERE dataset = ? AND NOT EXISTS (
+                SELECT 1
+                FROM runs r
+                WHERE list_contains(string_split(r.dataset, ' '), ?)
+            )
+            """,
+            [key, key],
+        )
+
+
 def _arrow(frame: pd.DataFrame, names: Sequence[str]) -> pa.Table:
-    """The columns of a frame that have one of these names; NaN as missing."""
-    return pa.Table.from_pandas(
-        frame[[name for name in names if name in frame]], preserve_index=False
-    )
+    """Return those of these columns that a frame has, with NaN as NULL."""
+    kept = [name for name in names if name in frame]
+    return pa.Table.from_pandas(frame[kept], preserve_index=False)
 
 
 def _text_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
-    return {
-        name: pa.array(
-            [storable(cell) if isinstance(cell, str) else None for cell in frame[name]], pa.string()
-        )
-        if frame[name].notna().any()
-        else pa.nulls(len(frame), pa.string())
-        for name in names
-    }
+    """Return columns of texts, as they can be kept, with NULL for what is missing."""
+    columns = {}
+    for name in names:
+        cells = [storable(cell) if isinstance(cell, str) else None for cell in frame[name]]
+        columns[name] = pa.array(cells, pa.string())
+    return columns
 
 
 def _json(value: Any) -> str:
+    """Return JSON that DuckDB can keep: no NaN, no lone surrogates."""
     return storable(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str))

@@ -298,7 +298,7 @@ def test_tries_are_calls_of_the_run(store: Store, scripted: Scripted) -> None:
     tried = ended(Run(store, plan, tries=4))
     assert (tried.state, tried.done, judge.asked.total()) == ("paused", 4, 4)
     assert (only(tried).asked, only(tried).parsed) == (4, 4)
-    assert tried.reason.startswith("The calls that were to be tried are asked.")
+    assert tried.reason.startswith("The trial calls are done.")
     end = checked(store, plan)
     assert (end.state, judge.asked.total(), set(judge.asked.values())) == ("finished", CALLS, {1})
     assert only(end).asked == 8, "the four that were tried and four more"

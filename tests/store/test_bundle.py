@@ -157,26 +157,26 @@ def twice(rows: pd.DataFrame) -> pd.DataFrame:
         ),
         (
             {"judgments": lambda frame: pd.concat([frame, frame[:1]])},
-            r"row 4, column call: 0 is not a call that stands",
+            r"row 4, column call: 0 is not a call that appears",
         ),
-        ({"judgments": lambda frame: frame.drop(columns="mass")}, r"lacks the columns mass"),
+        ({"judgments": lambda frame: frame.drop(columns="mass")}, r"missing columns mass"),
         (
             {"calls": cell("call", 77)},
-            r"calls.parquet, row 1, column call: 77 is not a call that the judgments know",
+            r"calls.parquet, row 1, column call: 77 is not a call that the judgments have",
         ),
         ({"calls": cell("text", "1")}, r"its reply is “1”"),
-        ({"items": cell("ratings", '{"ann": 1e300}')}, r"no ratings of people"),
+        ({"items": cell("ratings", '{"ann": 1e300}')}, r"has no ratings of people"),
         ({"items": cell("ratings", "[" * 100_000)}, r"items.parquet.*nested deeper"),
         (
             {"study": lambda head: head.update(format=3)},
-            r"has the format 3, and this rubriclab reads the format 2: update",
+            r"has the format 3, and this rubriclab reads the format 2. Update",
         ),
         ({"study": lambda head: head.update(conditions=[1])}, r"another form"),
         (
             {"study": lambda head: head["conditions"][0].update(positions=10**9)},
             r"positions is 1000000000; expected",
         ),
-        ({"study": lambda head: head["orderings"][0].update(shown=[[1]])}, r"no ordering"),
+        ({"study": lambda head: head["orderings"][0].update(shown=[[1]])}, r"is not an order"),
         ({"study": lambda head: head.update(orderings=[])}, r"column ordering"),
         (
             {"study": lambda head: head["conditions"][0].update(targets=[{}])},
@@ -200,17 +200,17 @@ def twice(rows: pd.DataFrame) -> pd.DataFrame:
             {"judgments": cell("score", 77.0), "calls": cell("text", "none")},
             r"row 1, column score: 77.0 is not a score of its",
         ),
-        ({"judgments": cell("score", 3.0)}, r"score: 3.0 is not what stood at its position"),
+        ({"judgments": cell("score", 3.0)}, r"score: 3.0 is not the score at its position"),
         ({"judgments": cell("expected", 500.0)}, r"column expected: 500.0 is not within its scale"),
         (
             {"judgments": twice, "calls": twice},
-            r"row 4, column repeat: 0 is not one that item and order have once",
+            r"row 4, column repeat: 0 is not unique for its item and order",
         ),
         ({"calls": lambda rows: rows[:1]}, r"calls.parquet has 1 of 3 calls"),
-        ({"calls": cell("status", 1)}, r"column status: 1 is not its judgments'"),
+        ({"calls": cell("status", 1)}, r"column status: 1 is not that of its judgments"),
         (
             {"items": lambda rows: rows.assign(item_id="a")},
-            r"row 2, column item_id: a is not an id that stands once",
+            r"row 2, column item_id: a is not an ID that appears once",
         ),
     ],
 )
@@ -245,7 +245,7 @@ JUDGED = {
         (
             "pairs",
             {"study": condition(positions=0)},
-            "positions is 0; expected 2 to 2 where pairs are reordered",
+            "positions is 0; expected 2 to 2 for pairs",
         ),
         ("pairs", {"study": condition(positions=True)}, r"got `bool` - at `\$.positions`"),
         (
@@ -309,7 +309,7 @@ def test_members_that_lead_out_or_stand_twice_are_refused(
     with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a duplicate name
         archive.writestr(name, "{}")
-    with pytest.raises(LabError, match=r"stands twice|leads out"):
+    with pytest.raises(LabError, match=r"appears twice|leads out"):
         read_bundle(path)
 
 
@@ -351,9 +351,9 @@ def linked(path: Path) -> None:
         (linked, "is a link"),
         (lambda path: zipped(path, b" " * 30_000_000), "unpacks to more than 20 MB"),
         (lambda path: zipped(path, b"[" * 200_000), "nested deeper"),
-        (lambda path: path.write_bytes(CASES[0].read_bytes()[:-200]), "not a whole bundle"),
+        (lambda path: path.write_bytes(CASES[0].read_bytes()[:-200]), "not a whole zip"),
         (lambda path: zipfile.ZipFile(path, "w").close(), "has no study.json"),
-        (lambda path: path.write_bytes(b"PK\x03\x04 no zip"), "not a whole bundle"),
+        (lambda path: path.write_bytes(b"PK\x03\x04 no zip"), "not a whole zip"),
         (lambda _: None, "No such file"),
         (os.mkfifo, "a pipe or a device"),
     ],
@@ -439,7 +439,7 @@ def test_any_one_fault_is_refused_in_words_or_harms_nothing(
         ("items", "item_id", "one null", "column item_id: an empty cell is not a text"),
         ("items", "prompt", "numbers", "column prompt: 7 is not a text"),
         ("calls", "key", "numbers", "column key: 7 is not a text"),
-        ("calls", "key", "constant", "is not a key that stands once"),
+        ("calls", "key", "constant", "is not a key that appears once"),
         ("calls", "text", "numbers", "column text: 7 is not a text"),
         ("calls", "seconds", "negative", "column seconds: -5 is not a number from 0"),
         ("calls", "tokens_in", "infinite", "column tokens_in: inf is not a number from 0"),

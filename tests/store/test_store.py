@@ -138,7 +138,7 @@ def test_judgments_in_words_and_one_call(store: Store) -> None:
     assert store.judgments(run, position=2, score=2, limit=1)["reply"].tolist() == ["Score: 2"]
     assert store.judgments(run, text="SCORE")["call"].tolist() == [0]
     assert store.judgments(run, text="go AWAY")["call"].tolist() == [1, 2]
-    with pytest.raises(LabError, match="no status"):
+    with pytest.raises(LabError, match="Unknown status"):
         store.judgments(run, status="bad")
     call = store.call(run, 0)
     assert (call["reply"], call["shown"], call["tokens_in"]) == ("Score: 2", [1, 2, 3], 10)
@@ -190,14 +190,14 @@ def test_runs_go_on_are_named_and_deleted(store: Store) -> None:
     assert store.run(second).name == store.rename(second, "First") == "First 2"
     assert store.rename(second, "Second") == "Second"
     assert (store.run("second").id, store.run(first[:6]).id) == (second, first)
-    with pytest.raises(LabError, match=r"no run “Secnd”.*“Second”"):
+    with pytest.raises(LabError, match=r"No run is called “Secnd”.*“Second”"):
         store.run("Secnd")
-    with pytest.raises(LabError, match="needs a name"):
+    with pytest.raises(LabError, match="new name is empty"):
         store.rename(first, "  ")
     assert [run.judges for run in store.runs()] == [("small", "large")] * 2
     for run in (first, second):
         answered(store, run, judgment(1))
-    with store.writer(first), pytest.raises(LabError, match="pause it"):
+    with store.writer(first), pytest.raises(LabError, match="Pause it"):
         store.delete(first)
     store.delete(first)
     assert [run.id for run in store.runs()] == [second]
@@ -231,7 +231,7 @@ def test_a_dead_process_leaves_an_interrupted_run(tmp_path: Path) -> None:
     path = tmp_path / "lab.duckdb"
     with Store.open(path) as store:
         store.set_state(new_run(store), "running")
-        with pytest.raises(LabError, match="no state"):
+        with pytest.raises(LabError, match="Unknown state"):
             store.set_state("x", "odd")
     with Store.open(path, read_only=True) as store:
         assert store.runs()[0].state == "interrupted"
@@ -249,7 +249,7 @@ def test_a_second_process_is_told_who_has_the_store(tmp_path: Path) -> None:
         other = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
         )
-    assert f"is open in process {os.getpid()}" in other.stderr
+    assert f"is in use by process {os.getpid()}" in other.stderr
     assert "--store" in other.stderr
 
 
@@ -270,14 +270,14 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         tmp_path / "judgments.csv"
     )  # which DuckDB would show as a table, and keep what is written in memory alone
     table.write_text("judge,item_id\nj,1\n")
-    with pytest.raises(LabError, match="no store"):
+    with pytest.raises(LabError, match="No store found at"):
         Store.open(tmp_path / "none.duckdb", read_only=True)
     (tmp_path / "gone.duckdb.wal").write_bytes(b"a log")
     for path, words in (
         (newer, "newer rubriclab"),
         (foreign, "another program"),
         (text, "not a store"),
-        (table, "data, not a store"),
+        (table, "a data file, not a store"),
         (tmp_path / "gone.duckdb", "a store whose own file .* is gone"),
         (tmp_path, "folder or a device"),
         ("s3://bucket/lab.duckdb", "on this computer"),

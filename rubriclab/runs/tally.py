@@ -1,0 +1,102 @@
+"""Count what a run has done: calls, failures, money, pace, and the early picture of positions."""
+
+import time
+from collections import Counter, deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Condition, Judgment, JudgmentTable, Status
+from rubriclab.runs.forecast import price_of_reply
+from rubriclab.study.plan import Plan
+
+RATE_SECONDS = 15.0
+"""The pace is measured over the calls of the last so many seconds: long enough to be steady with a
+slow judge, short enough to show within a quarter of a minute that it has changed."""
+MOMENTS_KEPT = 2_000
+"""Ends of calls that are remembered for the pace, so that memory does not grow with the run. Above
+133 calls per second they span less than RATE_SECONDS."""
+
+
+class Tally:
+    """The counts of one run.
+
+    Only the run's own thread changes them. Other threads read single numbers for a snapshot, which
+    may be one call apart from each other.
+
+    done, failed: calls with a final reply, and those of them without a score, over all sessions.
+    asked, in_flight: calls of this session, by judge (each judge has its price).
+    money: spent in this session, by judge, at the judges' prices.
+    early: by condition and position, how often a parsed answer was about this position.
+    last_error: the latest error of a call.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.done = 0
+        self.failed = 0
+        self.asked = Counter[str]()
+        self.in_flight = Counter[str]()
+        self.money = {judge.name: 0.0 for judge in plan.study.judges}
+        self.early = [[0] * condition.positions for condition in plan.conditions]
+        self.last_error = ""
+        self._ended: deque[float] = deque(maxlen=MOMENTS_KEPT)
+
+    def start_from(self, done: int, failed: int) -> None:
+        """Take over the counts of earlier sessions."""
+        self.done, self.failed = done, failed
+
+    def start_early_from(self, table: JudgmentTable, conditions: Sequence[Condition]) -> None:
+        """Count the positions in the judgments of earlier sessions."""
+        rows = table.rows
+        rows = rows[(rows["status"] == Status.OK) & (rows["position"] > 0)]
+        for code, condition in enumerate(conditions):
+            positions = rows.loc[rows["condition"] == code, "position"].to_numpy(dtype=int) - 1
+            self.early[code] = np.bincount(positions, minlength=condition.positions).tolist()
+
+    def add(self, settings: JudgeSettings, judgment: Judgment, together: int) -> None:
+        """Count a final reply. ``together``: how many calls shared its request, and its price."""
+        reply = judgment.reply
+        self.asked[settings.name] += 1
+        self.done += 1
+        if judgment.status != Status.OK:
+            self.failed += 1
+        if reply.error:
+            self.last_error = reply.error
+        self.money[settings.name] += price_of_reply(settings, judgment.call, reply, together)
+        self._ended.append(time.monotonic())
+        self._count_positions(judgment, 1)
+
+    def take_back(self, judgment: Judgment, error: str) -> None:
+        """Count a reply that was kept as parsed as a failed one from now on."""
+        self._count_positions(judgment, -1)
+        if judgment.status == Status.OK:
+            self.failed += 1
+        self.last_error = error
+
+    def _count_positions(self, judgment: Judgment, by: int) -> None:
+        counts = self.early[judgment.call.condition]
+        for outcome in judgment.outcomes:
+            if outcome.status == Status.OK and outcome.position:
+                counts[outcome.position - 1] += by
+
+    def spent(self) -> float:
+        """Return the money that this session's replies have cost."""
+        return sum(self.money.values())
+
+    def committed(self) -> float:
+        """Return the money spent, with calls in flight at their judge's average price so far."""
+        in_flight = 0.0
+        for name, paid in self.money.items():
+            in_flight += paid / max(self.asked[name], 1) * self.in_flight[name]
+        return self.spent() + in_flight
+
+    def rate(self) -> float:
+        """Return the calls per second of late; 0 while fewer than two have ended."""
+        since = time.monotonic() - RATE_SECONDS
+        # A copy first: the run's thread appends meanwhile, and a deque that changes while it is
+        # gone through raises RuntimeError.
+        recent = [moment for moment in tuple(self._ended) if moment > since]
+        if len(recent) < 2:
+            return 0.0
+        return (len(recent) - 1) / max(recent[-1] - recent[0], 1e-3)
