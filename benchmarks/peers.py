@@ -348,7 +348,8 @@ def embedded(items: int) -> None:
     from urllib.request import Request, urlopen
 
     from benchmarks.scale import study
-    from rubriclab.judges.embedded import Options, acquire, release
+    from rubriclab.judges.embedded import acquire, release
+    from rubriclab.model.judge_options import EmbeddedOptions
     from rubriclab.runs.loading import plan_of_file
     from rubriclab.runs.runner import Run
     from rubriclab.store.store import Store
@@ -362,7 +363,7 @@ def embedded(items: int) -> None:
         )
         plan = plan_of_file(path)
         (judge,) = plan.study.judges
-        server, tokens, prefill, last = acquire(judge, Options()), 0, 0.0, time.monotonic()
+        server, tokens, prefill, last = acquire(judge, EmbeddedOptions()), 0, 0.0, time.monotonic()
         for k, call in enumerate(plan.calls(), 1):
             body = {
                 "messages": [dict(message) for message in call.messages],

@@ -216,7 +216,7 @@ def _card_preview(card: dict[str, Any], text: str, wanted: float) -> None:
     ):
         columns = safe(", ".join(sorted(further)))
         st.caption(f"The prompt shows further columns, which judge.score needs too: {columns}.")
-    if study.judges[0].kind in ("embedded", "simulated"):
+    if not study.judges[0].about.served:
         st.caption("This judge runs on your machine: leave the client out.")
     fold(
         "The file, as it will be written",

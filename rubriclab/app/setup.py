@@ -20,6 +20,7 @@ from rubriclab.model.study import MAX_STUDY, ReadingPart, Study, flat, read_stud
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
 from rubriclab.runs.loading import study_of_import
 from rubriclab.runs.manager import plan_of_run
+from rubriclab.runs.reading_check import spends
 from rubriclab.runs.write_references import items_csv
 from rubriclab.words.facts import AXES
 from rubriclab.words.phrases import order_title
@@ -182,7 +183,7 @@ def _name(held: Draft) -> None:
 
 def _numbers(plan: Plan, made: Estimate) -> None:
     """Calls, time, price, and the smallest change that the run can find."""
-    local = all(judge.kind != "openai" for judge in plan.study.judges)
+    local = not any(spends(judge) for judge in plan.study.judges)
     if made.price is not None:
         price = (f"{made.price:,.2f}", "at your prices")
     else:
@@ -287,7 +288,7 @@ def _begin(held: Draft) -> None:
     before.
     """
     st.session_state["setup draft"] = held
-    if any(judge.kind == "python" for judge in held.study.judges):
+    if any(judge.about.runs_code for judge in held.study.judges):
         held.problems[3] = "First look at the file that the judge runs, in step 3."
     forget("rubric-", "orders-", "launch-name", "launch-known")
     for name in ("data", "judge"):

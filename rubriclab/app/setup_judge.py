@@ -2,6 +2,7 @@
 out.
 """
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,21 +17,31 @@ from rubriclab.judges.keys import read_key, require_consents
 from rubriclab.judges.probe import JudgeReport, decision_forms, find_servers, models_of, test_judge
 from rubriclab.judges.python import code_folder, with_code
 from rubriclab.judges.served import served
-from rubriclab.judges.simulated import Effects
 from rubriclab.judges.vllm import VllmServer, why_not
 from rubriclab.judges.weights import CATALOGUE
-from rubriclab.model.judge import CONSTRAINED_KINDS, JudgeSettings, read_options
+from rubriclab.model.judge import JudgeSettings, read_options
+from rubriclab.model.judge_kind import JudgeKind, all_kinds
+from rubriclab.model.judge_options import Effects
 from rubriclab.model.study import validated
 from rubriclab.model.text import LabError, shorten
 
 WORDS = SETUP["judge"]
 PROVIDERS, FIELDS = WORDS["providers"], WORDS["fields"]
+KEY_HELP = "The variable's name, never the key itself. It is read where the lab runs."
+WHERE = {
+    "embedded": "machine",
+    "vllm": "machine",
+    "server": "api",
+    "code": "python",
+    "simulated": "simulated",
+}
+"""Under which answer to "Where does the judge run?" each form is found."""
 
 
 def summary(held: Draft) -> str:
     judges = held.study.judges
     if len(judges) == 1:
-        return f"{shorten(judges[0].name, 50)} · {WORDS['chosen'][judges[0].kind]}"
+        return f"{shorten(judges[0].name, 50)} · {judges[0].about.label}"
     return ", ".join(shorten(judge.name, 30) for judge in judges)
 
 
@@ -89,28 +100,12 @@ def _other_name(model: str, names: set[str]) -> str:
 
 
 def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
-    """The fields of one judge. Raises LabError for settings that cannot be."""
-    kinds = {"openai": "api", "decisions": "api", "python": "python", "simulated": "simulated"}
-    where = kinds.get(judge.kind, "machine")
-    own = where == "python" or code_folder() is not None
-    offered = {kind: words for kind, words in WORDS["where"].items() if own or kind != "python"}
-    kind = segments("Where does the judge run?", offered, key="judge-where", start=where)
-    if kind == "machine":
-        here = "vllm" if judge.kind == "vllm" else "embedded"
-        kind = segments("Which model?", WORDS["here"], key="judge-here", start=here)
-    forms = {
-        "embedded": _embedded,
-        "vllm": _vllm,
-        "api": _server,
-        "python": _own,
-        "simulated": _simulated,
-    }
-    values = forms[kind](judge)
+    """Draw the fields of one judge. Raises LabError for settings that cannot be used."""
+    values = _values(judge)
     if not values.get("model", judge.model):
         raise LabError("First choose the judge's model in step 3.")
-    if (
-        values.get("kind", judge.kind) != judge.kind
-    ):  # what the other kind of judge needed is nothing to this one
+    if values.get("kind", judge.kind) != judge.kind:
+        # The other kind's address, key and options mean nothing to this one.
         kept = {
             "name",
             "temperature",
@@ -121,15 +116,125 @@ def _form(judge: JudgeSettings, names: set[str]) -> JudgeSettings:
         }
         judge = JudgeSettings(**judge.model_dump(include=kept))
     settings = changed(judge, **values)
-    if settings.kind in CONSTRAINED_KINDS:
+    about = settings.about
+    if not about.form:
+        read_options(about.options, settings)
+    if about.constraints:
         words = {"format_func": WORDS["constraints"].__getitem__, **WORDS["constrain"]}
+        words["options"] = ("free", *about.constraints)
         settings = changed(settings, constrain=field(settings, "constrain", key="judge", **words))
     settings = changed(settings, **_fold(settings, names))
-    return settings.in_folder(code_folder() or "") if kind == "python" else settings
+    return settings.in_folder(code_folder() or "") if about.runs_code else settings
+
+
+def _values(judge: JudgeSettings) -> dict[str, Any]:
+    """Ask where the judge runs, draw the form for that, and return what was chosen."""
+    kinds, faults_of_packages = all_kinds()
+    # A kind without a form of its own gets an entry of its own; "kind:" keeps it apart from ours.
+    drawn = {f"kind:{kind.name}": kind for kind in kinds if not kind.form}
+    offered = dict(WORDS["where"]) | {key: kind.label for key, kind in drawn.items()}
+    where = WHERE.get(judge.about.form, f"kind:{judge.kind}")
+    if where != "python" and code_folder() is None:
+        del offered["python"]
+    chosen = segments("Where does the judge run?", offered, key="judge-where", start=where)
+    for fault in faults_of_packages:
+        st.caption(f":orange[{safe(fault, 400)}]")
+    if chosen in drawn:
+        return _from_model(judge, drawn[chosen])
+    if chosen == "machine":
+        here = "vllm" if judge.about.vllm else "embedded"
+        chosen = segments("Which model?", WORDS["here"], key="judge-here", start=here)
+    return FORMS[chosen](judge)
+
+
+def _from_model(judge: JudgeSettings, about: JudgeKind) -> dict[str, Any]:
+    """The fields of a kind that has no form of its own, drawn from its record and options."""
+    same = judge.kind == about.name
+    if about.help:
+        st.caption(safe(about.help, 400))
+    if about.package:
+        st.caption(f"This kind of judge comes with the package {safe(about.package, 100)}.")
+    own = [judge.model] if same else []
+    models = list(dict.fromkeys([*own, *about.models])) or [about.name]
+    values: dict[str, Any] = {"kind": about.name}
+    left, right = st.columns(2)
+    values["model"] = ask(
+        left.selectbox,
+        "Model",
+        models,
+        key=f"judge-{about.name}-model",
+        start=models[0],
+        accept_new_options=True,
+    )
+    if about.served:
+        addresses = judge.addresses if same else (about.default_address,)
+        address = ask(
+            right.text_input,
+            "Base URL",
+            key=f"judge-{about.name}-url",
+            start=addresses[0] if addresses else "",
+            max_chars=500,
+        )
+        if not address:
+            raise LabError("Enter the address of the judge.")
+        values["base_urls"] = (address, *addresses[1:])
+    if about.takes_key:
+        variable = ask(
+            left.text_input,
+            "Environment variable with the key (optional)",
+            key=f"judge-{about.name}-key",
+            start=(judge.key_env or "") if same else "",
+            max_chars=100,
+            help=KEY_HELP,
+        )
+        values["key_env"] = variable or None
+        _require_key(values["key_env"])
+    values["options"] = _options_from_model(judge.options if same else {}, about)
+    return values
+
+
+def _require_key(variable: str | None) -> None:
+    """Raise LabError where the variable is not set, or is not meant for judges."""
+    read_key(validated(JudgeSettings, {"name": "this judge", "key_env": variable}))
+
+
+DRAWN_TYPES = frozenset({"boolean", "string", "integer", "number"})
+"""Types of JSON schema that a widget can ask for; other options are for study files."""
+EMPTY = {"boolean": False, "string": "", "integer": 0, "number": 0.0}
+
+
+def _options_from_model(given: Mapping[str, Any], about: JudgeKind) -> dict[str, Any]:
+    """Draw the options of a kind from its model and return those that are not its defaults."""
+    fields, starts, undrawn = dict[str, Any](), dict[str, Any](), list[str]()
+    properties = about.options.model_json_schema().get("properties", {})
+    for name, schema in properties.items():
+        kinds = [part for part in schema.get("anyOf", [schema]) if part.get("type") != "null"]
+        type_of = kinds[0].get("type") if len(kinds) == 1 else None
+        if type_of not in DRAWN_TYPES:
+            undrawn.append(name)
+            continue
+        field_info = about.options.model_fields[name]
+        starts[name] = given.get(name, schema.get("default"))
+        if starts[name] is None and "anyOf" not in schema:  # an option that has to be given
+            starts[name] = _first_value(kinds[0])
+        fields[name] = {
+            "label": field_info.title or name.replace("_", " ").capitalize(),
+            "help": field_info.description,
+        }
+    part = about.options.model_construct(**starts)
+    chosen = form(part, fields, columns=2, key=f"judge-{about.name}-option")
+    if undrawn:
+        st.caption(f"Only a study file can set: {safe(', '.join(undrawn), 300)}.")
+    kept = {name: value for name, value in given.items() if name not in fields}
+    for name, value in chosen.items():
+        default = properties[name].get("default")
+        if value is not None and (value != default or name in given):
+            kept[name] = value
+    return kept
 
 
 def _embedded(judge: JudgeSettings) -> dict[str, Any]:
-    own = [judge.model] if judge.kind == "embedded" else []
+    own = [judge.model] if judge.about.small_model else []
     models = list(dict.fromkeys([*CATALOGUE, *own]))
     about = "No key, no server, no graphics card."
     model = ask(
@@ -166,13 +271,12 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
         start=judge.key_env or "",
         max_chars=100,
         placeholder="OPENAI_API_KEY",
-        help="The variable's name, never the key itself. It is read where the lab runs.",
+        help=KEY_HELP,
     )
     addresses = (address, *judge.base_urls[1:])
     if len(addresses) > 1:
         st.caption(f"It also asks {safe(', '.join(addresses[1:]), 400)}.")
-    # Raises where the variable is not set, or is not meant for judges.
-    read_key(validated(JudgeSettings, {"name": "this judge", "key_env": variable or None}))
+    _require_key(variable or None)
     answers: dict[tuple[str, str], Offered] = st.session_state.setdefault("setup offers", {})
     offered = answers.get((address, variable), Offered())
     with faults():
@@ -187,13 +291,7 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
             if len(offered.models) == 1 and not st.session_state.get("judge-model"):
                 st.session_state["judge-model"] = offered.models[0]
     known, why = offered.models, offered.why
-    own = (
-        judge.model
-        if judge.kind in ("openai", "decisions")
-        else known[0]
-        if len(known) == 1
-        else None
-    )
+    own = judge.model if judge.about.form == "server" else known[0] if len(known) == 1 else None
     model = ask(
         left.selectbox,
         "Model",
@@ -214,17 +312,20 @@ def _server(judge: JudgeSettings) -> dict[str, Any]:
         "base_urls": addresses,
         "key_env": variable or None,
     }
-    decided = judge.options if judge.kind == "decisions" else {}
-    own_form = [decided.get("form", "systemone")] if judge.kind == "decisions" else []
+    decides = judge.about.typed_questions
+    decided = judge.options if decides else {}
+    own_form = [decided.get("form", "systemone")] if decides else []
     forms = list(dict.fromkeys([*own_form, *offered.forms]))
-    start = "decisions" if judge.kind == "decisions" else "chat"
+    start = "decisions" if decides else "chat"
     asked = "chat"
     if forms:
         asked = segments(
             "How is it asked?", WORDS["asked"], key="judge-asked", start=start, hidden=False
         )
     if asked == "chat":
-        return values | {"kind": "openai"} | ({"options": {}} if judge.kind == "decisions" else {})
+        if decides:
+            values["options"] = {}
+        return values | {"kind": "openai"}
     start = decided.get("question", "choice")
     listed_as = segments(
         "How are the options listed?",
@@ -293,7 +394,7 @@ def _vllm(judge: JudgeSettings) -> dict[str, Any]:
         return {"kind": server.kind, "model": model, "base_urls": (server.base_url,)}
     if servers is not None:
         st.caption("No server answers on this machine.")
-    elif judge.kind == "vllm" and judge.base_urls:
+    elif judge.about.vllm and judge.base_urls:
         st.caption(f"{safe(judge.model, 100)} at {safe(', '.join(judge.base_urls), 200)}.")
         return {}
     model = ask(
@@ -358,7 +459,7 @@ def _own(judge: JudgeSettings) -> dict[str, Any]:
             "A function judges where the lab was started with --code FOLDER, the folder of its "
             "file."
         )
-    options = judge.options if judge.kind == "python" else {}
+    options = judge.options if judge.about.runs_code else {}
     files = [
         *filter(None, [options.get("path")]),
         *sorted(path.name for path in folder.glob("*.py")),
@@ -400,7 +501,7 @@ def _simulated(judge: JudgeSettings) -> dict[str, Any]:
         "No model: answers are made up with the effects that you plant. Every result of it is "
         "labelled."
     )
-    if judge.kind != "simulated":  # a new one leans, so that there is something to see
+    if not judge.simulated:  # a new one leans, so that there is something to see
         judge = JudgeSettings(
             name="simulated", kind="simulated", model="simulated", options={"first": 1.0}
         )
@@ -409,6 +510,23 @@ def _simulated(judge: JudgeSettings) -> dict[str, Any]:
     planted = form(effects, fields, columns=3, key="judge-planted")
     chosen = {name: value for name, value in planted.items() if value != getattr(effects, name)}
     return {"kind": "simulated", "model": judge.model, "options": dict(judge.options) | chosen}
+
+
+def _first_value(schema: Mapping[str, Any]) -> Any:
+    """Return a value for the widget of an option without a default."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    return schema.get("minimum", EMPTY[schema["type"]])
+
+
+FORMS: Mapping[str, Callable[[JudgeSettings], dict[str, Any]]] = {
+    "embedded": _embedded,
+    "vllm": _vllm,
+    "api": _server,
+    "python": _own,
+    "simulated": _simulated,
+}
+"""The forms that were written for a kind, by what is chosen under "Where does the judge run?"."""
 
 
 def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
@@ -429,8 +547,9 @@ def _fold(judge: JudgeSettings, names: set[str]) -> dict[str, Any]:
         values = form(judge, FIELDS, columns=2, key="judge") | {
             "name": (typed or "").strip() or name
         }
-        shown = judge.kind in ("python", "simulated", "decisions")
-        unshown = {"top_p", "seed", "extra", "ca_file", *([] if shown else ["options"])}
+        unshown = {"top_p", "seed", "extra", "ca_file"}
+        if judge.about.small_model or judge.about.chat:  # whose forms show no options
+            unshown.add("options")
         kept = judge.model_dump(include=unshown, exclude_defaults=True)
         if kept:
             st.caption(f"Kept from the study file: {safe(str(kept), 300)}")

@@ -17,7 +17,7 @@ from rubriclab.app.forms import SETUP, ask, field, form
 from rubriclab.app.frame import fold, safe
 from rubriclab.app.setup_rubric import rubric_file
 from rubriclab.model.data import Rubric
-from rubriclab.model.judge import Packing
+from rubriclab.model.judge_options import Packing
 from rubriclab.model.orders import ALL_WITHOUT_ASKING, RANDOM_CALLS, STRATEGIES, Strategy
 from rubriclab.model.study import DesignPart, IdStyle, StrategyPart, VaryPart, validated
 from rubriclab.model.text import LabError, count, shorten
@@ -318,7 +318,7 @@ def _vary(held: Draft, rubric: Rubric, axes: Sequence[str]) -> VaryPart:
             "temperature": [0.0, 0.3, 0.6, 1.0],
             "reasoning_effort": efforts,
         }
-        if vary.packing or any(judge.kind == "decisions" for judge in held.study.judges):
+        if vary.packing or any(judge.about.typed_questions for judge in held.study.judges):
             known["packing"] = get_args(Packing)
         values: dict[str, Any] = {"prompt": vary.prompt}
         columns = itertools.cycle(st.columns(2))

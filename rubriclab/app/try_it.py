@@ -22,6 +22,7 @@ from rubriclab.data.sample import sample, sample_rubrics
 from rubriclab.figures.cards import blank_card, card_of, change_of
 from rubriclab.figures.pictures import text_orders
 from rubriclab.judges.weights import CATALOGUE
+from rubriclab.model.consent import judges_of
 from rubriclab.model.data import Item, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Judgment, Status
@@ -40,7 +41,6 @@ LOOK_SECONDS = 0.4
 SIMULATED = JudgeSettings(
     name="simulated", kind="simulated", model="simulated", options={"first": 1.0}
 )
-WHERE = {"embedded": "on this machine", "python": "own function", "simulated": "simulated"}
 
 
 def page() -> None:
@@ -69,7 +69,7 @@ def page() -> None:
             st.button("Stop", icon=":material/stop:", on_click=trial.pause, key="try-stop")
         else:
             (judge,) = planned.study.judges
-            weights = CATALOGUE.get(judge.model if judge.kind == "embedded" else "")
+            weights = CATALOGUE.get(judge.model if judge.about.small_model else "")
             size = (
                 ""
                 if weights is None or weights.present()
@@ -223,21 +223,27 @@ def _judge() -> JudgeSettings:
     store = state.store()
     for info in store.runs()[:MOST_RUNS]:
         kept = [] if store.imported(info.id) else store.study(info.id).get("judges", [])
-        judges += [JudgeSettings.model_validate(body) for body in kept if body["kind"] != "python"]
+        # A judge whose kind is no longer installed is left out.
+        known_judges = [judge for body in kept for judge in judges_of({"judges": [body]})]
+        judges += [judge for judge in known_judges if not judge.about.runs_code]
     known: dict[str, JudgeSettings] = {}
     for judge in (*judges, SIMULATED):
         known.setdefault(digest(judge.identity()), judge)
     judges = list(known.values())
-    names = [
-        f"{judge.name} · {WHERE.get(judge.kind) or ', '.join(judge.base_urls) or judge.kind}"
-        for judge in judges
-    ]
+    names = [f"{judge.name} · {_where(judge)}" for judge in judges]
     chosen = judges[_choice("Judge", names, "try-judge")]
     if chosen.simulated:
         st.caption("No model: its answers are made up, with a lean to the option listed first.")
     elif chosen.model in CATALOGUE:
         st.caption(safe(CATALOGUE[chosen.model].about))
     return chosen
+
+
+def _where(judge: JudgeSettings) -> str:
+    """Where a judge runs, in a few words."""
+    if not judge.about.served:
+        return judge.about.label
+    return ", ".join(judge.base_urls) or judge.kind
 
 
 def _next() -> None:

@@ -22,8 +22,8 @@ from rubriclab.measures.expected_error import error_by_orders
 from rubriclab.measures.protocols import AVERAGE, BEST, CORRECTED, FORMS
 from rubriclab.measures.reliability import ONE_ORDER, pooled
 from rubriclab.model.data import DataSet
-from rubriclab.model.judge import Part
 from rubriclab.model.judgment import RULES
+from rubriclab.model.part import Part
 from rubriclab.model.study import Study, validated
 from rubriclab.model.text import LabError, digest, shorten
 from rubriclab.study.plan import Plan, plan
@@ -292,7 +292,7 @@ def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], S
     if (
         outside
         or not single
-        or judge.kind == "python"
+        or judge.about.runs_code
         or not study.data[0].sample
         or study.design.vary.factors()
     ):

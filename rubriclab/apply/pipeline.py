@@ -85,13 +85,13 @@ class Judge:
         self.card, self.study = read_card(card)
         self.promise: Mapping[str, Any] = self.card["promise"]
         self.settings: JudgeSettings = self.study.judges[0]
-        if client is None and self.settings.kind not in ("embedded", "simulated"):
+        if client is None and self.settings.about.served:
             raise LabError(
                 f"The card's judge is {self.settings.model} behind a server: give "
                 f"client=openai.OpenAI(…)."
             )
         self.client = client
-        self._chat = (CarriedDecisions if self.settings.kind == "decisions" else Carried)(
+        self._chat = (CarriedDecisions if self.settings.about.typed_questions else Carried)(
             self.settings, client
         )
         self._asker: Asker | None = None

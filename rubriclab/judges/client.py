@@ -250,7 +250,7 @@ class ChatClient(Chat):
         no label was seen in 33 of 200 calls. Empty too where a label is no single token, since its
         first piece would say too little.
         """
-        if self.settings.kind != "vllm":
+        if not self.settings.about.vllm:
             return []
         if labels not in self._label_tokens:
             found: list[int] = []
@@ -349,7 +349,7 @@ def request_body(
     body: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
     if manner.top_logprobs and call.template.startswith(SCORE_ALONE):
         body.update(logprobs=True, top_logprobs=manner.top_logprobs)
-    if settings.kind == "vllm" and messages and messages[-1].get("role") == "assistant":
+    if settings.about.vllm and messages and messages[-1].get("role") == "assistant":
         # The judge goes on with the words that are put into its mouth.
         body.update(continue_final_message=True, add_generation_prompt=False)
     begun = "" if manner.unbegun else call.begun
@@ -384,9 +384,8 @@ def limit_field(model: str) -> str:
 
 def is_meant(settings: JudgeSettings, name: str) -> bool:
     """Whether a server that calls itself ``name`` is the model that was asked for."""
-    own = settings.kind == "embedded"
     return (
-        own
+        settings.about.small_model
         or settings.options.get("served_model") in ("*", name)
         or same_model(settings.model, name)
     )

@@ -17,7 +17,8 @@ from rubriclab.judges.faults import Fault, from_response
 from rubriclab.judges.keys import mask_reply
 from rubriclab.judges.reply import MAX_COUNT, UNREADABLE, refuse_many, unreadable
 from rubriclab.model.decision import SUM_MAY_MISS, most_probable, option_shares
-from rubriclab.model.judge import DecisionOptions, JudgeSettings, read_options
+from rubriclab.model.judge import JudgeSettings, read_options
+from rubriclab.model.judge_options import DecisionOptions
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten, storable
 

@@ -20,45 +20,26 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.request import ProxyHandler, Request, build_opener
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from rubriclab.judges.client import ChatClient
 from rubriclab.judges.decision_server import DecisionClient
 from rubriclab.judges.weights import CATALOGUE, Progress, model_file, sha256_of
 from rubriclab.model.judge import JudgeSettings, read_options
+from rubriclab.model.judge_options import EmbeddedOptions
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten
 
-CONTEXT_TOKENS = 2_048
-"""Room for prompt and answer. The server has one slot, and a context is split over slots."""
 TOP_LOGPROBS = 200
 """Alternatives asked for: of five labels a small model's lie at ranks 7 to 107, so 40 would cut off
 two of five and call them impossible. 200 cost 2 ms a call, 1,000 cost 35 ms and add nothing.
 """
-GENERATION_THREADS, BATCH_THREADS = 1, 2
-"""Measured on two cores: reading a prompt gains from the second thread, one token does not."""
+GENERATION_THREADS = 1
+"""Measured on two cores: reading a prompt gains from a second thread, one token does not."""
 AT_ONCE = 2
 """Calls under way: one is worked on, the next is already tokenised. More would wait inside the
 server, where the waiting counts against the judge's timeout.
 """
 IDLE_SECONDS = 30.0
 """How long a stop waits for the call under way."""
-
-
-class Options(BaseModel):
-    """The keys of the judge's ``options``.
-
-    ``path`` of a GGUF file of your own; ``sha256`` that the file must have; ``context`` in tokens;
-    ``threads`` for reading prompts; ``prefill`` is the study's.
-    """
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    path: str | None = None
-    sha256: str = ""
-    context: int = Field(CONTEXT_TOKENS, ge=1, le=131_072)  # 10^9 kept llama.cpp busy for minutes
-    threads: int = Field(BATCH_THREADS, ge=1, le=256)
-    prefill: Any = None
 
 
 class EmbeddedJudge:
@@ -69,7 +50,7 @@ class EmbeddedJudge:
         self._turn = asyncio.Semaphore(AT_ONCE)
         own: dict[str, Any] = {"base_urls": [f"{server.url}/v1"], "key": server.key}
         settings = settings.model_copy(update={"key_env": None})
-        if settings.kind == "decisions":
+        if settings.about.typed_questions:
             settings = settings.model_copy(
                 update={"options": settings.options | {"served_model": "*"}}
             )
@@ -85,9 +66,11 @@ class EmbeddedJudge:
         Raises LabError saying what to do: unknown option or model, no weights, no GGUF file, a
         context that does not fit into memory, a missing library.
         """
-        decides = settings.kind == "decisions"  # whose options are others
+        decides = settings.about.typed_questions  # whose options are others
         options = (
-            Options(path=settings.options["path"]) if decides else read_options(Options, settings)
+            EmbeddedOptions(path=settings.options["path"])
+            if decides
+            else read_options(EmbeddedOptions, settings)
         )
         server = await asyncio.to_thread(acquire, settings, options, progress)
         try:
@@ -130,7 +113,7 @@ class EmbeddedJudge:
 
 def check_options(settings: JudgeSettings) -> None:
     """Raises LabError for what can be seen to be wrong without fetching or loading anything."""
-    options = read_options(Options, settings)
+    options = read_options(EmbeddedOptions, settings)
     if options.path is not None or settings.model not in CATALOGUE:
         model_file(settings.model, path=options.path)  # of the user's own: nothing is fetched
 
@@ -183,7 +166,7 @@ LOCK = threading.Lock()
 
 
 def acquire(
-    settings: JudgeSettings, options: Options, progress: Progress | None = None
+    settings: JudgeSettings, options: EmbeddedOptions, progress: Progress | None = None
 ) -> LlamaServer:
     """A running server of this process with these weights, else a new one. Blocks; raises
     LabError.

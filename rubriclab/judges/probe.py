@@ -22,7 +22,7 @@ from rubriclab.judges.rungs import Rung, ladder
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import fetch, host_of
 from rubriclab.model.consent import NO_CONSENTS, Consents
-from rubriclab.model.judge import DEFAULT_ADDRESS, JudgeKind, JudgeSettings
+from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
 from rubriclab.model.text import LabError, shorten
 
@@ -59,7 +59,8 @@ class FoundServer:
     program: str
 
     @property
-    def kind(self) -> JudgeKind:
+    def kind(self) -> str:
+        """The kind of judge that asks such a server."""
         return "vllm" if self.program == "vLLM" else "openai"
 
 
@@ -237,16 +238,16 @@ def test_judge(
     Raises LabError for settings that can never work (no key, no address); a fault of the call is in
     the report.
     """
-    embedded = settings.kind == "embedded"
+    about = settings.about
     messages: tuple[dict[str, str], ...] = ({"role": "user", "content": QUESTION},)
-    if settings.kind == "decisions":
+    if about.typed_questions:
         options = [{"value": str(score), "description": ""} for score in range(1, 6)]
         asked = {"type": "choice", "instructions": QUESTION.partition("\n")[0], "options": options}
         messages = (
             {"role": "state", "content": "Answer: 4"},
             {"role": "question", "content": json.dumps(asked)},
         )
-    if embedded:
+    if about.small_model:
         messages = (*messages, {"role": "assistant", "content": "The score is "})
     call = Call(
         key="test",
@@ -257,7 +258,7 @@ def test_judge(
         messages=messages,
         template="score.test",
         scores=(1, 2, 3, 4, 5),
-        max_tokens=settings.max_tokens or (4 if embedded else TEST_TOKENS),
+        max_tokens=settings.max_tokens or (4 if about.small_model else TEST_TOKENS),
         temperature=settings.temperature,
         reasoning_effort=settings.reasoning_effort,
         seed=settings.seed,
@@ -274,7 +275,7 @@ def test_judge(
 
     reply, rungs, adaptations = in_thread(ask)
     error = advised(reply.error, reply.kind) if reply.error else ""
-    if reply.kind in ("not_found", "wrong_model") and settings.kind in DEFAULT_ADDRESS:
+    if reply.kind in ("not_found", "wrong_model") and about.chat:
         error += models_hint(settings, consents)
     numbers = re.findall(r"(?<![\d.])\d+(?![\d.]*\d)", reply.text.rpartition("</think>")[2])
     score = float(numbers[0]) if len(set(numbers)) == 1 and not reply.error else None

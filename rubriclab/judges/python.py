@@ -24,8 +24,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
 from rubriclab.data.limits import MAX_PLAIN, MB, checked_file, user_path
 from rubriclab.data.worker import Worker
 from rubriclab.judges import own_code, supervisor
@@ -34,7 +32,8 @@ from rubriclab.judges.keys import hide_environment, key_to_send, mask_reply
 from rubriclab.judges.reply import MAX_TEXT
 from rubriclab.model.consent import NO_CONSENTS, Consents
 from rubriclab.model.data import Item
-from rubriclab.model.judge import JudgeSettings, Part, read_options
+from rubriclab.model.judge import JudgeSettings, read_options
+from rubriclab.model.judge_options import PythonOptions
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten, storable
 
@@ -44,18 +43,6 @@ PASSED_ON = re.compile(
     r"VIRTUAL_ENV|CONDA_PREFIX|PYTHONPATH|XDG_\w+|CUDA_\w+|ROCR_\w+|HIP_\w+|OMP_\w+|MKL_\w+|OPENBLAS_\w+|HF_HOME|TORCH_HOME"
 )
 """Variables that own code gets beside the worker's; any other may hold a secret."""
-
-
-class PythonOptions(Part):
-    """``path``: the file, beside the study; its ``code_hash`` is filled in by the lab as
-    ``sha256``, and a study that names it runs that very code or nothing. ``memory``: MB that one
-    process may use.
-    """
-
-    path: str = Field("", max_length=500)
-    entry: str = Field("judge", pattern=r"^[^\W\d]\w{0,99}$")
-    sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$")
-    memory: int = Field(2_000, ge=100, le=1_000_000)
 
 
 def with_code(settings: JudgeSettings, folder: str | Path, *, trust: bool = False) -> JudgeSettings:

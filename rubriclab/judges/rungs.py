@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rubriclab.judges.kinds import Asker
-from rubriclab.model.constraint import RUNGS, Constraint, constrained_label
+from rubriclab.model.constraint import Constraint, constrained_label
 from rubriclab.model.ending import ending_of
-from rubriclab.model.judge import CONSTRAINED_KINDS, JudgeSettings
+from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
 from rubriclab.model.text import shorten
 
@@ -57,7 +57,7 @@ class Rung:
 def probe_call(settings: JudgeSettings, rung: Constraint) -> Call:
     """Return the call that asks for the word that is no label."""
     messages: tuple[dict[str, str], ...] = ({"role": "user", "content": QUESTION},)
-    if settings.kind == "embedded" and settings.options.get("prefill", True):
+    if settings.about.small_model and settings.options.get("prefill", True):
         messages = (*messages, {"role": "assistant", "content": BEGUN})
     thinks = settings.reasoning_effort not in (None, "none")
     return Call(
@@ -97,7 +97,5 @@ async def ladder(settings: JudgeSettings, asker: Asker) -> list[Rung]:
 
     Nothing is asked of kinds that cannot be constrained.
     """
-    if settings.kind not in CONSTRAINED_KINDS:
-        return []
-    calls = [probe_call(settings, rung) for rung in RUNGS]
+    calls = [probe_call(settings, rung) for rung in settings.about.constraints]
     return [rung_of(call.constrain, call, await asker.ask(call)) for call in calls]

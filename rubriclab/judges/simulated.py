@@ -17,10 +17,9 @@ import random
 import re
 from collections.abc import Sequence
 
-from pydantic import Field
-
 from rubriclab.model.data import Rubric
-from rubriclab.model.judge import JudgeSettings, Part, read_options
+from rubriclab.model.judge import JudgeSettings, read_options
+from rubriclab.model.judge_options import Effects
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import digest
 
@@ -34,38 +33,6 @@ ASKED, STATED = (
     re.compile(r"^## Score to earn: (-?\d+)", re.M),
     re.compile(r"simulated answer worth (-?[\d.]+) points"),
 )
-
-
-class Effects(Part):
-    """What is planted: the keys of the judge's ``options``. The defaults see quality and plant no
-    bias.
-
-    ``first``: log-odds of what is listed first; ``slope``: log-odds a position further down;
-    ``item_lean``: standard deviation of each item's own log-odds at each position (they cancel out
-    over items). ``line``: points that an ascending list adds to the score, against a descending
-    one. ``quality``: standard deviation of the items' right scores, in steps of the scale around
-    its middle. ``noise`` divides all log-odds; 0 picks the likeliest. For criteria in one call:
-    ``criteria_first`` points for the one listed first, ``carryover`` times the distance of the
-    score just given from the middle. ``unparsed``: share of replies that name no score.
-    ``latency``: seconds an answer takes. ``written``: standard deviation, in steps, of the quality
-    of the reference answers that it writes around the score asked for. ``seed`` makes another judge
-    of the same effects.
-    """
-
-    first: float = Field(0.0, ge=-20, le=20)
-    slope: float = Field(0.0, ge=-20, le=20)
-    item_lean: float = Field(0.0, ge=0, le=20)
-    line: float = Field(0.0, ge=-100, le=100)
-    quality: float = Field(1.0, ge=0, le=100)
-    noise: float = Field(1.0, ge=0, le=100)
-    criteria_first: float = Field(0.0, ge=-100, le=100)
-    carryover: float = Field(0.0, ge=-1, le=1)
-    first_of_several: float = Field(0.0, ge=-100, le=100)
-    ties: float = Field(0.0, ge=0, le=1)
-    written: float = Field(0.0, ge=0, le=100)
-    unparsed: float = Field(0.0, ge=0, le=1)
-    latency: float = Field(0.0, ge=0, le=60)
-    seed: int = 0
 
 
 class SimulatedJudge:

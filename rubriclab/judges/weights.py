@@ -135,7 +135,7 @@ def with_weights(settings: JudgeSettings) -> JudgeSettings:
     judge.
     """
     path = settings.options.get("path") or settings.model
-    own = settings.kind == "embedded" and isinstance(path, str) and path not in CATALOGUE
+    own = settings.about.small_model and isinstance(path, str) and path not in CATALOGUE
     if not own or settings.options.get("sha256"):
         return settings
     return settings.model_copy(

@@ -101,11 +101,14 @@ def sent_by(settings: JudgeSettings) -> tuple[Consent, ...]:
     """
     if not settings.key_env:
         return ()
-    if settings.kind == "python":
+    about = settings.about
+    if about.runs_code:
         if not settings.options.get("path"):  # a notebook's own function: no key is handed to it
             return ()
         named = f"{settings.options['path']}, {settings.options.get('entry', 'judge')}()"
         return (Consent(settings.key_env, f"own code: {settings.folder or '.'}/{named}"),)
+    if about.takes_key and not about.served:  # where it sends the key, its package alone knows
+        return (Consent(settings.key_env, f"package {about.package}"),)
     # A judge of this machine has no addresses: its key is never sent.
     addresses = dict.fromkeys(destination(url, settings.ca_file) for url in settings.addresses)
     return tuple(Consent(settings.key_env, address) for address in addresses)

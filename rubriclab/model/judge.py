@@ -1,11 +1,12 @@
-"""What a file, a form or the store says of a judge in, its checked settings out. Never a key, only
-its variable's name.
+"""Check what a file, a form or the store says about a judge.
+
+Settings hold the name of a key's variable, never the key.
 """
 
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -13,19 +14,15 @@ from pydantic import (
     Field,
     PrivateAttr,
     ValidationError,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from rubriclab.model.constraint import CONSTRAINING_FIELDS, Constraint
+from rubriclab.model.judge_kind import OWN_KINDS, JudgeKind, kind_named
+from rubriclab.model.part import Part
 from rubriclab.model.text import LabError, shorten
 
-JudgeKind = Literal["embedded", "vllm", "openai", "decisions", "python", "simulated"]
-Packing = Literal["packed", "alone", "reversed"]
-"""All orders of an answer as questions of one request; each in a request of its own; packed, the
-last one first.
-"""
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 # A variable whose name speaks of another purpose is never sent to a judge's server, whatever a
@@ -41,30 +38,8 @@ SECRET_FIELD = re.compile(
     r'(?i)"((x-)?(api[-_]?key|authorization|(access|auth)[-_]token|password|secret))":'
 )
 
-CONSTRAINED_KINDS = ("embedded", "vllm", "openai")
-"""Kinds of judges whose server writes a text, which it can constrain."""
-DEFAULT_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}
-"""Of the kinds that have one, where the settings give none."""
-
 RESERVED = frozenset({"model", "messages", "stream", "n", "state", "input", "questions"})
 """Fields of a request that ``extra`` may not replace: they would make another study of it."""
-
-
-class Part(BaseModel):
-    """A table of the study file. Unknown keys are refused, so that a typing error is never silently
-    left out; so is ``true`` in place of a number, which Python counts as 1.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_truth_as_a_number(cls, value: Any, about: ValidationInfo) -> Any:
-        given = value if isinstance(value, list | tuple) else [value]
-        expected = cls.model_fields[str(about.field_name)].annotation
-        if any(isinstance(part, bool) for part in given) and "bool" not in str(expected):
-            raise ValueError("input should be no true or false")
-        return value
 
 
 class JudgeSettings(Part):
@@ -80,7 +55,7 @@ class JudgeSettings(Part):
     model_config = ConfigDict(allow_inf_nan=False, hide_input_in_errors=True)
 
     name: str = Field(min_length=1, max_length=100)
-    kind: JudgeKind = "embedded"
+    kind: str = "embedded"
     model: str = Field("smollm2-135m", max_length=300)
     base_urls: tuple[str, ...] = ()
     key_env: str | None = None
@@ -99,6 +74,30 @@ class JudgeSettings(Part):
     constrain: Constraint = "free"
     options: dict[str, Any] = Field(default_factory=dict)
     _folder: str = PrivateAttr("")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _model_of_the_kind(cls, value: Any) -> Any:
+        """Fill in the model of a packaged kind: the default is a model of the lab's own."""
+        if not isinstance(value, dict) or "model" in value:
+            return value
+        kind = value.get("kind", "embedded")
+        if not isinstance(kind, str) or kind in OWN_KINDS:
+            return value
+        try:
+            about = kind_named(kind)
+        except LabError:  # said of the field ``kind``
+            return value
+        return value | {"model": about.models[0] if about.models else about.name}
+
+    @field_validator("kind")
+    @classmethod
+    def _known_kind(cls, value: str) -> str:
+        try:
+            kind_named(value)
+        except LabError as fault:  # the caller adds the full stop
+            raise ValueError(str(fault).removesuffix(".")) from None
+        return value
 
     @field_validator("base_urls")
     @classmethod
@@ -146,11 +145,11 @@ class JudgeSettings(Part):
     def _constrained_once(self) -> Self:
         if self.constrain == "free":
             return self
-        if self.kind not in CONSTRAINED_KINDS:
+        if self.constrain not in self.about.constraints:
+            able = [kind.name for kind in OWN_KINDS.values() if self.constrain in kind.constraints]
             raise ValueError(
                 f'constrain is "{self.constrain}", which is nothing to a judge of the kind '
-                f"{self.kind}; "
-                f"it is for {', '.join(CONSTRAINED_KINDS)}. Leave it out"
+                f"{self.kind}; it is for {', '.join(able)}. Leave it out"
             )
         given = [name for name in CONSTRAINING_FIELDS if name in self.extra]
         if given or self.options.get("constrain"):
@@ -161,15 +160,25 @@ class JudgeSettings(Part):
             )
         return self
 
+    @property
+    def about(self) -> JudgeKind:
+        """What the lab knows of this judge's kind."""
+        return kind_named(self.kind)
+
+    @property
+    def older_constraint(self) -> bool:
+        """Whether ``options.constrain = true`` of kind vllm is set: what studies said before
+        ``constrain`` existed.
+        """
+        return self.about.vllm and bool(self.options.get("constrain"))
+
     def constraint_of(self, template: str) -> Constraint:
         """Return how replies to calls of a template are constrained where they are one label.
 
-        ``options.constrain = true`` of kind vllm is what studies said before there was
-        ``constrain``: a choice, for the lab's own score prompts alone. Runs that were made so go on
-        so.
+        The older ``options.constrain`` means a choice, for the lab's own score prompts alone. Runs
+        that were made with it go on with it.
         """
-        older = self.kind == "vllm" and bool(self.options.get("constrain"))
-        if older and template.startswith("score."):
+        if self.older_constraint and template.startswith("score."):
             return "choice"
         return self.constrain
 
@@ -187,22 +196,28 @@ class JudgeSettings(Part):
 
     @property
     def simulated(self) -> bool:
-        return self.kind == "simulated"
+        return self.about.simulated
+
+    @property
+    def served(self) -> bool:
+        """Whether this judge is asked over HTTP."""
+        about = self.about
+        return about.served and not (about.local_option and self.options.get(about.local_option))
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The base URLs that this judge asks; empty for one of this machine, whatever its settings
-        name.
+        """The base URLs that this judge asks. Empty for one of this machine, even if its settings
+        name some.
         """
-        if self.kind in ("embedded", "python", "simulated"):
+        if not self.served:
             return ()
-        if self.kind == "decisions" and self.options.get("path"):
-            return ()
-        default = DEFAULT_ADDRESS.get(self.kind)
-        return self.base_urls or ((default,) if default else ())
+        default = self.about.default_address
+        if self.base_urls or not default:
+            return self.base_urls
+        return (default,)
 
     def identity(self) -> dict[str, Any]:
-        """What decides an answer: part of a call's key. Pace, prices and timeouts are not."""
+        """Return what decides a reply: part of a call's key. Pace, prices and timeouts are not."""
         kept = {
             "kind",
             "model",
@@ -218,27 +233,16 @@ class JudgeSettings(Part):
         body = self.model_dump(mode="json", include=kept)
         if self.constrain != "free":  # runs that were made before it was known keep their keys
             body["constrain"] = self.constrain
-        if self.kind == "python":  # how much memory its process may use decides no answer
+        about = self.about
+        if about.idle_options:
             body["options"] = {
-                name: value for name, value in self.options.items() if name != "memory"
+                name: value
+                for name, value in self.options.items()
+                if name not in about.idle_options
             }
+        if about.version:
+            body["version"] = about.version
         return body
-
-
-class DecisionOptions(Part):
-    """``options`` of a judge that answers typed questions with a probability for each option.
-
-    ``form``: of the request, ``systemone`` (vLLM, SGLang, llama.cpp) or ``openai``
-    (``client.decisions``). ``question``: the options of a rubric as a choice, in any order, or as a
-    score, whose levels go up or down. ``served_model``: the name that the server answers with where
-    it is another one ("*": any). ``path``: a GGUF file of a decision model, in place of a server.
-    """
-
-    form: Literal["systemone", "openai"] = "systemone"
-    question: Literal["choice", "score"] = "choice"
-    packing: Packing = "packed"
-    served_model: str = ""
-    path: str = ""
 
 
 Options = TypeVar("Options", bound=BaseModel)

@@ -20,9 +20,11 @@ from pydantic import (
     model_validator,
 )
 
-from rubriclab.model.judge import RESERVED, JudgeSettings, Packing, Part, Seed
+from rubriclab.model.judge import RESERVED, JudgeSettings, Seed
+from rubriclab.model.judge_options import Packing
 from rubriclab.model.judgment import Reorder, step_of
 from rubriclab.model.orders import MAX_CALLS, STRATEGIES, Strategy, StrategyKind
+from rubriclab.model.part import Part
 from rubriclab.model.text import LabError, digest, look_alike, shorten
 
 MAX_STUDY = 1_000_000

@@ -19,6 +19,7 @@ from rubriclab.judges.client import is_meant, request_body
 from rubriclab.judges.faults import FINAL, Fault, from_response
 from rubriclab.judges.reply import ABSENT, leniently, read_completion
 from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judge_kind import OWN_KINDS
 from rubriclab.model.judgment import Reply
 from rubriclab.model.text import LabError, count, file_name
 from rubriclab.runs.runner import kept_run
@@ -29,7 +30,6 @@ from rubriclab.study.plan import Plan
 PIECE_CALLS, PIECE_BYTES = 50_000, 200 * MB
 """What the OpenAI Batch API takes in one file."""
 MAX_LINE, MAX_ANSWERS = 16 * MB, 100_000 * MB
-KINDS = ("openai", "vllm")
 
 
 class Response(msgspec.Struct):
@@ -126,7 +126,7 @@ def write_batch(
     files: list[Path] = []
     calls = 0
     for number, settings in enumerate(plan.study.judges, 1):
-        lines = _requests(plan, settings, done) if settings.kind in KINDS else iter(())
+        lines = _requests(plan, settings, done) if settings.about.chat else iter(())
         line, piece = next(lines, None), 0
         while line is not None:
             piece += 1
@@ -142,13 +142,12 @@ def write_batch(
                     size, written, line = size + file.write(line), written + 1, next(lines, None)
             files[-1].with_suffix(".part").rename(files[-1])
             calls += written
-    left_out = [judge.name for judge in plan.study.judges if judge.kind not in KINDS]
+    left_out = [judge.name for judge in plan.study.judges if not judge.about.chat]
     if not files:
-        why = (
-            f"only judges of the kinds {' and '.join(KINDS)} can be asked by files"
-            if left_out
-            else "all is answered"
-        )
+        why = "all is answered"
+        if left_out:
+            able = " and ".join(sorted(kind.name for kind in OWN_KINDS.values() if kind.chat))
+            why = f"only judges of the kinds {able} can be asked by files"
         raise LabError(f"There is nothing to write: {why}.")
     return files, calls, left_out
 

@@ -61,7 +61,7 @@ class ClusterJudge:
         consents: Consents,
     ) -> None:
         self._ray, self._settings = ray, settings
-        own = items if settings.kind == "python" else ()
+        own = items if settings.about.runs_code else ()
         self._made = ray.put(
             (settings, rubric, own, consents)
         )  # once, however many nodes and items there are

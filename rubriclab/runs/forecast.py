@@ -32,13 +32,6 @@ SIGNS_PER_TOKEN = 4.0
 TOKENS_OUT = {"score": 3.0, "feedback": 200.0}
 TOKENS_A_CRITERION = 7.0
 """Of an answer: a label; a feedback; a line “[Clarity] 4”."""
-EMBEDDED_RATE = {"smollm2-135m": 3.2, "qwen2.5-coder-0.5b": 1.4}
-OTHER_EMBEDDED_RATE, LONG_ANSWER_SLOWDOWN, SIMULATED_RATE = 1.0, 10.0, 1_000.0
-"""Calls a second on two cores, as measured with short answers to one item after the other; longer
-answers are slower.
-"""
-SERVED_SECONDS, SERVED_SECONDS_LONG = 1.0, 8.0
-"""Assumed seconds of an answer of a server that was not measured."""
 SAMPLED_CALLS = 40
 POWER, MOST_GROUPS = 0.8, 1_000_000
 NOISE_STEPS, EFFECT_STEPS = 0.8, 0.5
@@ -308,14 +301,9 @@ def calls_per_second(judge: JudgeSettings, seen: Pilot | None, *, long_answer: b
     """As in a pilot run, else from stated guesses; never above the judge's rpm."""
     if seen is not None and seen.seconds.get(judge.name):
         rate = judge.concurrency / seen.seconds[judge.name]
-    elif judge.kind == "simulated":
-        rate = SIMULATED_RATE
-    elif judge.kind in ("openai", "vllm", "decisions"):
-        rate = judge.concurrency / (SERVED_SECONDS_LONG if long_answer else SERVED_SECONDS)
     else:
-        rate = EMBEDDED_RATE.get(judge.model, OTHER_EMBEDDED_RATE) / (
-            LONG_ANSWER_SLOWDOWN if long_answer else 1.0
-        )
+        speed = judge.about.speed
+        rate = speed.guess(judge.model, judge.concurrency, long_answer=long_answer)
     return min(rate, judge.rpm / 60) if judge.rpm else rate
 
 

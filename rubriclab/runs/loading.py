@@ -16,7 +16,6 @@ from rubriclab.data.sample import presets, sample, sample_rubric
 from rubriclab.data.tables import Table, as_list, read_table
 from rubriclab.judges.kinds import Functions, judge_named
 from rubriclab.judges.python import function_settings, with_code
-from rubriclab.judges.simulated import Effects
 from rubriclab.judges.weights import with_weights
 from rubriclab.logs.ask_again import Logged, from_log
 from rubriclab.logs.log import KNOWN, read_log
@@ -176,14 +175,14 @@ def read_sources(
     if not judges:
         raise LabError("--drop leaves no judge: keep at least one.")
     for judge in judges:
-        if judge.simulated:
-            read_options(Effects, judge)
+        if judge.simulated or judge.about.package:
+            read_options(judge.about.options, judge)
     own = {name: function_settings(name, function) for name, function in (functions or {}).items()}
     if own and "judges" not in study.model_fields_set:
         judges = ()  # the default one was never asked for
     named = [
         with_code(j, folder, trust=trust)
-        if j.kind == "python" and j.name not in own
+        if j.about.runs_code and j.name not in own
         else with_weights(j)
         for j in judges
     ]

@@ -64,7 +64,7 @@ class RunManager:
             refuse_misfit(self.store, id, planned)
         judges = [
             with_code(judge, code_folder() or "", trust=not handed)
-            if judge.kind == "python"
+            if judge.about.runs_code
             else judge
             for judge in planned.study.judges
         ]

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from rubriclab.core.fairness import LEAST_FREE_MASS
 from rubriclab.judges.served import in_figures, is_public
-from rubriclab.model.judge import CONSTRAINED_KINDS, JudgeSettings
+from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Outcome, Reply, Status, level_text
 from rubriclab.model.text import count, shorten, without_invisible
 from rubriclab.runs.forecast import SIGNS_PER_TOKEN, price_of_reply
@@ -92,7 +92,6 @@ CHECKS = "reading_checks"
 the server ``adapted``, the kinds of warnings (``warned``) and of reasons for which the run has
 ``paused``, and the last such ``reason``."""
 WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-SERVED = ("openai", "vllm", "decisions")
 """Kinds of judges behind an address."""
 HOLDING = frozenset({"unparsed", "partly", "cut", "cut_by_server", "refused", "error"}) | frozenset(
     {"unlike", "tokens", "reasoning"}
@@ -309,7 +308,7 @@ def _constraint_advice(settings: JudgeSettings, masses: Sequence[float]) -> Iter
     A constraint makes every reply readable, also that of a judge which would give no score at all
     and then looks fair. So it is offered only where the judge, left free, mostly gives a label.
     """
-    if settings.kind not in CONSTRAINED_KINDS or settings.constrain != "free" or not masses:
+    if not settings.about.constraints or settings.constrain != "free" or not masses:
         return
     mass = median(masses)
     kind = "constrain" if mass >= LEAST_FREE_MASS else "guess"
@@ -331,11 +330,11 @@ def spends(settings: JudgeSettings) -> bool:
     """Whether calls of a judge cost money or leave this machine and its network."""
     if settings.price_input or settings.price_output:
         return True
-    if settings.kind not in SERVED or settings.options.get("path"):
+    if not settings.served:
         return False
-    if not settings.base_urls:
-        return settings.kind != "vllm"  # the default of the others is a company's address
-    return not all(_near(urlsplit(url).hostname or "") for url in settings.base_urls)
+    if not settings.addresses:
+        return True  # nobody knows where it would ask
+    return not all(_near(urlsplit(url).hostname or "") for url in settings.addresses)
 
 
 def _near(host: str) -> bool:
@@ -401,7 +400,7 @@ def _advised_tokens(cut: Sequence[Judgment]) -> int:
 def _served_as(settings: JudgeSettings, asked: Sequence[Judgment]) -> Iterator[Remark]:
     """A served model whose name is not quite the one that was asked for; another model is a fault
     of the call."""
-    if settings.kind not in SERVED or settings.options.get("served_model") == "*":
+    if not settings.served or settings.options.get("served_model") == "*":
         return
     meant = {settings.model, settings.options.get("served_model")}
     names = dict.fromkeys(judgment.reply.model for judgment in asked if judgment.reply.model)
@@ -425,7 +424,7 @@ def _reasoned(judgment: Judgment) -> bool:
 
 
 def _reasoning(settings: JudgeSettings, asked: Sequence[Judgment]) -> Iterator[Remark]:
-    if settings.reasoning_effort is not None or settings.kind == "simulated":
+    if settings.reasoning_effort is not None or settings.simulated:
         return
     reasoned = [judgment for judgment in asked if _reasoned(judgment)]
     if reasoned:

@@ -23,7 +23,7 @@ from itertools import chain, islice
 from typing import Any, Self
 
 from rubriclab.judges.keys import require_consents
-from rubriclab.judges.kinds import Asker, Functions, in_thread, open_judge
+from rubriclab.judges.kinds import Asker, Functions, checked_unopened, in_thread, open_judge
 from rubriclab.model.consent import NO_CONSENTS, Consent, Consents, sent_by
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import RULES, Call, Judgment, Outcome, Reply
@@ -645,28 +645,24 @@ def check_judges(
 
     Where only some cannot, the run asks the others and says what these wait for.
     """
-    from rubriclab.judges.embedded import check_options
 
     async def opened(settings: JudgeSettings) -> None:
-        if settings.kind == "embedded":
-            check_options(settings)
-        else:
-            function = (functions or {}).get(settings.name)
-            asker = await open_judge(
-                settings,
-                secrets=secrets,
-                rubric=plan.rubric,
-                function=function,
-                consents=consents,
-            )
-            await asker.close()
+        if checked_unopened(settings):
+            return
+        asker = await open_judge(
+            settings,
+            secrets=secrets,
+            rubric=plan.rubric,
+            function=(functions or {}).get(settings.name),
+            consents=consents,
+        )
+        await asker.close()
 
     faults = []
     for settings in plan.study.judges:
         try:
-            in_thread(
-                partial(opened, settings)
-            )  # the caller may stand in an event loop (a notebook)
+            # The caller may be in an event loop already, as a notebook is.
+            in_thread(partial(opened, settings))
             return
         except LabError as fault:
             faults.append(fault)

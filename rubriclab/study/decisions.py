@@ -12,7 +12,8 @@ from itertools import groupby
 from typing import Any
 
 from rubriclab.model.data import Comparison, Criterion
-from rubriclab.model.judge import DecisionOptions, JudgeSettings, read_options
+from rubriclab.model.judge import JudgeSettings, read_options
+from rubriclab.model.judge_options import DecisionOptions
 from rubriclab.model.judgment import Call, Ordering, Reorder
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DesignPart
@@ -33,7 +34,12 @@ def decision_options(judge: JudgeSettings) -> DecisionOptions | None:
     """The options of a judge that answers typed questions; None of another. Raises LabError for a
     wrong option.
     """
-    return read_options(DecisionOptions, judge) if judge.kind == "decisions" else None
+    about = judge.about
+    if not about.typed_questions:
+        return None
+    options = read_options(about.options, judge)
+    assert isinstance(options, DecisionOptions)  # a record that is loaded was checked for it
+    return options
 
 
 def check_decisions(judges: Iterable[JudgeSettings], design: DesignPart, *, own: bool) -> None:

@@ -67,13 +67,8 @@ def check_factors(vary: VaryPart, axes: Sequence[Reorder], judges: Sequence[Judg
                 f"[design.vary] {name} changes nothing where {' and '.join(axes)} are reordered; "
                 f"{words}"
             )
-        extra = name.startswith("extra.")
-        deaf = {
-            "embedded": extra or name in ("reasoning_effort", "packing"),
-            "decisions": name in ("reasoning_effort", "temperature"),
-        }
         for judge in judges:
-            if deaf.get(judge.kind, name == "packing"):
+            if judge.about.ignores(name):
                 who = f"the {judge.kind} judge “{shorten(judge.name)}”"
                 raise LabError(
                     f"[design.vary] {name} is nothing to {who}; leave the factor or the judge out."

@@ -76,8 +76,6 @@ EMBEDDED_TOKENS_BEHIND_LABEL, EMBEDDED_TOKENS_A_LINE, EMBEDDED_FEEDBACK_TOKENS =
 """Tokens that an answer may have where the judge names no number. An embedded model seldom ends by
 itself, so it is cut behind its label or its lines (their names apart).
 """
-SERVERS = ("openai", "vllm")
-"""Judges whose request can hold the answer to a schema."""
 SAMPLED_CALLS = 60
 """Calls of a condition, about, that are also asked for one free token where replies are
 constrained: the median of so many probabilities is known to some 6 in 100 of their spread, and they
@@ -307,11 +305,11 @@ class Plan:
     def _reports_free(self, judge: str, rung: Constraint) -> bool:
         """Whether a reply itself says what its labels get without the constraint.
 
-        llama.cpp reports probabilities before it masks; in JSON the first token is a brace whoever
-        reports it.
+        In JSON the first token is a brace whoever reports it.
         """
-        embedded = any(part.name == judge and part.kind == "embedded" for part in self.study.judges)
-        return embedded and rung == "grammar"
+        return any(
+            part.name == judge and rung in part.about.reports_free for part in self.study.judges
+        )
 
     def _read(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
         own = self.parts[self.part_of[call.condition]].own
@@ -446,9 +444,7 @@ class Plan:
                     messages, prompt, tokens, identity = known[ordering]
                     shape, fields = part.own.answer(subject, ordering) if part.own else ("", {})
                     held = (
-                        (extra or settings.extra) | fields
-                        if fields and judge.kind in SERVERS
-                        else extra
+                        (extra or settings.extra) | fields if fields and judge.about.chat else extra
                     )
                     key = hashlib.sha256(
                         f"{identity}{times[identity]}}}".encode("utf-8", "surrogatepass")
@@ -751,7 +747,7 @@ def deterministic(judge: JudgeSettings) -> bool:
     """Whether the same prompt gives the same answer: known of the embedded model at temperature 0
     alone.
     """
-    return judge.kind == "embedded" and judge.temperature == 0
+    return judge.about.deterministic and judge.temperature == 0
 
 
 def _notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
@@ -803,7 +799,7 @@ def as_constrained(call: Call, reply: Reply) -> Reply:
 
 def constraint_notes(judge: JudgeSettings, conditions: Sequence[Condition]) -> Iterator[str]:
     """What a constraint of the judge does not do, or not for free."""
-    if judge.kind != "vllm" and judge.options.get("constrain"):
+    if judge.options.get("constrain") and not judge.older_constraint:
         yield (
             f"{judge.name}: options.constrain is of vLLM alone and is not sent. "
             "Set constrain instead."
@@ -819,7 +815,7 @@ def constraint_notes(judge: JudgeSettings, conditions: Sequence[Condition]) -> I
             f"{every} of this study is. "
             "The others are asked for freely."
         )
-    if len(left) < len(own) and (judge.kind, judge.constrain) != ("embedded", "grammar"):
+    if len(left) < len(own) and judge.constrain not in judge.about.reports_free:
         yield (
             f"{judge.name}: about {SAMPLED_CALLS} calls of each condition are followed by a "
             f"request for one free token, to "
@@ -840,7 +836,7 @@ def answer_is_begun(judge: JudgeSettings) -> bool:
     falls on a label, 87% behind “The score is ”; with all criteria in one call they copy the task
     unless the first line is begun. The judge's option ``prefill = false`` switches it off.
     """
-    return judge.kind == "embedded" and bool(judge.options.get("prefill", True))
+    return judge.about.small_model and bool(judge.options.get("prefill", True))
 
 
 def answer_tokens(judge: JudgeSettings, subject: Subject, *, brief: bool) -> int:
@@ -856,7 +852,7 @@ def answer_tokens(judge: JudgeSettings, subject: Subject, *, brief: bool) -> int
             LABEL_TOKENS
             if brief
             else EMBEDDED_FEEDBACK_TOKENS
-            if judge.kind == "embedded"
+            if judge.about.small_model
             else FEEDBACK_TOKENS
         )
     if brief:

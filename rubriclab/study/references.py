@@ -79,7 +79,7 @@ def _scale(criterion: Criterion) -> str:
 
 def write_call(judge: JudgeSettings, task: Task, score: int, earlier: Sequence[int | None]) -> Call:
     """The writer's call for its next attempt; ``earlier`` has one entry for each that was made."""
-    tokens = EMBEDDED_FEEDBACK_TOKENS if judge.kind == "embedded" else WRITE_TOKENS
+    tokens = EMBEDDED_FEEDBACK_TOKENS if judge.about.small_model else WRITE_TOKENS
     messages = write_prompt(task, score, earlier)
     call = _call(judge, task, WRITE_TEMPLATE, messages, tokens, [score, len(earlier)])
     seed = None if judge.seed is None else judge.seed + len(earlier)

@@ -13,7 +13,8 @@ from rubriclab.judges import probe
 from rubriclab.judges.embedded import EmbeddedJudge
 from rubriclab.judges.kinds import open_judge
 from rubriclab.model.consent import Consent, NoConsent, destination
-from rubriclab.model.judge import DEFAULT_ADDRESS, JudgeSettings
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judge_kind import OWN_KINDS
 from rubriclab.model.text import LabError
 from tests.judges.kit import option_call, settings
 from tests.servers import FakeServer, Pages, failure, running
@@ -132,7 +133,7 @@ async def test_every_kind_opens_answers_and_closes() -> None:
             await asker.close()
         assert probe.test_judge(judge).ok  # also where an event loop runs
     asker = await open_judge(settings(kind="vllm", base_urls=()))
-    assert asker._servers[0].url.startswith(DEFAULT_ADDRESS["vllm"])  # type: ignore[attr-defined]
+    assert asker._servers[0].url.startswith(OWN_KINDS["vllm"].default_address)  # type: ignore[attr-defined]
     await asker.close()
 
 
