@@ -25,8 +25,9 @@ from rubriclab.study.from_text import (
     score_lists,
     template_text,
 )
+from rubriclab.study.labels import natural_order
 from rubriclab.study.own_answers import read_answer
-from rubriclab.study.prompts import Messages, natural_order
+from rubriclab.study.prompts import Messages
 
 ROLES = get_args(MessagePart.model_fields["role"].annotation)
 MOST_LISTS = 50

@@ -155,7 +155,7 @@ class AnswerPart(Part):
     candidates by position, and last for a tie. ``ask``: what a server is held to.
     """
 
-    read: Literal["label", "last_label", "pattern", "json", "tag"] = "label"
+    read: Literal["label", "result", "last_label", "pattern", "json", "tag"] = "label"
     pattern: str = Field("", max_length=1_000)
     path: str = Field("", max_length=200, pattern=r"^[\w{}.-]*$")
     labels: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = Field(

@@ -18,8 +18,15 @@ from rubriclab.model.judgment import Call, Ordering, Reorder
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DesignPart
 from rubriclab.model.text import LabError, digest, shorten
-from rubriclab.study.comparison import letters, marked_answers
-from rubriclab.study.prompts import answered, check_criteria, heading_of, one_line, several_answered
+from rubriclab.study.labels import check_criteria, heading_of, letters
+from rubriclab.study.placeholders import (
+    batch_names,
+    comparison_names,
+    numbered,
+    score_names,
+)
+from rubriclab.study.prompts import Messages, filled_in
+from rubriclab.study.sandbox import one_line
 from rubriclab.study.subjects import Prompt, Shape, Subject
 
 UP_AND_DOWN = "up and down"
@@ -122,52 +129,47 @@ def decision_prompt(
     design: DesignPart,
     options: DecisionOptions,
 ) -> Prompt:
-    """The state and the questions of one call."""
+    """Return the state and the questions of one call."""
     if axis in ("pairs", "lists"):
         return _comparison(subject, ordering, tie=design.tie)
+    criterion = subject.criteria[0]
     if axis == "criteria":
         check_criteria(subject.criteria)
         by_name = {criterion.name: criterion for criterion in subject.criteria}
         questions = [
             _numbered(by_name[str(name)], "the response", options) for name in ordering.shown
         ]
-        return _sent(_state(subject), questions, "decision-criteria.v1")
-    (criterion,) = subject.criteria
+        return _sent(_state(subject, numbered(criterion)), questions, "decision-criteria.v1")
+    if axis == "responses" and len(ordering.shown) == 1:
+        question = _numbered(criterion, "the response", options)
+        return _sent(_state(subject, numbered(criterion)), [question], "decision-alone.v1")
     if axis == "responses":
         by_id = {item.item_id: item for item in subject.answers}
-        state = several_answered([by_id[str(name)] for name in ordering.shown])
-        if len(ordering.shown) == 1:
-            return _sent(
-                _state(subject),
-                [_numbered(criterion, "the response", options)],
-                "decision-alone.v1",
-            )
+        answers = [by_id[str(name)] for name in ordering.shown]
+        state = filled_in("decision-responses", batch_names(answers, criterion))
         questions = [_numbered(criterion, label, options) for label in ordering.labels]
         return _sent(state, questions, "decision-batch.v1")
-    label_of = dict(zip(ordering.shown, ordering.labels, strict=True))
-    best = label_of[max(criterion.scores) if subject.reference is None else subject.reference]
     question = _question(criterion, "the response", ordering, options.question)
-    return _sent(_state(subject, best), [question], f"decision-{options.question}.v1")
+    return _sent(_state(subject, ordering), [question], f"decision-{options.question}.v1")
 
 
-def _sent(state: Sequence[str], questions: Sequence[dict[str, Any]], template: str) -> Prompt:
-    """Questions as JSON that anybody can read and that does not change with the version of a
-    library.
+def _state(subject: Subject, ordering: Ordering) -> Messages:
+    """Return the one response that is judged. ``ordering``: the labels of its scores."""
+    names = score_names(subject.text, subject.criteria[0], ordering, subject.reference)
+    return filled_in("decision-state", names)
+
+
+def _sent(state: Messages, questions: Sequence[dict[str, Any]], template: str) -> Prompt:
+    """Return the state and the questions as messages.
+
+    Questions are JSON that anybody can read and that does not change with a library's version.
     """
     written = [
         json.dumps(question, ensure_ascii=False, separators=(", ", ": ")) for question in questions
     ]
     asked = ({"role": "question", "content": text} for text in written)
-    return Prompt(({"role": "state", "content": "\n\n".join(state)}, *asked), template, brief=True)
-
-
-def _state(subject: Subject, best: str = "") -> list[str]:
-    item = subject.text
-    best = best or str(subject.shape.scores[-1])
-    return [
-        *answered(item),
-        *([f"###Reference Answer (Score {best}):\n{item.reference}"] if item.reference else []),
-    ]
+    judged = {"role": "state", "content": state[0]["content"]}
+    return Prompt((judged, *asked), template, brief=True)
 
 
 def _question(criterion: Criterion, what: str, ordering: Ordering, type: str) -> dict[str, Any]:
@@ -183,19 +185,14 @@ def _question(criterion: Criterion, what: str, ordering: Ordering, type: str) ->
 
 
 def _numbered(criterion: Criterion, what: str, options: DecisionOptions) -> dict[str, Any]:
-    """The scores of a criterion from the lowest to the highest, as numbers: what is reordered is
-    something else.
+    """Return the question for a score from the lowest to the highest, where something else is
+    reordered.
     """
-    return _question(
-        criterion,
-        what,
-        Ordering(criterion.scores, tuple(map(str, criterion.scores))),
-        options.question,
-    )
+    return _question(criterion, what, numbered(criterion), options.question)
 
 
 def _comparison(subject: Subject, ordering: Ordering, *, tie: bool) -> Prompt:
-    """The answers as the state, marked by their letters; which of them is best as the choice."""
+    """Return the answers as the state, marked by their letters, and the choice of the best."""
     assert isinstance(subject.text, Comparison)
     labels = ordering.labels
     best = "better" if len(labels) == 2 else "best"
@@ -204,10 +201,10 @@ def _comparison(subject: Subject, ordering: Ordering, *, tie: bool) -> Prompt:
         tied = letters(len(labels), tie=True)[-1]
         options.append({"value": tied, "description": "No response is clearly ahead (a tie)"})
     instructions = (
-        f"Which response serves the user {best}? Neither its length nor where it "
-        f"stands "
-        f"should count."
+        f"Which response serves the user {best}? Neither its length nor where it stands "
+        "should count."
     )
     question = {"type": "choice", "instructions": instructions, "options": options}
-    name = f"decision-{'pairwise' if len(labels) == 2 else 'listwise'}-brief.v1"
-    return _sent([marked_answers(subject.text, ordering, noun="RESPONSE")], [question], name)
+    size = "pairwise" if len(labels) == 2 else "listwise"
+    state = filled_in("decision-comparison", comparison_names(subject.text, ordering, labels))
+    return _sent(state, [question], f"decision-{size}-brief.v1")

@@ -12,11 +12,11 @@ from functools import lru_cache
 from rubriclab.model.ending import ending_of, why_not_whole
 from rubriclab.model.judgment import Call, Condition, Ordering, Outcome, Reply, Status
 from rubriclab.model.study import AnswerPart
-from rubriclab.study.comparison import letters
+from rubriclab.study.labels import letters
 from rubriclab.study.own_answers import answer_reading, answer_readings
 from rubriclab.study.own_words import looks_refused
-from rubriclab.study.prompts import FEEDBACK_TEMPLATE
-from rubriclab.study.reading import READER, Reading, read_each, read_one
+from rubriclab.study.prompts import answer_rule
+from rubriclab.study.reading import READER, Reading
 
 REFUSED = "the judge declines"
 MOST_TEXT = 10_000
@@ -47,10 +47,10 @@ def _outcomes(
         )
     if condition.reorder == "options":
         return option_outcomes(call, reply, rule)
-    # An answer that is asked about alone, as the control of a batch, stands at position 1 of 1; a
-    # bare score at none.
+    # An answer that is asked about alone, to compare with a batch, is at position 1 of 1. A bare
+    # score has no position.
     position = 1 if condition.reorder == "responses" else None
-    if rule is None:  # the prompt shows the scale in its own order, and names no labels
+    if condition.reorder == "responses":  # what is ordered are answers: the scores are numbers
         call = replace(call, ordering=Ordering(call.scores, tuple(map(str, call.scores))))
     return tuple(
         replace(outcome, position=position, p=None)
@@ -77,11 +77,8 @@ def option_outcomes(
         reading = Reading(text if text in labels else None, form="decision")
     elif not text or not whole:
         reading = Reading(None)
-    elif rule is not None:
-        reading = answer_reading(text, rule, labels)
     else:
-        feedback = call.template == FEEDBACK_TEMPLATE
-        reading = read_one(text, labels, "feedback" if feedback else "score")
+        reading = answer_reading(text, rule or answer_rule(call.template), labels)
     if reading.label is None:
         return (_without_score(call.items[0], 0, status, why, reply, reading, mass=mass),)
     position = labels.index(reading.label)
@@ -116,10 +113,8 @@ def joint_outcomes(
     shown, labels = list(call.ordering.shown), call.ordering.labels
     status, text, why = _said(call, reply, LINE)
     readings = dict.fromkeys(labels, Reading(None))
-    if text and rule is not None:
-        readings = answer_readings(text, rule, labels, call.scores)
-    elif text:
-        readings = read_each(text, tuple(map(str, call.scores)), labels)
+    if text:
+        readings = answer_readings(text, rule or answer_rule(call.template), labels, call.scores)
     some = any(reading.label is not None for reading in readings.values())
     if status is None and some:
         status = Status.UNPARSED  # of those that it leaves out; it does not decline
@@ -147,16 +142,15 @@ def choice_outcomes(
     """
     n = len(call.ordering.labels)
     labels = letters(n, tie=tie)
-    if rule is not None and rule.labels:
+    rule = rule or answer_rule(call.template)
+    if rule.labels:
         labels = rule.labels if tie else call.ordering.labels
         tie = len(labels) > n
     brief = "-brief." in call.template
     status, text, why = _said(call, reply, WORD)
     reading = Reading(None)
-    if text and rule is not None:
+    if text:
         reading = answer_reading(text, rule, labels, chooses=True, tie=tie)
-    elif text:
-        reading = read_one(text, labels, "pair" if n == 2 else "list", tie=tie, brief=brief)
     p, mass = label_probabilities(reply.top, labels) if reply.top and brief else (None, None)
     if reading.label is None:
         return (_without_score(call.items[0], 0, status, why, reply, reading, mass=mass),)

@@ -15,8 +15,8 @@ import re2
 
 from rubriclab.model.study import AnswerPart, PromptFile
 from rubriclab.model.text import LabError, shorten
+from rubriclab.study.labels import fold
 from rubriclab.study.own_words import Unread, own_words, visible
-from rubriclab.study.prompts import fold
 from rubriclab.study.reading import (
     HEDGE,
     NO_FORM,
@@ -55,6 +55,8 @@ def answer_reading(
     ``chooses``: labels stand for candidates, the last one for a tie where ``tie``. Where a rule
     fits several times, all must give one label.
     """
+    if rule.read == "result":
+        return read_one(text, labels, "pair" if chooses else "feedback", tie=tie, brief=False)
     if rule.read == "label":
         if rule.path:
             text = _without_word(text, rule.path)
@@ -81,7 +83,7 @@ def answer_readings(
     is none.
     """
     labels = tuple(map(str, scores))
-    if rule.read in ("label", "last_label"):
+    if rule.read in ("label", "result", "last_label"):
         return read_each(text, labels, names)
     return {name: answer_reading(text, _about(rule, name), labels) for name in names}
 
@@ -220,7 +222,9 @@ def form(rule: AnswerPart, names: Sequence[str] = ()) -> str:
     each with a sign of its own.
     """
     signs = [(name, chr(ord(SLOT) + k)) for k, name in enumerate(names)]
-    if rule.read in ("label", "last_label"):
+    if rule.read in ("label", "result", "last_label"):
+        if rule.read == "result" and not names:
+            return f"[RESULT] {SLOT}"
         return "\n".join(f"[{name}] {sign}" for name, sign in signs) or SLOT
     if rule.read == "json":
         paths = [(_about(rule, name).path, sign) for name, sign in signs] or [(rule.path, SLOT)]

@@ -10,17 +10,22 @@ from rubriclab.model.data import Comparison
 from rubriclab.model.judgment import Ordering, Reorder
 from rubriclab.model.study import PromptFile, Study
 from rubriclab.model.text import LabError, shorten
-from rubriclab.study.comparison import letters
+from rubriclab.study.labels import letters, natural_order
 from rubriclab.study.options import OWN_AXES
 from rubriclab.study.own_answers import asked_format, check_readable, form
-from rubriclab.study.prompts import Messages, natural_order
+from rubriclab.study.placeholders import (
+    COMPARISON_NAMES,
+    NAMES,
+    RUBRIC_NAMES,
+    Context,
+    comparison_names,
+    criteria_names,
+    score_names,
+)
+from rubriclab.study.prompts import Messages
 from rubriclab.study.proof import LISTED, Proof, prove
 from rubriclab.study.subjects import PROTOCOLS, Prompt, Subject
 from rubriclab.study.template import named, render
-
-NAMES = ("instruction", "response", "reference", "item", "labels")
-"""What a template may name whatever is listed."""
-FACTS = ("item_id", "criterion", "block", "prompt", "candidate", "task")
 
 
 @dataclass(frozen=True)
@@ -79,50 +84,23 @@ class OwnPrompt:
             self.file.answer, labels, subject.shape.targets
         )
 
-    def context(self, subject: Subject, ordering: Ordering) -> dict[str, Any]:
-        """What a template may name, as JSON values: NAMES, and what the axis lists, in the order
-        shown.
+    def context(self, subject: Subject, ordering: Ordering) -> Context:
+        """Return what a template may name, in the order shown, as JSON values.
 
         ``options[].label``, ``.score``, ``.description``; ``criteria[].name``, ``.description``;
-        ``responses[].label``, ``.text``; ``criterion`` where there is one; ``tie``: what stands for
-        a tie. ``labels`` never change with the order.
+        ``responses[].label``, ``.text``; ``criterion`` where there is one; ``tie``: the label of a
+        tie. ``labels`` never change with the order.
         """
         text = subject.text
-        own = {name: getattr(text, name) or "" for name in FACTS}
-        texts = {
-            "instruction": text.instruction,
-            "response": text.response,
-            "reference": text.reference,
-        }
-        context: dict[str, Any] = {**texts, "item": {**text.columns, **own, **texts}}
         if isinstance(text, Comparison):
-            by_name = {answer.candidate: answer.response for answer in text.answers}
-            labels = self.labels(ordering)
-            rows = zip(labels, ordering.shown, strict=False)
-            context["responses"] = [
-                {"label": label, "text": by_name[str(name)]} for label, name in rows
-            ]
-            return context | {"labels": list(labels), "tie": "".join(labels[len(ordering.shown) :])}
-        options = {option.score: option for option in subject.criteria[0].options}
-        listed: dict[Any, str] = {score: option.shown_label for score, option in options.items()}
+            return comparison_names(text, ordering, self.labels(ordering))
+        criterion = subject.criteria[0]
         if self.axis == "options":
-            listed = dict(zip(ordering.shown, ordering.labels, strict=True))
-        context["labels"] = list(natural_order(tuple(listed.values())))
-        context["options"] = [
-            {"label": label, "score": score, "description": options[score].description}
-            for score, label in listed.items()
-        ]
-        about = {criterion.name: criterion.description for criterion in subject.criteria}
+            return score_names(text, criterion, ordering, subject.reference)
+        scale = PROTOCOLS["options"].ordering(subject, criterion.scores)
         if self.axis == "criteria":
-            context["criteria"] = [
-                {"name": name, "description": about[str(name)]} for name in ordering.shown
-            ]
-        else:
-            context["criterion"] = {
-                "name": subject.criteria[0].name,
-                "description": subject.criteria[0].description,
-            }
-        return context
+            return criteria_names(text, subject.criteria, ordering, scale)
+        return score_names(text, criterion, scale)
 
     def check(self, subjects: Sequence[Subject], variant: Mapping[str, Any]) -> list[Proof]:
         """Whether it can be rendered and read, and the proof that only the order changes: on the
@@ -135,7 +113,7 @@ class OwnPrompt:
         known = {
             *NAMES,
             LISTED[self.axis],
-            *(("responses", "tie") if self.chooses else ("options", "criterion")),
+            *(COMPARISON_NAMES if self.chooses else RUBRIC_NAMES),
         }
         if unknown := sorted(names - known):
             expected = ", ".join(sorted(known - {""}))

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from rubriclab.model.text import FILLERS
-from rubriclab.study import prompts
 
 FORMS: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("forms.toml").read_text("utf-8")
@@ -31,15 +30,19 @@ the reply opens.
 FRACTION = "\ue001"
 """Stands for ½ and its like, which would otherwise become a digit, a slash and a digit."""
 
-PROMPT_HEADINGS = (prompts.TASK_HEADING, prompts.RESPONSE_HEADING, "###Score Rubrics:")
+PROMPT_HEADINGS = ("###Task Description:", "###Response to evaluate:", "###Score Rubrics:")
+"""What begins a part of the lab's own prompts (``judge_prompts``)."""
 PROMPT_ENDINGS = (
-    prompts.SCORE_ENDING,
-    prompts.FEEDBACK_ENDING,
-    prompts.BATCH_ENDING,
-    prompts.CRITERIA_ENDING,
-    prompts.COMPARISON_ENDING,
-    prompts.VERDICT_ENDING,
+    "Answer with the score only:",
+    "###Feedback:",
+    "Answer with one line for each response, the score only:",
+    "Do not include any feedback, explanation, or extra text.",
+    "Now judge. Keep to the output format given above.",
+    "Your verdict (one letter):",
 )
+"""How the lab's own prompts end: what stands behind one in a reply is the judge's answer."""
+TEXT_START, TEXT_END = "<<<START OF", "<<<END OF"
+"""What marks a candidate's text in a comparison. The text itself may hold the same words."""
 
 
 class Unread(Exception):
@@ -122,12 +125,12 @@ _SPEAKER = re.compile(r"\A\s*(?:assistant|judge)\s*:\s*", re.IGNORECASE)
 def _without_prompt(text: str) -> str:
     """Return what stands behind a repeated prompt of the lab's own, else before it."""
     ends = [text.rfind(ending) + len(ending) for ending in PROMPT_ENDINGS if ending in text]
-    if prompts.TEXT_START in text:
+    if TEXT_START in text:
         # From the first mark to the last: a candidate's text may hold forged marks.
-        last = text.rfind(prompts.TEXT_END)
-        if last > text.rfind(prompts.TEXT_START):
+        last = text.rfind(TEXT_END)
+        if last > text.rfind(TEXT_START):
             ends.append(last + len(text[last:].partition("\n")[0]))
-    headings = (*PROMPT_HEADINGS, prompts.TEXT_START)
+    headings = (*PROMPT_HEADINGS, TEXT_START)
     starts = [text.find(heading) for heading in headings if heading in text]
     if not ends:
         return text[: min(starts)] if starts else text

@@ -1,67 +1,63 @@
-"""An item, what it is judged under and an order in, the messages to send out; their wording stands
-in ``prompts.toml``.
+"""Write the messages that the lab's own prompts send to a judge.
 
-Texts of others are filled in or joined, never read as templates. The score options come last, so
-that all orders of an item share the text above them and a server's prefix cache keeps it.
+Each prompt is a file in ``judge_prompts``, of the same kind as one of the user's: messages that are
+Jinja2 templates, and the rule by which a reply is read. A stored reply answered a prompt of this
+``name``, so a file whose text changes by a byte needs a new name.
+
+Texts of others are values of a template, never templates themselves. The score options come last:
+all orders of an item share the text above them, which a server's prefix cache keeps.
 """
 
-import re
-import tomllib
-import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from rubriclab.model.data import Criterion, Item
+from rubriclab.model.data import Comparison, Criterion, Item
 from rubriclab.model.judgment import Ordering
-from rubriclab.model.text import LabError, shorten, without_invisible
+from rubriclab.model.study import AnswerPart, PromptFile, read_prompt
+from rubriclab.study.labels import letters
+from rubriclab.study.placeholders import (
+    batch_names,
+    comparison_names,
+    criteria_names,
+    numbered,
+    score_names,
+)
+from rubriclab.study.sandbox import compiled
 
 Answer = Literal["score", "feedback"]
+Family = Literal["brief", "mtbench", "devbench"]
 Messages = tuple[dict[str, str], ...]
-WORDING: Mapping[str, str] = tomllib.loads(
-    Path(__file__).with_name("prompts.toml").read_text("utf-8")
-)
 
-SCORE_TEMPLATE = "score.v1"
-FEEDBACK_TEMPLATE = "prometheus.v1"
-CRITERIA_TEMPLATE = "criteria.v1"
-BATCH_TEMPLATE = "batch.v1"
-BARE_TEMPLATE = "bare.v1"
-
-TASK_HEADING = "###Task Description:"
-RESPONSE_HEADING = "###Response to evaluate:"
-FEEDBACK_ENDING = "###Feedback:"
-SCORE_ENDING = "Answer with the score only:"
-BATCH_ENDING = "Answer with one line for each response, the score only:"
-CRITERIA_ENDING = "Do not include any feedback, explanation, or extra text."
-COMPARISON_ENDING = "Now judge. Keep to the output format given above."
-VERDICT_ENDING = "Your verdict (one letter):"
-TEXT_START, TEXT_END = "<<<START OF", "<<<END OF"
-"""What marks a candidate's text in a comparison; the text itself may hold the same words."""
-
-_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
+FILES = Path(__file__).with_name("judge_prompts")
+SIZES = ("pairwise-", "listwise-")
+"""What the name of a comparison's prompt begins with: of two candidates, and of several."""
 
 
-def fold(label: str) -> str:
-    """How labels are compared: full-width forms as plain ones, no case, no outer blanks, no
-    invisible signs.
-    """
-    return without_invisible(unicodedata.normalize("NFKC", label)).strip().casefold()
+@cache
+def lab_prompt(stem: str) -> PromptFile:
+    """Return the lab's prompt in the file of that stem."""
+    path = FILES / f"{stem}.toml"
+    return read_prompt(path.read_text("utf-8"), path.name)
 
 
-def user(parts: Sequence[str]) -> Messages:
-    """One message of paragraphs."""
-    return ({"role": "user", "content": "\n\n".join(parts)},)
+@cache
+def answer_rule(template: str) -> AnswerPart:
+    """Return the rule by which replies to a prompt of the lab's are read, by the prompt's name."""
+    for size in SIZES:
+        template = template.removeprefix(size)
+    prompts = [lab_prompt(path.stem) for path in FILES.glob("*.toml")]
+    rules = {prompt.name: prompt.answer for prompt in prompts}
+    return rules.get(template, AnswerPart())  # a typed question needs no reading
 
 
-def answered(item: Item) -> list[str]:
-    """The paragraphs of an instruction, if there is one, and of its response."""
-    asked = [f"###The instruction to evaluate:\n{item.instruction}"] if item.instruction else []
-    return [*asked, f"{RESPONSE_HEADING}\n{item.response}"]
-
-
-# ---------------------------------------------------------------- one response under one criterion
+def filled_in(stem: str, names: Mapping[str, Any]) -> Messages:
+    """Return the messages of the lab's prompt ``stem``, filled in with ``names``."""
+    return tuple(
+        {"role": message.role, "content": compiled(message.text).render(names)}
+        for message in lab_prompt(stem).messages
+    )
 
 
 def score_prompt(
@@ -72,225 +68,49 @@ def score_prompt(
     answer: Answer = "score",
     reference: int | None = None,
 ) -> Messages:
-    """The one user message that asks for ``item``'s score under ``criterion``.
+    """Return the message that asks for ``item``'s score under ``criterion``.
 
-    ``ordering.shown[p]`` is the score at position p + 1, ``ordering.labels[p]`` what stands for it.
-    The item's reference answer, if it has one, is shown as one of the score ``reference``, None for
-    the highest. The task names the labels in an order of their own (``natural_order``), so that it
-    does not change with the ordering.
+    ``ordering.shown[p]`` is the score at position p + 1, ``ordering.labels[p]`` its label.
+    ``reference``: the score of the item's reference answer, None for the highest.
     """
-    label_of, options = _options(criterion, ordering)
-    best = label_of[max(label_of) if reference is None else reference]
-    allowed = _allowed(ordering.labels)
-    slot = allowed.replace("an integer between", "an integer number between")
-    task = WORDING[f"{answer}_task"].format(allowed=allowed, slot=slot)
-    parts = [
-        f"{TASK_HEADING}\n{_given(item, best)}\n{task}",
-        *answered(item),
-        *([f"###Reference Answer (Score {best}):\n{item.reference}"] if item.reference else []),
-        "###Score Rubrics:\n" + options,
-        FEEDBACK_ENDING if answer == "feedback" else SCORE_ENDING,
-    ]
-    return user(parts)
-
-
-@lru_cache(maxsize=1_024)
-def _options(criterion: Criterion, ordering: Ordering) -> tuple[Mapping[int, str], str]:
-    """(label of each score, the criterion's heading and one line an option as shown): all items
-    share them.
-    """
-    about = {option.score: option.description for option in criterion.options}
-    label_of = {
-        int(score): label for score, label in zip(ordering.shown, ordering.labels, strict=True)
-    }
-    lines = [f"[{heading_of(criterion)}]"]
-    for score, label in label_of.items():
-        description = one_line(about[score])
-        lines.append(f"Score {label}: {description}" if description else f"Score {label}")
-    return label_of, "\n".join(lines)
-
-
-def _given(item: Item, best: str) -> str:
-    """The sentence that lists what is given, in step with what is shown."""
-    given = ["a response to evaluate"]
-    if item.instruction:
-        given.insert(0, "an instruction (might include an Input inside it)")
-    if item.reference:
-        given.append(f"a reference answer that gets a score of {best}")
-    last = "a score rubric representing an evaluation criterion are given."
-    sentence = ", ".join(given) + (", and " if len(given) > 1 else " and ") + last
-    return sentence[0].upper() + sentence[1:]
-
-
-@lru_cache(maxsize=1_024)
-def _allowed(labels: tuple[str, ...]) -> str:
-    """The labels in words: a range for three or more consecutive whole numbers, else the list of
-    them.
-    """
-    ordered = natural_order(labels)
-    whole = all(re.fullmatch(r"-?\d+", label) for label in ordered)
-    if whole and _consecutive([int(label) for label in ordered]):
-        return f"an integer between {int(ordered[0])} and {int(ordered[-1])}"
-    return f"one of {', '.join(ordered)}"
-
-
-def _consecutive(numbers: Sequence[int]) -> bool:
-    return len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1))
-
-
-def natural_order(labels: Sequence[str]) -> tuple[str, ...]:
-    """``labels`` as they count: numbers and Roman numerals by value, others by alphabet, whatever
-    order they come in.
-    """
-    if all(re.fullmatch(r"-?\d+", label) for label in labels):
-        return tuple(sorted(labels, key=int))
-    if is_roman(labels):
-        return tuple(sorted(labels, key=_roman_value))
-    return tuple(sorted(labels, key=lambda label: (fold(label), label)))
-
-
-def is_roman(labels: Sequence[str]) -> bool:
-    """Whether ``labels`` are Roman numerals; lone letters such as C and D do not make them so."""
-    return any(len(label) > 1 for label in labels) and all(
-        re.fullmatch(r"[ivxlcdm]+", fold(label)) for label in labels
-    )
-
-
-def _roman_value(label: str) -> int:
-    values = [_ROMAN[letter] for letter in fold(label)]
-    following = [*values[1:], 0]
-    return sum(
-        -value if value < after else value for value, after in zip(values, following, strict=True)
-    )
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def heading_of(criterion: Criterion) -> str:
-    return one_line(
-        f"{criterion.name}: {criterion.description}" if criterion.description else criterion.name
-    )
-
-
-# -------------------------------------------------- a bare score, and several responses in one call
+    return filled_in(answer, score_names(item, criterion, ordering, reference))
 
 
 def bare_prompt(item: Item, criterion: Criterion) -> Messages:
-    """The one user message that asks for a score on a scale whose options are not described, nor
-    listed.
-    """
-    given = (
-        "An instruction (might include an Input inside it), a response"
-        if item.instruction
-        else "A response"
-    )
-    allowed = _allowed(tuple(map(str, criterion.scores)))
-    task = WORDING["bare_task"].format(given=given, allowed=allowed, best=criterion.scores[-1])
-    return user(
-        [
-            f"{TASK_HEADING}\n{task}",
-            *answered(item),
-            f"###Criterion:\n[{heading_of(criterion)}]",
-            SCORE_ENDING,
-        ]
-    )
+    """Return the message that asks for a score on a scale whose options are not listed."""
+    return filled_in("bare", score_names(item, criterion, numbered(criterion)))
 
 
 def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
-    """The one user message that asks for a score for each of two or more ``items``, in this order.
-
-    Layout and wording are those of the single call but for what several responses need, so that a
-    difference between the two comes from their being asked together. An instruction that all share
-    is shown once.
-    """
-    count, numbers = len(items), tuple(map(str, criterion.scores))
-    shared = _shared(items)
-    given = f"{count} responses to evaluate"
-    if shared:
-        given = f"An instruction (might include an Input inside it), {given} to it"
-    elif shared is None:
-        given = f"{given}, each with the instruction that it answers"
-    task = WORDING["batch_task"].format(given=given, allowed=_allowed(numbers), count=count)
-    options = _options(criterion, Ordering(criterion.scores, numbers))[1]
-    parts = [f"{TASK_HEADING}\n{task}", *several_answered(items)]
-    return user([*parts, f"###Score Rubrics:\n{options}", BATCH_ENDING])
-
-
-def _shared(items: Sequence[Item]) -> str | None:
-    """The instruction that all items have; None where they differ."""
-    instructions = {item.instruction for item in items}
-    return instructions.pop() if len(instructions) == 1 else None
-
-
-def several_answered(items: Sequence[Item]) -> list[str]:
-    """The paragraphs of several responses by their positions, and of what they answer: once where
-    all share it.
-    """
-    shared = _shared(items)
-    parts = [f"###The instruction to evaluate:\n{shared}"] if shared else []
-    for position, item in enumerate(items, start=1):
-        if shared is None and item.instruction:
-            parts.append(f"###Instruction {position}:\n{item.instruction}")
-        parts.append(f"###Response {position}:\n{item.response}")
-    return parts
-
-
-# -------------------------------------------------------------- one response under several criteria
+    """Return the message that asks for a score for each of two or more items, in this order."""
+    return filled_in("batch", batch_names(items, criterion))
 
 
 def criteria_prompt(item: Item, criteria: Sequence[Criterion], ordering: Ordering) -> Messages:
-    """The one user message that asks for ``item``'s score under each of ``criteria``, in the order
-    shown.
+    """Return the message that asks for ``item``'s score under each of ``criteria``.
 
-    ``ordering.shown`` holds their names by position; ``check_criteria`` has passed them.
+    ``ordering.shown`` holds their names by position. ``check_criteria`` has passed them.
     """
-    by_name = {criterion.name: criterion for criterion in criteria}
-    listed = "\n".join(f"- {heading_of(by_name[str(name)])}" for name in ordering.shown)
-    text = WORDING["criteria"].format(
-        scale=_scale(criteria[0].scores),
-        listed=listed,
-        answered="\n\n".join(answered(item)),
-        n=len(ordering.shown),
-        ending=CRITERIA_ENDING,
-    )
-    return user([text])
+    scale = numbered(criteria[0])
+    return filled_in("criteria", criteria_names(item, criteria, ordering, scale))
 
 
-def check_criteria(criteria: Sequence[Criterion]) -> None:
-    """Raises LabError for criteria that one call cannot score together: unlike scales, names that a
-    reply mixes up.
+def comparison_prompt(
+    comparison: Comparison, ordering: Ordering, *, tie: bool, family: Family
+) -> Messages:
+    """Return the messages that ask for the best of the candidates, in the order shown.
+
+    ``mtbench`` and ``devbench`` ask for reasons before the verdict, ``brief`` for the letter alone.
     """
-    keys = [name_key(criterion.name) for criterion in criteria]
-    for criterion, key in zip(criteria, keys, strict=True):
-        if criterion.scores != criteria[0].scores:
-            both = f"“{shorten(criteria[0].name)}” and “{shorten(criterion.name)}”"
-            scores = (
-                f"({_listed(criteria[0].scores)}; {_listed(criterion.scores)}); in one call "
-                f"all need the same"
-            )
-            cure = 'Change the rubric, or reorder = "options", which asks one criterion a call.'
-            raise LabError(f"Criteria {both} have different scores {scores}. {cure}")
-        if not key or keys.count(key) > 1:
-            cure = "names must differ in their letters and digits. Rename it."
-            name = shorten(criterion.name)
-            raise LabError(
-                f"The criterion name “{name}” cannot be told from another one in a reply: {cure}"
-            )
+    labels = ordering.labels
+    if tie:
+        labels = (*labels, letters(len(labels), tie=True)[-1])
+    return filled_in(family, comparison_names(comparison, ordering, labels))
 
 
-def name_key(name: str) -> str:
-    """How criterion names are compared in replies: letters and digits only, no case."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
+def comparison_template(family: Family, candidates: int) -> str:
+    """Return the versioned name of a comparison's prompt.
 
-
-def _scale(scores: tuple[int, ...]) -> str:
-    """The scale in words: a range for three or more consecutive scores, else the list of them."""
-    if _consecutive(scores):
-        return f"an integer score on a {scores[0]}-{scores[-1]} scale"
-    return f"one of the scores {_listed(scores)}"
-
-
-def _listed(scores: tuple[int, ...]) -> str:
-    return ", ".join(map(str, scores))
+    Whether a tie may be given changes the text, which is part of a call's key, not the name.
+    """
+    return f"{SIZES[candidates != 2]}{lab_prompt(family).name}"

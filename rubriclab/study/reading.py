@@ -23,8 +23,8 @@ from typing import Any, Literal
 
 import re2
 
+from rubriclab.study.labels import fold
 from rubriclab.study.own_words import CUT_MARK, FORMS, FRACTION, READ, Unread, own_words, plain
-from rubriclab.study.prompts import fold
 
 READER = 3
 """The version of this reader, kept with each judgment: raise it with every change of what is

@@ -3,27 +3,30 @@ and their calls out.
 
 The reviewer scores the answer without knowing which score was meant: a judge that is asked “is this
 a 2?” tends to say yes. Li et al. (“Datasets”, figure 4) generate and review in the same way but
-print no prompt: the wording, in ``prompts.toml``, is the lab's own.
+print no prompt: the wording, in ``judge_prompts``, is the lab's own.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rubriclab.model.data import Criterion
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply, Status
 from rubriclab.model.text import digest
 from rubriclab.study.outcomes import option_outcomes
+from rubriclab.study.placeholders import listed_options, numbered
 from rubriclab.study.plan import (
     EMBEDDED_FEEDBACK_TOKENS,
     LABEL_TOKENS,
     REASONING_TOKENS,
     answer_is_begun,
 )
-from rubriclab.study.prompts import WORDING, Messages, heading_of, one_line, user
+from rubriclab.study.prompts import Messages, filled_in, lab_prompt
 from rubriclab.study.subjects import SCORE_BEGUN
 
-WRITE_TEMPLATE, REVIEW_TEMPLATE = "reference-write.v1", "reference-review.v1"
+WRITE_TEMPLATE = lab_prompt("reference-write").name
+REVIEW_TEMPLATE = lab_prompt("reference-review").name
 REVIEW_ENDING = "Which score does the answer get? Reply with the score alone:"
 WRITE_TOKENS = 800
 WRITE_TEMPERATURE = 0.8
@@ -43,35 +46,32 @@ class Task:
 
 
 def write_prompt(task: Task, score: int, earlier: Sequence[int | None] = ()) -> Messages:
-    """Asks for an answer that earns exactly ``score``.
+    """Return the message that asks for an answer which earns exactly ``score``.
 
-    ``earlier``: scores that earlier answers were given (None: the review could not be parsed):
-    which way they missed.
+    ``earlier``: the scores of earlier answers, which say what way they missed; None where the
+    review could not be parsed.
     """
     about = {option.score: option.description for option in task.criterion.options}
-    given, missed = [verdict for verdict in earlier if verdict is not None], ""
-    if given:
-        way, scores = "weaker" if given[-1] > score else "better", ", ".join(map(str, given))
-        missed = WORDING["reference_missed"].format(scores=scores, way=way)
-    words = {"score": score, "about": about[score] or "No description.", "missed": missed}
-    scale = _scale(task.criterion)
-    return user(
-        [WORDING["reference_write"].format(instruction=task.instruction, scale=scale, **words)]
-    )
+    names = _names(task) | {
+        "score": score,
+        "about": about[score] or "No description.",
+        "earlier": [verdict for verdict in earlier if verdict is not None],
+    }
+    return filled_in("reference-write", names)
 
 
 def review_prompt(task: Task, answer: str) -> Messages:
-    """Asks which score ``answer`` gets, without the score that it was written for."""
-    words = {"instruction": task.instruction, "answer": answer, "scale": _scale(task.criterion)}
-    return user([WORDING["reference_review"].format(**words, ending=REVIEW_ENDING)])
+    """Return the message that asks which score ``answer`` gets. It does not say which was meant."""
+    return filled_in("reference-review", _names(task) | {"response": answer})
 
 
-def _scale(criterion: Criterion) -> str:
-    options = [
-        f"{option.score} = {one_line(option.description or 'no description')}"
-        for option in criterion.options
-    ]
-    return "\n".join([f"## Scale\n{heading_of(criterion)}", *options])
+def _names(task: Task) -> dict[str, Any]:
+    criterion = task.criterion
+    return {
+        "instruction": task.instruction,
+        "criterion": {"name": criterion.name, "description": criterion.description},
+        **listed_options(criterion, numbered(criterion)),
+    }
 
 
 # ---------------------------------------------------------------- calls and replies

@@ -1,20 +1,52 @@
-"""Templates that others wrote and what they may name in, texts out: what the child process runs,
-and little else is loaded.
+"""Render prompt templates (Jinja2) in a sandbox, and say which names they use.
+
+The lab's own prompts are rendered here directly. A template of the user's is a program of somebody
+else: ``study/template.py`` has it rendered by a child process, which loads this module and little
+else.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateSyntaxError, nodes
+from jinja2 import StrictUndefined, Template, TemplateSyntaxError, nodes
 from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from rubriclab.model.text import LabError, shorten
 
 MAX_PROMPT = 1_000_000
-"""Signs of all messages of a prompt."""
+"""Characters of all messages of a prompt. A longer one fits no judge; its loop repeats too much."""
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` with every run of white space as one blank."""
+    return " ".join(text.split())
+
+
+def heading(entry: Mapping[str, str]) -> str:
+    """Return a criterion's name and description on one line, as prompts show them."""
+    if entry["description"]:
+        return one_line(f"{entry['name']}: {entry['description']}")
+    return one_line(entry["name"])
+
+
+def consecutive(labels: Sequence[Any]) -> bool:
+    """Return whether labels are three or more whole numbers in steps of one, lowest first.
+
+    A prompt can then say “between 1 and 5”. Two numbers are listed: there is nothing between them.
+    """
+    return _consecutive(tuple(map(str, labels)))
+
+
+@lru_cache(maxsize=1_024)
+def _consecutive(labels: tuple[str, ...]) -> bool:
+    if len(labels) < 3 or not all(re.fullmatch(r"-?\d+", label) for label in labels):
+        return False
+    first = int(labels[0])
+    return [int(label) for label in labels] == list(range(first, first + len(labels)))
 
 
 @lru_cache(maxsize=1)
@@ -23,37 +55,45 @@ def _environment() -> ImmutableSandboxedEnvironment:
         keep_trailing_newline=True, undefined=StrictUndefined
     )
     environment.filters["json_text"] = lambda text: json.dumps(str(text), ensure_ascii=False)[1:-1]
+    environment.filters["one_line"] = one_line
+    environment.filters["heading"] = heading
+    environment.tests["consecutive"] = consecutive
     return environment
 
 
-_compiled = lru_cache(maxsize=64)(lambda text: _environment().from_string(text))
+@lru_cache(maxsize=64)
+def compiled(text: str) -> Template:
+    """Return the template of ``text``, compiled once."""
+    return _environment().from_string(text)
 
 
 def render_task(
     texts: Sequence[str], contexts: Sequence[Mapping[str, Any]], **_: Any
 ) -> dict[str, Any]:
-    """The texts in each of the contexts. Raises LabError: a template is a program, which may fail
-    in any way.
+    """Render the texts in each of the contexts: the child process's task.
+
+    Raises LabError for whatever goes wrong: a template is a program, which may fail in any way.
     """
     rendered = []
     for context in contexts:
         out: list[str] = []
         for number, text in enumerate(texts, 1):
             try:
-                out.append(_compiled(text).render(context))
+                out.append(compiled(text).render(context))
             except Exception as fault:
                 raise LabError(f"message {number}: {_words(fault)}") from None
         if sum(map(len, out)) > MAX_PROMPT:
             raise LabError(
-                f"its text is longer than {MAX_PROMPT:,} signs. Does a loop repeat too much?"
+                f"its text is longer than {MAX_PROMPT:,} characters. Does a loop repeat too much?"
             )
         rendered.append(out)
     return {"rendered": rendered}
 
 
 def names_in(text: str) -> tuple[set[str], set[str]]:
-    """(names that a template fills in, columns of the item among them); only parsed. Raises
-    LabError.
+    """Return (names that a template fills in, columns of the item among them). Parsed, never run.
+
+    Raises LabError for a syntax error, and for a template nested too deep.
     """
     try:
         tree = _environment().parse(text)
@@ -63,16 +103,14 @@ def names_in(text: str) -> tuple[set[str], set[str]]:
     parts: list[Any] = [*tree.find_all(nodes.Getattr), *tree.find_all(nodes.Getitem)]
     for part in parts:
         column = part.attr if isinstance(part, nodes.Getattr) else getattr(part.arg, "value", None)
-        if (
-            isinstance(part.node, nodes.Name)
-            and part.node.name == "item"
-            and isinstance(column, str)
-        ):
+        of_item = isinstance(part.node, nodes.Name) and part.node.name == "item"
+        if of_item and isinstance(column, str):
             columns.add(column)
     return find_undeclared_variables(tree) - {*_environment().globals}, columns
 
 
 def _words(fault: BaseException) -> str:
+    """Say what is wrong with a template, and what to do."""
     if isinstance(fault, TemplateSyntaxError):
         return (
             f"line {fault.lineno}: {shorten(str(fault.message), 200)} Correct the template there."

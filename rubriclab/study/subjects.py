@@ -19,7 +19,8 @@ from rubriclab.model.orders import Strategy, rotations
 from rubriclab.model.study import DesignPart
 from rubriclab.model.text import LabError, count, look_alike, shorten
 from rubriclab.study import prompts
-from rubriclab.study.comparison import comparison_prompt, letters, template_of
+from rubriclab.study.labels import check_criteria, letters, natural_order
+from rubriclab.study.placeholders import numbered
 
 SCORE_BEGUN = "The score is "
 ALONE = "alone"
@@ -193,9 +194,10 @@ class OptionsProtocol(Protocol):
             reference=subject.reference,
         )
         if design.answer == "feedback":
-            return Prompt(messages, prompts.FEEDBACK_TEMPLATE)
-        labels = prompts.natural_order(ordering.labels)
-        return Prompt(messages, prompts.SCORE_TEMPLATE, SCORE_BEGUN, brief=True, labels=labels)
+            return Prompt(messages, prompts.lab_prompt("feedback").name)
+        labels = natural_order(ordering.labels)
+        template = prompts.lab_prompt("score").name
+        return Prompt(messages, template, SCORE_BEGUN, brief=True, labels=labels)
 
 
 class BareProtocol(OptionsProtocol):
@@ -213,7 +215,8 @@ class BareProtocol(OptionsProtocol):
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
         messages = prompts.bare_prompt(subject.text, subject.criteria[0])
         labels = tuple(map(str, sorted(ordering.shown)))
-        return Prompt(messages, prompts.BARE_TEMPLATE, SCORE_BEGUN, brief=True, labels=labels)
+        template = prompts.lab_prompt("bare").name
+        return Prompt(messages, template, SCORE_BEGUN, brief=True, labels=labels)
 
 
 class CriteriaProtocol(Protocol):
@@ -252,7 +255,7 @@ class CriteriaProtocol(Protocol):
                     f"to reorder."
                 )
                 continue
-            prompts.check_criteria(criteria)
+            check_criteria(criteria)
             shape = Shape(criteria[0].scores, names, len(names))
             subjects.append(Subject(tuple(codes), items[codes[0]], criteria, block, shape, names))
         if not subjects:
@@ -279,7 +282,7 @@ class CriteriaProtocol(Protocol):
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
         begun = f"Scores:\n[{ordering.shown[0]}]" if design.answer == "score" else ""
         messages = prompts.criteria_prompt(subject.text, subject.criteria, ordering)
-        return Prompt(messages, prompts.CRITERIA_TEMPLATE, begun)
+        return Prompt(messages, prompts.lab_prompt("criteria").name, begun)
 
 
 def _text_of(item: Item) -> str:
@@ -340,13 +343,16 @@ class ResponsesProtocol(Protocol):
     def prompt(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Prompt:
         (criterion,) = subject.criteria
         if subject.shape.positions == 1:
-            numbers = Ordering(criterion.scores, tuple(map(str, criterion.scores)))
+            numbers = numbered(criterion)
             messages = prompts.score_prompt(subject.text, criterion, numbers)
-            labels = prompts.natural_order(numbers.labels)
-            return Prompt(messages, prompts.SCORE_TEMPLATE, SCORE_BEGUN, brief=True, labels=labels)
+            labels = natural_order(numbers.labels)
+            template = prompts.lab_prompt("score").name
+            return Prompt(messages, template, SCORE_BEGUN, brief=True, labels=labels)
         by_id = {item.item_id: item for item in subject.answers}
         messages = prompts.batch_prompt([by_id[str(name)] for name in ordering.shown], criterion)
-        return Prompt(messages, prompts.BATCH_TEMPLATE, f"Scores:\n[{ordering.labels[0]}] ")
+        return Prompt(
+            messages, prompts.lab_prompt("batch").name, f"Scores:\n[{ordering.labels[0]}] "
+        )
 
 
 def _batch(items: Sequence[Item], codes: Sequence[int], criterion: Criterion, name: str) -> Subject:
@@ -515,11 +521,11 @@ class ComparisonProtocol(Protocol):
         """
         family = design.template or ("brief" if design.answer == "score" else "mtbench")
         assert isinstance(subject.text, Comparison)
-        messages = comparison_prompt(subject.text, ordering, tie=design.tie, family=family)
+        messages = prompts.comparison_prompt(subject.text, ordering, tie=design.tie, family=family)
         brief = family == "brief"
         begun = "Verdict: Assistant" if brief else ""
         labels = letters(subject.shape.positions, tie=design.tie) if brief else ()
-        template = template_of(family, subject.shape.positions)
+        template = prompts.comparison_template(family, subject.shape.positions)
         return Prompt(messages, template, begun, brief=brief, labels=labels)
 
 

@@ -14,9 +14,8 @@ import pytest
 from rubriclab.model.data import Comparison, Criterion, DataSet, Item, Option
 from rubriclab.model.judgment import Call, Ordering, Reply, Status
 from rubriclab.model.text import LabError
-from rubriclab.study.comparison import comparison_prompt
 from rubriclab.study.outcomes import choice_outcomes, joint_outcomes
-from rubriclab.study.prompts import batch_prompt, criteria_prompt, score_prompt
+from rubriclab.study.prompts import batch_prompt, comparison_prompt, criteria_prompt, score_prompt
 from rubriclab.study.reading import read_one
 from tests.study.kit import small_plan
 

@@ -49,6 +49,24 @@ def test_every_balanced_order_is_asked_twice_item_by_item_and_shuffled_within() 
     assert [call.key for call in other] != [call.key for call in calls]
 
 
+def test_keys_of_calls_are_those_of_stored_runs() -> None:
+    """A run goes on, and takes earlier replies, by these keys: a byte of prompt or identity that
+    changes makes all of them new calls.
+    """
+    made = small_plan(1, judges=(API, EMBEDDED), strategies=["fixed"], reorder=["options", "bare"])
+    keys = {(call.condition, call.repeat): call.key for call in made.calls()}
+    assert keys == {
+        (0, 0): "2c446b2c4b5a5cd6d8af9f44dbc1b6f4",  # api, options
+        (0, 1): "5b80d71f252296b7876592bed422adea",
+        (1, 0): "50d21a9406deae8fbcc131db91ab0c14",  # api, bare
+        (1, 1): "0b19b740b9bc3a544d4e753e9dc6bfda",
+        (2, 0): "aea8e10b294a5b59f05f010ff1e6766e",  # the embedded model, options
+        (2, 1): "d388903d332b5b5794e42a903aa9cb05",
+        (3, 0): "ff3412d3ff9391258e1ac0286d091637",  # the embedded model, bare
+        (3, 1): "e3710488a14e0f2c5f5d6b739fb743ca",
+    }
+
+
 def test_keys_tell_calls_apart_and_nothing_else() -> None:
     keys = [call.key for call in small_plan(2).calls()]
     assert keys == [call.key for call in small_plan(2, name="another name").calls()]
