@@ -10,15 +10,14 @@ Holm's rule, and the words of ``core/verdict.py``.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 
 import numpy as np
 
-from rubriclab.core.cells import FLAT, SEED, Answers, Cells, cells, from_arms
+from rubriclab.core.cells import Answers, Cells, cells, from_arms
 from rubriclab.core.estimate import Estimate, Reach, mean_over
 from rubriclab.core.judgments import Arm
 from rubriclab.core.lengths import lean_test
-from rubriclab.core.permutation import ALPHA, DEALS, Gate, standardised, together
+from rubriclab.core.permutation import ALPHA, Gate, Swaps, deal, standardised, together
 from rubriclab.core.verdict import MIN_UNITS, Answer, Word, t_test
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, sum_by
@@ -27,8 +26,6 @@ from rubriclab.stats.tests import holm
 WEIGHTS = {"level": 1 / 3, "lean": 1 / 6, "contrast": 1 / 6, "noise": 1 / 3}
 """Of the 5%, what each direction of the gate may use."""
 QUESTIONS = ("level", "order", "noise")
-ENUMERATED_UNITS = 10
-CHUNK = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -198,27 +195,14 @@ def _change(estimates: list[Estimate], limits: list[float]) -> Answer:
 
 
 def _gate(moved: dict[str, Floats]) -> Gate:
-    """The exact test of the sharp null, from units whose two runs are exchanged or not."""
+    """Test the sharp null exactly: the two runs of each unit are exchanged or not."""
     parts = [np.nan_to_num(part) for part in moved.values()]
-    columns = np.concatenate(parts, axis=1)
-    units, ends = len(columns), np.cumsum([part.shape[1] for part in parts])
-    exact = units <= ENUMERATED_UNITS
-    if exact:
-        signs = np.array(list(product((1.0, -1.0), repeat=units)))
-        sums = signs @ columns
-    else:
-        rng, chunk = np.random.default_rng([SEED, 3]), max(1, CHUNK // units)
-        drawn = [
-            rng.choice((1.0, -1.0), (min(chunk, DEALS - start), units)) @ columns
-            for start in range(0, DEALS, chunk)
-        ]
-        sums = np.concatenate([columns.sum(axis=0)[None], *drawn])
-    level, lean, contrast, noise = np.split(
-        np.where(np.abs(sums) < FLAT, 0.0, sums), ends[:-1], axis=1
-    )
+    ends = np.cumsum([part.shape[1] for part in parts])
+    dealt = deal(Swaps(np.concatenate(parts, axis=1)))
+    level, lean, contrast, noise = np.split(dealt.sums, ends[:-1], axis=1)
     directions = {
         name: np.abs(standardised(part)).max(axis=1, initial=0.0)
         for name, part in (("level", level), ("contrast", contrast), ("noise", noise))
     }
     directions["lean"] = np.square(lean).sum(axis=1)
-    return together(directions, WEIGHTS, exact)
+    return together(directions, WEIGHTS, dealt.exact)

@@ -193,43 +193,25 @@ def hash_names(texts: np.ndarray[Any, Any]) -> Names:
 
 # --------------------------------------------------------------------------------------------- arms
 @dataclass(frozen=True, eq=False)
-class Arm:
-    """One judge, data set, strategy and variant.
+class Calls:
+    """The judgments of an arm, one row each; every column is (rows,).
 
-    Of each judgment (rows,): ``item`` 0..n-1 among the arm's own items; ``order`` a row of
-    ``shown``; ``position`` 0-based, of the chosen option or candidate (TIE where none won) or of
-    the scored criterion or answer (UNPARSED where nothing is known); ``score`` an index into the
-    scale, -1 where there is none, of a choice the winner (``positions`` for a tie); ``value`` the
-    score in points and ``expected`` the probability-weighted one, NaN where unknown; ``ok`` parsed,
-    on the scale, in a known order; ``call``, ``slot``, ``repeat``, ``status`` as stored.
-
-    Of each item (items,): ``item_code`` in the run, ``text`` what one call scores (its own item
-    unless a call scores several), ``target`` the criterion, or the answer's slot in its batch (an
-    index into ``names``; else 0), ``unit`` an index into ``unit_code`` (codes of the run) and
-    ``unit_names`` (64-bit hashes that are the same in other runs).
-
-    Of each order (orders, positions): ``shown``, what stands at each position, an index into
-    ``names`` (the scores, the criteria, or the slots 1..k of a batch), -1 for an order of something
-    else; ``order_code``, which ordering of the run it is. Candidates of a comparison are told by
-    the rank of their names, so that comparisons of other candidates share orders; ``names`` is
-    empty, and ``order_code`` one of the orderings that are alike.
+    item: 0..n-1 among the arm's own items.
+    order: a row of ``Orders.shown``.
+    position: 0-based, of the chosen option or candidate (TIE where none won), or of the scored
+        criterion or answer (UNPARSED where nothing is known).
+    ok: parsed, on the scale, in a known order.
+    score: an index into the scale, -1 where there is none; of a choice the winner (the number of
+        positions for a tie).
+    value: the score in points. ``expected``: the probability-weighted one. NaN where unknown.
+    mass: how much probability the labels of the scale got together.
+    probabilities: (rows, scores) of the labels, None where none were asked for.
+    call, slot, repeat, status: as stored.
     """
 
-    code: int
-    condition: Condition
-    run: Judgments = field(repr=False)
     item: Ints
-    item_code: Ints
-    text: Ints
-    unit: Ints
-    unit_code: Ints
-    unit_names: Names
     order: Ints
-    order_code: Ints
-    shown: Ints
-    names: tuple[Any, ...]
     position: Ints
-    target: Ints
     ok: Bools
     score: Ints
     value: Floats
@@ -240,6 +222,59 @@ class Arm:
     slot: NDArray[Any]
     repeat: NDArray[Any]
     status: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """The items of an arm; every column but the last two is (items,).
+
+    item_code: the item of the run.
+    text: what one call scores: the item itself, unless a call scores several.
+    target: the criterion, or the answer's slot in its batch, as an index into ``Orders.names``;
+        else 0.
+    unit: an index into ``unit_code`` and ``unit_names``.
+    unit_code: (units,) the unit of the run.
+    unit_names: (units,) 64-bit hashes that are the same in other runs.
+    """
+
+    item_code: Ints
+    text: Ints
+    target: Ints
+    unit: Ints
+    unit_code: Ints
+    unit_names: Names
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """The orders of an arm.
+
+    order_code: (orders,) which ordering of the run each is; one of them where several are equal.
+    shown: (orders, positions) what is at each position, an index into ``names``; -1 for an order of
+        something else.
+    names: the scores, the criteria, or the slots 1..k of a batch. Empty for candidates: these are
+        known by the rank of their names, so that comparisons of other candidates share orders.
+    """
+
+    order_code: Ints
+    shown: Ints
+    names: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """One judge, data set, strategy and variant: a condition with its judgments.
+
+    The columns of its parts can be read from the arm itself: ``arm.score`` is
+    ``arm.calls.score``.
+    """
+
+    code: int
+    condition: Condition
+    run: Judgments = field(repr=False)
+    calls: Calls = field(repr=False)
+    of_items: Items = field(repr=False)
+    of_orders: Orders = field(repr=False)
 
     @property
     def items(self) -> int:
@@ -404,6 +439,95 @@ class Arm:
             return order_text((self.shown[order] + 1).tolist())
         return order_text([self.names[name] for name in self.shown[order] if name >= 0])
 
+    # The columns of the parts, under their own names.
+    @property
+    def item(self) -> Ints:
+        return self.calls.item
+
+    @property
+    def order(self) -> Ints:
+        return self.calls.order
+
+    @property
+    def position(self) -> Ints:
+        return self.calls.position
+
+    @property
+    def ok(self) -> Bools:
+        return self.calls.ok
+
+    @property
+    def score(self) -> Ints:
+        return self.calls.score
+
+    @property
+    def value(self) -> Floats:
+        return self.calls.value
+
+    @property
+    def expected(self) -> Floats:
+        return self.calls.expected
+
+    @property
+    def mass(self) -> Floats:
+        return self.calls.mass
+
+    @property
+    def probabilities(self) -> Floats | None:
+        return self.calls.probabilities
+
+    @property
+    def call(self) -> NDArray[Any]:
+        return self.calls.call
+
+    @property
+    def slot(self) -> NDArray[Any]:
+        return self.calls.slot
+
+    @property
+    def repeat(self) -> NDArray[Any]:
+        return self.calls.repeat
+
+    @property
+    def status(self) -> NDArray[Any]:
+        return self.calls.status
+
+    @property
+    def item_code(self) -> Ints:
+        return self.of_items.item_code
+
+    @property
+    def text(self) -> Ints:
+        return self.of_items.text
+
+    @property
+    def target(self) -> Ints:
+        return self.of_items.target
+
+    @property
+    def unit(self) -> Ints:
+        return self.of_items.unit
+
+    @property
+    def unit_code(self) -> Ints:
+        return self.of_items.unit_code
+
+    @property
+    def unit_names(self) -> Names:
+        return self.of_items.unit_names
+
+    @property
+    def order_code(self) -> Ints:
+        return self.of_orders.order_code
+
+    @property
+    def shown(self) -> Ints:
+        return self.of_orders.shown
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        return self.of_orders.names
+
 
 def label_of(score: float) -> float:
     """A score as rows name it: whole ones as whole numbers."""
@@ -443,38 +567,81 @@ def grouped(arms: Iterable[Arm], key: Callable[[Condition], Any]) -> list[list[A
 def build_arm(
     run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], probabilities: Floats | None
 ) -> Arm:
-    """The arm of condition ``code`` from its slice of the table (column -> (rows,))."""
+    """Return the arm of condition ``code`` from its slice of the table: column -> (rows,)."""
     condition = run.conditions[code]
     item_code, item = distinct(rows["item"].astype(np.int64), len(run.items))
-    order_code, order = distinct(rows["ordering"].astype(np.int64), len(run.orderings))
+    names = _listed(run, condition, item_code)
+    items = _items(run, condition, names, item_code, item, rows["slot"])
+    orders, order, fits = _orders(run, condition, names, rows, item_code, item)
+    calls = _calls(condition, rows, probabilities, items, item, orders, order, fits)
+    return Arm(
+        code=code, condition=condition, run=run, calls=calls, of_items=items, of_orders=orders
+    )
+
+
+def _listed(run: Judgments, condition: Condition, item_code: Ints) -> tuple[Any, ...]:
+    """Return what an order lists: scores, criteria, slots of a batch; nothing for candidates."""
+    if condition.reorder == "criteria":
+        criterion = run.items["criterion"].iloc[item_code].astype(str)
+        return condition.targets or tuple(criterion.unique())
+    if condition.reorder == "responses":
+        return tuple(range(1, condition.positions + 1))
+    if condition.chooses:
+        return ()
+    return tuple(map(label_of, condition.scores))
+
+
+def _items(
+    run: Judgments,
+    condition: Condition,
+    names: tuple[Any, ...],
+    item_code: Ints,
+    item: Ints,
+    slot: NDArray[Any],
+) -> Items:
+    """Return the items of an arm. ``item``, ``slot``: (rows,) of each judgment."""
     unit_code, unit = distinct(run.unit_of_item[item_code], len(run.unit_names))
-    text = distinct(run.text_of_item[item_code], len(run.items))[1]
-    names: tuple[Any, ...] = tuple(map(label_of, condition.scores))
     target = np.zeros(len(item_code), dtype=np.int64)
+    if condition.reorder == "criteria":
+        criterion = run.items["criterion"].iloc[item_code].astype(str)
+        codes = pd.Categorical(criterion, categories=list(names)).codes
+        target = np.asarray(codes, dtype=np.int64)
+    elif condition.reorder == "responses":
+        target[item] = slot
+    return Items(
+        item_code=item_code,
+        text=distinct(run.text_of_item[item_code], len(run.items))[1],
+        target=target,
+        unit=unit,
+        unit_code=unit_code,
+        unit_names=run.unit_names[unit_code],
+    )
+
+
+def _orders(
+    run: Judgments,
+    condition: Condition,
+    names: tuple[Any, ...],
+    rows: Mapping[str, NDArray[Any]],
+    item_code: Ints,
+    item: Ints,
+) -> tuple[Orders, Ints, Bools]:
+    """Return the orders of an arm, (rows,) the order of each judgment, and whether it fits.
+
+    A judgment of candidates does not fit where its order shows other candidates than its item has.
+    """
+    order_code, order = distinct(rows["ordering"].astype(np.int64), len(run.orderings))
     orderings = [run.orderings[k] for k in order_code]
-    stood = rows["position"].astype(np.int64) - 1
     fits = np.ones(len(item), dtype=bool)
     match condition.reorder:
-        case "criteria":
-            criterion = run.items["criterion"].iloc[item_code].astype(str)
-            names = condition.targets or tuple(criterion.unique())
-            target = np.asarray(
-                pd.Categorical(criterion, categories=list(names)).codes, dtype=np.int64
-            )
-            shown = shown_table(orderings, names, condition.positions or len(names))
         case "responses":
-            names = tuple(range(1, condition.positions + 1))
-            target[item] = rows["slot"]
-            shown = batch_table(
-                order, stood, rows["slot"].astype(np.int64), len(orderings), condition.positions
-            )
+            position, slot = rows["position"].astype(np.int64) - 1, rows["slot"].astype(np.int64)
+            shown = batch_table(order, position, slot, len(orderings), condition.positions)
         case "pairs" | "lists":
-            names = ()
             shown, sets = candidate_table(orderings, condition.positions)
             candidates = run.items["candidate"].iloc[item_code]
-            fits = np.asarray(candidates.isna())[item] | (
-                candidates.to_numpy(dtype=object)[item] == sets[order]
-            )
+            own = candidates.to_numpy(dtype=object)[item]
+            fits = np.asarray(candidates.isna())[item] | (own == sets[order])
         case "bare":
             shown = np.zeros((len(orderings), 1), dtype=np.int64)
         case _:
@@ -483,72 +650,81 @@ def build_arm(
         ranked = by_shown(shown)
         shown, order_code, order = shown[ranked], order_code[ranked], np.argsort(ranked)[order]
     else:  # orders of other answers that put them in the same positions are one order
-        shown, first, alike = np.unique(shown, axis=0, return_index=True, return_inverse=True)
-        order_code, order = order_code[first], alike.ravel()[order]
+        shown, first, same = np.unique(shown, axis=0, return_index=True, return_inverse=True)
+        order_code, order = order_code[first], same.ravel()[order]
+    return Orders(order_code=order_code, shown=shown, names=names), order, fits
 
-    value, answered = rows["score"].astype(np.float64), rows["status"] == Status.OK
+
+def _calls(
+    condition: Condition,
+    rows: Mapping[str, NDArray[Any]],
+    probabilities: Floats | None,
+    items: Items,
+    item: Ints,
+    orders: Orders,
+    order: Ints,
+    fits: Bools,
+) -> Calls:
+    """Return the judgments of an arm. ``fits``: (rows,) see ``_orders``."""
+    answered = rows["status"] == Status.OK
     if condition.chooses:
-        fits &= (stood >= TIE) & (stood < condition.positions) & (shown[order, 0] >= 0)
-        score = np.where(
-            stood < 0, condition.positions, shown[order, np.clip(stood, 0, condition.positions - 1)]
-        )
-        position = np.where(answered & fits, stood, UNPARSED)
-        value = np.full(len(value), np.nan)
+        value = np.full(len(item), np.nan)
+        stated = rows["position"].astype(np.int64) - 1
+        score, on_scale = _winner(condition, stated, orders.shown[order])
+        ok = answered & fits & on_scale
+        position = np.where(ok, stated, UNPARSED)
     else:
+        value = rows["score"].astype(np.float64)
         score = score_index(value, np.asarray(condition.scores, dtype=np.float64))
-        position = (
-            score * 0
-            if condition.reorder == "bare"
-            else _where(shown, order, names, score, target[item], condition)
-        )
-        fits = (score >= 0) & (position >= 0)
-    ok = answered & fits
-    chosen = condition.reorder not in ("criteria", "responses")
-    return Arm(
-        code,
-        condition,
-        run,
-        item,
-        item_code,
-        text,
-        unit,
-        unit_code,
-        run.unit_names[unit_code],
-        order,
-        order_code,
-        shown,
-        names,
-        np.where(ok, position, UNPARSED) if chosen else position,
-        target,
-        ok,
-        np.where(ok, score, -1),
-        np.where(ok, value, np.nan),
-        rows["expected"].astype(np.float64),
-        rows["mass"].astype(np.float64),
-        probabilities,
-        rows["call"],
-        rows["slot"],
-        rows["repeat"],
-        rows["status"],
+        position = _position(condition, orders, order, score, items.target[item])
+        ok = answered & (score >= 0) & (position >= 0)
+        if condition.reorder not in ("criteria", "responses"):
+            position = np.where(ok, position, UNPARSED)
+    return Calls(
+        item=item,
+        order=order,
+        position=position,
+        ok=ok,
+        score=np.where(ok, score, -1),
+        value=np.where(ok, value, np.nan),
+        expected=rows["expected"].astype(np.float64),
+        mass=rows["mass"].astype(np.float64),
+        probabilities=probabilities,
+        call=rows["call"],
+        slot=rows["slot"],
+        repeat=rows["repeat"],
+        status=rows["status"],
     )
 
 
-def _where(
-    shown: Ints,
-    order: Ints,
-    names: tuple[Any, ...],
-    score: Ints,
-    target: Ints,
-    condition: Condition,
-) -> Ints:
-    """(rows,): where the chosen option, or the scored criterion or answer, stood: it follows from
-    the order alone.
+def _winner(condition: Condition, position: Ints, shown: Ints) -> tuple[Ints, Bools]:
+    """Return (rows,) the candidate that won, the number of positions for a tie; and if it is valid.
+
+    position: (rows,) 0-based, TIE for none. shown: (rows, positions).
     """
-    inverse = np.full((len(shown), len(names) + 1), UNPARSED, dtype=np.int64)
+    n = condition.positions
+    known_order = shown[:, 0] >= 0
+    valid = (position >= TIE) & (position < n) & known_order
+    row = np.arange(len(position))
+    winner = shown[row, np.clip(position, 0, n - 1)]
+    return np.where(position < 0, n, winner), valid
+
+
+def _position(condition: Condition, orders: Orders, order: Ints, score: Ints, target: Ints) -> Ints:
+    """(rows,): where the chosen option, or the scored criterion or answer, was in the list.
+
+    It follows from the order alone. ``score``, ``target``: (rows,).
+    """
+    if condition.reorder == "bare":
+        return np.zeros(len(score), dtype=np.int64)
+    shown = orders.shown
+    position_of = np.full((len(shown), len(orders.names) + 1), UNPARSED, dtype=np.int64)
     for p in range(shown.shape[1]):
-        inverse[np.arange(len(shown)), shown[:, p]] = p
-    inverse[:, -1] = UNPARSED
-    return np.asarray(inverse[order, score if condition.reorder == "options" else target])
+        position_of[np.arange(len(shown)), shown[:, p]] = p
+    position_of[:, -1] = UNPARSED  # an index of -1 is no option: it must not find one
+    if condition.reorder == "options":
+        return np.asarray(position_of[order, score])
+    return np.asarray(position_of[order, target])
 
 
 def batch_table(order: Ints, position: Ints, slot: Ints, orderings: int, k: int) -> Ints:

@@ -10,7 +10,7 @@ from scipy import special
 
 from rubriclab.core.cells import FLAT
 from rubriclab.core.permutation import ALPHA
-from rubriclab.stats.contrasts import MIN_UNITS
+from rubriclab.stats.mean_contrasts import MIN_UNITS
 from rubriclab.stats.resample import Floats
 
 MOST_NONCENTRALITY = 1e8

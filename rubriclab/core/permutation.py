@@ -1,17 +1,22 @@
-"""Cells of one judge in; the exact p of "the order matters to no item" out, by dealing each item's
-answers anew.
+"""Test whether the order matters to any item, exactly, by dealing each item's answers again.
 
 Sharp null: an item's answers do not depend on which order was shown; each distinct prompt may be
-its own draw. Then the mean answers of an item's orders are exchangeable over these orders, so
-dealing them anew gives a test that is exact at any number of items, under skew, ties, clusters and
-replies unparsed without regard to the order (Fisher's randomisation test). A judge that answers
-every distinct prompt by one fixed draw and prefers nothing is no order effect.
+its own draw. Then the mean answers of an item's orders are exchangeable over these orders. Dealing
+them again gives a test that is exact at any number of items, under skew, ties, clusters and replies
+that are unparsed without regard to the order (Fisher's randomisation test). A judge that answers
+every distinct prompt by one fixed draw and prefers nothing has no order effect.
+
+One engine (``deal``) serves three tests: the order (``gate``, ``unparsed``), the form of a prompt
+(``core/variant_effects.py``) and a change between two runs (``core/drift.py``). It takes one batch
+of what can be exchanged and returns sums that can be added up over batches.
 """
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar, Protocol
 
 import numpy as np
 from scipy import special
@@ -29,35 +34,51 @@ from rubriclab.core.cells import (
 from rubriclab.stats.resample import Floats, Ints, crossed, distinct, sum_by
 
 ALPHA = 0.05
+"""The share of unbiased judges that may be accused of anything."""
 WEIGHTS = {"positions": 0.5, "mean": 0.25, "single": 0.25}
-"""Of the 5%, what each direction may use."""
+"""The share of ALPHA that each direction of the gate may use."""
 WEIGHTS_OF_CRITERIA = {"positions": 0.25, "criteria": 0.25, "mean": 0.25, "single": 0.25}
-"""Of several criteria of a call: what each of them does by position must not cancel in their mean.
-"""
-ENUMERATED, DEALS = 5_000, 1_999
-"""At most so many deals are gone through one by one; else so many are drawn: with the one seen, p
-has steps of 0.0005.
-"""
-MOST_GROUPS, MOST_CARDS = 400, 4_000
-"""Above either, deals are put together from blocks (see ``deal``)."""
-BLOCKS, PICKS, CARDS_DEALT = 200, 29_999, 5_000_000
-"""Blocks; deals put together from them; cards dealt in all, which sets how often a block is dealt.
-"""
-CHUNK = 1_000_000
-"""Numbers of one batch: bounds memory, changes no result."""
+"""The same for several criteria per call: what a position does to each must not cancel."""
+ENUMERATED = 5_000
+"""Enumerate up to this many deals: their p is a fraction that can be checked by hand."""
+DEALS = 1_999
+"""Above ENUMERATED, draw this many at random: with the observed one, p has steps of 0.0005."""
+ENUMERATED_UNITS = 10
+"""Enumerate the swaps of up to this many units: 2^10 = 1,024 deals."""
+MOST_GROUPS = 400
+"""Above this many groups, deals are put together from blocks: dealing all takes too long."""
+MOST_CARDS = 4_000
+"""Above this many cards too, for the same reason."""
+BLOCKS = 200
+"""Groups are put into this many blocks: enough that the sum of one pick per block is varied."""
+PICKS = 29_999
+"""Deals put together from those of blocks. A pick is cheap, so there are more than DEALS."""
+CARDS_DEALT = 5_000_000
+"""Cards dealt in all blocks together: bounds the time, and sets how often a block is dealt."""
+FEWEST_DEALS_OF_A_BLOCK, MOST_DEALS_OF_A_BLOCK = 25, 200
+"""A block is dealt at least and at most this often, whatever CARDS_DEALT allows."""
+NUMBERS_AT_ONCE = 1_000_000
+"""Numbers of one chunk of deals of cards: bounds memory, changes no result."""
+SIGNS_AT_ONCE = 20_000_000
+"""Signs of one chunk of swaps: bounds memory, changes no result."""
 MOST_ORDERS = 30
-SHARED_FATE, SAME_ANSWERS = 0.5, 0.9
-"""Calls of one order are copies of each other if more of those beside a lost call were lost too;
-where no lost call has another beside it, if more of them gave the same answer.
-"""
+"""Above this many orders, lost replies are not looked at order by order: each has too few calls."""
+SHARED_FATE = 0.5
+"""Calls of one order are copies if more than this share of a lost call's neighbours are lost."""
+SAME_ANSWERS = 0.9
+"""Where no lost call has another next to it: copies if more than this share of pairs agree."""
 
 
+# ----------------------------------------------------------------------------------------- the gate
 @dataclass(frozen=True)
 class Gate:
-    """``p`` of the sharp null; ``parts``: p of each of its directions, from the same deals.
+    """The result of a permutation test over several directions.
 
-    ``deals``: how many; ``exact``: they are all there are. ``least``: the smallest p that these
-    answers could have given in any arrangement: above 0.05 no data of this size could tell.
+    p: of the sharp null.
+    parts: p of each direction, from the same deals.
+    deals: how many there were. ``exact``: these are all deals there are.
+    least: the smallest p that these answers could have given in any arrangement. Above 0.05, no
+        data of this size could show an effect.
     """
 
     p: float = 1.0
@@ -68,102 +89,183 @@ class Gate:
 
 
 def gate(cells: Cells) -> Gate:
-    """The exact test of the sharp null over three directions that share the 5%: 1/2, 1/4, 1/4.
+    """Test the sharp null exactly over three directions that share the 5%: 1/2, 1/4, 1/4.
 
-    positions: sum over positions of the squared pooled lean (V squared). mean: the larger contrast
-    of the mean score, each standardised by the deals. single: sum of the items' own squared leans.
-    Of criteria a fourth, and each has 1/4: criteria, the sum over criteria and positions of squared
-    pooled leans, in which two criteria that move against each other do not cancel. Together: the
-    least p over its weight, ranked among the same deals, so that taking the least costs nothing
-    (Westfall and Young 1993).
+    positions: the sum over positions of the squared pooled lean (V squared).
+    mean: the larger contrast of the mean score, each standardised by the deals.
+    single: the sum of the items' own squared leans.
+    criteria: with several criteria per call there is a fourth direction, and each has 1/4. It is
+        the sum over criteria and positions of squared pooled leans, in which two criteria that move
+        against each other do not cancel.
     """
     weights = WEIGHTS_OF_CRITERIA if cells.by_criterion else WEIGHTS
-    cards = _cards(cells)
+    cards = order_cards(cells)
     if cards is None:
         return Gate(parts=dict.fromkeys(weights, 1.0))
-    sums, exact = deal(cards)
-    moved = sums[:, : cards.leans].reshape(len(sums), cells.n, -1)
+    dealt = deal(cards)
+    leans, contrasts, squared = np.split(dealt.sums, [cards.leans, cards.width - 1], axis=1)
+    leans = leans.reshape(len(leans), cells.n, -1)
+    pooled = leans.sum(axis=2) + cards.constant
     parts = {
-        "positions": np.square(moved.sum(axis=2) + cards.constant).sum(axis=1),
-        "mean": np.abs(standardised(sums[:, cards.leans : -1])).max(axis=1, initial=0.0),
-        "single": np.zeros(len(sums)) if cells.one_order_an_item else sums[:, -1],
+        "positions": np.square(pooled).sum(axis=1),
+        "mean": np.abs(standardised(contrasts)).max(axis=1, initial=0.0),
+        # One order per item says nothing about how an item's own answers differ between orders.
+        "single": np.zeros(len(leans)) if cells.one_order_an_item else squared[:, 0],
     }
     if cells.by_criterion:
-        parts["criteria"] = np.square(moved).sum(axis=(1, 2))
-    return together(parts, weights, exact)
+        parts["criteria"] = np.square(leans).sum(axis=(1, 2))
+    return together(parts, weights, dealt.exact)
 
 
-def together(parts: dict[str, Floats], weights: dict[str, float], exact: bool) -> Gate:
-    """The gate of several directions, (deals,) each with what was seen first; what never varies is
-    left out.
+def together(parts: Mapping[str, Floats], weights: Mapping[str, float], exact: bool) -> Gate:
+    """Combine several directions, (deals,) each with the observed one first, into one gate.
+
+    The statistic is the least p over its weight. It is ranked among the same deals, so that taking
+    the least costs nothing (Westfall and Young 1993). A direction that never varies is left out.
     """
-    rounded = {name: np.round(values, 7) for name, values in parts.items()}
-    p = {name: upper_p(values) for name, values in rounded.items() if np.ptp(values) > 0}
-    deals = len(next(iter(parts.values())))
+    p: dict[str, Floats] = {}
+    for name, values in parts.items():
+        rounded = np.round(values, 7)  # equal sums may differ in their last bits: those are ties
+        if np.ptp(rounded) > 0:
+            p[name] = upper_p(rounded)
+    deals = max(len(values) for values in parts.values())
     if not p:
         return Gate(1.0, dict.fromkeys(weights, 1.0), deals, exact)
-    least = upper_p(-np.round(np.min([p[name] / weights[name] for name in p], axis=0), 9))
+    weighted = np.min([p[name] / weights[name] for name in p], axis=0)
+    combined = upper_p(-np.round(weighted, 9))
     by_part = {name: float(p[name][0]) if name in p else 1.0 for name in weights}
-    return Gate(float(least[0]), by_part, deals, exact, float(least.min()))
+    return Gate(float(combined[0]), by_part, deals, exact, float(combined.min()))
 
 
+def order_cards(cells: Cells) -> "Cards | None":
+    """Return the answers that can be dealt over orders, or None where no deal changes anything."""
+    contrast = np.zeros((len(cells.item), len(cells.contrasts)))
+    for column, values in enumerate(cells.contrasts.values()):
+        contrast[:, column] = values
+    if cells.one_order_an_item:
+        return _cards_over_items(cells, contrast)
+    return _cards_within_items(cells, contrast)
+
+
+def _cards_within_items(cells: Cells, contrast: Floats) -> "Cards | None":
+    """Return the mean answers of each item's orders, to be dealt within the item.
+
+    Items of one answer or one order never change, so they are left out.
+    """
+    kept = np.flatnonzero(cells.kept)
+    away = centred(cells.dealt[kept], cells.item[kept])
+    differs = (np.abs(away) > FLAT).any(axis=1)
+    moves = np.zeros(cells.items, dtype=bool)
+    moves[cells.item[kept[differs]]] = True
+    kept = kept[moves[cells.item[kept]]]
+    if not len(kept):
+        return None
+    group = distinct(cells.item[kept])[1]
+    value = centred(cells.dealt[kept], group)
+    size = np.bincount(group)[group][:, None]
+    return Cards(
+        group=group,
+        value=value / (size - cells.drawn),
+        shown=cells.shown[kept],
+        score=(value * cells.weights).sum(axis=1),
+        contrast=centred(contrast[kept], group) / size,
+        by_criterion=cells.by_criterion,
+    )
+
+
+def _cards_over_items(cells: Cells, contrast: Floats) -> "Cards | None":
+    """Return the answers of items that were asked in one random order each, to be dealt over items.
+
+    Many items are put into groups at random, and dealt within these.
+    """
+    groups = 1 if cells.items <= MOST_CARDS else BLOCKS
+    drawn_group = np.random.default_rng([SEED, 2]).integers(0, groups, cells.items)
+    kept = np.argsort(drawn_group, kind="stable")
+    if not len(kept):
+        return None
+    group = distinct(drawn_group[kept])[1]
+    dealt, shown = cells.dealt[kept], cells.shown[kept]
+    own = dealt.mean(axis=0)
+    expected = own if cells.criteria else 1 / cells.n
+    away = dealt - own
+    degrees = len(kept) - 1
+    return Cards(
+        group=group,
+        value=away,
+        shown=shown,
+        score=(away * cells.weights).sum(axis=1),
+        contrast=contrast[kept],
+        constant=(own - expected)[shown].sum(axis=0),
+        stretch=math.sqrt(degrees / max(degrees - group[-1], 1)),
+    )
+
+
+# -------------------------------------------------------------------------- replies that were lost
 def unparsed(answers: Answers) -> float:
-    """Exact p of "whether a reply can be parsed does not depend on the order": failures dealt anew
-    over an item's calls.
+    """Return the exact p of "whether a reply can be parsed does not depend on the order".
 
-    The largest standardised sum decides, over ascending against descending, forwards against
-    backwards, each order by itself (unless there are more than 30 orders), and each position: a
-    reply may be lost for the place of its answer, which is not known, so the item's other orders
-    say how often what stands there is chosen. Where calls of one order are copies of each other, as
-    at temperature 0, whole orders are dealt: one failure that is asked five times is one. 1 where
-    nothing, or everything, was parsed.
+    Failures are dealt over an item's calls. The largest standardised sum decides, over ascending
+    against descending, forwards against backwards, each order by itself (unless there are more than
+    MOST_ORDERS), and each position: a reply may be lost for the position of its answer, which is
+    not known, so the item's other orders say how often what is there is chosen. 1 where nothing, or
+    everything, was parsed.
     """
     shown, rank = np.unique(answers.orders, axis=0, return_inverse=True)
-    order, lost = rank.ravel()[answers.order], (~answers.parsed).astype(np.int64)
+    order = rank.ravel()[answers.order]
+    lost = (~answers.parsed).astype(np.int64)
     given = np.where(answers.parsed, answers.code[:, 0], -1)
     mark = fingerprints(np.column_stack([order, lost, given]))
     item, unit = sorted_items(answers.item, mark, answers.unit)
-    losses, calls = np.bincount(item, lost, len(unit)), np.bincount(item, minlength=len(unit))
+    losses = np.bincount(item, lost, len(unit))
+    calls = np.bincount(item, minlength=len(unit))
+    lost_some = (losses > 0) & (losses < calls)
     row = np.lexsort((mark, item))
-    row = row[((losses > 0) & (losses < calls))[item[row]]]
+    row = row[lost_some[item[row]]]
     if not len(row):
         return 1.0
-    directions = np.stack([line(shown), turn(shown)], axis=1)
-    if len(shown) <= MOST_ORDERS:
-        directions = np.concatenate([directions, np.eye(len(shown))], axis=1)
-    seats = directions[order]
-    if not answers.criteria:
-        seats = np.concatenate(
-            [seats, _chosen_in_other_orders(answers, item, order, shown)], axis=1
-        )
-    gone, cell = lost.astype(np.float64), item * len(shown) + order
+    seats = _directions_of_loss(answers, item, order, shown)
+    cell = item * len(shown) + order
+    gone = lost.astype(np.float64)
     if _are_copies(given[row], cell[row]):
+        # At temperature 0, one failure that is asked five times is one: whole orders are dealt.
         _, first, own = np.unique(cell[row], return_index=True, return_inverse=True)
         gone[row[first]] = np.bincount(own.ravel(), gone[row]) / np.bincount(own.ravel())
         row = row[first]
     group = distinct(item[row])[1]
-    nothing = np.zeros((len(row), 0))
+    no_answers = np.zeros((len(row), 0))
     cards = Cards(
-        group,
-        nothing,
-        nothing.astype(np.int64),
-        centred(gone[row, None], group)[:, 0],
-        centred(seats[row], group),
+        group=group,
+        value=no_answers,
+        shown=no_answers.astype(np.int64),
+        score=centred(gone[row, None], group)[:, 0],
+        contrast=centred(seats[row], group),
     )
-    return float(upper_p(np.abs(standardised(deal(cards)[0])).max(axis=1))[0])
+    largest = np.abs(standardised(deal(cards).sums)).max(axis=1)
+    return float(upper_p(largest)[0])
+
+
+def _directions_of_loss(answers: Answers, item: Ints, order: Ints, shown: Ints) -> Floats:
+    """(calls, k): how far each call goes into each direction in which replies may be lost."""
+    directions = np.stack([line(shown), turn(shown)], axis=1)
+    if len(shown) <= MOST_ORDERS:
+        directions = np.concatenate([directions, np.eye(len(shown))], axis=1)
+    of_call = directions[order]
+    if answers.criteria:
+        return np.asarray(of_call)
+    chosen = _chosen_in_other_orders(answers, item, order, shown)
+    return np.concatenate([of_call, chosen], axis=1)
 
 
 def _chosen_in_other_orders(answers: Answers, item: Ints, order: Ints, shown: Ints) -> Floats:
-    """(calls, n): of the item's calls in its other orders, the share that chose what this call
-    shows at each position.
+    """(calls, n): how often the item's other orders chose what this call shows at each position.
 
-    Not of the order's own calls: of a judge that follows the order, a lost reply would itself lower
-    the share, and replies lost at random would look like replies lost by their place.
+    Calls of the same order do not count: with a judge that follows the order, a lost reply would
+    itself lower the share, and replies lost at random would look like replies lost by position.
     """
-    n, read = shown.shape[1], answers.parsed
+    n, parsed = shown.shape[1], answers.parsed
     codes = n + answers.choices
     items = int(item.max(initial=-1)) + 1
-    tally = crossed(item[read], items, order[read], len(shown), answers.code[read, 0], codes)[
+    tally = crossed(item[parsed], items, order[parsed], len(shown), answers.code[parsed, 0], codes)[
         ..., :n
     ]
     others = tally.sum(axis=1, keepdims=True) - tally
@@ -172,30 +274,123 @@ def _chosen_in_other_orders(answers: Answers, item: Ints, order: Ints, shown: In
 
 
 def _are_copies(given: Ints, cell: Ints) -> bool:
-    """Are calls of one cell (an item in an order) copies of each other, as at temperature 0?
-    ``given``: -1 where lost.
+    """Return whether calls of one cell are copies of each other, as they are at temperature 0.
+
+    A cell is an item in an order. ``given``: (calls,), -1 where the reply was lost.
     """
     code = np.unique(cell, return_inverse=True)[1].ravel()
     lost = given < 0
     calls, gone = np.bincount(code), np.bincount(code, lost)
-    beside = float((gone * (calls - 1)).sum())
-    if beside:
-        return float((gone * (gone - 1)).sum()) > SHARED_FATE * beside
+    next_to_lost = float((gone * (calls - 1)).sum())
+    if next_to_lost:
+        return float((gone * (gone - 1)).sum()) > SHARED_FATE * next_to_lost
     tally = crossed(code, len(calls), given + 1, int(given.max()) + 2)
     pairs = float((calls * (calls - 1)).sum())
     return float((tally * (tally - 1)).sum()) > SAME_ANSWERS * pairs
 
 
-# --------------------------------------------------------------------------- what is dealt, and how
+# --------------------------------------------------------------------------------------- the engine
+class Exchangeable(Protocol):
+    """One batch of answers, and what can be exchanged within what if the null hypothesis holds.
+
+    A batch consists of groups (an item's orders, an item's calls, a unit's two runs). Answers are
+    exchanged within a group. A batch gives (width,) sums over its groups; those of several batches
+    can be added up before a statistic is made of them.
+    """
+
+    stream: ClassVar[int]
+    """Number of the random stream that its deals are drawn from."""
+
+    def every_deal(self) -> Floats | None:
+        """(deals, width): the sums of all deals, the observed one first; None if they are many."""
+
+    def random_deals(self, rng: np.random.Generator, deals: int | None) -> Floats:
+        """(1 + deals, width): the observed sums, then those of random deals.
+
+        None: as many deals as this kind of batch draws by itself.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Deals:
+    """Sums of a batch: as observed, and as they would be if its answers were dealt otherwise.
+
+    sums: (1 + deals, width), the observed ones first.
+    exact: these are all deals there are.
+    """
+
+    sums: Floats
+    exact: bool = False
+
+    def plus(self, other: "Deals") -> "Deals":
+        """Return the deals of two batches together, each deal of one with a deal of the other.
+
+        Raises ValueError unless both were drawn with the same number of deals.
+        """
+        if self.exact or other.exact or self.sums.shape != other.sums.shape:
+            raise ValueError("Only batches with the same number of random deals can be added up.")
+        return Deals(self.sums + other.sums)
+
+
+def deal(batch: Exchangeable, *, deals: int | None = None, number: int = 0) -> Deals:
+    """Return the sums of a batch as observed, then with its answers dealt again.
+
+    deals: None for one batch by itself: all deals where these are few, else as many random ones as
+        suit its size. A number: that many random deals, so that batches can be added up.
+    number: which of several batches this is; each draws from its own random numbers.
+    """
+    if deals is None:
+        every = batch.every_deal()
+        if every is not None:
+            return Deals(every, exact=True)
+    seed = [SEED, batch.stream]
+    if number > 0:
+        seed.append(number)
+    return Deals(batch.random_deals(np.random.default_rng(seed), deals))
+
+
+def upper_p(values: Floats) -> Floats:
+    """(deals,): the share of deals, itself included, with a value at least as large. Ties count."""
+    ranks = np.searchsorted(np.sort(values), values, side="left")
+    return np.asarray((len(values) - ranks) / len(values))
+
+
+def standardised(sums: Floats) -> Floats:
+    """Return columns (deals, k) in standard deviations from their mean over the deals.
+
+    A column that never varies becomes 0.
+    """
+    deviation = sums.std(axis=0)
+    varies = deviation > FLAT
+    away = np.where(varies, sums - sums.mean(axis=0), 0.0)
+    return np.asarray(np.round(away / np.where(varies, deviation, 1.0), 7))
+
+
+def centred(values: Floats, group: Ints) -> Floats:
+    """Return ``values`` (cards, k) minus their mean over the cards of each group."""
+    groups = int(group.max(initial=-1)) + 1
+    size = np.maximum(np.bincount(group, minlength=groups), 1)
+    return values - (sum_by(group, values, groups) / size[:, None])[group]
+
+
+# ------------------------------------------------------------------------------- what can be dealt
 @dataclass(frozen=True, eq=False)
 class Cards:
-    """What is dealt: a card is the mean answer of one order, a group the orders of one item, a seat
-    an order.
+    """Answers that are dealt over the orders of their item.
 
-    Of each card: ``group`` (sorted), ``value`` (cards, n), ``score`` its points, both less the
-    group's mean. Of each seat: ``shown`` (cards, n), ``contrast`` (cards, k). ``constant`` (n,):
-    what the pooled lean has in every deal. ``stretch``: standard deviation of deals over all groups
-    at once, in that of deals within groups.
+    A card is the mean answer of one order, a group holds the orders of one item, a seat is an order
+    that a card is dealt to.
+
+    group: (cards,) of each card; cards are sorted by it.
+    value: (cards, n) its answer, minus the group's mean.
+    score: (cards,) its points, minus the group's mean.
+    shown: (cards, n) what the seat shows at each position.
+    contrast: (cards, k) the seat's directions.
+    constant: (n,) what the pooled lean has in every deal.
+    stretch: standard deviation of deals over all groups at once, in that of deals within groups.
+    stratum: (cards,) a card is dealt only within its stratum of the group; the cards of a group are
+        sorted by it.
+    by_criterion: leans are summed for each criterion at each position, not for each position alone.
     """
 
     group: Ints
@@ -206,37 +401,104 @@ class Cards:
     constant: Floats | float = 0.0
     stretch: float = 1.0
     stratum: Ints | None = None
-    """(cards,): a card is dealt within its stratum of the group alone; cards of a group are sorted
-    by it.
-    """
     by_criterion: bool = False
-    """Leans are summed for each criterion at each position, not for each position alone."""
+
+    stream: ClassVar[int] = 0
 
     @property
     def leans(self) -> int:
-        """How many leans ``sums`` gives: n, or n x n by position and criterion, the latter the
-        faster.
-        """
+        """How many leans ``sums`` gives: n, or n x n by position and criterion (the faster one)."""
         n = int(self.value.shape[1])
         return n * n if self.by_criterion else n
 
     @property
     def width(self) -> int:
-        """How many numbers ``sums`` gives."""
+        """How many numbers ``sums`` gives: leans, contrasts, and the squared lean."""
         return self.leans + int(self.contrast.shape[1]) + 1
 
     @cached_property
-    def _padded(self) -> tuple[Floats, Ints, Floats, Floats]:
-        """value, shown, score, contrast (k, cards) with one more card that is 0: it sits where a
-        group has fewer.
+    def sizes(self) -> Ints:
+        """(groups,): how many cards each group has."""
+        return np.bincount(self.group)
+
+    def seats(self, groups: Ints | slice = slice(None)) -> Ints:
+        """(groups, largest size): the cards of each group as observed.
+
+        Where a group has fewer cards, ``len(group)`` stands for an empty seat.
         """
-        more = ((0, 1), (0, 0))
-        value, shown, contrast = (
-            np.pad(self.value, more),
-            np.pad(self.shown, more),
-            np.pad(self.contrast, more),
+        starts = (np.cumsum(self.sizes) - self.sizes)[groups]
+        sizes = self.sizes[groups]
+        seat = np.arange(sizes.max())
+        return np.where(seat < sizes[:, None], starts[:, None] + seat, len(self.group))
+
+    def every_deal(self) -> Floats | None:
+        """(deals, width): sums of all deals; None if there are more than ENUMERATED."""
+        log_deals = special.gammaln(self.sizes + 1.0).sum()
+        if self.stratum is not None or log_deals > math.log(ENUMERATED) + FLAT:
+            return None
+        seats = self.seats()
+        dealt = every_hand(seats, self.sizes)
+        return np.asarray(np.round(self.sums(seats, dealt).sum(axis=1), 9))
+
+    def random_deals(self, rng: np.random.Generator, deals: int | None) -> Floats:
+        """(1 + deals, width): the observed sums, then DEALS random ones (PICKS if in blocks)."""
+        if len(self.sizes) > MOST_GROUPS or len(self.group) > MOST_CARDS:
+            return self._dealt_in_blocks(rng, PICKS if deals is None else deals)
+        seats = self.seats()
+        observed = self.sums(seats, seats[None]).sum(axis=1)
+        drawn = self._dealt_at_random(rng, seats, DEALS if deals is None else deals)
+        return np.round(np.concatenate([observed, drawn]), 9)
+
+    def _dealt_in_blocks(self, rng: np.random.Generator, deals: int) -> Floats:
+        """(1 + deals, width): sums of deals that are put together from those of blocks of groups.
+
+        Groups are put into BLOCKS blocks at random, whatever their answers. Each block is dealt 25
+        to 200 times. Its sums are centred on the mean of all deals, and widened for being so few.
+        For every deal, one of its sums is picked. Measured: ``docs/method-check.md``.
+        """
+        groups = len(self.sizes)
+        block = rng.integers(0, BLOCKS, groups) if groups > BLOCKS else np.arange(groups)
+        number = int(
+            np.clip(CARDS_DEALT // len(self.group), FEWEST_DEALS_OF_A_BLOCK, MOST_DEALS_OF_A_BLOCK)
         )
-        # Rows as they lie in memory, or each look-up copies the whole table.
+        wider = self.stretch * math.sqrt(number / (number - 1))
+        sums = np.zeros((1 + deals, self.width))
+        for k in range(BLOCKS):
+            members = np.flatnonzero(block == k)
+            if not len(members):
+                continue
+            seats = self.seats(members)
+            dealt = self._dealt_at_random(rng, seats, number)
+            dealt = (dealt - dealt.mean(axis=0)) * wider + self.expected(seats)
+            sums[0] += self.sums(seats, seats[None])[0].sum(axis=0)
+            sums[1:] += dealt[rng.integers(0, number, deals)]
+        return np.round(sums, 9)
+
+    def _dealt_at_random(self, rng: np.random.Generator, seats: Ints, deals: int) -> Floats:
+        """(deals, width): sums over the groups of ``seats`` of random deals."""
+        empty = seats == len(self.group)
+        first: Ints | int = 0
+        if self.stratum is not None:
+            first = np.append(self.stratum, 0)[seats]
+        chunk = max(1, NUMBERS_AT_ONCE // (seats.size * (self.value.shape[1] + 2)))
+        sums = []
+        for start in range(0, deals, chunk):
+            # Cards sorted by random numbers; whole numbers before the point keep strata apart.
+            keys = rng.random((min(chunk, deals - start), *seats.shape)) + first
+            keys[:, empty] = np.inf
+            ranked = np.argsort(keys, axis=-1, kind="stable")
+            dealt = np.take_along_axis(seats[None], ranked, axis=-1)
+            sums.append(self.sums(seats, dealt).sum(axis=1))
+        return np.concatenate(sums)
+
+    @cached_property
+    def _padded(self) -> tuple[Floats, Ints, Floats, Floats]:
+        """value, shown, score, contrast (k, cards), with one more card of zeros for empty seats."""
+        one_more_row = ((0, 1), (0, 0))
+        value = np.pad(self.value, one_more_row)
+        shown = np.pad(self.shown, one_more_row)
+        contrast = np.pad(self.contrast, one_more_row)
+        # Rows in the order of memory, or each look-up copies the whole table.
         return (
             np.ascontiguousarray(value),
             shown,
@@ -245,26 +507,25 @@ class Cards:
         )
 
     def sums(self, seats: Ints, dealt: Ints) -> Floats:
-        """(deals, groups, leans + k + 1): lean by position, contrasts, squared lean, of the cards
-        ``dealt`` to ``seats``.
+        """(deals, groups, width): lean by position, contrasts, and squared lean, of each deal.
 
-        ``seats`` (groups, size), ``dealt`` (deals, groups, size): indexes of cards; len(group): no
-        card.
+        seats: (groups, size), dealt: (deals, groups, size) the card that each seat gets; both are
+        indexes of cards, ``len(group)`` for none.
         """
         value, shown, score, contrast = self._padded
         at_position = value.take(dealt[..., None] * shown.shape[1] + shown[seats])
         by_position = at_position.sum(axis=-2)
-        lean = self._of_criteria(at_position, shown[seats]) if self.by_criterion else by_position
-        moves = [(column[seats] * score[dealt]).sum(axis=-1) for column in contrast]
-        moves.append(np.square(by_position).sum(axis=-1))
-        return np.concatenate([lean, np.stack(moves, axis=-1)], axis=-1)
+        lean = by_position
+        if self.by_criterion:
+            lean = self._lean_of_criteria(at_position, shown[seats])
+        rest = [(column[seats] * score[dealt]).sum(axis=-1) for column in contrast]
+        rest.append(np.square(by_position).sum(axis=-1))
+        return np.concatenate([lean, np.stack(rest, axis=-1)], axis=-1)
 
-    def _of_criteria(self, at_position: Floats, shown: Ints) -> Floats:
-        """(deals, groups, n x n): ``at_position`` (deals, groups, size, n) summed for each position
-        and criterion.
+    def _lean_of_criteria(self, at_position: Floats, shown: Ints) -> Floats:
+        """(deals, groups, n x n): ``at_position`` (deals, groups, size, n), also by criterion.
 
-        One product of matrices for each group: its seats say which criterion stands at which
-        position.
+        One matrix product per group: its seats say which criterion is at which position.
         """
         groups, size, n = shown.shape
         of_criterion = shown[..., None] == np.arange(n)
@@ -273,164 +534,68 @@ class Cards:
         return np.moveaxis(flat @ spread.reshape(groups, size * n, n * n), 0, 1)
 
     def expected(self, seats: Ints) -> Floats:
-        """(leans + k + 1,): the sums over these groups on average over all deals.
+        """(width,): the mean over all deals of the sums of these groups.
 
-        0 but for the squared lean: a sum of one card a seat, dealt from a table t (seats, cards),
-        has the variance sum of t~^2 / (cards - 1), t~ being t less its row and column means
+        0 but for the squared lean. A sum of one card per seat, dealt from a table t (seats, cards),
+        has the variance sum of t~^2 / (cards - 1), where t~ is t minus its row and column means
         (Hoeffding 1951).
         """
-        value, shown = self._padded[0][seats], self._padded[1][seats]
-        n, present = shown.shape[-1], seats < len(self.group)
+        padded_value, padded_shown, _, _ = self._padded
+        value, shown = padded_value[seats], padded_shown[seats]
+        n = shown.shape[-1]
+        present = seats < len(self.group)
         size = present.sum(axis=1)
-        exposed = ((shown[:, :, None] == np.arange(n)[:, None]) & present[..., None, None]).sum(
-            axis=1
-        )
+        is_shown = (shown[:, :, None] == np.arange(n)[:, None]) & present[..., None, None]
+        exposed = is_shown.sum(axis=1)
         columns = (value[..., None] * exposed[:, None]).sum(axis=2)
-        square = (
-            size * np.square(value).sum(axis=(1, 2)) - np.square(columns).sum(axis=(1, 2)) / size
-        )
-        unmoved = np.zeros(self.leans + self.contrast.shape[1])
-        return np.append(unmoved, (square / np.maximum(size - 1, 1)).sum())
+        squares = size * np.square(value).sum(axis=(1, 2))
+        square = squares - np.square(columns).sum(axis=(1, 2)) / size
+        of_leans_and_contrasts = np.zeros(self.width - 1)
+        return np.append(of_leans_and_contrasts, (square / np.maximum(size - 1, 1)).sum())
 
 
-def _cards(cells: Cells) -> Cards | None:
-    """The answers that can be dealt, or None where no deal changes anything.
-
-    Items of one answer or one order are left out: they never change. Where each item was asked in
-    one order drawn at random, answers are dealt over items (in groups at random where they are
-    many).
-    """
-    contrast = np.stack([*cells.contrasts.values(), np.zeros(len(cells.item))], axis=1)[:, :-1]
-    if cells.one_order_an_item:
-        groups = 1 if cells.items <= MOST_CARDS else BLOCKS
-        group = np.random.default_rng([SEED, 2]).integers(0, groups, cells.items)
-        keep = np.argsort(group, kind="stable")
-    else:
-        keep = np.flatnonzero(cells.kept)
-        moves = np.zeros(cells.items, dtype=bool)
-        moves[
-            cells.item[
-                keep[(np.abs(centred(cells.dealt[keep], cells.item[keep])) > FLAT).any(axis=1)]
-            ]
-        ] = True
-        keep = keep[moves[cells.item[keep]]]
-        group = cells.item
-    if not len(keep):
-        return None
-    group = distinct(group[keep])[1]
-    dealt, shown, contrast = cells.dealt[keep], cells.shown[keep], contrast[keep]
-    if cells.one_order_an_item:
-        own = dealt.mean(axis=0)
-        away = dealt - own
-        constant = (own - (own if cells.criteria else 1 / cells.n))[shown].sum(axis=0)
-        stretch = math.sqrt((len(keep) - 1) / max(len(keep) - 1 - group[-1], 1))
-        return Cards(
-            group, away, shown, (away * cells.weights).sum(axis=1), contrast, constant, stretch
-        )
-    value = centred(dealt, group)
-    score = (value * cells.weights).sum(axis=1)
-    size = np.bincount(group)[group][:, None]
-    return Cards(
-        group,
-        value / (size - cells.drawn),
-        shown,
-        score,
-        centred(contrast, group) / size,
-        by_criterion=cells.by_criterion,
-    )
-
-
-def centred(values: Floats, group: Ints) -> Floats:
-    """``values`` (cards, k) less their mean over the cards of each group."""
-    groups = int(group.max(initial=-1)) + 1
-    size = np.maximum(np.bincount(group, minlength=groups), 1)
-    return values - (sum_by(group, values, groups) / size[:, None])[group]
-
-
-def deal(cards: Cards) -> tuple[Floats, bool]:
-    """Sums over groups: as seen, then with the cards of each group dealt anew.
-
-    Returns (deals, leans + k + 1), the first row as seen, and whether these are all deals there are
-    (where at most 5,000). Up to 400 groups: 1,999 random deals. Above, groups are put into 200
-    blocks at random (whatever their answers), each block is dealt 25 to 200 times, its sums are
-    centred on the mean of all deals and widened for having so few, and 29,999 times one of its sums
-    is picked for every block. Measured: ``docs/method-check.md``.
-    """
-    empty, sizes = len(cards.group), np.bincount(cards.group)
-    starts = np.cumsum(sizes) - sizes
-    rng = np.random.default_rng([SEED, 0])
-    few = len(sizes) <= MOST_GROUPS and empty <= MOST_CARDS
-    if cards.stratum is None and special.gammaln(sizes + 1.0).sum() <= math.log(ENUMERATED) + FLAT:
-        seats = _seats(starts, sizes, empty)
-        return np.asarray(
-            np.round(cards.sums(seats, _every_deal(seats, sizes)).sum(axis=1), 9)
-        ), True
-    if few:
-        seats = _seats(starts, sizes, empty)
-        seen = cards.sums(seats, seats[None]).sum(axis=1)
-        sums = np.concatenate([seen, _random_deals(rng, cards, seats, DEALS)])
-        return np.round(sums, 9), False
-    block = rng.integers(0, BLOCKS, len(sizes)) if len(sizes) > BLOCKS else np.arange(len(sizes))
-    number = int(np.clip(CARDS_DEALT // empty, 25, 200))
-    sums = np.zeros((1 + PICKS, cards.width))
-    for k in range(BLOCKS):
-        members = np.flatnonzero(block == k)
-        if not len(members):
-            continue
-        seats = _seats(starts[members], sizes[members], empty)
-        dealt = _random_deals(rng, cards, seats, number)
-        wider = cards.stretch * math.sqrt(number / (number - 1))
-        dealt = (dealt - dealt.mean(axis=0)) * wider + cards.expected(seats)
-        sums[0] += cards.sums(seats, seats[None])[0].sum(axis=0)
-        sums[1:] += dealt[rng.integers(0, number, PICKS)]
-    return np.round(sums, 9), False
-
-
-def _seats(starts: Ints, sizes: Ints, empty: int) -> Ints:
-    """(groups, largest size): the cards of each group as they lie, ``empty`` where it has fewer."""
-    seat = np.arange(sizes.max())
-    return np.where(seat < sizes[:, None], starts[:, None] + seat, empty)
-
-
-def _random_deals(rng: np.random.Generator, cards: Cards, seats: Ints, deals: int) -> Floats:
-    """(deals, leans + k + 1): sums over the groups of random deals."""
-    sums = []
-    absent = seats == len(cards.group)
-    first = 0 if cards.stratum is None else np.append(cards.stratum, 0)[seats]
-    chunk = max(1, CHUNK // (seats.size * (cards.value.shape[1] + 2)))
-    for start in range(0, deals, chunk):
-        keys = rng.random((min(chunk, deals - start), *seats.shape)) + first
-        keys[:, absent] = np.inf
-        dealt = np.take_along_axis(seats[None], np.argsort(keys, axis=-1, kind="stable"), axis=-1)
-        sums.append(cards.sums(seats, dealt).sum(axis=1))
-    return np.concatenate(sums)
-
-
-def _every_deal(seats: Ints, sizes: Ints) -> Ints:
-    """(deals, groups, size): all deals, as they lie first: p is then a fraction that can be checked
-    by hand.
-    """
-    hands = [
-        [(*cards, *row[size:]) for cards in itertools.permutations(row[:size])]
-        for row, size in zip(seats.tolist(), sizes.tolist(), strict=True)
-    ]
+def every_hand(seats: Ints, sizes: Ints) -> Ints:
+    """(deals, groups, size): all deals, the observed one first."""
+    hands = []
+    for row, size in zip(seats.tolist(), sizes.tolist(), strict=True):
+        empty = row[size:]
+        hands.append([(*cards, *empty) for cards in itertools.permutations(row[:size])])
     return np.array(list(itertools.product(*hands)))
 
 
-def standardised(sums: Floats) -> Floats:
-    """Columns less their mean over the deals, in their standard deviations; 0 where a column never
-    varies.
+@dataclass(frozen=True, eq=False)
+class Swaps:
+    """Units that were answered in two runs, which are exchanged or not.
+
+    If nothing changed between the runs, a unit's change is as likely as its opposite.
+
+    change: (units, k) after minus before, 0 where it is not known.
     """
-    deviation = sums.std(axis=0)
-    varies = deviation > FLAT
-    return np.asarray(
-        np.round(
-            np.where(varies, sums - sums.mean(axis=0), 0.0) / np.where(varies, deviation, 1.0), 7
-        )
-    )
+
+    change: Floats
+
+    stream: ClassVar[int] = 3
+
+    def every_deal(self) -> Floats | None:
+        """(2^units, k): sums of all swaps; None if there are more than ENUMERATED_UNITS units."""
+        units = len(self.change)
+        if units > ENUMERATED_UNITS:
+            return None
+        signs = np.array(list(itertools.product((1.0, -1.0), repeat=units)))
+        return _without_rounding_errors(signs @ self.change)
+
+    def random_deals(self, rng: np.random.Generator, deals: int | None) -> Floats:
+        """(1 + deals, k): the observed sums, then DEALS random ones."""
+        deals = DEALS if deals is None else deals
+        units = len(self.change)
+        chunk = max(1, SIGNS_AT_ONCE // units)
+        sums = [self.change.sum(axis=0)[None]]
+        for start in range(0, deals, chunk):
+            signs = rng.choice((1.0, -1.0), (min(chunk, deals - start), units))
+            sums.append(signs @ self.change)
+        return _without_rounding_errors(np.concatenate(sums))
 
 
-def upper_p(values: Floats) -> Floats:
-    """Of each deal: the share of deals, itself included, with a value at least as large."""
-    ranks = np.searchsorted(np.sort(values), values, side="left")
-    return np.asarray((len(values) - ranks) / len(values))
+def _without_rounding_errors(sums: Floats) -> Floats:
+    """Return sums with 0 for what rounding left of changes that cancel."""
+    return np.asarray(np.where(np.abs(sums) < FLAT, 0.0, sums))

@@ -139,31 +139,35 @@ def _both(item: Ints, lot: Ints, side: Ints) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Calls(Cards):
-    """Cards are single calls, a group is an item; ``contrast`` (cards, 1): 1 at the seats of the
-    other form, else 0.
+class FormCards(Cards):
+    """Single calls that are dealt over the two forms of the prompt, within their item.
 
-    ``value`` and ``score`` are less the mean of their lot and scaled so that their sum over the
-    seats of the other form is the item's difference between the forms, each lot counting once.
-    ``chance``: (cards,) what a card adds to the square of a sum on average over all deals.
+    A card is a call, a group is an item, a seat is a call that was asked in one of the two forms.
+
+    contrast: (cards, 1) 1 for seats of the other form, else 0.
+    value, score: minus the mean of their lot, and scaled so that their sum over the seats of the
+        other form is the item's difference between the forms, each lot counting once.
+    chance: (cards,) what a card adds to the square of a sum, on average over all deals.
     """
 
     chance: Floats | float = 0.0
 
     @property
     def width(self) -> int:
+        """How many numbers ``sums`` gives."""
         return 3
 
     def sums(self, seats: Ints, dealt: Ints) -> Floats:
-        """(deals, groups, 3): difference of the item's mean, its square, squared difference of its
-        shares of scores.
+        """(deals, groups, 3): difference of the item's mean, its square, and squared difference of
+        its shares of scores.
         """
         other = np.append(self.contrast[:, 0], 0)[seats]
-        value, score = np.pad(self.value, ((0, 1), (0, 0))), np.append(self.score, 0)
-        shares = np.stack(
-            [(column[dealt] * other).sum(axis=-1) for column in np.ascontiguousarray(value.T)],
-            axis=-1,
-        )
+        value = np.pad(self.value, ((0, 1), (0, 0)))
+        score = np.append(self.score, 0)
+        by_score = [
+            (column[dealt] * other).sum(axis=-1) for column in np.ascontiguousarray(value.T)
+        ]
+        shares = np.stack(by_score, axis=-1)
         mean = (score[dealt] * other).sum(axis=-1)
         return np.stack([mean, np.square(mean), np.square(shares).sum(axis=-1)], axis=-1)
 
@@ -178,74 +182,92 @@ class Calls(Cards):
 
 
 def form_gate(answers: Answers, item_of_lot: Ints) -> Gate:
-    """Exact test of "no item's answers depend on the form": an item's calls dealt anew over the two
-    forms, in each lot.
+    """Test exactly "no item's answers depend on the form".
 
-    Single calls are dealt, not whole prompts as for orders: a judge that answers each prompt by one
-    fixed draw does change its scores with the form. Directions: the mean difference over items
-    (weight 1/2); each item's squared difference of shares (1/4), and of means (1/4). Measured:
-    ``docs/method-check.md``.
+    An item's calls are dealt over the two forms, within each lot. Single calls are dealt, not whole
+    prompts as for orders: a judge that answers each prompt by one fixed draw does change its scores
+    with the form. Directions: the mean difference over items (weight 1/2), each item's squared
+    difference of shares (1/4), and of means (1/4). Measured: ``docs/method-check.md``.
     """
-    kept = np.flatnonzero(answers.parsed)
-    lots = len(item_of_lot)
-    calls = np.stack(
-        [
-            np.bincount(answers.item[kept][answers.order[kept] == form], minlength=lots)
-            for form in (0, 1)
-        ]
-    )
-    kept = kept[calls.min(axis=0)[answers.item[kept]] > 0]
-    if not len(kept):
+    cards = form_cards(answers, item_of_lot)
+    if cards is None:
         return Gate()
+    dealt = deal(cards)
+    parts = {
+        "mean": np.abs(standardised(dealt.sums[:, :1]))[:, 0],
+        "single": dealt.sums[:, 2],
+        "moves": dealt.sums[:, 1],
+    }
+    return together(parts, WEIGHTS, dealt.exact)
+
+
+def form_cards(answers: Answers, item_of_lot: Ints) -> FormCards | None:
+    """Return the parsed calls of lots that both forms asked; None where no deal changes anything.
+
+    Lots of an item are sorted by their content, items by theirs, calls by form and answer: names
+    decide nothing.
+    """
+    parsed = np.flatnonzero(answers.parsed)
+    lots = len(item_of_lot)
+    lot, form = answers.item[parsed], answers.order[parsed]
+    calls = np.stack([np.bincount(lot[form == side], minlength=lots) for side in (0, 1)])
+    kept = parsed[calls.min(axis=0)[lot] > 0]
+    if not len(kept):
+        return None
     lot, other, code = answers.item[kept], answers.order[kept], answers.code[kept]
-    hot = (code[:, :, None] == np.arange(len(answers.points))).reshape(len(kept), -1) / np.sqrt(
-        code.shape[1]
-    )
-    own_lot = np.unique(lot, return_inverse=True)[1]
-    points = np.zeros(len(kept)) if answers.choices else answers.points[code].mean(axis=1)
-    values = centred(np.column_stack([points, hot]), own_lot)
+    values = _values_of_calls(answers, lot, code)
     moves = np.zeros(int(item_of_lot.max()) + 1, dtype=bool)
     differs = np.flatnonzero(np.abs(values).max(axis=1) > FLAT)
     moves[item_of_lot[lot[differs]]] = True
     if not moves.any():
-        return Gate()
-    # Lots of an item by their content, items by theirs, calls by form and answer: names decide
-    # nothing.
-    mark_of_lot = np.zeros(lots, dtype=np.uint64)
-    np.add.at(mark_of_lot, lot, fingerprints(np.column_stack([other, code])))
-    rank_of_lot = np.unique(mark_of_lot, return_inverse=True)[1].ravel()
-    item, _ = sorted_items(
-        item_of_lot[lot],
-        fingerprints(np.column_stack([rank_of_lot[lot], other, code])),
-        np.arange(len(moves)),
-    )
+        return None
+
+    rank_of_lot = _ranked_lots(lot, other, code, lots)
+    mark = fingerprints(np.column_stack([rank_of_lot[lot], other, code]))
+    item, _ = sorted_items(item_of_lot[lot], mark, np.arange(len(moves)))
     row = np.lexsort((*code.T, other, lot, rank_of_lot[lot], item))
     row = row[moves[item_of_lot[lot[row]]]]
     lot, other, values = lot[row], other[row], values[row]
     group = np.unique(item[row], return_inverse=True)[1]
-    fresh = (np.diff(lot, prepend=-1) != 0) | (np.diff(group, prepend=-1) != 0)
-    stratum = np.cumsum(fresh) - 1
-    several = np.bincount(group[fresh])
-    m = calls[:, lot].astype(np.float64)
-    size = m.sum(axis=0)
-    values = values * (size / m.prod(axis=0) / several[group])[:, None]
-    first_of_group = np.searchsorted(group, np.arange(group[-1] + 1))
-    cards = Calls(
-        group,
-        values[:, 1:],
-        np.zeros((len(row), 0), dtype=np.int64),
-        values[:, 0],
-        other[:, None].astype(np.float64),
-        stratum=stratum - stratum[first_of_group][group] if (several > 1).any() else None,
-        chance=m.prod(axis=0) / (size * (size - 1)),
+
+    starts_lot = (np.diff(lot, prepend=-1) != 0) | (np.diff(group, prepend=-1) != 0)
+    lots_of_group = np.bincount(group[starts_lot])
+    stratum = None
+    if (lots_of_group > 1).any():
+        lot_number = np.cumsum(starts_lot) - 1
+        first_of_group = np.searchsorted(group, np.arange(group[-1] + 1))
+        stratum = lot_number - lot_number[first_of_group][group]
+
+    calls_of_forms = calls[:, lot].astype(np.float64)
+    size, product = calls_of_forms.sum(axis=0), calls_of_forms.prod(axis=0)
+    values = values * (size / product / lots_of_group[group])[:, None]
+    return FormCards(
+        group=group,
+        value=values[:, 1:],
+        shown=np.zeros((len(row), 0), dtype=np.int64),
+        score=values[:, 0],
+        contrast=other[:, None].astype(np.float64),
+        stratum=stratum,
+        chance=product / (size * (size - 1)),
     )
-    sums, exact = deal(cards)
-    parts = {
-        "mean": np.abs(standardised(sums[:, :1]))[:, 0],
-        "single": sums[:, 2],
-        "moves": sums[:, 1],
-    }
-    return together(parts, WEIGHTS, exact)
+
+
+def _values_of_calls(answers: Answers, lot: Ints, code: Ints) -> Floats:
+    """(calls, 1 + scores): points (0 of choices) and the score given, minus the mean of the lot."""
+    is_score = code[:, :, None] == np.arange(len(answers.points))
+    given = is_score.reshape(len(code), -1) / np.sqrt(code.shape[1])
+    points = np.zeros(len(code))
+    if not answers.choices:
+        points = answers.points[code].mean(axis=1)
+    own_lot = np.unique(lot, return_inverse=True)[1]
+    return centred(np.column_stack([points, given]), own_lot)
+
+
+def _ranked_lots(lot: Ints, other: Ints, code: Ints, lots: int) -> Ints:
+    """(lots,): the rank of each lot by its content."""
+    mark = np.zeros(lots, dtype=np.uint64)
+    np.add.at(mark, lot, fingerprints(np.column_stack([other, code])))
+    return np.unique(mark, return_inverse=True)[1].ravel()
 
 
 def by_holm(family: Sequence[tuple[Answers, Gate]], smallest: Smallest) -> list[Verdicts]:

@@ -24,7 +24,7 @@ from rubriclab.core.judgments import Arm
 from rubriclab.core.lengths import lean_test, squared_length_test
 from rubriclab.core.permutation import ALPHA, Gate, gate, unparsed
 from rubriclab.model.study import Smallest
-from rubriclab.stats.contrasts import OrderCells, over_texts, within_texts
+from rubriclab.stats.mean_contrasts import OrderCells, over_texts, within_texts
 from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, distinct, sum_by
 from rubriclab.stats.tests import holm
 

@@ -1,13 +1,13 @@
-"""Criteria, or several answers, scored in one call in; does the position change a score, out (Xu et
-al. v2, setting 2).
+"""Say whether position changes a score when one call scores several criteria or answers.
 
-Answers are one pooled target: a score is held against the answer's own mean. What company does is
-the difference from the call that scored the answer alone.
+Source: Xu et al. v2, setting 2 (Tables 5, 6; Figures 10, 11). A row of the data is the score of one
+criterion in one call. Answers are one pooled target: a score is compared with the answer's own
+mean. The effect of company is the difference from the call that scored the answer alone.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,10 +26,127 @@ from rubriclab.core.judgments import Arm, grouped, hash_names
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.measures.rated import means
 from rubriclab.measures.shift import contrasts, single_scores
-from rubriclab.stats import joint as stats
-from rubriclab.stats.resample import Floats, crossed, distinct, sum_by
+from rubriclab.stats.resample import Floats, Ints, crossed, distinct, sum_by
 from rubriclab.stats.tests import friedman, holm
 
+# ------------------------------------------------------------------- sums by criterion and position
+_TINY = 1e-9
+
+
+def position_means(sums: Floats, counts: Floats) -> Floats:
+    """Mean score at each position, (..., criteria, positions); NaN where a criterion was never
+    shown.
+    """
+    return np.asarray(np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), np.nan))
+
+
+def position_shifts(sums: Floats, counts: Floats) -> Floats:
+    """Mean at a position less the criterion's mean over all calls, (..., criteria, positions)."""
+    n = counts.sum(axis=-1)
+    overall = np.where(n > 0, sums.sum(axis=-1) / np.where(n > 0, n, 1.0), np.nan)
+    return np.asarray(position_means(sums, counts) - overall[..., None])
+
+
+def delta_pos(sums: Floats, counts: Floats) -> Floats:
+    """Best less worst position mean, (criteria,): the paper's Delta Pos; NaN below two
+    positions.
+    """
+    mean, several = position_means(sums, counts), (counts > 0).sum(axis=-1) >= 2
+    apart = np.fmax.reduce(mean, axis=-1) - np.fmin.reduce(mean, axis=-1)  # these leave NaN out
+    return np.asarray(np.where(several, apart, np.nan))
+
+
+class Carryover(NamedTuple):
+    """What scoring a criterion just before adds to the next score, in points.
+
+    ``effect`` (criteria,) against the mean of all criteria as predecessors; ``parts`` (texts,
+    criteria): what each text adds to its error, in sum 0; ``by_criterion``: was position taken out
+    criterion by criterion, or alike for all?
+    """
+
+    effect: Floats
+    parts: Floats
+    by_criterion: bool
+
+
+def carryover(
+    text: Ints,
+    criterion: Ints,
+    position: Ints,
+    before: Ints,
+    score: Floats,
+    *,
+    texts: int,
+    criteria: int,
+) -> Carryover | None:
+    """Effect of the criterion scored just before, all successors pooled; None where the orders
+    cannot tell it.
+
+    Rows are scores; ``before``: the criterion one position earlier, ``criteria`` at the first
+    position. Least squares of the score on text x criterion, position and predecessor, the first
+    two taken out exactly. Position enters criterion by criterion where the design lets it (random
+    or all orders), else alike for all, as in Williams' (1949) analysis, whose n orders put each
+    criterion once at each position. Every criterion has to follow every other one, and predecessors
+    to keep their rank once positions are taken out: rotations fail for four criteria or more.
+    """
+    known = before < criteria
+    follows = crossed(before[known], criteria, criterion[known], criteria)
+    if criteria < 2 or texts < 2 or not bool((follows + np.eye(criteria) > 0).all()):
+        return None
+    positions = int(position.max()) + 1
+    for by_criterion in (True, False):
+        slot = criterion * positions + position if by_criterion else position
+        fitted = _predecessors(
+            text * criteria + criterion, slot, before, score, texts * criteria, criteria
+        )
+        if fitted is not None:
+            effect, inverse, pull = fitted
+            centre = np.eye(criteria) - 1.0 / criteria
+            by_text = pull.reshape(texts, criteria, criteria).sum(axis=1)
+            return Carryover(centre @ effect, by_text @ inverse @ centre, by_criterion)
+    return None
+
+
+def _predecessors(
+    unit: Ints, slot: Ints, before: Ints, score: Floats, units: int, criteria: int
+) -> tuple[Floats, Floats, Floats] | None:
+    """(effects, inverse of their normal equations, each unit's part of these (units, criteria));
+    None where they lose their rank.
+
+    A row's regressors are two indicators, its slot and its predecessor if any. Taken out: the units
+    (a text under a criterion), then the slots.
+    """
+    slots, known = int(slot.max()) + 1, before < criteria
+
+    def sums(values: Floats) -> Floats:
+        """By unit, in each slot and after each predecessor, (units, slots + criteria)."""
+        after = crossed(unit[known], units, before[known], criteria, weights=values[known])
+        return np.hstack([crossed(unit, units, slot, slots, weights=values), after])
+
+    rows = np.maximum(np.bincount(unit, minlength=units), 1).astype(np.float64)
+    centred = score - (np.bincount(unit, weights=score, minlength=units) / rows)[unit]
+    counts = sums(np.ones_like(score))
+    cross = np.diag(counts.sum(axis=0))
+    both = crossed(slot[known], slots, before[known], criteria)
+    cross[:slots, slots:], cross[slots:, :slots] = both, both.T
+    a, b = cross - counts.T @ (counts / rows[:, None]), sums(centred).sum(axis=0)
+    of_slots = np.linalg.pinv(a[:slots, :slots], rcond=_TINY, hermitian=True)
+    onto = a[slots:, :slots] @ of_slots
+    normal, right = a[slots:, slots:] - onto @ a[:slots, slots:], b[slots:] - onto @ b[:slots]
+    largest = max(1.0, float(np.abs(normal).max()))
+    if int(np.linalg.matrix_rank(normal, tol=_TINY * largest, hermitian=True)) != criteria - 1:
+        return None
+    inverse = np.linalg.pinv(normal, rcond=_TINY, hermitian=True)
+    effect = inverse @ right
+    fitted = (of_slots @ (b[:slots] - a[:slots, slots:] @ effect))[slot] + np.append(effect, 0.0)[
+        before
+    ]
+    mean = np.bincount(unit, weights=fitted, minlength=units) / rows
+    error = sums(centred - (fitted - mean[unit]))
+    return np.asarray(effect), np.asarray(inverse), error[:, slots:] - error[:, :slots] @ onto.T
+
+
+# --------------------------------------------------------------------------------- the topic's rows
 CHARTS = (
     Chart("cells", "position_shift", by="position", across="target"),
     Chart("forest", "first_minus_last", by="target"),
@@ -104,13 +221,13 @@ def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
     made: dict[str, list[Row]] = {"position_shift": [], "first_minus_last": []}
 
     def first_minus_last(sums: Floats, counts: Floats) -> Floats:
-        by_position = stats.position_means(sums, counts)
+        by_position = position_means(sums, counts)
         return np.asarray(by_position[..., :1] - by_position[..., -1:])
 
     for k, of in enumerate(targets(arm)):
         parts, n = [part[:, k] for part in by_unit], counts[:, k].sum(axis=0)
         how: dict[str, Any] = {"known": scored[:, k], "rule": rule, "none": none}
-        every = jackknife(stats.position_shifts, parts, arm.unit_names, light=True, **how)
+        every = jackknife(position_shifts, parts, arm.unit_names, light=True, **how)
         every += jackknife(first_minus_last, parts, arm.unit_names, **how)
         if np.count_nonzero(n) < 2:  # a shift from its own mean is 0 by definition
             every = [missing(none)] * len(every)
@@ -129,10 +246,10 @@ def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
 
 def extremes_of_positions(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
     """Delta Pos as in the paper, and Friedman's test, by criterion."""
-    delta = stats.delta_pos(sums.sum(axis=0), counts.sum(axis=0))
+    delta = delta_pos(sums.sum(axis=0), counts.sum(axis=0))
     shown = counts.sum(axis=0) > 0
     tests = [
-        friedman(stats.position_means(sums[:, k][:, seen], counts[:, k][:, seen]))
+        friedman(position_means(sums[:, k][:, seen], counts[:, k][:, seen]))
         for k, seen in enumerate(shown)
     ]
     adjusted = holm(np.array([test.p for test in tests]))
@@ -165,7 +282,7 @@ def neighbours(arm: Arm) -> Iterator[Row]:
     if len(item):
         before = np.where(position > 0, arm.shown[order, np.maximum(position - 1, 0)], n)
         rows = arm.text[item], arm.target[item], position, before, arm.value[kept]
-        fitted = stats.carryover(*rows, texts=arm.texts, criteria=n)
+        fitted = carryover(*rows, texts=arm.texts, criteria=n)
     if fitted is None:
         yield Row("carryover", missing("not_separable" if len(item) else "nothing_parsed"))
         return

@@ -150,7 +150,8 @@ def together(group: Sequence[Arm], base: Arm, choices: Ints) -> Iterator[Row]:
     won = base.shown[base.order, np.clip(vote.choice - 1, 0, base.positions - 1)]
     score = np.where(vote.choice > 0, won, np.where(ok, base.positions, -1))
     position = np.where(ok, vote.choice - 1, UNPARSED)
-    made = compared(replace(base, position=position, score=score, ok=ok))
+    voted = replace(base.calls, position=position, score=score, ok=ok)
+    made = compared(replace(base, calls=voted))
     counts = {"n": int(made.parsed.sum()), "judges": len(group)}
     if counts["n"]:
         yield Row("majority_pc", made.pc(made.every), condition=base.code, counts=counts)

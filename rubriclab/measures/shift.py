@@ -22,8 +22,8 @@ from rubriclab.core.estimate import (
 )
 from rubriclab.core.judgments import Arm, once
 from rubriclab.core.topic import Chart, Row, topic
-from rubriclab.stats.contrasts import extremes, order_cells, over_texts, within_texts
 from rubriclab.stats.debias import row_means
+from rubriclab.stats.mean_contrasts import extremes, order_cells, over_texts, within_texts
 from rubriclab.stats.noise import differences, within_item_sd
 from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
 

@@ -172,10 +172,10 @@ def test_a_deal_of_criteria_is_summed_by_position_and_criterion() -> None:
     # Criterion 1 has 3.5 on average, 4 where it stands first; criterion 2 has 2.5, and 3 where it
     # does.
     assert table.lean_of_criteria.tolist() == [[[0.5, -0.5], [0.5, -0.5]]]
-    cards = gates._cards(table)
+    cards = gates.order_cards(table)
     assert cards is not None
     seats = np.array([[0, 1]])
-    sums = cards.sums(seats, gates._every_deal(seats, np.array([2])))
+    sums = cards.sums(seats, gates.every_hand(seats, np.array([2])))
     # By position and criterion, as parts of the lean of .5, as seen and with the two answers
     # exchanged.
     assert sums[0, 0, :4].tolist() == [0.25, 0.25, -0.25, -0.25]

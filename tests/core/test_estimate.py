@@ -27,7 +27,7 @@ from rubriclab.core.estimate import (
 )
 from rubriclab.core.operations import contrast
 from rubriclab.core.topic import MEASURES
-from rubriclab.stats.position import v_interval
+from rubriclab.measures.position import v_interval
 from tests.tables import balanced_orders, choose, criteria, findings, options
 
 UNITS = np.arange(100, 160, dtype=np.uint64)

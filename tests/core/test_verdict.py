@@ -442,10 +442,10 @@ def test_blocks_of_many_items_have_the_moments_of_all_deals_and_agree_with_few(
     Hoeffding's formula.
     """
     table = cells(choices([[0, 2, 1], [0, 1, 1]], [0, 1, 4], B3))
-    cards = gates._cards(table)
-    sizes = np.bincount(cards.group)
-    seats = gates._seats(np.cumsum(sizes) - sizes, sizes, len(cards.group))
-    every = cards.sums(seats, gates._every_deal(seats, sizes)).sum(axis=1)
+    cards = gates.order_cards(table)
+    assert cards is not None
+    seats = cards.seats()
+    every = cards.sums(seats, gates.every_hand(seats, cards.sizes)).sum(axis=1)
     assert len(every) == 36
     assert cards.expected(seats) == pytest.approx(every.mean(axis=0), abs=1e-12)
     rng = np.random.default_rng(3)

@@ -10,8 +10,8 @@ import pytest
 
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import TOPICS, Row
+from rubriclab.measures.choice import Effect, fit_choice, layout
 from rubriclab.model.judgment import JudgmentTable, Ordering
-from rubriclab.stats.choice import Effect, fit_choice, layout
 from tests.tables import balanced_orders, choose, options
 
 EVERY = np.array(list(permutations(range(1, 5))))
@@ -116,5 +116,5 @@ def test_odds_of_drawn_pairs_are_those_of_all(monkeypatch: pytest.MonkeyPatch) -
     score = 1.0 + np.searchsorted([-1.5, -0.5, 0.5, 1.5], trait)
     table = options(np.where(rng.random(trait.shape) < 0.4, orders[:, 0], score), orders)
     every = np.log(odds(rows_of(table), "position_odds"))
-    monkeypatch.setattr("rubriclab.stats.choice.MOST_PAIRS", 1)
+    monkeypatch.setattr("rubriclab.measures.choice.MOST_PAIRS", 1)
     assert np.log(odds(rows_of(table), "position_odds")) == pytest.approx(every, abs=0.1)

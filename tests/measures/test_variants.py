@@ -13,9 +13,9 @@ from scipy import stats as scipy_stats
 
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.variant_effects import by_holm, form_gate, forms, side_by_side
+from rubriclab.measures.ranking import Side, tau_b, winner_changes, winners
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.study import Smallest
-from rubriclab.stats.winners import Side, tau_b, winner_changes, winners
 from tests.tables import ORDERS, choices, choose, comparisons, findings, in_forms, only, options
 
 ONE = ORDERS[:1]

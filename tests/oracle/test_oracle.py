@@ -34,12 +34,12 @@ def nothing_sorted_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
     Sorted by content other random numbers meet other units. tests/measures shows that nothing hangs
     on names and rows.
     """
-    for module in ("resample", "contrasts"):
+    for module in ("resample", "mean_contrasts"):
         monkeypatch.setattr(
             f"rubriclab.stats.{module}.by_content", lambda parts: np.arange(len(parts))
         )
     monkeypatch.setattr("rubriclab.core.judgments.by_shown", lambda shown: np.arange(len(shown)))
-    monkeypatch.setattr("rubriclab.stats.contrasts.rounded_ties", lambda means: means)
+    monkeypatch.setattr("rubriclab.stats.mean_contrasts.rounded_ties", lambda means: means)
 
 
 @cache

@@ -11,12 +11,12 @@ import pytest
 from scipy import stats as sp
 
 from rubriclab.core.cells import line
-from rubriclab.stats import contrasts as stat
-from rubriclab.stats import position as costs
-from rubriclab.stats import position as positions
+from rubriclab.measures import position as costs
+from rubriclab.measures import position as positions
+from rubriclab.measures.joint import carryover
+from rubriclab.stats import mean_contrasts as stat
 from rubriclab.stats import resample
 from rubriclab.stats.debias import divided, position_prior, shrunk
-from rubriclab.stats.joint import carryover
 from rubriclab.stats.noise import differences, within_item_sd
 from rubriclab.stats.proportions import clopper_pearson, wilson
 from rubriclab.stats.tests import friedman, holm

@@ -11,9 +11,16 @@ import numpy as np
 import pytest
 from scipy import stats as sp
 
-from rubriclab.stats import agreement as stats
+from rubriclab.measures.agreement import (
+    COEFFICIENTS,
+    PairTable,
+    coefficients,
+    intraclass_sums,
+    pairs_across,
+    pairs_within,
+)
+from rubriclab.measures.agreement import intraclass as intraclass_of_sums
 from rubriclab.stats import correlation as own
-from rubriclab.stats.agreement import COEFFICIENTS, PairTable, across, coefficients, within
 from rubriclab.stats.correlation import budget, kendall, pearson, spearman, with_the_others
 from rubriclab.stats.resample import Floats
 from tests.references.agreement import SHARED, tables
@@ -31,7 +38,7 @@ def counts(ratings: Floats, values: Floats = SCALE) -> Floats:
 def two(one: Floats, other: Floats, values: Floats = SCALE) -> PairTable:
     """Calls (items, r) beside ratings (items, m), every item a unit of its own."""
     n = len(one)
-    return across(counts(one, values), counts(other, values), values, 1.0, np.arange(n), n)
+    return pairs_across(counts(one, values), counts(other, values), values, 1.0, np.arange(n), n)
 
 
 def named(table: PairTable) -> dict[str, float]:
@@ -43,7 +50,7 @@ def named(table: PairTable) -> dict[str, float]:
 
 def intraclass(rows: Floats) -> Floats:
     n = len(rows)
-    return stats.intraclass(stats.intraclass_sums(rows, np.arange(n), n).sum(axis=0), rows.shape[1])
+    return intraclass_of_sums(intraclass_sums(rows, np.arange(n), n).sum(axis=0), rows.shape[1])
 
 
 TABLES = tables()
@@ -73,7 +80,7 @@ def test_a_panel_agrees_as_irrcac_krippendorff_and_pingouin_say(name: str) -> No
     ratings = table_of(name)
     several = ratings[np.isfinite(ratings).sum(axis=1) > 1]
     item = np.arange(len(several))
-    found = named(within(counts(several), SCALE, 1.0, item, item, len(several)))
+    found = named(pairs_within(counts(several), SCALE, 1.0, item, item, len(several)))
     if np.isfinite(several).all():
         found |= dict(zip(ICC, intraclass(several).tolist(), strict=True))
     for key, answer in ANSWERS[name]["panel"].items():
@@ -87,7 +94,7 @@ def test_a_group_of_one_has_no_pair_and_groups_of_an_item_count_it_once() -> Non
     1.
     """
     each = np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 2.0], [2.0, 0.0]])
-    table = within(each, np.array([1.0, 2.0]), 1.0, np.array([0, 0, 1, 1]), np.arange(2), 2)
+    table = pairs_within(each, np.array([1.0, 2.0]), 1.0, np.array([0, 0, 1, 1]), np.arange(2), 2)
     np.testing.assert_allclose(table.pairs, [[[0, 0.5], [0.5, 0]], [[0.5, 0], [0, 0.5]]])
     np.testing.assert_allclose(table.coincidences.sum(axis=(1, 2)), [2.0, 4.0])
 

@@ -11,8 +11,13 @@ import pytest
 from scipy import optimize
 from scipy import stats as library
 
-from rubriclab.stats.alt_test import FEWEST_UNITS, Wins, against, benjamini_yekutieli, wins
-from rubriclab.stats.prediction_powered import corrected_mean, estimate, tuned_weight, unlike
+from rubriclab.measures.alt_test import FEWEST_UNITS, Wins, against, benjamini_yekutieli, wins
+from rubriclab.measures.corrected_means import (
+    corrected_mean,
+    prediction_powered_mean,
+    tuned_weight,
+    unlike,
+)
 from tests.references.prediction_powered import drawn
 
 NAN = np.nan
@@ -116,7 +121,9 @@ ANSWERS = json.loads(
 )
 def test_an_estimate_at_a_weight_is_that_of_ppi_python(case: dict[str, Any]) -> None:
     parts = drawn(case["seed"], case["n"], case["rest"], case["kind"])
-    assert estimate(*parts, case["weight"]) == pytest.approx(case["estimate"], abs=1e-6)
+    assert prediction_powered_mean(*parts, case["weight"]) == pytest.approx(
+        case["estimate"], abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("case", ANSWERS["tuned"], ids=lambda case: f"{case['kind']}-{case['n']}")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from rubriclab.stats.components import Components, components
+from rubriclab.measures.reliability import Components, components
+from rubriclab.measures.what_goes_along import stepwise
 from rubriclab.stats.resample import Floats, degrees_of_freedom
-from rubriclab.stats.stepwise import stepwise
 
 BRENNAN = json.loads(
     (Path(__file__).parents[1] / "references" / "printed.json").read_text("utf-8")
