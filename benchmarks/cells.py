@@ -59,12 +59,12 @@ def sizes(answers: Answers) -> dict[str, Any]:
     usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
     span = float(np.ptp(answers.points))
     positions = _positions(table, usable, span)
-    made: dict[str, Any] = {"positions": np.array(positions.more["leans"])}
+    made: dict[str, Any] = {"positions": np.array(positions.leans)}
     if table.by_criterion:
         made["size"] = positions.value
     if not answers.choices:
         made["mean"] = {
-            name: part[0] for name, part in _mean(table, span).more.get("contrasts", {}).items()
+            name: contrast.value for name, contrast in _mean(table, span).contrasts.items()
         }
     if not table.one_order_an_item:
         made["single"] = max(0.0, _single(table, 1.0).value)
@@ -105,7 +105,7 @@ def judged(
     prompt may move it.
     """
     made: Events = {}
-    told = {name: a.verdict == "effect" or a.above_zero for name, a in given.questions.items()}
+    told = {name: a.word == "effect" or a.above_zero for name, a in given.questions.items()}
     any_prompt = any(answer.why == "any_prompt" for answer in given.questions.values())
     if "any" in false:
         made["false anything told"] = any(told.values()) or (any_prompt and not prompt_matters)
@@ -115,7 +115,7 @@ def judged(
         made["found anything"] = any(told.values())
     for name, answer in given.questions.items():
         made[f"false {name}" if {name, "any"} & {*false} else f"found {name}"] = told[name]
-        made[f"says {name} equivalent"] = answer.verdict == "equivalent"
+        made[f"says {name} equivalent"] = answer.word == "equivalent"
         if name == "single":
             made["says any prompt may do it"] = any_prompt
         if truth is None or name not in truth or not np.isfinite(answer.high):
@@ -127,18 +127,18 @@ def judged(
         if of_criteria:
             largest = float(truth["size"])
         if largest >= answer.smallest:
-            made[f"equal {name}"] = answer.verdict == "equivalent"
+            made[f"equal {name}"] = answer.word == "equivalent"
             del made[f"says {name} equivalent"]
         shown = largest
-        if answer.verdict == "effect" and name == "positions" and not of_criteria:
-            shown = abs(true[answer.more["position"]])
-        if answer.verdict == "effect" and name == "mean":
-            shown = abs(true[answer.more["named"]])
+        if answer.word == "effect" and name == "positions" and not of_criteria:
+            shown = abs(true[answer.position])
+        if answer.word == "effect" and name == "mean":
+            shown = abs(true[answer.named])
         held = answer.low - 1e-9 <= shown <= answer.high + 1e-9
         made[f"holds {name}, as shown"] = held, answer.high - answer.low
-        ends = answer.more.get("intervals", []) if name == "positions" else []
+        ends = answer.intervals if name == "positions" else []
         if name == "mean":
-            contrasts = answer.more["contrasts"]
+            contrasts = answer.contrasts
             ends, every = (
                 [part[1:] for part in contrasts.values()],
                 [true[key] for key in contrasts],
@@ -330,8 +330,7 @@ def several_settings(rng: np.random.Generator, _: Any, *, about: About) -> Event
     settings = int(about.how.split()[0])
     given = [decide(foreign.option_answers(rng, about.units), SMALLEST) for _ in range(settings)]
     told = [
-        any(a.verdict == "effect" or a.above_zero for a in each.questions.values())
-        for each in given
+        any(a.word == "effect" or a.above_zero for a in each.questions.values()) for each in given
     ]
     return {
         "says anything of any of them, each at its own .05": any(told),
@@ -415,9 +414,9 @@ def two_runs(rng: np.random.Generator, _: Any, *, about: About) -> Events:
         ("found" if question else "false") + " anything changed": made.word == "effect"
     }
     for name, answer in made.questions.items():
-        events[("found " if question else "false ") + name] = answer.verdict == "effect"
+        events[("found " if question else "false ") + name] = answer.word == "effect"
         same = "equal level" if name == question == "level" else f"says {name} unchanged"
-        events[same] = answer.verdict == "equivalent"
+        events[same] = answer.word == "equivalent"
     return events
 
 

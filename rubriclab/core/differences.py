@@ -1,35 +1,40 @@
-"""Two conditions in, of one run or two; does the order matter more to the first: up to three
-differences out, a word each.
+"""Compare two conditions, of one run or of two: does the order matter more to the first?
 
-Only what both judged counts. Rows are subtracted by ``contrast``; nothing is estimated anew.
+Up to three differences come out, each with a word. Only answers that both judged count. Rows are
+subtracted by ``contrast``: nothing is estimated a second time.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rubriclab.core.estimate import Reach, missing
 from rubriclab.core.judgments import Arm, Judgments
 from rubriclab.core.operations import contrast
 from rubriclab.core.permutation import ALPHA
 from rubriclab.core.topic import Findings, Row
+from rubriclab.core.verdict import Interval, Word, word_of
 
-PARTS = {
+MEASURES_OF = {
     "positions": ("position_share", "first_minus_last", "first_advantage"),
     "mean": ("line", "turn"),
     "single": ("order_excess", "choice_excess"),
 }
-"""Each question, and the measures that are held against each other for it: the first that an axis
-has; of the mean both.
+"""The measures that are compared for each question: the first that the kind of list has; for the
+mean both.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two conditions, in findings of the ``texts`` answers that both judged; in whole findings
-    where ``why`` (a key of the reasons) says that no difference can be had.
+    """Two conditions that are compared.
+
+    ``findings``: of the ``texts`` answers that both judged; of all answers where ``why`` (a key of
+    the reasons) says that there can be no difference.
     """
 
     arms: tuple[Arm, Arm]
@@ -37,49 +42,63 @@ class Pair:
     texts: int
     why: str = ""
 
+    @property
+    def finished(self) -> bool:
+        return all(findings.judgments.finished for findings in self.findings)
+
+
+class Part(NamedTuple):
+    """One number of a question: A - B, and the rows of A and B that it is the difference of."""
+
+    row: Row
+    a: Row
+    b: Row
+
 
 def paired(a: Findings, code_a: int, b: Findings, code_b: int) -> Pair:
-    """Both are read as ``a`` is."""
+    """Return two conditions restricted to what both judged. Both are read as ``a`` is."""
     if b.reading != a.reading:
         b = Findings(Judgments(b.judgments.table, a.reading.unit), a.reading)
-    sides, names = ((a, code_a), (b, code_b)), [_names(a), _names(b)]
-    judged = [
-        names[k][findings.judgments.arms[code].item_code]
-        for k, (findings, code) in enumerate(sides)
-    ]
-    shared = np.intersect1d(judged[0], judged[1])
-    asked = {
-        (part.reorder, part.scores, part.positions)
-        for part in (a.conditions[code_a], b.conditions[code_b])
-    }
-    why = "not_alike" if len(asked) > 1 else "" if len(shared) else "no_common"
+    names_a, names_b = _names(a), _names(b)
+    judged_a = names_a[a.judgments.arms[code_a].item_code]
+    judged_b = names_b[b.judgments.arms[code_b].item_code]
+    shared = np.intersect1d(judged_a, judged_b)
+    why = ""
+    if _kind(a, code_a) != _kind(b, code_b):
+        why = "not_alike"
+    elif not len(shared):
+        why = "no_common"
     if not why:
-        kept = [
-            _restricted(*side, np.isin(own, shared)) for side, own in zip(sides, names, strict=True)
-        ]
-        (a, code_a), (b, code_b) = kept
+        a, code_a = _restricted(a, code_a, np.isin(names_a, shared))
+        b, code_b = _restricted(b, code_b, np.isin(names_b, shared))
     arms = a.judgments.arms[code_a], b.judgments.arms[code_b]
     return Pair(arms, (a, b), 0 if why else arms[0].answers, why)
 
 
-def _names(findings: Findings) -> np.ndarray[Any, Any]:
-    """(items,): names that other runs share, by an item's text and criterion."""
-    texts, criteria = (
-        Judgments(findings.judgments.table, "item").unit_names,
-        findings.judgments.items["criterion"],
-    )
+def _kind(findings: Findings, code: int) -> tuple[Any, ...]:
+    """Return what two conditions must have in common to be compared."""
+    about = findings.conditions[code]
+    return about.reorder, about.scores, about.positions
+
+
+def _names(findings: Findings) -> NDArray[Any]:
+    """Return a name for each item, (items,), that other runs share: its text and criterion."""
+    texts = Judgments(findings.judgments.table, "item").unit_names
+    criteria = findings.judgments.items["criterion"]
     return np.array(
         [f"{text} {name or ''}" for text, name in zip(texts.tolist(), criteria, strict=True)]
     )
 
 
-def _restricted(findings: Findings, code: int, items: np.ndarray[Any, Any]) -> tuple[Findings, int]:
-    """Findings of a condition's setting on these items (items,) alone, and its number in them; all
-    if it judged no others.
+def _restricted(findings: Findings, code: int, items: NDArray[Any]) -> tuple[Findings, int]:
+    """Return findings of a condition's setting on some items, and its number in them.
+
+    ``items``: (items,), whether each is kept. All findings where the setting judged no others.
     """
-    table, own = findings.judgments.table, findings.conditions[code].setting
+    table = findings.judgments.table
+    setting = findings.conditions[code].setting
     asked = table.rows["condition"].to_numpy()
-    mine = np.array([other.setting == own for other in findings.conditions])[asked]
+    mine = np.array([other.setting == setting for other in findings.conditions])[asked]
     kept = mine & items[table.rows["item"]]
     if kept.sum() == mine.sum():
         return findings, code
@@ -91,106 +110,90 @@ def _restricted(findings: Findings, code: int, items: np.ndarray[Any, Any]) -> t
         rows=table.rows[kept].assign(condition=condition).reset_index(drop=True),
         probabilities=None if table.probabilities is None else table.probabilities[kept],
     )
-    return Findings(Judgments(table, findings.reading.unit), findings.reading), int(
-        np.searchsorted(numbers, code)
-    )
+    restricted = Findings(Judgments(table, findings.reading.unit), findings.reading)
+    return restricted, int(np.searchsorted(numbers, code))
 
 
 def differences(pair: Pair, against: Any = None) -> list[Row]:
-    """A row A - B for each question that both have numbers for; ``against`` as of ``contrast``.
+    """Return a row A - B for each question that both have numbers for.
 
-    *effect*: the number's interval, by the rule of verdicts and at 95% for all numbers of all
-      questions at once (Sidak),
-    leaves out 0, and the order is shown to matter to one of the two at all; of single scores to the
-    one that is said to depend more. *equivalent*: every number's own 95% interval lies inside the
-    smallest effect, and so does what units that were not met could carry (``core/verdict.py``).
-    Shares are held against the smallest share, points against the smallest change of the mean.
-    ``counts``: ``question``; the numbers ``a`` and ``b``; ``most``, what the difference may be in
-    size; ``parts``, how many numbers a question has. Judges alike in bias, or without one, were
-    said to differ in 0.01 to 0.09 (mean 0.04) of 100 simulated studies a cell, of 15, 40 and 100
-    answers; 1 of log-odds more for the first option was found in 0.74 of 15 answers and in all of
-    40.
+    *effect*: the number's interval leaves out 0, at 95% for all numbers of all questions at once
+    (Sidak), and the order is shown to matter to one of the two at all; for single scores, to the
+    one that depends more. *equivalent*: every number's own 95% interval lies inside the smallest
+    effect, and so does what units that were not met could carry (``core/verdict.py``). Shares are
+    compared with the smallest share, points with the smallest change of the mean.
+
+    ``against``: as for ``contrast``. In ``counts``: ``question``; the numbers ``a`` and ``b``;
+    ``most``, the size that the difference may have; ``parts``, how many numbers a question has.
+
+    Measured on 100 simulated studies a cell, of 15, 40 and 100 answers: judges with the same bias,
+    or without one, were said to differ in 0.01 to 0.09 (mean 0.04). A log-odds of 1 more for the
+    first option was detected in 0.74 with 15 answers and in all with 40.
     """
-    # Of two scores what a position gains is half of what the pass rate moves by: one question, not
-    # two.
-    pass_rate = not pair.arms[0].condition.chooses and len(pair.arms[0].scores) == 2
-    questions = [name for name in PARTS if name != "positions" or not pass_rate]
-    asked = [
-        (question, parts)
-        for question in questions
-        if (parts := _parts(pair, PARTS[question], against))
-    ]
-    return [
-        _difference(pair, *part, (1 - ALPHA) ** (1 / (len(asked) * len(part[1])))) for part in asked
-    ]
+    questions = [*MEASURES_OF]
+    if not pair.arms[0].condition.chooses and len(pair.arms[0].scores) == 2:
+        # Of two scores what a position gains is half of what the pass rate moves by: one question.
+        questions.remove("positions")
+    asked: dict[str, list[Part]] = {}
+    for question in questions:
+        parts = _parts(pair, MEASURES_OF[question], against)
+        if parts:
+            asked[question] = parts
+    made = []
+    for question, parts in asked.items():
+        # Sidak over all numbers: of each question, and of the questions.
+        level = (1 - ALPHA) ** (1 / (len(asked) * len(parts)))
+        made.append(_difference(pair, question, parts, level))
+    return made
 
 
-def _parts(pair: Pair, measures: tuple[str, ...], against: Any) -> list[tuple[Row, Row, Row]]:
-    """(A - B, A, B) of the rows of these measures that both have a number of."""
+def _parts(pair: Pair, measures: tuple[str, ...], against: Any) -> list[Part]:
+    """Return the difference of each row of these measures that both have a number of."""
     mine, theirs = (
         {row.key: row for row in findings.select(condition=arm.code) if row.measure in measures}
         for findings, arm in zip(pair.findings, pair.arms, strict=True)
     )
-    both = [(row, theirs[key]) for key, row in mine.items() if key in theirs]
-    known = [(a, b) for a, b in both if math.isfinite(a.value) and math.isfinite(b.value)]
-    kept = measures if "line" in measures else [a.measure for a, _ in known[:1]]
-    return [(contrast([a], [b], against)[0], a, b) for a, b in known if a.measure in kept]
+    known = [
+        (row, theirs[key])
+        for key, row in mine.items()
+        if key in theirs and math.isfinite(row.value) and math.isfinite(theirs[key].value)
+    ]
+    if not known:
+        return []
+    kept = measures if "line" in measures else (known[0][0].measure,)
+    return [Part(contrast([a], [b], against)[0], a, b) for a, b in known if a.measure in kept]
 
 
-def _difference(pair: Pair, question: str, parts: list[tuple[Row, Row, Row]], level: float) -> Row:
-    """The number of a question that differs for sure, else the one that may differ most, with its
-    word, or why it has none.
+def _difference(pair: Pair, question: str, parts: list[Part], level: float) -> Row:
+    """Return the row of a question, about the number that surely differs, else may differ most.
+
+    It has its word, or the reason why it has none.
     """
-    scores, smallest = pair.arms[0].scores, pair.findings[0].reading.smallest
-    points = parts[0][0].about.unit == "points"
-    if points:
-        limit = smallest.points(pair.arms[0].condition.scores)
-    else:
-        limit = smallest.single if question == "single" else smallest.share
-    reach = (
-        2 * float(scores[-1] - scores[0])
-        if points
-        else 1.0
-        if question == "positions" and len(parts) > 1
-        else 2.0
-    )
+    points = parts[0].row.about.unit == "points"
+    limit = _limit(pair, question, points=points)
     ruled = [
-        replace(row.estimate, rule=Reach(reach, row.value + row.estimate.influence))
+        replace(row.estimate, rule=Reach(_reach(pair, question, parts), _moves(row)))
         for row, *_ in parts
     ]
     bands = [estimate.interval(level) for estimate in ruled]
     inside = [estimate.interval() for estimate in ruled]
     beyond = [max(low, -high) for low, high in bands]
     away = any(end > 0 for end in beyond)
-    reaches = (
-        beyond if away else [max(map(abs, ends)) for ends in inside]
-    )  # else the one that may differ most
-    furthest = max(range(len(parts)), key=lambda k: (reaches[k], abs(parts[k][0].value), -k))
+    sizes = beyond if away else [_size(ends) for ends in inside]
+    furthest = max(range(len(parts)), key=lambda k: (sizes[k], abs(parts[k].row.value), -k))
     row, a, b = parts[furthest]
-    unmet = reach * (1 - ALPHA ** (1 / max(row.estimate.units, 1))) / 2
-    most = max(max(map(abs, ends)) for ends in inside)
-    most = max(most, unmet) if math.isfinite(most) else most
-    # Does the order matter to any item of either? A side that was judged in one order has no gate.
-    both = [
-        findings.gate_p(arm.code) for findings, arm in zip(pair.findings, pair.arms, strict=True)
-    ]
-    gates = [p for p in both if math.isfinite(p)]
-    finished = all(findings.judgments.finished for findings in pair.findings)
-    why = pair.why or ("" if finished else "unfinished") or ("" if gates else "no_orders")
-    verdict = "" if why else "undecided"
-    if not why and most < limit:
-        verdict = "equivalent"
-    elif not why and away:
-        if question == "single":
-            # The side that is said to depend more has to be shown to depend on the order at all: a
-            # judge that answers each prompt by a fixed draw changes scores with the order as with
-            # any other change of the prompt.
-            shown, lacking = both[0 if row.value > 0 else 1] <= ALPHA, "gate_of_more"
-        else:
-            shown, lacking = min(gates) <= ALPHA, "neither_gate"
-        if shown:
-            verdict = "effect"
-        else:
+
+    most = max(map(_size, inside))
+    if math.isfinite(most):
+        # As in core/verdict.py: at least half of what units that were not met could carry.
+        unmet = 1 - ALPHA ** (1 / max(row.estimate.units, 1))
+        most = max(most, _reach(pair, question, parts) * unmet / 2)
+    why = _why_no_word(pair)
+    verdict: Word | str = ""
+    if not why:
+        lacking = _not_shown(pair, question, row) if away else ""
+        verdict = word_of(-most, most, limit, shown=away and not lacking)
+        if verdict == "undecided":
             why = lacking
     why = why or row.estimate.why or ("" if math.isfinite(most) else "too_few_units")
     counts = {
@@ -212,3 +215,61 @@ def _difference(pair: Pair, question: str, parts: list[tuple[Row, Row, Row]], le
         estimate=missing(why) if pair.why else replace(row.estimate, why=why),
         counts=counts,
     )
+
+
+def _limit(pair: Pair, question: str, *, points: bool) -> float:
+    """Return the smallest difference that matters, in the unit of the question's numbers."""
+    smallest = pair.findings[0].reading.smallest
+    if points:
+        return smallest.points(pair.arms[0].condition.scores)
+    return smallest.single if question == "single" else smallest.share
+
+
+def _reach(pair: Pair, question: str, parts: Sequence[Part]) -> float:
+    """Return the most by which one unit can move the difference of a question."""
+    if parts[0].row.about.unit == "points":
+        scores = pair.arms[0].scores
+        return 2 * float(scores[-1] - scores[0])
+    # Shares of one position differ by 1 at most. Advantages, and excesses over noise, are
+    # differences of shares themselves: theirs differ by 2.
+    return 1.0 if question == "positions" and len(parts) > 1 else 2.0
+
+
+def _moves(row: Row) -> NDArray[Any]:
+    """Return each unit's own number, (units,)."""
+    return np.asarray(row.value + row.estimate.influence)
+
+
+def _size(ends: Interval) -> float:
+    """Return the largest size that an interval holds."""
+    return max(map(abs, ends))
+
+
+def _why_no_word(pair: Pair) -> str:
+    """Return why no question of a pair can have a word, or an empty text."""
+    if pair.why:
+        return pair.why
+    if not pair.finished:
+        return "unfinished"
+    return "" if any(map(math.isfinite, _gates(pair))) else "no_orders"
+
+
+def _gates(pair: Pair) -> list[float]:
+    """Return p of either gate: does the order matter to any item? NaN for a side in one order."""
+    sides = zip(pair.findings, pair.arms, strict=True)
+    return [findings.gate_p(arm.code) for findings, arm in sides]
+
+
+def _not_shown(pair: Pair, question: str, row: Row) -> str:
+    """Return why a difference is no order effect, or an empty text.
+
+    For single scores the side that depends more has to be shown to depend on the order at all: a
+    judge that answers each prompt by a fixed draw changes scores with the order as with any other
+    change of the prompt.
+    """
+    gates = _gates(pair)
+    if question == "single":
+        more = gates[0] if row.value > 0 else gates[1]
+        return "" if more <= ALPHA else "gate_of_more"
+    known = [p for p in gates if math.isfinite(p)]
+    return "" if min(known) <= ALPHA else "neither_gate"

@@ -18,7 +18,7 @@ from rubriclab.core.estimate import Estimate, Reach, mean_over
 from rubriclab.core.judgments import Arm
 from rubriclab.core.lengths import lean_test
 from rubriclab.core.permutation import ALPHA, Gate, Swaps, deal, standardised, together
-from rubriclab.core.verdict import MIN_UNITS, Answer, Word, t_test
+from rubriclab.core.verdict import MIN_UNITS, Verdict, Word, t_test, word_of
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, sum_by
 from rubriclab.stats.tests import holm
@@ -28,22 +28,33 @@ WEIGHTS = {"level": 1 / 3, "lean": 1 / 6, "contrast": 1 / 6, "noise": 1 / 3}
 QUESTIONS = ("level", "order", "noise")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Change(Verdict):
+    """The verdict about one change, after - before.
+
+    Level: in points. Order: of the lean that changed most, a share, at ``position`` (from 1; None
+    of other changes). Noise: a share of scores.
+    """
+
+    position: int | None = None
+
+
 @dataclass(frozen=True)
 class Drift:
-    """``questions``: of each, after - before (points; of the order the lean that changed most, a
-    share, whose ``position`` from 1 stands in ``more``; of noise a share of scores). ``units``:
-    that both runs know; ``identical``: every answer is the same in both, order by order.
+    """What changed between two runs.
+
+    ``units``: that both runs know. ``identical``: every answer is the same in both, order by order.
     """
 
     gate: Gate
-    questions: dict[str, Answer]
+    questions: dict[str, Change]
     units: int
     identical: bool
 
     @property
     def word(self) -> Word:
         """Changed in any question, unchanged in all, else not known."""
-        words = {answer.verdict for answer in self.questions.values()}
+        words = {change.word for change in self.questions.values()}
         if "effect" in words:
             return "effect"
         return "equivalent" if self.identical or words == {"equivalent"} else "undecided"
@@ -59,7 +70,7 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
     first, names = tables[0], [np.asarray(side.names) for side in sides]
     shared, *where = np.intersect1d(names[0], names[1], assume_unique=True, return_indices=True)
     if not len(shared) or not all(table.items for table in tables):
-        nothing = Answer(why="nothing_shared")
+        nothing = Change(why="nothing_shared")
         return Drift(Gate(), dict.fromkeys(QUESTIONS, nothing), 0, identical=False)
     contrasts = [name for name in first.contrasts if name in tables[1].contrasts]
     values = [
@@ -93,7 +104,7 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
             p=float(1 - (1 - np.nanmin(tests)) ** len(tests))
             if np.isfinite(tests).any()
             else float("nan"),
-            more={"position": largest + 1},
+            position=largest + 1,
         ),
         "noise": _change([estimate(moved["noise"][:, 0], 1.0)], [limits["noise"]]),
     }
@@ -111,10 +122,13 @@ def drift(before: Sequence[Arm], after: Sequence[Arm], smallest: Smallest) -> Dr
     }
     answered = {}
     for name, answer in made.items():
-        within = answer.verdict == "equivalent" and not why[name]
-        verdict: Word = "equivalent" if within else "effect" if name in rejected else "undecided"
+        word: Word = "undecided"
+        if answer.word == "equivalent" and not why[name]:
+            word = "equivalent"
+        elif name in rejected:
+            word = "effect"
         few = "too_few_units" if not np.isfinite(answer.low) else ""
-        answered[name] = replace(answer, verdict=verdict, why=why[name] or few)
+        answered[name] = replace(answer, word=word, why=why[name] or few)
     kept = {name: answer for name, answer in answered.items() if answer.why != "no_scores"}
     # Cells are sorted by their content, so equal content lies alike.
     alike = all(
@@ -181,16 +195,20 @@ def _estimate(moved: Floats, reach: float, names: np.ndarray) -> Estimate:
     )
 
 
-def _change(estimates: list[Estimate], limits: list[float]) -> Answer:
-    """Of the first; equivalent where every one lies within its limit."""
+def _change(estimates: list[Estimate], limits: list[float]) -> Change:
+    """Return the change of the first; equivalent where every one lies within its limit."""
     low, high = estimates[0].interval()
-    ends = [e.interval() for e in estimates]
     inside = all(
-        -limit < below and above < limit for (below, above), limit in zip(ends, limits, strict=True)
+        word_of(*e.interval(), limit, shown=False) == "equivalent"
+        for e, limit in zip(estimates, limits, strict=True)
     )
-    word: Word = "equivalent" if inside else "undecided"
-    return Answer(
-        estimates[0].value, low, high, t_test(estimates[0]), verdict=word, smallest=limits[0]
+    return Change(
+        value=estimates[0].value,
+        low=low,
+        high=high,
+        p=t_test(estimates[0]),
+        word="equivalent" if inside else "undecided",
+        smallest=limits[0],
     )
 
 

@@ -1,8 +1,9 @@
-"""Arms in, rows out: the registry of topics, the rows they yield, and the findings of a run in one
-reading.
+"""Collect every number of a run as rows, topic by topic, and keep its verdicts.
 
-A statistic is a file in ``topics/`` with a generator of rows, and its measures' entries in
-``measures.toml``.
+A topic is a file in ``measures/``: a generator of rows that ``topic`` registers, and its measures'
+entries in ``measures.toml``. ``Findings`` calls each of them once. The verdicts are made before the
+topics, by ``core/verdict.py``: their records are kept for sentences and pictures, and JSON gets a
+row made of each.
 """
 
 import tomllib
@@ -11,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
-from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
@@ -21,8 +21,8 @@ import numpy as np
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.fairness import WITHHELD
 from rubriclab.core.judgments import Arm, Judgments, grouped, widest
-from rubriclab.core.variant_effects import form_verdicts, forms
-from rubriclab.core.verdict import Verdicts, verdicts
+from rubriclab.core.variant_effects import Form, form_verdicts, forms
+from rubriclab.core.verdict import Verdict, Verdicts, verdicts
 from rubriclab.model.judgment import Condition, Reorder
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import LabError, counted, shorten
@@ -32,26 +32,29 @@ _WORDS: dict[str, Any] = tomllib.loads((_HERE / "measures.toml").read_text("utf-
 DEFINITIONS: dict[str, dict[str, str]] = tomllib.loads(
     (_HERE / "definitions.toml").read_text("utf-8")
 )
-"""A measure or term -> its ``sentence``, ``formula``, ``assumption``, ``source``."""
+"""The ``sentence``, ``formula``, ``assumption`` and ``source`` of each measure or term."""
 REASONS: dict[str, str] = _WORDS.pop("reasons")
-"""Why there is no number, interval or verdict: key -> sentence. No other reason exists."""
+"""The sentence for each reason why there is no number, interval or verdict. There are no others."""
 CAUTIONS: dict[str, str] = _WORDS.pop("cautions")
-"""What must be read before a number: kind -> sentence with the caution's own fields."""
+"""The sentence for each kind of caution, with the caution's own fields in braces."""
 QUESTIONS = {"favours_positions": "positions", "moves_mean": "mean", "changes_single": "single"}
-"""The verdict measures and the questions of ``core/verdict.py`` that they answer."""
+"""The verdict measures, and the questions of ``core/verdict.py`` that they answer."""
 TESTS = {"positions": "F", "mean": "t", "single": "gate"}
+"""The name of each question's test, as rows give it."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a measure is called and how it is written; names are global, so that topics share them.
+    """What a measure is called and how its numbers are written.
 
-    ``name``: of the measure, in titles and tables; ``label``: of a row, with fields of ``Row.of``;
-    ``form``: of a number; ``unit``: points, share, percentage points or none; ``front``: on the
-    first screen; ``contrast``: may A - B be had; ``term``: key of its definition; ``question``:
-    whose verdict speaks of it (a value of QUESTIONS, or gate); ``sign``: what plus and minus mean;
-    ``codes``: what codes in ``Row.of`` are called; ``names``: its name where a call ``chooses`` a
-    winner, or where positions lean in ``points``.
+    Names are global, so that topics share them.
+    ``name``: in titles and tables. ``form``: the Python format of a number. ``label``: of a row,
+    with fields of ``Row.of`` in braces. ``unit``: points, share, percentage points or none.
+    ``front``: whether the first screen defines it. ``contrast``: whether A - B makes sense.
+    ``term``: the key of its definition. ``question``: the question whose verdict is about it (a
+    value of QUESTIONS, or gate). ``sign``: what plus and minus mean. ``codes``: what codes in
+    ``Row.of`` are called. ``names``: its name where a call ``chooses`` a winner, or where leans are
+    ``points``.
     """
 
     key: str
@@ -75,10 +78,11 @@ MEASURES: dict[str, Measure] = {key: Measure(key, **entry) for key, entry in _WO
 class Row:
     """One number of a run.
 
-    ``of``: what of its condition it is about (position, score, target, order, against); ``test``:
-    (name, p); ``counts``: what it rests on (``n`` judgments, items, ...; ``from``: the strategy
-    that sized the noise); ``level``: of its interval; ``verdict``: of rows that answer a question,
-    held against ``smallest``; ``ends``: an interval that is not made by the estimate's rule.
+    ``of``: what of its condition it is about (position, score, target, order, against).
+    ``test``: (name, p). ``counts``: what it rests on (``n`` judgments, items and so on; ``from``:
+    the strategy whose repeats gave the noise). ``unit``: the kind of independent unit. ``level``:
+    of its interval. ``verdict``, ``smallest``: of rows that answer a question, the word and the
+    smallest effect that matters. ``ends``: an interval that the estimate's rule does not make.
     """
 
     measure: str
@@ -108,14 +112,12 @@ class Row:
 
     @cached_property
     def interval(self) -> tuple[float, float]:
-        """(low, high) at ``level``; NaN where there is none, and ``why`` says why."""
+        """(low, high) at ``level``; NaN where there is none, and then ``why`` is the reason."""
         return self.ends if self.ends is not None else self.estimate.interval(self.level)
 
     @property
     def why(self) -> str:
-        """A key of REASONS where the number or its interval is missing, or no verdict can be given;
-        else empty.
-        """
+        """The key of REASONS for a missing number, interval or verdict; else empty."""
         if self.estimate.why:
             return self.estimate.why
         if np.isfinite(self.interval).all() or (self.test and not self.estimate.units):
@@ -124,7 +126,7 @@ class Row:
 
     @property
     def label(self) -> str:
-        """What the row is called beside its number."""
+        """What the row is called next to its number."""
         of = {name: self.about.codes.get(str(value), value) for name, value in self.of.items()}
         return counted(
             (self.about.label or self.about.name).format_map(defaultdict(str, of)).strip()
@@ -132,7 +134,7 @@ class Row:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What two conditions' rows of the same kind have in common."""
+        """What rows of two conditions share if they are about the same thing."""
         return (
             self.topic,
             self.measure,
@@ -143,8 +145,9 @@ class Row:
 def nothing(
     measures: Iterable[str], why: str, of: Mapping[str, Any] | None = None, **about: Any
 ) -> Iterator[Row]:
-    """Rows without a number, and why; ``about``: what else they say, by default that they rest on
-    nothing.
+    """Yield a row without a number for each measure, with the reason ``why``.
+
+    ``about``: further fields; by default ``counts`` say that the rows rest on nothing.
     """
     for measure in measures:
         yield Row(measure, missing(why), of or {}, **{"counts": {"n": 0}, **about})
@@ -152,8 +155,9 @@ def nothing(
 
 @dataclass(frozen=True)
 class Caution:
-    """What must be read before the numbers of a condition. ``kind``: a key of CAUTIONS; ``of``: its
-    fields; ``noun``: what a call gives.
+    """What must be read before the numbers of a condition.
+
+    ``kind``: a key of CAUTIONS. ``of``: the fields of its sentence. ``noun``: what a call gives.
     """
 
     kind: str
@@ -169,8 +173,9 @@ class Caution:
 
 @dataclass(frozen=True)
 class Chart:
-    """A generic kind of chart with the measure it shows; ``by``: the field of its axis, ``across``:
-    the other one.
+    """A generic kind of chart and the measure it shows.
+
+    ``by``: the field of ``Row.of`` along its axis. ``across``: the field of its lines or series.
     """
 
     kind: str
@@ -181,14 +186,17 @@ class Chart:
 
 Per = Literal["arm", "setting", "run"]
 Rows = Callable[..., Iterable[Row | Caution]]
-"""Of an ``Arm``, or of a list of arms: what ``Topic.per`` says."""
+"""A generator of rows about an ``Arm``, or about a list of arms: see ``Topic.per``."""
 
 
 @dataclass(frozen=True)
 class Topic:
-    """``per``: what its rows are about: an ``arm``; a ``setting``: list of the arms that differ in
-    their orders alone; a ``run``: list of all its arms. Lists hold arms of the topic's ``axes``
-    alone, in the conditions' order, and at least one.
+    """A registered generator of rows.
+
+    ``axes``: the kinds of lists that it speaks of. ``charts``: the pictures that it declares.
+    ``per``: what its rows are about: an ``arm``; a ``setting``, as the list of arms that differ in
+    their orders alone; or a ``run``, as the list of all its arms. A list holds only arms of the
+    topic's ``axes``, in the conditions' order, and at least one.
     """
 
     key: str
@@ -198,16 +206,17 @@ class Topic:
     per: Per = "arm"
 
     def subjects(self, arms: Sequence[Arm]) -> list[Any]:
-        """What ``rows`` is called with, one after the other."""
-        spoken_of = [arm for arm in arms if arm.condition.reorder in self.axes]
+        """Return what ``rows`` is called with, one after the other."""
+        mine = [arm for arm in arms if arm.condition.reorder in self.axes]
         if self.per == "arm":
-            return list(spoken_of)
-        return list(
-            grouped(spoken_of, lambda condition: condition.setting if self.per == "setting" else "")
-        )
+            return list(mine)
+        if self.per == "setting":
+            return list(grouped(mine, attrgetter("setting")))
+        return [mine] if mine else []
 
     @cached_property
     def takes_reading(self) -> bool:
+        """Return whether ``rows`` has a parameter ``reading``."""
         return "reading" in signature(self.rows).parameters
 
 
@@ -217,12 +226,12 @@ TOPICS: dict[str, Topic] = {}
 def topic(
     key: str, *, axes: set[Reorder], charts: tuple[Chart, ...] = (), per: Per = "arm"
 ) -> Callable[[Rows], Rows]:
-    """Registers a generator of rows (and cautions) about one arm, setting or run, for the ``axes``
-    that it speaks of.
+    """Register a generator of rows (and cautions) about one arm, setting or run.
 
-    Rows about several arms say in ``condition`` which one they are about (the first where left
-    out), and in ``of.against`` which one it is held against. One that has a parameter ``reading``
-    is given the run's: the smallest effects, ``epsilon``, ``cut``.
+    ``axes``: the kinds of lists it speaks of. Rows about several arms say in ``condition`` which
+    one they are about (the first where left out), and in ``of.against`` which one it is compared
+    with. A generator with a parameter ``reading`` is given the run's reading: the smallest effects,
+    ``epsilon``, ``cut``.
     """
 
     def register(function: Rows) -> Rows:
@@ -234,8 +243,9 @@ def topic(
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """Every number of a run in one reading, computed once when first asked for. Import
-    ``rubriclab.measures`` before: it registers the topics.
+    """Every number of a run in one reading, computed once when it is first asked for.
+
+    Import ``rubriclab.measures`` before: it registers the topics.
     """
 
     judgments: Judgments
@@ -245,9 +255,18 @@ class Findings:
     def rows(self) -> list[Row]:
         return self._everything[0]
 
+    @property
+    def cautions(self) -> list[Caution]:
+        return self._everything[1]
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return self.judgments.conditions
+
     def of_topic(self, topic: str) -> list[Row]:
-        """The rows of a topic, of “all” every one; maybe none. Raises LabError for a topic that
-        there is not.
+        """Return the rows of a topic, or every row for “all”; maybe none.
+
+        Raises LabError for a topic that does not exist.
         """
         known = ["verdict", *TOPICS]
         if topic not in ("all", *known):
@@ -257,135 +276,6 @@ class Findings:
             )
         return [row for row in self.rows if topic in ("all", row.topic)]
 
-    @property
-    def cautions(self) -> list[Caution]:
-        return self._everything[1]
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        return self.judgments.conditions
-
-    @cached_property
-    def _everything(self) -> tuple[list[Row], list[Caution]]:
-        if not TOPICS:
-            raise RuntimeError(
-                "No topic is registered: import rubriclab.measures before asking for findings."
-            )
-        arms = self.judgments.arms
-        made: list[Iterable[Row | Caution]] = [
-            *map(self._verdict_rows, grouped(arms, attrgetter("setting")))
-        ]
-        if any(not form.strategy for form in forms(arms)):
-            made.append(self._form_rows(arms))
-        alone = [spoken for spoken in TOPICS.values() if spoken.per == "arm"]
-        subjects = [
-            (spoken, subject)
-            for arm in arms
-            for spoken in alone
-            for subject in spoken.subjects([arm])
-        ]
-        several = [spoken for spoken in TOPICS.values() if spoken.per != "arm"]
-        subjects += [(spoken, subject) for spoken in several for subject in spoken.subjects(arms)]
-        every = list(
-            chain(*made, *(self._topic_rows(spoken, subject) for spoken, subject in subjects))
-        )
-        return [row for row in every if isinstance(row, Row)], [
-            row for row in every if isinstance(row, Caution)
-        ]
-
-    def _topic_rows(self, spoken: Topic, subject: Any) -> Iterator[Row | Caution]:
-        """What a topic says of a subject, with the topic and, where it is left out, the first
-        condition written in.
-        """
-        first = (subject if isinstance(subject, Arm) else subject[0]).code
-        for row in spoken.rows(
-            subject, **({"reading": self.reading} if spoken.takes_reading else {})
-        ):
-            code = first if row.condition < 0 else row.condition
-            if isinstance(row, Caution):
-                noun = "winner" if self.conditions[code].chooses else "score"
-                yield replace(row, topic=spoken.key, condition=code, noun=noun)
-            else:
-                yield replace(
-                    row, topic=spoken.key, condition=code, unit=self.judgments.arms[code].unit_kind
-                )
-
-    def _verdict_rows(self, arms: list[Arm]) -> Iterator[Row]:
-        """The gate and three questions of one judge, data set and variant; no verdict before the
-        run is finished.
-        """
-        chosen = widest(arms)
-        about = chosen.condition
-        if about.reorder == "bare" or (about.reorder == "responses" and not about.joint):
-            return  # nothing is listed, so there is no order
-        given = verdicts(arms, self.reading.smallest) if self.judgments.finished else None
-        yield from self._rows_of(given, chosen, QUESTIONS, {}, "unfinished")
-
-    def _form_rows(self, arms: Sequence[Arm]) -> Iterator[Row]:
-        """The gate and two questions of each variant held against the default; its name stands in
-        ``of.variant``.
-        """
-        if self.judgments.finished:
-            made = form_verdicts(arms, self.reading.smallest)
-        else:
-            made = [(form, None) for form in forms(arms) if not form.strategy]
-        asked = {key: name for key, name in QUESTIONS.items() if name != "positions"}
-        for form, given in made:
-            why = "other_scores" if self.judgments.finished else "unfinished"
-            yield from self._rows_of(given, form.arms[0], asked, {"variant": form.name}, why)
-
-    def _rows_of(
-        self,
-        given: Verdicts | None,
-        arm: Arm,
-        questions: Mapping[str, str],
-        of: Mapping[str, Any],
-        why: str,
-    ) -> Iterator[Row]:
-        """One row a question, and one of the gate; without a number, and ``why``, where no verdict
-        was ``given``.
-        """
-        asked = {
-            key: name
-            for key, name in questions.items()
-            if name != "mean" or not arm.condition.chooses
-        }
-        common: dict[str, Any] = {"topic": "verdict", "unit": arm.unit_kind}
-        if given is None:
-            yield from nothing((*asked, "gate"), why, of, counts={}, condition=arm.code, **common)
-            return
-        common |= {"of": of, "condition": given.condition}
-        size = {"n": given.items, "units": given.units}
-        for measure, question in asked.items():
-            answer = given.questions[question]
-            yield Row(
-                measure,
-                Estimate(answer.value, np.zeros(0), np.zeros(0), why=answer.why),
-                test=(TESTS[question], answer.p),
-                counts={**size, "above_zero": answer.above_zero, **answer.more},
-                verdict=answer.verdict,
-                smallest=answer.smallest,
-                ends=(answer.low, answer.high),
-                **common,
-            )
-        gate = given.gate
-        counts = {
-            **size,
-            "deals": gate.deals,
-            "exact": gate.exact,
-            "parts": dict(gate.parts),
-            "least": gate.least,
-        }
-        counts["unparsed_p"] = given.unparsed_p
-        test = ("permutation of calls over " + ("forms" if of else "orders"), gate.p)
-        yield Row(
-            "gate",
-            Estimate(float("nan"), np.zeros(0), np.zeros(0)),
-            test=test,
-            counts=counts,
-            **common,
-        )
-
     def select(
         self,
         measure: str | None = None,
@@ -394,7 +284,7 @@ class Findings:
         condition: int | None = None,
         **of: Any,
     ) -> list[Row]:
-        """The rows of a measure, topic and condition whose ``of`` holds all that is named."""
+        """Return the rows of a measure, topic and condition whose ``of`` has all that is named."""
         return [
             row
             for row in self.rows
@@ -404,16 +294,37 @@ class Findings:
             and all(row.of.get(name) == value for name, value in of.items())
         ]
 
+    # -------------------------------------------------------------------------------- the verdicts
+    def verdicts_of(self, condition: int) -> Verdicts | None:
+        """Return the verdicts about the orders of a condition's setting.
+
+        None before the run is finished, and where nothing is listed.
+        """
+        return self._verdicts.get(self.conditions[condition].setting)
+
+    @cached_property
+    def forms(self) -> tuple[tuple[Form, Verdicts | None], ...]:
+        """Each variant of each judge, with the verdicts about it against the default.
+
+        None before the run is finished, and where the variant's scale has other ends.
+        """
+        arms = self.judgments.arms
+        variants = [form for form in forms(arms) if not form.strategy]
+        if not variants:
+            return ()
+        if self.judgments.finished:
+            return tuple(form_verdicts(arms, self.reading.smallest))
+        return tuple((form, None) for form in variants)
+
     def gate_p(self, condition: int, variant: Any = None) -> float:
-        """p of the gate of a condition's setting, or of a ``variant`` held against the default; NaN
-        where there is none.
+        """Return p of the gate of a condition's setting, or of a ``variant`` against the default.
+
+        NaN where there is none.
         """
         setting = self.conditions[condition].setting
         for row in self.select("gate"):
-            if (
-                row.of.get("variant") == variant
-                and self.conditions[row.condition].setting == setting
-            ):
+            same = self.conditions[row.condition].setting == setting
+            if same and row.of.get("variant") == variant:
                 return row.p
         return float("nan")
 
@@ -425,7 +336,166 @@ class Findings:
         variant = row.of.get("variant")
         for measure in QUESTIONS:
             for other in self.select(measure):
-                alike = self.conditions[other.condition].setting == setting
-                if alike and other.of.get("variant") == variant and other.estimate.why in WITHHELD:
+                same = self.conditions[other.condition].setting == setting
+                if same and other.of.get("variant") == variant and other.estimate.why in WITHHELD:
                     return other.estimate.why
         return ""
+
+    @cached_property
+    def _verdicts(self) -> dict[tuple[Any, ...], Verdicts]:
+        """The verdicts of each setting that lists something, once the run is finished."""
+        if not self.judgments.finished:
+            return {}
+        return {
+            arms[0].condition.setting: verdicts(arms, self.reading.smallest)
+            for arms in self._settings
+            if _lists_something(arms)
+        }
+
+    @property
+    def _settings(self) -> list[list[Arm]]:
+        return grouped(self.judgments.arms, attrgetter("setting"))
+
+    # ------------------------------------------------------------------------------------ the rows
+    @cached_property
+    def _everything(self) -> tuple[list[Row], list[Caution]]:
+        """(rows, cautions) of the whole run, in the order of JSON: verdicts, then topics."""
+        if not TOPICS:
+            raise RuntimeError(
+                "No topic is registered: import rubriclab.measures before asking for findings."
+            )
+        rows: list[Row] = []
+        cautions: list[Caution] = []
+        for made in self._made():
+            if isinstance(made, Row):
+                rows.append(made)
+            else:
+                cautions.append(made)
+        return rows, cautions
+
+    def _made(self) -> Iterator[Row | Caution]:
+        """Yield the rows of all verdicts, then of topics about an arm, then of all other topics."""
+        for arms in self._settings:
+            if _lists_something(arms):
+                yield from self._verdict_rows(arms)
+        for form, given in self.forms:
+            yield from self._form_rows(form, given)
+        every = self.judgments.arms
+        of_an_arm = [topic for topic in TOPICS.values() if topic.per == "arm"]
+        of_several = [topic for topic in TOPICS.values() if topic.per != "arm"]
+        for arm in every:
+            for topic in of_an_arm:
+                for subject in topic.subjects([arm]):
+                    yield from self._topic_rows(topic, subject)
+        for topic in of_several:
+            for subject in topic.subjects(every):
+                yield from self._topic_rows(topic, subject)
+
+    def _topic_rows(self, topic: Topic, subject: Any) -> Iterator[Row | Caution]:
+        """Yield what a topic says of a subject, with the topic's name written in.
+
+        A row without a condition is about the first arm.
+        """
+        first = subject.code if isinstance(subject, Arm) else subject[0].code
+        reading = {"reading": self.reading} if topic.takes_reading else {}
+        for row in topic.rows(subject, **reading):
+            code = first if row.condition < 0 else row.condition
+            if isinstance(row, Caution):
+                noun = "winner" if self.conditions[code].chooses else "score"
+                yield replace(row, topic=topic.key, condition=code, noun=noun)
+            else:
+                unit = self.judgments.arms[code].unit_kind
+                yield replace(row, topic=topic.key, condition=code, unit=unit)
+
+    def _verdict_rows(self, arms: Sequence[Arm]) -> Iterator[Row]:
+        """Yield the questions and the gate of one judge, data set and variant."""
+        arm = widest(arms)
+        given = self._verdicts.get(arm.condition.setting)
+        questions = [*QUESTIONS]
+        if arm.condition.chooses:
+            questions.remove("moves_mean")
+        if given is None:
+            yield from _without_verdict(questions, arm, "unfinished")
+        else:
+            yield from _rows_of(given, questions, arm.unit_kind)
+
+    def _form_rows(self, form: Form, given: Verdicts | None) -> Iterator[Row]:
+        """Yield the questions and the gate of one variant, whose name stands in ``of.variant``."""
+        arm = form.arms[0]
+        questions = [name for name in QUESTIONS if name != "favours_positions"]
+        if arm.condition.chooses:
+            questions.remove("moves_mean")
+        if given is None:
+            why = "other_scores" if self.judgments.finished else "unfinished"
+            yield from _without_verdict(questions, arm, why, form.name)
+        else:
+            yield from _rows_of(given, questions, arm.unit_kind, form.name)
+
+
+def _lists_something(arms: Sequence[Arm]) -> bool:
+    """Return whether the calls list anything, so that there is an order to speak of."""
+    about = widest(arms).condition
+    return about.reorder != "bare" and (about.reorder != "responses" or about.joint)
+
+
+def _without_verdict(
+    measures: Sequence[str], arm: Arm, why: str, variant: str = ""
+) -> Iterator[Row]:
+    """Yield rows of verdicts that cannot be given, and of their gate."""
+    of = {"variant": variant} if variant else {}
+    about: dict[str, Any] = {"topic": "verdict", "unit": arm.unit_kind, "condition": arm.code}
+    return nothing((*measures, "gate"), why, of, counts={}, **about)
+
+
+def _rows_of(
+    given: Verdicts, measures: Sequence[str], unit: str, variant: str = ""
+) -> Iterator[Row]:
+    """Yield the row of each verdict, and the row of their gate."""
+    of = {"variant": variant} if variant else {}
+    for measure in measures:
+        question = QUESTIONS[measure]
+        yield _verdict_row(measure, question, given.questions[question], given, unit, of)
+    gate = given.gate
+    yield Row(
+        "gate",
+        Estimate(float("nan"), np.zeros(0), np.zeros(0)),
+        of=of,
+        test=("permutation of calls over " + ("forms" if variant else "orders"), gate.p),
+        counts={
+            "n": given.items,
+            "units": given.units,
+            "deals": gate.deals,
+            "exact": gate.exact,
+            "parts": dict(gate.parts),
+            "least": gate.least,
+            "unparsed_p": given.unparsed_p,
+        },
+        topic="verdict",
+        condition=given.condition,
+        unit=unit,
+    )
+
+
+def _verdict_row(
+    measure: str,
+    question: str,
+    verdict: Verdict,
+    given: Verdicts,
+    unit: str,
+    of: Mapping[str, Any],
+) -> Row:
+    """Return the row of one verdict, as JSON and tables have it."""
+    counts = {"n": given.items, "units": given.units, "above_zero": verdict.above_zero}
+    return Row(
+        measure,
+        Estimate(verdict.value, np.zeros(0), np.zeros(0), why=verdict.why),
+        of=of,
+        test=(TESTS[question], verdict.p),
+        counts=counts | verdict.details(),
+        topic="verdict",
+        condition=given.condition,
+        unit=unit,
+        verdict=verdict.word,
+        smallest=verdict.smallest,
+        ends=verdict.interval,
+    )

@@ -1,17 +1,22 @@
-"""Arms of one judge in; what may be said of it out: a gate, three questions, one interval and one
-word each.
+"""Decide what we can claim about a judge: a gate first, then three questions with a verdict each.
 
 Does it favour positions, does the order move its mean score, does it change single scores beyond
-noise? A question is an *effect* if its test rejects behind the gate, *equivalent* if its 95%
-interval ends below the smallest effect that matters, else *undecided*. An interval leaves out 0
-exactly where the test rejects, so word and interval cannot contradict each other. An unbiased judge
-is accused of anything in at most 5% of runs: whatever is said stands behind the exact test of
-``core/permutation.py``, and behind it the two means are a closed test by Holm's rule.
+noise? Each question has one interval and one word. It is an *effect* if its test rejects behind the
+gate, *equivalent* if its 95% interval ends below the smallest effect that matters, else
+*undecided*. An interval leaves out 0 exactly where the test rejects, so that word and interval
+cannot contradict each other. An unbiased judge is accused of anything in at most 5% of runs: the
+exact permutation test of ``core/permutation.py`` has to reject before anything is claimed, and
+behind it the two means are a closed test by Holm's rule.
+
+A question's record (``PositionVerdict``, ``MeanVerdict``, ``SingleVerdict``) is made here and
+nowhere else. Sentences, pictures, tables and JSON receive it, and none of them computes a number of
+it again. Measured: ``docs/method-check.md``.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,87 +34,277 @@ from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, distinct,
 from rubriclab.stats.tests import holm
 
 Word = Literal["effect", "equivalent", "undecided"]
+Noise = Literal["", "all", "some", "none"]
+"""How many orders were asked twice, so that the judge's own noise is known; empty: not computed."""
+Interval = tuple[float, float]
+NAN = math.nan
 ANY_PROMPT = 0.998
-"""Level of the interval that says of a closed gate that scores change with the prompt: it adds 0.1
-% to the gate's 5%.
+"""Level of the interval that says of a closed gate that scores change with the prompt.
+
+It adds 0.1% to the 5% in which the gate accuses an unbiased judge.
 """
 MIN_UNITS = 8
-"""Fewer independent units have no interval and no test of a mean; the gate is exact at any number.
+"""Fewer independent units have no interval and no test of a mean. The gate is exact at any number.
 """
+LEAST_GROWTH = 1.1
+"""A new run has to be larger by a tenth at least: less would hardly ever decide what this one did
+not.
+"""
+
+
+# ------------------------------------------------------------------------------------- the records
+class Sized(NamedTuple):
+    """A signed number with its own 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The verdict about one question, with everything that is shown of it.
+
+    ``value``: the size of the effect as measured, at least 0 where the measure allows it: a share
+    as a fraction, or points. ``low``, ``high``: the ends of its interval; until the word is given
+    ``low`` may be below 0. ``p``: of the question's test. ``word``: the verdict itself. ``why``: a
+    key of the reasons (``measures.toml``) where something cannot be said. ``smallest``: the
+    smallest effect that matters, in the unit of ``value``. ``above_zero``: whether the test
+    rejects; the interval's own end may still touch 0. ``named_ends``: the interval of the one
+    position or contrast that an effect is named by. ``units_needed``: the fewest units at which
+    "equivalent" can be said. ``more_units``: about how many more units would decide, None where it
+    is decided or not known.
+
+    Three fields say how the interval is bounded. ``reach``: the most by which one unit can move.
+    ``most``: the most that ``value`` can be. ``few_moved``: so few units moved that the interval is
+    an exact bound.
+    """
+
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
+    word: Word = "undecided"
+    why: str = ""
+    smallest: float = NAN
+    above_zero: bool = False
+    named_ends: Interval | None = None
+    units_needed: int = 0
+    more_units: int | None = None
+    reach: float = 1.0
+    most: float = math.inf
+    few_moved: bool = False
+
+    @property
+    def interval(self) -> Interval:
+        return self.low, self.high
+
+    @property
+    def furthest(self) -> float:
+        """The size of the one part that moves most; with ``smallest`` or more it is no
+        "equivalent", however little the others move.
+        """
+        return 0.0
+
+    def details(self) -> dict[str, Any]:
+        """Return what JSON keeps in ``counts``: names of JSON version 2 with their values."""
+        known: dict[str, Any] = {} if self.named_ends is None else {"own": self.named_ends}
+        return known | {"units_needed": self.units_needed, "more_units": self.more_units}
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One question: ``value``, the size seen (>= 0; a share, or points), with the ends ``low``,
-    ``high`` of its interval.
+class CriteriaSizes:
+    """How far positions move each criterion of a call, where a call scores several.
 
-    Before the question is decided ``low`` may be below 0. ``p``: of its test. ``reach``: the most a
-    unit can be, ``most``: the most the value can be. ``few_moved``: is the interval an exact bound,
-    for want of units that moved? ``above_zero``: the test rejects, though the interval's own end
-    may touch 0. ``smallest``: the smallest effect that matters, in the unit of value. ``why``: a
-    key of the reasons, where something cannot be said. ``more``: what sentences need beside it (see
-    ``verdicts``). ``furthest``: of criteria the size of the one that moves most; from the smallest
-    effect on there is no "equivalent", however little the others move. ``any_prompt``: does the
-    prompt matter, whether or not its order does?
+    ``sizes``: of each criterion, in points (see ``_of_criteria``). ``criterion``: the one that
+    moves most, from 0. ``p_pooled``, ``p_criteria``: of the test of their mean and of the test of
+    each; the question's p is made of both.
     """
 
-    value: float = float("nan")
-    low: float = float("nan")
-    high: float = float("nan")
-    p: float = float("nan")
-    reach: float = 1.0
-    most: float = float("inf")
-    few_moved: bool = False
-    why: str = ""
-    more: dict[str, Any] = field(default_factory=dict)
-    above_zero: bool = False
-    verdict: Word = "undecided"
-    smallest: float = float("nan")
-    furthest: float = 0.0
+    sizes: tuple[float, ...]
+    criterion: int
+    p_pooled: float
+    p_criteria: float
+
+    @property
+    def largest(self) -> float:
+        return self.sizes[self.criterion]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionVerdict(Verdict):
+    """Does the judge favour positions?
+
+    By position: ``shares``, ``expected`` shares without position bias, and ``leans``, the one minus
+    the other (fractions; of criteria and of several answers in a call, points); ``intervals``: the
+    single 95% interval of each lean. ``position``: the one with the largest lean, from 0; ``lean``:
+    its signed lean. ``outside``: the positions whose simultaneous band leaves out 0, where the test
+    rejects. ``v``: Cramer's V of the leans; ``v_without_noise``: the same from products of two
+    different units. All are empty or NaN where nothing can be said.
+    """
+
+    position: int = 0
+    lean: float = NAN
+    leans: tuple[float, ...] = ()
+    intervals: tuple[Interval, ...] = ()
+    shares: tuple[float, ...] = ()
+    expected: tuple[float, ...] = ()
+    outside: tuple[int, ...] = ()
+    v: float = NAN
+    v_without_noise: float = NAN
+    criteria: CriteriaSizes | None = None
+
+    @property
+    def furthest(self) -> float:
+        return 0.0 if self.criteria is None else self.criteria.largest
+
+    @property
+    def drawn_intervals(self) -> tuple[Interval, ...]:
+        """The intervals of ``leans`` as pictures draw them; empty where there is none.
+
+        The position that an effect is named by has the very ends that the sentence says. Of
+        criteria the sentence is about no single lean.
+        """
+        if not math.isfinite(self.high):
+            return ()
+        ends = list(self.intervals)
+        if self.word == "effect" and self.criteria is None:
+            ends[self.position] = self.interval if self.lean >= 0 else (-self.high, -self.low)
+        return tuple(ends)
+
+    def details(self) -> dict[str, Any]:
+        known: dict[str, Any] = {}
+        if self.leans:
+            known = {
+                "position": self.position,
+                "lean": self.lean,
+                "leans": list(self.leans),
+                "intervals": list(self.intervals),
+                "shares": list(self.shares),
+                "expected": list(self.expected),
+            }
+        known["outside"] = list(self.outside)
+        if self.leans:
+            known |= {"v": self.v, "v_without_noise": self.v_without_noise}
+        if self.criteria is not None:
+            known |= {
+                "sizes": list(self.criteria.sizes),
+                "criterion": self.criteria.criterion,
+                "p_pooled": self.criteria.p_pooled,
+                "p_criteria": self.criteria.p_criteria,
+            }
+        return known | super().details()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanVerdict(Verdict):
+    """Does the order move the mean score?
+
+    ``contrasts``: of the mean score, in points, by name (``line``, ``turn``; of forms ``form``).
+    ``named``: the contrast that ``value`` is the size of; ``signed``: its value with its sign.
+    """
+
+    named: str = ""
+    signed: float = NAN
+    contrasts: Mapping[str, Sized] = field(default_factory=dict)
+
+    def details(self) -> dict[str, Any]:
+        known: dict[str, Any] = {}
+        if self.named:
+            contrasts = {name: tuple(sized) for name, sized in self.contrasts.items()}
+            known = {"named": self.named, "signed": self.signed, "contrasts": contrasts}
+        return known | super().details()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleVerdict(Verdict):
+    """Does the order change single scores, beyond noise?
+
+    ``flips``: the share of scores that differ between two orders; ``own_noise``: the share that
+    differ in the same order asked twice. ``noise``: how many orders were asked twice, where lost
+    replies count. ``beyond_noise``: their difference with its own ends, which may lie below 0.
+    ``any_prompt``: scores change with the prompt, whether or not its order does.
+    """
+
+    flips: float = NAN
+    own_noise: float = NAN
+    noise: Noise = ""
+    beyond_noise: Sized | None = None
     any_prompt: bool = False
+
+    @property
+    def repeated(self) -> bool:
+        """Return whether every order was asked at least twice, so that noise is taken off."""
+        return self.noise == "all"
+
+    def details(self) -> dict[str, Any]:
+        known: dict[str, Any] = {}
+        if self.beyond_noise is not None:
+            known = {
+                "flips": self.flips,
+                "own_noise": self.own_noise,
+                "noise": self.noise,
+                "beyond_noise": tuple(self.beyond_noise),
+            }
+        return known | super().details()
+
+
+AnyVerdict = TypeVar("AnyVerdict", bound=Verdict)
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What may be said of one judge on one data set under one variant. ``condition``: the one with
-    the most orders.
+    """The verdicts about one judge on one data set under one variant.
+
+    ``questions``: by name (positions, mean, single), those that exist for what is listed.
+    ``unparsed_p``: of the test whether unparsed replies go with the order. ``condition``: the one
+    with the most orders. ``units``, ``items``: what the verdicts rest on.
     """
 
     gate: Gate
-    questions: dict[str, Answer]
+    questions: Mapping[str, Verdict]
     unparsed_p: float
     condition: int
     units: int
     items: int
 
+    @property
+    def positions(self) -> PositionVerdict | None:
+        verdict = self.questions.get("positions")
+        return verdict if isinstance(verdict, PositionVerdict) else None
+
+    @property
+    def mean(self) -> MeanVerdict | None:
+        verdict = self.questions.get("mean")
+        return verdict if isinstance(verdict, MeanVerdict) else None
+
+    @property
+    def single(self) -> SingleVerdict | None:
+        verdict = self.questions.get("single")
+        return verdict if isinstance(verdict, SingleVerdict) else None
+
+
+# ------------------------------------------------------------------------------------ the decision
+def word_of(low: float, high: float, smallest: float, *, shown: bool) -> Word:
+    """Return the word for the interval of an effect. Nothing else turns an interval into a word.
+
+    ``smallest``: the smallest effect that matters. ``shown``: whether an effect is shown, by a test
+    or because the interval leaves out 0. An effect that surely is smaller than matters is called
+    equivalent. NaN ends say nothing.
+    """
+    if -smallest < low and high < smallest:
+        return "equivalent"
+    return "effect" if shown else "undecided"
+
 
 def verdicts(arms: Sequence[Arm], smallest: Smallest) -> Verdicts:
-    """The verdicts of one judge, data set and variant.
+    """Return the verdicts about one judge, data set and variant.
 
-    Of choices (pairs, lists) there are two questions, positions and single: they have no score
-    whose mean could move. Two orders asked once each: the gate is then the exact sign-flip test
-    over the pairs that differ. Of a scale of two scores positions and mean are one question, "does
-    the order change the pass rate": what a position gains is half of what the pass rate moves by,
-    so it has the mean's test, ends and word.
-
-    Of criteria of one call the size of positions is D, in points: D^2 = mean over criteria of (1 -
-    1/n) x the sum over positions of a criterion's squared leans, noise taken off. It is the lean
-    where one position stands out, and criteria that move against each other do not cancel.
-    Measured: ``docs/method-check.md``.
-
-    Reasons in ``why``: keys of ``measures.toml``. ``any_prompt``: scores change with the prompt,
-    but no position or direction explains it, so that any small change of it may do the same.
-
-    In ``more``: ``units_needed`` for "equivalent" at least, ``more_units``: about how many would
-    decide (None where decided or not known). positions: ``position`` (0-based, of the largest
-    lean), ``lean`` (signed), ``leans``, ``intervals`` (single, 95%), ``shares``, ``expected``,
-    ``outside`` (positions whose simultaneous band leaves out 0; only where the question's test
-    rejects), ``v``, ``v_without_noise``; of criteria ``sizes`` (of each, as D), ``criterion``
-    (0-based, of the largest), ``p_pooled`` and ``p_criteria`` (of the tests of their mean, and of
-    each). mean: ``named`` (the contrast that the value is of), ``signed``, ``contrasts``: name ->
-    (value, low, high). Of both ``own``: the ends of an effect. single: ``flips``, ``own_noise``,
-    ``noise``: ``all``, ``some`` or ``none`` of the orders were asked twice (lost replies count);
-    ``beyond_noise``: value and its own ends.
+    Choices (pairs, lists) have two questions, positions and single: they have no score whose mean
+    could move. If two orders were asked once each, the gate is the exact sign-flip test over the
+    pairs that differ. On a scale of two scores positions and mean are one question, "does the order
+    change the pass rate": what a position gains is half of what the pass rate moves by, so
+    positions have the mean's test, ends and word.
     """
     return decide(from_arms(arms), smallest)
 
@@ -117,60 +312,42 @@ def verdicts(arms: Sequence[Arm], smallest: Smallest) -> Verdicts:
 def decide(
     answers: Answers, smallest: Smallest, *, passed: Gate | None = None, tested: int = 1
 ) -> Verdicts:
-    """As ``verdicts``, of calls as arrays.
+    """Return the verdicts about calls given as arrays.
 
-    ``passed``: the gate of a form of the prompt, which stands as the second of two orders
-    (``core/variant_effects.py``): it has no positions. ``tested``: how many gates it shares its 5%
-    with, by Holm's rule (the p of ``passed`` says so already).
+    ``passed``: the gate of a form of the prompt, which takes the part of the second of two orders
+    (``core/variant_effects.py``): a form has no positions. ``tested``: how many gates share their
+    5%, by Holm's rule; the p of ``passed`` is adjusted for that already.
     """
     table = cells(answers)
     of_form = passed is not None
-    passed = gate(table) if passed is None else passed
+    if passed is None:
+        passed = gate(table)
     unparsed_p = unparsed(answers)
     usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
     units = len(distinct(table.unit[usable])[0])
     span = float(np.ptp(answers.points))
 
-    lack = _lack(table, usable)
     means: list[str] = []
     if not of_form:
         means.append("positions")
     if not answers.choices:
         means.append("mean")
     pass_rate = len(answers.points) == 2 and len(means) == 2 and not table.criteria
-    sizes = {name: Answer(why=lack) for name in (*means, "single")}
-    if not lack:
-        if "positions" in means:
-            sizes["positions"] = _positions(table, usable, span)
-        if "mean" in means:
-            sizes["mean"] = _mean(table, span)
-        if pass_rate:
-            sizes["positions"] = _half_the_pass_rate(sizes["positions"], sizes["mean"], span)
-        one_each = Answer(p=passed.p, why="one_order_an_item")
-        sizes["single"] = one_each if table.one_order_an_item else _single(table, passed.p)
-    points = smallest.points(answers.points.tolist())
-    limits = {"positions": smallest.share, "mean": points, "single": smallest.single}
-    if table.criteria:
-        limits["positions"] = points
-    elif pass_rate:
-        limits["positions"] = points / span / 2
-    blocked = "unparsed_by_order" if unparsed_p <= ALPHA else ""
+    sizes = _sizes(table, usable, span, means, passed.p, pass_rate=pass_rate)
+    limits = _limits(smallest, answers.points, in_points=table.criteria, pass_rate=pass_rate)
+
+    blocked = unparsed_p <= ALPHA
     rejected: set[str] = set()
     if passed.p <= ALPHA and not blocked:
-        # One hypothesis of a pass rate: there is nothing to correct for.
-        p = [sizes[name].p for name in (means[1:] if pass_rate else means)]
-        adjusted = np.broadcast_to(holm(np.array(p)) * tested, len(means))
-        rejected = {name for name, own in zip(means, adjusted, strict=True) if own <= ALPHA}
-        rejected.add("single")
+        rejected = {"single", *_rejected_means(sizes, means, tested, pass_rate=pass_rate)}
     few_deals = passed.deals > 1 and passed.least > ALPHA
-    how: dict[str, Any] = {"blocked": blocked, "few_deals": few_deals, "of_form": of_form}
-    answered = {
-        name: _answer(name, size, name in rejected, limits[name], units, **how)
+    basis = _Basis(units, blocked=blocked, few_deals=few_deals, of_form=of_form)
+    unsure = unsure_reason(answers)
+    decided = {
+        name: withheld(_decided(size, limits[name], basis, rejected=name in rejected), unsure)
         for name, size in sizes.items()
     }
-    unsure = unsure_reason(answers)
-    answered = {name: withheld(answer, unsure) for name, answer in answered.items()}
-    return Verdicts(passed, answered, unparsed_p, answers.condition, units, int(usable.sum()))
+    return Verdicts(passed, decided, unparsed_p, answers.condition, units, int(usable.sum()))
 
 
 def unsure_reason(answers: Answers) -> str:
@@ -182,17 +359,45 @@ def unsure_reason(answers: Answers) -> str:
     return one_answer(code, choices=answers.choices, tie=tie) or answers.unsure
 
 
-def withheld(answer: Answer, reason: str) -> Answer:
-    """Return the answer without its word where it is "equivalent" and a reason speaks against
-    saying so.
-    """
-    if not reason or answer.verdict != "equivalent":
-        return answer
-    return replace(answer, verdict="undecided", why=reason)
+def withheld(verdict: AnyVerdict, reason: str) -> AnyVerdict:
+    """Return the verdict; undecided instead of "equivalent" where there is a ``reason`` against."""
+    if not reason or verdict.word != "equivalent":
+        return verdict
+    return replace(verdict, word="undecided", why=reason)
+
+
+def _sizes(
+    table: Cells,
+    usable: NDArray[np.bool_],
+    span: float,
+    means: Sequence[str],
+    gate_p: float,
+    *,
+    pass_rate: bool,
+) -> dict[str, Verdict]:
+    """Return each question's record with its size and interval, but without its word."""
+    lack = _lack(table, usable)
+    sizes: dict[str, Verdict] = {}
+    if "positions" in means:
+        positions = PositionVerdict(why=lack) if lack else _positions(table, usable, span)
+        sizes["positions"] = positions
+    if "mean" in means:
+        mean = MeanVerdict(why=lack) if lack else _mean(table, span)
+        sizes["mean"] = mean
+    if pass_rate and not lack:
+        sizes["positions"] = _half_the_pass_rate(positions, mean, span)
+    if lack:
+        sizes["single"] = SingleVerdict(why=lack)
+    elif table.one_order_an_item:
+        # An item that was asked in one order cannot change between two.
+        sizes["single"] = SingleVerdict(p=gate_p, why="one_order_an_item")
+    else:
+        sizes["single"] = _single(table, gate_p)
+    return sizes
 
 
 def _lack(table: Cells, usable: NDArray[np.bool_]) -> str:
-    """Why nothing can be said of any question, or nothing."""
+    """Return why no question can be answered, or an empty text."""
     if not table.items:
         return "nothing_parsed"
     if (table.shown == table.shown[0]).all():
@@ -200,199 +405,247 @@ def _lack(table: Cells, usable: NDArray[np.bool_]) -> str:
     return "" if usable.any() else "no_two_orders"
 
 
-def _answer(
-    question: str,
-    size: Answer,
-    rejected: bool,
-    smallest: float,
-    units: int,
-    *,
-    blocked: str,
-    few_deals: bool,
-    of_form: bool = False,
-) -> Answer:
-    """One interval and one word, never against each other.
+def _limits(
+    smallest: Smallest, points: Floats, *, in_points: bool, pass_rate: bool
+) -> dict[str, float]:
+    """Return the smallest effect that matters, by question, each in the unit of its value."""
+    of_mean = smallest.points(points.tolist())
+    of_position = smallest.share
+    if in_points:
+        of_position = of_mean
+    elif pass_rate:
+        # What a position gains is half of what the pass rate moves by.
+        of_position = of_mean / float(np.ptp(points)) / 2
+    return {"positions": of_position, "mean": of_mean, "single": smallest.single}
+
+
+def _rejected_means(
+    sizes: Mapping[str, Verdict], means: Sequence[str], tested: int, *, pass_rate: bool
+) -> set[str]:
+    """Return the means whose tests reject behind an open gate, by Holm's rule."""
+    # The two means of a pass rate are one hypothesis: there is nothing to correct for.
+    hypotheses = ["mean"] if pass_rate else means
+    adjusted = holm(np.array([sizes[name].p for name in hypotheses])) * tested
+    rejected = {name for name, p in zip(hypotheses, adjusted, strict=True) if p <= ALPHA}
+    return set(means) if pass_rate and rejected else rejected
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """What the questions about one judge have in common.
+
+    ``units``: independent units. ``blocked``: unparsed replies go with the order, so nothing can be
+    said. ``few_deals``: no data of this size could open the gate. ``of_form``: the verdicts are
+    about a form of the prompt.
+    """
+
+    units: int
+    blocked: bool
+    few_deals: bool
+    of_form: bool
+
+
+def _decided(size: AnyVerdict, smallest: float, basis: _Basis, *, rejected: bool) -> AnyVerdict:
+    """Return the record with one interval and one word, which never contradict each other.
 
     The upper end is at least half of what units that were not met could carry: reach x (1 -
-    0.05^(1/units)) / 2. Without it rare units that move by all they can are called equivalent in up
-    to 29% of studies.
+    0.05^(1/units)) / 2. Without it, rare units that move by all they can are called equivalent in
+    up to 29% of studies.
     """
-    word: Word = "undecided"
-    low = high = float("nan")
-    if np.isfinite(size.high):
+    low = high = NAN
+    if math.isfinite(size.high):
         low = max(size.low, 0.0) if rejected else 0.0
-        high = max(min(size.high, size.most), size.reach * (1 - ALPHA ** (1 / units)) / 2)
-        if high < smallest and size.furthest < smallest and not blocked:
-            word = "equivalent"
-    if rejected and word == "undecided" and size.why != "one_order_an_item":
-        word = "effect"
-        if "own" in size.more and np.isfinite(high):
-            low, high = size.more["own"]
+        unmet = size.reach * (1 - ALPHA ** (1 / basis.units)) / 2
+        high = max(min(size.high, size.most), unmet)
+    word: Word = "undecided"
+    if not basis.blocked:
+        shown = rejected and size.why != "one_order_an_item"
+        # np.maximum, because a NaN end has to stay NaN.
+        word = word_of(low, float(np.maximum(high, size.furthest)), smallest, shown=shown)
+    if word == "effect" and size.named_ends is not None and math.isfinite(high):
+        low, high = size.named_ends
     needed = units_needed(smallest, size.reach)
-    more_units = _more_units(size, smallest, units, needed) if word == "undecided" else None
-    more = {**size.more, "units_needed": needed, "more_units": more_units}
-    if question == "positions" and not rejected:
-        more["outside"] = []
-    noise = more.get("noise", "all")
-    any_prompt = size.any_prompt and not rejected and not of_form
-    one_criterion = high < smallest <= size.furthest
-    lacking = (
-        size.why,
-        "one_criterion" * one_criterion,
-        "" if np.isfinite(high) else "too_few_units",
-        "few_deals" * few_deals,
-        "any_prompt" * any_prompt,
-    )
-    decided = word != "undecided" and np.isfinite(high)
-    reasons = (*(() if decided else (blocked, *lacking)), NOISE[noise])
-    why = next((reason for reason in reasons if reason), "")
-    return replace(
+    more_units = None
+    if word == "undecided":
+        more_units = _more_units(size, smallest, basis.units, needed)
+    decided = replace(
         size,
         low=low,
         high=high,
-        why=why,
-        more=more,
-        above_zero=rejected,
-        verdict=word,
+        word=word,
         smallest=smallest,
+        above_zero=rejected,
+        units_needed=needed,
+        more_units=more_units,
     )
+    if isinstance(decided, PositionVerdict) and not rejected:
+        decided = replace(decided, outside=())
+    return replace(decided, why=_reason(decided, basis))
+
+
+def _reason(verdict: Verdict, basis: _Basis) -> str:
+    """Return what limits a verdict, a key of the reasons: the first that holds, or empty.
+
+    The order is that in which a reader has to mend things: replies that go with the order come
+    before everything, and what only an effect would explain comes last.
+    """
+    noise = NOISE[verdict.noise] if isinstance(verdict, SingleVerdict) else ""
+    if verdict.word != "undecided" and math.isfinite(verdict.high):
+        return noise
+    if basis.blocked:
+        return "unparsed_by_order"
+    if verdict.why:
+        return verdict.why
+    if verdict.high < verdict.smallest <= verdict.furthest:
+        return "one_criterion"
+    if not math.isfinite(verdict.high):
+        return "too_few_units"
+    if basis.few_deals:
+        return "few_deals"
+    any_prompt = isinstance(verdict, SingleVerdict) and verdict.any_prompt
+    if any_prompt and not verdict.above_zero and not basis.of_form:
+        return "any_prompt"
+    return noise
 
 
 def units_needed(smallest: float, reach: float) -> int:
-    """Fewest units at which "equivalent" can be said.
+    """Return the fewest units at which "equivalent" can be said.
 
-    So many that a judge of twice the smallest effect, made by units that move by all they can,
-    shows one in 95%.
+    At so many units a judge of twice the smallest effect, made by units that move by all they can,
+    shows one such unit in 95% of studies.
     """
     share = 2 * smallest / reach if reach > 0 else 1.0
-    return 1 if share >= 1 else int(np.ceil(np.log(ALPHA) / np.log1p(-share)))
+    if share >= 1:
+        return 1
+    return int(np.ceil(np.log(ALPHA) / np.log1p(-share)))
 
 
-def _more_units(size: Answer, smallest: float, units: int, needed: int) -> int | None:
-    """About how many more units would decide, if the size stays: an effect, or equivalent,
-    whichever is nearer.
+def _more_units(size: Verdict, smallest: float, units: int, needed: int) -> int | None:
+    """Return about how many more units would decide if the size stays; None where it is not known.
 
-    Intervals shrink with the root of the units; with their number where hardly any moved (Clopper
-    and Pearson's bound).
+    An effect or "equivalent", whichever is nearer. Intervals shrink with the root of the units;
+    where hardly any moved they shrink with their number (Clopper and Pearson's bound).
     """
-    if not np.isfinite(size.high):
-        return max(MIN_UNITS, needed) - units if units < max(MIN_UNITS, needed) else None
+    if not math.isfinite(size.high):
+        least = max(MIN_UNITS, needed)
+        return least - units if units < least else None
     power = 1 if size.few_moved else 2
     times = []
-    if size.value > 0 and np.isfinite(size.low):
+    if size.value > 0 and math.isfinite(size.low):
         times.append(((size.value - size.low) / size.value) ** power)
     if size.value < smallest:
-        times.append(
-            max(
-                ((size.high - size.value) / (smallest - max(size.value, 0.0))) ** power,
-                needed / units,
-            )
-        )
-    return max(1, int(np.ceil(units * (max(min(times), 1.1) - 1)))) if times else None
+        room = smallest - max(size.value, 0.0)
+        times.append(max(((size.high - size.value) / room) ** power, needed / units))
+    if not times:
+        return None
+    growth = max(min(times), LEAST_GROWTH) - 1
+    return max(1, int(np.ceil(units * growth)))
 
 
 # ------------------------------------------------------------------------------ the three questions
-NOISE = {"all": "", "some": "noise_partly_included", "none": "noise_included"}
+NOISE: dict[Noise, str] = {
+    "": "",
+    "all": "",
+    "some": "noise_partly_included",
+    "none": "noise_included",
+}
+"""How many orders were asked twice, and the reason that says what is missing then."""
 
 
-def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Answer:
-    """Question 1: the lean of each position; its test is V squared over what noise makes of it."""
+def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> PositionVerdict:
+    """Estimate the lean of each position. The test is V squared over what noise makes of it."""
     n = table.n
     reach, most = (span, span) if table.criteria else (1.0, 1 - 1 / n)
-    top, bottom = _unit_sums(
-        table.unit[usable], table.lean[usable], np.ones((int(usable.sum()), 1))
-    )
+    ones = np.ones((int(usable.sum()), 1))
+    top, bottom = _unit_sums(table.unit[usable], table.lean[usable], ones)
     leans = [_estimate(column, bottom[:, 0], reach) for column in top.T]
+    # Of two positions one lean is minus the other: a single comparison.
     bands, intervals, low, high = _magnitude(leans, n if n > 2 else 1)
-    largest = _largest([e.value for e in leans])
+    position = _largest([e.value for e in leans])
     share = table.share[usable].mean(axis=0)
     value = np.array([e.value for e in leans])
     v, v_without_noise = (
         np.sqrt(n / (n - 1) * part) for part in _squared_length(top / bottom.mean())
     )
-    more = {
-        "position": largest,
-        "lean": leans[largest].value,
-        "leans": value.tolist(),
-        "intervals": intervals,
-        "shares": share.tolist(),
-        "expected": (share - value).tolist(),
-        "outside": [p for p, (below, above) in enumerate(bands) if below > 0 or above < 0],
-        "v": v,
-        "v_without_noise": v_without_noise,
-    }
-    more["own"] = _own_ends(bands[largest], intervals[largest], most)
-    p, few = lean_test(top, bottom[:, 0]), _few_moved(leans[largest])
-    pooled = Answer(abs(leans[largest].value), low, high, p, most, most, few, more=more)
+    pooled = PositionVerdict(
+        value=abs(leans[position].value),
+        low=low,
+        high=high,
+        p=lean_test(top, bottom[:, 0]),
+        # The most that one unit can move a position by is also the most that a lean can be.
+        reach=most,
+        most=most,
+        few_moved=_few_moved(leans[position]),
+        named_ends=_named_ends(bands[position], intervals[position], most),
+        position=position,
+        lean=leans[position].value,
+        leans=tuple(value.tolist()),
+        intervals=tuple(intervals),
+        shares=tuple(share.tolist()),
+        expected=tuple((share - value).tolist()),
+        outside=tuple(p for p, (below, above) in enumerate(bands) if below > 0 or above < 0),
+        v=float(v),
+        v_without_noise=float(v_without_noise),
+    )
     return _of_criteria(table, usable, pooled) if table.by_criterion else pooled
 
 
-def _of_criteria(table: Cells, usable: NDArray[np.bool_], pooled: Answer) -> Answer:
-    """Question 1 of several criteria of a call: how far a position moves a criterion, whichever way
-    each goes.
+def _of_criteria(
+    table: Cells, usable: NDArray[np.bool_], pooled: PositionVerdict
+) -> PositionVerdict:
+    """Estimate how far a position moves a criterion, whichever way each criterion goes.
 
-    ``pooled``: the answer about their mean. The upper end is never below its upper end, and the
-    test is the better of the two, by Sidak's rule. See ``verdicts`` for the size.
+    Where a call scores several criteria the size is D, in points: D^2 = mean over criteria of (1 -
+    1/n) x the sum over positions of a criterion's squared leans, noise taken off. D is the lean
+    where one position stands out, and criteria that move against each other do not cancel.
+    ``pooled``: the record about their mean. The upper end is never below that of ``pooled``, and
+    the test is the better of the two, by Sidak's rule.
     """
     n = table.n
     moved = table.lean_of_criteria[usable].reshape(-1, n * n)
     top, bottom = _unit_sums(table.unit[usable], moved, np.ones((len(moved), 1)))
     every = squared_length_test(top, bottom[:, 0], n * (n - 1))
-    of_each = (1 - 1 / n) * np.array(
-        [
-            squared_length_test(top[:, k * n : k * n + n], bottom[:, 0], n - 1).value
-            for k in range(n)
-        ]
-    )
-    sizes = np.sqrt(np.maximum(of_each, 0.0))
+    squares = [
+        squared_length_test(top[:, k * n : k * n + n], bottom[:, 0], n - 1).value for k in range(n)
+    ]
+    sizes = np.sqrt(np.maximum((1 - 1 / n) * np.array(squares), 0.0))
     value, low, high = (
         float(np.sqrt((1 - 1 / n) / n * part)) for part in (every.value, every.low, every.high)
     )
-    more = {
-        **pooled.more,
-        "own": (low, min(high, pooled.most)),
-        "sizes": sizes.tolist(),
-        "criterion": int(np.argmax(sizes)),
-        "p_pooled": pooled.p,
-        "p_criteria": every.p,
-    }
     return replace(
         pooled,
         value=value,
         low=low,
-        high=max(high, pooled.high) if np.isfinite(high) else high,
+        high=max(high, pooled.high) if math.isfinite(high) else high,
         p=float(1 - (1 - np.fmin(every.p, pooled.p)) ** 2),
-        more=more,
-        furthest=float(sizes.max()),
+        named_ends=(low, min(high, pooled.most)),
+        criteria=CriteriaSizes(
+            sizes=tuple(sizes.tolist()),
+            criterion=int(np.argmax(sizes)),
+            p_pooled=pooled.p,
+            p_criteria=every.p,
+        ),
     )
 
 
-def _half_the_pass_rate(positions: Answer, mean: Answer, span: float) -> Answer:
-    """Question 1 of a scale of two scores: what the low score gains where it is listed first is
-    half of the pass rate's move.
+def _half_the_pass_rate(
+    positions: PositionVerdict, mean: MeanVerdict, span: float
+) -> PositionVerdict:
+    """Return the positions of a scale of two scores, made of the change of the pass rate.
+
+    What the low score gains where it is listed first is half of what the pass rate moves by.
     """
 
-    def half(ends: tuple[float, float]) -> tuple[float, float]:
+    def half(ends: Interval) -> Interval:
         return ends[0] / span / 2, ends[1] / span / 2
 
-    if not np.isfinite(mean.value):
-        missing_ends = float("nan")
-        return replace(positions, low=missing_ends, high=missing_ends, p=mean.p, why=mean.why)
-    line, below, above = mean.more["contrasts"][mean.more["named"]]
+    if not math.isfinite(mean.value) or mean.named_ends is None:
+        return replace(positions, low=NAN, high=NAN, p=mean.p, why=mean.why)
+    line, below, above = mean.contrasts[mean.named]
     lean = line / span / 2
-    low, high = half((mean.low, mean.high))
+    low, high = half(mean.interval)
     single = half((below, above))
-    shares = np.array(positions.more["shares"])
-    more = {
-        **positions.more,
-        "lean": -lean,
-        "leans": [-lean, lean],
-        "position": 0,
-        "intervals": [(-single[1], -single[0]), single],
-        "expected": (shares - [-lean, lean]).tolist(),
-        "outside": [0, 1] if mean.low > 0 else [],
-        "own": half(mean.more["own"]),
-    }
+    leans = np.array([-lean, lean])
     return replace(
         positions,
         value=abs(lean),
@@ -400,68 +653,91 @@ def _half_the_pass_rate(positions: Answer, mean: Answer, span: float) -> Answer:
         high=high,
         p=mean.p,
         few_moved=mean.few_moved,
-        more=more,
+        named_ends=half(mean.named_ends),
+        position=0,
+        lean=-lean,
+        leans=(-lean, lean),
+        intervals=((-single[1], -single[0]), single),
+        expected=tuple((np.array(positions.shares) - leans).tolist()),
+        outside=(0, 1) if mean.low > 0 else (),
     )
 
 
 def _squared_length(parts: Floats) -> tuple[float, float]:
-    """Squared length of the mean of ``parts`` (units, n), and without noise: products of two
-    different units only.
+    """Return the squared length of the mean of ``parts`` (units, n), with and without noise.
+
+    Without noise: from products of two different units only. NaN of a single unit.
     """
     units = len(parts)
-    total, own = float(np.square(parts.sum(axis=0)).sum()), float(np.square(parts).sum())
-    return total / units**2, max(
-        0.0, (total - own) / (units * (units - 1))
-    ) if units > 1 else float("nan")
+    total = float(np.square(parts.sum(axis=0)).sum())
+    own = float(np.square(parts).sum())
+    without_noise = max(0.0, (total - own) / (units * (units - 1))) if units > 1 else NAN
+    return total / units**2, without_noise
 
 
-def _mean(table: Cells, span: float) -> Answer:
-    """Question 2: the named contrasts of the mean score, each by its t test, the smallest p by
-    Sidak's rule.
+def _mean(table: Cells, span: float) -> MeanVerdict:
+    """Estimate the named contrasts of the mean score, each by its t test; Sidak's rule over them.
 
-    It is about reversing the list, not about any two orders: a third part for these (the vector of
-    order means, F as in question 1) cost more power than it gave. The largest gap of two orders is
-    told beside it without a verdict.
+    This is about reversing the list, not about any two orders: a third part for these (the vector
+    of order means, F as for positions) cost more power than it gave. The largest gap of two orders
+    is shown as a number without a verdict.
     """
+    estimates, reach = _contrasts_of_mean(table, span)
+    if not estimates:
+        return MeanVerdict(why="no_contrast", reach=reach)
+    estimates = {name: e for name, e in estimates.items() if e.units >= MIN_UNITS} or estimates
+    bands, intervals, low, high = _magnitude(list(estimates.values()), len(estimates))
+    p = np.array([t_test(e) for e in estimates.values()])
+    smallest_p = float(1 - (1 - p.min()) ** len(p))
+    # The larger contrast may be the noisier: where a test decides, the verdict is about the
+    # contrast that it tested.
+    if smallest_p <= ALPHA:
+        chosen = int(np.argmin(p))
+    else:
+        chosen = _largest([e.value for e in estimates.values()])
+    named = list(estimates)[chosen]
+    contrasts = {
+        name: Sized(e.value, *ends)
+        for (name, e), ends in zip(estimates.items(), intervals, strict=True)
+    }
+    return MeanVerdict(
+        value=abs(estimates[named].value),
+        low=low,
+        high=high,
+        p=smallest_p,
+        reach=reach,
+        most=span,
+        few_moved=_few_moved(estimates[named]),
+        named_ends=_named_ends(bands[chosen], intervals[chosen], span),
+        named=named,
+        signed=estimates[named].value,
+        contrasts=contrasts,
+    )
+
+
+def _contrasts_of_mean(table: Cells, span: float) -> tuple[dict[str, Estimate], float]:
+    """Return (the estimate of each contrast that the orders allow, the most a unit can move)."""
     estimates: dict[str, Estimate] = {}
     reach = span
     scores = OrderCells(table.item, np.arange(len(table.item)), table.score)
     for name, contrast in table.contrasts.items():
         if table.one_order_an_item:
             estimates[name] = _slope_over_items(table, scores, contrast, span)
-        elif (parts := within_texts(scores, contrast, table.items, span)) is not None:
-            reach = max(reach, parts.reach)
-            held = parts.bottom > 0
-            sums, weights = _unit_sums(
-                table.unit[held], parts.top[held, None], parts.bottom[held, None]
-            )
-            estimates[name] = _estimate(sums[:, 0], weights[:, 0], reach)
-    if not estimates:
-        return Answer(why="no_contrast", reach=reach)
-    estimates = {name: e for name, e in estimates.items() if e.units >= MIN_UNITS} or estimates
-    bands, intervals, low, high = _magnitude(list(estimates.values()), len(estimates))
-    values = [e.value for e in estimates.values()]
-    p = np.array([t_test(e) for e in estimates.values()])
-    smallest_p = float(1 - (1 - p.min()) ** len(p))
-    # The larger contrast may be the noisier: where a test decides, the answer is about the contrast
-    # that it is of.
-    chosen = int(np.argmin(p)) if smallest_p <= ALPHA else _largest(values)
-    named = list(estimates)[chosen]
-    more = {
-        "named": named,
-        "own": _own_ends(bands[chosen], intervals[chosen], span),
-        "signed": estimates[named].value,
-        "contrasts": {
-            name: (e.value, *ends)
-            for (name, e), ends in zip(estimates.items(), intervals, strict=True)
-        },
-    }
-    few = _few_moved(estimates[named])
-    return Answer(abs(estimates[named].value), low, high, smallest_p, reach, span, few, more=more)
+            continue
+        parts = within_texts(scores, contrast, table.items, span)
+        if parts is None:
+            continue
+        reach = max(reach, parts.reach)
+        held = parts.bottom > 0
+        sums, weights = _unit_sums(
+            table.unit[held], parts.top[held, None], parts.bottom[held, None]
+        )
+        estimates[name] = _estimate(sums[:, 0], weights[:, 0], reach)
+    return estimates, reach
 
 
 def _slope_over_items(table: Cells, scores: OrderCells, contrast: Floats, span: float) -> Estimate:
-    """One drawn order an item: items are held against each other, by HC3."""
+    """Estimate a contrast across items that have one drawn order each, with HC3 errors."""
     fitted = over_texts(scores, contrast, span)
     if fitted is None:
         return missing("too_few_units")
@@ -471,13 +747,12 @@ def _slope_over_items(table: Cells, scores: OrderCells, contrast: Floats, span: 
     return Estimate(slope, moves - moves.mean(), np.arange(len(sums)), Reach(reach, moves))
 
 
-def _single(table: Cells, p: float) -> Answer:
-    """Question 3: scores that change between two orders, less those that change in the same order
-    asked again.
+def _single(table: Cells, p: float) -> SingleVerdict:
+    """Estimate how many scores change between two orders, less those that change in the same one.
 
     At least 0 in truth where every order was asked twice (the energy distance between orders;
     Szekely and Rizzo 2013). The noise of an order asked once is unknown and counts as none: then
-    the number is an upper one only. An order that was asked twice and read once has the noise of
+    the number is an upper one only. An order that was asked twice and parsed once has the noise of
     its item's other orders; an item that has none of these is left out, as long as half of the
     items have one.
     """
@@ -487,7 +762,7 @@ def _single(table: Cells, p: float) -> Answer:
     flips = 1 - table.cross
     again = several & (repeated > 0)
     asked_twice = bool((table.asked[several[table.item]] > 1).all())
-    every = asked_twice and again.any() and bool(2 * again.sum() >= several.sum())
+    every = asked_twice and bool(again.any()) and bool(2 * again.sum() >= several.sum())
     if every:
         several = again
         changed = np.where(again, changed * table.orders / np.maximum(repeated, 1), changed)
@@ -496,30 +771,33 @@ def _single(table: Cells, p: float) -> Answer:
     top, bottom = _unit_sums(table.unit[several], beyond[:, None], np.ones((len(beyond), 1)))
     estimate = _estimate(top[:, 0], bottom[:, 0], 1.0)
     low, high = estimate.interval()
-    noise = float((changed[again] / repeated[again]).mean()) if again.any() else float("nan")
-    more = {
-        "flips": float(flips[several].mean()),
-        "own_noise": noise,
-        "noise": "all" if every else "some" if again.any() else "none",
-        "beyond_noise": (estimate.value, low, high),
-    }
-    return Answer(
+    noise: Noise = "none"
+    if every:
+        noise = "all"
+    elif again.any():
+        noise = "some"
+    return SingleVerdict(
         value=estimate.value,
-        low=low if every else -np.inf,
+        # Noise that is not known may be all of it: no lower end.
+        low=low if every else -math.inf,
         high=high,
         p=p,
         reach=1.0,
         most=1.0,
         few_moved=_few_moved(estimate),
-        more=more,
-        any_prompt=bool(every and estimate.interval(ANY_PROMPT)[0] > 0),
+        flips=float(flips[several].mean()),
+        own_noise=float((changed[again] / repeated[again]).mean()) if again.any() else NAN,
+        noise=noise,
+        beyond_noise=Sized(estimate.value, low, high),
+        any_prompt=every and bool(estimate.interval(ANY_PROMPT)[0] > 0),
     )
 
 
 # --------------------------------------------------------------------------------- means over units
 def _unit_sums(unit: Ints, top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
-    """Sums of ``top`` (items, k) and ``bottom`` (items, 1) over units, sorted by their values
-    alone.
+    """Return the sums of ``top`` (items, k) and ``bottom`` (items, 1) over units.
+
+    Rows are sorted by their values alone, so that no result depends on the names of units.
     """
     _, code = np.unique(unit, return_inverse=True)
     units = int(code.max(initial=-1)) + 1
@@ -529,55 +807,58 @@ def _unit_sums(unit: Ints, top: Floats, bottom: Floats) -> tuple[Floats, Floats]
 
 
 def _estimate(top: Floats, bottom: Floats, reach: float) -> Estimate:
+    """Return the ratio of sums over units, with the interval that verdicts are made of."""
     return ratio(top, bottom, np.arange(len(top)), lambda moves: Reach(reach, moves, MIN_UNITS))
 
 
 def _few_moved(e: Estimate) -> bool:
-    """Do so few units differ from the median one that the interval is an exact bound?"""
+    """Return whether so few units moved that the interval is an exact bound."""
     moves = e.rule.moves if isinstance(e.rule, Reach) else e.influence
-    return int((np.abs(moves - np.median(moves)) > FLAT).sum()) < FEW_MOVED if len(moves) else True
+    if not len(moves):
+        return True
+    return int((np.abs(moves - np.median(moves)) > FLAT).sum()) < FEW_MOVED
 
 
 def t_test(e: Estimate) -> float:
-    """Two-sided p of "the mean over units is 0", on degrees of freedom for the units' kurtosis; NaN
-    below 8 units.
+    """Return the two-sided p of "the mean over units is 0"; NaN below MIN_UNITS units.
+
+    The degrees of freedom are those for the units' kurtosis.
     """
     if e.units < MIN_UNITS:
-        return float("nan")
+        return NAN
     if e.error < FLAT:
+        # All units are equal: at 0, or as in a sign test in which all point the same way.
         return 1.0 if abs(e.value) < FLAT else float(2.0 ** (1 - e.units))
     return float(2 * special.stdtr(degrees_of_freedom(e.influence), -abs(e.value) / e.error))
 
 
-Ends = list[tuple[float, float]]
-
-
-def _magnitude(estimates: list[Estimate], comparisons: int) -> tuple[Ends, Ends, float, float]:
-    """(simultaneous bands, single intervals, low, high of the magnitude).
+def _magnitude(
+    estimates: Sequence[Estimate], comparisons: int
+) -> tuple[list[Interval], list[Interval], float, float]:
+    """Return (simultaneous bands, single intervals, low and high end of the magnitude).
 
     Low: the furthest from 0 of the bands (Sidak). High: the furthest end of the single 95%
-    intervals: to be equivalent each must be inside, and an intersection-union test needs no
+    intervals. To be equivalent each has to be inside, and an intersection-union test needs no
     correction (Berger 1982).
     """
     bands = [e.interval((1 - ALPHA) ** (1 / comparisons)) for e in estimates]
     intervals = [e.interval(1 - ALPHA) for e in estimates]
     low = max(max(below, -above) for below, above in bands)
-    return bands, intervals, low, max(max(-below, above) for below, above in intervals)
+    high = max(max(-below, above) for below, above in intervals)
+    return bands, intervals, low, high
 
 
-def _own_ends(
-    band: tuple[float, float], interval: tuple[float, float], most: float
-) -> tuple[float, float]:
-    """Of an effect: (low, high) of the one position or contrast that is named; the others' ends say
-    nothing of its size.
+def _named_ends(band: Interval, interval: Interval, most: float) -> Interval:
+    """Return the ends of an effect that is named by one position or contrast.
 
-    A position whose units nearly all tie, as at few calls, may have an end far away (``Reach``)
-    that is no other's.
+    The others' ends say nothing of its size: a position whose units nearly all tie, as with few
+    calls, may have an end far away (``Reach``) that belongs to no other.
     """
-    (below, above), (least, furthest) = band, interval
+    below, above = band
+    least, furthest = interval
     return max(below, -above, 0.0), min(max(-least, furthest), most)
 
 
 def _largest(values: Sequence[float]) -> int:
-    """The index of the value furthest from 0; of ties (1e-9) the first."""
+    """Return the index of the value furthest from 0; of ties (1e-9) the first."""
     return int(np.argmax(np.round(np.abs(values), 9)))

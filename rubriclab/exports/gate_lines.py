@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from rubriclab.core.drift import Drift
+from rubriclab.core.drift import Change, Drift
 from rubriclab.core.operations import Checked, Derived, Word, worst
 from rubriclab.core.topic import REASONS, Findings
-from rubriclab.core.verdict import Answer
 from rubriclab.exports.table import as_json
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import printable
@@ -28,7 +27,7 @@ from rubriclab.words.phrases import (
 from rubriclab.words.phrases import ends as interval_text
 
 WORDS = ("gate",)
-NUMBERS = ("value", "low", "high", "p", "smallest", "verdict", "why")
+NUMBERS = ("value", "low", "high", "p", "smallest")
 OVERALL: dict[str, Word] = {"effect": "fails", "equivalent": "passes", "undecided": "unknown"}
 
 
@@ -84,7 +83,7 @@ def drift_lines(condition: Condition, drift: Drift) -> list[str]:
     ]
 
 
-def _change_line(condition: Condition, question: str, change: Answer) -> str:
+def _change_line(condition: Condition, question: str, change: Change) -> str:
     points = question == "level" or (question == "order" and condition.joint)
     form, unit = (".2f", " points") if points else (".0f", " percentage points")
     scale = 1.0 if points else 100.0
@@ -97,21 +96,18 @@ def _change_line(condition: Condition, question: str, change: Answer) -> str:
         WORDS,
         size=number(abs(scale * change.value), form) + unit,
         inside=known,
-        position=str(change.more.get("position", "")),
+        position=str(change.position or ""),
         way="higher" if change.value > 0 else "lower",
         more="more" if change.value > 0 else "less",
     )
     if not math.isfinite(change.value):
         said = REASONS.get(change.why, "")
-    return f"{say(change.verdict, WORDS)}: {say(question, WORDS)}: {said}"
+    return f"{say(change.word, WORDS)}: {say(question, WORDS)}: {said}"
 
 
 def drift_document(condition: Condition, drift: Drift) -> dict[str, Any]:
     """One setting's drift as JSON values."""
-    questions = {
-        question: {name: as_json(getattr(change, name)) for name in NUMBERS} | change.more
-        for question, change in drift.questions.items()
-    }
+    questions = {question: _change_document(change) for question, change in drift.questions.items()}
     about = {"judge": condition.judge, "dataset": condition.dataset, "reorder": condition.reorder}
     outcome = {
         "word": drift.word,
@@ -120,6 +116,13 @@ def drift_document(condition: Condition, drift: Drift) -> dict[str, Any]:
         "p": drift.gate.p,
     }
     return {**about, **outcome, "questions": questions}
+
+
+def _change_document(change: Change) -> dict[str, Any]:
+    """Return the verdict about one change as JSON values."""
+    made = {name: as_json(getattr(change, name)) for name in NUMBERS}
+    made |= {"verdict": change.word, "why": change.why}
+    return made if change.position is None else made | {"position": change.position}
 
 
 def derived_line(derived: Derived) -> str:

@@ -13,7 +13,7 @@ from rubriclab.core import permutation as gates
 from rubriclab.core.cells import Answers, cells
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.lengths import squared_length_test
-from rubriclab.core.verdict import Answer, decide, verdicts
+from rubriclab.core.verdict import PositionVerdict, decide, verdicts
 from rubriclab.model.study import Smallest
 from tests.tables import choices, criteria, responses
 
@@ -49,7 +49,7 @@ def judge(gain: np.ndarray, texts: int = 40, seed: int = 3) -> Answers:
     return choices(scores(gain, texts, seed) - 1, np.tile(np.arange(8), 2), ORDERS, points=POINTS)
 
 
-def positions(answers: Answers, smallest: Smallest = SMALLEST) -> Answer:
+def positions(answers: Answers, smallest: Smallest = SMALLEST) -> PositionVerdict:
     return decide(answers, smallest).questions["positions"]
 
 
@@ -88,7 +88,7 @@ def test_what_criteria_do_against_each_other_is_told(
     assert found.gate.p == gate
     assert answer.value == pytest.approx(size, abs=5e-7)
     assert (answer.low, answer.high) == pytest.approx(ends, abs=5e-7)
-    assert answer.verdict == word
+    assert answer.word == word
     assert answer.above_zero == gain.any()
 
 
@@ -99,10 +99,10 @@ def test_the_gate_has_a_part_for_each_criterion() -> None:
 
 def test_sizes_name_the_criterion_that_moves_most() -> None:
     answer = positions(judge(0.4 * OPPOSITE))
-    assert answer.more["sizes"] == pytest.approx([0.2080, 0.2898, 0.2299, 0.3093], abs=5e-5)
-    assert (answer.more["criterion"], answer.furthest) == (3, max(answer.more["sizes"]))
+    assert answer.criteria.sizes == pytest.approx([0.2080, 0.2898, 0.2299, 0.3093], abs=5e-5)
+    assert (answer.criteria.criterion, answer.furthest) == (3, max(answer.criteria.sizes))
     # The mean over criteria says nothing of it: its own test is not even near.
-    assert answer.more["p_pooled"] > 0.05 > answer.more["p_criteria"]
+    assert answer.criteria.p_pooled > 0.05 > answer.criteria.p_criteria
 
 
 def test_one_criterion_that_reaches_the_limit_leaves_no_no() -> None:
@@ -110,9 +110,9 @@ def test_one_criterion_that_reaches_the_limit_leaves_no_no() -> None:
     answers = judge(0.4 * ONE, texts=100, seed=1)
     answer = positions(answers)
     assert answer.value < answer.high < answer.smallest == 0.25 < answer.furthest
-    assert answer.verdict == "effect"
+    assert answer.word == "effect"
     higher = Smallest(mean=answer.furthest * 1.01)
-    assert positions(answers, higher).verdict == "equivalent"
+    assert positions(answers, higher).word == "equivalent"
 
 
 def test_where_nothing_is_shown_one_criterion_is_the_reason(
@@ -123,7 +123,7 @@ def test_where_nothing_is_shown_one_criterion_is_the_reason(
     """
     monkeypatch.setattr("rubriclab.core.verdict.gate", lambda _: gates.Gate(p=0.2))
     answer = positions(judge(0.4 * ONE, texts=100, seed=1))
-    assert (answer.verdict, answer.why) == ("undecided", "one_criterion")
+    assert (answer.word, answer.why) == ("undecided", "one_criterion")
 
 
 def test_answers_of_one_call_are_no_criteria() -> None:
@@ -133,9 +133,9 @@ def test_answers_of_one_call_are_no_criteria() -> None:
     table = responses(scores(0.4 * OPPOSITE)[:, :8], ORDERS)
     found = verdicts(Judgments(table, "auto").arms, SMALLEST)
     assert set(found.gate.parts) == {"positions", "mean", "single"}
-    assert "sizes" not in found.questions["positions"].more
+    assert found.positions.criteria is None
     table = criteria(scores(0.4 * OPPOSITE)[:, :8], ORDERS)
-    assert "sizes" in verdicts(Judgments(table, "auto").arms, SMALLEST).questions["positions"].more
+    assert verdicts(Judgments(table, "auto").arms, SMALLEST).positions.criteria is not None
 
 
 def test_the_leans_of_criteria_have_the_pooled_lean_as_their_mean() -> None:

@@ -148,7 +148,7 @@ def test_the_gate_exchanges_units_exactly() -> None:
     made = between(options(np.ones((6, 2)), PAIR), options(np.full((6, 2), 2.0), PAIR))
     assert (made.gate.p, made.gate.deals, made.gate.exact) == (2 / 64, 64, True)
     level = made.questions["level"]
-    assert (level.value, level.verdict, level.why) == (1.0, "undecided", "too_few_units"), (
+    assert (level.value, level.word, level.why) == (1.0, "undecided", "too_few_units"), (
         "six units have no interval"
     )
 
@@ -169,13 +169,13 @@ def test_what_changed_is_told_and_nothing_else(question: str) -> None:
     )
     assert made.word == "effect"
     told = made.questions[question]
-    assert told.verdict == "effect"
+    assert told.word == "effect"
     assert told.value > 0
     assert told.low <= told.value <= told.high
     if question == "level":
         assert told.value == pytest.approx(1.0, abs=0.3)
     if question == "order":
-        assert told.more["position"] == 1
+        assert told.position == 1
     assert between(judged(), judged()).word != "effect"
 
 
@@ -204,7 +204,7 @@ def test_choices_have_no_level() -> None:
     first, second = np.ones((20, 2)), np.tile([1, 2], (20, 1))
     made = between(comparisons(first, PAIR - 1), comparisons(second, PAIR - 1))
     assert set(made.questions) == {"order", "noise"}
-    assert (made.word, made.questions["order"].verdict) == ("effect", "effect")
+    assert (made.word, made.questions["order"].word) == ("effect", "effect")
     # All take the first, then all the better one: the first position's lean falls from 1/2 to 0.
     assert made.questions["order"].value == pytest.approx(-0.5)
 

@@ -39,7 +39,7 @@ def verdict_of(table: JudgmentTable) -> set[tuple[str, str]]:
     """(word, reason) of the three questions."""
     given = verdicts(Judgments(table).arms, Smallest())
     assert set(given.questions) == QUESTIONS
-    return {(answer.verdict, answer.why) for answer in given.questions.values()}
+    return {(answer.word, answer.why) for answer in given.questions.values()}
 
 
 def test_a_judge_that_reads_and_shows_nothing_is_fair_and_one_of_one_score_is_not() -> None:
@@ -95,7 +95,7 @@ def test_forms_of_a_prompt_that_all_give_one_score_are_not_called_alike() -> Non
     table = in_forms({"arabic": CONSTANT, "letters": CONSTANT})
     ((_, given),) = form_verdicts(Judgments(table).arms, Smallest())
     assert given is not None
-    assert {(each.verdict, each.why) for each in given.questions.values() if each.why} == {
+    assert {(each.word, each.why) for each in given.questions.values() if each.why} == {
         ("undecided", "one_score")
     }
 

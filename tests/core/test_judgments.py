@@ -194,10 +194,10 @@ def test_a_tie_is_half_a_win_of_each_position_and_a_winner_of_its_own() -> None:
     # 8 pairs answered (first, tie): share of the first (1 + .5) / 2, so d_1 = .25; first and tie
     # are two winners.
     answer = verdicts(Judgments(comparisons([[1, 0]] * 8, BOTH)).arms, Smallest())
-    assert answer.questions["positions"].more["leans"] == [0.25, -0.25]
-    assert answer.questions["single"].more["flips"] == 1.0
+    assert answer.questions["positions"].leans == (0.25, -0.25)
+    assert answer.questions["single"].flips == 1.0
     tied = verdicts(Judgments(comparisons([[0, 0]] * 8, BOTH)).arms, Smallest())
-    assert (tied.gate.p, tied.questions["single"].more["flips"]) == (1.0, 0.0)
+    assert (tied.gate.p, tied.questions["single"].flips) == (1.0, 0.0)
     assert set(tied.questions) == {"positions", "single"}
 
 

@@ -49,9 +49,9 @@ def test_one_lost_reply_hides_no_noise() -> None:
     score[17, 3] = np.nan
     less = decide(choices(score, TWICE, ORDERS), SMALLEST).questions["single"]
     assert (whole.why, less.why) == ("", "")
-    assert (whole.verdict, less.verdict) == ("equivalent", "equivalent")
-    assert (whole.more["noise"], less.more["noise"]) == ("all", "all")
-    assert less.more["flips"] > 0.3, "noise included, far more change"
+    assert (whole.word, less.word) == ("equivalent", "equivalent")
+    assert (whole.noise, less.noise) == ("all", "all")
+    assert less.flips > 0.3, "noise included, far more change"
     assert (less.value, less.high) == pytest.approx((whole.value, whole.high), abs=0.002)
 
 
@@ -64,19 +64,19 @@ def test_an_order_read_once_has_the_noise_of_its_items_others() -> None:
     score = np.array([[0, 0, 0, 1], [0, 0, 1, np.nan]])
     answers = choices(np.tile(score, (8, 1)), [0, 0, 1, 1], [[0, 1], [1, 0]])
     made = decide(answers, SMALLEST).questions["single"]
-    assert made.more["noise"] == "all"
+    assert made.noise == "all"
     assert made.value == pytest.approx(((0.5 - 0.5) + (1 - 0)) / 2)
-    assert made.more["own_noise"] == pytest.approx((0.5 + 0) / 2)
+    assert made.own_noise == pytest.approx((0.5 + 0) / 2)
 
 
 def test_an_item_without_any_order_read_twice_is_left_out() -> None:
     score = np.array([[0, 0, 0, 1], [0, np.nan, 1, np.nan]])
     answers = choices(np.tile(score, (8, 1)), [0, 0, 1, 1], [[0, 1], [1, 0]])
     made = decide(answers, SMALLEST).questions["single"]
-    assert (made.more["noise"], made.value) == ("all", 0.0)
+    assert (made.noise, made.value) == ("all", 0.0)
     fewer = choices(np.tile(score, (8, 1))[1:], [0, 0, 1, 1], [[0, 1], [1, 0]])
     made = decide(fewer, SMALLEST).questions["single"]
-    assert made.more["noise"] == "some", "7 of 15 items have one: fewer than half"
+    assert made.noise == "some", "7 of 15 items have one: fewer than half"
 
 
 def test_orders_that_were_asked_once_stay_unknown() -> None:
@@ -85,7 +85,7 @@ def test_orders_that_were_asked_once_stay_unknown() -> None:
         [scores(1)[:, [0] * 5], scores(2)[:, [0] * 5], scores(3)[:, [5]]], axis=1
     )
     made = decide(choices(score, [0] * 10 + [5], ORDERS), SMALLEST).questions["single"]
-    assert (made.more["noise"], made.why) == ("some", "noise_partly_included")
+    assert (made.noise, made.why) == ("some", "noise_partly_included")
 
 
 def test_calls_that_were_sent_are_counted_with_those_that_were_lost() -> None:
@@ -127,7 +127,7 @@ def test_an_unbiased_judge_that_loses_last_answers_is_not_accused() -> None:
     for seed in range(12):
         score = scores(seed)
         found = decide(lost(score, 0.3 * (SHOWN[:, -1] == score), seed), SMALLEST)
-        told.append(any(answer.verdict == "effect" for answer in found.questions.values()))
+        told.append(any(answer.word == "effect" for answer in found.questions.values()))
         assert {answer.why for answer in found.questions.values()} == {"unparsed_by_order"}
     assert not any(told)
 
@@ -199,5 +199,5 @@ def test_a_chance_difference_of_repeats_is_not_said_to_be_any_prompt() -> None:
     found = decide(choices(scores(108, 30), TWICE, ORDERS), SMALLEST)
     single = found.questions["single"]
     assert found.gate.p > 0.05
-    assert single.more["beyond_noise"][1] > 0
-    assert (single.verdict, single.why) == ("undecided", "")
+    assert single.beyond_noise[1] > 0
+    assert (single.word, single.why) == ("undecided", "")

@@ -74,11 +74,11 @@ def test_six_of_eight_that_take_the_first_by_hand() -> None:
     assert (mean.value, mean.low, mean.high) == pytest.approx((0.75, 0, 1))
     assert (position.smallest, mean.smallest) == (0.025, 0.05)
     assert position.p == mean.p == pytest.approx(0.002536, abs=5e-7)
-    assert (position.verdict, mean.verdict) == ("effect", "effect")
-    assert position.more["leans"] == pytest.approx([0.375, -0.375])
-    assert position.more["shares"] == pytest.approx([0.875, 0.125])
-    assert position.more["expected"] == pytest.approx([0.5, 0.5])
-    assert position.more["units_needed"] == mean.more["units_needed"]
+    assert (position.word, mean.word) == ("effect", "effect")
+    assert position.leans == pytest.approx([0.375, -0.375])
+    assert position.shares == pytest.approx([0.875, 0.125])
+    assert position.expected == pytest.approx([0.5, 0.5])
+    assert position.units_needed == mean.units_needed
 
 
 def test_fifteen_points_of_pass_rate_are_no_small_change() -> None:
@@ -86,7 +86,7 @@ def test_fifteen_points_of_pass_rate_are_no_small_change() -> None:
     found = judged(passes((0.65, 0.5), 300))
     mean = found.questions["mean"]
     assert 0.05 < mean.low < 0.15 < mean.high < 0.25
-    assert {found.questions[name].verdict for name in ("positions", "mean")} == {"effect"}
+    assert {found.questions[name].word for name in ("positions", "mean")} == {"effect"}
 
 
 def same_word(found: Verdicts) -> bool:
@@ -94,8 +94,7 @@ def same_word(found: Verdicts) -> bool:
     ends = (position.low, position.high, position.value, position.smallest)
     of_mean = (mean.low, mean.high, mean.value, mean.smallest)
     return (
-        (position.verdict, position.above_zero, position.why)
-        == (mean.verdict, mean.above_zero, mean.why)
+        (position.word, position.above_zero, position.why) == (mean.word, mean.above_zero, mean.why)
         and position.p == pytest.approx(mean.p, nan_ok=True)
         and ends == pytest.approx([part / 2 for part in of_mean], nan_ok=True)
     )
@@ -130,8 +129,8 @@ def test_no_takes_an_interval_within_five_points() -> None:
     same = passes((0.95, 0.95), 400)
     found = judged(same)
     assert found.questions["mean"].high < 0.05
-    assert {found.questions[name].verdict for name in ("positions", "mean")} == {"equivalent"}
-    assert judged(same[:60]).questions["mean"].verdict == "undecided"
+    assert {found.questions[name].word for name in ("positions", "mean")} == {"equivalent"}
+    assert judged(same[:60]).questions["mean"].word == "undecided"
 
 
 def table(rate: tuple[float, float], items: int, seed: int, judge: str = "judge") -> JudgmentTable:

@@ -112,7 +112,7 @@ def test_verdict_rows_are_those_of_the_verdict_and_no_other_row_has_one() -> Non
             (answer.low, answer.high),
             answer.p,
         )
-        assert (row.verdict, row.smallest, row.level) == (answer.verdict, answer.smallest, 0.95)
+        assert (row.verdict, row.smallest, row.level) == (answer.word, answer.smallest, 0.95)
         assert row.why == answer.why
     assert [rows[measure].smallest for measure in QUESTIONS] == [0.1, 0.5, 0.2]
     assert (rows["gate"].p, rows["gate"].why, rows["gate"].verdict) == (expected.gate.p, "", "")

@@ -16,7 +16,7 @@ from rubriclab.core import permutation as gates
 from rubriclab.core.cells import Answers, cells, from_arms, is_full, line, turn
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import REASONS
-from rubriclab.core.verdict import Verdicts, decide, units_needed, verdicts
+from rubriclab.core.verdict import Verdicts, decide, units_needed, verdicts, word_of
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.orders import balanced
 from rubriclab.model.study import Smallest
@@ -72,7 +72,7 @@ def ends(verdicts: Verdicts, question: str) -> tuple[float, float]:
 
 def contrasts(verdicts: Verdicts) -> list[float]:
     """Line and turn, in points."""
-    return [verdicts.questions["mean"].more["contrasts"][name][0] for name in ("line", "turn")]
+    return [verdicts.questions["mean"].contrasts[name][0] for name in ("line", "turn")]
 
 
 def test_six_of_eight_pairs_take_the_first_and_four_cannot_open_the_gate() -> None:
@@ -85,14 +85,14 @@ def test_six_of_eight_pairs_take_the_first_and_four_cannot_open_the_gate() -> No
     # Each of six movers alone is always +-1/2 from even: the part of single scores never varies.
     assert found.gate.parts == {"positions": 2 / 64, "mean": 2 / 64, "single": 1.0}
     positions = found.questions["positions"]
-    assert positions.more["leans"] == pytest.approx([6 * 0.5 / 8, -6 * 0.5 / 8])
+    assert positions.leans == pytest.approx([6 * 0.5 / 8, -6 * 0.5 / 8])
     # V^2 = n / (n - 1) sum d^2 = 2 (.375^2 + .375^2); without noise: 2 (|sum|^2 - sum | |^2) / (8 *
     # 7), with |sum|^2 = 3^2 + 3^2 and sum of squares 6 (1/4 + 1/4).
-    assert positions.more["v"] == pytest.approx(0.75)
-    assert positions.more["v_without_noise"] == pytest.approx(np.sqrt(2 * (18 - 3) / 56))
+    assert positions.v == pytest.approx(0.75)
+    assert positions.v_without_noise == pytest.approx(np.sqrt(2 * (18 - 3) / 56))
     # t = .375 / (.2315 / sqrt 8) = 4.583, F(1, 7) = t^2 = 21.
     assert positions.p == pytest.approx(0.002536, abs=5e-7)
-    assert (positions.verdict, positions.above_zero) == ("effect", True)
+    assert (positions.word, positions.above_zero) == ("effect", True)
     assert ends(found, "positions") == pytest.approx((0, 0.5))
     assert found.questions["mean"].p == pytest.approx(positions.p), (
         "two options: a position is the mean"
@@ -108,7 +108,7 @@ def test_six_of_eight_pairs_take_the_first_and_four_cannot_open_the_gate() -> No
     assert (found.gate.p, found.gate.least) == (2 / 16, 2 / 16)
     positions = found.questions["positions"]
     assert positions.p == pytest.approx(0.033146, abs=5e-7)
-    assert (positions.verdict, positions.above_zero, positions.why) == (
+    assert (positions.word, positions.above_zero, positions.why) == (
         "undecided",
         False,
         "few_deals",
@@ -126,36 +126,36 @@ def test_whole_orders_are_dealt() -> None:
     # item's own lean is as long either way, so the part of single scores never varies.
     assert (found.gate.p, found.gate.deals) == (0.5, 4)
     assert found.gate.parts == {"positions": 0.5, "mean": 0.5, "single": 1.0}
-    assert found.questions["positions"].more["leans"] == pytest.approx([0.125, 0, -0.125])
-    assert found.questions["mean"].more["signed"] == pytest.approx(-0.5)
-    assert found.questions["single"].more["flips"] == pytest.approx(1 / 3)
-    assert found.questions["single"].more["own_noise"] == 0
+    assert found.questions["positions"].leans == pytest.approx([0.125, 0, -0.125])
+    assert found.questions["mean"].signed == pytest.approx(-0.5)
+    assert found.questions["single"].flips == pytest.approx(1 / 3)
+    assert found.questions["single"].own_noise == 0
     for answer in found.questions.values():
-        assert (answer.verdict, answer.why) == ("undecided", "too_few_units")
+        assert (answer.word, answer.why) == ("undecided", "too_few_units")
         assert np.isnan([answer.low, answer.high]).all()
 
 
 def test_a_constant_judge_is_bounded_by_what_was_not_met() -> None:
     found = decide(choices([[i % 3] * 6 for i in range(9)], np.arange(6), B3), SMALLEST)
-    assert (found.gate.p, found.questions["positions"].more["leans"]) == (1, [0, 0, 0])
+    assert (found.gate.p, found.questions["positions"].leans) == (1, (0, 0, 0))
     # Clopper-Pearson of 0 in 9: 1 - .025^(1/9); the line of a balanced set reaches 8/3 points.
     none = 1 - 0.025 ** (1 / 9)
     assert ends(found, "positions") == pytest.approx((0, none))
     assert ends(found, "mean") == pytest.approx((0, none * 8 / 3))
-    assert {answer.verdict for answer in found.questions.values()} == {"undecided"}
+    assert {answer.word for answer in found.questions.values()} == {"undecided"}
 
 
 def test_a_judge_that_always_takes_the_first() -> None:
     found = decide(choices(np.tile(B3[:, 0], (9, 1)), np.arange(6), B3), SMALLEST)
     assert found.gate.p == 1 / 2000
     positions = found.questions["positions"]
-    assert positions.more["leans"] == pytest.approx([2 / 3, -1 / 3, -1 / 3])
-    assert positions.more["v"] == pytest.approx(1)
+    assert positions.leans == pytest.approx([2 / 3, -1 / 3, -1 / 3])
+    assert positions.v == pytest.approx(1)
     assert positions.p == 2**-8, "nine units that all agree"
     assert ends(found, "positions") == pytest.approx((0.255239, 2 / 3), abs=5e-7)
-    assert found.questions["mean"].more["signed"] == pytest.approx(-2)
+    assert found.questions["mean"].signed == pytest.approx(-2)
     assert ends(found, "mean") == pytest.approx((0.974411, 2), abs=5e-7)
-    assert found.questions["single"].more["flips"] == pytest.approx(0.8)
+    assert found.questions["single"].flips == pytest.approx(0.8)
 
 
 def test_the_mean_is_told_by_the_contrast_whose_test_decides() -> None:
@@ -166,8 +166,8 @@ def test_the_mean_is_told_by_the_contrast_whose_test_decides() -> None:
     score[:, 6:8] = 2
     score[::4, 0], score[::4, 9], score[1::4, 0] = 0, 4, 4
     found = decide(choices(score, np.arange(10), B5), SMALLEST).questions["mean"]
-    line, turn = found.more["contrasts"]["line"], found.more["contrasts"]["turn"]
-    assert (found.verdict, found.more["named"], found.value) == ("effect", "turn", abs(turn[0]))
+    line, turn = found.contrasts["line"], found.contrasts["turn"]
+    assert (found.word, found.named, found.value) == ("effect", "turn", abs(turn[0]))
     assert (line[0], turn[0]) == (pytest.approx(2 / 3), pytest.approx(-0.45))
     assert found.high == -turn[1], "not the other contrast's end"
 
@@ -185,13 +185,13 @@ def test_an_effect_has_the_ends_of_its_own_position() -> None:
     found = decide(choices(np.where(second, B5[TWICE, 0], own), TWICE, B5), SMALLEST).questions[
         "positions"
     ]
-    below, above = found.more["intervals"][0]
-    assert (found.verdict, found.more["position"], found.value) == (
+    below, above = found.intervals[0]
+    assert (found.word, found.position, found.value) == (
         "effect",
         0,
         pytest.approx(0.125),
     )
-    assert found.more["intervals"][3] == pytest.approx((-0.265, 0.265), abs=5e-4)
+    assert found.intervals[3] == pytest.approx((-0.265, 0.265), abs=5e-4)
     assert 0 < found.low < below
     assert found.high == pytest.approx(above)
     assert above < 0.2
@@ -200,16 +200,16 @@ def test_an_effect_has_the_ends_of_its_own_position() -> None:
 def test_balanced_orders_beside_ten_more_of_the_default() -> None:
     found = decide(CASES["ten more"], SMALLEST)
     positions, mean, single = (found.questions[name] for name in ("positions", "mean", "single"))
-    assert positions.more["shares"] == pytest.approx(
+    assert positions.shares == pytest.approx(
         [0.333182, 0.161364, 0.17, 0.169545, 0.165909], abs=5e-7
     )
-    v = positions.more["v"], positions.more["v_without_noise"]
+    v = positions.v, positions.v_without_noise
     assert v == pytest.approx((0.166658, 0.164111), abs=5e-7)
     assert ends(found, "positions") == pytest.approx((0.106161, 0.15441), abs=5e-7)
     assert contrasts(found) == pytest.approx([-0.259091, -0.027727], abs=5e-7)
     assert mean.p == pytest.approx(0.001671, abs=5e-7)
     assert ends(found, "mean") == pytest.approx((0.094631, 0.409222), abs=5e-7)
-    noise = single.more["flips"], single.more["own_noise"]
+    noise = single.flips, single.own_noise
     assert noise == pytest.approx((0.444293, 0.454545), abs=5e-7)
     assert (single.value, single.low, single.high) == pytest.approx(
         (0.398838, 0, 0.450528), abs=5e-7
@@ -228,15 +228,15 @@ def test_balanced_orders_beside_ten_more_of_the_default() -> None:
 def test_every_order_twice() -> None:
     found = decide(CASES["twice"], SMALLEST)
     positions, single = found.questions["positions"], found.questions["single"]
-    assert positions.more["lean"] == pytest.approx(0.12625)
+    assert positions.lean == pytest.approx(0.12625)
     assert ends(found, "positions") == pytest.approx((0.106848, 0.141219), abs=5e-7)
     assert contrasts(found) == pytest.approx([-0.325, -0.0175])
     assert ends(found, "mean") == pytest.approx((0.157937, 0.48995), abs=5e-7)
     assert single.value == pytest.approx(0.186389, abs=5e-7)
     assert ends(found, "single") == pytest.approx((0.130146, 0.242033), abs=5e-7)
-    assert single.more["flips"] == pytest.approx(0.433889, abs=5e-7)
-    assert single.more["own_noise"] == pytest.approx(0.2475)
-    assert {answer.verdict for answer in found.questions.values()} == {"effect"}
+    assert single.flips == pytest.approx(0.433889, abs=5e-7)
+    assert single.own_noise == pytest.approx(0.2475)
+    assert {answer.word for answer in found.questions.values()} == {"effect"}
     # .0005, .003, .0005 by another implementation's 1,999 deals; .0000, .0016, .0005 by 60,000.
     assert found.gate.p == 0.0005
     assert found.gate.parts["mean"] == pytest.approx(0.0016, abs=4 * 0.0009)
@@ -245,12 +245,12 @@ def test_every_order_twice() -> None:
 
 def test_one_drawn_order_an_item() -> None:
     found = decide(CASES["drawn"], SMALLEST)
-    assert found.questions["positions"].more["lean"] == pytest.approx(0.25)
+    assert found.questions["positions"].lean == pytest.approx(0.25)
     assert found.questions["positions"].p == pytest.approx(0.004341, abs=5e-7)
     # .003 by another implementation's 1,999 deals, .0054 by 60,000.
     assert found.gate.p == pytest.approx(0.0054, abs=4 * 0.0016)
     single = found.questions["single"]
-    assert (single.verdict, single.above_zero, single.why) == (
+    assert (single.word, single.above_zero, single.why) == (
         "undecided",
         True,
         "one_order_an_item",
@@ -266,7 +266,7 @@ def test_all_orders_drawn_are_all_orders() -> None:
     every = np.array(list(itertools.permutations(range(3))))
     first = choices(np.tile(every[:, 0], (12, 1)), np.arange(6), every)
     for drawn in (False, True):
-        leans = decide(replace(first, drawn=drawn), SMALLEST).questions["positions"].more["leans"]
+        leans = decide(replace(first, drawn=drawn), SMALLEST).questions["positions"].leans
         assert leans == pytest.approx([2 / 3, -1 / 3, -1 / 3])
     # On average over all pairs of orders that may be drawn it is the lean of all six.
     pairs = np.array(list(itertools.combinations(range(6), 2)))
@@ -401,11 +401,11 @@ def test_nothing_raises_and_the_reason_is_known(name: str) -> None:
         if np.isfinite(answer.high):
             assert 0 <= answer.low <= answer.high
             assert answer.above_zero or answer.low == 0
-            assert (answer.verdict == "equivalent") == (answer.high < answer.smallest)
-        if answer.verdict == "effect":
+            assert (answer.word == "equivalent") == (answer.high < answer.smallest)
+        if answer.word == "effect":
             assert found.gate.p <= 0.05
         if why and found.gate.p > 0.05:
-            assert answer.verdict == "undecided"
+            assert answer.word == "undecided"
 
 
 def test_scores_that_change_with_any_prompt_accuse_no_order() -> None:
@@ -418,9 +418,9 @@ def test_scores_that_change_with_any_prompt_accuse_no_order() -> None:
     )
     single = found.questions["single"]
     assert found.gate.p > 0.05
-    assert (single.verdict, single.why, single.low) == ("undecided", "any_prompt", 0)
-    assert single.more["own_noise"] == 0
-    assert single.more["beyond_noise"][1] > 0.5
+    assert (single.word, single.why, single.low) == ("undecided", "any_prompt", 0)
+    assert single.own_noise == 0
+    assert single.beyond_noise[1] > 0.5
 
 
 def test_an_order_that_lost_a_call_does_not_cost_the_others_theirs() -> None:
@@ -539,11 +539,11 @@ def test_a_call_of_criteria_is_one_answer() -> None:
     found = verdicts(run.arms, SMALLEST)
     assert (found.items, found.units) == (12, 12)
     positions = found.questions["positions"]
-    assert positions.more["leans"] == pytest.approx([2 / 3, -2 / 3])
-    assert (positions.smallest, positions.verdict) == (0.25, "effect")
+    assert positions.leans == pytest.approx([2 / 3, -2 / 3])
+    assert (positions.smallest, positions.word) == (0.25, "effect")
     assert found.gate.p == 2 / 2**8
     assert found.questions["mean"].value == 0, "the mean over both criteria is 3 in either order"
-    assert found.questions["single"].more["flips"] == pytest.approx(2 / 3)
+    assert found.questions["single"].flips == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(
@@ -557,3 +557,22 @@ def test_a_condition_without_judgments(table: JudgmentTable) -> None:
 if __name__ == "__main__":
     for case in CASES.values():
         print(repr(decide(case, SMALLEST)))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown", "word"),
+    [
+        (-0.04, 0.04, False, "equivalent"),
+        # Surely smaller than matters, though surely there.
+        (0.01, 0.04, True, "equivalent"),
+        (0.01, 0.20, True, "effect"),
+        (0.01, 0.20, False, "undecided"),
+        # An end at the smallest effect is not inside it.
+        (0.00, 0.05, False, "undecided"),
+        (-0.05, 0.00, False, "undecided"),
+        (np.nan, np.nan, False, "undecided"),
+        (np.nan, np.nan, True, "effect"),
+    ],
+)
+def test_an_interval_has_one_word(low: float, high: float, shown: bool, word: str) -> None:
+    assert word_of(low, high, 0.05, shown=shown) == word
