@@ -18,16 +18,21 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = (ROOT / "docs" / "adding.md").read_text("utf-8")
-WHOLE_FILE = re.compile(r"```\w+\n# (?:new file|at the end of) (\S+)\n(.*?)```", re.DOTALL)
+FILE = re.compile(r"```\w+\n# (?:new file|at the end of|file) (rubriclab/\S+)\n(.*?)```", re.DOTALL)
+INSERT = re.compile(r"```\w+\n# (in|before) (\w+) of (\S+)\n(.*?)```", re.DOTALL)
 DIFF = re.compile(r"```diff\n# (\S+)\n(.*?)```", re.DOTALL)
 
 
 def follow_recipes(copy: Path) -> None:
     """Apply every block of docs/adding.md to a copy of the lab."""
-    for name, text in WHOLE_FILE.findall(RECIPES):
-        (copy / name).parent.mkdir(exist_ok=True)
+    for name, text in FILE.findall(RECIPES):
         with (copy / name).open("a", encoding="utf-8") as file:
             file.write(text)
+    for where, constant, name, block in INSERT.findall(RECIPES):
+        text = (copy / name).read_text("utf-8")
+        (start,) = re.finditer(rf"^{constant}\b[^\n]*[{{(\[]\n", text, re.MULTILINE)
+        at = start.end() if where == "in" else start.start()
+        (copy / name).write_text(text[:at] + block + text[at:], "utf-8")
     for name, diff in DIFF.findall(RECIPES):
         lines = diff.splitlines(keepends=True)
         before = "".join(line[1:] for line in lines if line[0] in " -")
