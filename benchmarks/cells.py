@@ -1,10 +1,13 @@
-"""``cells.txt`` in; the cells of the method check out: what a study simulates and what it counts.
+"""Define the cells of the method check: what a study simulates and which events it counts.
 
-A study is a function of a random generator that returns numbers by name. Names of one to be bounded
-by .05 begin with "false" (something untrue was said) or "equal" (a size at or above the smallest
-effect was called equivalent); of one to be at least .92 with "holds" (a displayed interval holds
-what very many units give; with its width); "found" and "best" are power: what the lab says, and
-single tests that are valid each by itself at .05; "says" counts true words.
+``cells.txt`` lists the cells. A study is a function of a random generator that returns numbers by
+the name of an event. The name's first word says what is promised:
+
+- false, equal: at most .05. Something untrue was said, or a size at or above the smallest effect
+  was called equivalent.
+- holds: at least .92. A displayed interval holds what very many units give (with its width).
+- found, best: power, of the lab and of single tests that are each valid at .05.
+- says: true words.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from rubriclab.stats.resample import sum_by
 from tests.tables import choices, comparisons, criteria
 
 Events = dict[str, float | tuple[float, float]]
-"""A tuple: whether an interval holds, and its width."""
+"""Numbers by event. A pair is of an interval: whether it holds, and its width."""
 SMALLEST = Smallest()
 LARGE = 8_000
 

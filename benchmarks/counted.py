@@ -1,6 +1,4 @@
-"""The results file in, what was counted of each cell out: shares, their errors, and those that are
-said untruly too often.
-"""
+"""Read what the method check has counted: shares, their errors, and what is false too often."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A generator of random numbers and a number of units in, calls of a judge that is not the lab's
-own simulated one out.
+"""Simulate judges whose truth is known, and which are not the lab's own simulated ones.
 
 Options are chosen by tables of probabilities: a latent trait (t with 3 degrees of freedom) cut into
 a scale by noise (t with 4), skewed, of uneven noise, constant or shared by four items to a prompt,
@@ -87,13 +86,16 @@ def option_calls(
     orders: np.ndarray,
     drift: np.ndarray | float = 0.0,
 ) -> np.ndarray:
-    """(items, slots): codes chosen. ``order`` (items, slots) into ``orders``; ``drift`` (items,
-    slots) moves the trait.
+    """Return the options chosen, as codes (items, slots).
 
-    first, middle, slope: log-odds of a position (of first less last: slope); line, turn: upward or
-    forward lists move the trait by so much; cancel, cancelling line: each item its own way; rare
-    first, rare turn: that share of the items always takes the first option, or turns the scale in
-    descending lists; never lowest: first, but never the lowest score.
+    order: (items, slots), indexes into ``orders``. drift: (items, slots), added to the trait.
+    kind is what is planted, and size how much of it:
+    first, middle, slope: log-odds of a position (slope: of the first minus the last).
+    line, turn: ascending or forward lists move the trait by ``size``.
+    cancel, cancelling line: the same with a direction for each item, so that the mean is zero.
+    rare first, rare turn: a share ``size`` of the items always takes the first option, or turns
+    the scale around in descending lists.
+    never lowest: as first, but the lowest score gains nothing.
     """
     n = orders.shape[1]
     middle = (n - 1) / 2

@@ -1,10 +1,9 @@
-"""``python -m benchmarks judgments [ROWS ...]``: how long import, numbers and verdicts take, beside
-what pandas takes.
+"""Measure how long import, numbers and verdicts take, as multiples of one pandas cross table.
 
-A machine is noisy, so the times are printed as multiples of one cross table of the same rows in the
-same run (``pandas.crosstab`` of score by position), measured again beside each of them. ``cpu``: of
-this process; reading the Parquet file is its worker's. ``peak``: of a step, the rows that it starts
-from included.
+``python -m benchmarks judgments [ROWS ...]``. A machine is noisy. So each time is divided by that
+of ``pandas.crosstab`` (score by position, the same rows), which is measured again before each
+step. ``cpu`` is of this process: reading a Parquet file is its worker's. ``peak`` is of one step,
+with the rows that it starts from.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ assert rubriclab.measures
 
 
 def table_of(rows: int, options: int) -> JudgmentTable:
-    """A judge that leans to the first position a little, every balanced order twice."""
+    """Return judgments with a small bias to the first position, every balanced order twice."""
     orders = np.array(balanced(tuple(range(1, options + 1))))
     calls = 2 * len(orders)
     items = rows // calls
@@ -122,7 +121,7 @@ def judgments(rows: int, options: int) -> None:
 
     def step(name: str, work: Callable[[], Any]) -> Any:
         anchor, anchor_cpu, _ = seconds(lambda: pd.crosstab(crossed["score"], crossed["position"]))
-        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        Path("/proc/self/clear_refs").write_text("5")  # reset the peak
         took, cpu, made = seconds(work)
         spent[:] += (took, cpu) if name.startswith("topic") else 0
         status = Path("/proc/self/status").read_text().split("VmHWM:")[1]

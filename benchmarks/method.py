@@ -1,10 +1,10 @@
-"""Cells of simulated studies in; how often each is wrong, into the results file, out; ``--write``
-makes the published table.
+"""Count how often the lab is wrong in simulated studies whose truth is known.
 
-    python -m benchmarks method [--hours 2] [--cells PATTERN] [--processes 1]     # goes on where it
-    was stopped, by Ctrl-C or kill python -m benchmarks method --write
-    # docs/method-check.md and method_check.toml python -m benchmarks method --forget PATTERN
-    # after a statistic was mended
+    python -m benchmarks method [--hours 2] [--cells PATTERN] [--processes 1]
+    python -m benchmarks method --write             # docs/method-check.md and method_check.toml
+    python -m benchmarks method --forget PATTERN    # after a change of a statistic
+
+The first command continues where it was stopped, by Ctrl-C or a kill.
 
 Studies have fixed seeds, the cell's name and the study's number, and are run in portions of 20: few
 of every cell first, then 1,000 of each. A cell that says something untrue in more than .05 + 2
@@ -46,7 +46,8 @@ from benchmarks.published import write
 from rubriclab.core import permutation as gate
 
 STEPS = ((20, 3.0), (100, 10.0), (300, 30.0), (FULL, 120.0), (FULL, math.inf))
-"""One after the other: so many studies of a cell, or as many as take so many seconds of a core."""
+"""(studies of a cell, seconds of one core): each cell gets the first number it reaches, step by
+step. So every cell has some studies before any cell has many."""
 
 
 # --------------------------------------------------------------------------------------- running it
@@ -59,13 +60,14 @@ def _cells() -> dict[str, Any]:
 
 @cache
 def _large(about: str) -> Any:
-    """What very many units give: the same of all cells that differ in the number of units alone."""
+    """Return the truth: what very many units give. Cells that differ only in units share it."""
     return next(
         cell for name, cell in _cells().items() if cell.large and name.rsplit(" | ", 1)[0] == about
     ).large()
 
 
 def run_portion(name: str, portion: int) -> tuple[str, Counted]:
+    """Run 20 studies of a cell. Their seeds follow from the cell's name and the study's number."""
     cell = _cells()[name]
     truth = _large(name.rsplit(" | ", 1)[0]) if cell.large else None
     start, made = time.process_time(), Counted([portion])
@@ -84,10 +86,10 @@ def run_portion(name: str, portion: int) -> tuple[str, Counted]:
 
 
 def wanted(results: Results, names: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """(cell, portion) in the order of their worth; ``results`` is looked at anew for each.
+    """Yield (cell, portion), the most useful first. ``results`` is read again for each.
 
-    Cells counted under earlier rules are left as they stand: studies of two rules are never added
-    up.
+    Cells that were counted under earlier rules are left alone: studies under two versions of the
+    rules are never added.
     """
     planned = {
         name: {k for new in (0, 1) for k in results.get((name, new), Counted()).portions}
@@ -145,12 +147,13 @@ def run(pattern: str, hours: float, processes: int) -> None:
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
     save(results)
-    print("stopped; the same command goes on")
+    print("Stopped. Repeat the command to continue.")
 
 
 def _as_worker(parent: int) -> None:
-    """Fewer deals than the lab's; Ctrl-C is left to the parent, and the worker goes when that has
-    gone, however it went.
+    """Prepare a worker: fewer permutations than in the lab, and an end when the parent ends.
+
+    Ctrl-C is left to the parent, which lets portions finish.
     """
     gate.DEALS = DEALS
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -165,7 +168,7 @@ def _as_worker(parent: int) -> None:
 
 
 def alone() -> None:
-    """One process at a time changes the file; the lock goes with the process."""
+    """Lock the results file for this process. Raises SystemExit if another one has it."""
     try:
         fcntl.flock(os.open(RESULTS.parent, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -1,11 +1,12 @@
-"""``python -m benchmarks pages [--rounds 7]``: how long pages take in a browser, beside a bare
-Streamlit page with a chart.
+"""Measure how long pages take in a browser, as a ratio to a bare Streamlit page with a chart.
 
-Both servers run side by side and are visited in turn, so that a noisy machine slows both; medians,
-and their ratio to the bare page's. Cold: a browser without a cache goes to the page until all is
-drawn and nothing runs. Redraw: one click until the page has changed and nothing runs. The goals:
-cold at most 1.3 times, a redraw at most 2 times the bare page's; a first visit after a start under
-3 s; Home while a run is on at most 1.5 times Home.
+``python -m benchmarks pages [--rounds 7]``. Both servers run at the same time and are visited in
+turn, so that a noisy machine slows both. The output is medians and their ratios.
+
+- Cold: a browser without a cache opens the page, until all is drawn and nothing runs. Goal: at
+  most 1.3 times the bare page. A first visit after a start takes less than 3 s.
+- Redraw: one click, until the page has changed and nothing runs. Goal: at most 2 times.
+- Home while a run is on. Goal: at most 1.5 times Home.
 """
 
 from __future__ import annotations

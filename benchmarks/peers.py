@@ -1,13 +1,15 @@
-"""``python -m benchmarks peers [--calls 2000] [--peers PYTHON ...]``: a run beside the bare client,
-inspect-ai and lm-eval.
+"""Measure how long a run takes, compared with the bare client, inspect-ai and lm-eval.
 
-One server of this machine, in a process of its own, says “3” at once, with 20 alternatives.
-Everybody asks it the same prompts, as many at once, in alternating rounds of one run, each in a
-process of its own: its imports and a first run of 20 calls are its start-up, told beside. The lab's
-part is the whole ``run``: plan, ask, parse, store; a peer's its whole evaluation with its log.
-Printed are medians over the rounds, and the medians of the rounds' ratios to the bare client by raw
-post. ``--peers``: Pythons that have inspect-ai or lm-eval. ``--embedded ITEMS``: instead, the
-embedded judge's calls beside the bare prefill of the same prompts.
+``python -m benchmarks peers [--calls 2000] [--peers PYTHON ...]``. One server on this machine
+answers “3” at once, with 20 alternatives. Everybody sends it the same prompts, as many at the same
+time, in alternating rounds, each in a process of its own. Imports and a first run of 20 calls
+count as start-up and are printed separately.
+
+The lab's part is the whole ``run``: plan, ask, parse, store. A peer's part is its whole evaluation
+with its log. The output is medians over the rounds, and the medians of the ratios to raw posts.
+
+``--peers``: Pythons that have inspect-ai or lm-eval. ``--embedded ITEMS``: compare the small
+model's calls with the bare prefill of the same prompts instead.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What was counted in, ``docs/method-check.md`` and the summary that Learn shows, out: what misses
-first, no number by hand.
+"""Write ``docs/method-check.md`` and the summary on the page Learn from what was counted.
+
+What misses comes first. No number in them is typed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Count how a corpus of judges' replies is read: right, unread or misread, by kind, and what a
-reading costs.
+"""Count how a corpus of replies is parsed: right, unread or misread, by kind, and at what cost.
 
     python -m benchmarks replies FILE.jsonl [--show misread|unread|all]
 

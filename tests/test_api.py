@@ -1,6 +1,4 @@
-"""The lab in Python as the README shows it: a file, a frame, a study and a store in, rows,
-sentences and files out.
-"""
+"""Check rl.read, rl.run and rl.open: rows, text, differences and files of a run."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ def frame(score: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["judge", "item_id", "ordering", "score"])
 
 
-def test_a_frame_its_other_reading_and_the_difference_of_two_runs() -> None:
+def test_a_frame_is_read_again_and_subtracted() -> None:
     biased, fair = rl.read(frame(1), name="biased"), rl.read(frame(2))
     # Ascending less descending: 1 - 2 of every answer, and 2 - 2.
     assert biased.rows(topic="shift", measure="line")["value"].tolist() == [-1.0]
@@ -51,7 +49,7 @@ def test_a_frame_its_other_reading_and_the_difference_of_two_runs() -> None:
         biased.export("out.csv", texts=True, margin=0.5)
 
 
-def test_a_study_asked_kept_exported_and_opened_again(tmp_path: Path) -> None:
+def test_a_study_is_run_exported_and_opened_again(tmp_path: Path) -> None:
     folder = folder_with_study(tmp_path, items=4)
     seen = []
     run = rl.run(
@@ -83,7 +81,7 @@ def test_a_study_asked_kept_exported_and_opened_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("example", ["example", "example-criteria", "example-pairs"])
-def test_judgments_as_parquet_are_those_of_the_run(
+def test_exported_parquet_has_the_judgments_of_the_run(
     tmp_path: Path, example: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "ROW_GROUP", 500)

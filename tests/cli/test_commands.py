@@ -1,5 +1,6 @@
-"""The command line from a study file to a report and a gate, by its own process where pipes and
-exit codes matter.
+"""Check the commands, from a study file to a report and a gate.
+
+Most run in this process. Those whose exit code depends on pipes run in a process of their own.
 """
 
 import json
@@ -47,7 +48,7 @@ def document(capsys: Captured, *arguments: str) -> dict[str, Any]:
     return json.loads(out)
 
 
-def test_from_a_study_to_a_report(tmp_path: Path, capsys: Captured) -> None:
+def test_commands_lead_from_a_study_to_a_report(tmp_path: Path, capsys: Captured) -> None:
     folder = folder_with_study(tmp_path)
     study, store = str(folder / "study.toml"), str(folder / "lab.duckdb")
     shown = document(capsys, "plan", study, "--show", "2")["shown"]
@@ -114,7 +115,7 @@ def test_from_a_study_to_a_report(tmp_path: Path, capsys: Captured) -> None:
     assert [(entry["name"], entry["done"]) for entry in runs] == [("Small study", 24 * 12)]
 
 
-def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: Captured) -> None:
+def test_import_reads_choices_and_refuses_unclear_ones(tmp_path: Path, capsys: Captured) -> None:
     file, store = tmp_path / "pairs.csv", str(tmp_path / "lab.duckdb")
     file.write_text("judge,question_id,first,second,choice\nj,1,b,a,A\nj,1,a,b,X\n")
     for kind in ("lists", "pairs"):
@@ -158,7 +159,7 @@ def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: Captured)
         (["results", EXAMPLE, "--topic", "shfit", "--json"], 1, "no topic “shfit”"),
     ],
 )
-def test_what_can_be_mended_is_said(
+def test_an_error_of_the_user_is_explained_and_leaves_nothing(
     arguments: list[str], code: int, words: str, tmp_path: Path, capsys: Captured
 ) -> None:
     with chdir(tmp_path):
@@ -167,12 +168,12 @@ def test_what_can_be_mended_is_said(
     assert not list(tmp_path.iterdir()), "a refused command leaves nothing behind"
 
 
-def test_the_demo_takes_the_first_answers_of_the_sample() -> None:
+def test_demo_judges_the_first_answers_of_the_sample() -> None:
     planned = plan_of_file("demo", items=5)
     assert [item.item_id for item in planned.items] == [item.item_id for item in sample().items[:5]]
 
 
-def test_scores_of_people_that_are_no_numbers_are_not_left_out_without_a_word(
+def test_human_scores_that_are_not_numbers_are_reported(
     tmp_path: Path,
 ) -> None:
     folder = folder_with_study(tmp_path)
@@ -185,7 +186,7 @@ def test_scores_of_people_that_are_no_numbers_are_not_left_out_without_a_word(
     )
 
 
-def test_a_reader_that_has_gone_does_not_change_the_exit_code(tmp_path: Path) -> None:
+def test_exit_code_stays_when_the_reader_is_gone(tmp_path: Path) -> None:
     command = f"{sys.executable} -m rubriclab results nothing 2>&1 | true; exit ${{PIPESTATUS[0]}}"
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     assert (
@@ -197,7 +198,7 @@ def test_a_reader_that_has_gone_does_not_change_the_exit_code(tmp_path: Path) ->
 
 
 @pytest.mark.papers(65)
-def test_people_of_a_table_are_shown(tmp_path: Path, capsys: Captured) -> None:
+def test_results_show_the_human_scores_of_a_table(tmp_path: Path, capsys: Captured) -> None:
     case, file = (
         Path(__file__).parents[1] / "oracle" / "cases" / "import_people.zip",
         tmp_path / "judged.csv",
@@ -222,7 +223,7 @@ def test_people_of_a_table_are_shown(tmp_path: Path, capsys: Captured) -> None:
     assert {row["of"]["cut"] for row in rows if row["measure"] == "judge_pass"} == {4.0}
 
 
-def test_a_judge_that_is_own_code_runs_by_command_and_from_a_notebook(
+def test_a_python_judge_runs_from_the_command_line_and_a_notebook(
     tmp_path: Path, capsys: Captured
 ) -> None:
     folder = folder_with_study(tmp_path, items=4)
@@ -240,7 +241,7 @@ def test_a_judge_that_is_own_code_runs_by_command_and_from_a_notebook(
     assert (made["state"], made["done"]) == ("finished", 48)
     shown = document(capsys, "judgments", made["run"], "--position", "1", *store)["judgments"]
     assert len(shown) == 48
-    # Handed on: the study names the file's hash, and asks before it runs anything.
+    # Given to somebody else: the study names the file's hash, and asks before it runs anything.
     with Store.open(tmp_path / "lab.duckdb") as opened:
         sha256 = opened.study(made["run"])["judges"][0]["options"]["sha256"]
     study.write_text(text + own.format(f', sha256 = "{sha256}"'), "utf-8")
@@ -280,7 +281,7 @@ QUICK = {(0, "true"), (5, "head -1")}
         for reader in ("true", "cat", "head -1", "grep -q a")
     ],
 )
-def test_the_exit_code_is_the_same_whoever_reads(code: int, reader: str) -> None:
+def test_exit_code_of_gate_is_the_same_for_every_reader(code: int, reader: str) -> None:
     gate = shlex.join([sys.executable, "-m", "rubriclab", "gate", EXAMPLE, "--limit", CODES[code]])
     piped = subprocess.run(
         ["bash", "-c", f"{gate} | {reader}; exit ${{PIPESTATUS[0]}}"],
@@ -290,7 +291,7 @@ def test_the_exit_code_is_the_same_whoever_reads(code: int, reader: str) -> None
     assert (piped.returncode, piped.stderr) == (code, b"")
 
 
-def test_a_study_is_asked_and_held_against_its_limits(
+def test_gate_runs_a_study_and_checks_its_limits(
     tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = folder_with_study(tmp_path)
@@ -341,7 +342,7 @@ def test_a_study_is_asked_and_held_against_its_limits(
         (("--derive", "--judge", "nobody"), "has no judge “nobody”"),
     ],
 )
-def test_what_the_gate_is_not_told_is_asked_for(
+def test_gate_refuses_what_it_cannot_check(
     arguments: tuple[str, ...], said: str, capsys: Captured
 ) -> None:
     code, _, error = command(capsys, "gate", EXAMPLE, *arguments)

@@ -1,6 +1,4 @@
-"""The exit code is decided before printing, and whatever people write as a path is opened or
-refused in words.
-"""
+"""Check exit codes with broken streams, and that every strange path ends in a clear error."""
 
 import os
 import subprocess
@@ -28,9 +26,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("stream", [">&-", "> /dev/full", ">&- 2>&-", "> /dev/full 2> /dev/full"])
-def test_the_exit_code_does_not_hang_on_who_reads(
-    tmp_path: Path, example: str, stream: str
-) -> None:
+def test_exit_code_does_not_depend_on_streams(tmp_path: Path, example: str, stream: str) -> None:
     gate = [sys.executable, "-m", "rubriclab", "gate", example, "--limit", "favours_positions=0.9"]
     line = " ".join([*(f"'{part}'" for part in gate), "--store", str(tmp_path / "s.duckdb")])
     done = subprocess.run(
@@ -42,7 +38,7 @@ def test_the_exit_code_does_not_hang_on_who_reads(
 
 @pytest.mark.parametrize("ending", ["", ".csv", ".zip"])
 @pytest.mark.parametrize("name", STRANGE)
-def test_paths_that_no_file_can_have_are_refused_in_words(
+def test_impossible_paths_are_refused_without_a_traceback(
     tmp_path: Path, example: str, name: str, ending: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = str(tmp_path / "lab.duckdb")
@@ -72,7 +68,7 @@ def test_paths_that_no_file_can_have_are_refused_in_words(
 
 
 @pytest.mark.parametrize("name", STRANGE)
-def test_files_that_a_study_names_are_refused_in_words(tmp_path: Path, name: str) -> None:
+def test_impossible_paths_in_a_study_are_refused(tmp_path: Path, name: str) -> None:
     written = name.replace("\0", "\\u0000")
     for part in (
         f'[[data]]\nfile = "{written}.csv"\n[rubric]\nfile = "r.yaml"\n',
@@ -92,7 +88,7 @@ def test_files_that_a_study_names_are_refused_in_words(tmp_path: Path, name: str
     assert not (tmp_path / "lab.duckdb").exists()
 
 
-def test_a_home_folder_is_found(
+def test_a_path_may_begin_with_the_home_folder(
     tmp_path: Path, example: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))

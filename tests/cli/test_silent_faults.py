@@ -1,6 +1,4 @@
-"""Small ends that were wrong without a word: proxies, YAML's other numbers, XML's forbidden signs,
-a disk that is full.
-"""
+"""Check cases that once went wrong silently: proxies, numbers in YAML, XML, and full disks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +30,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_proxies")
-def test_which_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert proxy_of("https", "api.example.org") is None
     monkeypatch.setenv("ALL_PROXY", "http://proxy:3128")
     assert proxy_of("https", "api.example.org") == "http://proxy:3128"
@@ -47,7 +45,7 @@ def test_which_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_proxies")
 @pytest.mark.parametrize("variable", ["ALL_PROXY", "HTTPS_PROXY"])
 @pytest.mark.parametrize("kind", ["socks5", "socks5h", "SOCKS4"])
-def test_a_socks_proxy_is_refused_in_words(
+def test_a_socks_proxy_is_refused_without_its_password(
     monkeypatch: pytest.MonkeyPatch, variable: str, kind: str
 ) -> None:
     monkeypatch.setenv(variable, f"{kind}://someone:password@proxy:1080")
@@ -58,7 +56,7 @@ def test_a_socks_proxy_is_refused_in_words(
 
 
 @pytest.mark.usefixtures("no_proxies")
-def test_a_run_behind_a_socks_proxy_says_so(
+def test_a_run_behind_a_socks_proxy_stops_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
@@ -73,7 +71,7 @@ def test_a_run_behind_a_socks_proxy_says_so(
 
 
 @pytest.mark.parametrize("score", ["010", "1:30", "1_000", "0x10", "yes", "0b11", "08", "Off"])
-def test_numbers_that_yaml_reads_otherwise_are_refused_with_their_value(score: str) -> None:
+def test_scores_that_yaml_changes_are_refused_with_their_value(score: str) -> None:
     text = f"name: Tone\noptions:\n  - score: {score}\n    description: kind\n"
     with pytest.raises(LabError, match=rf"line 3.*“{score}” is taken for another value"):
         yaml_value(text, "x.yaml")
@@ -86,7 +84,7 @@ def test_numbers_that_yaml_reads_otherwise_are_refused_with_their_value(score: s
 
 
 @pytest.mark.parametrize("score", ["0", "10", "-1", "1.0"])
-def test_plain_numbers_are_read(score: str) -> None:
+def test_plain_scores_in_yaml_are_read(score: str) -> None:
     text = (
         f"name: T\noptions:\n  - {{score: {score}, description: a}}\n  - {{score: 20, "
         f"description: b}}\n"
@@ -94,14 +92,14 @@ def test_plain_numbers_are_read(score: str) -> None:
     assert rubric_of(yaml_value(text, "x.yaml")).criteria[0].options[0].score == int(float(score))
 
 
-def test_names_with_signs_that_xml_forbids_make_a_whole_file() -> None:
+def test_junit_is_valid_xml_for_every_name() -> None:
     name = "run \ufffe\uffff\x01\ud800 \U0001f600"
     made = ElementTree.fromstring(junit(name, [(name, "fails", name)]))
     assert "\ufffd" in made.attrib["name"]
     assert "\U0001f600" in made.attrib["name"]
 
 
-def test_a_disk_that_is_full_at_the_last_change_is_said(
+def test_a_full_disk_at_the_end_exits_with_3_and_can_be_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study, path = tmp_path / "study.toml", tmp_path / "lab.duckdb"

@@ -1,4 +1,4 @@
-"""Check that the commands print which columns were taken for what."""
+"""Check that plan, run and import print which column was used for what."""
 
 import json
 from pathlib import Path
@@ -7,26 +7,26 @@ import pytest
 
 from tests.cli.test_commands import command, document, folder_with_study
 
-SAID = (
+COLUMNS = (
     "Columns of “answers.csv”: answer = “response”; instruction = “instruction”; id = “item_id”. "
     "No human scores."
 )
 
 
-def test_plan_and_run_say_which_columns_were_taken(
+def test_plan_and_run_print_the_columns_they_use(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = folder_with_study(tmp_path, items=3)
     study, store = str(folder / "study.toml"), str(folder / "lab.duckdb")
     _, out, _ = command(capsys, "plan", study)
-    assert out.splitlines()[0] == SAID
-    assert document(capsys, "plan", study)["columns"] == [SAID]
+    assert out.splitlines()[0] == COLUMNS
+    assert document(capsys, "plan", study)["columns"] == [COLUMNS]
     _, out, err = command(capsys, "run", study, "--store", store, "--max-calls", "1", "--json")
-    assert SAID in err.splitlines()
+    assert COLUMNS in err.splitlines()
     assert "run" in json.loads(out)
 
 
-def test_import_says_which_columns_were_taken(
+def test_import_prints_the_columns_it_uses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, store = tmp_path / "j.csv", str(tmp_path / "lab.duckdb")
@@ -41,7 +41,7 @@ def test_import_says_which_columns_were_taken(
     assert document(capsys, "import", str(path), "--store", store)["columns"] == wanted
 
 
-def test_missing_levels_are_said_by_plan(
+def test_plan_names_scores_that_a_rubric_lacks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = folder_with_study(tmp_path, items=3)
