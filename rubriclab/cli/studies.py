@@ -465,6 +465,7 @@ def judges(
     from rubriclab.judges.kinds import judge_named
     from rubriclab.judges.probe import find_servers, test_judge
     from rubriclab.judges.weights import CATALOGUE
+    from rubriclab.model.judge_kind import all_kinds
 
     if test is not None:
         asked = judge_named(f"{model}@{test}" if model else test, key_env)
@@ -483,14 +484,25 @@ def judges(
         if local
         else []
     )
+    kinds, faults = all_kinds()
+    packaged = [
+        {"kind": kind.name, "label": kind.label, "package": kind.package}
+        for kind in kinds
+        if kind.package
+    ]
     if json:
-        return Outcome({"embedded": embedded, "servers": servers})
+        document: dict[str, Any] = {"embedded": embedded, "servers": servers}
+        if packaged or faults:
+            document |= {"kinds": packaged, "faults": faults}
+        return Outcome(document)
     lines = [
         f"{e['name']}: {e['megabytes']} MB, "
         f"{'on this machine' if e['here'] else 'fetched on first use'}"
         for e in embedded
     ]
     lines += [f"{s['base_url']}: {', '.join(s['models']) or 'no models named'}" for s in servers]
+    lines += [f"kind {k['kind']}: {k['label']}, from the package {k['package']}" for k in packaged]
+    lines += faults
     if local and not servers:
         lines.append("No server answers on the ports that vLLM, llama.cpp, Ollama and others use.")
     return Outcome("\n".join(lines))

@@ -10,7 +10,7 @@ import importlib.metadata
 import platform
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -589,6 +589,7 @@ def kept_run(store: Store, plan: Plan, answers_of: str = "") -> str:
         items=plan.items_frame(),
         dataset_id=" ".join(store.save_dataset(dataset) for dataset, _ in plan.sources),
         made_with=made_with()
+        | kind_versions(plan.study.judges)
         | ({"answers_of": answers_of} if answers_of else {})
         | ({"note": " ".join(plan.notes)} if plan.notes else {}),
     )
@@ -605,6 +606,17 @@ def study_body(plan: Plan) -> dict[str, Any]:
         part["rubric"] = None if rubric == written[0] else rubric
     body["rubrics"] = {name: rubric.document() for name, rubric in plan.wordings.items()}
     return body
+
+
+def kind_versions(judges: Iterable[JudgeSettings]) -> dict[str, str]:
+    """Return the packages that bring the kinds of these judges, and what is part of an identity."""
+    versions: dict[str, str] = {}
+    for about in [judge.about for judge in judges]:
+        if about.package:
+            versions[f"package of judge kind {about.name}"] = about.package
+        if about.version:
+            versions[f"judge kind {about.name}"] = about.version
+    return versions
 
 
 def made_with() -> dict[str, str]:
