@@ -1,5 +1,4 @@
-"""A call in, one Reply out, through the openai client: the judge of every kind that speaks the chat
-protocol.
+"""Ask a judge that speaks the OpenAI chat protocol.
 
 The client is asked by its raw ``post`` over a transport of ours (see ``transport``), with no
 retries of its own: the runner decides about those.

@@ -1,4 +1,4 @@
-"""A judge's settings in, its key out; and any text in, the same text without keys out."""
+"""Read a judge's key from the environment, and keep keys out of every text."""
 
 import base64
 import html

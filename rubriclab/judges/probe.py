@@ -1,5 +1,4 @@
-"""Nothing or an address in, what answers there out: servers on this machine, their models, a judge
-asked once.
+"""Find servers on this machine, list the models of a server, and test a judge.
 
 All functions here block; they may be called from a page, a command or a notebook.
 """

@@ -1,5 +1,6 @@
-"""One request in, its whole body out, bounded: bytes, time, address. Nothing is followed, unpacked
-or asked twice.
+"""Send one request and read its whole answer, within bounds of bytes, time and address.
+
+Nothing is followed, unpacked or asked twice.
 
 ``Transport`` is what the openai client sends its requests through; ``fetch`` gets the pages beside
 the protocol.

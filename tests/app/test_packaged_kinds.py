@@ -1,4 +1,4 @@
-"""A kind of judge that a package brings, in Set up: its fields, its test, and a broken package."""
+"""Test a kind of judge that a package brings in Set up, and a broken package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages in temporary folders that bring kinds of judges, and the steps of docs/adding.md."""
+"""Put packages that bring kinds of judges into temporary folders, as docs/adding.md shows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The client and the wire: servers that refuse, move, wait, are hostile or not there; addresses
-that are refused.
-"""
+"""Test the chat client against servers that refuse, move, wait, attack or are not there."""
 
 import asyncio
 import ssl

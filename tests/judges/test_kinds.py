@@ -1,4 +1,4 @@
-"""Kinds of judges: the lab's own records, kinds that packages bring, and packages that fail."""
+"""Test kinds of judges: the lab's own, those of packages, and packages that fail."""
 
 from __future__ import annotations
 

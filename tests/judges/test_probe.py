@@ -1,6 +1,4 @@
-"""Servers that are looked for, models that are listed, a judge that is asked once; and judges
-opened by kind.
-"""
+"""Test looking for servers, listing models, testing a judge, and opening judges by kind."""
 
 import re
 import socket

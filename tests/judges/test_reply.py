@@ -1,6 +1,4 @@
-"""What servers send: answers and errors, plain and strange, what is read of them, and keys that
-stay out of it all.
-"""
+"""Test how answers and errors of servers are read, and that keys stay out of it all."""
 
 import base64
 import html

