@@ -181,7 +181,9 @@ def models_of(
     except Fault as error:
         raise LabError(f"{host_of(url)}: {advised(error.message, error.kind)}") from error
     if not models:
-        raise LabError(f"The server at {host_of(url)} lists no models; load one and try again.")
+        raise LabError(
+            f"The server at {host_of(url)} offers no models. Load a model and try again."
+        )
     return [name for name, _ in models]
 
 

@@ -212,11 +212,9 @@ def fetch_weights(weights: Weights, progress: Progress) -> None:
             except Unavailable as error:
                 refusals.append(f"{source} gave {error}")
     raise LabError(
-        f"The weights of {weights.name} could not be fetched: {'; '.join(refusals)}. Check the "
-        f"network and try again, "
-        f"or put the file {weights.file} (sha256 {weights.sha256}) into {weights.path.parent}, or "
-        f"give the path of "
-        "another GGUF file."
+        f"Could not download the model {weights.name}: {'; '.join(refusals)}. Check the network "
+        f"and try again. Without a network, put {weights.file} (sha256 {weights.sha256}) into "
+        f"{weights.path.parent}, or use another GGUF file."
     )
 
 

@@ -187,7 +187,7 @@ def test_base_urls_in_one_form() -> None:
     assert base_url(" http://h:8000/v1/ ") == "http://h:8000/v1"
     assert base_url("https://h/v1/chat/completions") == "https://h/v1"
     for wrong in ("ftp://h", "http://", "http://me:pw@h/v1", "http://h/v1?key=x"):
-        with pytest.raises(LabError, match="no base URL"):
+        with pytest.raises(LabError, match="not a base URL"):
             base_url(wrong)
 
 

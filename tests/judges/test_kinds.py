@@ -167,7 +167,7 @@ def test_a_served_lab_asks_no_inner_address_through_a_package(
     monkeypatch.setenv("RUBRICLAB_SERVED", "1")
     with running(ScoreServer()) as server:
         report = tested(judge_named(f"http:mine@{server.url}/judge"))
-    assert "served to others" in report.error
+    assert "is an address of this machine or of its inner network" in report.error
     assert server.bodies == []
 
 
