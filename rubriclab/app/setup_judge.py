@@ -1,6 +1,4 @@
-"""Step 3 of Set up: where the judge runs and how it is asked in; one or several judges' settings
-out.
-"""
+"""Draw step 3 of Set up: where each judge runs and how it is asked."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -99,28 +99,38 @@ def judges(
 
     from rubriclab.judges.probe import find_servers
     from rubriclab.judges.weights import CATALOGUE
+    from rubriclab.model.judge_kind import all_kinds
 
     models = list(CATALOGUE.values())
     servers = find_servers() if local else []
+    kinds, faults = all_kinds()
+    packaged = [kind for kind in kinds if kind.package]
     if json:
-        return Outcome(
-            {
-                "embedded": [
-                    {"name": entry.name, "megabytes": entry.megabytes, "here": entry.present()}
-                    for entry in models
-                ],
-                "servers": [
-                    {"base_url": server.base_url, "models": list(server.models)}
-                    for server in servers
-                ],
-            }
-        )
+        document: dict[str, Any] = {
+            "embedded": [
+                {"name": entry.name, "megabytes": entry.megabytes, "here": entry.present()}
+                for entry in models
+            ],
+            "servers": [
+                {"base_url": server.base_url, "models": list(server.models)} for server in servers
+            ],
+        }
+        if packaged or faults:
+            document["kinds"] = [
+                {"kind": kind.name, "label": kind.label, "package": kind.package}
+                for kind in packaged
+            ]
+            document["faults"] = faults
+        return Outcome(document)
     lines = []
     for entry in models:
         where = "on this machine" if entry.present() else "downloaded on first use"
         lines.append(f"{entry.name}: {entry.megabytes} MB, {where}")
     for server in servers:
         lines.append(f"{server.base_url}: {', '.join(server.models) or 'no models named'}")
+    for kind in packaged:
+        lines.append(f"kind {kind.name}: {kind.label}, from the package {kind.package}")
+    lines += faults
     if local and not servers:
         lines.append(
             "No server found on the ports that vLLM, llama.cpp, Ollama and others use by default."

@@ -1,3 +1,1 @@
-"""Judges: a call in, one Reply out, whatever answers: the small model, a server, an API, a
-simulation.
-"""
+"""Ask judges: the small model, servers, APIs, functions, simulations. One call gets one Reply."""

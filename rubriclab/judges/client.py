@@ -1,5 +1,4 @@
-"""A call in, one Reply out, through the openai client: the judge of every kind that speaks the chat
-protocol.
+"""Ask a judge that speaks the OpenAI chat protocol.
 
 The client is asked by its raw ``post`` over a transport of ours (see ``transport``), with no
 retries of its own: the runner decides about those.
@@ -198,7 +197,7 @@ class ChatClient(Chat):
         self._servers = [Server(base_url(url) + path) for url in base_urls or settings.base_urls]
         if not self._servers:
             raise LabError(
-                f"Judge “{settings.name}” has no address: give a base URL, as "
+                f"Judge “{settings.name}” has no address. Set a base URL, for example "
                 f"http://127.0.0.1:8000/v1."
             )
         if key is None:
@@ -395,7 +394,7 @@ def base_url(url: str) -> str:
     """A base URL in one form: no trailing slash, no ``/chat/completions``."""
     text = url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
     if not ADDRESS.fullmatch(text):
-        raise LabError(f"The address is no base URL; expected {AN_ADDRESS}.")
+        raise LabError(f"This address is not a base URL. Use one like {AN_ADDRESS}.")
     return text
 
 

@@ -1,4 +1,4 @@
-"""Calls that hold a state and typed questions in, Replies with a probability for every option out.
+"""Ask a server typed questions, and get a probability for each of their options.
 
 Both wire forms: ``POST {base}/systemone`` (TypeSafe's: vLLM, SGLang, llama.cpp, Fireworks) and
 ``POST {base}/decisions``, as ``client.decisions.create`` sends it. Several calls about one state go

@@ -1,5 +1,4 @@
-"""A call in, one Reply out, without a key, a GPU or a server: llama.cpp inside this process, asked
-like every other one.
+"""Run the small model inside this process (llama.cpp), and ask it like any other server.
 
 It listens on a free port of 127.0.0.1, behind a random key, and stops with the last judge that uses
 it.

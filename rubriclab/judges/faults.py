@@ -1,5 +1,7 @@
-"""What went wrong with a call in, its kind out: can asking again help, must the judge pause, what
-should a user do.
+"""Sort what can go wrong with a call by what follows from it.
+
+A fault has a kind. The kind says whether asking again can help, whether the judge must pause, and
+what the user should do (``faults.toml``).
 """
 
 import json

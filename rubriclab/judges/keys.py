@@ -1,4 +1,4 @@
-"""A judge's settings in, its key out; and any text in, the same text without keys out."""
+"""Read a judge's key from the environment, and keep keys out of every text."""
 
 import base64
 import html
@@ -76,22 +76,21 @@ def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) 
     elif may_be_sent(name):
         key = os.environ.get(name, "").strip()
     else:
-        ending = "" if served() else "variables whose names end in _API_KEY and "
+        ending = "" if served() else "whose names end in _API_KEY and those "
         raise LabError(
-            f"Judge “{settings.name}” asks for the variable {name}, but only {ending}those listed "
-            f"in RUBRICLAB_KEYS are "
-            f"sent to a server. Rename it, or start the lab with RUBRICLAB_KEYS={name}."
+            f"Judge “{settings.name}” may not use the variable {name}. To protect other secrets, "
+            f"only variables {ending}listed in RUBRICLAB_KEYS are sent. Rename the variable, or "
+            f"start the lab with RUBRICLAB_KEYS={name}."
         )
     if not key:
         raise LabError(
-            f"Environment variable {name} is not set where rubriclab runs, and judge "
-            f"“{settings.name}” takes its key "
-            "from it. Set it and restart, or choose another judge."
+            f"The environment variable {name} is not set, and judge “{settings.name}” needs the "
+            f"key in it. Set the variable and restart the lab, or choose another judge."
         )
     if not key.isascii() or not key.isprintable() or " " in key:
         raise LabError(
-            f"The key in {name} holds signs that no key has (blanks, line breaks, no ASCII); copy "
-            f"it again."
+            f"The key in {name} contains characters that no key has (blanks, line breaks or "
+            f"non-ASCII characters). Copy it again."
         )
     return key
 

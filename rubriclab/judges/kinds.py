@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rubriclab.judges.faults import Fault
 from rubriclab.judges.keys import key_to_send, mask_reply
@@ -23,6 +23,9 @@ from rubriclab.model.judge_kind import JudgeKind, kind_named, kind_names
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.study import validated
 from rubriclab.model.text import LabError, shorten, storable
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
 
 T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
@@ -77,6 +80,29 @@ class Opening:
         has agreed that the key goes to all of the judge's addresses.
         """
         return key_to_send(settings, self.secrets, self.consents)
+
+    def client(self, settings: JudgeSettings) -> "AsyncClient":
+        """Return an HTTP client that keeps what the lab promises of a judge behind an address.
+
+        It sends the judge's key as a bearer token, keeps its timeout and certificates, bounds what
+        a reply may hold, follows no redirects, and asks no inner address from a served lab.
+        Whatever goes wrong is raised as a Fault. Close the client with the judge.
+        """
+        from httpx2 import AsyncClient
+
+        from rubriclab.judges.served import served
+        from rubriclab.judges.transport import Transport
+
+        key = self.key(settings)
+        transport = Transport(
+            timeout=settings.timeout,
+            ca_file=settings.ca_file,
+            secrets=(key,) if key else (),
+            inward=not served(),
+        )
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        # The transport keeps the time, and no proxy or key is taken from the environment.
+        return AsyncClient(transport=transport, headers=headers, timeout=None, trust_env=False)
 
 
 Opener = Callable[[JudgeSettings, Opening], Awaitable[Asker]]

@@ -1,5 +1,4 @@
-"""A file of the user's in, what its function returns out: a program of its own, with the standard
-library only.
+"""Run a function of the user's file, as a program of its own with the standard library only.
 
     python -P -B own_code.py FILE ENTRY SHA256 MEMORY_BYTES
 

@@ -1,5 +1,4 @@
-"""Nothing or an address in, what answers there out: servers on this machine, their models, a judge
-asked once.
+"""Find servers on this machine, list the models of a server, and test a judge.
 
 All functions here block; they may be called from a page, a command or a notebook.
 """
@@ -182,7 +181,9 @@ def models_of(
     except Fault as error:
         raise LabError(f"{host_of(url)}: {advised(error.message, error.kind)}") from error
     if not models:
-        raise LabError(f"The server at {host_of(url)} lists no models; load one and try again.")
+        raise LabError(
+            f"The server at {host_of(url)} offers no models. Load a model and try again."
+        )
     return [name for name, _ in models]
 
 

@@ -1,5 +1,4 @@
-"""A call in, what a function of the user's returns out as a Reply: a judge that is somebody's own
-code.
+"""Ask a judge that is a Python function of the user's.
 
 ``def judge(messages, item)`` stands in a file beside the study and runs in processes of its own
 (``own_code``), never in the lab's: bounded in memory and time, without any key but the judge's own,

@@ -1,5 +1,4 @@
-"""The body of a chat completion in, as somebody else's server sent it; a Reply out, or the Fault
-that it really is.
+"""Read the body of a chat completion, as any server may send it, as a Reply or a Fault.
 
 Only the few fields that are used are decoded; each may be missing, of another type, or of any size.
 A paid answer is never dropped for a sign that cannot be kept, nor for odd counts beside it:

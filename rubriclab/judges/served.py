@@ -1,6 +1,4 @@
-"""The environment and an address in; whether others use this lab, and whether it may ask that
-address, out.
-"""
+"""Decide whether other people use this lab, and which addresses it may ask then."""
 
 import os
 from collections.abc import Iterable

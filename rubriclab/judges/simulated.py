@@ -1,5 +1,4 @@
-"""A call in, a drawn reply out: a judge with known faults, for trying the lab and for testing what
-it finds.
+"""Simulate a judge with known faults, to try the lab and to test what it finds.
 
 What stands at position p gets the utility
 

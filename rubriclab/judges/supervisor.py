@@ -1,5 +1,4 @@
-"""A command in, its exit code out; ends it and all its children when whoever started this goes
-away.
+"""Run a command, and end it with all its children when whoever started it goes away.
 
     python -I supervisor.py GRACE_SECONDS [--speaking] COMMAND [ARGUMENT ...]
 

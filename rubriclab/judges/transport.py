@@ -1,5 +1,6 @@
-"""One request in, its whole body out, bounded: bytes, time, address. Nothing is followed, unpacked
-or asked twice.
+"""Send one request and read its whole answer, within bounds of bytes, time and address.
+
+Nothing is followed, unpacked or asked twice.
 
 ``Transport`` is what the openai client sends its requests through; ``fetch`` gets the pages beside
 the protocol.
@@ -250,7 +251,9 @@ def from_exception(error: BaseException, secrets: Iterable[str] = ()) -> Fault:
         reason = (error.os_error.strerror or str(error.os_error)).partition(" (")[
             0
         ]  # asyncio adds the address
-        return Fault("connect", f"No connection to {error.host}:{error.port} ({reason})", secrets)
+        return Fault(
+            "connect", f"Could not connect to {error.host}:{error.port} ({reason})", secrets
+        )
     if isinstance(
         error, aiohttp.InvalidURL
     ):  # 127.1 and other ways of writing an address that only sockets know

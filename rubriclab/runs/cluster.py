@@ -1,5 +1,4 @@
-"""A judge's settings in, the same judge asked from every node of a Ray cluster out: ``run --ray
-ADDRESS``.
+"""Ask a judge from every node of a Ray cluster (``run --ray ADDRESS``).
 
 The run stays where it is: its plan, pace, retries and writer are those of any run. What goes to the
 nodes is one call at a time, and what comes back its reply, so a node that dies costs the calls that

@@ -56,6 +56,7 @@ class RunManager:
         if going is not None and going.active:
             return going
         planned = plan_of_run(self.store, id)
+        refuse_other_versions(self.store, id, planned)
         handed = self.store.imported(id)
         # What it was stopped in taking over; an import names no run of this store.
         before = None if handed else self.store.made_with(id).get("answers_of")
@@ -99,6 +100,23 @@ def stop_everything() -> None:
     """
     for manager in tuple(_managers):
         manager.stop_all()
+
+
+def refuse_other_versions(store: Store, id: str, planned: Plan) -> None:
+    """Raise LabError where a judge's kind has another version now than when the run was made.
+
+    The version is part of a judge's identity, so going on would mix two judges under one name.
+    """
+    made = store.made_with(id)
+    for judge in planned.study.judges:
+        before = made.get(f"judge kind {judge.kind}")
+        now = judge.about.version
+        if before is not None and before != now:
+            raise LabError(
+                f"Judge “{shorten(judge.name)}” was asked with version {shorten(str(before), 60)} "
+                f"of its kind “{judge.kind}”; version {shorten(now, 60)} is installed. Install the "
+                f"other one to go on with this run, or start a new run."
+            )
 
 
 def refuse_misfit(store: Store, id: str, planned: Plan) -> None:

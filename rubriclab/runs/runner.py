@@ -15,7 +15,7 @@ import asyncio
 import importlib.metadata
 import platform
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -674,7 +674,7 @@ def kept_run(store: Store, plan: Plan, answers_of: str = "") -> str:
 
     ``answers_of``: the run whose replies it takes over.
     """
-    facts: dict[str, str] = made_with()
+    facts = made_with() | kind_versions(plan.study.judges)
     if answers_of:
         facts["answers_of"] = answers_of
     if plan.notes:
@@ -703,6 +703,17 @@ def study_body(plan: Plan) -> dict[str, Any]:
         part["rubric"] = None if rubric == written[0] else rubric
     body["rubrics"] = {name: rubric.document() for name, rubric in plan.wordings.items()}
     return body
+
+
+def kind_versions(judges: Iterable[JudgeSettings]) -> dict[str, str]:
+    """Return the packages that bring the kinds of these judges, and what is part of an identity."""
+    versions: dict[str, str] = {}
+    for about in [judge.about for judge in judges]:
+        if about.package:
+            versions[f"package of judge kind {about.name}"] = about.package
+        if about.version:
+            versions[f"judge kind {about.name}"] = about.version
+    return versions
 
 
 def made_with() -> dict[str, str]:

@@ -1,5 +1,6 @@
-"""Keys on the pages: nothing goes to a stranger before somebody has said yes, and pages never show
-another run's numbers.
+"""Test keys on the pages: no stranger gets one before the user agreed.
+
+Pages never show another run's numbers either.
 """
 
 import json

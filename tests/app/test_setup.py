@@ -277,7 +277,7 @@ def test_several_judges_and_a_key_that_is_not_set(
     )
     assert [judge.name for judge in held(app).study.judges] == ["smollm2-135m", "big-model"]
     for variable, why in (
-        ("NOT_SET_API_KEY", "is not set where rubriclab runs"),
+        ("NOT_SET_API_KEY", "is not set, and judge"),
         ("HOME", "RUBRICLAB_KEYS=HOME"),
         ("sk-12345abcdef", "as MY_API_KEY, never the key itself"),
     ):

@@ -1,6 +1,4 @@
-"""Keys on the command line: the first time an address is asked with a key somebody has to say yes
-to it.
-"""
+"""Test keys on the command line: a key goes to a new address only after the user agreed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tests that are coroutines run in an event loop of their own."""
+"""Run tests that are coroutines in an event loop of their own."""
 
 import asyncio
 import inspect

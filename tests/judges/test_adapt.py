@@ -1,6 +1,4 @@
-"""Refusals in other servers' words: what is sent otherwise from then on, and what pauses the judge
-instead.
-"""
+"""Test refusals in servers' own words: which are sent otherwise, and which pause the judge."""
 
 import json
 from dataclasses import fields

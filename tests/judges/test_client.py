@@ -1,6 +1,4 @@
-"""The client and the wire: servers that refuse, move, wait, are hostile or not there; addresses
-that are refused.
-"""
+"""Test the chat client against servers that refuse, move, wait, attack or are not there."""
 
 import asyncio
 import ssl
@@ -189,7 +187,7 @@ def test_base_urls_in_one_form() -> None:
     assert base_url(" http://h:8000/v1/ ") == "http://h:8000/v1"
     assert base_url("https://h/v1/chat/completions") == "https://h/v1"
     for wrong in ("ftp://h", "http://", "http://me:pw@h/v1", "http://h/v1?key=x"):
-        with pytest.raises(LabError, match="no base URL"):
+        with pytest.raises(LabError, match="not a base URL"):
             base_url(wrong)
 
 

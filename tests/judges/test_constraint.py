@@ -1,6 +1,4 @@
-"""Replies held to their labels: what is sent, what a reply is then, which servers hold it, and what
-stays a call's key.
-"""
+"""Test replies that are constrained to their labels, and servers that ignore that."""
 
 import json
 import math

@@ -1,6 +1,4 @@
-"""Typed questions over both wire forms: what is sent, what comes back as a reply, and what a server
-does wrong, in words.
-"""
+"""Test typed questions in both wire forms, and what servers do wrong with them."""
 
 import asyncio
 import json

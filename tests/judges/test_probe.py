@@ -1,6 +1,4 @@
-"""Servers that are looked for, models that are listed, a judge that is asked once; and judges
-opened by kind.
-"""
+"""Test looking for servers, listing models, testing a judge, and opening judges by kind."""
 
 import re
 import socket
@@ -57,7 +55,7 @@ def test_models_of_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
             probe.models_of(server.base_url)
         with pytest.raises(LabError, match=r"404.*base URL"):
             probe.models_of(f"{server.base_url}/wrong", **agreed)
-    with pytest.raises(LabError, match="Is the server running"):
+    with pytest.raises(LabError, match="Check that the server is running"):
         probe.models_of(nobody())
 
 
@@ -105,7 +103,7 @@ def test_a_judge_asked_once(text: str, score: float | None, said: str) -> None:
         ),
         (
             lambda *_: failure(400, "temperature must be 1"),
-            r"Setting “temperature”.*Change the setting",
+            r"Setting “temperature”.*Change the judge setting",
         ),
         (lambda *_: failure(503, "loading"), "overloaded or still starting"),
     ],

@@ -1,6 +1,4 @@
-"""Own code as a judge: what it returns, what it does instead, and that nothing of it is left
-behind.
-"""
+"""Test own code as a judge: what it returns, how it fails, and that it leaves nothing behind."""
 
 import asyncio
 import math

