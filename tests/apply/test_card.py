@@ -1,6 +1,4 @@
-"""A card asks what was measured and keeps its promise, for every item, protocol and client; what it
-cannot promise is refused.
-"""
+"""Check that a card asks what was measured, and refuses what it cannot promise."""
 
 import asyncio
 import json

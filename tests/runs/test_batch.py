@@ -1,6 +1,4 @@
-"""Batch files out and in: every call once, every reply one final row, whatever the answer files
-look like.
-"""
+"""Check that batch files ask every call once and keep one final row per reply."""
 
 import json
 from pathlib import Path

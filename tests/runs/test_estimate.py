@@ -1,4 +1,4 @@
-"""What a plan takes and can find: arithmetic in comments."""
+"""Check what a plan takes and can detect; the arithmetic is in comments."""
 
 import math
 

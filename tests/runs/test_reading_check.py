@@ -1,5 +1,4 @@
-"""The first replies are looked at before the others are paid for; what the check says, and when it
-stops a run."""
+"""Check what the reading check says about the first replies, and when it stops a run."""
 
 import json
 from collections.abc import Callable

@@ -1,6 +1,4 @@
-"""Reference answers by generate-then-review: agreement, limits, roles, resuming, faults, and the
-way back as data.
-"""
+"""Check how reference answers are written and reviewed, resumed, and used as data."""
 
 import json
 from collections.abc import Callable
