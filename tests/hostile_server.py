@@ -1,4 +1,4 @@
-"""A server that wishes the lab ill: whole answers that hardly fit, and answers that never end.
+"""Serve what a hostile server could: replies that hardly fit, and replies that never end.
 
 Bytes are written by hand, since no server library would send most of this. ``WHOLE`` has the
 families whose answer is a judgment all the same, ``KINDS`` every family with the kind of fault that

@@ -1,5 +1,4 @@
-"""A well-behaved server that speaks the OpenAI chat protocol, with a planted lean; it counts what
-it is asked.
+"""Serve the OpenAI chat protocol with a planted position bias, and count what is asked.
 
 In a test: ``async with FakeServer() as server``, or ``with running(FakeServer(lean=1.0)) as
 server`` for one in a thread of its own. 127.0.0.1 only.
@@ -50,7 +49,7 @@ def completion(
 
 
 def token_entry(token: str, top: Mapping[str, float]) -> dict[str, Any]:
-    """One token's entry of ``logprobs.content``; ``top``: token to log-probability."""
+    """Return one token's entry of ``logprobs.content``; ``top``: token to log-probability."""
     listed = [
         {"token": name, "logprob": p, "bytes": list(name.encode(errors="replace"))}
         for name, p in top.items()
@@ -61,14 +60,14 @@ def token_entry(token: str, top: Mapping[str, float]) -> dict[str, Any]:
 def failure(
     status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any
 ) -> web.Response:
-    """An error as OpenAI-compatible servers send it."""
+    """Return an error as OpenAI-compatible servers send it."""
     return web.json_response(
         {"error": {"message": message, **more}}, status=status, headers=headers
     )
 
 
 class Pages:
-    """Answers every request by ``handler``; ``url`` is where."""
+    """A server that answers every request by ``handler``, at ``url``."""
 
     def __init__(
         self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]], tls: Any = None
@@ -94,17 +93,18 @@ class Pages:
 
 
 class FakeServer(Pages):
-    """Answers every call after ``latency`` seconds.
+    """A server that replies to every call after ``latency`` seconds.
 
-    ``text`` is what it says. Without it, it picks one of the options that the prompt lists as
-    ``Score N:``, by a draw from the prompt's own hash with log-odds ``lean`` for the first one
-    listed; without a list it says 3. Token probabilities are those of the draw, unless
-    ``probabilities`` is False. ``rule(body, nth)`` may return a response of its own (see
-    ``failure``) for the nth request of a call, from 0.
+    text: what it replies. Without it, it picks one of the options that the prompt lists as
+        ``Score N:``, by a draw from the prompt's own hash; without a list it says 3.
+    lean: log-odds added to the option listed first.
+    probabilities: whether it returns the token probabilities of the draw.
+    rule: ``rule(body, nth)`` may return another response (see ``failure``) to the nth request of a
+        call, from 0.
 
-    ``asked`` counts requests, ``answered`` complete answers; ``keys`` has the call key of every
-    request in order of arrival, ``ports`` also the port it came from, ``times`` when a call was
-    answered last; ``bodies`` and ``headers`` the last fifty.
+    It counts requests (``asked``) and complete replies (``answered``). ``keys`` has the call key of
+    every request in order of arrival, ``ports`` also the port it came from, ``times`` when a call
+    was last replied to; ``bodies`` and ``headers`` are the last fifty.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class FakeServer(Pages):
         return completion(text, model=self.model, logprobs=logprobs)
 
     def _pick(self, body: dict[str, Any]) -> tuple[str, dict[str, float]]:
-        """The text, and the chances of what it could have been."""
+        """Return the text, and the probabilities of what it could have been."""
         if self.text is not None:
             return self.text, {self.text: 0.9, "1": 0.05, "2": 0.05}
         prompt = "\n".join(str(message.get("content", "")) for message in body.get("messages", ()))
@@ -206,7 +206,7 @@ class FakeServer(Pages):
 
 @contextmanager
 def running(server: Any) -> Iterator[Any]:
-    """The server (any async context) in a thread with an event loop of its own."""
+    """Run a server (any async context) in a thread with an event loop of its own."""
     loop, ready, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
 
     async def serve() -> None:
@@ -229,13 +229,14 @@ def running(server: Any) -> Iterator[Any]:
 
 
 class DecisionServer(Pages):
-    """Answers typed questions in both wire forms, by a quality of its own for each state and noise
-    for each request.
+    """A decision server, in both wire forms. Each state has a quality, and each request noise.
 
-    ``shared``: all questions of a request have one and the same noise. Log-odds: ``lean`` for the
-    option listed first, ``leak`` for the one that the question before it listed first.
-    ``edit(answers)`` may change what is sent; ``rule(body, nth)`` returns a response of its own to
-    the nth request, from 0. ``bodies``: what was asked.
+    shared: all questions of a request have the same noise.
+    lean: log-odds added to the option listed first.
+    leak: log-odds added to the option that the question before it listed first.
+    edit: ``edit(answers)`` may change what is sent.
+    rule: ``rule(body, nth)`` may return another response to the nth request, from 0.
+    bodies: what was asked.
     """
 
     def __init__(
@@ -307,7 +308,7 @@ class DecisionServer(Pages):
 
     @staticmethod
     def _values(question: dict[str, Any]) -> list[str]:
-        """What the options are called, as they stand."""
+        """Return the names of the options, in the order shown."""
         if "criteria" in question:
             return [str(value).removeprefix("level ") for value in question["criteria"]]
         listed = question.get("choices") or question["levels"]

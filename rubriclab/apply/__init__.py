@@ -1,3 +1,1 @@
-"""The cure in a pipeline of one's own: a judge card of a finished run, and the judge that asks as
-it says.
-"""
+"""Use a tested judge in a pipeline of your own: make its card, and ask as the card says."""

@@ -1,9 +1,12 @@
-"""A finished run in, a judge card out: how one judge is asked, in which orders, and how far its
-score then lies from the mean over all orders. The card holds no key and no address.
+"""Make a judge card from a finished run, and read one back.
+
+A card says how one judge is asked, in which orders, and how far its score then lies from the mean
+over all orders. It promises only what the run measured, so most of this file says what it cannot
+promise and why. A card holds no key and no address.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import takewhile
 from pathlib import Path
@@ -13,31 +16,37 @@ from pydantic import Field
 
 from rubriclab.core.judgments import Arm
 from rubriclab.core.operations import same_rules
-from rubriclab.core.topic import QUESTIONS, Findings
+from rubriclab.core.topic import QUESTIONS, Findings, Row
 from rubriclab.data.limits import user_path
 from rubriclab.data.tables import json_value
 from rubriclab.judges.client import request_body
 from rubriclab.measures.advice import advice_of
-from rubriclab.measures.expected_error import error_by_orders
+from rubriclab.measures.expected_error import ExpectedError, error_by_orders
 from rubriclab.measures.protocols import AVERAGE, BEST, CORRECTED, FORMS
 from rubriclab.measures.reliability import ONE_ORDER, pooled
 from rubriclab.model.data import DataSet
+from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import RULES
 from rubriclab.model.part import Part
 from rubriclab.model.study import Study, validated
-from rubriclab.model.text import LabError, digest, shorten
-from rubriclab.study.plan import Plan, plan
+from rubriclab.model.text import LabError, count, digest, shorten
+from rubriclab.study.plan import Plan, PlanPart, plan
 
 FORMAT = 1
 PROTOCOLS = (ONE_ORDER, AVERAGE)
 REFUSED = {
-    BEST: "it was chosen on these very answers, so how near it lies on others is not known",
-    CORRECTED: "it changes scores by token probabilities, which no other client is sure to give",
-    FORMS: "the forms were held against each other, not against the mean over all orders",
+    BEST: "it was chosen on these very answers, so its error on other answers is not known",
+    CORRECTED: "it needs token probabilities, which not every client returns",
+    FORMS: "the prompts were compared with each other, not with the mean over all orders",
 }
-"""Protocols of What helps that no card promises, and why."""
+"""Methods of What helps that no card promises, and why."""
 AXES = ("options", "criteria")
+"""What a card can reorder: calls that score one answer."""
 MAX_CARD = 2_000_000
+"""Bytes of a card's file. One with a long rubric and 100 orders has some 100,000."""
+
+
+# ---- making a card
 
 
 def card_of(
@@ -48,94 +57,31 @@ def card_of(
     margin: float | None = None,
     judge: str = "",
 ) -> dict[str, Any]:
-    """The card of one judge of a run, as JSON values.
+    """Return the card of one judge of a run, as JSON values.
 
-    ``protocol``: of PROTOCOLS; left out, as many orders as the advice about the judge says, or,
-    with a ``margin``, as come within it. ``margin``: the distance that must not be passed, in
-    points. Raises LabError for what cannot be promised, with the reason.
+    Args:
+        asked: the run's plan; None for judgments that were made elsewhere.
+        protocol: one of PROTOCOLS. If it is left out, the card has as many orders as the advice
+            about the judge says or, with a ``margin``, as keep within it.
+        margin: the largest expected error, in points.
+
+    Raises LabError for what cannot be promised, with the reason.
     """
+    asked = _checked_request(findings, asked, protocol, margin)
     table = findings.judgments.table
-    if asked is None:
-        raise LabError(
-            f"“{table.name}” was judged elsewhere, so its prompts are not known: a card needs a "
-            f"run of the lab."
-        )
-    if not findings.judgments.finished:
-        raise LabError(
-            f"“{table.name}” is not finished: a card promises what a whole run measured. Resume it "
-            f"first."
-        )
-    if protocol in REFUSED:
-        raise LabError(
-            f"A card cannot promise {protocol}: {REFUSED[protocol]}. Take {' or '.join(PROTOCOLS)}."
-        )
-    if protocol and protocol not in PROTOCOLS:
-        raise LabError(
-            f"There is no protocol “{shorten(protocol)}” for a card; expected "
-            f"{' or '.join(PROTOCOLS)}."
-        )
-    if margin is not None and not 0 < margin < math.inf:
-        raise LabError(f"The margin is {margin:g}; expected points above 0.")
     arms = _arms(findings, asked, judge)
-    about, part = arms[0].condition, asked.parts[asked.part_of[arms[0].code]]
-    words = {
-        row.measure: row
-        for row in findings.select(topic="verdict")
-        if not row.of and findings.conditions[row.condition].setting == about.setting
-    }
-    if any(row.estimate.why == "unparsed_by_order" for row in words.values()):
-        raise LabError(
-            "Unparsed replies may go with the order, so no distance can be promised. Make them "
-            "parse first."
-        )
+    widest = arms[0]
+    about, part = widest.condition, asked.parts[asked.part_of[widest.code]]
+    verdicts = _verdicts(findings, widest)
     calls = pooled(arms)
-    columns, promises = error_by_orders(calls, arms[0])
-    if protocol == ONE_ORDER:
-        number = 1
-    elif margin is not None:
-        near = [number for number, promise in promises.items() if promise.high <= margin]
-        number = near[0] if near else len(columns)
-    elif protocol == AVERAGE:
-        number = len(columns)
-    else:
-        number = advice_of(findings, arms[0].code).orders or len(columns)
-    if margin is not None and promises[number].high > margin:
-        best = promises[number]
-        raise LabError(
-            f"{number} order{'s' * (number > 1)} lie {best.distance:.2g} points (95% CI to "
-            f"{best.high:.2g}) from the mean "
-            f"over all orders, which is not within {margin:g}. Give a wider margin, or ask more "
-            f"orders in a new run."
-        )
-    named = arms[0].names
+    columns, promises = error_by_orders(calls, widest)
+    number = _number_of_orders(findings, widest, promises, protocol, margin)
     orders = [
-        [named[option] for option in calls.shown[column].tolist()] for column in columns[:number]
+        [widest.names[option] for option in calls.shown[column].tolist()]
+        for column in columns[:number]
     ]
-    settings = next(judge for judge in asked.study.judges if judge.name == about.judge)
-    strategy = {"kind": "custom", "name": "card", "orders": orders}
-    design = asked.study.design.model_dump(
-        mode="json", exclude={"vary", "strategies", "repeats", "repeats_on", "reorder"}
-    )
-    prompt = {"prompt": {"templates": [part.own.file.model_dump()]}} if part.own else {}
-    study = Study.model_validate(
-        {
-            "name": table.name[:200],
-            "data": [{"sample": True}],
-            "rubric": part.rubric.document(),
-            **prompt,
-            "design": design | {"reorder": about.reorder, "strategies": [strategy], "repeats": 1},
-            "judges": [settings.model_dump(exclude={"base_urls", "key_env", "ca_file"})],
-        }
-    )
+    study = _study_of_card(asked, part, table.name, widest, orders)
     _same_requests(asked, about.judge, study)
-    bias = {}
-    for name in filter(words.__contains__, QUESTIONS):
-        numbers = zip(
-            ("value", "low", "high"), (words[name].value, *words[name].interval), strict=True
-        )
-        bias[name] = {"verdict": words[name].verdict} | {
-            key: x if math.isfinite(x) else None for key, x in numbers
-        }
     body = {
         "format": FORMAT,
         "rules": RULES,
@@ -148,50 +94,174 @@ def card_of(
             "calls": number,
         },
         "promise": asdict(promises[number]) | {"one_order": promises[1].distance},
-        "bias": bias,
+        "bias": {
+            question: _bias(verdicts[question]) for question in QUESTIONS if question in verdicts
+        },
     }
     return body | {"sha256": digest(body)}
 
 
+def _checked_request(
+    findings: Findings, asked: Plan | None, protocol: str, margin: float | None
+) -> Plan:
+    """Return the run's plan. Raises LabError for a run or a wish that no card can be made of."""
+    name = findings.judgments.table.name
+    if asked is None:
+        raise LabError(
+            f"“{name}” was judged elsewhere, so the lab does not know its prompts. A card needs a "
+            "run of the lab."
+        )
+    if not findings.judgments.finished:
+        raise LabError(
+            f"“{name}” is not finished, and a card promises what a whole run measured. Resume it "
+            "first."
+        )
+    if protocol in REFUSED:
+        raise LabError(
+            f"A card cannot promise {protocol}: {REFUSED[protocol]}. Use {' or '.join(PROTOCOLS)}."
+        )
+    if protocol and protocol not in PROTOCOLS:
+        raise LabError(
+            f"Unknown protocol for a card “{shorten(protocol)}”. Use {' or '.join(PROTOCOLS)}."
+        )
+    if margin is not None and not 0 < margin < math.inf:
+        raise LabError(f"The margin is {margin:g}. Use points above 0.")
+    return asked
+
+
 def _arms(findings: Findings, asked: Plan, judge: str) -> list[Arm]:
-    """The arms of the judge, all orders of one setting; the one with most orders first."""
+    """Return the arms of the judge, all orders of one setting; the one with most orders first."""
     names = list(dict.fromkeys(condition.judge for condition in findings.conditions))
     if judge not in names and (judge or len(names) > 1):
         raise LabError(
-            f"The run has the judges {', '.join(names)}; name the one that the card is for."
+            f"The run has the judges {', '.join(names)}. Name the one that the card is for."
         )
     mine = [arm for arm in findings.judgments.arms if arm.condition.judge == (judge or names[0])]
     settings = list(dict.fromkeys(arm.condition.setting for arm in mine))
     if len(settings) > 1:
         raise LabError(
-            f"The run asked this judge in {len(settings)} settings (data sets, axes or factors): a "
-            f"card is of one. Run again "
-            "with that one alone; calls that do not change keep their answers."
+            f"The run asked this judge in {len(settings)} settings (data sets, axes or factors), "
+            "and a card is about one. Run again with that one only; calls that do not change keep "
+            "their replies."
         )
-    if mine[0].condition.reorder not in AXES:
+    about = mine[0].condition
+    if about.reorder not in AXES:
         raise LabError(
-            f"A card scores single answers; this run reordered {mine[0].condition.reorder}."
+            f"A card scores single answers, and this run reordered {about.reorder}. Run a study "
+            "that reorders options or criteria."
         )
-    if (
-        next(judge for judge in asked.study.judges if judge.name == mine[0].condition.judge).kind
-        == "python"
-    ):
+    if _settings_of(asked, about.judge).kind == "python":
         raise LabError(
-            "The judge is your own code: call it where you need it, in the orders that the run "
+            "The judge is your own code. Call it where you need it, in the orders that the run "
             "recommends."
         )
     fixed = [arm for arm in mine if not arm.condition.drawn]
     if not fixed:
         raise LabError(
-            "Orders were drawn for each item, so no order was asked of all: run balanced orders "
+            "Orders were drawn for each item, so no order was asked of all. Run balanced orders "
             "for a card."
         )
     return sorted(fixed, key=lambda arm: -len(arm.shown))
 
 
+def _settings_of(asked: Plan, judge: str) -> JudgeSettings:
+    for settings in asked.study.judges:
+        if settings.name == judge:
+            return settings
+    raise LabError(f"The study has no judge “{shorten(judge)}”. Check the name.")
+
+
+def _verdicts(findings: Findings, widest: Arm) -> dict[str, Row]:
+    """Return the verdicts about the judge's setting, by measure.
+
+    Raises LabError if unparsed replies may go with the order: the distance was measured without
+    them.
+    """
+    setting = widest.condition.setting
+    verdicts = {
+        row.measure: row
+        for row in findings.select(topic="verdict")
+        if not row.of and findings.conditions[row.condition].setting == setting
+    }
+    if any(row.estimate.why == "unparsed_by_order" for row in verdicts.values()):
+        raise LabError(
+            "Unparsed replies may depend on the order, so no error can be promised. Make them "
+            "parse first."
+        )
+    return verdicts
+
+
+def _number_of_orders(
+    findings: Findings,
+    widest: Arm,
+    promises: Mapping[int, ExpectedError],
+    protocol: str,
+    margin: float | None,
+) -> int:
+    """Return how many orders the card asks.
+
+    Raises LabError if these do not keep within the margin.
+    """
+    most = len(promises)
+    if protocol == ONE_ORDER:
+        number = 1
+    elif margin is not None:
+        near = [number for number, promise in promises.items() if promise.high <= margin]
+        number = near[0] if near else most
+    elif protocol == AVERAGE:
+        number = most
+    else:
+        number = advice_of(findings, widest.code).orders or most
+    promise = promises[number]
+    if margin is not None and promise.high > margin:
+        lie = "lies" if number == 1 else "lie"
+        raise LabError(
+            f"{count(number, 'order')} {lie} {promise.distance:.2g} points (95% CI to "
+            f"{promise.high:.2g}) from the mean over all orders, which is not within {margin:g}. "
+            "Give a wider margin, or ask more orders in a new run."
+        )
+    return number
+
+
+def _study_of_card(
+    asked: Plan, part: PlanPart, name: str, widest: Arm, orders: Sequence[Sequence[Any]]
+) -> Study:
+    """Return the study that asks as the card does: one judge, one rubric, these orders.
+
+    Addresses, keys and files are left out: the pipeline brings its own client.
+    """
+    about = widest.condition
+    design = asked.study.design.model_dump(
+        mode="json", exclude={"vary", "strategies", "repeats", "repeats_on", "reorder"}
+    )
+    design["reorder"] = about.reorder
+    design["strategies"] = [{"kind": "custom", "name": "card", "orders": orders}]
+    design["repeats"] = 1
+    settings = _settings_of(asked, about.judge)
+    body: dict[str, Any] = {
+        "name": name[:200],
+        "data": [{"sample": True}],
+        "rubric": part.rubric.document(),
+        "design": design,
+        "judges": [settings.model_dump(exclude={"base_urls", "key_env", "ca_file"})],
+    }
+    if part.own:
+        body["prompt"] = {"templates": [part.own.file.model_dump()]}
+    return Study.model_validate(body)
+
+
+def _bias(row: Row) -> dict[str, Any]:
+    """Return what the run found about one question. Numbers that are not known are null."""
+    low, high = row.interval
+    numbers = {"value": row.value, "low": low, "high": high}
+    known = {name: number if math.isfinite(number) else None for name, number in numbers.items()}
+    return {"verdict": row.verdict} | known
+
+
 def _same_requests(asked: Plan, judge: str, study: Study) -> None:
-    """Raises LabError where the card would send what the run did not: held against all calls about
-    the first answer.
+    """Raise LabError if the card would send what the run did not.
+
+    Its calls about the first answer are compared with all of the run's about that answer.
     """
     calls = asked.calls(judge)
     first = next(calls)
@@ -202,14 +272,16 @@ def _same_requests(asked: Plan, judge: str, study: Study) -> None:
     card = plan(study, DataSet(dataset.name, (dataset.items[row],), dataset.id), rubric)
     if any(request_body(study.judges[0], call) not in sent for call in card.calls()):
         raise LabError(
-            "A card of this run would not ask what the run asked, so nothing can be promised of it."
+            "A card of this run would not ask what the run asked, so it can promise nothing. Run "
+            "the study again with this version of the lab."
         )
 
 
+# ---- reading a card
+
+
 class Promise(Part):
-    """In points, of the distance of a score from the mean over all orders; see
-    ``ExpectedError``.
-    """
+    """How far a score lies from the mean over all orders, in points. See ``ExpectedError``."""
 
     distance: float = Field(ge=0, allow_inf_nan=False)
     low: float = Field(ge=0, allow_inf_nan=False)
@@ -222,7 +294,7 @@ class Promise(Part):
 
 
 class CardFile(Part):
-    """What a card's file holds; ``study`` names no file, address or key."""
+    """What a card's file holds. ``study`` names no file, address or key."""
 
     format: int
     rules: int
@@ -236,49 +308,65 @@ class CardFile(Part):
 
 
 def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], Study]:
-    """(the card as JSON values, its study) from its file or its values.
+    """Return (the card as JSON values, its study) from its file or its values.
 
-    Raises LabError for what is no card, of a later format, changed since it was made, made under
+    Raises LabError for what is not a card, of a later format, changed since it was made, made under
     other rules of verdicts, or names anything outside itself.
     """
-    if isinstance(source, Mapping):
-        card: Any = dict(source)
-    else:
-        path = user_path(source)
-        try:
-            text = (
-                path.read_text("utf-8")
-                if path.is_file() and path.stat().st_size <= MAX_CARD
-                else None
-            )
-        except (OSError, ValueError) as fault:  # ValueError: no UTF-8, or NUL in the name
-            raise LabError(
-                f"{shorten(path.name)} is no judge card: {shorten(str(fault), 120)}."
-            ) from None
-        if text is None:
-            raise LabError(
-                f"{shorten(path.name)} is no judge card: expected a file of at most {MAX_CARD:,} "
-                f"bytes."
-            )
-        card = json_value(text, path.name)
+    card: Any = dict(source) if isinstance(source, Mapping) else _read_file(user_path(source))
     if not isinstance(card, dict) or not isinstance(card.get("format"), int) or "study" not in card:
         raise LabError(
-            "This is no judge card; expected the file that export RUN --out judge.card.json writes."
+            "This is not a judge card. Use the file that export RUN --out judge.card.json writes."
         )
     if card["format"] > FORMAT:
         raise LabError(
-            f"The card has format {card['format']}; this version reads {FORMAT}. Update rubriclab."
+            f"The card has format {card['format']}, and this version reads up to {FORMAT}. Update "
+            "rubriclab."
         )
-    try:
-        made = digest({name: value for name, value in card.items() if name != "sha256"})
-    except (ValueError, TypeError, RecursionError) as fault:
-        raise LabError(f"The card holds what JSON cannot: {shorten(str(fault), 120)}.") from None
-    if card.get("sha256") != made:
+    if card.get("sha256") != _hash(card):
         raise LabError(
             "The card was changed after it was made, so its promise does not hold. Export it again."
         )
     same_rules(card.get("rules", 1), "The card", "Export it again from its run.")
-    study = validated(CardFile, card, "This is no judge card: ").study
+    study = validated(CardFile, card, "This is not a judge card: ").study
+    _refuse_outside(study)
+    return card, study
+
+
+def _read_file(path: Path) -> Any:
+    try:
+        small = path.is_file() and path.stat().st_size <= MAX_CARD
+        text = path.read_text("utf-8") if small else None
+    except (OSError, ValueError) as fault:  # ValueError: not UTF-8, or NUL in the name
+        raise LabError(
+            f"{shorten(path.name)} is not a judge card: {shorten(str(fault), 120)}. Check the name."
+        ) from None
+    if text is None:
+        raise LabError(
+            f"{shorten(path.name)} is not a judge card. Use a file of at most {MAX_CARD:,} bytes."
+        )
+    return json_value(text, path.name)
+
+
+def _hash(card: Mapping[str, Any]) -> str:
+    """Return the hash of a card without its own.
+
+    It guards against mistakes, not against forgery.
+    """
+    try:
+        return digest({name: value for name, value in card.items() if name != "sha256"})
+    except (ValueError, TypeError, RecursionError) as fault:
+        raise LabError(
+            f"The card holds what JSON cannot: {shorten(str(fault), 120)}. Export it again."
+        ) from None
+
+
+def _refuse_outside(study: Study) -> None:
+    """Raise LabError for a card that names anything outside itself.
+
+    A card may come from anybody, and the one who loads it has keys. So it may not say where
+    requests go, which files are read, or which code runs.
+    """
     judge, part, strategies = study.judges[0], study.rubric, study.design.strategies
     outside = (
         judge.base_urls
@@ -297,8 +385,6 @@ def read_card(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], S
         or study.design.vary.factors()
     ):
         raise LabError(
-            "The card names a file, an address, a key or code, or several judges; a card of the "
-            "lab names one "
-            "judge, its rubric and its orders alone. Export it again."
+            "The card names a file, an address, a key or code, or several judges. A card of the "
+            "lab names one judge, its rubric and its orders only. Export it again."
         )
-    return card, study

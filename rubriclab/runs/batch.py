@@ -1,14 +1,15 @@
-"""A plan in, OpenAI batch files of its calls out, for the Batch API or ``vllm run-batch``; their
-answers in, judgments out.
+"""Write a plan's calls as batch files, and keep the replies that come back in such files.
 
-A request's ``custom_id`` is its call's key, so answers come back in any order, in pieces, and any
-number of times: a call gets one final row, and each line of an answer file is counted once.
+The files are for OpenAI's Batch API or ``vllm run-batch``. A request's ``custom_id`` is its call's
+key, so replies may come back in any order, in pieces, and any number of times: a call gets one
+final row, and each line of an answer file is counted once.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,7 +21,7 @@ from rubriclab.judges.faults import FINAL, Fault, from_response
 from rubriclab.judges.reply import ABSENT, leniently, read_completion
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judge_kind import OWN_KINDS
-from rubriclab.model.judgment import Reply
+from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, count, file_name
 from rubriclab.runs.runner import kept_run
 from rubriclab.store.database import in_words
@@ -30,6 +31,11 @@ from rubriclab.study.plan import Plan
 PIECE_CALLS, PIECE_BYTES = 50_000, 200 * MB
 """What the OpenAI Batch API takes in one file."""
 MAX_LINE, MAX_ANSWERS = 16 * MB, 100_000 * MB
+"""Bytes of one line, so that a file without line breaks does not fill memory, and of a file, which
+is read line by line."""
+FLUSH_EVERY = 10_000
+"""Judgments that may wait to be committed, so that memory stays small however large the files."""
+LINES_NAMED = 3
 
 
 class Response(msgspec.Struct):
@@ -51,7 +57,7 @@ class Line(msgspec.Struct):
         )
 
     def reply(self, settings: JudgeSettings) -> Reply:
-        """The answer. Raises the Fault in its place."""
+        """Return the reply. Raises the Fault that came in its place."""
         response = self.response or Response(503)
         if not self.fine:  # vLLM says what is wrong beside the response, OpenAI inside
             said = self.error if response.body == ABSENT else response.body
@@ -68,10 +74,15 @@ LINE = msgspec.json.Decoder(Line)
 
 @dataclass
 class Answers:
-    """What became of the lines of some answer files. ``kept``: judgments, ``failed`` of them faults
-    that would come again; ``doubled``: further answers of a call; ``known``: calls that the store
-    has an answer of; ``foreign``: of no call of the study; ``again``: other faults by kind, whose
-    calls stay unasked; ``left``: calls to ask.
+    """What became of the lines of some answer files.
+
+    kept: judgments. failed: those of them that are faults which would come again.
+    known: calls that the store has a reply to already.
+    doubled: further replies to a call.
+    foreign: lines of no call of the study.
+    unreadable: lines that are not answers, each by file and number.
+    again: other faults, by kind. Their calls are still to be asked.
+    left: calls to ask.
     """
 
     kept: int = 0
@@ -84,42 +95,45 @@ class Answers:
     left: int = 0
 
     def sentence(self) -> str:
+        """Say in one line what became of all lines."""
         words = {
             "of them errors": self.failed,
             "known already": self.known,
             "doubled": self.doubled,
-        }
-        words |= {
             "of no call of this study": self.foreign,
-            **{f"to ask again ({k})": n for k, n in self.again.items()},
         }
+        for kind, number in self.again.items():
+            words[f"to ask again ({kind})"] = number
         words["left to ask"] = self.left
-        parts = [
-            count(self.kept, "answer") + " kept",
-            *(f"{number:,} {word}" for word, number in words.items() if number),
-        ]
+        parts = [f"{count(self.kept, 'reply', 'replies')} kept"]
+        parts += [f"{number:,} {word}" for word, number in words.items() if number]
         if self.unreadable:
-            parts.append(
-                f"{count(len(self.unreadable), 'line')} that cannot be read "
-                f"({', '.join(self.unreadable[:3])})"
-            )
+            lines = ", ".join(self.unreadable[:LINES_NAMED])
+            parts.append(f"{count(len(self.unreadable), 'line')} that cannot be read ({lines})")
         return f"{', '.join(parts)}."
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Where the reply to a call is: in which file, and at which byte its line begins."""
+
+    fine: bool
+    file: int
+    offset: int
 
 
 def write_batch(
     store: Store, plan: Plan, folder: Path, *, retry_failed: bool = False
 ) -> tuple[list[Path], int, list[str]]:
-    """(the files, their calls in all, judges that cannot be asked so): what the store has no answer
-    of, in pieces.
+    """Write, in pieces, the calls that the store has no reply to.
 
-    No key is written. Raises LabError for a folder that holds anything, and where nothing is left
-    to ask.
+    Returns (the files, the number of their calls, judges that cannot be asked by files). No key is
+    written. Raises LabError for a folder that holds anything, and if nothing is left to ask.
     """
     folder = user_path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise LabError(
-            f"{folder} is not empty: requests of another time in it could be sent twice. Name a "
-            f"new folder."
+            f"{folder} is not empty. Older requests in it could be sent twice. Name a new folder."
         )
     known = next((info for info in store.runs() if info.identity == plan.identity), None)
     done = store.final_keys(known.id, retry_failed) if known else set()
@@ -127,21 +141,18 @@ def write_batch(
     calls = 0
     for number, settings in enumerate(plan.study.judges, 1):
         lines = _requests(plan, settings, done) if settings.about.chat else iter(())
-        line, piece = next(lines, None), 0
-        while line is not None:
-            piece += 1
+        stem = f"{number:02}-{file_name(settings.name, '')}"
+        for piece, requests in enumerate(_pieces(lines), 1):
+            path = folder / f"{stem}-{piece:05}.jsonl"
             folder.mkdir(parents=True, exist_ok=True)
-            files.append(folder / f"{number:02}-{file_name(settings.name, '')}-{piece:05}.jsonl")
-            size = written = 0
-            with in_words(str(folder)), files[-1].with_suffix(".part").open("xb") as file:
-                while (
-                    line is not None
-                    and written < PIECE_CALLS
-                    and size + len(line) <= max(PIECE_BYTES, len(line))
-                ):
-                    size, written, line = size + file.write(line), written + 1, next(lines, None)
-            files[-1].with_suffix(".part").rename(files[-1])
-            calls += written
+            # Written aside and renamed: a file with its name is whole, and can be sent.
+            part = path.with_suffix(".part")
+            with in_words(str(folder)), part.open("xb") as file:
+                for request in requests:
+                    file.write(request)
+                    calls += 1
+            part.rename(path)
+            files.append(path)
     left_out = [judge.name for judge in plan.study.judges if not judge.about.chat]
     if not files:
         why = "all is answered"
@@ -152,7 +163,29 @@ def write_batch(
     return files, calls, left_out
 
 
+def _pieces(lines: Iterator[bytes]) -> Iterator[Iterator[bytes]]:
+    """Yield the lines of each file. Each file must be used up before the next is asked for."""
+    first = next(lines, None)
+    while first is not None:
+        rest: list[bytes] = []
+        yield _piece(first, lines, rest)
+        first = rest[0] if rest else None
+
+
+def _piece(first: bytes, lines: Iterator[bytes], rest: list[bytes]) -> Iterator[bytes]:
+    """Yield the lines of one file; the line that no longer fits goes to ``rest``."""
+    yield first
+    number, size = 1, len(first)
+    for line in lines:
+        if number >= PIECE_CALLS or size + len(line) > PIECE_BYTES:
+            rest.append(line)
+            return
+        yield line
+        number, size = number + 1, size + len(line)
+
+
 def _requests(plan: Plan, settings: JudgeSettings, done: set[str]) -> Iterator[bytes]:
+    """Yield a line for each call of a judge that has no reply yet."""
     for call in plan.calls(settings.name):
         if call.key not in done:
             body = request_body(settings, call)
@@ -168,70 +201,93 @@ def _requests(plan: Plan, settings: JudgeSettings, done: set[str]) -> Iterator[b
 def read_batch(
     store: Store, plan: Plan, paths: Sequence[Path], *, retry_failed: bool = False
 ) -> tuple[str, Answers]:
-    """(the run's id, what became of each line) of answer and error files, in any order and as often
-    as one likes.
+    """Keep the replies in answer and error files, given in any order and as often as you like.
 
-    ``retry_failed``: a call without a score takes the new answer. Raises LabError, and keeps
-    nothing, for what is no file and where no line belongs to the study.
+    Returns (the run's ID, what became of each line). With ``retry_failed`` a call without a score
+    takes the new reply. Raises LabError, and keeps nothing, for what is not a file, and if no line
+    belongs to the study.
     """
-    made, judges, run = Answers(), {judge.name: judge for judge in plan.study.judges}, ""
+    made = Answers()
     with ExitStack() as stack:
         files = [stack.enter_context(checked_file(path, MAX_ANSWERS).open("rb")) for path in paths]
-        where: dict[
-            str, tuple[bool, int, int]
-        ] = {}  # by key: whether it is an answer, the file, the line's first byte
-        for number, file in enumerate(files):
-            for offset, line in _lines(file, made):
-                made.doubled += line.custom_id in where
-                if line.custom_id not in where or (line.fine and not where[line.custom_id][0]):
-                    where[line.custom_id] = line.fine, number, offset
-        made.foreign = len(where)
-        for call in plan.calls():
-            if call.key not in where:
-                continue
+        # Only where each line is: the replies themselves may be larger than memory.
+        found = _find_lines(files, made)
+        calls = (call for call in plan.calls() if call.key in found)
+        first = next(calls, None)
+        made.foreign = len(found)
+        if first is None:
+            raise LabError(
+                f"No answer belongs to “{plan.study.name}”: data, rubric, judges, design or "
+                "templates differ from those that the requests were written with. Use the study "
+                f"that wrote them. The files: {made.sentence()}"
+            )
+        run = kept_run(store, plan)  # only now: files of another study make no run
+        done = store.final_keys(run, retry_failed)
+        writer = stack.enter_context(store.writer(run))
+        for call in chain([first], calls):
             made.foreign -= 1
-            if not run:  # only now: files of another study make no run
-                run = kept_run(store, plan)
-                done, writer = (
-                    store.final_keys(run, retry_failed),
-                    stack.enter_context(store.writer(run)),
-                )
             if call.key in done:
                 made.known += 1
                 continue
-            _, number, offset = where[call.key]
-            files[number].seek(offset)
-            try:
-                settings = judges[plan.conditions[call.condition].judge]
-                reply = leniently(LINE, files[number].readline(MAX_LINE), []).reply(settings)
-            except Fault as fault:
-                if fault.kind not in FINAL:
-                    made.again[fault.kind] += 1
-                    continue
-                made.failed += 1
-                reply = fault.reply(0.0)
+            reply = _reply(plan, call, files, found[call.key], made)
+            if reply is None:
+                continue
             made.kept += 1
             writer.add(plan.judgment(call, reply))
-            if (
-                made.kept % 10_000 == 0
-            ):  # what waits to be committed stays small, however large the files are
+            if made.kept % FLUSH_EVERY == 0:
                 writer.flush()
-    if not run:
-        raise LabError(
-            f"No answer belongs to “{plan.study.name}”: data, rubric, judges, design or templates "
-            f"are not those that the "
-            f"requests were written with. Of the files: {made.sentence()}"
-        )
-    info = store.run(run)
-    made.left = len(plan) - info.done
-    state = "paused" if made.left else "finished" if info.failed < info.done else "failed"
-    none = f"0 of {info.done:,} replies could be parsed. " if state == "failed" else ""
-    store.set_state(run, state, "" if state == "finished" else none + made.sentence())
+    _keep_state(store, run, plan, made)
     return run, made
 
 
+def _find_lines(files: Sequence[BinaryIO], made: Answers) -> dict[str, _Found]:
+    """Return where the reply to each call is, by key: the first one without a fault if any has
+    none, else the first.
+    """
+    found: dict[str, _Found] = {}
+    for number, file in enumerate(files):
+        for offset, line in _lines(file, made):
+            known = found.get(line.custom_id)
+            if known is not None:
+                made.doubled += 1
+            if known is None or (line.fine and not known.fine):
+                found[line.custom_id] = _Found(line.fine, number, offset)
+    return found
+
+
+def _reply(
+    plan: Plan, call: Call, files: Sequence[BinaryIO], found: _Found, made: Answers
+) -> Reply | None:
+    """Return the reply to a call; None, and count it, for a fault that asking again may cure."""
+    file = files[found.file]
+    file.seek(found.offset)
+    judge = plan.conditions[call.condition].judge
+    settings = {known.name: known for known in plan.study.judges}[judge]
+    try:
+        return leniently(LINE, file.readline(MAX_LINE), []).reply(settings)
+    except Fault as fault:
+        if fault.kind not in FINAL:
+            made.again[fault.kind] += 1
+            return None
+        made.failed += 1
+        return fault.reply(0.0)
+
+
+def _keep_state(store: Store, run: str, plan: Plan, made: Answers) -> None:
+    """Keep the run's state after these files: finished, failed, or paused with what is left."""
+    info = store.run(run)
+    made.left = len(plan) - info.done
+    if made.left:
+        store.set_state(run, "paused", made.sentence())
+    elif info.failed < info.done:
+        store.set_state(run, "finished")
+    else:
+        none = f"0 of {info.done:,} replies could be parsed."
+        store.set_state(run, "failed", f"{none} {made.sentence()}")
+
+
 def _lines(file: BinaryIO, made: Answers) -> Iterator[tuple[int, Line]]:
-    """(first byte, line) of all that is an answer; what is none is counted."""
+    """Yield (first byte, line) of each answer; count lines that are not answers."""
     offset = 0
     for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
         try:

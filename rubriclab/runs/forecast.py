@@ -1,13 +1,13 @@
-"""A plan in; what it will take (calls, time, tokens, price) and what it can find out, before the
-first call.
+"""Forecast, before the first call, what a plan takes and what it can detect.
 
-Tokens (signs / 4), time and spreads are guesses, and say so, until a pilot run has measured them.
+It takes calls, time, tokens and money. Tokens (characters / 4), time and spreads are guesses, and
+the sentences say so, until a pilot run has measured them.
 """
 
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
@@ -33,29 +33,38 @@ TOKENS_OUT = {"score": 3.0, "feedback": 200.0}
 TOKENS_A_CRITERION = 7.0
 """Of an answer: a label; a feedback; a line “[Clarity] 4”."""
 SAMPLED_CALLS = 40
-POWER, MOST_GROUPS = 0.8, 1_000_000
+"""Calls of each part whose prompts are measured. They show the frame around the texts; the texts
+themselves are measured for all items."""
+LONG_REPLY = 30
+"""Tokens from which on a reply counts as long."""
+POWER = 0.8
+"""The chance with which an effect is to be detected, as is usual in planning."""
+MOST_GROUPS = 1_000_000
+"""The search for the number of units that an effect takes ends here."""
 NOISE_STEPS, EFFECT_STEPS = 0.8, 0.5
-"""Assumed, in steps of the scale: standard deviation of one answer's scores between calls, and over
-answers of the order's effect. Two small models on 24 answers had 0.7 and 1.2, and 0 and 0.7.
-"""
+"""Assumed, in steps of the scale: the standard deviation of one answer's scores between calls, and
+over answers of the effect of the order. Two small models on 24 answers had 0.7 and 1.2, and 0 and
+0.7."""
 NOISE_PASS, EFFECT_PASS = 0.43, 0.25
-"""The same of a scale of two scores, where a score is at most half a step from its mean: with two
-orders, each asked twice, an answer's change has a standard deviation of 0.5.
-"""
+"""The same for a scale of two scores, where a score is at most half a step from its mean. With two
+orders, each asked twice, the change of an answer has a standard deviation of 0.5."""
 FEW_SCORES = 5
-"""Below, the smallest change that matters is so small beside the noise that noise sets what “No”
-takes.
-"""
+"""With fewer scores the smallest change that matters is so small beside the noise that the noise
+sets what “No” takes."""
 CHOICES = ("pairs", "lists")
 DISCORDANT = 0.3
 """Assumed share of comparisons whose winner changes with the order."""
+SCALE_OF_CONTRAST = {"line": 1.0, "first_minus_last": 1.0, "first_advantage": 50.0}
+"""Measures that give a pilot's spread, with what turns their unit into that of ``Pilot.spread``. A
+first advantage of 1 is a position that gains 50 percentage points."""
 
 
 class Pilot(NamedTuple):
-    """What a run showed. ``spread``: standard deviation over groups of what its order does, in
-    points (of choices: of the share that a position gains, percentage points), None where it shows
-    too little; ``seconds``, ``tokens_out``: of a call on average, by judge. Spread and time hold
-    for runs of the same design.
+    """What a run showed. Spread and time hold for runs of the same design.
+
+    spread: standard deviation, over units, of what the order does, in points (for choices, of the
+        share that a position gains, in percentage points). None if the run shows too little.
+    seconds, tokens_out: of a call on average, by judge.
     """
 
     name: str
@@ -65,34 +74,39 @@ class Pilot(NamedTuple):
 
 
 def measured(findings: Findings, calls: pd.DataFrame) -> Pilot:
-    """``calls``: the run's, with ``condition``, ``seconds`` and ``tokens_out``. The first condition
-    that has a contrast counts.
+    """Return what a run showed.
+
+    ``calls``: the run's, with ``condition``, ``seconds`` and ``tokens_out``. The spread is that of
+    the first condition that has a contrast.
     """
-    scale = {"line": 1.0, "first_minus_last": 1.0, "first_advantage": 50.0}
-    rows = [
-        row for row in findings.rows if row.measure in scale and row.estimate.units >= MIN_UNITS
-    ]
     spread = None
-    if rows:
-        spread = scale[rows[0].measure] * rows[0].estimate.error * math.sqrt(rows[0].estimate.units)
-    judge = calls["condition"].map(
-        [condition.judge for condition in findings.conditions].__getitem__
-    )
+    for row in findings.rows:
+        if row.measure in SCALE_OF_CONTRAST and row.estimate.units >= MIN_UNITS:
+            of_unit = row.estimate.error * math.sqrt(row.estimate.units)
+            spread = SCALE_OF_CONTRAST[row.measure] * of_unit
+            break
+    judges = [condition.judge for condition in findings.conditions]
+    judge = calls["condition"].map(judges.__getitem__)
     means: Any = calls.groupby(judge)[["seconds", "tokens_out"]].mean()
     return Pilot(
-        findings.judgments.table.name, spread, *(means[name].dropna().to_dict() for name in means)
+        name=findings.judgments.table.name,
+        spread=spread,
+        seconds=means["seconds"].dropna().to_dict(),
+        tokens_out=means["tokens_out"].dropna().to_dict(),
     )
 
 
 @dataclass(frozen=True)
 class Power:
-    """What can be found about one data set and axis.
+    """What can be detected about one data set and axis.
 
-    ``smallest``: the change of the mean, in points (of choices: a position's share, in percentage
-    points), that the run finds with a chance of 0.8; None where it shows one order or has too few
-    groups. ``groups_for_no``: from how many groups on the answer No is within reach for all
-    questions. ``groups_for_effect``: from how many on the change that was asked about is found with
-    a chance of 0.8.
+    answers: answers (or comparisons) that are asked about. groups: independent units.
+    smallest: the mean change, in points (for choices, a position's gain, in percentage points),
+        that the run detects with a chance of POWER. None if it shows one order or has too few
+        units.
+    groups_for_no: from how many units on the answer No is within reach for all questions.
+    groups_for_effect: from how many on the change that was asked about is detected with a chance
+        of POWER.
     """
 
     answers: int
@@ -105,11 +119,13 @@ class Power:
 
 @dataclass(frozen=True)
 class Estimate(Power):
-    """What can be found about the first data set and axis, and what the whole takes.
+    """What can be detected about the first data set and axis, and what the whole takes.
 
-    ``price``: None where no judge has one. ``seconds``: judges work side by side, so the slowest
-    judge's. ``others``: the sentences of the further data sets and axes; ``shares``: calls by data
-    set, axis and level; ``rests_on``: is it assumed or measured?
+    seconds: of the slowest judge, since judges work side by side.
+    price: None if no judge has one.
+    others: the sentences of the further data sets and axes.
+    shares: calls by data set, axis and level.
+    rests_on: whether time and spread are assumed or measured.
     """
 
     calls: int
@@ -122,179 +138,263 @@ class Estimate(Power):
     rests_on: str
 
     def sentences(self) -> list[str]:
-        """The estimate in lines of text."""
+        """Return the estimate in lines of text."""
         lines = [f"{count(self.calls, 'call')}, about {duration(self.seconds)} ({self.rests_on})."]
         tokens = (
-            f"About {self.tokens_in:,} tokens in and {self.tokens_out:,} out, guessed from "
-            f"the signs"
+            f"About {self.tokens_in:,} tokens in and {self.tokens_out:,} out, guessed from the "
+            "number of characters"
         )
-        lines.append(
-            f"{tokens}: {self.price:,.2f} at your prices."
-            if self.price is not None
-            else f"{tokens}."
-        )
+        if self.price is None:
+            lines.append(f"{tokens}.")
+        else:
+            lines.append(f"{tokens}: {self.price:,.2f} at your prices.")
         lines += [f"{name}: {count(calls, 'call')}." for name, calls in self.shares]
         return [*lines, self.sentence, *self.others]
 
 
 def estimate(plan: Plan, seen: Pilot | None = None, effect: float | None = None) -> Estimate:
-    """What ``plan`` takes and can find. ``effect``: a change that it should find, in the unit of
-    ``Power.smallest``.
+    """Return what ``plan`` takes and can detect.
+
+    ``effect``: a change that it should detect, in the unit of ``Power.smallest``.
     """
-    baselines = list({part.scope: part for part in reversed(plan.parts)}.values())[::-1]
-    asked: Counter[tuple[str, tuple[str, ...]]] = Counter()
-    for condition, code, calls in zip(plan.conditions, plan.part_of, plan.planned, strict=True):
-        asked[condition.judge, plan.parts[code].scope] += calls
-    tokens_in, tokens_out, prices = 0.0, 0.0, []
-    seconds = dict.fromkeys((judge.name for judge in plan.study.judges), 0.0)
-    for judge in plan.study.judges:
-        priced = judge.price_input is not None or judge.price_output is not None
-        for part in baselines:
-            calls, signs, answer = (
-                asked[judge.name, part.scope],
-                _prompt_signs(plan, part, judge),
-                _answer_tokens(part),
-            )
-            tokens_in += calls * signs / SIGNS_PER_TOKEN
-            answer = seen.tokens_out.get(judge.name, answer) if seen else answer
-            tokens_out += calls * answer
-            seconds[judge.name] += calls / calls_per_second(judge, seen, long_answer=answer > 30)
-            prices += [calls * price_of(judge, signs / SIGNS_PER_TOKEN, answer)] * priced
+    baselines = _baselines(plan)
+    costs = _costs(plan, baselines, seen)
     powers = [_power(plan, part, seen, effect) for part in baselines]
     sentences = [power.sentence for power in powers]
     if len(powers) > 1:
-        sentences = [
-            f"{_name_of(plan, part)}: {said}"
-            for part, said in zip(baselines, sentences, strict=True)
-        ]
-    by_part: Counter[str] = Counter()
-    for code, calls in zip(plan.part_of, plan.planned, strict=True):
-        part, base = (
-            plan.parts[code],
-            {name: levels[0] for name, levels in plan.study.design.vary.factors().items()},
-        )
-        level = [variant_text(part.variant, base) or "baseline"] if base else []
-        by_part[_name_of(plan, part, *level)] += calls
+        named = zip(baselines, sentences, strict=True)
+        sentences = [f"{_name_of(plan, part)}: {sentence}" for part, sentence in named]
+    shares = _calls_by_part(plan)
     return Estimate(
         **asdict(replace(powers[0], sentence=sentences[0])),
         calls=len(plan),
-        seconds=max(seconds.values()),
-        tokens_in=round(tokens_in),
-        tokens_out=round(tokens_out),
-        price=sum(prices) if prices else None,
+        seconds=max(costs.seconds.values()),
+        tokens_in=round(costs.tokens_in),
+        tokens_out=round(costs.tokens_out),
+        price=sum(costs.prices) if costs.prices else None,
         others=tuple(sentences[1:]),
-        shares=tuple(by_part.items()) if len(by_part) > 1 else (),
+        shares=tuple(shares.items()) if len(shares) > 1 else (),
         rests_on=f"as in {shorten(seen.name)}" if seen else "assumed, not measured",
     )
 
 
+def _baselines(plan: Plan) -> list[PlanPart]:
+    """Return the first part of each data set and axis: the one with the factors' first levels."""
+    first: dict[tuple[str, ...], PlanPart] = {}
+    for part in plan.parts:
+        first.setdefault(part.scope, part)
+    return list(first.values())
+
+
+@dataclass
+class _Costs:
+    """What a plan takes: tokens, seconds by judge, and a price for each part of a priced judge."""
+
+    tokens_in: float
+    tokens_out: float
+    seconds: dict[str, float]
+    prices: list[float]
+
+
+def _costs(plan: Plan, baselines: Sequence[PlanPart], seen: Pilot | None) -> _Costs:
+    asked: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    for condition, code, calls in zip(plan.conditions, plan.part_of, plan.planned, strict=True):
+        asked[condition.judge, plan.parts[code].scope] += calls
+    costs = _Costs(0.0, 0.0, dict.fromkeys((judge.name for judge in plan.study.judges), 0.0), [])
+    for judge in plan.study.judges:
+        priced = judge.price_input is not None or judge.price_output is not None
+        for part in baselines:
+            calls = asked[judge.name, part.scope]
+            sent = _prompt_signs(plan, part, judge) / SIGNS_PER_TOKEN
+            answer = _answer_tokens(part)
+            if seen is not None:
+                answer = seen.tokens_out.get(judge.name, answer)
+            rate = calls_per_second(judge, seen, long_answer=answer > LONG_REPLY)
+            costs.tokens_in += calls * sent
+            costs.tokens_out += calls * answer
+            costs.seconds[judge.name] += calls / rate
+            if priced:
+                costs.prices.append(calls * price_of(judge, sent, answer))
+    return costs
+
+
+def _calls_by_part(plan: Plan) -> Counter[str]:
+    """Return the calls by data set, axis and level, under the name of each."""
+    factors = plan.study.design.vary.factors()
+    base = {name: levels[0] for name, levels in factors.items()}
+    calls_of: Counter[str] = Counter()
+    for code, calls in zip(plan.part_of, plan.planned, strict=True):
+        part = plan.parts[code]
+        level = [variant_text(part.variant, base) or "baseline"] if base else []
+        calls_of[_name_of(plan, part, *level)] += calls
+    return calls_of
+
+
 def _name_of(plan: Plan, part: PlanPart, *level: str) -> str:
-    """A part by what tells it from the others: data set, axis and level."""
-    words = [part.dataset.name] * (len(plan.sources) > 1) + [part.axis] * (
-        len(plan.study.design.axes) > 1
-    )
+    """Return a part's name: whatever of data set, axis and level differs between parts."""
+    words = []
+    if len(plan.sources) > 1:
+        words.append(part.dataset.name)
+    if len(plan.study.design.axes) > 1:
+        words.append(part.axis)
     return " · ".join([*words, *level])
 
 
-def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None) -> Power:
-    """What the first judge's calls about a part can find."""
-    groups, limits, spread = (
-        _groups(plan, part),
-        plan.study.reading.smallest,
-        None if seen is None else seen.spread,
-    )
-    shapes = [shape for shape in part.by_shape if shape.positions > 1 and part.axis != "bare"]
-    per_group = len(part.subjects) / groups
+# ---------------------------------------------------------------- what it can detect, in words
+
+
+@dataclass(frozen=True)
+class _Units:
+    """Independent units of a part. ``noun``: what they are called."""
+
+    number: int
+    noun: str
+
+
+@dataclass(frozen=True)
+class _Search:
+    """How the effect that a part detects is found.
+
+    find: the smallest effect that a number of units detects; None for one order or too few units.
+    needed: units that the answer No takes.
+    answers: what is asked about, and its noun.
+    effect: how the effect is called; {size} is filled in.
+    """
+
     find: Callable[[int], float | None]
+    needed: int
+    answers: int
+    noun: str
+    effect: str
+
+
+def _power(plan: Plan, part: PlanPart, seen: Pilot | None, effect: float | None) -> Power:
+    """Return what the first judge's calls about a part can detect."""
+    units = _units(plan, part)
+    spread = None if seen is None else seen.spread
     if part.axis in CHOICES:
-        answers, asked = len(part.subjects), "comparison"
-        find = partial(_smallest_share, part, per_group=per_group, spread=spread)
-        shares = [units_needed(limits.share, 1 - 1 / shape.positions) for shape in shapes]
-        needed = max(*shares, units_needed(limits.single, 1.0))
-        smallest = find(groups)
-        size = (
-            f"a position that wins {smallest:.2g} percentage points more than its share"
-            if smallest
-            else ""
-        )
+        search = _search_choices(plan, part, units, spread)
     else:
-        answers, asked = len(part.dataset.items), "answer"
-        lines = {shape: _contrasts(part, plan.study.judges[0], shape) for shape in shapes}
+        search = _search_scores(plan, part, units, spread)
+    smallest = search.find(units.number)
+    sentence = _power_sentence(part, units, search, smallest)
+    for_effect = None
+    if effect is not None and search.find(MOST_GROUPS) is not None:
+        for_effect = _units_for(search, effect)
+        sentence += f" {_effect_sentence(part, units, effect, for_effect)}"
+    return Power(search.answers, units.number, smallest, search.needed, sentence, for_effect)
 
-        def find(number: int) -> float | None:
-            changes = [
-                _smallest_change(shape, line, number, per_group, spread)
-                for shape, line in lines.items()
-            ]
-            return min((change for change in changes if change is not None), default=None)
 
-        smallest = find(groups)
-        needed = max(
-            (
-                _groups_for_no(shape, line, limits, per_group, spread)
-                for shape, line in lines.items()
-            ),
-            default=0,
-        )
-        size = f"a change of the mean of {smallest:.2g} points or more" if smallest else ""
-    more = MIN_UNITS - groups
+def _search_choices(plan: Plan, part: PlanPart, units: _Units, spread: float | None) -> _Search:
+    limits = plan.study.reading.smallest
+    shares = [units_needed(limits.share, 1 - 1 / shape.positions) for shape in _shapes(part)]
+    per_group = len(part.subjects) / units.number
+    return _Search(
+        find=partial(_smallest_share, part, per_group=per_group, spread=spread),
+        needed=max(*shares, units_needed(limits.single, 1.0)),
+        answers=len(part.subjects),
+        noun="comparison",
+        effect="a position that wins {size} percentage points more than its share",
+    )
+
+
+def _search_scores(plan: Plan, part: PlanPart, units: _Units, spread: float | None) -> _Search:
+    limits = plan.study.reading.smallest
+    per_group = len(part.subjects) / units.number
+    lines = {shape: _contrasts(part, plan.study.judges[0], shape) for shape in _shapes(part)}
+
+    def find(number: int) -> float | None:
+        changes = []
+        for shape, line in lines.items():
+            change = _smallest_change(shape, line, number, per_group, spread)
+            if change is not None:
+                changes.append(change)
+        return min(changes, default=None)
+
+    needed = [
+        _groups_for_no(shape, line, limits, per_group, spread) for shape, line in lines.items()
+    ]
+    return _Search(
+        find=find,
+        needed=max(needed, default=0),
+        answers=len(part.dataset.items),
+        noun="answer",
+        effect="a change of the mean of {size} points or more",
+    )
+
+
+def _shapes(part: PlanPart) -> list[Shape]:
+    """Return the shapes of a part in which anything is reordered."""
     if part.axis == "bare":
-        said = (
-            "Nothing is listed, so nothing is reordered: ask the same answers with a rubric "
-            "beside it."
+        return []
+    return [shape for shape in part.by_shape if shape.positions > 1]
+
+
+def _power_sentence(part: PlanPart, units: _Units, search: _Search, smallest: float | None) -> str:
+    if part.axis == "bare":
+        return (
+            "Nothing is listed, so nothing is reordered. Ask the same answers with a rubric too, "
+            "to compare."
         )
-    elif more > 0:
-        said = (
-            f"{count(groups, 'group')} {'is' if groups == 1 else 'are'} too few for an interval: "
-            f"add answers to at "
-            f"least {more} more {'instruction' if more == 1 else 'instructions'}."
-        )
-    elif smallest is None:
-        said = (
-            "Every answer is shown in one order only, so no order effect can be found: add "
+    more = MIN_UNITS - units.number
+    if more > 0:
+        what = f"at least {count(more, f'more {units.noun}')}"
+        add = f"Add answers to {what}" if units.noun == "prompt" else f"Add {what}"
+        verb = "is" if units.number == 1 else "are"
+        return f"{count(units.number, units.noun)} {verb} too few for error bars. {add}."
+    if smallest is None:
+        return (
+            "Every answer is shown in one order only, so no order effect can be detected. Add "
             "another strategy."
         )
-    else:
-        said = (
-            f"With {count(answers, asked)} in {count(groups, 'group')}, this run can find {size}. "
-            f"The answer “No” "
-            f"takes {needed} groups or more."
-        )
-    for_effect = None
-    if effect is not None and find(MOST_GROUPS) is not None:
-        smallest_by = range(MIN_UNITS, MOST_GROUPS)
-        for_effect = MIN_UNITS + bisect_left(
-            smallest_by, -effect, key=lambda number: -(find(number) or math.inf)
-        )
-        number = (
-            f"{for_effect:,} groups"
-            if for_effect < MOST_GROUPS
-            else f"more than {MOST_GROUPS:,} groups"
-        )
-        unit = "percentage points" if part.axis in CHOICES else "points"
-        said += f" To find {effect:g} {unit} with a chance of {POWER:g} takes {number}."
-    return Power(answers, groups, smallest, needed, said, for_effect)
+    given = count(search.answers, search.noun)
+    if units.noun != search.noun:
+        given += f" {'to' if search.noun == 'answer' else 'about'} "
+        given += count(units.number, units.noun)
+    return (
+        f"With {given}, this run can detect {search.effect.format(size=f'{smallest:.2g}')}. "
+        f"Ruling out a bias takes at least {count(search.needed, units.noun)}."
+    )
+
+
+def _units_for(search: _Search, effect: float) -> int:
+    """Return the fewest units that detect an effect; MOST_GROUPS if it takes that many or more."""
+    # The smallest effect falls with the number of units, so its negative can be bisected.
+    numbers = range(MIN_UNITS, MOST_GROUPS)
+    index = bisect_left(numbers, -effect, key=lambda number: -(search.find(number) or math.inf))
+    return MIN_UNITS + index
+
+
+def _effect_sentence(part: PlanPart, units: _Units, effect: float, needed: int) -> str:
+    unit = "percentage points" if part.axis in CHOICES else "points"
+    number = f"{needed:,} {units.noun}s"
+    if needed >= MOST_GROUPS:
+        number = f"more than {MOST_GROUPS:,} {units.noun}s"
+    return f"Detecting {effect:g} {unit} with a chance of {POWER:.0%} takes {number}."
 
 
 # ---------------------------------------------------------------- what it takes
+
+
 def price_of(judge: JudgeSettings, tokens_in: float, tokens_out: float) -> float:
-    """What these tokens cost at the judge's prices per million; 0 where no price is given."""
+    """Return what these tokens cost at the judge's prices per million; 0 without a price."""
     return (tokens_in * (judge.price_input or 0.0) + tokens_out * (judge.price_output or 0.0)) / 1e6
 
 
 def price_of_reply(judge: JudgeSettings, call: Call, reply: Reply, together: int = 1) -> float:
-    """What a reply costs by the server's counts; by the signs where it gives none, or a limit of
-    money would not hold.
+    """Return what a reply costs by the server's counts.
+
+    A server that counts nothing is guessed by the characters, or a limit of money would not hold.
+    A failed call without a count costs nothing.
 
     ``together``: how many calls shared the request, and with it what its first message says.
     """
-    state, *more = (len(message["content"]) for message in call.messages)
-    sent, written = (0.0, 0) if reply.error else (state / together + sum(more), len(reply.text))
-    return price_of(
-        judge,
-        reply.tokens_in or sent / SIGNS_PER_TOKEN,
-        reply.tokens_out or written / SIGNS_PER_TOKEN,
-    )
+    sent = written = 0.0
+    if not reply.error:
+        state, *more = (len(message["content"]) for message in call.messages)
+        sent = (state / together + sum(more)) / SIGNS_PER_TOKEN
+        written = len(reply.text) / SIGNS_PER_TOKEN
+    return price_of(judge, reply.tokens_in or sent, reply.tokens_out or written)
 
 
 def calls_per_second(judge: JudgeSettings, seen: Pilot | None, *, long_answer: bool) -> float:
@@ -308,29 +408,30 @@ def calls_per_second(judge: JudgeSettings, seen: Pilot | None, *, long_answer: b
 
 
 def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings) -> float:
-    """Mean signs that a call sends: the frame as in the first calls, around the texts of all
-    items.
+    """Return the mean number of characters that a call sends.
+
+    It is the frame of the first calls around the texts of all items. Orders that share a request
+    send their first message, the state, once, and each a question of its own.
     """
-    items = {code: plan.items[code] for code in part.of_item}
-    texts = {
-        code: len(item.instruction) + len(item.response) + len(item.reference)
-        for code, item in items.items()
-    }
+    texts = {}
+    for code in part.of_item:
+        item = plan.items[code]
+        texts[code] = len(item.instruction) + len(item.response) + len(item.reference)
     calls = list(islice(plan.calls(judge.name, part.scope), SAMPLED_CALLS))
-    sent = len(list(packs(calls))) / max(
-        len(calls), 1
-    )  # orders that share a request send the state once
-    lengths = [[len(message["content"]) for message in call.messages] for call in calls]
-    own = [sum(signs[1:]) if call.pack else 0 for call, signs in zip(calls, lengths, strict=True)]
-    frames = [
-        sum(signs) - more - texts.get(call.items[0], 0)
-        for call, signs, more in zip(calls, lengths, own, strict=True)
-    ]
-    mean = sum(frames) / max(len(frames), 1) + sum(texts.values()) / len(texts)
-    return sum(own) / max(len(own), 1) + sent * mean
+    frames = questions = 0
+    for call in calls:
+        lengths = [len(message["content"]) for message in call.messages]
+        question = sum(lengths[1:]) if call.pack else 0
+        questions += question
+        frames += sum(lengths) - question - texts.get(call.items[0], 0)
+    number = max(len(calls), 1)
+    requests = len(list(packs(calls))) / number
+    state = frames / number + sum(texts.values()) / len(texts)
+    return questions / number + requests * state
 
 
 def _answer_tokens(part: PlanPart) -> float:
+    """Return the tokens of a reply, as guessed from what is asked for."""
     if part.axis in ("criteria", "responses"):
         return TOKENS_A_CRITERION * max(shape.positions for shape in part.by_shape)
     if part.axis in CHOICES and part.design.template in ("mtbench", "devbench"):
@@ -338,25 +439,29 @@ def _answer_tokens(part: PlanPart) -> float:
     return TOKENS_OUT[part.design.answer]
 
 
-# ---------------------------------------------------------------- what it can find
-def _groups(plan: Plan, part: PlanPart) -> int:
-    """Independent groups as results take them: prompts, else blocks, where every item has one; else
-    items.
+# ---------------------------------------------------------------- what it can detect
+
+
+def _units(plan: Plan, part: PlanPart) -> _Units:
+    """Return the independent units as results take them.
+
+    These are prompts if every item has one and some share one, else texts (blocks) in the same way,
+    else items.
     """
     items = [plan.items[code] for code in part.of_item]
-    for name in ("prompt", "block"):
+    for name, noun in (("prompt", "prompt"), ("block", "text")):
         values = [getattr(item, name) for item in items]
         if all(values) and len(set(values)) < len(values):
-            return len(set(values))
-    return len(items)
+            return _Units(len(set(values)), noun)
+    return _Units(len(items), "comparison" if part.axis in CHOICES else "answer")
 
 
 def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray:
-    """(targets, calls of one item over all strategies): what the line of score on position gives a
-    call, from 1 to -1.
+    """Return what the line of score on position gives each call, from 1 to -1.
 
-    Options: the correlation of score with position, so 1 for ascending. Criteria and answers: 1
-    where one stands first. Centred over the calls; all 0 where one order is shown.
+    Shape: (targets, calls of one item over all strategies). For options it is the correlation of
+    score with position, so 1 for ascending; for criteria and answers, 1 if one is listed first.
+    Centred over the calls, so all 0 if one order is shown.
     """
     subject = part.subjects[part.by_shape[shape][0]]
     asked = [
@@ -370,10 +475,8 @@ def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray
         )
         lines = 1.0 - 2.0 * where / (shape.positions - 1)
     else:
-        scores, steps = (
-            np.array(orders, dtype=float),
-            np.arange(shape.positions) - (shape.positions - 1) / 2,
-        )
+        scores = np.array(orders, dtype=float)
+        steps = np.arange(shape.positions) - (shape.positions - 1) / 2
         centred = scores - scores.mean(axis=1, keepdims=True)
         lines = (centred @ steps / np.sqrt((centred**2).sum(axis=1) * (steps**2).sum()))[None, :]
     return np.asarray(lines - lines.mean(axis=1, keepdims=True))
@@ -382,22 +485,24 @@ def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray
 def _smallest_change(
     shape: Shape, lines: np.ndarray, groups: int, per_group: float, spread: float | None
 ) -> float | None:
-    """The change of the mean in points, end to end of the list, that is found with POWER at ALPHA;
-    None for one order.
+    """Return the mean change, from end to end of the list, that is detected with POWER at ALPHA.
 
-    ``spread``: of a pilot run, else as ``_spread_of_mean`` assumes.
+    In points; None for one order. ``spread``: of a pilot run, else as ``_spread_of_mean`` assumes.
     """
     if groups < MIN_UNITS or not ((lines**2).sum(axis=1) > 1e-9).all():
         return None
-    return _detected(_spread_of_mean(shape, lines, per_group) if spread is None else spread, groups)
+    if spread is None:
+        spread = _spread_of_mean(shape, lines, per_group)
+    return _detected(spread, groups)
 
 
 def _spread_of_mean(shape: Shape, lines: np.ndarray, per_group: float) -> float:
-    """The standard deviation over groups of what the order does to the mean, in points, as assumed.
+    """Return the assumed standard deviation, over units, of what the order does to the mean.
 
-    An item's line is 2 sum(c y) / sum(c^2), so its noise is 4 s^2 / sum(c^2); of a group of m items
-    the variance is 4 s^2 / sum(c^2) / m + e^2, with s and e assumed (NOISE_STEPS, EFFECT_STEPS; of
-    two scores NOISE_PASS, EFFECT_PASS).
+    In points. An item's line is 2 sum(c y) / sum(c^2), so the variance of its noise is
+    4 s^2 / sum(c^2). The variance of a unit of m items is 4 s^2 / sum(c^2) / m + e^2. The values of
+    s and e are assumed: NOISE_STEPS and EFFECT_STEPS, or with two scores NOISE_PASS and
+    EFFECT_PASS.
     """
     squares = (lines**2).sum(axis=1)
     noise, effect = NOISE_STEPS, EFFECT_STEPS
@@ -410,8 +515,9 @@ def _spread_of_mean(shape: Shape, lines: np.ndarray, per_group: float) -> float:
 def _smallest_share(
     part: PlanPart, groups: int, per_group: float, spread: float | None
 ) -> float | None:
-    """As ``_smallest_change``, the share that a position gains, percentage points; assumed:
-    DISCORDANT choices change.
+    """Return the share that a position gains, as ``_smallest_change``, in percentage points.
+
+    Without a pilot's spread, DISCORDANT choices are assumed to change with the order.
     """
     first = part.subjects[0]
     orders = {
@@ -421,14 +527,15 @@ def _smallest_share(
     }
     if groups < MIN_UNITS or len(orders) < 2:
         return None
-    return _detected(
-        100 * math.sqrt(DISCORDANT / 4 / per_group) if spread is None else spread, groups
-    )
+    if spread is None:
+        spread = 100 * math.sqrt(DISCORDANT / 4 / per_group)
+    return _detected(spread, groups)
 
 
 def _detected(spread: float, groups: int) -> float:
-    """The mean over groups that is found with POWER at ALPHA; ``spread``: standard deviation of a
-    group.
+    """Return the mean over units that is detected with POWER at ALPHA.
+
+    ``spread``: the standard deviation of a unit.
     """
     reach = student.ppf(1 - ALPHA / 2, groups - 1) + student.ppf(POWER, groups - 1)
     return float(reach * spread / math.sqrt(groups))
@@ -437,12 +544,12 @@ def _detected(spread: float, groups: int) -> float:
 def _groups_for_no(
     shape: Shape, lines: np.ndarray, smallest: Smallest, per_group: float, spread: float | None
 ) -> int:
-    """For all three questions at the study's smallest effects; positions of criteria move means, as
-    question 2 does.
+    """Return how many units “No” takes for all three questions, at the study's smallest effects.
 
-    The exact bound of ``core/verdict.py`` is the least that "No" takes of any data. Of few scores
-    the interval of the mean is the wider: it ends below the limit m where no effect is seen if 1.96
-    sd / root(groups) < m.
+    Positions of criteria move means, as question 2 asks, so they have no shares of their own. The
+    exact bound of ``core/verdict.py`` is the least that “No” takes with any data. With few scores
+    the interval of the mean is wider: if no effect is seen, it ends below the limit m if
+    1.96 sd / sqrt(units) < m.
     """
     squares = (lines**2).sum(axis=1)
     several = bool(squares.min() > 1e-9)
@@ -455,6 +562,7 @@ def _groups_for_no(
     if not shape.targets and not pass_rate:
         needed.append(units_needed(smallest.share, 1 - 1 / shape.positions))
     if len(shape.scores) < FEW_SCORES and several:
-        spread = _spread_of_mean(shape, lines, per_group) if spread is None else spread
+        if spread is None:
+            spread = _spread_of_mean(shape, lines, per_group)
         needed.append(math.ceil((student.ppf(1 - ALPHA / 2, math.inf) * spread / limit) ** 2))
     return max(needed)

@@ -1,8 +1,10 @@
-"""A study file in, its plan out: data and rubric are read from beside the file (or are the lab's
-own sample, or published data).
+"""Load a study file with its data and rubric, and plan it.
+
+Data, rubric and prompts are files beside the study file, published data, or the lab's own sample.
 """
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -18,10 +20,10 @@ from rubriclab.judges.kinds import Functions, judge_named
 from rubriclab.judges.python import function_settings, with_code
 from rubriclab.judges.weights import with_weights
 from rubriclab.logs.ask_again import Logged, from_log
-from rubriclab.logs.log import KNOWN, read_log
+from rubriclab.logs.log import KNOWN, Log, read_log
 from rubriclab.logs.unknown import unknown_log, unknown_table
 from rubriclab.model.data import Comparison, Criterion, DataSet, Item, Option, Rubric
-from rubriclab.model.judge import read_options
+from rubriclab.model.judge import JudgeSettings, read_options
 from rubriclab.model.study import (
     DataPart,
     PromptPart,
@@ -39,15 +41,14 @@ from rubriclab.study.subjects import PROTOCOLS
 
 DATA_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".eval")
 SEVERAL = {"responses", "pairs", "lists"}
-"""Axes that want several answers to a prompt: of the lab's own, its drafts."""
+"""Axes that need several answers to a prompt. Of the lab's samples only the drafts have them."""
 Sources = list[tuple[DataSet, Rubric]]
 
 
 class Folder:
-    """The files that a study names, where they lie beside it. Set up's are those that were
-    uploaded.
+    """The files that a study names, beside it. Set up's are those that were uploaded.
 
-    ``version`` changes with what the files hold.
+    version: changes when the content of the files does.
     """
 
     version = 0
@@ -62,13 +63,11 @@ class Folder:
         return read_table(path, path.name)
 
     def keep(self, part: DataPart, dataset: DataSet) -> None:
-        """Take a data set (of a run that is asked again, of a log) in place of the file that
-        ``part`` names.
-        """
+        """Use a data set (of a run that is asked again, of a log) instead of ``part``'s file."""
         self.datasets[_origin(part)] = dataset
 
     def kept(self, part: DataPart) -> DataSet | None:
-        """The items of a data set that need no file."""
+        """Return the items of a data set that needs no file."""
         return self.datasets.get(_origin(part))
 
     def rubric(self, name: str) -> Rubric:
@@ -76,43 +75,37 @@ class Folder:
         return read_rubric(path, path.name)
 
     def prompt(self, name: str) -> str:
-        """The text of a prompt or of a prompt file, byte for byte."""
+        """Return the text of a prompt or of a prompt file, byte for byte."""
         path = checked_file(self.path / name, MAX_PLAIN)
         try:
             return path.read_bytes().decode("utf-8")
         except UnicodeDecodeError:
             raise LabError(
-                f"“{shorten(path.name)}” is no UTF-8 text: save the prompt as UTF-8."
+                f"“{shorten(path.name)}” is not UTF-8 text. Save the prompt as UTF-8."
             ) from None
 
     def published(self, part: DataPart) -> tuple[DataSet, Rubric]:
-        """The items and the rubric of ``published``, read once for both.
+        """Return the items and the rubric of ``published``, read once for both.
 
         ``columns = { human = ... }`` takes another model's scores as ratings.
         """
         gold = tuple(as_list(part.columns.get("human")))
         key = (part.published, part.files, gold, self.version)
         if self._last is None or self._last[0] != key:
-            self._last = (
-                key,
-                published(str(part.published), tuple(map(self.table, part.files)), gold),
-            )
+            tables = tuple(map(self.table, part.files))
+            self._last = key, published(str(part.published), tables, gold)
         return self._last[1]
 
 
 def _origin(part: DataPart) -> str:
-    """Where the items of a data set come from, whatever is drawn of them."""
-    return (
-        ""
-        if part.sample
-        else part.model_dump_json(include={"file", "published", "files", "columns"})
-    )
+    """Return where the items of a data set come from, whatever is drawn of them."""
+    if part.sample:
+        return ""
+    return part.model_dump_json(include={"file", "published", "files", "columns"})
 
 
 def plan_of_file(path: str | Path, **options: Any) -> Plan:
-    """The plan of a study file, of a preset or of the lab's own sample: see ``read_sources``, which
-    takes the options.
-    """
+    """Return the plan of a study file, a preset or a log; ``read_sources`` takes the options."""
     study, (first, *more), folder = read_sources(path, **options)
     return plan(study, *first, more, wordings_of(study, Folder(folder)))
 
@@ -127,68 +120,43 @@ def read_sources(
     trust: bool = False,
     functions: Functions | None = None,
 ) -> tuple[Study, Sources, Path]:
-    """(study, each data set with its rubric, folder) of a study file, a preset by its name,
-    ``demo``, or a log with prompts.
+    """Return (study, each data set with its rubric, folder).
 
-    ``items``: only the first so many items; ``judged_by``: in place of the study's, see
-    ``judge_named``; ``drop``: judges that are left out; ``trust``: own code may run that a study
-    names by its hash; ``functions``: a notebook's, each in place of the judge of its name, or one
-    more judge. Raises LabError for whatever the file, its data or its rubric cannot be.
+    ``path`` is a study file, the name of a preset, ``demo``, or a log with prompts.
+
+    Args:
+        items: use only the first so many items.
+        judged_by: judges instead of the study's, see ``judge_named``; ``key_env`` is their key's.
+        drop: judges that are left out.
+        trust: own code may run that a study names by its hash.
+        functions: a notebook's own code, each instead of the judge of its name, or one more judge.
+
+    Raises LabError for whatever the file, its data or its rubric cannot be.
     """
-    folder, log = presets().get(str(path), Path(path)).parent, None
+    named = presets().get(str(path), Path(path))
+    folder = named.parent
     files = Folder(folder)
+    study = _read_study(path, named, items, files)
     if str(path) == "demo":
-        # The sample's answers judged by the small embedded model, options in every balanced order.
-        name = "Sample" if items is None else f"Sample, {items} answers"
-        study, folder = Study(name=name, data=(DataPart(sample=True),)), Path.cwd()
-    elif (
-        Path(path).suffix not in ("", ".toml")
-        and names_file(path)
-        and (log := read_log(Path(path)))
-    ):
-        rows: list[Any] = log.frame.to_dict("records")
-        logged = [
-            Logged(messages_of(row["messages"]) if row["messages"] else (), row["reply"], row)
-            for row in rows
-        ]
-        study = from_log(log.name, logged, files.keep, pairs=log.kind == "pairs")
-    elif names_file(path) and PurePath(path).suffix.lower() in DATA_ENDINGS:
-        raise LabError(
-            f"“{shorten(PurePath(path).name)}” is no study and no log of judgments with its "
-            f"prompts. Name a study file (TOML) that has it as [[data]] file. These logs are "
-            f"read: {', '.join(KNOWN)}."
-        )
-    else:
-        study = read_study(presets().get(str(path), Path(path)))
+        folder = Path.cwd()
     if judged_by:
-        asked = [judge_named(name, key_env) for name in judged_by]
-        if len({look_alike(judge.name) for judge in asked}) < len(asked):
-            raise LabError(
-                "--judge names one model twice. Name judges of two servers in a study file."
-            )
-        study = study.model_copy(update={"judges": tuple(asked)})
-    unknown = set(drop) - {judge.name for judge in study.judges}
-    if unknown:
-        known = ", ".join(judge.name for judge in study.judges)
-        raise LabError(f"--drop {sorted(unknown)[0]}: the study has no such judge; it has {known}.")
-    judges = tuple(judge for judge in study.judges if judge.name not in drop)
-    if not judges:
-        raise LabError("--drop leaves no judge: keep at least one.")
+        study = _judged_by(study, judged_by, key_env)
+    judges = _kept_judges(study, drop)
     for judge in judges:
         if judge.simulated or judge.about.package:
             read_options(judge.about.options, judge)
     own = {name: function_settings(name, function) for name, function in (functions or {}).items()}
     if own and "judges" not in study.model_fields_set:
         judges = ()  # the default one was never asked for
-    named = [
+    named_judges = [
         with_code(j, folder, trust=trust)
         if j.about.runs_code and j.name not in own
         else with_weights(j)
         for j in judges
     ]
-    judges = tuple(own.pop(judge.name, judge) for judge in named) + tuple(own.values())
-    sources = []
+    judges = tuple(own.pop(judge.name, judge) for judge in named_judges) + tuple(own.values())
     study = with_prompts(study.model_copy(update={"judges": judges}), files)
+    sources = []
     for number in range(len(study.data)):
         rubric = rubric_of_part(study, number, files)
         dataset = dataset_of(study, number, files, rubric)
@@ -198,12 +166,63 @@ def read_sources(
     return study, sources, folder
 
 
-def with_prompts(study: Study, files: Folder) -> Study:
-    """The study with its own prompts read and in it; a pasted one is made a template, with its own
-    list as the rubric.
+def _read_study(path: str | Path, named: Path, items: int | None, files: Folder) -> Study:
+    """Return the study of a file, a preset, a log or the lab's own sample."""
+    if str(path) == "demo":
+        # The sample's answers judged by the small embedded model, options in every balanced order.
+        name = "Sample" if items is None else f"Sample, {items} answers"
+        return Study(name=name, data=(DataPart(sample=True),))
+    if not names_file(path):
+        return read_study(named)
+    if Path(path).suffix not in ("", ".toml"):
+        log = read_log(Path(path))
+        if log:
+            return _study_of_log(log, files)
+    if PurePath(path).suffix.lower() in DATA_ENDINGS:
+        raise LabError(
+            f"“{shorten(PurePath(path).name)}” is not a study, and not a log of judgments with "
+            "their prompts. Name a study file (TOML) that has it as [[data]] file. The lab reads "
+            f"these logs: {', '.join(KNOWN)}."
+        )
+    return read_study(named)
 
-    Raises LabError for prompts that are none, and where a pasted one cannot be taken apart for
-    sure.
+
+def _study_of_log(log: Log, files: Folder) -> Study:
+    """Return the study that asks a log's prompts in other orders; ``files`` keeps its items."""
+    rows: list[Any] = log.frame.to_dict("records")
+    logged = []
+    for row in rows:
+        messages = messages_of(row["messages"]) if row["messages"] else ()
+        logged.append(Logged(messages, row["reply"], row))
+    return from_log(log.name, logged, files.keep, pairs=log.kind == "pairs")
+
+
+def _judged_by(study: Study, names: tuple[str, ...], key_env: str | None) -> Study:
+    """Return the study with these judges instead of its own."""
+    judges = [judge_named(name, key_env) for name in names]
+    if len({look_alike(judge.name) for judge in judges}) < len(judges):
+        raise LabError("--judge names one model twice. Name judges of two servers in a study file.")
+    return study.model_copy(update={"judges": tuple(judges)})
+
+
+def _kept_judges(study: Study, drop: tuple[str, ...]) -> tuple[JudgeSettings, ...]:
+    """Return the study's judges without those to drop. Raises LabError if none is left."""
+    names = [judge.name for judge in study.judges]
+    for name in sorted(set(drop) - set(names)):
+        raise LabError(
+            f"--drop {name}: the study has no such judge. Its judges are {', '.join(names)}."
+        )
+    judges = tuple(judge for judge in study.judges if judge.name not in drop)
+    if not judges:
+        raise LabError("--drop leaves no judge. Keep at least one.")
+    return judges
+
+
+def with_prompts(study: Study, files: Folder) -> Study:
+    """Return the study with the prompts that it names read into it.
+
+    A pasted prompt becomes a template, with its own list as the rubric. Raises LabError for files
+    that are not prompts, and for a pasted one that is ambiguous.
     """
     part = study.prompt
     if part is None or part.templates:
@@ -225,107 +244,143 @@ def with_prompts(study: Study, files: Folder) -> Study:
 
 
 def pasted_prompt(study: Study, text: str, files: Folder) -> Pasted:
-    """What ``[prompt]`` makes of a pasted text and a row of the first data set; the row that it
-    shows where none is named.
+    """Return what ``[prompt]`` makes of a pasted text and the row of the first data set it shows.
+
+    If no row is named, the one whose texts are in the prompt is taken. Raises LabError if there is
+    not exactly one.
     """
     part, axis = study.prompt or PromptPart(pasted="-"), study.design.axes[0]
     named = study.data[0].rubric or study.rubric
     rubric = rubric_of_part(study, 0, files) if named or study.data[0].published else None
     items = dataset_of(study, 0, files, rubric or sample_rubric()).items
     if part.row is not None and part.row > len(items):
-        raise LabError(f"[prompt] row is {part.row}; the data have {len(items):,} rows.")
-    rows = (
-        [items[part.row - 1]]
-        if part.row
-        else [item for item in items if len(item.response) >= SHORT and locate(text, item.response)]
-    )
-    if axis in ("pairs", "lists"):
-        dataset, own = DataSet("pasted", items), study.design.model_copy(update={"reorder": axis})
-        made = PROTOCOLS[axis].items(dataset, rubric or sample_rubric(), own)[0]
-        shown = {item.item_id for item in rows}
-        near = [
-            each
-            for each in made
-            if isinstance(each, Comparison) and shown & {answer.item_id for answer in each.answers}
-        ]
+        raise LabError(
+            f"[prompt] row is {part.row}, and the data have {len(items):,} rows. Use the number of "
+            "a row."
+        )
+    if part.row:
+        rows = [items[part.row - 1]]
+    else:
+        # Short answers (“Yes”) are in every prompt, and say nothing.
         rows = [
-            each for each in near if all(locate(text, answer.response) for answer in each.answers)
+            item for item in items if len(item.response) >= SHORT and locate(text, item.response)
         ]
+    if axis in ("pairs", "lists"):
+        rows = _shown_comparisons(study, text, items, rows, rubric or sample_rubric())
     elif not part.row:
-        # Answers may be alike: the rows of which the most texts stand here, and of rows that are
-        # alike in these the first.
-        standing = dict[frozenset[str], Item]()
-        for item in rows:
-            parts = {item.instruction, item.reference, *item.columns.values()}
-            standing.setdefault(
-                frozenset(part for part in parts if part and locate(text, part)), item
-            )
-        most = max(map(len, standing), default=0)
-        rows = [item for parts, item in standing.items() if len(parts) == most]
+        rows = _best_shown(text, rows)
     if len(rows) != 1:
-        which = f"{len(rows)} rows of the data stand" if rows else "No row of the data stands"
+        which = f"The texts of {len(rows)} rows are" if rows else "The texts of no row are"
         raise LabError(
             f"{which} in this prompt. Set row in [prompt] to the one that it was sent for."
         )
     return from_text(text, rows[0], axis, rubric, part)
 
 
+def _shown_comparisons(
+    study: Study, text: str, items: Sequence[Item], rows: Sequence[Item], rubric: Rubric
+) -> list[Item]:
+    """Return the comparisons about any of ``rows`` whose answers are all in the prompt."""
+    axis = study.design.axes[0]
+    own = study.design.model_copy(update={"reorder": axis})
+    made = PROTOCOLS[axis].items(DataSet("pasted", tuple(items)), rubric, own)[0]
+    named = {item.item_id for item in rows}
+    shown: list[Item] = []
+    for each in made:
+        if not isinstance(each, Comparison) or named.isdisjoint(
+            answer.item_id for answer in each.answers
+        ):
+            continue
+        if all(locate(text, answer.response) for answer in each.answers):
+            shown.append(each)
+    return shown
+
+
+def _best_shown(text: str, rows: Sequence[Item]) -> list[Item]:
+    """Return the rows of which the most texts are in the prompt.
+
+    Several answers may be the same. Of rows whose texts in the prompt are the same, the first one
+    is taken.
+    """
+    by_texts = dict[frozenset[str], Item]()
+    for item in rows:
+        texts = {item.instruction, item.reference, *item.columns.values()}
+        shown = frozenset(part for part in texts if part and locate(text, part))
+        by_texts.setdefault(shown, item)
+    most = max(map(len, by_texts), default=0)
+    return [item for texts, item in by_texts.items() if len(texts) == most]
+
+
 def dataset_of(study: Study, number: int, files: Folder, rubric: Rubric) -> DataSet:
-    """The items of ``[[data]]``: its file's columns guessed where the part does not name them, at
-    most ``take`` of them.
+    """Return the items of ``[[data]]``, at most ``take`` of them.
+
+    Columns that the part does not name are guessed.
     """
     part = study.data[number]
-    if (kept := files.kept(part)) is not None:
+    several = not SEVERAL.isdisjoint(study.design.axes)
+    kept = files.kept(part)
+    if kept is not None:
         dataset = kept
     elif part.sample:
-        dataset = sample(drafts=not SEVERAL.isdisjoint(study.design.axes))
+        dataset = sample(drafts=several)
     elif part.published:
-        dataset = files.published(part)[0]
-        known = [
-            item
-            for item in dataset.items
-            if item.criterion in (None, *(c.name for c in rubric.criteria))
-        ]
-        dataset = replace(dataset, items=tuple(known) or dataset.items)
+        dataset = _published_items(part, files, rubric)
     else:
-        given = files.table(part.file)
-        if not part.columns.get("response") and (tool := unknown_table(given)):
-            raise unknown_log(given.name, tool, KNOWN)
-        table = one_answer_a_row(given, part.columns)
-        guess, shown = guess_columns(table, rubric), study.prompt is not None
-        columns = guess.columns | part.columns
-        unused = (
-            f"{guess.reasons['human']}."
-            if "human" in guess.reasons and "human" not in columns
-            else ""
-        )
-        dataset = items_of(table, columns, name=PurePath(part.file).stem, further=shown)
-        guessed = {role: why for role, why in guess.reasons.items() if role not in part.columns}
-        dataset = replace(
-            dataset,
-            note=" ".join(filter(None, [table.note, unused])),
-            taken=columns_sentence(table, columns, guessed),
-        )
+        dataset = _items_of_file(part, files, rubric, further=study.prompt is not None)
     if part.name:
         dataset = replace(dataset, name=part.name)
     if part.candidates:
-        chosen = tuple(item for item in dataset.items if item.candidate in part.candidates)
-        missing = {*part.candidates} - {item.candidate for item in chosen}
-        if missing:
-            raise LabError(
-                f"“{dataset.name}” has no candidate “{shorten(sorted(missing)[0])}”. Check the "
-                f"spelling."
-            )
-        dataset = replace(dataset, items=chosen)
+        dataset = _of_candidates(dataset, part.candidates)
     if part.take is None:
         return dataset
-    several = not SEVERAL.isdisjoint(study.design.axes)
     return drawn_items(dataset, part.take, part.seed, whole_prompts=several)
 
 
+def _published_items(part: DataPart, files: Folder, rubric: Rubric) -> DataSet:
+    """Return published items: those under a criterion of the rubric, or all if there are none."""
+    dataset = files.published(part)[0]
+    criteria = {criterion.name for criterion in rubric.criteria}
+    known = tuple(
+        item for item in dataset.items if item.criterion is None or item.criterion in criteria
+    )
+    return replace(dataset, items=known or dataset.items)
+
+
+def _items_of_file(part: DataPart, files: Folder, rubric: Rubric, *, further: bool) -> DataSet:
+    """Return the items of a file. ``further``: with its other columns, for a prompt to show."""
+    given = files.table(part.file)
+    if not part.columns.get("response"):
+        tool = unknown_table(given)
+        if tool:
+            raise unknown_log(given.name, tool, KNOWN)
+    table = one_answer_a_row(given, part.columns)
+    guess = guess_columns(table, rubric)
+    columns = guess.columns | part.columns
+    notes = [table.note] if table.note else []
+    if "human" in guess.reasons and "human" not in columns:
+        notes.append(f"{guess.reasons['human']}.")  # why a column of people's scores was not taken
+    dataset = items_of(table, columns, name=PurePath(part.file).stem, further=further)
+    guessed = {role: why for role, why in guess.reasons.items() if role not in part.columns}
+    taken = columns_sentence(table, columns, guessed)
+    return replace(dataset, note=" ".join(notes), taken=taken)
+
+
+def _of_candidates(dataset: DataSet, candidates: Sequence[str]) -> DataSet:
+    """Return the items of these candidates. Raises LabError for one that has none."""
+    chosen = tuple(item for item in dataset.items if item.candidate in candidates)
+    missing = set(candidates) - {item.candidate for item in chosen}
+    if missing:
+        raise LabError(
+            f"“{dataset.name}” has no candidate “{shorten(sorted(missing)[0])}”. Check the "
+            "spelling."
+        )
+    return replace(dataset, items=chosen)
+
+
 def study_of_import(store: Reader, id: str, files: Folder) -> Study:
-    """The study that asks the prompts of an imported run in other orders; ``files`` keeps its
-    items. Raises LabError.
+    """Return the study that asks the prompts of an imported run in other orders.
+
+    ``files`` keeps its items. Raises LabError.
     """
     info, rated = store.run(id), store.ratings(id)
     prompts: dict[int, str] = dict(store.calls(id)[["call", "prompt"]].itertuples(index=False))
@@ -367,10 +422,9 @@ def drawn_items(dataset: DataSet, take: int, seed: int, *, whole_prompts: bool =
 
 
 def rubric_of_part(study: Study, number: int, files: Folder) -> Rubric:
-    """The rubric of a data set of the study: its own, else the first wording, else that of
-    ``[rubric]``.
+    """Return the rubric of a data set: its own, else the first wording, else that of ``[rubric]``.
 
-    Where the study names none: the lab's own for the sample, that of published data, none for a
+    A study that names none gets the lab's own for the sample, that of published data, or none for a
     preference.
     """
     data, axes = study.data[number], study.design.axes
@@ -380,8 +434,8 @@ def rubric_of_part(study: Study, number: int, files: Folder) -> Rubric:
         if part is not None and part.file and part.file != name:
             raise LabError(
                 f"[design.vary] wording begins with “{shorten(name)}”, but [rubric] file is "
-                f"“{shorten(part.file)}”. The "
-                "first wording is the study's own: name it first, or leave [rubric] out."
+                f"“{shorten(part.file)}”. The first wording is the study's own. Name that file "
+                "first, or leave [rubric] out."
             )
         return wordings_of(study, files)[name]
     if part is None and data.published:
@@ -390,17 +444,18 @@ def rubric_of_part(study: Study, number: int, files: Folder) -> Rubric:
         if {*axes} <= {"pairs", "lists"}:
             return Rubric("Preference", (Criterion("Preference", (Option(1), Option(2))),))
         if not data.sample:
-            raise LabError('The study has no [rubric]; give one, as file = "rubric.yaml".')
+            raise LabError('The study has no [rubric]. Add one, for example file = "rubric.yaml".')
         return sample_rubric("writing" if "criteria" in axes else "helpfulness")
     return _written(part, study.name, files)
 
 
 def wordings_of(study: Study, files: Folder) -> dict[str, Rubric]:
-    """The rubrics that the factor ``wording`` names: those under ``[rubrics]``, else files."""
-    named = {
-        name: study.rubrics.get(name) or RubricPart(file=name) for name in study.design.vary.wording
-    }
-    return {name: _written(part, name, files) for name, part in named.items()}
+    """Return the rubrics that the factor ``wording`` names: those of ``[rubrics]``, else files."""
+    wordings = {}
+    for name in study.design.vary.wording:
+        part = study.rubrics.get(name) or RubricPart(file=name)
+        wordings[name] = _written(part, name, files)
+    return wordings
 
 
 def _written(part: RubricPart, name: str, files: Folder) -> Rubric:

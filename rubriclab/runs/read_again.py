@@ -1,9 +1,8 @@
-"""Read a run's stored replies again with today's reader, and say what would change before anything
-is written.
+"""Parse a run's stored replies again with today's reader, and say what changes before writing it.
 
-Replies are stored word for word, so a better reader can be used on runs of years ago. Nothing is
-lost by it: a call whose judgments change gets a second, final row with the same reply, as if it
-had been asked again, and the earlier row stays.
+Replies are stored word for word, so a better reader helps runs of years ago too. Nothing is lost by
+it: a call whose judgments change gets a second, final row with the same reply, as if it had been
+asked again, and the earlier row stays.
 """
 
 from collections import Counter
@@ -23,18 +22,23 @@ from rubriclab.study.plan import Plan
 from rubriclab.study.reading import READER
 
 PIECE = 2_000
-"""Calls whose replies are in memory at once."""
+"""Calls whose replies are in memory at once: 20 MB with replies of 10 kB."""
+MOST_REASONS = 5
 NOTE = "read again"
+"""The note on a reply that was parsed again."""
 
 
 @dataclass
 class ReadAgain:
-    """What another reading of a run's replies changes.
+    """What changes when a run's replies are parsed again.
 
-    ``judgments``: those that were read; ``left``: calls that were not; ``gained``: without a score
-    so far, with one now; ``lost``: the other way round; ``changed``: another score or choice;
-    ``reasons``: why judgments lose their score; ``verdicts``: verdicts of the run that would
-    differ; ``readers``: the versions of the reader that read them last.
+    judgments: those that were parsed. left: calls that were not.
+    gained: without a score before, with one now. lost: the other way round.
+    changed: another score or choice.
+    reasons: why judgments lose their score, counted.
+    verdicts: verdicts of the run that would differ, each as a line.
+    readers: the versions of the reader that parsed them before; None: not known.
+    written: whether the changes are in the store.
     """
 
     judgments: int = 0
@@ -56,20 +60,21 @@ class ReadAgain:
         left = ""
         if self.left:
             calls = count(self.left, "call")
-            left = f" {calls} without a reply, or not in the study any more, stay as they were."
+            left = f" {calls} without a reply, or no longer in the study, stay as they were."
         if not self.differing:
             return f"Read again: none of {count(self.judgments, 'judgment')} changes.{left}"
-        parts = [
-            f"{self.gained:,} without a score get one",
-            f"{self.lost:,} lose theirs",
-            f"{self.changed:,} get another score",
-        ]
+        parts = []
+        if self.gained:
+            parts.append(f"{self.gained:,} without a score get one")
+        if self.lost:
+            parts.append(f"{self.lost:,} lose theirs")
+        if self.changed:
+            parts.append(f"{self.changed:,} get another score")
         words = f"Read again: {self.differing:,} of {count(self.judgments, 'judgment')} change: "
-        words += ", ".join(part for part in parts if not part.startswith("0 ")) + ". "
+        words += f"{', '.join(parts)}. "
         if self.reasons:
-            why = "; ".join(
-                f"{number:,} × {reason}" for reason, number in self.reasons.most_common(5)
-            )
+            reasons = self.reasons.most_common(MOST_REASONS)
+            why = "; ".join(f"{number:,} × {reason}" for reason, number in reasons)
             words += f"Why they lose it: {why}. "
         verdicts = "; ".join(self.verdicts) if self.verdicts else "none"
         words += f"Verdicts that change: {verdicts}.{left}"
@@ -77,22 +82,21 @@ class ReadAgain:
 
 
 def read_again(store: Store, id: str, plan: Plan, *, write: bool) -> ReadAgain:
-    """Read the replies of a run's final calls again; with ``write`` keep what changes.
+    """Parse the replies of a run's final calls again; with ``write`` keep what changes.
 
     Raises LabError for a run that is being asked.
     """
     info = store.run(id)
     if info.state == "running":
-        raise LabError(f"“{info.name}” is being asked. Pause it before its replies are read again.")
+        raise LabError(f"“{info.name}” is running. Pause it before you read its replies again.")
     made = ReadAgain(readers=store.readers(info.id))
     before = store.table(info.id)
-    changes: dict[tuple[str, int], Outcome] = {}
+    changes: dict[tuple[str, int], Outcome] = {}  # by the call's key and the slot
     judgments: list[Judgment] = []
     keys: list[str] = []
     for call, reply, old in _stored(store, info.id, plan):
-        new = [
-            _kept(known, fresh) for known, fresh in zip(old, plan.parse(call, reply), strict=True)
-        ]
+        parsed = plan.parse(call, reply)
+        new = [_kept(known, fresh) for known, fresh in zip(old, parsed, strict=True)]
         made.judgments += len(new)
         keys.append(call.key)
         if all(map(_same, old, new)):
@@ -118,7 +122,7 @@ def read_again(store: Store, id: str, plan: Plan, *, write: bool) -> ReadAgain:
 
 
 def _stored(store: Store, id: str, plan: Plan) -> Iterator[tuple[Call, Reply, Sequence[Outcome]]]:
-    """Yield each call that the store has a reply to, with the reply and what was read of it."""
+    """Yield each call that the store has a reply to, with the reply and its outcomes."""
     piece: list[Call] = []
     for call in plan.calls():
         piece.append(call)
@@ -133,13 +137,16 @@ def _answered(
 ) -> Iterator[tuple[Call, Reply, Sequence[Outcome]]]:
     answers = store.answers(id, [call.key for call in piece])
     for call in piece:
+        # A decision server returns probabilities and no text, so there is nothing to parse.
         if call.key in answers and not call.template.startswith("decision-"):
-            yield call, *answers[call.key]
+            kept = answers[call.key]
+            yield call, kept.reply, kept.outcomes
 
 
 def _kept(old: Outcome, new: Outcome) -> Outcome:
-    """Return the new outcome with what the old one knows of probabilities, which are not stored
-    with the reply.
+    """Return the new outcome with the old one's probabilities.
+
+    These came with the reply, but are stored with the judgment only.
     """
     if new.status == Status.OK and old.status == Status.OK:
         return replace(new, p=old.p, expected=old.expected, mass=old.mass)
@@ -147,15 +154,14 @@ def _kept(old: Outcome, new: Outcome) -> Outcome:
 
 
 def _same(old: Outcome, new: Outcome) -> bool:
-    """Whether two outcomes give an item the same; which failure it was does not count as a
-    score.
-    """
+    """Return whether two outcomes give an item the same status, score and position."""
     if old.status != new.status:
         return False
     return old.score == new.score and (old.position or 0) == (new.position or 0)
 
 
 def _count(made: ReadAgain, old: Outcome, new: Outcome) -> None:
+    """Count what changes from the old outcome to the new one."""
     had, has = old.status == Status.OK, new.status == Status.OK
     if has and not had:
         made.gained += 1
@@ -169,19 +175,18 @@ def _count(made: ReadAgain, old: Outcome, new: Outcome) -> None:
 def _with(
     store: Store, id: str, table: JudgmentTable, changes: dict[tuple[str, int], Outcome]
 ) -> JudgmentTable:
-    """Return the table as it would be with other outcomes of some (key of a call, slot)."""
-    keys = dict(store.keys(id))
+    """Return the table as it would be with these outcomes, by the call's key and the slot."""
+    number_of = dict(store.keys(id))
     rows = table.rows.copy()
-    places = {
-        pair: place for place, pair in enumerate(zip(rows["call"], rows["slot"], strict=True))
-    }
+    calls_and_slots = zip(rows["call"], rows["slot"], strict=True)
+    row_of = {pair: row for row, pair in enumerate(calls_and_slots)}
     status, score = rows["status"].to_numpy().copy(), rows["score"].to_numpy().copy()
     position = rows["position"].to_numpy().copy()
     for (key, slot), outcome in changes.items():
-        place = places[keys[key], slot]
-        status[place] = int(outcome.status)
-        score[place] = np.nan if outcome.score is None else outcome.score
-        position[place] = outcome.position or 0
+        row = row_of[number_of[key], slot]
+        status[row] = int(outcome.status)
+        score[row] = np.nan if outcome.score is None else outcome.score
+        position[row] = outcome.position or 0
     rows = rows.assign(status=status, score=score, position=position)
     return replace(table, rows=rows)
 
@@ -189,17 +194,18 @@ def _with(
 def _verdicts_that_change(
     before: JudgmentTable, after: JudgmentTable, reading: ReadingPart
 ) -> list[str]:
-    """Return "judge, question: word now -> word then" of each verdict that differs."""
-    words = [_verdicts(table, reading) for table in (before, after)]
-    out = []
-    for name, old in words[0].items():
-        new = words[1].get(name, "none")
+    """Return “judge, condition, measure: old word → new word” for each verdict that differs."""
+    old_words, new_words = _verdicts(before, reading), _verdicts(after, reading)
+    changed = []
+    for name, old in old_words.items():
+        new = new_words.get(name, "none")
         if new != old:
-            out.append(f"{name}: {old} → {new}")
-    return out
+            changed.append(f"{name}: {old} → {new}")
+    return changed
 
 
 def _verdicts(table: JudgmentTable, reading: ReadingPart) -> dict[str, str]:
+    """Return the verdict words of a table, by judge, condition and measure."""
     given = {}
     for row in Findings(Judgments(table, reading.unit), reading).of_topic("verdict"):
         if row.topic == "verdict" and row.measure != "gate":

@@ -30,13 +30,13 @@ from rubriclab.model.judgment import RULES, Call, Judgment, Outcome, Reply
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking, about_request
 from rubriclab.runs.cluster import ClusterJudge, join_cluster
+from rubriclab.runs.prompt_size import sizes_of
 from rubriclab.runs.reading_check import (
     CHECKED,
     CHECKS,
     LAST_CALLS,
     LOOK_EVERY,
     Checking,
-    PromptSize,
     ReadingCheck,
     Remark,
     check_requests,
@@ -578,8 +578,7 @@ class Run(Session[RunSnapshot]):
     def _cut_prompts(self, judge: str) -> Remark | None:
         """Return why a judge's server is known to cut prompts, and leave out what it cut."""
         recent = self._recent[judge]
-        sizes = [size for judgment in recent if (size := PromptSize.of(judgment)) is not None]
-        reason, cut = cut_context(sizes)
+        reason, cut = cut_context(sizes_of(recent))
         if cut:
             self._cutting.add(judge)
             self._leave_out([judgment.call for judgment in recent if judgment.call.key in cut])

@@ -91,7 +91,7 @@ def test_a_card_says_its_protocol_and_its_promise_as_the_file_has_them(
     ("query", "why"),
     [
         ({"margin": "0.01"}, "Give a wider margin"),
-        ({"run": "elsewhere"}, "a card needs a run of the lab"),
+        ({"run": "elsewhere"}, "A card needs a run of the lab"),
     ],
 )
 def test_a_card_that_cannot_be_promised_is_refused(

@@ -1,6 +1,4 @@
-"""A chat server on this machine that judges by a plan: own quality of the response, a lean to the
-option listed first.
-"""
+"""Serve a judge with a planted position bias on this machine."""
 
 import hashlib
 import json

@@ -1,6 +1,4 @@
-"""A card asks what was measured and keeps its promise, for every item, protocol and client; what it
-cannot promise is refused.
-"""
+"""Check that a card asks what was measured, and refuses what it cannot promise."""
 
 import asyncio
 import json
@@ -180,11 +178,11 @@ def test_a_judge_of_this_machine_needs_no_client(tmp_path: Path) -> None:
 def test_what_cannot_be_promised_is_refused(served: Served, tmp_path: Path) -> None:
     run, judge, address = served
     for how, said in (
-        ({"protocol": "worst order"}, "expected one order or average"),
+        ({"protocol": "worst order"}, "Use one order or average"),
         ({"protocol": "best order"}, "chosen on these very answers"),
         ({"protocol": "one order", "margin": 1e-6}, "not within 1e-06"),
         ({"margin": -1.0}, "above 0"),
-        ({"judge": "another"}, "name the one"),
+        ({"judge": "another"}, "Name the one"),
     ):
         with pytest.raises(rl.LabError, match=said):
             run.card(**how)
@@ -197,7 +195,7 @@ def test_what_cannot_be_promised_is_refused(served: Served, tmp_path: Path) -> N
     with pytest.raises(rl.LabError, match="No order was asked twice"):
         once.card()
     once.close()
-    with pytest.raises(rl.LabError, match="give client="):
+    with pytest.raises(rl.LabError, match="Give client="):
         rl.Judge(run.card())
     with pytest.raises(rl.LabError, match="no response"):
         rl.Judge(run.card(), judge.completion).score({"instruction": "x"})
@@ -238,8 +236,8 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "newer rules": ({"rules": RULES + 1}, "Update rubriclab"),
     "rules of no kind": ({"rules": "all"}, "as its rules; expected"),
     "changed": ({"promise": {"margin": 9.0}}, "was changed"),
-    "no study": ({"study": None}, "no judge card"),
-    "words for a number": ({"promise": {"margin": "wide"}}, "no judge card: .promise. margin"),
+    "no study": ({"study": None}, "not a judge card"),
+    "words for a number": ({"promise": {"margin": "wide"}}, "not a judge card: .promise. margin"),
     "a file": (
         {"study": {"rubric": {"file": "/etc/passwd", "criteria": [], "name": ""}}},
         "names a file",
@@ -255,7 +253,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "a field of ours": ({"study": {"judges": [{"extra": {"messages": []}}]}}, "fills in itself"),
     "too many orders": (
         {"study": {"design": {"strategies": [{"orders": [[1, 2, 3, 4, 5]] * 10_000}]}}},
-        "no judge card",
+        "not a judge card",
     ),
     "no order of the rubric": (
         {"study": {"design": {"strategies": [{"orders": [[1, 2, 9]]}]}}},

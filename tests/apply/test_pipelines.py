@@ -1,6 +1,4 @@
-"""The examples of docs/pipelines.md, run as they stand there; those of other tools in the tool,
-where it is installed.
-"""
+"""Run the examples of docs/pipelines.md as written, those of other tools if they are installed."""
 
 import asyncio
 import os

@@ -73,7 +73,7 @@ def test_a_form_that_nobody_knows_is_said_to_be_unknown(tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"its form is not known. These are: inspect-ai, promptfoo"):
         rl.read(path)
     with pytest.raises(
-        LabError, match=r"is no study and no log of judgments.*logs are read: inspect"
+        LabError, match=r"is not a study, and not a log of judgments.*reads these logs: inspect"
     ):
         plan_of_file(path)
 

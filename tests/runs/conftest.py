@@ -1,4 +1,4 @@
-"""A store in memory, and judges that answer by a script."""
+"""Make a store in memory, and judges that answer by a script."""
 
 from collections.abc import Iterator
 from typing import Any

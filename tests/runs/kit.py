@@ -1,4 +1,4 @@
-"""Judges that answer by a script, in place of real ones."""
+"""Give runs judges that answer by a script."""
 
 import asyncio
 from collections import Counter

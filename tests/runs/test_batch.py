@@ -1,6 +1,4 @@
-"""Batch files out and in: every call once, every reply one final row, whatever the answer files
-look like.
-"""
+"""Check that batch files ask every call once and keep one final row per reply."""
 
 import json
 from pathlib import Path
@@ -177,7 +175,7 @@ def test_what_becomes_of_a_line(
     kept = expected.get("kept", 0) + 1
     assert made == Answers(**{**expected, "kept": kept, "left": 20 - kept})
     assert rows_of(store, run) == kept
-    for words in [f"{kept:,} answer", *(f"({kind})" for kind in made.again), *made.unreadable[:1]]:
+    for words in [f"{kept:,} repl", *(f"({kind})" for kind in made.again), *made.unreadable[:1]]:
         assert words in made.sentence()
 
 

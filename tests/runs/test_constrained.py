@@ -1,6 +1,4 @@
-"""Runs against servers that hold replies, do not, or refuse part of what is asked: they end right
-or stop in words.
-"""
+"""Check runs against servers that apply a constraint, ignore it, or refuse part of a request."""
 
 import json
 from typing import Any

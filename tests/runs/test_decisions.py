@@ -1,6 +1,4 @@
-"""Runs of a judge that decides: one request for all orders, nothing asked twice, and what is
-planted is what is told.
-"""
+"""Check runs of a decision server: one request for all orders, and planted effects are found."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a plan takes and can find: arithmetic in comments."""
+"""Check what a plan takes and can detect; the arithmetic is in comments."""
 
 import math
 
@@ -54,9 +54,8 @@ def test_the_smallest_change_of_a_balanced_study() -> None:
     reach = student.ppf(0.975, 59) + student.ppf(0.8, 59)
     assert made.smallest == pytest.approx(reach * math.sqrt((4 * 0.64 / 6 + 0.25) / 60))
     assert made.sentence == (
-        "With 60 answers in 60 groups, this run can find a change of the mean of 0.3 points or "
-        "more. "
-        "The answer “No” takes 31 groups or more."
+        "With 60 answers, this run can detect a change of the mean of 0.3 points or more. "
+        "Ruling out a bias takes at least 31 answers."
     )
     # The default and the reversed order, twice: correlations 1, 1, -1, -1, whose squares sum to 4.
     both, one_order = (
@@ -75,7 +74,7 @@ def test_what_is_counted_of_shared_instructions_and_of_criteria() -> None:
     made = estimate(small_plan(dataset=DataSet("d", items)))
     assert (made.answers, made.groups) == (20, 5)
     assert made.sentence == (
-        "5 groups are too few for an interval: add answers to at least 3 more instructions."
+        "5 prompts are too few for error bars. Add answers to at least 3 more prompts."
     )
     made = estimate(small_plan(10, criteria=ABC, reorder="criteria"))
     assert (made.calls, made.answers, made.groups) == (120, 10, 10)
@@ -95,8 +94,8 @@ def test_what_a_run_of_pairs_can_find() -> None:
     assert made.smallest == pytest.approx(10.44, abs=0.01)
     assert (made.answers, made.groups, made.groups_for_no) == (60, 20, 29)
     assert (
-        "60 comparisons in 20 groups, this run can find a position that wins 10 percentage points"
-        in made.sentence
+        "60 comparisons about 20 prompts, this run can detect a position that wins 10 percentage "
+        "points" in made.sentence
     )
 
 
@@ -108,7 +107,7 @@ def test_no_of_a_pass_rate_takes_hundreds_of_answers() -> None:
     passes = Criterion("Right", (Option(0, "wrong"), Option(1, "right")))
     made = estimate(small_plan(60, criteria=(passes,), strategies=["fixed", "descending"]))
     assert made.groups_for_no == 381
-    assert made.sentence.endswith("The answer “No” takes 381 groups or more.")
+    assert made.sentence.endswith("Ruling out a bias takes at least 381 answers.")
     reach = student.ppf(0.975, 59) + student.ppf(0.8, 59)
     assert made.smallest == pytest.approx(reach * math.sqrt((0.43**2 + 0.25**2) / 60))
     # A pilot's spread takes the place of what is assumed: (1.96 x .3 / .05)^2 = 138.3.
@@ -146,6 +145,6 @@ def test_a_pilot_run_replaces_what_is_assumed() -> None:
     assert smallest(made.groups_for_effect) <= 0.1 < smallest(made.groups_for_effect - 1)
     assert made.tokens_out == 15 * made.calls
     assert made.seconds == pytest.approx(2.0 * made.calls / plan.study.judges[0].concurrency)
-    assert "takes" not in estimate(small_plan(20, strategies=["fixed"]), None, 0.1).sentence, (
+    assert "Detecting" not in estimate(small_plan(20, strategies=["fixed"]), None, 0.1).sentence, (
         "one order finds nothing"
     )

@@ -1,6 +1,4 @@
-"""Every preset can be planned, names measures that the lab has, and runs to its tables over replies
-whose numbers are known.
-"""
+"""Check that every preset can be planned, and gives its tables from replies with known numbers."""
 
 import gzip
 import re

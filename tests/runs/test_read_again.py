@@ -1,4 +1,4 @@
-"""Read stored replies again: what would change is said first, and what is written loses nothing."""
+"""Check that reading replies again says what changes first, and loses nothing."""
 
 from pathlib import Path
 

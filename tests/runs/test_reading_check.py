@@ -1,5 +1,4 @@
-"""The first replies are looked at before the others are paid for; what the check says, and when it
-stops a run."""
+"""Check what the reading check says about the first replies, and when it stops a run."""
 
 import json
 from collections.abc import Callable
@@ -14,19 +13,18 @@ from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Ordering, Reply, Status
 from rubriclab.runs.manager import RunManager
+from rubriclab.runs.prompt_size import PromptSize, tokens_of
 from rubriclab.runs.reading_check import (
-    PromptSize,
     ReadingCheck,
     check_requests,
     cut_context,
     kept_checks,
     reading_check,
-    shown_reply,
     spends,
     stored_checks,
-    tokens_of,
     too_many_lost,
 )
+from rubriclab.runs.reply_line import shown_reply
 from rubriclab.runs.runner import Run, RunSnapshot
 from rubriclab.store.store import Store
 from rubriclab.study.outcomes import option_outcomes
@@ -225,8 +223,8 @@ def test_a_cut_context_stops_and_its_replies_do_not_count(store: Store) -> None:
         plan = long_plan(server)
         end = checked(store, plan)
         assert (end.state, end.done, end.failed, server.asked) == ("paused", 8, 8, 8)
-        assert "The server counted 2,050 prompt tokens for all of them; about 4," in end.reason
-        assert "it cuts long prompts (Ollama: num_ctx)" in end.reason
+        assert "it counted 2,050 prompt tokens for all of them, and about 4," in end.reason
+        assert "The server cuts long prompts" in end.reason
         assert len(store.table(end.run).rows.query("status == 0")) == 0
         again = checked(store, plan)  # the server still cuts
         assert (again.state, again.done, again.failed) == ("paused", 16, 16)
@@ -249,7 +247,7 @@ def test_prompts_that_get_long_later_are_cut_then(store: Store) -> None:
         end = checked(store, plan)
     assert end.state == "paused"
     assert end.done < len(plan)
-    assert "it cuts long prompts" in end.reason
+    assert "The server cuts long prompts" in end.reason
     rows = store.table(end.run).rows
     assert set(rows.loc[rows["item"] >= 4, "status"]) == {int(Status.ERROR)}
 
@@ -482,7 +480,7 @@ def test_equal_counts_of_unlike_prompts_warn() -> None:
     check = check_of(*(judgment_of("3", k, 400 + 400 * k, tokens_in=100) for k in range(4)))
     assert (check.stop, kinds(check)) == (None, ["tokens"])
     assert (
-        "100 prompt tokens for each of 4 prompts of different length; about 100 to 400"
+        "100 prompt tokens for each of 4 prompts of different length. About 100 to 400"
         in (check.remarks()[0])
     )
     alike = check_of(*(judgment_of("3", k, 400, tokens_in=100) for k in range(4)))

@@ -1,6 +1,4 @@
-"""Reference answers by generate-then-review: agreement, limits, roles, resuming, faults, and the
-way back as data.
-"""
+"""Check how reference answers are written and reviewed, resumed, and used as data."""
 
 import json
 from collections.abc import Callable
@@ -175,7 +173,7 @@ def test_answers_that_are_there_are_kept_and_shared_by_one_instruction(job: Job)
     assert second["reference_3"] == "an answer worth 3"
     assert without == {}
     assert made.document()["notes"] == [
-        "1 item without an instruction: no answer to it can be written."
+        "No answer can be written for 1 item without an instruction.",
     ]
 
 
@@ -232,9 +230,9 @@ def test_a_job_goes_on_where_it_stopped(job: Job, store: Store) -> None:
 
 
 def test_what_cannot_work_is_said_before_the_first_call(job: Job) -> None:
-    with pytest.raises(LabError, match=r"judge “nobody”; the study has w, r"):
+    with pytest.raises(LabError, match=r"judge “nobody”, and the study has w, r"):
         job(names={"writer": "nobody"})
-    with pytest.raises(LabError, match="no reference answer to write for “d”"):
+    with pytest.raises(LabError, match="“d” needs no reference answers"):
         job(data=DataSet("d", (Item("i", "x", ""),)))
 
 

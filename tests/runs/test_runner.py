@@ -1,6 +1,4 @@
-"""A run ends or pauses with a reason, asks nothing twice, and keeps what it paid for; over the wire
-too.
-"""
+"""Check that a run ends or pauses with a reason, asks nothing twice, and keeps what it paid for."""
 
 import asyncio
 import math

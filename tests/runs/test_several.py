@@ -1,6 +1,4 @@
-"""Several data sets and axes in one study, from plan to results; runs of one process, found,
-resumed and planned again.
-"""
+"""Check studies of several data sets and axes; find runs, resume them, and plan them again."""
 
 import subprocess
 import sys

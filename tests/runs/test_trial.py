@@ -1,6 +1,4 @@
-"""A trial asks what a run would ask, in the order that the page shows, and leaves nothing
-behind.
-"""
+"""Check that a trial asks what a run would ask, as the page shows it, and leaves nothing behind."""
 
 import pytest
 

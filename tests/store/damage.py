@@ -1,6 +1,4 @@
-"""Every way in which a run's zip can be a little wrong: one column, one field, one row at a
-time.
-"""
+"""Damage a run's zip in every small way: one column, one field or one row at a time."""
 
 import copy
 import io

@@ -1,6 +1,4 @@
-"""One store under several names in one process is one store, and its file is never opened a second
-time.
-"""
+"""Check that one store under several names in one process is opened once."""
 
 import os
 import subprocess

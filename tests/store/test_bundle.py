@@ -1,6 +1,4 @@
-"""Runs as zip files: written and read back, kept in a store, and refused where a hostile hand has
-been at them.
-"""
+"""Check that runs go into zip files and back, and that hostile zips are refused."""
 
 import io
 import itertools
@@ -226,17 +224,25 @@ def condition(**changes: Any) -> Callable[[dict[str, Any]], None]:
     return lambda head: head["conditions"][0].update(changes)
 
 
-JUDGED = {
-    "pairs": "judge,question_id,first,second,choice\n"
-    + "".join(f"j,{q},a,b,A\nj,{q},b,a,B\n" for q in range(9)),
-    "responses": "judge,dataset,item_id,ordering,score\n"
-    + "".join(
-        f"j,d,{i}{q},{o.format(q)},{q % 5 + 1}\n"
-        for q in range(9)
-        for o in ("x{0}|y{0}", "y{0}|x{0}")
-        for i in "xy"
-    ),
-}
+def pairs_csv() -> str:
+    """Nine questions, each asked in both orders; the judge prefers answer a in both."""
+    lines = ["judge,question_id,first,second,choice"]
+    for question in range(9):
+        lines += [f"j,{question},a,b,A", f"j,{question},b,a,B"]
+    return "\n".join(lines) + "\n"
+
+
+def responses_csv() -> str:
+    """Nine batches of two answers, x and y, in both orders; a batch has one score."""
+    lines = ["judge,dataset,item_id,ordering,score"]
+    for batch, score in enumerate((1, 2, 3, 4, 5, 1, 2, 3, 4)):
+        x, y = f"x{batch}", f"y{batch}"
+        for ordering in (f"{x}|{y}", f"{y}|{x}"):
+            lines += [f"j,d,{item},{ordering},{score}" for item in (x, y)]
+    return "\n".join(lines) + "\n"
+
+
+JUDGED = {"pairs": pairs_csv(), "responses": responses_csv()}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Runs and data sets kept and given back; the writer, resuming, names, one process, damage."""
+"""Check that a store keeps runs and data sets through kills, full disks and damage."""
 
 import os
 import random

@@ -348,7 +348,7 @@ PASTED = (
         (PASTED.replace("\n", "\r\n"), "row = 2", ""),
         (PASTED, "row = 1", "does not stand in this prompt"),
         (PASTED, "row = 3", "have 2 rows"),
-        (PASTED.replace("coat", "hat"), "", "No row of the data stands"),
+        (PASTED.replace("coat", "hat"), "", "The texts of no row are in this prompt"),
         (PASTED.replace("coat,", "coat, "), "row = 2", "line 2 with other blanks"),
         (PASTED + "Sent by chat.", "row = 2", "perhaps by chance"),
         (PASTED + "Sent by chat.", 'row = 2\ncolumns = ["channel"]', ""),
