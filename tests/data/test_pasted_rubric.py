@@ -100,7 +100,7 @@ def test_levels_alone_are_a_rubric_of_one_criterion(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"1": "a", "1": "b", "2": "c"}', "the key “1” stands twice"),
+        ('{"1": "a", "1": "b", "2": "c"}', "the key “1” appears twice"),
         (
             "criteria:\n  - name: x\n    options: {1: a, 1: b}",
             "line 3, column 21.*“1” stands twice",
