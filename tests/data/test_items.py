@@ -284,7 +284,7 @@ def test_a_pasted_rubric_is_read_line_by_line(
     assert [(c.name, c.description, {o.score: o.description for o in c.options}) for c in read] == [
         (name, about, dict(sorted(options.items()))) for name, about, options in criteria
     ]
-    with pytest.raises(LabError, match="No line of this text is a score"):
+    with pytest.raises(LabError, match="No scores found"):
         rubric_of_text("Is it good?\nbetween 1 and 5")
     for score in ("4.5", "9999"):  # not the name of what is judged
         with pytest.raises(LabError, match=f"“{score}” is no score"):
@@ -455,7 +455,7 @@ def test_faults_name_the_line_of_the_file_and_the_note_says_what_was_done() -> N
     alike = one_answer_a_row(read_table(b"a b,a_b,answer_a,answer_b\n1,2,x,y\n", "t.csv"))
     assert {"a b", "a_b"} < set(alike.columns)  # nothing is lost
     assert (
-        table.note == "Each row has 2 answers (“answer_a”, “answer_b”): read as one answer a row."
+        table.note == "Each row has 2 answers (“answer_a”, “answer_b”): read as one answer per row."
     )
 
 
