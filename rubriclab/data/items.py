@@ -1,6 +1,8 @@
-"""Guess which column of a table has which role, and make a data set of the table.
+"""Guess which column of a table has which role, and make a data set from the table.
 
-A guess that cannot be known for certain is left out, with the reason in words.
+A role that cannot be known for certain stays empty, and the reason says why. A wrong guess would
+be worse: every call would be about the wrong text, or every agreement with the wrong numbers.
+The names and words that are recognised are in ``columns.toml``.
 """
 
 import itertools
@@ -26,7 +28,7 @@ NAMES: Mapping[str, Sequence[str]] = _KNOWN["roles"]
 WORDS: Mapping[str, frozenset[str]] = {
     kind: frozenset(words) for kind, words in _KNOWN["words"].items()
 }
-"""Words in the names of columns of ratings: whose they are, of what, and what they are called."""
+"""Words in the names of columns of ratings: whose ratings, of what, and what they are called."""
 ROLES = (*NAMES, "human")
 HUMAN = re.compile(
     r"(human|rater|annotator|expert|grader|coder|teacher|mensch|bewerter|gutachter|lehrer|evaluador|profesor|docente"
@@ -39,10 +41,10 @@ NO_SCORE = re.compile(
     r"|suggestion|latency|ms|seconds|cost|temperature|version|attempt"
     r"|confidence|age|votes|unnamed|rank|ranks|ranking|ranked|rang|place)(_|$)"
 )
-"""What whole numbers within a scale are besides people's scores. Of ranks the lowest is the best.
+"""Names of whole numbers within a scale that are not people's scores. In ranks the lowest is best.
 """
 DECISIONS = {"accept", "reject", "ignore", ""}
-"""What Prodigy writes in its column “answer”: what an annotator decided, not a text."""
+"""What Prodigy writes in its column “answer”: an annotator's decision, not a text."""
 ROLE_NAMES = {
     "response": "answer",
     "instruction": "instruction",
@@ -61,17 +63,23 @@ CHAT_TEMPLATE = re.compile(
     r"|<\|start_header_id\|>\s*(?:system|user)|<start_of_turn>\s*user|<\|(?:system|user)\|>"
     r"|\[INST\]|<\|start\|>\s*(?:system|user|developer)|USER:[\s\S]{0,20000}?ASSISTANT:)"
 )
-"""How a whole chat begins that was written as one text, by the templates of common models."""
+"""How a whole chat begins that was written as one text with the template of a common model."""
 LABELS = ("criterion", "candidate", "task", "rater")
-TEXT_SIGNS, LABEL_SIGNS = 15, 40
-"""A text has at least that many signs on average, a label at most."""
+TEXT_CHARACTERS = 15
+"""A column of texts has at least this many characters on average: shorter cells are labels."""
+LABEL_CHARACTERS = 40
+"""A column of labels has at most this many characters on average: longer cells are texts."""
 LOOKED_AT = 2_000
+"""Rows that a guess looks at, so that a large file is recognised at once."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """``columns``: role -> column (``human``: a list); ``reasons``: role -> why, or why none;
-    ``matched``: the answers' column was known by its name.
+    """A proposal of which column has which role.
+
+    columns: role -> column; a list for ``human``
+    reasons: role -> why this column, or why none
+    matched: whether the column of answers was known by its name
     """
 
     columns: dict[str, str | list[str]]
@@ -80,9 +88,9 @@ class Guess:
 
 
 def columns_sentence(table: Table, columns: Columns, reasons: Mapping[str, str]) -> str:
-    """Return one line that says which column was taken for what, and which were not used.
+    """Return one line that says which column has which role, and which are not used.
 
-    ``reasons``: why, of those that were guessed; a role that the study names has none.
+    ``reasons``: why, for columns that were guessed; a role that the study names has none.
     """
     said, used = [], set[str]()
     for role in sorted(columns, key=[*ROLE_NAMES, *columns].index):
@@ -107,110 +115,164 @@ def columns_sentence(table: Table, columns: Columns, reasons: Mapping[str, str])
 
 
 def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
-    """Which column has which role, by names, then by contents; whoever brought the file has the
-    last word.
+    """Guess the role of each column, by names first and by contents where these do not tell.
+
+    The guess is a proposal: whoever brought the file can change it.
     """
-    names = {plain_name(column): column for column in reversed(table.columns)}
-    cells = {
-        column: [cell.strip() for cell in table.column(column, LOOKED_AT)]
-        for column in table.columns
-    }
-    length = {
-        name: float(np.mean([len(cell) for cell in part if cell] or [0]))
-        for name, part in cells.items()
-    }
-    numeric = {name for name, part in cells.items() if holds_numbers(part)}
-    structured = {
-        name for name, part in cells.items() if name in table.structured or looks_structured(part)
-    }
-    free = [name for name in table.columns if not REFERENCE.fullmatch(name)]
-    columns: dict[str, str | list[str]] = {}
-    reasons: dict[str, str] = {}
-
-    def take(role: str, column: str, why: str) -> None:
-        columns[role], reasons[role] = column, why
-        free.remove(column)
-
-    for role, synonyms in NAMES.items():
-        named = next((names[name] for name in synonyms if names.get(name) in free), None)
-        if (
-            named is None
-            or (role in TEXTS and named in numeric)
-            or (role in LABELS and length[named] > LABEL_SIGNS)
-            or (role == "response" and any(cells[named]) and {*cells[named]} <= DECISIONS)
-        ):
-            continue
-        if named in table.structured:
-            reasons[role] = f"“{shorten(named, 30)}” is not used: it holds lists or objects"
-            continue
-        if role == "item_id" and _repeats(table, named, names):
-            reasons[role] = (
-                f"“{shorten(named, 30)}” has one value in several rows, so rows are numbered "
-                f"instead"
-            )
-        else:
-            take(role, named, "by its name")
-    matched = "response" in columns
-
-    # The answer is the longest text that differs from row to row; the instruction repeats, or comes
-    # before it.
-    plain = [name for name in free if name not in numeric and name not in structured]
-    texts = [name for name in plain if length[name] >= TEXT_SIGNS]
-    repeated = {name for name in texts if len(set(cells[name])) <= 0.8 * len(cells[name])}
+    guesser = _Guesser(table)
+    guesser.take_by_name()
+    matched = "response" in guesser.columns
     if not matched:
-        short = [name for name in plain if length[name] > 0]
-        single = [name for name in texts if name not in repeated] or texts or short
-        best = max(single, key=length.__getitem__, default="")
-        larger = [name for name in structured if best and length[name] > length[best]]
+        guesser.take_longest_text()
+    if "instruction" not in guesser.columns:
+        guesser.take_instruction()
+    guesser.take_people(rubric)
+    guesser.take_rater()
+    return Guess(guesser.columns, guesser.reasons, matched)
+
+
+class _Guesser:
+    """A guess in the making. ``free``: the columns that have no role yet."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.columns: dict[str, str | list[str]] = {}
+        self.reasons: dict[str, str] = {}
+        self.free = [name for name in table.columns if not REFERENCE.fullmatch(name)]
+        # Of two columns with one plain name the first counts.
+        self.by_name = {plain_name(column): column for column in reversed(table.columns)}
+        self.cells: dict[str, list[str]] = {}
+        self.length: dict[str, float] = {}
+        self.numeric: set[str] = set()
+        self.structured: set[str] = set()
+        for name in table.columns:
+            cells = [cell.strip() for cell in table.column(name, LOOKED_AT)]
+            self.cells[name] = cells
+            self.length[name] = float(np.mean([len(cell) for cell in cells if cell] or [0]))
+            if holds_numbers(cells):
+                self.numeric.add(name)
+            if name in table.structured or looks_structured(cells):
+                self.structured.add(name)
+
+    def take(self, role: str, column: str, why: str) -> None:
+        self.columns[role], self.reasons[role] = column, why
+        self.free.remove(column)
+
+    def take_by_name(self) -> None:
+        for role, synonyms in NAMES.items():
+            column = self.named(synonyms)
+            if column is None or self.contradicts(role, column):
+                continue
+            shown = f"“{shorten(column, 30)}”"
+            if column in self.table.structured:
+                self.reasons[role] = f"{shown} is not used: it holds lists or objects"
+            elif role == "item_id" and _repeats(self.table, column, self.by_name):
+                self.reasons[role] = (
+                    f"{shown} has one value in several rows, so rows are numbered instead"
+                )
+            else:
+                self.take(role, column, "by its name")
+
+    def named(self, synonyms: Sequence[str]) -> str | None:
+        """Return the first free column with one of these names."""
+        for name in synonyms:
+            if self.by_name.get(name) in self.free:
+                return self.by_name[name]
+        return None
+
+    def contradicts(self, role: str, column: str) -> bool:
+        """Return whether the cells of a column cannot have the role that its name suggests."""
+        if role in TEXTS and column in self.numeric:
+            return True
+        if role in LABELS and self.length[column] > LABEL_CHARACTERS:
+            return True
+        cells = self.cells[column]
+        return role == "response" and any(cells) and {*cells} <= DECISIONS
+
+    def plain(self) -> list[str]:
+        """Return the free columns that hold neither numbers nor structures."""
+        used = self.numeric | self.structured
+        return [name for name in self.free if name not in used]
+
+    def long_texts(self) -> list[str]:
+        return [name for name in self.plain() if self.length[name] >= TEXT_CHARACTERS]
+
+    def recurs(self, column: str) -> bool:
+        """Return whether the texts of a column come again, as instructions do.
+
+        At least a fifth of the rows repeat another: so one answer that two people gave is
+        still a column of answers.
+        """
+        cells = self.cells[column]
+        return len(set(cells)) <= 0.8 * len(cells)
+
+    def take_longest_text(self) -> None:
+        """Take the longest text that differs from row to row as the answer."""
+        plain, texts = self.plain(), self.long_texts()
+        differing = [name for name in texts if not self.recurs(name)]
+        filled = [name for name in plain if self.length[name] > 0]
+        best = max(differing or texts or filled, key=self.length.__getitem__, default="")
+        if not best:
+            return
+        larger = [name for name in self._structures() if self.length[name] > self.length[best]]
         if larger:
             listed = ", ".join(f"“{shorten(name, 30)}”" for name in larger)
-            reasons["response"] = f"{listed} may hold the answers, within lists or objects"
-        elif best:
-            take("response", best, f"the longest text: {length[best]:,.0f} signs on average")
-    answer = str(columns.get("response", ""))
-    if "instruction" not in columns:
-        again = [name for name in texts if name in free and name in repeated]
-        before = [
-            name
-            for name in free
-            if name in texts and answer in table.columns[table.columns.index(name) :]
-        ]
-        if again:
-            take(
-                "instruction",
-                max(again, key=length.__getitem__),
-                "a text that repeats from row to row",
-            )
-        elif before:
-            take("instruction", before[-1], "the text before the answer")
+            self.reasons["response"] = f"{listed} may hold the answers, within lists or objects"
+            return
+        length = f"{self.length[best]:,.0f} characters on average"
+        self.take("response", best, f"the longest text: {length}")
 
-    scale = sorted(
-        {float(score) for part in rubric.criteria for score in part.scores}
-        if rubric
-        else {1.0, 5.0}
-    )
-    rated = [name for name in free if name in numeric and _whole_within(cells[name], scale)]
-    people, why = _people(table, rubric, free, numeric, rated)
-    if not people and why:
-        reasons["human"] = why
-    if people:
-        columns["human"], reasons["human"] = people, why
-    if (
-        "rater" not in columns
-        and len(people) == 1
-        and len(set(cells.get(answer, ()))) < len(cells.get(answer, ()))
-    ):
-        for name in [name for name in free if name not in numeric]:
-            kinds, pairs = (
-                len(set(cells[name])),
-                len(set(zip(cells[answer], cells[name], strict=True))),
-            )
-            if 2 < 2 * kinds <= pairs == len(cells[name]):
-                take("rater", name, "it tells the rows of one answer apart")
-                break
-    if "rater" in columns and not people:
-        del columns["rater"], reasons["rater"]
-    return Guess(columns, reasons, matched)
+    def _structures(self) -> list[str]:
+        return [name for name in self.table.columns if name in self.structured]
+
+    def take_instruction(self) -> None:
+        """Take the longest text that recurs, or else the last text before the answer."""
+        texts = self.long_texts()
+        repeated = [name for name in texts if self.recurs(name)]
+        if repeated:
+            longest = max(repeated, key=self.length.__getitem__)
+            self.take("instruction", longest, "a text that repeats from row to row")
+            return
+        answer = self.columns.get("response")
+        if answer is None:
+            return
+        places = {name: k for k, name in enumerate(self.table.columns)}
+        before = [name for name in texts if places[name] < places[str(answer)]]
+        if before:
+            self.take("instruction", before[-1], "the text before the answer")
+
+    def take_people(self, rubric: Rubric | None) -> None:
+        scale = [1.0, 5.0]
+        if rubric is not None:
+            scale = sorted({float(score) for part in rubric.criteria for score in part.scores})
+        rated = [
+            name
+            for name in self.free
+            if name in self.numeric and _whole_within(self.cells[name], scale)
+        ]
+        people, why = _people(self.table, rubric, self.free, self.numeric, rated)
+        if people:
+            self.columns["human"] = people
+        if why:
+            self.reasons["human"] = why
+
+    def take_rater(self) -> None:
+        """Take the column that distinguishes the rows of one answer as the rater's name."""
+        people = as_list(self.columns.get("human"))
+        answers = self.cells.get(str(self.columns.get("response", "")), [])
+        repeated = len(set(answers)) < len(answers)
+        if "rater" not in self.columns and len(people) == 1 and repeated:
+            for name in [name for name in self.free if name not in self.numeric]:
+                cells = self.cells[name]
+                raters = len(set(cells))
+                pairs = len(set(zip(answers, cells, strict=True)))
+                # Each rater rates an answer once, two or more raters, at least two answers each.
+                if raters > 1 and 2 * raters <= pairs == len(cells):
+                    self.take("rater", name, "it distinguishes the rows of one answer")
+                    break
+        if "rater" in self.columns and not people:
+            # Raters without ratings say nothing.
+            del self.columns["rater"], self.reasons["rater"]
 
 
 def _people(
@@ -226,50 +288,64 @@ def _people(
     overall score; one column per rater; whole numbers within the rubric's scale (``rated``).
     Columns that may be ratings of several things as well as of several people are not taken.
     """
-    told = [column for column, _ in table.people or () if column in free]
-    pool = told or [name for name in free if name in numeric]
-    if under := _named_after(rubric, pool):
-        return under, "named after the rubric's criteria"
-    ranked = sorted(
-        (rank, free.index(name), name)
-        for name in free
-        if name in numeric and (rank := _overall(plain_name(name))) is not None
-    )
-    best = ranked[0] if ranked else None
+    stated = [column for column, _ in table.people or () if column in free]
+    pool = stated or [name for name in free if name in numeric]
+    if columns := _named_after(rubric, pool):
+        return columns, "named after the rubric's criteria"
+    overall, rank = _most_telling([name for name in free if name in numeric])
     if table.people is not None:
-        questions = {question for column, question in table.people if column in told}
-        overall = [question for question in questions if _overall(plain_name(question)) is not None]
-        asked = overall[:1] if len(questions) > 1 else [*questions]
-        mine = [column for column, question in table.people if question in asked]
+        mine = _of_overall_question(table.people, stated)
         if mine:
             return mine, "ratings by people, as the file says"
-        if best is not None and best[0] < PLAIN_SCORE:
-            return [best[2]], "by its name, and its cells are numbers"
-        return [], _unclear(told) if told else ""
+        if overall and rank < PLAIN_SCORE:
+            return [overall], BY_NAME
+        return [], _unclear(stated) if stated else ""
     named = [name for name in free if HUMAN.fullmatch(plain_name(name))]
     raters = [name for name in named if name in numeric and _overall(plain_name(name)) is None]
-    why = "by its name, and its cells are numbers"
-    if best is not None and (best[0] < PLAIN_SCORE or not raters):
-        return [best[2]], why
+    if overall and (rank < PLAIN_SCORE or not raters):
+        return [overall], BY_NAME
     if len(raters) > 1 and not _numbered(raters):
         return [], _unclear(raters)
     if raters:
-        return raters, why if len(raters) == 1 else "one column a rater, by their names"
+        return raters, BY_NAME if len(raters) == 1 else "one column per rater, by their names"
     whole = [name for name in rated if not NO_SCORE.search(plain_name(name))]
     aspects = [name for name in whole if {*plain_name(name).split("_")} & WORDS["aspects"]]
     if (len(whole) > 1 and not _numbered(whole)) or aspects:
         return [], _unclear(whole)
     if whole:
-        low, high = _ends(rubric)
-        return whole, f"whole numbers from {low:g} to {high:g}, as the rubric's scores"
+        return whole, _within_scale(rubric)
     if named:
-        return [], f"“{shorten(named[0], 30)}” is not used: it holds more than numbers"
+        return [], f"“{shorten(named[0], 30)}” is not used: not all its cells are numbers"
     return [], ""
 
 
-def _ends(rubric: Rubric | None) -> tuple[float, float]:
-    scores = [score for part in rubric.criteria for score in part.scores] if rubric else [1, 5]
-    return min(scores), max(scores)
+def _most_telling(columns: Sequence[str]) -> tuple[str, int]:
+    """Return the column whose name most tells of an overall score, and its rank; "" for none."""
+    best, best_rank = "", PLAIN_SCORE + 1
+    for name in columns:
+        rank = _overall(plain_name(name))
+        if rank is not None and rank < best_rank:
+            best, best_rank = name, rank
+    return best, best_rank
+
+
+def _of_overall_question(people: Sequence[tuple[str, str]], stated: Sequence[str]) -> list[str]:
+    """Return the columns of the question that asked for an overall score, or of the only one.
+
+    ``people``: (column, question) as the file states them; ``stated``: those columns that are
+    still free.
+    """
+    questions = list(dict.fromkeys(question for column, question in people if column in stated))
+    if len(questions) > 1:
+        questions = [name for name in questions if _overall(plain_name(name)) is not None][:1]
+    return [column for column, question in people if question in questions]
+
+
+def _within_scale(rubric: Rubric | None) -> str:
+    scores = [1, 5]
+    if rubric is not None:
+        scores = [score for part in rubric.criteria for score in part.scores]
+    return f"whole numbers from {min(scores):g} to {max(scores):g}, like the rubric's scores"
 
 
 def _named_after(rubric: Rubric | None, columns: Sequence[str]) -> list[str]:
@@ -286,13 +362,15 @@ def _named_after(rubric: Rubric | None, columns: Sequence[str]) -> list[str]:
     ]
 
 
+BY_NAME = "by its name, and its cells are numbers"
 PLAIN_SCORE = 4
+"""The rank of a column that is called “score” alone: it may be a judge's as well as a person's."""
 
 
 def _overall(name: str) -> int | None:
-    """Return how telling a name is of one human score in all (0 the most), None for other names.
+    """Return how clearly a name means an overall human score (0 most clearly), None for others.
 
-    “Overall rating (human, 1-5)” is one, “annotator_1” is that of one rater of several.
+    “Overall rating (human, 1-5)” does. “annotator_1” is the score of one rater of several.
     """
     parts = name.split("_")
     digits = [part for part in parts if part.isdigit()]
@@ -309,13 +387,13 @@ def _overall(name: str) -> int | None:
         return 2 if {*words} & {"human", "gold"} else None
     if "rating" in words or "ratings" in words:
         return 3
-    return PLAIN_SCORE if rating and len(words) == 1 and words[0] in ("score", "grade") else None
+    return PLAIN_SCORE if words in (["score"], ["grade"]) else None
 
 
 def _numbered(columns: Sequence[str]) -> bool:
-    """Return whether names differ in a number or a letter, as those of raters of one thing do.
+    """Return whether names differ in a number or a letter alone, like those of several raters.
 
-    Of “annotator anna” the first word says that the second is a person.
+    In “annotator anna” the first word says that the second is a person.
     """
     names = [plain_name(name) for name in columns]
     if len({_stem(name) for name in names}) > 1:
@@ -330,42 +408,47 @@ def _unclear(columns: Sequence[str]) -> str:
     cure = f'set columns = {{ human = ["{shorten(columns[0])}"] }}'
     if len(columns) == 1:
         return (
-            f"{listed} is not used as a human score: it rates something else than the rubric "
-            f"does. If it does not, {cure}"
+            f"{listed} is not used as a human score: it seems to rate something other than the "
+            f"rubric does. To use it, {cure}"
         )
     return (
         f"{listed} are not used as human scores: they may rate several criteria, or come from "
-        f"several people. Name criteria of the rubric as these columns, or {cure}"
+        f"several people. Name the rubric's criteria like these columns, or {cure}"
     )
 
 
 def plain_name(column: str) -> str:
-    """``Puntuación del profesor`` as ``puntuacion_del_profesor``."""
+    """Return ``puntuacion_del_profesor`` for ``Puntuación del profesor``."""
     letters = unicodedata.normalize("NFKD", column.casefold().replace("ß", "ss"))
-    return re.sub(
-        r"[^a-z0-9]+", "_", "".join(c for c in letters if not unicodedata.combining(c))
-    ).strip("_")
+    without_accents = "".join(c for c in letters if not unicodedata.combining(c))
+    return re.sub(r"[^a-z0-9]+", "_", without_accents).strip("_")
 
 
 def _stem(column: str) -> str:
-    """What names of several raters share: ``prof`` of ``prof. 1``, ``score`` of ``score_ann``."""
+    """Return what names of several raters share: “prof” of “prof. 1”, “score” of “score_ann”."""
     return re.sub(r"(\d+|_[^_]+)$", "", plain_name(column))
 
 
 def holds_numbers(cells: Sequence[str]) -> bool:
+    """Return whether at least 90% of the filled cells are numbers; a few may say “n/a”."""
     given = [cell for cell in cells if cell]
     return bool(given) and sum(number(cell) is not None for cell in given) >= 0.9 * len(given)
 
 
 def _repeats(table: Table, column: str, names: Mapping[str, str]) -> bool:
-    """An id that stands twice is none, unless rows of one item differ in rater or criterion."""
-    told_apart = any(name in names for role in ("rater", "criterion") for name in NAMES[role])
+    """Return whether a column of IDs has one ID twice, and so cannot name the rows.
+
+    It may have it twice where the rows of one item differ in their rater or criterion.
+    """
+    for name in (*NAMES["rater"], *NAMES["criterion"]):
+        if name in names:
+            return False
     codes, texts = table.coded(column)
-    return len(texts) < len(codes) and not told_apart
+    return len(texts) < len(codes)
 
 
 PRINTED = re.compile(r"\s*(?:array\()?\s*\[?\s*(?:\{|dict\()\s*'\w")
-"""A list of objects as Python or NumPy prints it, with single quotes: no JSON."""
+"""A list of objects as Python or NumPy prints it, with single quotes. It is not JSON."""
 
 
 def looks_structured(cells: Sequence[str]) -> bool:
@@ -374,34 +457,35 @@ def looks_structured(cells: Sequence[str]) -> bool:
 
 
 def _whole_within(cells: Sequence[str], scale: Sequence[float]) -> bool:
-    """Whole numbers within the scale, at least two of them, and no running number."""
+    """Return whether cells are different whole numbers within the scale, and not a row count."""
     values = [number(cell) for cell in cells if cell]
     whole = [value for value in values if value is not None and value == int(value)]
-    counted = len(whole) > 2 and all(
-        after == before + 1 for before, after in itertools.pairwise(whole)
-    )
-    if counted or len(whole) < len(values) or len({*whole}) < 2:
+    if len(whole) < len(values) or len({*whole}) < 2:
+        return False
+    counts_up = all(after == before + 1 for before, after in itertools.pairwise(whole))
+    if counts_up and len(whole) > 2:
         return False
     return scale[0] <= min(whole) and max(whole) <= scale[-1]
 
 
 def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = False) -> DataSet:
-    """The items of a table; ``origin`` tells the file and how many rows had no answer and were left
-    out.
+    """Return the items of a table. ``origin`` names the file and counts rows without an answer.
 
-    ``further``: columns without a role are kept too, for a prompt that shows them. Rows of one item
-    may differ in rater. Answers to one instruction become a group where no column names groups.
-    Raises LabError naming line, column, value and cure.
+    ``further``: keep columns without a role too, for a judge prompt that shows them. Rows of one
+    item may differ in rater. Answers to one instruction share a prompt if no column says so.
+    Raises LabError naming line, column, value and what to do.
     """
     known = chosen_columns(table, columns, ROLES)
     if "response" not in known:
         held = ", ".join(f"“{shorten(column, 30)}”" for column in table.structured[:6])
-        lists = f" Lists or objects are no answers: {held}." if held else ""
+        lists = f" Lists or objects cannot be answers: {held}." if held else ""
         words = f": which column has the answers to score? Choose one of {table.listed}.{lists}"
         raise refusal(table.name, words)
     if table.size > MAX_ROWS:
-        raise refusal(table.name, f" has {table.size:,} rows; {MAX_ROWS:,} are read. Split it.")
-    rows = _Rows(table, known, further)
+        raise refusal(
+            table.name, f" has {table.size:,} rows; the limit is {MAX_ROWS:,}. Split the file."
+        )
+    rows = _Rows(table, known, further=further)
     for role in LABELS:
         if role in known:
             table.refuse_look_alikes(
@@ -416,17 +500,19 @@ def items_of(table: Table, columns: Columns, name: str = "", *, further: bool = 
     rows.refuse_marks_of_no_rating()
     items = _with_groups(rows.items(used), rows.cells)
     left_out = table.size - len(used)
-    note = f"{count(left_out, 'row')} without an answer left out" if left_out else ""
-    origin = "; ".join(filter(None, [table.name, table.note.rstrip("."), note]))
-    return DataSet(name or table.name, tuple(items), origin)
+    origin = [table.name]
+    if table.note:
+        origin.append(table.note.rstrip("."))
+    if left_out:
+        origin.append(f"{count(left_out, 'row')} without an answer left out")
+    return DataSet(name or table.name, tuple(items), "; ".join(origin))
 
 
 def ratings_of(table: Table, columns: Columns) -> dict[tuple[str, str], dict[str, float]]:
-    """(item_id, criterion or "") -> rater -> score, of a table that holds people's scores and no
-    texts.
+    """Return people's scores from a table without texts: (item_id, criterion or "") -> by rater.
 
-    ``columns``: item_id, human (several), and rater and criterion where there are. Raises LabError
-    naming line and column.
+    ``columns``: item_id, human (one or several), and rater and criterion if there are any. Raises
+    LabError naming line and column.
     """
     known = chosen_columns(table, columns, ("item_id", "human", "rater", "criterion"))
     if "item_id" not in known or not as_list(known.get("human")):
@@ -434,27 +520,32 @@ def ratings_of(table: Table, columns: Columns) -> dict[tuple[str, str], dict[str
             table.name,
             ": which columns have the ids of the answers and people's scores? Choose them.",
         )
-    rows, given = _Rows(table, known, False), dict[tuple[str, str], dict[str, float]]()
+    rows = _Rows(table, known, further=False)
+    given: dict[tuple[str, str], dict[str, float]] = {}
     for row in range(table.size):
-        ratings = given.setdefault((rows.item_id(row), rows.cell(row, "criterion") or ""), {})
+        item_id = rows.item_id(row)
+        ratings = given.setdefault((item_id, rows.cell(row, "criterion") or ""), {})
         for rater, score in rows.ratings(row):
             if ratings.setdefault(rater, score) != score:
-                words = (
-                    f"a second rating of “{shorten(rater)}” for "
-                    f"“{shorten(rows.item_id(row))}”, and another "
-                    f"one"
-                )
-                raise rows.fault(row, "item_id", f"{words}. Keep the one that counts.")
+                words = f"“{shorten(rater)}” rated “{shorten(item_id)}” twice, differently."
+                raise rows.fault(row, "item_id", f"{words} Keep the rating that counts.")
     return given
 
 
 class _Rows:
-    """Rows of a table as items. ``cells``: by role, without blanks around them but for texts."""
+    """The rows of a table, as they become items.
 
-    def __init__(self, table: Table, known: Mapping[str, Any], further: bool) -> None:
+    cells: by role; stripped of blanks, except for texts
+    people: by column, the cells with people's scores
+    references: by column, reference answers of one score each
+    further: by column, cells without a role, if they are wanted
+    same: the roles that have to agree in all rows of one item
+    """
+
+    def __init__(self, table: Table, known: Mapping[str, Any], *, further: bool) -> None:
         if "rater" in known and len(as_list(known.get("human"))) != 1:
             raise LabError(
-                "With a column of raters, ratings stand in one column: choose exactly one human "
+                "A column of raters needs one column with their scores. Choose exactly one human "
                 "score."
             )
         self.table, self.known = table, known
@@ -484,24 +575,22 @@ class _Rows:
         return self.cells[role][row] or None if role in self.cells else None
 
     def item_id(self, row: int) -> str:
-        """The id of a row; a row without a column of ids is named by its number."""
+        """Return the ID of a row; without a column of IDs, its number."""
         if "item_id" not in self.cells:
             return str(row + 1)
         text = self.cells["item_id"][row]
-        if not text or len(text) > MAX_ID:
-            why = (
-                f"{len(text):,} signs (“{shorten(text, 40)}”); at most {MAX_ID:,} are read"
-                if text
-                else "no id"
-            )
-            raise self.fault(
-                row, "item_id", f"{why}. Choose another column as the id, or leave it out."
-            )
+        why = ""
+        if not text:
+            why = "the cell is empty, so the row has no ID."
+        elif len(text) > MAX_ID:
+            why = f"{len(text):,} characters (“{shorten(text, 40)}”); the limit is {MAX_ID:,}."
+        if why:
+            cure = "Choose another ID column, or none to number the rows."
+            raise self.fault(row, "item_id", f"{why} {cure}")
         return text
 
     def refuse_templates(self, used: Sequence[int]) -> None:
-        """Raises LabError for an answer that is a whole chat in one text, with its template's
-        marks.
+        """Raise LabError for an answer that is a whole chat in one text, with a template's marks.
 
         The judge would score the question together with the answer.
         """
@@ -512,119 +601,123 @@ class _Rows:
                     row,
                     "response",
                     f"the cell is a whole chat in one text (it begins “{shorten(turn[0], 40)}”). "
-                    "Put the last answer into a column of its own, or write the chat as a list "
-                    "of messages.",
+                    "Put the last answer into its own column, or write the chat as a list of "
+                    "messages.",
                 )
 
     def refuse_marks_of_no_rating(self) -> None:
-        """Raises LabError for -1 beside ratings that are otherwise 0 or more.
+        """Raise LabError for -1 in a column of ratings that are otherwise 0 or more.
 
-        It mostly stands for a missing rating and would count as the worst of all. On a scale of
-        -1, 0 and 1 it is a rating.
+        It mostly means a missing rating, and would count as the worst of all. On a scale of -1, 0
+        and 1 it is a rating.
         """
         for column, cells in self.people.items():
-            values = [value for cell in cells if (value := number(cell)) is not None]
+            numbers = [number(cell) for cell in cells]
+            values = [value for value in numbers if value is not None]
             if {value for value in values if value < 0} == {-1.0} and max(values) > 1:
-                row = next(row for row, cell in enumerate(cells) if number(cell) == -1)
                 raise self.table.fault(
-                    row,
+                    numbers.index(-1.0),
                     column,
-                    "-1 beside ratings of 0 and more: it may stand for no rating. Leave the cell "
+                    "-1 among ratings of 0 and more. It may mean “no rating”. Leave the cell "
                     "empty where there is none.",
                 )
 
     def ratings(self, row: int) -> Iterator[tuple[str, float]]:
-        """The scores of people in a row, each with its rater: the column, or the cell of the column
-        of raters.
+        """Yield (rater, score) of a row.
+
+        The rater is the cell of the column of raters, or without one the column of the score.
         """
         for column, cells in self.people.items():
-            value, rater = (
-                number(cells[row]),
-                self.cell(row, "rater") if "rater" in self.cells else column,
-            )
-            if value is not None and rater is None:
-                raise self.fault(
-                    row, "rater", "a rating without a rater. Name the rater, or leave the row out."
-                )
-            if value is None and cells[row].strip():
-                words = (
-                    f"“{shorten(cells[row])}” is no score of a person; expected a number from "
-                    f"-1e9 to 1e9."
-                )
-                raise self.table.fault(
-                    row, column, f"{words} Leave the cell empty where there is none."
-                )
-            if value is not None and rater is not None:
-                yield rater, value
+            value = number(cells[row])
+            if value is None:
+                if cells[row].strip():
+                    words = f"“{shorten(cells[row])}” is not a score."
+                    cure = (
+                        "Use a plain number from -1e9 to 1e9, for example 1500 or 4.5. Leave the "
+                        "cell empty where a person gave no score."
+                    )
+                    raise self.table.fault(row, column, f"{words} {cure}")
+                continue
+            rater = self.cell(row, "rater") if "rater" in self.cells else column
+            if rater is None:
+                words = "a rating without a rater. Name the rater, or leave the row out."
+                raise self.fault(row, "rater", words)
+            yield rater, value
 
     def items(self, used: Sequence[int]) -> list[Item]:
-        """A row an item; with a column of raters, rows of one item (by its id, else by its texts)
-        differ in rater.
+        """Return the items of these rows.
+
+        Without a column of raters each row is an item. With one, the rows of one item (known by
+        its ID, else by its texts) differ in their rater.
         """
-        by_rater = "rater" in self.cells
         first: dict[tuple[str, ...], int] = {}
         ratings: dict[int, dict[str, float]] = {}
         for row in used:
-            own = [self.cells[role][row] for role in self.same] if by_rater else [str(row)]
-            if "item_id" in self.cells:
-                own = [look_alike(self.item_id(row))]
-            start = first.setdefault((*own, look_alike(self.cell(row, "criterion") or "")), row)
+            start = first.setdefault(self.identity(row), row)
             if row != start:
-                self.refuse_other(row, start, by_rater)
+                self.refuse_other(row, start)
             given = ratings.setdefault(start, {})
             for rater, value in self.ratings(row):
                 if rater in given:
-                    words = (
-                        f"a second rating of “{shorten(rater)}” for the item "
-                        f"“{shorten(self.item_id(row))}”"
-                    )
-                    raise self.fault(row, "rater", f"{words}. Keep the one that counts.")
+                    item_id = shorten(self.item_id(row))
+                    words = f"a second rating of “{shorten(rater)}” for the item “{item_id}”."
+                    raise self.fault(row, "rater", f"{words} Keep the rating that counts.")
                 given[rater] = value
         return [self.item(row, given) for row, given in ratings.items()]
 
-    def refuse_other(self, row: int, start: int, by_rater: bool) -> None:
-        """Raises LabError for a second row of an item, unless the two differ in their rater
-        alone.
-        """
+    def identity(self, row: int) -> tuple[str, ...]:
+        """Return what rows of one item have in common."""
+        criterion = look_alike(self.cell(row, "criterion") or "")
+        if "item_id" in self.cells:
+            return look_alike(self.item_id(row)), criterion
+        if "rater" in self.cells:
+            return (*(self.cells[role][row] for role in self.same), criterion)
+        return str(row), criterion
+
+    def refuse_other(self, row: int, start: int) -> None:
+        """Raise LabError for a second row of an item, unless the two differ only in the rater."""
         this, first = self.item_id(row), self.item_id(start)
         where = self.table.line(start)
-        if not by_rater:
-            same = "stands" if this == first else f"looks like “{shorten(first)}”"
-            raters = " or, where they are ratings of several people, choose the column of raters"
-            words = (
-                f"the id “{shorten(this)}” {same} in {where} already. Choose another column "
-                f"as "
-                f"the id"
-            )
-            raise self.fault(row, "item_id", f"{words}{raters if this == first else ''}.")
+        if "rater" not in self.cells:
+            words = f"the ID “{shorten(this)}” looks like “{shorten(first)}” in {where}."
+            cure = "Choose another ID column."
+            if this == first:
+                words = f"the ID “{shorten(this)}” already appears in {where}."
+                cure = "Choose another ID column. If several people rated it, choose the raters."
+            raise self.fault(row, "item_id", f"{words} {cure}")
         for role in self.same:
             if self.cells[role][row] != self.cells[role][start]:
-                words = f"another text than in {where}, though both are the item “{shorten(this)}”"
-                raise self.fault(
-                    row, role, f"{words}. Rows of one item may differ in rater and rating."
+                words = (
+                    f"not the same text as in {where}, but both rows are item “{shorten(this)}”."
                 )
+                cure = "Make them equal: rows of one item may differ only in rater and rating."
+                raise self.fault(row, role, f"{words} {cure}")
 
     def item(self, row: int, ratings: Mapping[str, float]) -> Item:
-        cell = self.cell
+        columns = {name: cells[row] for name, cells in self.further.items()}
+        for name, cells in self.references.items():
+            if cells[row].strip():
+                columns[name] = cells[row]
         return Item(
-            self.item_id(row),
-            self.cells["response"][row],
-            cell(row, "instruction") or "",
-            cell(row, "reference") or "",
-            cell(row, "criterion"),
-            cell(row, "block"),
-            cell(row, "prompt"),
-            cell(row, "candidate"),
-            cell(row, "task"),
-            ratings,
-            {name: cells[row] for name, cells in self.further.items()}
-            | {name: cells[row] for name, cells in self.references.items() if cells[row].strip()},
+            item_id=self.item_id(row),
+            response=self.cells["response"][row],
+            instruction=self.cell(row, "instruction") or "",
+            reference=self.cell(row, "reference") or "",
+            criterion=self.cell(row, "criterion"),
+            block=self.cell(row, "block"),
+            prompt=self.cell(row, "prompt"),
+            candidate=self.cell(row, "candidate"),
+            task=self.cell(row, "task"),
+            ratings=ratings,
+            columns=columns,
         )
 
 
 def _with_groups(items: list[Item], cells: Mapping[str, list[str]]) -> list[Item]:
-    """Items under several criteria share a block, answers to one instruction a prompt, where no
-    column says so.
+    """Return the items with blocks and prompts, where no column gives them.
+
+    Items of one answer under several criteria share a block. Answers to one instruction share a
+    prompt.
     """
     if "block" not in cells and len({item.item_id for item in items}) < len(items):
         items = [replace(item, block=item.item_id) for item in items]

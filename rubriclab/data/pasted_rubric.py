@@ -1,7 +1,7 @@
 """Read a rubric from pasted text: one line per score, below the name of what is judged.
 
-A line is read only where its form says what it is. A band of scores, a step, a letter grade or
-any other form is refused with its line, because a wrong level would be asked of every answer.
+A line counts only if its form says what it is. A band of scores, a step, a letter grade or any
+other form is refused with its line: a wrong level would be in every judge prompt.
 """
 
 import re
@@ -15,7 +15,7 @@ from rubriclab.model.text import LabError, shorten, without_invisible
 
 EXAMPLE = "for example “5: Convincing, weighs the other side”"
 BULLET = re.compile(r"(?:[\s*•‣◦☐☑✓]|-(?![\d−])|[–—](?=\s))*")
-"""What may stand before a line. A hyphen directly before a digit is a minus."""
+"""Bullets before a line. A hyphen directly before a digit is a minus instead."""
 BOLD = re.compile(r"(\*\*|__)(\S(?:.*?\S)?)\1")
 QUOTED = re.compile(r"^\s*> ?", re.M)
 SCALE = re.compile(r"(?:score\s+)?(?:range|scale)\s*[:：]", re.I)
@@ -62,7 +62,7 @@ STEP = re.compile(
     r"|lee|compara|asigna|lis|lisez)\b",
     re.I,
 )
-"""How steps of an instruction begin. Levels say what an answer is, not what to do."""
+"""How steps of an instruction begin. Levels describe an answer; steps say what to do."""
 CRITERION = re.compile(
     r"(?:[^\W\d_]+\s+)?(?:accuracy|adequacy|clarity|coherence|completeness|conciseness|consistency"
     r"|content|correctness|creativity|depth|empathy|engagement|factuality|faithfulness|fluency"
@@ -113,12 +113,12 @@ class _Criterion:
     head: list[_Line] = field(default_factory=list)
     options: list[dict[str, Any]] = field(default_factory=list)
     numbered: _Line | None = None
-    """The first score written as in a numbered list, “1.”."""
+    """The first line with a score written as in a numbered list, “1.”."""
     marked: _Line | None = None
-    """The first score with another sign, “1:”."""
+    """The first line with a score before another sign, “1:”."""
 
     def mark(self, line: _Line, entry: dict[str, Any]) -> None:
-        """Raise LabError for a step, and for scores beside what is numbered: is it a heading?"""
+        """Raise LabError for a step, and for a numbered line among scores: it may be a heading."""
         if entry.pop("separator") not in (".", ")"):
             self.marked = self.marked or line
         else:
@@ -127,8 +127,8 @@ class _Criterion:
         if self.numbered is not None and self.marked is not None:
             other = f"line {self.marked.number:,} has a score as “{shorten(self.marked.plain, 30)}”"
             raise self.numbered.refused(
-                f"this is numbered, and {other}. Write headings without a number, and scores "
-                f"one per line, {EXAMPLE}."
+                f"this is numbered, but {other}. Write headings without a number, and one score "
+                f"per line, {EXAMPLE}."
             )
 
 
@@ -165,11 +165,12 @@ def criteria_of_text(text: str) -> list[dict[str, Any]]:
     criteria.append(current)
     _refuse_numbered_criteria(whole)
     if not any(criterion.options for criterion in criteria):
-        raise LabError(f"No line of this text is a score; expected one per line, {EXAMPLE}.")
+        raise LabError(f"No scores found. Write one score per line, {EXAMPLE}.")
     for criterion in criteria:
         if not criterion.options:
             raise criterion.head[0].refused(
-                "no score follows. Put what is judged above its scores, or leave this line out."
+                "no score follows. Put the name of what is judged above its scores, or leave this "
+                "line out."
             )
     return [_values(criterion, k) for k, criterion in enumerate(criteria, 1)]
 
@@ -189,7 +190,7 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _plain_entries(lines: list[_Line]) -> bool:
-    """Return whether scores stand on lines that are no headings; then headings are none."""
+    """Return whether lines without ``#`` have scores. Then headings have none."""
     return any(not line.heading and ENTRY.fullmatch(line.plain) for line in lines)
 
 
@@ -199,12 +200,12 @@ def _refuse_headings_that_may_be_scores(lines: list[_Line]) -> None:
     for line in lines:
         if line.heading and HEADING_NUMBER.match(line.plain):
             raise line.refused(
-                f"is this a score or a numbered heading? Write scores one per line, {EXAMPLE}."
+                f"is this a score or a numbered heading? Write one score per line, {EXAMPLE}."
             )
 
 
 def _refuse_fractions(lines: list[_Line]) -> None:
-    """Raise LabError for scores such as 0.5 or 9999; for half points with the cure."""
+    """Raise LabError for scores like 0.5 or 9999. For half points it says how to double them."""
     values: list[float] = []
     wrong: _Line | None = None
     text = ""
@@ -221,7 +222,7 @@ def _refuse_fractions(lines: list[_Line]) -> None:
             values.append(float(entry["score"]))
     if wrong is None:
         return
-    words = f"“{text}” is no score; expected a whole number from -999 to 999."
+    words = f"“{text}” is not a score. Use whole numbers from -999 to 999."
     halves = sorted(dict.fromkeys(values))
     halved = any(value % 1 for value in halves)
     if halved and all((2 * value).is_integer() for value in halves):
@@ -234,66 +235,27 @@ def _refuse_fractions(lines: list[_Line]) -> None:
 
 
 def _entry(line: _Line) -> dict[str, Any] | None:
-    """Return score, description and separator of a line; None for one that is no score.
+    """Return score, description and separator of a line; None for a line without a score.
 
-    Raises LabError for a line that looks like a score and is not one for certain.
+    Raises LabError for a line that looks like a score but may be something else.
     """
     plain = line.plain
-    if NOT_APPLICABLE.match(plain) or plain[0] in "=:：|":
-        raise line.refused("a level without a score. Leave it out, or give it a whole number.")
-    if BAND.match(plain):
-        raise line.refused(
-            "several scores in one line. Write one line per score, each with its own description."
-        )
-    if plain.startswith("+"):
-        raise line.refused(
-            "a score with a plus sign. If it is the score, write it without the sign, as "
-            f"“{plain[1:9].strip()}…”. "
-            "Points that are added up are not read."
-        )
-    if BOUND.match(plain):
-        raise line.refused(
-            "more than one score. Write one line per score, each with its own description."
-        )
-    if PERCENT.match(plain):
-        raise line.refused("a percentage is no score. Give each level a whole number.")
-    if STARS.match(plain):
-        stars = STARS.match(plain)
-        assert stars is not None
-        count = sum(sign in "★⭐🌟" for sign in stars[0])
-        raise line.refused(
-            f"stars are no score. Write “{count}: …”, and put the stars as its label in the table."
-        )
-    if LETTER.match(plain):
-        raise line.refused(
-            "a letter is no score. Write a whole number, higher for better, and put the letter as "
-            "its label in the table."
-        )
-    if ROMAN.match(plain):
-        raise line.refused("a Roman numeral is no score. Write 1, 2, 3 and so on.")
-    if UNCLEAR_BAND.match(plain):
-        raise line.refused(
-            "one score or a band of scores? Write a colon behind each score, and one line per "
-            "score."
-        )
+    _refuse_other_scores(line)
     alone = LABEL_ALONE.fullmatch(plain)
     found = ENTRY.fullmatch(plain)
     if alone is not None and found is None:
-        return {
-            "score": int(alone["score"]),
-            "description": alone["label"].strip(),
-            "separator": ":",
-        }
+        label = alone["label"].strip()
+        return {"score": int(alone["score"]), "description": label, "separator": ":"}
     if found is None or re.match(r"\d{1,3}:\d", plain):
         if re.match(rf"(?:{WORD}|[(\[]*)[-−]?\d|(?:score|level)\b.{{0,3}}\d", plain, re.I):
             raise line.refused(
-                "a number, but no score with its description. Write scores one per line, "
+                f"a number, but not a score with its description. Write one score per line, "
                 f"{EXAMPLE}."
             )
         return None
-    description = ": ".join(filter(None, (found["label"], found["text"].strip())))
     if SECOND.search(found["text"]):
-        raise line.refused("several scores in one line. Write each on a line of its own.")
+        raise line.refused("several scores in one line. Write each on its own line.")
+    description = ": ".join(filter(None, (found["label"], found["text"].strip())))
     return {
         "score": int(unicodedata.normalize("NFKC", found["score"])),
         "description": description,
@@ -301,8 +263,55 @@ def _entry(line: _Line) -> dict[str, Any] | None:
     }
 
 
+ONE_EACH = "Write one line per score, each with its own description."
+REFUSED: tuple[tuple[re.Pattern[str], str], ...] = (
+    (NOT_APPLICABLE, "a level without a score. Leave it out, or give it a whole number."),
+    (re.compile(r"[=:：|]"), "a level without a score. Leave it out, or give it a whole number."),
+    (BAND, f"several scores in one line. {ONE_EACH}"),
+    (re.compile(r"\+"), ""),
+    (BOUND, f"more than one score. {ONE_EACH}"),
+    (PERCENT, "a percentage is not a score. Give each level a whole number."),
+    (STARS, ""),
+    (
+        LETTER,
+        "a letter is not a score. Write a whole number, higher for better, and put the letter as "
+        "its label in the table.",
+    ),
+    (ROMAN, "a Roman numeral is not a score. Write 1, 2, 3 and so on."),
+    (
+        UNCLEAR_BAND,
+        "one score or a band of scores? Write a colon after each score, and one score per line.",
+    ),
+)
+"""How lines begin that are not a score with its description, and what to say; "" has its own words.
+
+The first that fits is said.
+"""
+
+
+def _refuse_other_scores(line: _Line) -> None:
+    """Raise LabError for bands, percentages, stars, letters and other forms of scores."""
+    plain = line.plain
+    for pattern, words in REFUSED:
+        match = pattern.match(plain)
+        if match is None:
+            continue
+        if pattern is STARS:
+            stars = sum(sign in "★⭐🌟" for sign in match[0])
+            words = (
+                f"stars are not a score. Write “{stars}: …”, and put the stars as its label in "
+                "the table."
+            )
+        elif not words:
+            words = (
+                "a score with a plus sign. If it is the score, write it without the sign, as "
+                f"“{plain[1:9].strip()}…”. Points that are added up cannot be used."
+            )
+        raise line.refused(words)
+
+
 def _refuse_numbered_criteria(lines: list[_Line]) -> None:
-    """Raise LabError for a line such as “1. Clarity: how clear it is” that is no heading."""
+    """Raise LabError for “1. Clarity: how clear it is” without ``#``: it may be a criterion."""
     for line in lines:
         found = ENTRY.fullmatch(line.plain)
         if (
@@ -313,7 +322,7 @@ def _refuse_numbered_criteria(lines: list[_Line]) -> None:
         ):
             raise line.refused(
                 "a numbered criterion or a level? Write names of criteria without a number, each "
-                f"with its scores below; write levels {EXAMPLE}."
+                f"with its scores below. Write a level with a colon, {EXAMPLE}."
             )
 
 
@@ -332,7 +341,7 @@ def _refuse_step(line: _Line, description: str) -> None:
 
 
 def _goes_on(line: _Line) -> bool:
-    """Return whether a line goes on with the one above: indented, a bullet, or in lower case."""
+    """Return whether a line continues the one above: indented, a bullet, or in lower case."""
     return (
         line.raw[:1] in " \t"
         or not line.raw.strip().startswith(line.plain[:1])
@@ -345,8 +354,8 @@ def _add(option: dict[str, Any], line: _Line) -> None:
     if SHORT_NAME.match(line.plain) or (option["description"] and not _goes_on(line)):
         raise line.refused(
             "neither a score nor the rest of the line above. Indent it if it belongs to that "
-            "line; put what is judged "
-            "above the scores, after a blank line; leave instructions out."
+            "line. Put the name of what is judged above the scores, after a blank line. Leave "
+            "instructions out."
         )
     option["description"] = f"{option['description']} {line.plain}".strip()
 
@@ -354,14 +363,16 @@ def _add(option: dict[str, Any], line: _Line) -> None:
 def _head(line: _Line, *, first: bool) -> _Line:
     """Return the line as part of a heading. Raises LabError for a second name in it."""
     if WEIGHT.match(line.plain):
-        raise line.refused("weights are not read: results are told by criterion. Leave it out.")
+        raise line.refused(
+            "weights are not used: each criterion has its own results. Leave this line out."
+        )
     if SCALE.match(line.plain):
-        raise line.refused("the scale is told by its scores. Leave this line out.")
+        raise line.refused("the scores themselves give the scale. Leave this line out.")
     named = NAMED.match(line.plain) if first else ABOUT.match(line.plain)
     if not first and named is None and SHORT_NAME.match(line.plain):
         raise line.refused(
-            "not understood above the scores. Write “name: what is judged” in one line, and "
-            f"scores {EXAMPLE}."
+            "unclear above the scores. Write “name: what is judged” in one line, and each score "
+            f"on its own line, {EXAMPLE}."
         )
     return line
 
@@ -421,8 +432,8 @@ def _table_of(lines: list[_Line], rows: list[_Line], sign: str, names: list[str]
         or len({*roles}) < len(roles)
     ):
         raise rows[0].refused(
-            "the columns of this table are not understood. Name them score and description (and "
-            "label), one row per score."
+            "the columns of this table are unknown. Name them score and description (and label), "
+            "with one row per score."
         )
     options = []
     for line in rows[1:]:
@@ -430,12 +441,11 @@ def _table_of(lines: list[_Line], rows: list[_Line], sign: str, names: list[str]
             continue
         cells = _cells(line, sign)
         if len(cells) != len(roles):
-            raise line.refused(f"{len(cells)} cells; expected {len(roles)}, one per column.")
+            raise line.refused(f"{len(cells)} cells, but the table has {len(roles)} columns.")
         values = dict(zip(roles, cells, strict=True))
         if not re.fullmatch(r"-?\d{1,3}", values["score"]):
             raise line.refused(
-                f"“{shorten(values['score'])}” is no score; expected a whole number from -999 to "
-                "999."
+                f"“{shorten(values['score'])}” is not a score. Use a whole number from -999 to 999."
             )
         options.append(
             {str(role): cell for role, cell in values.items()} | {"score": int(values["score"])}
@@ -444,7 +454,7 @@ def _table_of(lines: list[_Line], rows: list[_Line], sign: str, names: list[str]
     odd = [line for line in lines if line not in rows and line not in head]
     if odd:
         raise odd[0].refused(
-            "this stands below the table. Put what is judged above it, and leave the rest out."
+            "text below the table. Put the name of what is judged above it, and leave the rest out."
         )
     made = _values(_Criterion([_head(line, first=not k) for k, line in enumerate(head)]), 1)
     return made | {"options": options}

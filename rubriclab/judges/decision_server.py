@@ -20,7 +20,7 @@ from rubriclab.model.decision import SUM_MAY_MISS, most_probable, option_shares
 from rubriclab.model.judge import JudgeSettings, read_options
 from rubriclab.model.judge_options import DecisionOptions
 from rubriclab.model.judgment import Call, Reply
-from rubriclab.model.text import LabError, shorten, storable
+from rubriclab.model.text import LabError, named_once, shorten, storable
 
 PATHS = {"systemone": "/systemone", "openai": "/decisions"}
 Question = Mapping[str, Any]
@@ -197,12 +197,6 @@ def decoded(body: bytes, headers: Mapping[str, str], secrets: tuple[str, ...]) -
     if page.get("error") is not None and "answers" not in page:
         raise from_response(200, headers, body, secrets)
     return page
-
-
-def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(made := dict(pairs)) < len(pairs):
-        raise ValueError("a name stands twice in an object")
-    return made
 
 
 def read_answer(question: Question, given: tuple[Any, Any]) -> Answer:

@@ -1,8 +1,9 @@
-"""Prompts that a log holds in; the study that asks them again in other orders, sign for sign, out.
+"""Make a study that asks the prompts of a log again, in other orders.
 
-The list is one that the log's prompts share, or lay out alike at the same spot; what stands around
-it (or around two answers) is kept byte for byte in columns of an item. A prompt that cannot be
-taken apart for sure is left out and counted.
+The list to reorder is one that the log's prompts share, or have at the same spot with the same
+layout. The text around it (or around two answers) is kept byte for byte in columns of an item, so
+that nothing but the order changes. A prompt that cannot be taken apart with certainty is left out
+and counted.
 """
 
 import json
@@ -31,22 +32,25 @@ from rubriclab.study.prompts import Messages
 
 ROLES = get_args(MessagePart.model_fields["role"].annotation)
 MOST_LISTS = 50
-"""Different lists of one log, each a data set with a rubric of its own."""
+"""Different lists of one log that are kept: each becomes a data set with its own rubric."""
 COLUMNS = {"item_id": "item_id", "response": "response", "instruction": ""}
-"""Of the items as a file (``items_csv``): nothing of a prompt is an instruction, it stands in
-columns of its own.
+"""Columns of the items as a file (``items_csv``). No part of a prompt is the instruction: the parts
+have their own columns.
 """
-TRIED_FORMS, NEAR, NEAR_MARK = 200, 12, 80
-"""Prompts whose form of reply is looked at; signs beside a list that tell its spot, and before an
-answer that name it.
-"""
+TRIED_FORMS = 200
+"""Prompts whose form of reply is looked at: those of one tool hardly differ."""
+NEAR = 12
+"""Characters beside a list by which its spot is recognised in other prompts."""
+NEAR_MARK = 80
+"""Characters before an answer in which its name is looked for."""
 
 
 @dataclass(frozen=True)
 class Logged:
-    """A call of a log. ``prompt``: empty where none is kept, as ``reply`` is; ``about``: what else
-    is known of it (item_id, question_id, first, second, as a table of judgments names them, and
-    ratings).
+    """A call of a log.
+
+    prompt, reply: empty where the log keeps none
+    about: item_id, question_id, first, second (as in a table of judgments), and ratings
     """
 
     prompt: Messages
@@ -56,9 +60,12 @@ class Logged:
 
 @dataclass(frozen=True)
 class _Parts:
-    """A prompt taken apart. ``layout``: roles, number of the message with the list, template of the
-    list; ``around``: what stands before and behind it there, then the other messages; ``shown``:
-    (label, text) as the log lists them, of answers the text twice; ``labels``: what a reply may be.
+    """A prompt taken apart.
+
+    layout: roles, the number of the message with the list, and the template of the list
+    around: the text before and after the list in its message, then the other messages
+    shown: (label, text) in the log's order; for answers the text twice
+    labels: what a reply may be
     """
 
     layout: tuple[tuple[str, ...], int, str]
@@ -68,9 +75,7 @@ class _Parts:
 
     @property
     def spots(self) -> tuple[Any, ...]:
-        """What a list shares with those of other prompts: what stands before or behind it, its own
-        words.
-        """
+        """What a list may share with other prompts' lists: text before or after it, or words."""
         before, after = self.around[0][-NEAR:], self.around[1][:NEAR]
         return (
             (self.layout, 0, before),
@@ -79,97 +84,136 @@ class _Parts:
         )
 
 
+@dataclass(frozen=True)
+class _Form:
+    """The form of the replies. ``parsed``: how many of the log's ``replies`` have it."""
+
+    answer: AnswerPart
+    parsed: int
+    replies: int
+
+
 Rows = list[tuple[_Parts, Logged]]
 
 
 def from_log(
     name: str, logged: Sequence[Logged], keep: Callable[[DataPart, DataSet], None], *, pairs: bool
 ) -> Study:
-    """The study of a log's prompts; ``keep`` gets the items of its data sets, one a list, the first
-    with a note on all of them.
+    """Return the study of a log's prompts.
 
-    ``pairs``: two answers are compared, else a score is chosen from a list. Raises LabError where
-    no prompt can be asked in another order, and where no reply of the log can be read in the form
-    that its prompts ask for.
+    ``keep`` gets the items of each data set, one per list, the first with a note on all of them.
+    ``pairs``: two answers are compared; otherwise a score is chosen from a list. Raises LabError
+    where no prompt can be asked in another order, and where no reply of the log has the form that
+    its prompts ask for.
     """
     stem = shorten(name, 80)
     rows, left = _taken_apart(logged, pairs)
-    by_list: dict[Any, Rows] = {}
-    for parts, row in rows:
-        by_list.setdefault(None if pairs else frozenset(parts.shown), []).append((parts, row))
-    groups = sorted(by_list.values(), key=len, reverse=True)
+    groups = _by_list(rows, pairs)
     left[f"a list beyond the {MOST_LISTS} commonest"] += sum(map(len, groups[MOST_LISTS:]))
+    groups = groups[:MOST_LISTS]
     counted = "; ".join(f"{records:,} × {reason}" for reason, records in left.items() if records)
     if not rows:
         raise LabError(
             f"The prompts of “{stem}” cannot be asked in other orders. Left out: {counted}."
         )
-    groups, first = groups[:MOST_LISTS], groups[0][0][0]
     items = [_items(group, pairs) for group in groups]
-    answer, read, tried = _answer(rows, pairs)
-    asked = count(sum(map(len, items)) // (2 if pairs else 1), "prompt")
-    note = f"{stem}: {asked}, the same sign for sign but for the order."
-    if not pairs:
-        lines = " · ".join(shorten(f"{label} {text}", 40) for label, text in first.shown).rstrip(
-            "."
-        )
-        others = (
-            f", and {count(len(groups) - 1, 'other list')} laid out alike"
-            if len(groups) > 1
-            else ""
-        )
-        note += f" We found this list; its order will change: {lines}{others}."
-    if tried:
-        note += (
-            f" {read:,} of {count(tried, 'reply', 'replies')} of the log can be read in the "
-            f"form that they ask for."
-        )
-    note += f" Left out: {counted}." * bool(counted)
-    if tried and not read:
+    form = _answer(rows, pairs)
+    note = _note(stem, groups, sum(map(len, items)), form, counted, pairs=pairs)
+    if form.replies and not form.parsed:
         raise LabError(
-            f"{note} A run would have no score: does the log leave out the message that asks for "
-            f"the form?"
+            f"{note} A run would have no score. Check that the log keeps the message that asks "
+            "for the form of the reply."
         )
-    roles, listed, listing = first.layout
-    texts = [f"{{{{ item.message_{k} }}}}" for k in range(len(roles))]
-    texts[listed] = (
-        f"{{{{ item.before }}}}{listing}{{{{ item.after }}}}"  # no sign beside the list can change
-    )
-    messages = [{"role": role, "text": text} for role, text in zip(roles, texts, strict=True)]
-    template: dict[str, Any] = {"name": "as logged", "messages": messages, "answer": answer}
+    template = _template(groups[0][0][0], form.answer)
     if not pairs:
-        template |= {"order": [int(label) for label, _ in first.shown], "item": items[0][0].item_id}
-    names = [stem if len(groups) == 1 else f"{stem}, list {k}" for k in range(1, len(groups) + 1)]
-    rubrics = [None if pairs else _rubric(group[0][0]) for group in groups]
-    columns = COLUMNS | ({"prompt": "prompt"} if pairs else {})
-    study = Study.model_validate(
-        {
-            "name": f"{stem}, other orders",
-            "data": [
-                {
-                    "file": file_name(title, ".csv"),
-                    "name": title,
-                    "rubric": rubric,
-                    "columns": columns,
-                }
-                for title, rubric in zip(names, rubrics, strict=True)
-            ],
-            "prompt": {"templates": [template]},
-            "design": {"reorder": "pairs" if pairs else "options", "tie": len(answer.labels) > 2},
-        }
-    )
+        first = groups[0][0][0]
+        template["order"] = [int(label) for label, _ in first.shown]
+        template["item"] = items[0][0].item_id
+    study = _study(stem, groups, template, tie=len(form.answer.labels) > 2, pairs=pairs)
     for part, chosen in zip(study.data, items, strict=True):
-        keep(part, DataSet(part.name, tuple(chosen), stem, note if part is study.data[0] else ""))
+        noted = note if part is study.data[0] else ""
+        keep(part, DataSet(part.name, tuple(chosen), stem, noted))
     if len(groups) > 1:
         return study
+    # One list is the rubric of the study, and need not be that of its data set.
     plain = study.data[0].model_copy(update={"rubric": None})
     return study.model_copy(update={"rubric": study.data[0].rubric, "data": (plain,)})
 
 
+def _by_list(rows: Rows, pairs: bool) -> list[Rows]:
+    """Return the calls by the list that they show, the commonest first; pairs are one group."""
+    by_list: dict[Any, Rows] = {}
+    for parts, row in rows:
+        key = None if pairs else frozenset(parts.shown)
+        by_list.setdefault(key, []).append((parts, row))
+    return sorted(by_list.values(), key=len, reverse=True)
+
+
+def _note(
+    stem: str, groups: Sequence[Rows], items: int, form: _Form, counted: str, *, pairs: bool
+) -> str:
+    """Return what to read before a launch: what was found in the log, and what was left out."""
+    prompts = count(items // 2 if pairs else items, "prompt")
+    sentences = [f"{stem}: {prompts}, the same character for character except for the order."]
+    if not pairs:
+        first = groups[0][0][0]
+        entries = [shorten(f"{label} {text}", 40) for label, text in first.shown]
+        listed = " · ".join(entries).rstrip(".")
+        others = ""
+        if len(groups) > 1:
+            others = f", and {count(len(groups) - 1, 'other list')} with the same layout"
+        sentences.append(f"We found this list; its order will change: {listed}{others}.")
+    if form.replies:
+        replies = count(form.replies, "reply", "replies")
+        sentences.append(
+            f"{form.parsed:,} of {replies} in the log can be parsed in the form that the prompts "
+            "ask for."
+        )
+    if counted:
+        sentences.append(f"Left out: {counted}.")
+    return " ".join(sentences)
+
+
+def _template(first: _Parts, answer: AnswerPart) -> dict[str, Any]:
+    """Return the prompt file: the list of the log where it was, all else from an item's columns."""
+    roles, with_list, listing = first.layout
+    texts = [f"{{{{ item.message_{k} }}}}" for k in range(len(roles))]
+    # The text around the list comes from a column, so that none of its characters can change.
+    texts[with_list] = f"{{{{ item.before }}}}{listing}{{{{ item.after }}}}"
+    messages = [{"role": role, "text": text} for role, text in zip(roles, texts, strict=True)]
+    return {"name": "as logged", "messages": messages, "answer": answer}
+
+
+def _study(
+    stem: str, groups: Sequence[Rows], template: Mapping[str, Any], *, tie: bool, pairs: bool
+) -> Study:
+    """Return the study, with a data set for each list."""
+    data = []
+    for k, group in enumerate(groups, 1):
+        title = stem if len(groups) == 1 else f"{stem}, list {k}"
+        data.append(
+            {
+                "file": file_name(title, ".csv"),
+                "name": title,
+                "rubric": None if pairs else _rubric(group[0][0]),
+                "columns": COLUMNS | ({"prompt": "prompt"} if pairs else {}),
+            }
+        )
+    return Study.model_validate(
+        {
+            "name": f"{stem}, other orders",
+            "data": data,
+            "prompt": {"templates": [template]},
+            "design": {"reorder": "pairs" if pairs else "options", "tie": tie},
+        }
+    )
+
+
 # ---------------------------------------------------------------- a prompt taken apart
 def _taken_apart(logged: Sequence[Logged], pairs: bool) -> tuple[Rows, Counter[str]]:
-    """(calls whose prompts one template gives, taken apart; why others are left out, counted in
-    calls).
+    """Return (the calls whose prompts one template gives, why others are left out).
+
+    The prompts are taken apart; the reasons are counted in calls.
     """
     whole = {json.dumps(row.prompt): row.prompt for row in logged}
     choices = {text: list(_choices(prompt, pairs)) for text, prompt in whole.items()}
@@ -204,14 +248,14 @@ def _taken_apart(logged: Sequence[Logged], pairs: bool) -> tuple[Rows, Counter[s
     for row in logged:
         parts = chosen[json.dumps(row.prompt)]
         if isinstance(parts, str) or parts.layout != layouts[0][0]:
-            left[parts if isinstance(parts, str) else "laid out otherwise than most"] += 1
+            left[parts if isinstance(parts, str) else "a layout that most prompts do not have"] += 1
         else:
             rows.append((parts, row))
     return rows, left
 
 
 def _choices(prompt: Messages, pairs: bool) -> Iterator[_Parts]:
-    """What of a prompt may be the list (or the two answers) whose order changes."""
+    """Yield every way in which a prompt may hold the list (or two answers) to reorder."""
     roles, contents = ([message[key] for message in prompt] for key in ("role", "content"))
     for number, content in enumerate(contents):
         lists = [(listed.labels, listed.texts) for listed in score_lists(content) if _even(listed)]
@@ -236,22 +280,23 @@ def _choices(prompt: Messages, pairs: bool) -> Iterator[_Parts]:
                     else natural_order(tuple(shown[0]))
                 )
             except LabError:
-                continue  # nothing says what stands for each answer
+                continue  # nothing says how a reply names each answer
             yield _Parts(
                 (tuple(roles), number, listing), around, tuple(zip(*shown, strict=True)), own
             )
 
 
 def _even(listed: Listed) -> bool:
-    """Has every entry of a list a text, or none, and is it no longer than a rubric may be?"""
+    """Return whether all entries or none have a text, and a rubric may be as long."""
     return (
         len({start < end for start, end in listed.texts}) == 1 and len(listed.labels) <= MAX_OPTIONS
     )
 
 
 def _answers(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:
-    """The texts of the two answers between marks that begin and end them, twice; nothing where one
-    names either's mark.
+    """Yield the spans of two answers between marks that begin and end them, twice.
+
+    Nothing is yielded where an answer mentions either's name: “Answer A” in it would be a label.
     """
     pair = pair_in(content)
     if pair is None or not re.search("</|End of", content[pair.first[1] : pair.second[0]], re.I):
@@ -272,11 +317,11 @@ def _answers(content: str) -> Iterator[tuple[Sequence[Span], Sequence[Span]]]:
 
 
 # ---------------------------------------------------------------- what is asked of the parts
-def _answer(rows: Rows, pairs: bool) -> tuple[AnswerPart, int, int]:
-    """(the form of reply that prompts ask for, how many of the log's replies it reads, how many
-    there are).
+def _answer(rows: Rows, pairs: bool) -> _Form:
+    """Return the form of reply that the prompts ask for.
 
-    Where a prompt names several forms and the verdict as the lab reads it reads more, it is that.
+    Where a prompt names several forms, and the lab's own way to parse a reply parses more, it is
+    the lab's.
     """
     own = Counter(parts.labels for parts, _ in rows).most_common(1)[0][0] if pairs else ()
     fixed = ["\n".join((*parts.around[2:], *parts.around[:2])) for parts, _ in rows[:TRIED_FORMS]]
@@ -295,21 +340,27 @@ def _answer(rows: Rows, pairs: bool) -> tuple[AnswerPart, int, int]:
         ]
         if len(read) - read.count(None) > most:
             best, most = rule, len(read) - read.count(None)
-    return best, most, len(replies)
+    return _Form(best, parsed=most, replies=len(replies))
 
 
 def _rubric(parts: _Parts) -> dict[str, Any]:
-    rows = [(int(label), text, label) for label, text in parts.shown]
-    options = [
-        {"score": n, "description": text, "label": label * (label != str(n))}
-        for n, text, label in rows
-    ]
+    options = []
+    for label, text in parts.shown:
+        score = int(label)
+        options.append(
+            {
+                "score": score,
+                "description": text,
+                "label": "" if label == str(score) else label,
+            }
+        )
     return {"name": "Of the log", "criteria": [{"name": "Score", "options": options}]}
 
 
 def _items(group: Rows, pairs: bool) -> list[Item]:
-    """An item for each prompt (of pairs one for each answer); the same one again, and in another
-    order, is the same.
+    """Return an item for each prompt; for pairs, one for each answer.
+
+    The same prompt, asked again or in another order, is the same item.
     """
     items: list[Item] = []
     known: set[Any] = set()
@@ -320,7 +371,8 @@ def _items(group: Rows, pairs: bool) -> list[Item]:
             continue
         known.add(key)
         name = shorten(str(about.get("question_id") or about.get("item_id") or len(known)), 200)
-        name += f" ({len(known)})" * (look_alike(name) in names)
+        if look_alike(name) in names:
+            name += f" ({len(known)})"
         names.add(look_alike(name))
         others = (f"message_{k}" for k in range(len(parts.layout[0])) if k != parts.layout[1])
         columns = dict(zip(("before", "after", *others), parts.around, strict=True))

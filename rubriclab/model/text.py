@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import unicodedata
+from collections import Counter
 from typing import Any
 
 FILLERS = {
@@ -29,6 +30,27 @@ def digest(*parts: Any) -> str:
     """sha256 in hex over the canonical JSON of ``parts``: sorted keys, no blanks, UTF-8."""
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class NamedTwice(ValueError):
+    """A JSON object has a name twice."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the name “{shorten(name)}” appears twice in one object")
+        self.name = name
+
+
+def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object of these pairs, as ``object_pairs_hook``. Raises NamedTwice.
+
+    Python would keep the last of two values, other readers the first. Whoever wrote the text could
+    so show a person one value and the lab another.
+    """
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        commonest, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise NamedTwice(commonest)
+    return made
 
 
 def storable(text: str) -> str:

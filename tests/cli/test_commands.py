@@ -181,7 +181,7 @@ def test_human_scores_that_are_not_numbers_are_reported(
         "item_id,response,human\na,The first of the answers,4/5\nb,The second of them,5/5\n"
     )
     assert (
-        "“human” is not used: it holds more than numbers."
+        "“human” is not used: not all its cells are numbers."
         in plan_of_file(folder / "study.toml").notes
     )
 

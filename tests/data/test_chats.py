@@ -192,11 +192,11 @@ PICTURE = [user([{"type": "image_url", "image_url": {"url": "x"}}]), assistant("
                     "source": "x",
                 }
             ],
-            "which column has the answers.*Lists or objects are no answers: “completions”",
+            "which column has the answers.*Lists or objects cannot be answers: “completions”",
         ),
         (
             [{"prompt": ASKED, "answers": [GOOD, BAD]}],
-            "which column has the answers.*no answers: “answers”",
+            "which column has the answers.*cannot be answers: “answers”",
         ),
     ],
 )
@@ -279,7 +279,7 @@ def test_minus_one_beside_ratings_is_refused_and_a_rating_on_its_own_scale() -> 
             *({"answer": a, "human_score": v} for a, v in zip(answers, values, strict=True))
         )
 
-    with pytest.raises(LabError, match="-1 beside ratings of 0 and more"):
+    with pytest.raises(LabError, match="-1 among ratings of 0 and more"):
         made(rated(4, -1, 2), human="human_score")
     dataset = made(rated(1, -1, 0), human="human_score")
     assert [[*item.ratings.values()] for item in dataset.items] == [[1.0], [-1.0], [0.0]]
@@ -288,5 +288,5 @@ def test_minus_one_beside_ratings_is_refused_and_a_rating_on_its_own_scale() -> 
 @pytest.mark.parametrize("cell", ["1,500", "01.05"])
 def test_a_number_of_two_meanings_is_no_rating(cell: str) -> None:
     table = lines({"answer": "One answer here.", "human_score": cell})
-    with pytest.raises(LabError, match=f"“{cell}” is no score of a person"):
+    with pytest.raises(LabError, match=f"“{cell}” is not a score"):
         made(table, human="human_score")

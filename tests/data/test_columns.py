@@ -109,8 +109,8 @@ def test_a_messy_table_is_read_and_what_was_taken_is_said() -> None:
         "human": ["Overall rating (human, 1-5)"],
     }
     assert columns_sentence(table, guess.columns, guess.reasons) == (
-        "Columns of “answers_messy.csv”: answer = “LLM Answer (raw)” (the longest text: 233 signs "
-        "on average); "
+        "Columns of “answers_messy.csv”: answer = “LLM Answer (raw)” (the longest text: 233 "
+        "characters on average); "
         "instruction = “User Prompt”; human score = “Overall rating "
         "(human, 1-5)”; prompt group = “Prompt ID”; writer = “model_name”. Not used: “Unnamed: 0”, "
         "“annotator_1”, "

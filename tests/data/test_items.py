@@ -45,7 +45,7 @@ def test_columns_by_their_names() -> None:
         "human": ["human_1", "human_2"],
     }
     assert guess.matched
-    assert guess.reasons["human"] == "one column a rater, by their names"
+    assert guess.reasons["human"] == "one column per rater, by their names"
 
 
 QUESTION = [
@@ -68,7 +68,7 @@ ROWS = [(f"A-{k:02}", QUESTION[k % 3], ANSWER.format(k), k % 5 + 1) for k in ran
                 "instruction": "Lo que se les pidió",
                 "human": ["valor"],
             },
-            ("response", "the longest text: 51 signs on average"),
+            ("response", "the longest text: 51 characters on average"),
         ),
         (
             "ref.,enunciado del ejercicio,lo que escribió,prof. 1,prof. 2",
@@ -78,7 +78,7 @@ ROWS = [(f"A-{k:02}", QUESTION[k % 3], ANSWER.format(k), k % 5 + 1) for k in ran
                 "instruction": "enunciado del ejercicio",
                 "human": ["prof. 1", "prof. 2"],
             },
-            ("human", "whole numbers from 1 to 5, as the rubric's scores"),
+            ("human", "whole numbers from 1 to 5, like the rubric's scores"),
         ),
         (
             "ficha,Aufgabe,Schülertext,Punkte (Frau M.)",
@@ -95,7 +95,7 @@ ROWS = [(f"A-{k:02}", QUESTION[k % 3], ANSWER.format(k), k % 5 + 1) for k in ran
                 "human": ["puntos"],
                 "rater": "quién corrigió",
             },
-            ("rater", "it tells the rows of one answer apart"),
+            ("rater", "it distinguishes the rows of one answer"),
         ),
         (
             "id,consigna,respuesta,x,y",
@@ -107,7 +107,7 @@ ROWS = [(f"A-{k:02}", QUESTION[k % 3], ANSWER.format(k), k % 5 + 1) for k in ran
             "ficha,consigna,respuesta,n,human",
             [",N/A"],
             {"response": "respuesta", "instruction": "consigna"},
-            ("human", "“human” is not used: it holds more than numbers"),
+            ("human", "“human” is not used: not all its cells are numbers"),
         ),
     ],
 )
@@ -199,35 +199,35 @@ BY_ROW, RATED = ID | {"rater": "rater", "human": "score"}, "id,answer,rater,scor
             (
                 f'id,answer\nA,x\nB,y\n"{other}",z\n',
                 ID,
-                r"line 4, column “id”: the id .* in line 2 already",
+                r"line 4, column “id”: the ID .* in line 2",
             )
             for other in LOOK_ALIKE
         ),
         (
             "id,answer\n\u00c5,x\nA\u030a,y\n",
             ID,
-            "line 3, column “id”: the id .* looks like “\u00c5” in line 2",
+            "line 3, column “id”: the ID .* looks like “\u00c5” in line 2",
         ),
-        ("id,answer\n" + "x" * 1_001 + ",a\n", ID, "line 2, column “id”: 1,001 signs"),
-        ("id,answer\n1,a\n,b\n", ID, "line 3, column “id”: no id"),
+        ("id,answer\n" + "x" * 1_001 + ",a\n", ID, "line 2, column “id”: 1,001 characters"),
+        ("id,answer\n1,a\n,b\n", ID, "line 3, column “id”: the cell is empty"),
         *(
             (
                 f"answer,human\na,1\nb,{cell}\n",
                 {"response": "answer", "human": "human"},
-                "line 3, column “human”: “.*” is no score of a person.*Leave the cell empty",
+                "line 3, column “human”: “.*” is not a score.*Leave the cell empty",
             )
             for cell in NO_SCORES
         ),
-        (f"{RATED}1,other,bo,3\n", BY_ROW, "line 3, column “answer”: another text"),
+        (f"{RATED}1,other,bo,3\n", BY_ROW, "line 3, column “answer”: not the same text"),
         (f"{RATED}1,a,ann,3\n", BY_ROW, "second rating of “ann”"),
         (f"{RATED}2,b,Ann,3\n", BY_ROW, "line 3, column “rater”: “Ann” looks like “ann” in line 2"),
         (f"{RATED}1,a,,3\n", BY_ROW, "a rating without a rater"),
         (
             "answer\na\n",
             {"response": "nothing"},
-            "no column “nothing” for response; it has “answer”",
+            "no column “nothing” for response. Its columns are “answer”",
         ),
-        ("answer\na\n", {"responce": "answer"}, "“responce” is no role"),
+        ("answer\na\n", {"responce": "answer"}, "“responce” is not a column role"),
         ("answer\na\n", {"instruction": "answer"}, "which column has the answers"),
         (
             "answer,r,a,b\nx,1,2,3\n",
@@ -284,7 +284,7 @@ def test_a_pasted_rubric_is_read_line_by_line(
     assert [(c.name, c.description, {o.score: o.description for o in c.options}) for c in read] == [
         (name, about, dict(sorted(options.items()))) for name, about, options in criteria
     ]
-    with pytest.raises(LabError, match="No line of this text is a score"):
+    with pytest.raises(LabError, match="No scores found"):
         rubric_of_text("Is it good?\nbetween 1 and 5")
     for score in ("4.5", "9999"):  # not the name of what is judged
         with pytest.raises(LabError, match=f"“{score}” is no score"):
@@ -455,7 +455,7 @@ def test_faults_name_the_line_of_the_file_and_the_note_says_what_was_done() -> N
     alike = one_answer_a_row(read_table(b"a b,a_b,answer_a,answer_b\n1,2,x,y\n", "t.csv"))
     assert {"a b", "a_b"} < set(alike.columns)  # nothing is lost
     assert (
-        table.note == "Each row has 2 answers (“answer_a”, “answer_b”): read as one answer a row."
+        table.note == "Each row has 2 answers (“answer_a”, “answer_b”): read as one answer per row."
     )
 
 

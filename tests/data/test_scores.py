@@ -133,7 +133,7 @@ def test_faults_by_row(text: str, words: str) -> None:
 def test_an_unknown_kind_and_unknown_columns() -> None:
     for more, words in (
         ({"kind": "pair"}, "not a kind of judgments"),
-        ({"columns": {"scored": "score"}}, "is no role of a column"),
+        ({"columns": {"scored": "score"}}, "is not a column role"),
         ({"columns": {"score": "x"}}, "no column “x” for score"),
     ):
         with pytest.raises(LabError, match=words):

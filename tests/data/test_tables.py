@@ -105,7 +105,7 @@ def test_files_are_read_as_they_are(content: bytes, name: str, rows: list[list[s
             book(["Term 1", None], [], ["id", "text"], ["a", "b"]),
             "x.xlsx",
             ("id", "text"),
-            "left out: “Term 1”",
+            "Left out above the header: “Term 1”",
         ),
         (
             b"Essays graded;;\nid;text;score\na;b;4\n",
@@ -131,7 +131,7 @@ def test_what_was_noticed_is_said() -> None:
         latin = read_table(f"a,b\n{text},2\n".encode("cp1252"), "x.csv")
         assert ("Windows-1252" in latin.note, latin.first(1)) == (True, [[text, "2"]])
     assert "first sheet" in read_table(book(["a"], [1], sheets=2), "x.xlsx").note
-    assert "read as empty: 1 formula." in read_table(book(["a", "b"], [1, "=1+1"]), "x.xlsx").note
+    assert "value for them: 1 formula." in read_table(book(["a", "b"], [1, "=1+1"]), "x.xlsx").note
     assert "taken off 1 cell." in read_table(b"a,b\n'=1,2\n", "x.csv").note
     table = read_table(b"a;b\n1;2\n3;2\n", "x.csv")
     assert (table.separator, table.note) == (";", "")
@@ -154,34 +154,34 @@ def test_texts_that_many_rows_of_parquet_share_are_kept_once() -> None:
     [
         (b"", "x.csv", "is empty"),
         (b"a,b\n", "x.csv", "no rows"),
-        (b"a,b\n1,2\n", "x.doc", r"ends in “\.doc”.*\.csv"),
+        (b"a,b\n1,2\n", "x.doc", r"cannot read “\.doc” files.*\.csv"),
         (b'a,b\n1,2\n3,"4\n5,6\n', "x.csv", "line 3: unexpected end of data"),
         (b'a,b\n"1"x,2\n', "x.csv", "line 2"),
-        (b"a,b\n1,2\n1,2,3\n", "x.csv", "line 3: 3 cells, but the header names 2"),
+        (b"a,b\n1,2\n1,2,3\n", "x.csv", "line 3: 3 cells, but the header has 2"),
         (b"a,b\n1,2\n1\n", "x.csv", "line 3: 1 cells"),
         (b"a,b\n1,2\0\n", "x.csv", "line 2: a NUL byte"),
         (b"a,b\n\xe9\x81,2\n", "x.csv", "line 2: neither UTF-8 nor Windows-1252"),
-        ("a,b\n1,2\n".encode("utf-16")[:-1], "x.csv", "no whole UTF-16"),
+        ("a,b\n1,2\n".encode("utf-16")[:-1], "x.csv", "not complete UTF-16"),
         (b"\x89PNG\r\n\x1a\n123", "x.csv", r"picture \(PNG\)"),
         (b"PK\x03\x04 123", "x.csv", "zip archive"),
         (b"a,a\n1,2\n", "x.csv", "columns 1 and 2 are named “a” and “a”"),
         ("response, Re\u200bsponse\n1,2\n".encode(), "x.csv", "columns 1 and 2"),
-        (b"x" * 1_001 + b",b\n1,2\n", "x.csv", "has 1,001 signs"),
+        (b"x" * 1_001 + b",b\n1,2\n", "x.csv", "has 1,001 characters"),
         (b"[" * 100_000, "x.json", "nested deeper than 64"),
         (b"[" * 70 + b"]" * 70, "x.json", "nested deeper than 64"),
         (b'[{"a":' + b"1" * 5_000 + b"}]", "x.json", "5,000 digits"),
-        (b'[{"a": 1e400}]', "x.json", "1e400 .* is beyond what is read"),
+        (b'[{"a": 1e400}]', "x.json", "1e400 .* is too large"),
         (b"[" + b"," * 20_000_000, "x.json", "more than 20,000,000 values"),
         (b'a,b\n1,"' + b"x" * 20_000_001 + b'"\n', "x.csv", "line 2: field larger than"),
-        (b'[{"a": "' + b"x" * 20_000_001 + b'"}]', "x.json", "column “a”: a cell of 20 MB"),
+        (b'[{"a": "' + b"x" * 20_000_001 + b'"}]', "x.json", "column “a”: a cell has 20 MB"),
         (b",".join(b"c%d" % k for k in range(4_001)), "x.csv", "4,001 columns"),
         (b"[{}, {}]", "x.json", "its 2 records are empty"),
         (b'{"a": 1}\n{"a":\n', "x.jsonl", "“x.jsonl”, line 2, column 6: not JSON"),
-        (b'[{"a": 1, "a": 2}]', "x.json", "“a” stands twice"),
-        (b'[{"a": NaN}]', "x.json", "NaN is no number"),
+        (b'[{"a": 1, "a": 2}]', "x.json", "“a” appears twice"),
+        (b'[{"a": NaN}]', "x.json", "NaN is not a number"),
         (b'{"a": 1}\n{"a": -Infinity}\n', "x.jsonl", "“x.jsonl”, line 2: -Infinity"),
         (b'[{"a": 1}, 5]', "x.json", "record 2: a JSON number"),
-        (packed(pa.table({"a": pa.array([b"\xff\xfe"], pa.binary())})), "x.parquet", "UTF8"),
+        (packed(pa.table({"a": pa.array([b"\xff\xfe"], pa.binary())})), "x.parquet", "UTF-8"),
         (
             packed(pa.Table.from_arrays([pa.array([1])] * 2, names=["a", "a"])),
             "x.parquet",
@@ -192,9 +192,9 @@ def test_texts_that_many_rows_of_parquet_share_are_kept_once() -> None:
             "x.parquet",
             "UTF8",
         ),
-        (b"PAR1 and nothing", "x.parquet", "not a Parquet file"),
-        (b"PK\x03\x04", "x.xlsx", "not an Excel workbook"),
-        (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "x.csv.gz", "not a whole gzip"),
+        (b"PAR1 and nothing", "x.parquet", "could not open this Parquet file"),
+        (b"PK\x03\x04", "x.xlsx", "could not open this Excel workbook"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "x.csv.gz", "not a complete gzip"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_its_line(content: bytes, name: str, words: str) -> None:
@@ -266,9 +266,9 @@ ENTITIES = (
     ("old", "new", "words"),
     [
         (rb'r="A2"', b'r="XFD2"', "16,384 columns"),
-        (rb'r="A2"', b'r="ZZZZZ2"', "not an Excel workbook"),
-        (rb'<row r="2"', b'<row r="999999999"', "1,048,577 rows or more, which is beyond"),
-        (rb"^(.*)<v>1</v>", ENTITIES + rb"\1<v>&i;</v>", "not an Excel workbook"),
+        (rb'r="A2"', b'r="ZZZZZ2"', "could not open this Excel workbook"),
+        (rb'<row r="2"', b'<row r="999999999"', "1,048,577 rows; the limit"),
+        (rb"^(.*)<v>1</v>", ENTITIES + rb"\1<v>&i;</v>", "could not open this Excel workbook"),
         (rb'<dimension ref="[^"]*"', b'<dimension ref="A1:XFD1048576"', ""),
     ],
 )

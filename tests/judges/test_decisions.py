@@ -161,7 +161,7 @@ def test_an_answer_that_is_none_says_why_and_is_a_row(answer: Any, words: str) -
 
 def test_a_name_that_stands_twice_is_no_answer() -> None:
     """Of two probabilities of one option neither is taken."""
-    with pytest.raises(Fault, match="a name stands twice"):
+    with pytest.raises(Fault, match="the name “1” appears twice"):
         decoded(b'{"answers": {"q1": {"probabilities": {"1": 0.9, "2": 0.5, "1": 0.5}}}}', {}, ())
 
 

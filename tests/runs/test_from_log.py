@@ -134,7 +134,7 @@ LEFT: dict[str, tuple[bool, list[Logged], str]] = {
     "replies that say nothing": (
         False,
         logged(prompt("a"), reply="well"),
-        "0 of 1 reply of the log can be read",
+        "0 of 1 reply in the log can be parsed",
     ),
 }
 
