@@ -22,7 +22,7 @@ from rubriclab.model.orders import ALL_WITHOUT_ASKING, RANDOM_CALLS, STRATEGIES,
 from rubriclab.model.study import DesignPart, IdStyle, StrategyPart, VaryPart, validated
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.study.options import FACTORS
-from rubriclab.study.plan import deterministic
+from rubriclab.study.parts import deterministic
 from rubriclab.words.facts import AXES
 from rubriclab.words.phrases import readable
 

@@ -30,7 +30,8 @@ from rubriclab.model.judgment import RULES
 from rubriclab.model.part import Part
 from rubriclab.model.study import Study, validated
 from rubriclab.model.text import LabError, count, digest, shorten
-from rubriclab.study.plan import Plan, PlanPart, plan
+from rubriclab.study.parts import PlanPart
+from rubriclab.study.plan import Plan, plan
 
 FORMAT = 1
 PROTOCOLS = (ONE_ORDER, AVERAGE)
@@ -150,7 +151,7 @@ def _arms(findings: Findings, asked: Plan, judge: str) -> list[Arm]:
             f"A card scores single answers, and this run reordered {about.reorder}. Run a study "
             "that reorders options or criteria."
         )
-    if _settings_of(asked, about.judge).kind == "python":
+    if _settings_of(asked, about.judge).about.runs_code:
         raise LabError(
             "The judge is your own code. Call it where you need it, in the orders that the run "
             "recommends."

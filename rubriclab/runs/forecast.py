@@ -25,7 +25,8 @@ from rubriclab.model.judgment import Call, Reply, step_of, variant_text
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import count, duration, shorten
 from rubriclab.study.decisions import packs
-from rubriclab.study.plan import Plan, PlanPart
+from rubriclab.study.parts import PlanPart
+from rubriclab.study.plan import Plan
 from rubriclab.study.subjects import Shape
 
 SIGNS_PER_TOKEN = 4.0

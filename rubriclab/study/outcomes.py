@@ -8,9 +8,20 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
+from rubriclab.model.constraint import constrained_label
 from rubriclab.model.ending import ending_of, why_not_whole
-from rubriclab.model.judgment import Call, Condition, Ordering, Outcome, Reply, Status
+from rubriclab.model.judgment import (
+    UNBEGUN,
+    Call,
+    Condition,
+    Ordering,
+    Outcome,
+    Reply,
+    Status,
+    level_text,
+)
 from rubriclab.model.study import AnswerPart
 from rubriclab.study.labels import letters
 from rubriclab.study.own_answers import answer_reading, answer_readings
@@ -26,14 +37,69 @@ WORD, LINE = r"\S*\Z", r"[^\n]*\Z"
 
 
 def outcomes(
-    call: Call, reply: Reply, condition: Condition, *, tie: bool, rule: AnswerPart | None = None
+    call: Call,
+    reply: Reply,
+    condition: Condition,
+    *,
+    tie: bool,
+    rule: AnswerPart | None = None,
+    reports_free: bool = False,
 ) -> tuple[Outcome, ...]:
-    """What a reply says about each item of its call; never raises for what a judge wrote.
+    """Return what a reply says about each item of its call. It never raises for what a judge wrote.
 
-    ``tie``: may one be answered; ``rule``: how the answer to a prompt of the user's own is read.
+    ``tie``: whether one may be given; ``rule``: how the answer to a prompt of the user's own is
+    read; ``reports_free``: a constrained reply itself says what its labels get without the
+    constraint, so no call for a free token was made.
     """
-    given = _outcomes(call, reply, condition, tie=tie, rule=rule)
-    return tuple(replace(outcome, reader=READER) for outcome in given)
+    if UNBEGUN in reply.note and call.begun:  # the server did not go on behind the begun answer
+        call = replace(call, messages=call.messages[:-1])
+    given = _outcomes(call, as_constrained(call, reply), condition, tie=tie, rule=rule)
+    given = tuple(replace(outcome, reader=READER) for outcome in given)
+    if call.constrain == "free" or reports_free:
+        return given
+    mass = label_probabilities(reply.free_top, call.labels)[1] if reply.free_top else None
+    return tuple(replace(outcome, mass=mass) for outcome in given)
+
+
+def described(call: Call, given: Sequence[Outcome]) -> dict[str, str]:
+    """Return the status of a call's outcomes, and what was read, in words."""
+    read = []
+    for outcome in given:
+        value: Any = outcome.score
+        if value is None and outcome.position:
+            value = call.ordering.shown[outcome.position - 1]
+        read.append("nothing" if value is None else level_text(value))
+    status = min(outcome.status for outcome in given)
+    return {"status": status.name.lower(), "read": ", ".join(read)}
+
+
+def breaks_constraint(call: Call, reply: Reply) -> bool:
+    """Return whether a whole reply is none of the labels that it was held to."""
+    if not _was_constrained(call, reply):
+        return False
+    return constrained_label(reply.text, call.constrain, call.labels, call.begun) is None
+
+
+def as_constrained(call: Call, reply: Reply) -> Reply:
+    """Return a constrained reply with the bare label as its text, or with none where it breaks its
+    constraint.
+
+    A server that no longer holds the constraint (another one behind a router) gives another judge's
+    answers: they are not read as if it did.
+    """
+    if not _was_constrained(call, reply):
+        return reply
+    label = constrained_label(reply.text, call.constrain, call.labels, call.begun)
+    return replace(reply, text=label or "")
+
+
+def _was_constrained(call: Call, reply: Reply) -> bool:
+    """Return whether a reply is whole and was held to its labels. One that is not whole has another
+    reason not to be read.
+    """
+    if call.constrain == "free" or reply.error:
+        return False
+    return ending_of(reply.finish) == "whole"
 
 
 def _outcomes(

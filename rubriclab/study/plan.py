@@ -1,5 +1,4 @@
-"""A study with its data and rubric in; every call of it, one after the other, and what its replies
-say, out.
+"""Plan a study: every call of it, one after the other, each with its key.
 
 Calls come item by item, so that a server's prefix cache holds instruction and response while the
 options below them change. Within an item the calls of all strategies and repeats come in a seeded
@@ -12,8 +11,8 @@ import json
 import math
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -21,14 +20,12 @@ from typing import Any
 import pandas as pd
 
 from rubriclab.data.rubrics import rubric_notes
-from rubriclab.model.constraint import SCHEMA_TOKENS, Constraint, constrained_label
+from rubriclab.model.constraint import SCHEMA_TOKENS, Constraint
 from rubriclab.model.data import DataSet, Item, Rubric
-from rubriclab.model.ending import ending_of
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import (
     BROKEN,
     ITEM_COLUMNS,
-    UNBEGUN,
     Call,
     Condition,
     Judgment,
@@ -36,172 +33,38 @@ from rubriclab.model.judgment import (
     Outcome,
     Reorder,
     Reply,
-    level_text,
 )
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DesignPart, Study
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
-from rubriclab.study.decisions import (
-    asked_of,
-    check_decisions,
-    decision_options,
-    decision_prompt,
-    packing_of,
-)
+from rubriclab.study.decisions import check_decisions, packing_of
 from rubriclab.study.options import (
     Variant,
     check_factors,
-    dealt,
     judge_at,
     rubric_at,
     variants,
     with_reference,
 )
-from rubriclab.study.outcomes import label_probabilities, outcomes
+from rubriclab.study.outcomes import breaks_constraint, described, outcomes
 from rubriclab.study.own_prompt import OwnPrompt, own_prompts
+from rubriclab.study.parts import PlanPart
+from rubriclab.study.plan_notes import SAMPLED_CALLS, constraint_notes, notes_on
 from rubriclab.study.prompts import Messages
 from rubriclab.study.proof import Proof
-from rubriclab.study.subjects import PROTOCOLS, Prompt, Protocol, Shape, Subject
+from rubriclab.study.subjects import PROTOCOLS, Prompt, Shape, Subject
+from rubriclab.study.tokens import REASONING_TOKENS, answer_is_begun, answer_tokens
 
 PACKING_QUESTIONS = 150
-"""Questions of each task on which packing is held against what it is measured by: what an answer No
-takes where one moves.
+"""Questions of each task that are asked under each way of packing. If a packing changed one answer
+in fifty, so many would very likely show it.
 """
-REPEATED_SUBJECTS = 10
-"""Items on which a deterministic judge is asked its orders again, to show that its repeats are
-equal.
-"""
-LABEL_TOKENS, FEEDBACK_TOKENS, REASONING_TOKENS = 16, 1_024, 16_384
-EMBEDDED_TOKENS_BEHIND_LABEL, EMBEDDED_TOKENS_A_LINE, EMBEDDED_FEEDBACK_TOKENS = 2, 8, 320
-"""Tokens that an answer may have where the judge names no number. An embedded model seldom ends by
-itself, so it is cut behind its label or its lines (their names apart).
-"""
-SAMPLED_CALLS = 60
-"""Calls of a condition, about, that are also asked for one free token where replies are
-constrained: the median of so many probabilities is known to some 6 in 100 of their spread, and they
-are drawn by their keys, over all items and orders.
-"""
+KEY_DIGITS = 32
+"""Of a call's key in the store: 128 bits, so that no two calls ever share one."""
 MAX_CONDITIONS = 2_000
+"""More cannot be told apart in a table or a picture, and most likely nobody meant them."""
 MAX_REPEAT = 2**15 - 1
 """The store counts repeats in 16 bits."""
-
-
-@dataclass(frozen=True)
-class PlanPart:
-    """What is asked alike: a data set under a rubric, an axis and a setting of the factors.
-
-    ``subjects``: what one order is about, in the order in which they are asked about; ``sample``:
-    numbers of those whose orders are asked again, None for all; ``scope``: what tells its calls
-    from the same words in another data set or axis; ``own``: a prompt of the user's in place of the
-    lab's.
-    """
-
-    dataset: DataSet
-    rubric: Rubric
-    design: DesignPart
-    variant: Variant
-    subjects: tuple[Subject, ...]
-    strategies: tuple[Strategy, ...]
-    sample: frozenset[int] | None = None
-    scope: tuple[str, ...] = ()
-    own: OwnPrompt | None = None
-
-    @property
-    def axis(self) -> Reorder:
-        return self.design.axes[0]
-
-    @property
-    def protocol(self) -> Protocol:
-        return PROTOCOLS[self.axis]
-
-    @property
-    def first(self) -> Subject:
-        """What is shown of it first: what a pasted prompt was sent for, else the first subject."""
-        named = self.own.file.item if self.own else ""
-        return next(
-            (subject for subject in self.subjects if named and subject.text.item_id == named),
-            self.subjects[0],
-        )
-
-    @cached_property
-    def by_shape(self) -> Mapping[Shape, list[int]]:
-        numbers: dict[Shape, list[int]] = {}
-        for number, subject in enumerate(self.subjects):
-            numbers.setdefault(subject.shape, []).append(number)
-        return numbers
-
-    @cached_property
-    def of_item(self) -> Mapping[int, list[Subject]]:
-        """The subjects that an item (by its code) is asked about in: one, or beside others and
-        alone.
-        """
-        out: dict[int, list[Subject]] = {}
-        for subject in self.subjects:
-            for code in subject.items:
-                out.setdefault(code, []).append(subject)
-        return out
-
-    def asked(self, shape: Shape) -> list[Strategy]:
-        """The strategies under which subjects of a shape are asked."""
-        return self.protocol.strategies(shape, self.strategies)
-
-    def asked_of(self, judge: JudgeSettings, shape: Shape) -> list[Strategy]:
-        """Those of them under which a judge is asked."""
-        return asked_of(judge, self.axis, shape, self.asked(shape))
-
-    def asked_as(self, strategy: Strategy, judge: JudgeSettings, number: int) -> Strategy:
-        """The strategy as a judge is asked it about the subject of that number; a number of calls
-        that is named stands.
-
-        Each order is asked again on ``sample`` where the study names one, and by a deterministic
-        judge on the first subjects alone. ``judge``: with the levels of the part's factors.
-        """
-        if self.sample is not None:
-            again = number in self.sample
-        else:
-            again = number < REPEATED_SUBJECTS or not deterministic(judge)
-        return strategy if again or strategy.calls is not None else replace(strategy, repeats=1)
-
-    def planned(self, shape: Shape, strategy: Strategy, judge: JudgeSettings) -> int:
-        """Calls of a condition: those about subjects of one shape differ in the repeats alone."""
-        numbers = self.by_shape[shape]
-        settings = judge_at(judge, self.variant)
-        asked = Counter(self.asked_as(strategy, settings, number) for number in numbers)
-        first = self.subjects[numbers[0]]
-        return sum(
-            subjects * sum(1 for _ in self.orders(first, own)) for own, subjects in asked.items()
-        )
-
-    def orders(self, subject: Subject, strategy: Strategy) -> Iterator[Ordering]:
-        """The ordering of every call about a subject under a strategy, repeats in."""
-        seed = self.design.seed
-        for ordering in self.protocol.orders(subject, strategy, seed):
-            ordering = self.own.labelled(subject, ordering) if self.own else ordering
-            yield (
-                dealt(ordering, subject.id, seed)
-                if self.variant.get("ids") == "shuffled"
-                else ordering
-            )
-
-    def constraint(self, shape: Shape, strategy: Strategy, judge: JudgeSettings) -> Constraint:
-        """How replies to the calls about subjects of a shape are constrained: not where they are
-        more than one label.
-        """
-        subject = self.subjects[self.by_shape[shape][0]]
-        prompt = self.prompt(subject, next(iter(self.orders(subject, strategy))), judge)
-        return judge.constraint_of(prompt.template) if prompt.labels else "free"
-
-    def prompt(self, subject: Subject, ordering: Ordering, judge: JudgeSettings) -> Prompt:
-        """What a judge is sent about a subject in an order. Raises LabError for an own prompt that
-        cannot be rendered.
-        """
-        if (options := decision_options(judge)) is not None:
-            return decision_prompt(self.axis, subject, ordering, self.design, options)
-        return (
-            self.own.prompt(subject, ordering)
-            if self.own
-            else self.protocol.prompt(subject, ordering, self.design)
-        )
 
 
 @dataclass(frozen=True)
@@ -284,23 +147,34 @@ class Plan:
         return pd.DataFrame(rows, columns=[*ITEM_COLUMNS, "unit_text", "source"])
 
     def parse(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
-        """Read what a reply says of each item of its call; never raises for what a judge wrote."""
-        if UNBEGUN in reply.note and call.begun:  # what a cut answer says is read otherwise
-            call = replace(call, messages=call.messages[:-1])
-        made = self._read(call, as_constrained(call, reply))
-        judge = self.conditions[call.condition].judge
-        if call.constrain == "free" or self._reports_free(judge, call.constrain):
-            return made
-        mass = label_probabilities(reply.free_top, call.labels)[1] if reply.free_top else None
-        return tuple(replace(outcome, mass=mass) for outcome in made)
+        """Return what a reply says of each item of its call. It never raises for what a judge
+        wrote.
+        """
+        own = self.parts[self.part_of[call.condition]].own
+        condition = self.conditions[call.condition]
+        return outcomes(
+            call,
+            reply,
+            condition,
+            tie=self.study.design.tie,
+            rule=own.file.answer if own else None,
+            reports_free=self._reports_free(condition.judge, call.constrain),
+        )
 
     def judgment(self, call: Call, reply: Reply) -> Judgment:
-        """Return the call with its reply and what it says; a reply that breaks its constraint has a
-        note of that.
+        """Return the call with its reply and what it says. A reply that breaks its constraint gets
+        a note of that.
         """
         if breaks_constraint(call, reply):
             reply = reply.noted(BROKEN)
         return Judgment(call, reply, self.parse(call, reply))
+
+    def try_reply(self, text: str) -> dict[str, str]:
+        """Return what would be read of a reply to the first call shown: ``status``, and ``read``,
+        the score (or what is preferred).
+        """
+        call = self.previews()[0]
+        return described(call, self.parse(call, Reply(text)))
 
     def _reports_free(self, judge: str, rung: Constraint) -> bool:
         """Whether a reply itself says what its labels get without the constraint.
@@ -310,28 +184,6 @@ class Plan:
         return any(
             part.name == judge and rung in part.about.reports_free for part in self.study.judges
         )
-
-    def _read(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
-        own = self.parts[self.part_of[call.condition]].own
-        rule = own.file.answer if own else None
-        return outcomes(
-            call, reply, self.conditions[call.condition], tie=self.study.design.tie, rule=rule
-        )
-
-    def try_reply(self, text: str) -> dict[str, str]:
-        """What would be read of a reply to the first call shown: its status, and the score (or what
-        is preferred).
-        """
-        call = self.previews()[0]
-        outcomes = self.parse(call, Reply(text))
-        shown = [
-            call.ordering.shown[outcome.position - 1]
-            if outcome.score is None and outcome.position
-            else outcome.score
-            for outcome in outcomes
-        ]
-        read = ", ".join("nothing" if value is None else level_text(value) for value in shown)
-        return {"status": min(outcome.status for outcome in outcomes).name.lower(), "read": read}
 
     def previews(self, *items: int) -> list[Call]:
         """The first judge's call about each item (by its code) in each order that it is shown in,
@@ -416,68 +268,106 @@ class Plan:
 
         ``asked``: (part, number of the subject in it, the subject).
         """
-        times: Counter[str] = (
-            Counter()
-        )  # the same words again, whichever strategy or setting asks, are another call
+        # The same words again, whichever strategy or setting asks, are another call.
+        times: Counter[str] = Counter()
         calls = []
         for code, number, subject in asked:
             part = self.parts[code]
             settings = judge_at(judge, part.variant)
-            extra = settings.extra if settings.extra != judge.extra else None
-            pack = packing_of(settings, part.axis)
-            known: dict[Ordering, tuple[Messages, Prompt, int, str]] = {}
+            requests: dict[Ordering, _Request] = {}
             for condition, strategy in self.asked[judge.name, code, subject.shape]:
                 repeats: Counter[Ordering] = Counter()
                 for ordering in part.orders(subject, part.asked_as(strategy, settings, number)):
-                    if ordering not in known:
-                        prompt = part.prompt(subject, ordering, judge)
-                        messages = _sent(prompt, settings)
-                        if known and part.own is not None:
-                            part.own.check_signs(subject, messages, next(iter(known.values()))[0])
-                        tokens = answer_tokens(settings, subject, brief=prompt.brief)
-                        if prompt.labels and settings.constraint_of(prompt.template) == "schema":
-                            tokens = max(tokens, SCHEMA_TOKENS)
-                        if extra is not None and judge.max_tokens is None:
-                            tokens = REASONING_TOKENS  # the field may switch reasoning on
-                        identity = self._identity(judge, code, prompt.template, subject, messages)
-                        known[ordering] = messages, prompt, tokens, identity
-                    messages, prompt, tokens, identity = known[ordering]
-                    shape, fields = part.own.answer(subject, ordering) if part.own else ("", {})
-                    held = (
-                        (extra or settings.extra) | fields if fields and judge.about.chat else extra
-                    )
-                    key = hashlib.sha256(
-                        f"{identity}{times[identity]}}}".encode("utf-8", "surrogatepass")
-                    )
-                    calls.append(
-                        Call(
-                            key.hexdigest()[:32],
-                            condition,
-                            subject.items,
-                            ordering,
-                            repeats[ordering],
-                            messages,
-                            prompt.template,
-                            subject.shape.scores,
-                            tokens,
-                            settings.temperature,
-                            settings.reasoning_effort,
-                            settings.seed,
-                            held,
-                            shape,
-                            pack,
-                            labels=prompt.labels,
-                            constrain=self.conditions[condition].constrain,
-                            sampled=self._sampled(condition, key.hexdigest()),
-                        )
-                    )
-                    times[identity] += 1
+                    request = requests.get(ordering)
+                    if request is None:
+                        request = self._request(judge, settings, code, subject, ordering)
+                        if requests and part.own is not None:
+                            first = next(iter(requests.values()))
+                            part.own.check_signs(subject, request.messages, first.messages)
+                        requests[ordering] = request
+                    asked_before = times[request.first_key]
+                    key = request.first_key
+                    if asked_before:
+                        key = call_key(request.identity, asked_before)
+                    calls.append(self._call(request, key, condition, settings, repeats[ordering]))
+                    times[request.first_key] += 1
                     repeats[ordering] += 1
         seeded = hashlib.sha256(
             f"{self.study.design.seed}|calls|{asked[0][2].id}".encode("utf-8", "surrogatepass")
         )
         random.Random(int.from_bytes(seeded.digest()[:8], "big")).shuffle(calls)
         return calls
+
+    def _request(
+        self,
+        judge: JudgeSettings,
+        settings: JudgeSettings,
+        code: int,
+        subject: Subject,
+        ordering: Ordering,
+    ) -> "_Request":
+        """Return what a judge is sent about a subject in an order, in the part of that code.
+
+        ``settings``: the judge at the levels of the part's factors.
+        """
+        part = self.parts[code]
+        prompt = part.prompt(subject, ordering, judge)
+        messages = _sent(prompt, settings)
+        varied = settings.extra if settings.extra != judge.extra else None
+        tokens = answer_tokens(settings, subject, brief=prompt.brief)
+        if prompt.labels and settings.constraint_of(prompt.template) == "schema":
+            tokens = max(tokens, SCHEMA_TOKENS)
+        if varied is not None and judge.max_tokens is None:
+            tokens = REASONING_TOKENS  # the field that is varied may switch reasoning on
+        extra, form = varied, ""
+        if part.own is not None:
+            form, fields = part.own.answer(subject, ordering)
+            if fields and judge.about.chat:
+                extra = (varied or settings.extra) | fields
+        identity = {
+            **self._judges[judge.name, code],
+            "item": _canonical([*part.scope, subject.id] if part.scope else subject.id),
+            "template": _canonical(prompt.template),
+            "messages": _canonical(messages),
+        }
+        first_key = call_key(identity, 0)
+        return _Request(
+            subject,
+            ordering,
+            prompt,
+            messages,
+            tokens,
+            extra,
+            form,
+            packing_of(settings, part.axis),
+            identity,
+            first_key,
+        )
+
+    def _call(
+        self, request: "_Request", key: str, condition: int, settings: JudgeSettings, repeat: int
+    ) -> Call:
+        """The call that sends a request once. ``settings``: the judge at the part's levels."""
+        return Call(
+            key=key[:KEY_DIGITS],
+            condition=condition,
+            items=request.subject.items,
+            ordering=request.ordering,
+            repeat=repeat,
+            messages=request.messages,
+            template=request.prompt.template,
+            scores=request.subject.shape.scores,
+            max_tokens=request.tokens,
+            temperature=settings.temperature,
+            reasoning_effort=settings.reasoning_effort,
+            seed=settings.seed,
+            extra=request.extra,
+            form=request.form,
+            pack=request.pack,
+            labels=request.prompt.labels,
+            constrain=self.conditions[condition].constrain,
+            sampled=self._sampled(condition, key),
+        )
 
     def _sampled(self, condition: int, key: str) -> bool:
         """Whether a call is one of the about SAMPLED_CALLS of a constrained condition, whichever
@@ -489,31 +379,52 @@ class Plan:
         return int(key[:8], 16) / 2**32 < SAMPLED_CALLS / self.planned[condition]
 
     @cached_property
-    def _judges(self) -> Mapping[tuple[str, int], str]:
-        """Each judge under each part as its calls' keys have it; ``twin`` tells judges apart that
-        answer as one.
+    def _judges(self) -> Mapping[tuple[str, int], dict[str, str]]:
+        """The fields of each judge under each part in its calls' keys, as JSON.
+
+        ``twin`` tells judges apart whose settings are the same.
         """
-        out: dict[tuple[str, int], str] = {}
+        out: dict[tuple[str, int], dict[str, str]] = {}
         seen: dict[str, dict[str, int]] = {}
         for judge in self.study.judges:
             for code, part in enumerate(self.parts):
                 identity = _canonical(judge_at(judge, part.variant).identity())
                 twins = seen.setdefault(identity, {})
-                out[judge.name, code] = (
-                    f'"judge":{identity},"twin":{twins.setdefault(judge.name, len(twins))}'
-                )
+                twin = twins.setdefault(judge.name, len(twins))
+                out[judge.name, code] = {"judge": identity, "twin": str(twin)}
         return out
 
-    def _identity(
-        self, judge: JudgeSettings, part: int, template: str, subject: Subject, messages: Messages
-    ) -> str:
-        """All that decides a call's answer but its repeat, which comes last."""
-        scope = self.parts[part].scope
-        return (
-            f"{{{self._judges[judge.name, part]},"
-            f'"item":{_canonical([*scope, subject.id] if scope else subject.id)},'
-            f'"template":{_canonical(template)},"messages":{_canonical(messages)},"repeat":'
-        )
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What a judge is sent about a subject in an order, however often.
+
+    ``tokens``: of the answer at most; ``extra``: fields of the request; ``form``: what a reply
+    looks like; ``pack``: how it goes out with others. ``identity``: all that decides the answer,
+    as JSON by field; ``first_key``: the key of its first call.
+    """
+
+    subject: Subject
+    ordering: Ordering
+    prompt: Prompt
+    messages: Messages
+    tokens: int
+    extra: dict[str, Any] | None
+    form: str
+    pack: str
+    identity: dict[str, str]
+    first_key: str
+
+
+def call_key(identity: Mapping[str, str], repeat: int) -> str:
+    """Return the key, in full, of the call that asks the same for the ``repeat``-th time, from 0.
+
+    It is a hash of canonical JSON. The values of ``identity`` are JSON already, since a judge's is
+    the same in all its calls. Stored runs have these keys: the order of fields is part of them.
+    """
+    fields = [f'"{name}":{value}' for name, value in identity.items()]
+    text = "{" + ",".join([*fields, f'"repeat":{repeat}']) + "}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _sent(prompt: Prompt, judge: JudgeSettings) -> Messages:
@@ -530,7 +441,7 @@ def plan(
     more: Sequence[tuple[DataSet, Rubric]] = (),
     wordings: Mapping[str, Rubric] | None = None,
 ) -> Plan:
-    """All calls of ``study``; they are counted here and made when they are asked for.
+    """Return all calls of ``study``. They are counted here and made when they are asked for.
 
     ``more``: its further data sets with their rubrics; ``wordings``: the rubrics that the factor
     ``wording`` names. Raises LabError, before any call, for data, rubric, orders, levels or numbers
@@ -540,73 +451,211 @@ def plan(
     prompts = own_prompts(study)
     check_factors(design.vary, design.axes, study.judges)
     check_decisions(study.judges, design, own=bool(prompts))
-    sources = [(dataset, rubric), *more]
-    names = [look_alike(known.name) for known, _ in sources]
-    for (known, _), name in zip(sources, names, strict=True):
+    sources = ((dataset, rubric), *more)
+    _check_names(sources)
+    made = _Parts(study, prompts, wordings)
+    made.notes += _notes_on_sources(sources, design, own=bool(prompts))
+    for number, (data, base) in enumerate(sources):
+        made.add(number, data, base)
+    asked = _conditions(study, made.parts)
+    made.notes += [
+        note for judge in study.judges for part in made.parts for note in notes_on(judge, part)
+    ]
+    made.notes += [
+        note for judge in study.judges for note in constraint_notes(judge, asked.conditions)
+    ]
+    made.notes += [
+        f"Prompt “{proof.prompt}”: {note}" for proof in made.proofs for note in proof.notes
+    ]
+    return Plan(
+        study=study,
+        sources=sources,
+        wordings=wordings,
+        parts=tuple(made.parts),
+        part_of=tuple(asked.part_of),
+        items=tuple(made.items),
+        conditions=tuple(asked.conditions),
+        planned=tuple(asked.planned),
+        notes=tuple(dict.fromkeys(made.notes)),
+        identity=_study_identity(study, sources, wordings, prompts.values()),
+        asked=asked.strategies,
+        origins=tuple(made.origins),
+        proofs=tuple(made.proofs),
+    )
+
+
+Sources = Sequence[tuple[DataSet, Rubric]]
+"""A study's data sets, each with its rubric."""
+
+
+def _check_names(sources: Sources) -> None:
+    """Raise LabError for two data sets whose names look alike: no table could tell them apart."""
+    names = [look_alike(data.name) for data, _ in sources]
+    for (data, _), name in zip(sources, names, strict=True):
         if names.count(name) > 1:
             raise LabError(
-                f"Two data sets are called “{shorten(known.name)}”: give each [[data]] a name of "
+                f"Two data sets are called “{shorten(data.name)}”: give each [[data]] a name of "
                 f"its own."
             )
-    items: list[Item] = []
-    origins: list[tuple[int, int]] = []
-    parts: list[PlanPart] = []
+
+
+def _notes_on_sources(sources: Sources, design: DesignPart, *, own: bool) -> list[str]:
+    """Return what reading the data and the rubrics left out or changed.
+
+    Notes on rubrics are about what the lab's own prompts would show of them.
+    """
     notes = [data.note for data, _ in sources if data.note]
-    if not prompts and not {*design.axes} <= {"pairs", "lists"}:
-        said = [note for _, base in sources for note in rubric_notes(base)]
-        notes += dict.fromkeys(said)
-    proofs: list[Proof] = []
-    for number, (data, base) in enumerate(sources):
-        shared: dict[tuple[Any, ...], int] = {}
-        for axis in design.axes:
-            scope = (
-                *([f"data {data.name}"] if number else []),
-                *([f"axis {axis}"] if axis != design.axes[0] else []),
+    rubrics_shown = not own and not set(design.axes) <= {"pairs", "lists"}
+    if rubrics_shown:
+        notes += dict.fromkeys(note for _, rubric in sources for note in rubric_notes(rubric))
+    return notes
+
+
+def _study_identity(
+    study: Study,
+    sources: Sources,
+    wordings: Mapping[str, Rubric],
+    prompts: Iterable[OwnPrompt],
+) -> str:
+    """Return the study's identity with its data, rubrics and prompts."""
+    data_ids = [data.id for data, _ in sources]
+    rubric_ids = [rubric.id for _, rubric in sources]
+    rubric_ids += [wordings[name].id for name in study.design.vary.wording]
+    rubric_ids += dict.fromkeys(prompt.file.id for prompt in prompts)
+    # Of one alone the id itself, as runs have it that were made when there could be no second.
+    one_id = [ids[0] if len(ids) == 1 else digest(ids) for ids in (data_ids, rubric_ids)]
+    return study.identity(*one_id)
+
+
+class _Parts:
+    """The parts of a study, collected from one data set after the other.
+
+    ``origins``: data set and row of each item.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        prompts: Mapping[tuple[Reorder, str], OwnPrompt],
+        wordings: Mapping[str, Rubric],
+    ) -> None:
+        self.study, self.prompts, self.wordings = study, prompts, wordings
+        self.items: list[Item] = []
+        self.origins: list[tuple[int, int]] = []
+        self.parts: list[PlanPart] = []
+        self.proofs: list[Proof] = []
+        self.notes: list[str] = []
+
+    def add(self, number: int, data: DataSet, rubric: Rubric) -> None:
+        """Add the parts of the data set of that number, on each axis. Axes share equal items."""
+        codes_of: dict[tuple[Any, ...], int] = {}
+        for axis in self.study.design.axes:
+            design = self.study.design.model_copy(update={"reorder": axis})
+            made, rows, notes = PROTOCOLS[axis].items(data, rubric, design)
+            codes = _coded(made, rows, codes_of, len(self.items))
+            fresh = [k for k, code in enumerate(codes) if code >= len(self.items)]
+            self.items += [made[k] for k in fresh]
+            self.origins += [(number, rows[k]) for k in fresh]
+            self.notes += notes
+            self._add_axis(self._scope(number, data, axis), data, rubric, design, made, codes)
+
+    def _scope(self, number: int, data: DataSet, axis: Reorder) -> tuple[str, ...]:
+        """Return what tells calls of a data set and axis from the same words in another one.
+
+        The first of each has none, as in runs that were made when there could be no second.
+        """
+        scope: list[str] = []
+        if number:
+            scope.append(f"data {data.name}")
+        if axis != self.study.design.axes[0]:
+            scope.append(f"axis {axis}")
+        return tuple(scope)
+
+    def _add_axis(
+        self,
+        scope: tuple[str, ...],
+        data: DataSet,
+        rubric: Rubric,
+        design: DesignPart,
+        items: Sequence[Item],
+        codes: Sequence[int],
+    ) -> None:
+        """Add one part for each setting of the factors. ``codes``: of ``items`` in the run."""
+        vary, axis = design.vary, design.axes[0]
+        known: dict[tuple[str, int | None], tuple[tuple[Subject, ...], list[str]]] = {}
+        for variant in variants(vary, axis):
+            shown, score = rubric_at(rubric, variant, self.wordings), variant.get("reference")
+            if (shown.id, score) not in known:  # sampling and request fields change no subject
+                known[shown.id, score] = _subjects(data, shown, design, items, codes, score)
+            subjects, notes = known[shown.id, score]
+            if variant.get("packing") in vary.packing[1:]:
+                chosen = _repeated(subjects, PACKING_QUESTIONS, design.seed) or ()
+                subjects = tuple(subjects[number] for number in sorted(chosen))
+            part = PlanPart(
+                data,
+                shown,
+                design,
+                variant,
+                subjects,
+                _strategies_at(design, variant),
+                _repeated(subjects, design.repeats_on, design.seed),
+                scope,
+                self._prompt_at(axis, variant),
             )
-            protocol, own = PROTOCOLS[axis], design.model_copy(update={"reorder": axis})
-            made, rows, said = protocol.items(data, base, own)
-            codes = _coded(made, rows, shared, len(items))
-            fresh = [k for k, code in enumerate(codes) if code >= len(items)]
-            items += [made[k] for k in fresh]
-            origins += [(number, rows[k]) for k in fresh]
-            notes += said
-            asked: dict[tuple[str, int | None], tuple[tuple[Subject, ...], list[str]]] = {}
-            for variant in variants(design.vary, axis):
-                shown, score = rubric_at(base, variant, wordings), variant.get("reference")
-                if (shown.id, score) not in asked:  # sampling and request fields change no subject
-                    asked[shown.id, score] = _subjects(data, shown, own, made, codes, score)
-                subjects, said = asked[shown.id, score]
-                base_levels = all(
-                    variant[name] == levels[0] for name, levels in design.vary.factors().items()
-                )
-                strategies = tuple(
-                    design.plans() if base_levels or design.vary.crossed else design.plans()[:1]
-                )
-                if variant.get("packing") in design.vary.packing[1:]:
-                    chosen = _repeated(subjects, PACKING_QUESTIONS, design.seed) or ()
-                    subjects = tuple(subjects[number] for number in sorted(chosen))
-                sample = _repeated(subjects, design.repeats_on, design.seed)
-                prompt = prompts.get(
-                    (axis, variant.get("prompt") or next((name for _, name in prompts), ""))
-                )
-                parts.append(
-                    PlanPart(data, shown, own, variant, subjects, strategies, sample, scope, prompt)
-                )
-                proofs += prompt.check(parts[-1].subjects, variant) if prompt else []
-                for judge in study.judges:
-                    _try(parts[-1], judge)
-                notes += said
-    conditions: list[Condition] = []
-    planned, part_of = [], []
-    asking: dict[tuple[str, int, Shape], list[tuple[int, Strategy]]] = {}
+            self.parts.append(part)
+            if part.own is not None:
+                self.proofs += part.own.check(subjects, variant)
+            for judge in self.study.judges:
+                _try(part, judge)
+            self.notes += notes
+
+    def _prompt_at(self, axis: Reorder, variant: Variant) -> OwnPrompt | None:
+        """Return the user's prompt at a setting of the factors, None for the lab's own."""
+        names = [name for _, name in self.prompts]
+        if not names:
+            return None
+        return self.prompts[axis, variant.get("prompt") or names[0]]
+
+
+def _strategies_at(design: DesignPart, variant: Variant) -> tuple[Strategy, ...]:
+    """Return the strategies of a setting of the factors: all at the baseline, else the first one.
+
+    Crossed factors are asked under all strategies.
+    """
+    strategies = tuple(design.plans())
+    levels = design.vary.factors()
+    baseline = all(variant[name] == known[0] for name, known in levels.items())
+    return strategies if baseline or design.vary.crossed else strategies[:1]
+
+
+@dataclass
+class _Asked:
+    """The conditions of a study. ``planned``: calls of each; ``part_of``: the part of each;
+    ``strategies``: the conditions of a judge, part and shape with their strategies.
+    """
+
+    conditions: list[Condition] = field(default_factory=list)
+    planned: list[int] = field(default_factory=list)
+    part_of: list[int] = field(default_factory=list)
+    strategies: dict[tuple[str, int, Shape], list[tuple[int, Strategy]]] = field(
+        default_factory=dict
+    )
+
+
+def _conditions(study: Study, parts: Sequence[PlanPart]) -> _Asked:
+    """Return a condition for each judge, part, shape and strategy. Raises LabError for too many."""
+    asked = _Asked()
     for judge in study.judges:
         for code, part in enumerate(parts):
+            packed = bool(packing_of(judge_at(judge, part.variant), part.axis))
             for shape in part.by_shape:
                 for strategy in part.asked_of(judge, shape):
-                    asking.setdefault((judge.name, code, shape), []).append(
-                        (len(conditions), strategy)
-                    )
-                    conditions.append(
+                    number = len(asked.conditions)
+                    key = (judge.name, code, shape)
+                    asked.strategies.setdefault(key, []).append((number, strategy))
+                    asked.part_of.append(code)
+                    asked.planned.append(part.planned(shape, strategy, judge))
+                    asked.conditions.append(
                         Condition(
                             judge.name,
                             part.dataset.name,
@@ -618,40 +667,17 @@ def plan(
                             variant=part.variant,
                             drawn=strategy.drawn,
                             simulated=judge.simulated,
-                            packed=bool(packing_of(judge_at(judge, part.variant), part.axis)),
+                            packed=packed,
                             constrain=part.constraint(shape, strategy, judge),
                         )
                     )
-                    planned.append(part.planned(shape, strategy, judge))
-                    part_of.append(code)
-    if len(conditions) > MAX_CONDITIONS:
-        most = (
-            f"at most {MAX_CONDITIONS:,} can be told apart. Take fewer levels, or crossed = false."
-        )
+    if len(asked.conditions) > MAX_CONDITIONS:
         raise LabError(
-            f"Judges, data sets, strategies and factors make {len(conditions):,} conditions; {most}"
+            f"Judges, data sets, strategies and factors make {len(asked.conditions):,} "
+            f"conditions; at most {MAX_CONDITIONS:,} can be told apart. Take fewer levels, or "
+            "crossed = false."
         )
-    notes += [note for judge in study.judges for part in parts for note in _notes_on(judge, part)]
-    notes += [note for judge in study.judges for note in constraint_notes(judge, conditions)]
-    ids = [[data.id for data, _ in sources], [base.id for _, base in sources]]
-    ids[1] += [wordings[name].id for name in design.vary.wording]
-    ids[1] += dict.fromkeys(prompt.file.id for prompt in prompts.values())
-    notes += [f"Prompt “{proof.prompt}”: {note}" for proof in proofs for note in proof.notes]
-    return Plan(
-        study,
-        tuple(sources),
-        wordings,
-        tuple(parts),
-        tuple(part_of),
-        tuple(items),
-        tuple(conditions),
-        tuple(planned),
-        tuple(dict.fromkeys(notes)),
-        study.identity(*(known[0] if len(known) == 1 else digest(known) for known in ids)),
-        asking,
-        tuple(origins),
-        tuple(proofs),
-    )
+    return asked
 
 
 def _coded(
@@ -741,130 +767,6 @@ def _repeated(
         ]:
             chosen += questions[question]
     return frozenset(chosen)
-
-
-def deterministic(judge: JudgeSettings) -> bool:
-    """Whether the same prompt gives the same answer: known of the embedded model at temperature 0
-    alone.
-    """
-    return judge.about.deterministic and judge.temperature == 0
-
-
-def _notes_on(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
-    if packing_of(judge, part.axis) and not part.design.vary.packing:
-        yield (
-            f"{judge.name} gets the orders of an answer as questions of one request. Whether that "
-            f"changes its answers is measured "
-            'with [design.vary] packing = ["packed", "alone", "reversed"].'
-        )
-    if part.sample is not None:
-        yield (
-            f"Each order is asked again on {len(part.sample):,} of "
-            f"{count(len(part.subjects), 'subject')} alone."
-        )
-    repeated = [
-        each
-        for each in part.strategies
-        if each.repeats > 1 and each.calls is None and not each.drawn
-    ]
-    sure = part.sample is None and deterministic(judge_at(judge, part.variant))
-    if sure and repeated and len(part.subjects) > REPEATED_SUBJECTS:
-        yield (
-            f"{judge.name} answers the same prompt in the same way, so each order is asked once, "
-            f"and again only on "
-            f"the first {count(REPEATED_SUBJECTS, 'answer')}, to show that. Set the strategy's "
-            f"number of calls to have every order asked again."
-        )
-
-
-def breaks_constraint(call: Call, reply: Reply) -> bool:
-    """Return whether a whole reply is none of the labels that it was held to."""
-    if call.constrain == "free" or reply.error or ending_of(reply.finish) != "whole":
-        return False
-    return constrained_label(reply.text, call.constrain, call.labels, call.begun) is None
-
-
-def as_constrained(call: Call, reply: Reply) -> Reply:
-    """Return the reply with the bare label as its text where it was constrained, and with none
-    where it breaks that.
-
-    A server that no longer holds the constraint (another one behind a router) gives another judge's
-    answers: they are not read as if it did.
-    """
-    if call.constrain == "free" or reply.error or ending_of(reply.finish) != "whole":
-        return reply  # why it is not whole is said of it, and not that it breaks anything
-    label = constrained_label(reply.text, call.constrain, call.labels, call.begun)
-    return replace(reply, text=label or "")
-
-
-def constraint_notes(judge: JudgeSettings, conditions: Sequence[Condition]) -> Iterator[str]:
-    """What a constraint of the judge does not do, or not for free."""
-    if judge.options.get("constrain") and not judge.older_constraint:
-        yield (
-            f"{judge.name}: options.constrain is of vLLM alone and is not sent. "
-            "Set constrain instead."
-        )
-    if judge.constrain == "free":
-        return
-    own = [condition for condition in conditions if condition.judge == judge.name]
-    left = [condition for condition in own if condition.constrain == "free"]
-    if left:
-        every = "no reply" if len(left) == len(own) else "not every reply"
-        yield (
-            f'{judge.name}: constrain = "{judge.constrain}" is for replies that are one label, and '
-            f"{every} of this study is. "
-            "The others are asked for freely."
-        )
-    if len(left) < len(own) and judge.constrain not in judge.about.reports_free:
-        yield (
-            f"{judge.name}: about {SAMPLED_CALLS} calls of each condition are followed by a "
-            f"request for one free token, to "
-            "measure what probability the labels have without the constraint."
-        )
-    given = judge.max_tokens or SCHEMA_TOKENS
-    if judge.constrain == "schema" and given < SCHEMA_TOKENS:
-        yield (
-            f"{judge.name}: max_tokens is {given}, and an answer in JSON takes up to "
-            f"{SCHEMA_TOKENS}: so many are asked for."
-        )
-
-
-def answer_is_begun(judge: JudgeSettings) -> bool:
-    """Whether a judge's answer is begun for it where a score alone is asked for.
-
-    Embedded models are so small that they would chat first: 2% of their first-token probability
-    falls on a label, 87% behind “The score is ”; with all criteria in one call they copy the task
-    unless the first line is begun. The judge's option ``prefill = false`` switches it off.
-    """
-    return judge.about.small_model and bool(judge.options.get("prefill", True))
-
-
-def answer_tokens(judge: JudgeSettings, subject: Subject, *, brief: bool) -> int:
-    """Tokens that an answer may have: the judge's own number, else enough for a label (``brief``)
-    or a text.
-    """
-    if judge.max_tokens is not None:
-        return judge.max_tokens
-    if judge.reasoning_effort is not None:
-        return REASONING_TOKENS
-    if not answer_is_begun(judge):
-        return (
-            LABEL_TOKENS
-            if brief
-            else EMBEDDED_FEEDBACK_TOKENS
-            if judge.about.small_model
-            else FEEDBACK_TOKENS
-        )
-    if brief:
-        options = subject.criteria[0].options if subject.criteria else ()
-        longest = max((len(option.shown_label) for option in options), default=1)
-        return min(longest + EMBEDDED_TOKENS_BEHIND_LABEL, LABEL_TOKENS)
-    names = subject.shape.targets or tuple("Response 1" for _ in subject.answers)
-    return (
-        sum(EMBEDDED_TOKENS_A_LINE + len(name) // 2 for name in names)
-        if names
-        else EMBEDDED_FEEDBACK_TOKENS
-    )
 
 
 def _canonical(value: Any) -> str:

@@ -16,14 +16,14 @@ from rubriclab.model.judgment import Call, Ordering, Reply, Status
 from rubriclab.model.text import digest
 from rubriclab.study.outcomes import option_outcomes
 from rubriclab.study.placeholders import listed_options, numbered
-from rubriclab.study.plan import (
+from rubriclab.study.prompts import Messages, filled_in, lab_prompt
+from rubriclab.study.subjects import SCORE_BEGUN
+from rubriclab.study.tokens import (
     EMBEDDED_FEEDBACK_TOKENS,
     LABEL_TOKENS,
     REASONING_TOKENS,
     answer_is_begun,
 )
-from rubriclab.study.prompts import Messages, filled_in, lab_prompt
-from rubriclab.study.subjects import SCORE_BEGUN
 
 WRITE_TEMPLATE = lab_prompt("reference-write").name
 REVIEW_TEMPLATE = lab_prompt("reference-review").name

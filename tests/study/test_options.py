@@ -17,7 +17,8 @@ from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.study import Study, study_from_toml
 from rubriclab.model.text import LabError
 from rubriclab.study.options import rescaled
-from rubriclab.study.plan import REASONING_TOKENS, Plan, plan
+from rubriclab.study.plan import Plan, plan
+from rubriclab.study.tokens import REASONING_TOKENS
 from tests.study.kit import API, EMBEDDED, criterion, data, small_plan
 
 GOLDEN: dict[str, dict[str, Any]] = json.loads(Path("tests/golden/factors.json").read_text("utf-8"))

@@ -16,7 +16,7 @@ from rubriclab.model.data import Criterion, DataSet, Item, Option
 from rubriclab.model.judgment import Reply, Status
 from rubriclab.model.study import read_study
 from rubriclab.model.text import LabError
-from rubriclab.study.plan import REPEATED_SUBJECTS
+from rubriclab.study.parts import REPEATED_SUBJECTS
 from tests.study.kit import ABC, API, EMBEDDED, criterion, data, small_plan
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "refused.json").read_text("utf-8"))
